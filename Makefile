@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The one entrance to sluice. `make help` lists the targets; each directory says in its build.mk
+# what is made from it, and everything made goes under build/.
+
+BUILD  := build
+PREFIX ?= /usr/local
+CC     := gcc
+CLANG  := clang
+PYTHON := /usr/bin/python3
+V      ?= 0
+Q      := $(if $(filter 1,$(V)),,@)
+say     = $(if $(filter 1,$(V)),,@printf '  %-7s %s\n' $(1) $(2))
+
+VERSION := $(shell cat VERSION)
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings \
+	-Wformat=2 -Wvla -Wundef -Wpointer-arith
+PKGS := libbpf libmnl libcyaml jansson
+CPPFLAGS += -D_GNU_SOURCE -DSL_VERSION='"$(VERSION)"' -I. $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CFLAGS   += -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN)
+LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all deps demo test bench soak lint format install uninstall clean help
+
+# Each build.mk adds to these; the rules below make them.
+#   LIBS      static libraries, each with NAME_SRCS
+#   PROGRAMS  binaries at build/NAME, each with NAME_SRCS (its main), NAME_USES (libraries),
+#             NAME_LDLIBS (foreign libraries beyond PKGS)
+#   BPF_OBJS  BPF objects at build/*.bpf.o
+LIBS     :=
+PROGRAMS :=
+BPF_OBJS :=
+include $(wildcard */build.mk)
+
+all: $(BPF_OBJS) $(PROGRAMS:%=$(BUILD)/%) ## build everything
+
+# Objects come in three kinds: plain, gcc with sanitizers (unit tests), clang with libFuzzer.
+$(BUILD)/obj/%.o: %.c
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/asan/%.o: %.c
+	$(call say,CC-ASAN,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -DSL_TEST -MMD -MP -c $< -o $@
+
+$(BUILD)/fuzz/%.o: %.c
+	$(call say,CC-FUZZ,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer-no-link -DSL_TEST -MMD -MP -c $< -o $@
+
+define library_rules
+$(BUILD)/obj/$(1).a: $$($(1)_SRCS:%.c=$(BUILD)/obj/%.o)
+$(BUILD)/asan/$(1).a: $$($(1)_SRCS:%.c=$(BUILD)/asan/%.o)
+$(BUILD)/fuzz/$(1).a: $$($(1)_SRCS:%.c=$(BUILD)/fuzz/%.o)
+endef
+$(foreach l,$(LIBS),$(eval $(call library_rules,$(l))))
+
+%.a:
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+define program_rules
+$(BUILD)/$(1): $$($(1)_SRCS:%.c=$(BUILD)/obj/%.o) $$($(1)_USES:%=$(BUILD)/obj/%.a)
+	$$(call say,LD,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) $$^ -o $$@ $$(LDLIBS) $$($(1)_LDLIBS)
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p))))
+
+# BPF objects. bpftool gives the kernel's types (vmlinux.h is generated, never committed).
+BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-address-of-packed-member -I. \
+	-I/usr/include/$(shell uname -m)-linux-gnu
+
+$(BUILD)/%.bpf.o:
+	$(call say,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(BUILD)/$*.bpf.d -MT $@ -c $(filter %.bpf.c,$^) -o $@
+	$(Q)llvm-strip -g $@
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+deps: ## install every package the project needs (Debian, as root)
+	netns-lab/deps
+
+demo: deps ## bring up the lab, forward real traffic, show the result, clean up
+	$(MAKE) --no-print-directory -j$$(nproc) all
+	netns-lab/demo
+
+test: deps ## build and run every test
+	$(MAKE) --no-print-directory -j$$(nproc) all test-programs
+	tests/run
+
+bench: all ## measure; prints machine, medians, spreads and an A/A run
+	netns-lab/bench
+
+lint: ## formatting, shellcheck, sparse, headers, includes, licences
+	tests/lint/run
+
+format: ## rewrite C sources with clang-format
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean: ## remove everything made
+	rm -rf $(BUILD)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' Makefile */build.mk | sort | expand -t 14

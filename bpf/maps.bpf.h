@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Every map of the fast path. Names, types and writers are those of docs/ARCHITECTURE.md; keys and values are
+ * in sluice.h. The sizes here are what a bare `ip link ... xdp obj` gets (the kernel engine reads no
+ * table, so tables have one element); the daemon sets real sizes before it loads.
+ */
+#ifndef SL_MAPS_BPF_H
+#define SL_MAPS_BPF_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include "bpf/sluice.h"
+
+#define SL_ARRAY(map, value_type, entries, map_flags_) \
+	struct {                                       \
+		__uint(type, BPF_MAP_TYPE_ARRAY);      \
+		__uint(max_entries, entries);          \
+		__uint(map_flags, map_flags_);         \
+		__type(key, __u32);                    \
+		__type(value, value_type);             \
+		__uint(pinning, LIBBPF_PIN_BY_NAME);   \
+	} map SEC(".maps")
+
+#define SL_COUNTERS(map, entries)                        \
+	struct {                                         \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
+		__uint(max_entries, entries);            \
+		__type(key, __u32);                      \
+		__type(value, struct sl_counter);        \
+		__uint(pinning, LIBBPF_PIN_BY_NAME);     \
+	} map SEC(".maps")
+
+#define SL_LPM(map, key_type)                         \
+	struct {                                      \
+		__uint(type, BPF_MAP_TYPE_LPM_TRIE);  \
+		__uint(max_entries, 1);               \
+		__uint(map_flags, BPF_F_NO_PREALLOC); \
+		__type(key, key_type);                \
+		__type(value, __u32);                 \
+		__uint(pinning, LIBBPF_PIN_BY_NAME);  \
+	} map SEC(".maps")
+
+SL_COUNTERS(sl_stats, SL_STAT_COUNT);
+SL_COUNTERS(sl_drops, SL_DROP_COUNT);
+SL_COUNTERS(sl_punts, SL_PUNT_COUNT);
+
+SL_ARRAY(sl_meta, struct sl_meta, 1, 0);
+SL_ARRAY(sl_port, struct sl_port, SL_PORTS_MAX, 0);
+SL_ARRAY(sl_nexthop, struct sl_nexthop, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_adj, struct sl_adj, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_group, struct sl_group, 1, BPF_F_MMAPABLE);
+
+SL_LPM(sl_fib4, struct sl_key4);
+SL_LPM(sl_fib6, struct sl_key6);
+
+SL_ARRAY(sl_dir24, struct sl_slots, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_tbl8, struct sl_slots, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_tbl6, struct sl_slots, 1, BPF_F_MMAPABLE);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_PORTS_MAX);
+	__type(key, struct sl_vlan_key);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_vlan SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(max_entries, SL_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_tx SEC(".maps");
+
+#endif

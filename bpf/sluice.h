@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the XDP programs and user space share: the value of every map, the load-time configuration,
+ * the names of every reason. This is the only such header; both sides include it.
+ *
+ * All integers are in host order unless their type is __be16/__be32; addresses and MACs are in
+ * network order. A change of any layout or meaning here raises SL_ABI_VERSION: a reader that
+ * finds another version in the map sl_meta refuses the maps.
+ */
+#ifndef SLUICE_H
+#define SLUICE_H
+
+#include <linux/types.h>
+
+#define SL_ABI_VERSION 1
+#define SL_ASSERT_SIZE(type, bytes) \
+	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
+
+/* --- Load-time configuration -------------------------------------------------------------- */
+
+/* Which table answers a lookup. Chosen through read-only data, so the verifier removes the others. */
+enum sl_engine {
+	SL_ENGINE_KERNEL =
+		0, /* bpf_fib_lookup; needs no daemon: what a bare `ip link ... xdp obj` runs */
+	SL_ENGINE_LPM = 1,  /* sl_fib4 and sl_fib6, LPM_TRIE */
+	SL_ENGINE_FAST = 2, /* sl_dir24, sl_tbl8 and sl_tbl6 */
+	SL_ENGINE_COUNT
+};
+
+/* Read-only data `sl_config`. All zero is the bare mode: kernel engine, no daemon, no port table. */
+struct sl_config {
+	__u32 engine;  /* enum sl_engine */
+	__u32 managed; /* 1: a daemon fills sl_port, sl_vlan and sl_tx; 0: bare mode */
+	__u32 hash_seed; /* of the flow hash; random per node so that chained routers do not polarise */
+	__u32 node_id; /* 1..255 in a cluster, 0 alone */
+};
+SL_ASSERT_SIZE(struct sl_config, 16);
+
+/* --- Why a packet did not take the fast path ----------------------------------------------- */
+
+/*
+ * Every packet that sl_edge sees counts once in sl_stats (RX) and once in exactly one of:
+ * sl_stats (FORWARD: handed to the driver of the egress port), sl_drops (a drop reason) or
+ * sl_punts (a punt reason: given to this node's kernel). So rx = forward + drops + punts.
+ * Each list is X(enumerator, name, text); the name is what users see, the text explains it.
+ */
+#define SL_DROP_REASONS(X)                                                                       \
+	X(ETH_TRUNCATED, "eth-truncated", "frame shorter than its Ethernet and VLAN headers")    \
+	X(ETH_NOT_OURS, "eth-not-ours", "unicast frame for another station's MAC address")       \
+	X(IP4_TRUNCATED, "ip4-truncated", "frame or total length too short for the IPv4 header") \
+	X(IP4_VERSION, "ip4-version", "IPv4 ethertype, but version is not 4")                    \
+	X(IP4_HEADER_LENGTH, "ip4-header-length", "IHL below 5, or header beyond the frame")     \
+	X(IP4_TOTAL_LENGTH, "ip4-total-length",                                                  \
+	  "total length below the header or beyond the frame")                                   \
+	X(IP4_CHECKSUM, "ip4-checksum", "header checksum is wrong")                              \
+	X(IP4_MARTIAN_SOURCE, "ip4-martian-source", "source address that no host may use")       \
+	X(IP4_MARTIAN_DEST, "ip4-martian-dest", "destination address that is never forwarded")   \
+	X(IP6_TRUNCATED, "ip6-truncated", "frame too short for the IPv6 header")                 \
+	X(IP6_VERSION, "ip6-version", "IPv6 ethertype, but version is not 6")                    \
+	X(IP6_PAYLOAD_LENGTH, "ip6-payload-length", "payload length beyond the frame")           \
+	X(IP6_MARTIAN_SOURCE, "ip6-martian-source", "source address that no host may use")       \
+	X(IP6_MARTIAN_DEST, "ip6-martian-dest", "destination address that is never forwarded")   \
+	X(IP6_SCOPE, "ip6-scope", "would leave the scope of its source or destination address")  \
+	X(BLACKHOLE, "blackhole", "a blackhole route matches")                                   \
+	X(TX_RING, "tx-ring", "the egress driver had no room")                                   \
+	X(TX_ERROR, "tx-error", "the egress port is gone, down or refuses redirected frames")    \
+	X(REWRITE, "rewrite", "no room before the frame for a VLAN tag")
+
+#define SL_PUNT_REASONS(X)                                                                       \
+	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \
+	X(VLAN, "vlan", "a VLAN that is not configured for the fast path")                       \
+	X(MULTICAST, "multicast",                                                                \
+	  "multicast or broadcast destination, link-layer or network-layer")                     \
+	X(LOCAL, "local", "for an address of this node")                                         \
+	X(LINK_LOCAL, "link-local", "to or from a link-local address")                           \
+	X(IP4_OPTIONS, "ip4-options", "IPv4 options")                                            \
+	X(IP6_HOP_BY_HOP, "ip6-hop-by-hop", "IPv6 hop-by-hop options")                           \
+	X(TTL, "ttl", "TTL or hop limit about to expire: the kernel answers")                    \
+	X(TOO_BIG, "too-big", "larger than the egress MTU: the kernel fragments or answers")     \
+	X(NO_ROUTE, "no-route", "no route: the kernel answers")                                  \
+	X(UNREACHABLE, "unreachable", "an unreachable, prohibit or throw route matches")         \
+	X(NEIGHBOUR, "neighbour", "next hop not resolved yet: the kernel resolves it")           \
+	X(REDIRECT, "redirect", "would leave where it entered: the kernel may send a redirect")  \
+	X(NOT_A_PORT, "not-a-port", "the egress device is not one of the fast path's ports")     \
+	X(FORWARDING_OFF, "forwarding-off", "forwarding is disabled on the ingress port")        \
+	X(RP_FILTER, "rp-filter", "reverse-path filter is on and the source does not pass here") \
+	X(ENCAP, "encap", "the route needs an encapsulation that only the kernel does")          \
+	X(OVERFLOW, "overflow", "the route did not fit the tables")                              \
+	X(POLICY, "policy", "policy rules exist: the kernel decides")                            \
+	X(NOT_READY, "not-ready", "the tables are being filled")                                 \
+	X(OTHER, "other", "bpf_fib_lookup refused for another reason")
+
+#define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
+#define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,
+
+enum sl_drop { SL_DROP_REASONS(SL_ENUM_DROP) SL_DROP_COUNT };
+enum sl_punt { SL_PUNT_REASONS(SL_ENUM_PUNT) SL_PUNT_COUNT };
+
+#define SL_STATS(X)                                                                 \
+	X(RX, "rx", "frames that entered at an edge port")                          \
+	X(FORWARD, "forward", "frames handed to the driver of a local egress port") \
+	X(RX_IP4, "rx-ip4", "of those that entered, IPv4")                          \
+	X(RX_IP6, "rx-ip6", "of those that entered, IPv6")
+#define SL_ENUM_STAT(id, name, text) SL_STAT_##id,
+enum sl_stat { SL_STATS(SL_ENUM_STAT) SL_STAT_COUNT };
+
+/* One slot of sl_drops, sl_punts and sl_stats: per CPU, never reset. */
+struct sl_counter {
+	__u64 packets;
+	__u64 bytes; /* frame bytes from the Ethernet header on, without FCS */
+};
+SL_ASSERT_SIZE(struct sl_counter, 16);
+
+/* --- Forwarding state ----------------------------------------------------------------------- */
+
+/*
+ *   prefix --(sl_fib*, sl_dir24/sl_tbl8/sl_tbl6)--> next-hop id --(sl_nexthop)--> kind + ref
+ *       FORWARD -> sl_adj[ref]                  where it leaves and with which Ethernet header
+ *       GROUP   -> sl_group[ref].bucket[hash]   a next-hop id again, of a kind other than GROUP
+ *       PUNT    -> ref is an enum sl_punt
+ *       DROP    -> ref is an enum sl_drop
+ *
+ * Atomicity. A table slot, an sl_nexthop entry and a bucket are each one aligned word: a reader sees the
+ * old or the new. An sl_adj or sl_group entry that a reader can reach is never changed in a way
+ * that a torn read would show (adjacencies are immutable, buckets change word by word): user
+ * space fills a free entry, publishes its id in sl_nexthop, and reuses the old one no sooner
+ * than SL_GRACE_NS later, when no program run that could have seen it is left.
+ */
+#define SL_GRACE_NS 1000000000ULL
+
+enum sl_nexthop_kind {
+	SL_NH_NONE = 0,	   /* no route: punt NO_ROUTE. Id 0 is always of this kind. */
+	SL_NH_FORWARD = 1, /* ref: index into sl_adj */
+	SL_NH_GROUP = 2,   /* ref: index into sl_group */
+	SL_NH_PUNT = 3,	   /* ref: enum sl_punt */
+	SL_NH_DROP = 4,	   /* ref: enum sl_drop */
+	SL_NH_COUNT
+};
+
+/* Map sl_nexthop: next-hop id -> what to do. Written as one 64-bit word. */
+struct sl_nexthop {
+	__u32 kind; /* enum sl_nexthop_kind */
+	__u32 ref;
+} __attribute__((aligned(8)));
+SL_ASSERT_SIZE(struct sl_nexthop, 8);
+
+/* Map sl_adj: an adjacency, in the sense of RFC 1812's link layer: one neighbour on one port. */
+struct sl_adj {
+	__u32 port_ifindex; /* the netdev that transmits; key of sl_tx */
+	__u32 l3_ifindex;   /* the interface that routes name: the port, or a VLAN on it */
+	__u32 mtu_bytes; /* largest IP packet that may leave here; the kernel's MTU or a route's */
+	__u8 dst_mac[6]; /* the neighbour */
+	__u8 src_mac[6]; /* the interface */
+	__u16 vlan_tags; /* tags to write, 0..2, outer first */
+	__be16 vlan_tpid[2]; /* 0x8100 or 0x88a8 */
+	__be16 vlan_tci[2];  /* priority and DEI 0, VLAN id */
+	__u16 pad;
+	__u32 used; /* XDP sets it to 1 when it is 0 and a packet leaves here; the daemon clears it */
+};
+SL_ASSERT_SIZE(struct sl_adj, 40);
+
+/*
+ * Map sl_group: resilient ECMP (as the kernel's resilient next-hop groups). A flow's hash picks
+ * a bucket; the share of buckets is the weight. Removing a member rewrites only its own buckets.
+ */
+#define SL_GROUP_BUCKETS 128
+struct sl_group {
+	__u32 bucket[SL_GROUP_BUCKETS]; /* next-hop ids */
+};
+SL_ASSERT_SIZE(struct sl_group, 512);
+
+/* --- Tables of the fast engine --------------------------------------------------------------- */
+
+/*
+ * A slot says either "next hop" or "continue in this block", and remembers the length of the
+ * prefix that owns it, which is what the writer needs to insert and delete in place:
+ *
+ *   bit 31      1: bits 22..0 are a block number; 0: bits 22..0 are a next-hop id
+ *   bits 30..23 length of the prefix that wrote it, 0..128 (next-hop slots; 0 and id 0: no route)
+ */
+#define SL_SLOT_BLOCK	    0x80000000u
+#define SL_SLOT_DEPTH_SHIFT 23
+#define SL_SLOT_DEPTH_MASK  0xffu
+#define SL_SLOT_INDEX_MASK  0x007fffffu
+
+/* BPF pads array elements to 8 bytes, so an element holds two slots: slot i is [i >> 1].slot[i & 1]. */
+struct sl_slots {
+	__u32 slot[2];
+};
+SL_ASSERT_SIZE(struct sl_slots, 8);
+
+#define SL_DIR24_SLOTS (1u << 24) /* IPv4, first 24 bits */
+#define SL_BLOCK_SLOTS 256	  /* 8 more bits, IPv4 and IPv6 */
+
+/* --- Lookups by longest prefix match (engine lpm) -------------------------------------------- */
+
+struct sl_key4 {
+	__u32 prefix_len; /* 0..32 */
+	__u8 addr[4];
+};
+SL_ASSERT_SIZE(struct sl_key4, 8);
+
+struct sl_key6 {
+	__u32 prefix_len; /* 0..128 */
+	__u8 addr[16];
+};
+SL_ASSERT_SIZE(struct sl_key6, 20);
+
+/* --- Ports ------------------------------------------------------------------------------------ */
+
+#define SL_PORT_FORWARD4  (1u << 0) /* the kernel forwards IPv4 that enters here */
+#define SL_PORT_FORWARD6  (1u << 1) /* the same for IPv6 */
+#define SL_PORT_RP_STRICT (1u << 2) /* IPv4 rp_filter 1: source must be reachable through here */
+#define SL_PORT_RP_LOOSE  (1u << 3) /* IPv4 rp_filter 2: source must be reachable */
+#define SL_PORT_PUNT4	  (1u << 4) /* give all IPv4 to the kernel (policy rules, tables not ready) */
+#define SL_PORT_PUNT6	  (1u << 5) /* the same for IPv6 */
+#define SL_PORT_REDIRECT4 \
+	(1u << 6) /* the kernel may send ICMP redirects from here: punt hairpins */
+#define SL_PORT_REDIRECT6 (1u << 7)
+
+/*
+ * Map sl_port: how packets are treated that enter at an L3 interface (a port or a VLAN on it). Element
+ * ifindex & (SL_PORTS_MAX - 1); `ifindex` says whose it is, and an interface whose element belongs
+ * to another is refused when it is attached.
+ */
+struct sl_port {
+	__u32 ifindex; /* 0: free */
+	__u32 flags;   /* SL_PORT_* */
+	__u8 mac[6];   /* unicast frames for any other address are not ours */
+	__u8 pad[2];
+};
+SL_ASSERT_SIZE(struct sl_port, 16);
+
+/* Map sl_vlan: (port, tags) of a received frame -> L3 ifindex, a key of sl_port. */
+struct sl_vlan_key {
+	__u32 port_ifindex;
+	__be16 tpid[2]; /* outer first; 0 where there is no tag */
+	__be16 vid[2];	/* VLAN id only, without priority and DEI */
+};
+SL_ASSERT_SIZE(struct sl_vlan_key, 12);
+
+/* Map sl_meta, one element: what made these maps. */
+struct sl_meta {
+	__u32 abi_version; /* SL_ABI_VERSION */
+	__u32 engine;	   /* enum sl_engine */
+	__u64 created_ns;  /* CLOCK_MONOTONIC */
+};
+SL_ASSERT_SIZE(struct sl_meta, 16);
+
+/* --- Sizes ------------------------------------------------------------------------------------ */
+
+/* Entries that user space gives the maps unless the configuration says otherwise. */
+#define SL_NEXTHOPS_DEFAULT 65536
+#define SL_ADJS_DEFAULT	    32768
+#define SL_GROUPS_DEFAULT   4096
+#define SL_TBL8_DEFAULT	    8192  /* IPv4 blocks: /24s that hold longer prefixes */
+#define SL_TBL6_DEFAULT	    65536 /* IPv6 blocks */
+#define SL_PORTS_MAX	    1024
+
+#endif

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tests are found by their names: tests/unit/test_*.c and tests/bpf/test_*.c (cmocka, TAP), tests/fuzz/fuzz_*.c.
+.PHONY: test-programs
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+BPF_TESTS  := $(patsubst tests/bpf/%.c,$(BUILD)/tests/bpf/%,$(wildcard tests/bpf/test_*.c))
+FUZZERS    := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+TEST_LIB   := $(wildcard tests/lib/*.c)
+TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) -lm
+
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(FUZZERS) ## build the tests without running them
+
+# Unit tests run under ASan and UBSan; tests that load BPF run plain.
+$(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
+		$(LIBS:%=$(BUILD)/asan/%.a)
+	$(call say,LD-ASAN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
+
+$(BPF_TESTS): $(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(TEST_LIB:%.c=$(BUILD)/obj/%.o) \
+		$(LIBS:%=$(BUILD)/obj/%.a)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
+$(BPF_TESTS): $(BPF_OBJS)
+
+$(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
+	$(call say,LD-FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(LDLIBS) -lm

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The layout that XDP, the daemon and bpftool share: a change without a new version fails here. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "bpf/sluice.h"
+
+struct field {
+	const char *name;
+	size_t offset, expected;
+};
+#define FIELD(type, member, expected)                                      \
+	{                                                                  \
+#type "." #member, offsetof(struct type, member), expected \
+	}
+
+static const struct field fields[] = {
+	FIELD(sl_config, engine, 0),
+	FIELD(sl_config, managed, 4),
+	FIELD(sl_config, hash_seed, 8),
+	FIELD(sl_config, node_id, 12),
+	FIELD(sl_nexthop, kind, 0),
+	FIELD(sl_nexthop, ref, 4),
+	FIELD(sl_adj, port_ifindex, 0),
+	FIELD(sl_adj, l3_ifindex, 4),
+	FIELD(sl_adj, mtu_bytes, 8),
+	FIELD(sl_adj, dst_mac, 12),
+	FIELD(sl_adj, src_mac, 18),
+	FIELD(sl_adj, vlan_tags, 24),
+	FIELD(sl_adj, vlan_tpid, 26),
+	FIELD(sl_adj, vlan_tci, 30),
+	FIELD(sl_adj, used, 36),
+	FIELD(sl_port, ifindex, 0),
+	FIELD(sl_port, flags, 4),
+	FIELD(sl_port, mac, 8),
+	FIELD(sl_vlan_key, port_ifindex, 0),
+	FIELD(sl_vlan_key, tpid, 4),
+	FIELD(sl_vlan_key, vid, 8),
+	FIELD(sl_meta, abi_version, 0),
+	FIELD(sl_meta, engine, 4),
+	FIELD(sl_meta, created_ns, 8),
+};
+
+static void abi_field_offsets_are_those_of_version_1(void **state)
+{
+	(void)state;
+	assert_int_equal(SL_ABI_VERSION, 1);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i].offset != fields[i].expected)
+			print_error("%s has moved\n", fields[i].name);
+		assert_int_equal(fields[i].offset, fields[i].expected);
+	}
+}
+
+static void adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header(void **state)
+{
+	(void)state;
+	assert_int_equal(offsetof(struct sl_adj, src_mac), offsetof(struct sl_adj, dst_mac) + 6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(abi_field_offsets_are_those_of_version_1),
+		cmocka_unit_test(adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header),
+	};
+	return cmocka_run_group_tests_name("abi", tests, NULL, NULL);
+}

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# libsluice is everything but the two main files, so that tests link what the daemon runs.
+USER_MAINS := user/sluiced.c user/sluice.c
+LIBS += libsluice
+libsluice_SRCS := $(filter-out $(USER_MAINS),$(wildcard user/*.c user/lib/*.c))
+
+PROGRAMS += $(patsubst user/%.c,%,$(wildcard $(USER_MAINS)))
+sluiced_SRCS := user/sluiced.c
+sluiced_USES := libsluice
+sluice_SRCS  := user/sluice.c
+sluice_USES  := libsluice

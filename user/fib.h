@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The forwarding tables as user space writes them: prefixes, next hops, adjacencies and ECMP groups, kept
+ * in the maps that XDP reads (bpf/sluice.h draws how they hang together). This is the only
+ * writer of those maps. It knows nothing of the kernel's routing; mirror.c decides what goes in.
+ *
+ * Not thread-safe: one thread owns a sl_fib.
+ */
+#ifndef SL_FIB_H
+#define SL_FIB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bpf/sluice.h"
+
+struct sl_fib;
+
+/* An IPv4 or IPv6 prefix. Host bits are zero; IPv4 uses addr[0..3]. */
+struct sl_prefix {
+	uint8_t family;	  /* AF_INET or AF_INET6 */
+	uint8_t len;	  /* 0..32 or 0..128 */
+	uint8_t addr[16]; /* network order */
+};
+
+/*
+ * Where the tables live. Map memory is borrowed from the caller until sl_fib_destroy; in
+ * unit tests it is plain zeroed memory, in the daemon it is mmapped from the maps.
+ */
+struct sl_fib_tables {
+	enum sl_engine engine; /* LPM or FAST */
+	struct sl_nexthop *nexthop;
+	uint32_t n_nexthop; /* elements; so are the next ones */
+	struct sl_adj *adj;
+	uint32_t n_adj;
+	struct sl_group *group;
+	uint32_t n_group;
+	/* FAST only: dir24 has SL_DIR24_SLOTS slots, tbl8 and tbl6 whole blocks of SL_BLOCK_SLOTS */
+	struct sl_slots *dir24;
+	struct sl_slots *tbl8;
+	uint32_t n_tbl8; /* blocks */
+	struct sl_slots *tbl6;
+	uint32_t n_tbl6; /* blocks; block 0.. hold the root, see fib_fast.c */
+	/* LPM only: map file descriptors */
+	int fib4_fd;
+	int fib6_fd;
+	uint32_t n_fib4; /* max_entries */
+	uint32_t n_fib6;
+};
+
+struct sl_fib_stats {
+	uint64_t prefixes4, prefixes6; /* installed, overflowed ones included */
+	uint64_t overflow4, overflow6; /* of those, how many did not fit: their addresses punt */
+	uint64_t inserts, replaces, deletes;
+	uint32_t nexthops, adjs, groups; /* in use */
+	uint32_t tbl8_used, tbl6_used;	 /* blocks */
+	size_t table_bytes;		 /* memory of the maps */
+	size_t process_bytes;		 /* memory of this object in the process */
+};
+
+/* Take over zeroed tables. 0, -ENOMEM, or -EINVAL for a size the engine cannot work with. */
+int sl_fib_create(const struct sl_fib_tables *tables, struct sl_fib **out);
+void sl_fib_destroy(struct sl_fib *fib); /* NULL is fine; the tables keep their last content */
+
+/* --- Next hops ---
+ * An id is handed out once and may be named by any number of routes; setting it again changes all of them at
+ * once, by one store. A new next hop punts as NEIGHBOUR. All return 0 or -ENOSPC (map full:
+ * the next hop then punts as OVERFLOW, and the call may be repeated), -EINVAL for an unknown id.
+ */
+int sl_fib_nexthop_create(struct sl_fib *fib, uint32_t *id);
+int sl_fib_nexthop_set_adj(struct sl_fib *fib, uint32_t id, const struct sl_adj *adj);
+int sl_fib_nexthop_set_punt(struct sl_fib *fib, uint32_t id, enum sl_punt reason);
+int sl_fib_nexthop_set_drop(struct sl_fib *fib, uint32_t id, enum sl_drop reason);
+/* No route or group may name the id any more. The id is reused after SL_GRACE_NS. */
+void sl_fib_nexthop_destroy(struct sl_fib *fib, uint32_t id);
+/* True if XDP sent a packet by this next hop since the last call; clears the mark. */
+bool sl_fib_nexthop_used(struct sl_fib *fib, uint32_t id);
+
+struct sl_member {
+	uint32_t nexthop_id; /* not itself a group */
+	uint32_t weight;     /* 1..65536, relative */
+};
+/*
+ * Make `id` a group of n members (1..SL_GROUP_BUCKETS), or change the group it is. Buckets move only as
+ * far as the change asks: removing a member moves only its own, adding one takes its share from the others.
+ */
+int sl_fib_nexthop_set_group(struct sl_fib *fib, uint32_t id, const struct sl_member *members,
+			     uint32_t n);
+
+/* --- Prefixes ---
+ * Insert or replace. 0 also when the tables are full: the prefix is then remembered, its addresses punt as
+ * OVERFLOW (never go a wrong way), it counts in overflow*, and it is put in when room appears.
+ * -EINVAL: bad prefix or unknown next hop; -ENOMEM.
+ */
+int sl_fib_insert(struct sl_fib *fib, const struct sl_prefix *prefix, uint32_t nexthop_id);
+int sl_fib_delete(struct sl_fib *fib, const struct sl_prefix *prefix); /* 0 or -ENOENT */
+
+/* What XDP would find, read from the same tables: next-hop id, 0 for no route. */
+uint32_t sl_fib_lookup(const struct sl_fib *fib, uint8_t family, const uint8_t *addr);
+/* The longest installed prefix that covers addr. 0 or -ENOENT. */
+int sl_fib_match(const struct sl_fib *fib, uint8_t family, const uint8_t *addr,
+		 struct sl_prefix *prefix, uint32_t *nexthop_id);
+
+void sl_fib_stats(const struct sl_fib *fib, struct sl_fib_stats *out);
+
+#endif
