@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: BSD-2-Clause
-BPF_OBJS += $(BUILD)/sluice.bpf.o
-$(BUILD)/sluice.bpf.o: bpf/sluice.bpf.c
+BPF_OBJS += $(patsubst bpf/%.bpf.c,$(BUILD)/%.bpf.o,$(wildcard bpf/*.bpf.c))
+$(BUILD)/%.bpf.o: bpf/%.bpf.c
