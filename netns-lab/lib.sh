@@ -1,0 +1,158 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Nodes and hosts in namespaces: what `lab`, `demo` and the bats tests are made of. Source it:
+#
+#   . netns-lab/lib.sh
+#   lab_begin                           # names the lab, makes its run directory
+#   trap lab_end EXIT                   # (in bats: teardown_file; see below)
+#   node_up n1; host_up h1; host_up h2
+#   link n1:eth1 h1:eth0; link n1:eth2 h2:eth0 3400
+#   on n1 ip addr add 10.0.1.1/24 dev eth1
+#   spawn h2 sink build/lab/sink eth0   # background; output in $LAB_DIR/sink.out and sink.err
+#   wait_for 5 on h1 ping -c1 -W1 10.0.2.2
+#
+# A node is a network and a mount namespace with its own /sys, /sys/fs/bpf and /run, held by one sleeping
+# process. Names are per lab, so any number of labs run side by side; nothing appears in the
+# caller's namespaces. Every process of a lab carries SLUICE_LAB_MEMBER=<id> in its environment: lab_end
+# ends exactly those, and with the last of them the kernel removes links, pins and programs.
+#
+# All functions return 0, or 1 with one line on stderr. LAB_ID and LAB_DIR are exported, so a lab that
+# bats' setup_file began serves all tests of the file.
+
+LAB_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+LAB_ROOT=/run
+export LAB_SOURCE LAB_ROOT
+
+lab_error() {
+	echo "lab: $*" >&2
+	return 1
+}
+
+# wait_for SECONDS COMMAND...: repeat until it succeeds; its output is shown only if it never does.
+wait_for() {
+	local seconds=$1 deadline output
+	shift
+	deadline=$((${EPOCHREALTIME/./} + seconds * 1000000))
+	until output=$("$@" 2>&1); do
+		if [ "${EPOCHREALTIME/./}" -ge "$deadline" ]; then
+			lab_error "not within $seconds s: $*${output:+ ($output)}"
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+# lab_begin [ID]: a new lab; the ID is random if none is given.
+lab_begin() {
+	[ "$(id -u)" -eq 0 ] || lab_error "namespaces need root" || return
+	if [ $# -gt 0 ]; then
+		[[ $1 =~ ^[A-Za-z0-9_-]{1,32}$ ]] ||
+			lab_error "\"$1\" is no lab name: 1 to 32 letters, digits, _ or -" || return
+		LAB_DIR=$LAB_ROOT/sluice-lab.$1
+		mkdir "$LAB_DIR" 2>/dev/null ||
+			lab_error "a lab named \"$1\" exists: end it with 'lab down $1'" || return
+	else
+		LAB_DIR=$(mktemp -d "$LAB_ROOT/sluice-lab.XXXXXX") || return
+	fi
+	LAB_ID=${LAB_DIR##*/sluice-lab.}
+	export LAB_ID LAB_DIR
+	mkdir "$LAB_DIR/node" "$LAB_DIR/host"
+}
+
+# Process ids of everything in this lab: what it started, and what entered its namespaces by hand.
+lab_processes() {
+	local holder
+	{
+		grep -lzxF "SLUICE_LAB_MEMBER=$LAB_ID" /proc/[0-9]*/environ 2>/dev/null
+		for holder in $(lab_holders); do
+			find -L /proc/[0-9]*/ns/net -maxdepth 0 -samefile "/proc/$holder/ns/net" 2>/dev/null
+		done
+	} | cut -d/ -f3 | sort -un
+}
+
+# Holders that are alive and still the process that was recorded (a pid may have been reused).
+lab_holders() {
+	local file pid born
+	for file in "$LAB_DIR"/{node,host}/*; do
+		[ -f "$file" ] && read -r pid born <"$file" &&
+			[ "$(process_born "$pid")" = "$born" ] && echo "$pid"
+	done
+	return 0
+}
+
+process_born() { cut -d' ' -f22 "/proc/$1/stat" 2>/dev/null; }
+
+no_lab_processes() { [ -z "$(lab_processes)" ]; }
+
+# lab_end: end every process of the lab, and so remove its namespaces; then its run directory.
+lab_end() {
+	local signal
+	[ -n "${LAB_DIR:-}" ] && [ -d "$LAB_DIR" ] || return 0
+	for signal in TERM KILL; do
+		# shellcheck disable=SC2046
+		no_lab_processes || kill -$signal -- $(lab_processes) 2>/dev/null
+		wait_for 3 no_lab_processes 2>/dev/null && break
+	done
+	no_lab_processes || lab_error "cannot end $(lab_processes | tr '\n' ' ')" || return
+	rm -rf "$LAB_DIR"
+}
+
+# namespaces_up KIND NAME: the holder is in a session of its own, so Ctrl-C does not reach it.
+namespaces_up() {
+	local kind=$1 name=$2
+	[[ $name =~ ^[a-z][a-z0-9]{0,14}$ ]] || lab_error "\"$name\" is no node name" || return
+	[ ! -e "$LAB_DIR/node/$name" ] && [ ! -e "$LAB_DIR/host/$name" ] ||
+		lab_error "$name exists already" || return
+	env SLUICE_LAB_MEMBER="$LAB_ID" setsid --fork unshare --net --mount --propagation private \
+		"$LAB_SOURCE/netns-lab/holder" "$kind" "$LAB_DIR" "$name" \
+		</dev/null >"$LAB_DIR/$name.log" 2>&1 3>&-
+	wait_for 5 test -s "$LAB_DIR/$kind/$name" ||
+		lab_error "$name did not start: $(cat "$LAB_DIR/$name.log")"
+}
+
+node_up() { namespaces_up node "$1"; } # forwards IPv4 and IPv6
+host_up() { namespaces_up host "$1"; }
+
+holder_of() {
+	cut -d' ' -f1 "$LAB_DIR/node/$1" 2>/dev/null || cut -d' ' -f1 "$LAB_DIR/host/$1" 2>/dev/null ||
+		lab_error "no node or host \"$1\" in lab $LAB_ID"
+}
+
+# on NAME COMMAND...: run it there; the working directory stays. (`ip netns exec` would remount /sys
+# and lose the pins.)
+on() {
+	local holder
+	holder=$(holder_of "$1") || return
+	shift
+	env SLUICE_LAB_MEMBER="$LAB_ID" nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@"
+}
+
+# spawn NAME LABEL COMMAND...: run it there in the background. Sets SPAWNED to its process id, which is
+# also in $LAB_DIR/LABEL.pid; output goes to $LAB_DIR/LABEL.out and LABEL.err.
+spawn() {
+	local holder label=$2
+	holder=$(holder_of "$1") || return
+	shift 2
+	env SLUICE_LAB_MEMBER="$LAB_ID" nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@" \
+		</dev/null >"$LAB_DIR/$label.out" 2>"$LAB_DIR/$label.err" 3>&- &
+	SPAWNED=$!
+	echo $SPAWNED >"$LAB_DIR/$label.pid"
+}
+
+# link NAME:DEV NAME:DEV [MTU]: a veth pair, up at both ends. Checksums are complete when frames leave (a
+# redirected frame carries no offload), and NAPI is on, without which veth takes no redirected frames.
+link() {
+	local a=${1%%:*} a_dev=${1#*:} b=${2%%:*} b_dev=${2#*:} mtu=${3:-1500} a_pid b_pid end
+	a_pid=$(holder_of "$a") && b_pid=$(holder_of "$b") || return
+	ip link add name "$a_dev" mtu "$mtu" netns "$a_pid" type veth \
+		peer name "$b_dev" mtu "$mtu" netns "$b_pid" || return
+	for end in "$a $a_dev" "$b $b_dev"; do
+		# shellcheck disable=SC2086
+		set -- $end
+		on "$1" ethtool -K "$2" tx off gro on >/dev/null || return
+		on "$1" ip link set dev "$2" up || return
+	done
+}
+
+mac_of() { on "$1" cat "/sys/class/net/$2/address"; }
