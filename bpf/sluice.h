@@ -244,8 +244,10 @@ struct sl_meta {
 	__u32 abi_version; /* SL_ABI_VERSION */
 	__u32 engine;	   /* enum sl_engine */
 	__u64 created_ns;  /* CLOCK_MONOTONIC */
+	__u32 hash_seed; /* of sl_config: a new generation keeps it, so that flows keep their paths */
+	__u32 pad;
 };
-SL_ASSERT_SIZE(struct sl_meta, 16);
+SL_ASSERT_SIZE(struct sl_meta, 24);
 
 /* --- Sizes ------------------------------------------------------------------------------------ */
 
@@ -253,8 +255,10 @@ SL_ASSERT_SIZE(struct sl_meta, 16);
 #define SL_NEXTHOPS_DEFAULT 65536
 #define SL_ADJS_DEFAULT	    32768
 #define SL_GROUPS_DEFAULT   4096
-#define SL_TBL8_DEFAULT	    8192  /* IPv4 blocks: /24s that hold longer prefixes */
-#define SL_TBL6_DEFAULT	    65536 /* IPv6 blocks */
+#define SL_TBL8_DEFAULT	    8192    /* IPv4 blocks: /24s that hold longer prefixes */
+#define SL_TBL6_DEFAULT	    65536   /* IPv6 blocks */
+#define SL_FIB4_DEFAULT	    2000000 /* limits of the lpm engine; memory is taken by what is used */
+#define SL_FIB6_DEFAULT	    1000000
 #define SL_PORTS_MAX	    1024
 
 #endif

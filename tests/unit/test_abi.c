@@ -42,6 +42,7 @@ static const struct field fields[] = {
 	FIELD(sl_meta, abi_version, 0),
 	FIELD(sl_meta, engine, 4),
 	FIELD(sl_meta, created_ns, 8),
+	FIELD(sl_meta, hash_seed, 16),
 };
 
 static void abi_field_offsets_are_those_of_version_1(void **state)

@@ -1,0 +1,665 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "user/datapath.h"
+#include "user/lib/log.h"
+#include "user/pins.h"
+
+#define PROG_FRAGS   "sl_edge_frags"
+#define PROG_PLAIN   "sl_edge"
+#define PROG_PIN     "sl_edge" /* under this name, whichever of the two runs */
+#define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
+#define PINS_MAX     32
+
+static const char *const counter_maps[] = { "sl_stats", "sl_drops", "sl_punts" };
+#define N_COUNTERS (sizeof(counter_maps) / sizeof(counter_maps[0]))
+
+enum { KNOWN_PUBLISHED, KNOWN_STAGED, N_KNOWN };
+
+struct sl_datapath {
+	struct bpf_object *object; /* owned */
+	struct bpf_program *program;
+	char *pin_dir; /* owned; NULL: nothing is pinned */
+	struct sl_config config;
+	bool frags;
+	struct sl_fib_tables tables;
+	size_t mapped_bytes[6];	     /* of nexthop, adj, group, dir24, tbl8, tbl6 */
+	int counter_fds[N_COUNTERS]; /* owned; of an earlier life, or -1 */
+	int known_fds[N_KNOWN];	     /* owned; programs of an earlier life, or -1 */
+};
+
+/* --- libbpf's own words ---------------------------------------------------------------------- */
+
+static char libbpf_said[256];
+
+static int libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[sizeof(libbpf_said)];
+	int n;
+
+	if (level > LIBBPF_WARN && sl_log_get_level() < SL_LOG_DEBUG)
+		return 0;
+	n = vsnprintf(line, sizeof(line), format, args);
+	line[strcspn(line, "\n")] = '\0';
+	if (level <= LIBBPF_WARN)
+		memcpy(libbpf_said, line, sizeof(line));
+	sl_debug("%s", line);
+	return n;
+}
+
+static const char *said(void)
+{
+	return libbpf_said[0] ? libbpf_said : "libbpf gave no reason";
+}
+
+/* --- What an earlier life left ---------------------------------------------------------------- */
+
+static bool same_layout(int fd, const struct bpf_map *map)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == bpf_map__type(map) &&
+	       info.key_size == bpf_map__key_size(map) &&
+	       info.value_size == bpf_map__value_size(map) &&
+	       info.max_entries == bpf_map__max_entries(map);
+}
+
+static int open_earlier_counter(const struct sl_datapath *dp, const char *name)
+{
+	char path[sizeof(IPROUTE2_DIR) + 32];
+	int fd = sl_pins_get(dp->pin_dir, 0, name);
+
+	if (fd < 0)
+		fd = sl_pins_get(dp->pin_dir, 1, name);
+	if (fd < 0) {
+		snprintf(path, sizeof(path), IPROUTE2_DIR "/%s", name);
+		fd = bpf_obj_get(path);
+	}
+	return fd;
+}
+
+static void reuse_counters(struct sl_datapath *dp)
+{
+	for (size_t i = 0; i < N_COUNTERS; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, counter_maps[i]);
+
+		if (dp->counter_fds[i] < 0)
+			dp->counter_fds[i] = open_earlier_counter(dp, counter_maps[i]);
+		if (dp->counter_fds[i] < 0)
+			continue;
+		if (same_layout(dp->counter_fds[i], map) &&
+		    !bpf_map__reuse_fd(map, dp->counter_fds[i]))
+			continue;
+		sl_warning("datapath: the pinned map %s has the layout of another version; its "
+			   "counters start again at 0",
+			   counter_maps[i]);
+		close(dp->counter_fds[i]);
+		dp->counter_fds[i] = -1;
+	}
+}
+
+static uint32_t choose_seed(const char *pin_dir)
+{
+	struct sl_meta meta = { 0 };
+	uint32_t zero = 0, seed = 0;
+	int fd = pin_dir ? sl_pins_get(pin_dir, 0, "sl_meta") : -1;
+
+	if (fd >= 0) {
+		struct bpf_map_info info = { 0 };
+		uint32_t len = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.value_size == sizeof(meta) &&
+		    !bpf_map_lookup_elem(fd, &zero, &meta) && meta.abi_version == SL_ABI_VERSION)
+			seed = meta.hash_seed;
+		close(fd);
+	}
+	while (!seed)
+		if (getrandom(&seed, sizeof(seed), 0) < 0)
+			seed = 0;
+	return seed;
+}
+
+/* --- Loading ---------------------------------------------------------------------------------- */
+
+/* libbpf keeps one map per data section; sl_config is found in its own by the object's BTF. */
+static int set_config(struct bpf_object *object, const struct sl_config *config)
+{
+	const struct btf *btf = bpf_object__btf(object);
+	const struct btf_type *section;
+	const struct btf_var_secinfo *var;
+	struct bpf_map *map = NULL, *m;
+	const void *initial;
+	size_t data_bytes;
+	char *data;
+	int err = -EINVAL;
+	int id = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -ENOENT;
+
+	bpf_object__for_each_map(m, object) {
+		const char *dot = strchr(bpf_map__name(m), '.');
+
+		if (dot && strcmp(dot, ".rodata") == 0)
+			map = m;
+	}
+	if (id < 0 || !map)
+		return -EINVAL;
+	initial = bpf_map__initial_value(map, &data_bytes);
+	data = initial ? malloc(data_bytes) : NULL;
+	if (!data)
+		return -ENOMEM;
+	memcpy(data, initial, data_bytes);
+	section = btf__type_by_id(btf, (uint32_t)id);
+	var = btf_var_secinfos(section);
+	for (int i = 0; i < btf_vlen(section); i++) {
+		const struct btf_type *type = btf__type_by_id(btf, var[i].type);
+
+		if (strcmp(btf__name_by_offset(btf, type->name_off), "sl_config") != 0)
+			continue;
+		if (var[i].size != sizeof(*config) || var[i].offset + sizeof(*config) > data_bytes)
+			break;
+		memcpy(data + var[i].offset, config, sizeof(*config));
+		err = bpf_map__set_initial_value(map, data, data_bytes);
+		break;
+	}
+	free(data);
+	return err;
+}
+
+static uint32_t or_default(uint32_t value, uint32_t fallback)
+{
+	return value ? value : fallback;
+}
+
+/* Only the chosen engine's tables get their real size; the others keep one element. */
+static int set_sizes(struct sl_datapath *dp)
+{
+	struct sl_fib_tables *t = &dp->tables;
+	const uint32_t slots_per_element = 2;
+	const struct {
+		const char *map;
+		uint32_t entries;
+	} sizes[] = {
+		{ "sl_nexthop", t->n_nexthop },
+		{ "sl_adj", t->n_adj },
+		{ "sl_group", t->n_group },
+		{ "sl_fib4", t->n_fib4 },
+		{ "sl_fib6", t->n_fib6 },
+		{ "sl_dir24",
+		  t->engine == SL_ENGINE_FAST ? SL_DIR24_SLOTS / slots_per_element : 0 },
+		{ "sl_tbl8", t->n_tbl8 * (SL_BLOCK_SLOTS / slots_per_element) },
+		{ "sl_tbl6", t->n_tbl6 * (SL_BLOCK_SLOTS / slots_per_element) },
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, sizes[i].map);
+
+		if (!map)
+			return -EINVAL;
+		if (sizes[i].entries && bpf_map__set_max_entries(map, sizes[i].entries))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void plan_tables(struct sl_fib_tables *t, const struct sl_datapath_params *params)
+{
+	*t = (struct sl_fib_tables){
+		.engine = params->config.engine == SL_ENGINE_FAST ? SL_ENGINE_FAST : SL_ENGINE_LPM,
+		.n_nexthop = or_default(params->n_nexthop, SL_NEXTHOPS_DEFAULT),
+		.n_adj = or_default(params->n_adj, SL_ADJS_DEFAULT),
+		.n_group = or_default(params->n_group, SL_GROUPS_DEFAULT),
+		.fib4_fd = -1,
+		.fib6_fd = -1,
+	};
+	if (t->engine == SL_ENGINE_FAST) {
+		t->n_tbl8 = or_default(params->n_tbl8, SL_TBL8_DEFAULT);
+		t->n_tbl6 = or_default(params->n_tbl6, SL_TBL6_DEFAULT);
+	} else {
+		t->n_fib4 = or_default(params->n_fib4, SL_FIB4_DEFAULT);
+		t->n_fib6 = or_default(params->n_fib6, SL_FIB6_DEFAULT);
+	}
+}
+
+/* Open and load the object with one of its programs. On failure dp->object is NULL. */
+static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
+		const char *program_name)
+{
+	struct bpf_program *program;
+	struct bpf_map *map;
+	int err = -EINVAL;
+
+	dp->object = bpf_object__open_file(params->object_path, NULL);
+	if (!dp->object) {
+		err = -errno;
+		return err;
+	}
+	dp->program = bpf_object__find_program_by_name(dp->object, program_name);
+	if (!dp->program)
+		goto out;
+	bpf_object__for_each_program(program, dp->object)
+		bpf_program__set_autoload(program, program == dp->program);
+	/* The pins are one set, written by pins.c; libbpf would pin each map by itself. */
+	bpf_object__for_each_map(map, dp->object)
+		bpf_map__set_pin_path(map, NULL);
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		if (!bpf_object__find_map_by_name(dp->object, counter_maps[i]))
+			goto out;
+	err = set_config(dp->object, &dp->config);
+	if (!err)
+		err = set_sizes(dp);
+	if (err)
+		goto out;
+	if (dp->pin_dir)
+		reuse_counters(dp);
+	err = bpf_object__load(dp->object);
+out:
+	if (err) {
+		bpf_object__close(dp->object);
+		dp->object = NULL;
+	}
+	return err;
+}
+
+static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *params)
+{
+	int err;
+
+	libbpf_said[0] = '\0';
+	err = load(dp, params, PROG_FRAGS);
+	if (!err) {
+		dp->frags = true;
+		return 0;
+	}
+	if (err == -ENOENT) {
+		sl_error(
+			"datapath: no BPF object at \"%s\"; `make` builds it, `make install` puts it in "
+			"place, --object names another",
+			params->object_path);
+		return err;
+	}
+	if (err != -EPERM && !load(dp, params, PROG_PLAIN)) {
+		sl_warning(
+			"datapath: this kernel does not load XDP programs for frames of several "
+			"buffers (Linux 5.18 does); native ports cannot have an MTU above about a page");
+		return 0;
+	}
+	sl_error("datapath: cannot load \"%s\": %s (%s)", params->object_path, strerror(-err),
+		 said());
+	return err;
+}
+
+/* --- Tables ----------------------------------------------------------------------------------- */
+
+static int map_table(struct sl_datapath *dp, const char *name, uint32_t elements,
+		     size_t element_bytes, size_t *mapped_bytes, void *out)
+{
+	int fd = sl_datapath_map_fd(dp, name);
+	void *memory;
+
+	if (!elements)
+		return 0;
+	memory = mmap(NULL, elements * element_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED) {
+		int err = -errno;
+
+		sl_error("datapath: cannot map %zu bytes of %s: %s", elements * element_bytes, name,
+			 strerror(-err));
+		return err;
+	}
+	*mapped_bytes = elements * element_bytes;
+	*(void **)out = memory;
+	return 0;
+}
+
+static int map_tables(struct sl_datapath *dp)
+{
+	struct sl_fib_tables *t = &dp->tables;
+	const uint32_t elements_per_block = SL_BLOCK_SLOTS / 2;
+	bool fast = t->engine == SL_ENGINE_FAST;
+	const struct {
+		const char *map;
+		uint32_t elements;
+		size_t element_bytes;
+		void *out;
+	} maps[] = {
+		{ "sl_nexthop", t->n_nexthop, sizeof(*t->nexthop), &t->nexthop },
+		{ "sl_adj", t->n_adj, sizeof(*t->adj), &t->adj },
+		{ "sl_group", t->n_group, sizeof(*t->group), &t->group },
+		{ "sl_dir24", fast ? SL_DIR24_SLOTS / 2 : 0, sizeof(*t->dir24), &t->dir24 },
+		{ "sl_tbl8", t->n_tbl8 * elements_per_block, sizeof(*t->tbl8), &t->tbl8 },
+		{ "sl_tbl6", t->n_tbl6 * elements_per_block, sizeof(*t->tbl6), &t->tbl6 },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]) && !err; i++)
+		err = map_table(dp, maps[i].map, maps[i].elements, maps[i].element_bytes,
+				&dp->mapped_bytes[i], maps[i].out);
+	if (!fast) {
+		t->fib4_fd = sl_datapath_map_fd(dp, "sl_fib4");
+		t->fib6_fd = sl_datapath_map_fd(dp, "sl_fib6");
+	}
+	return err;
+}
+
+static int write_meta(struct sl_datapath *dp)
+{
+	struct sl_meta meta = {
+		.abi_version = SL_ABI_VERSION,
+		.engine = dp->config.engine,
+		.hash_seed = dp->config.hash_seed,
+	};
+	struct timespec now;
+	uint32_t zero = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	meta.created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_meta"), &zero, &meta, BPF_ANY);
+}
+
+static int stage_pins(struct sl_datapath *dp)
+{
+	struct sl_pin pins[PINS_MAX] = { { .name = PROG_PIN, .fd = sl_datapath_prog_fd(dp) } };
+	struct bpf_map *map;
+	size_t n = 1;
+	int err;
+
+	bpf_object__for_each_map(map, dp->object) {
+		if (strncmp(bpf_map__name(map), "sl_", 3) != 0 || n == PINS_MAX)
+			continue;
+		snprintf(pins[n].name, sizeof(pins[n].name), "%.15s", bpf_map__name(map));
+		pins[n++].fd = bpf_map__fd(map);
+	}
+	err = sl_pins_stage(dp->pin_dir, pins, n);
+	if (err)
+		sl_error("datapath: cannot pin to \"%s-new\": %s", dp->pin_dir, strerror(-err));
+	return err;
+}
+
+/* --- A generation ------------------------------------------------------------------------------ */
+
+int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath **out)
+{
+	struct sl_datapath *dp = calloc(1, sizeof(*dp));
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!dp)
+		return -ENOMEM;
+	libbpf_set_print(libbpf_print);
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		dp->counter_fds[i] = -1;
+	for (size_t i = 0; i < N_KNOWN; i++)
+		dp->known_fds[i] = -1;
+	if (params->pin_dir) {
+		dp->pin_dir = strdup(params->pin_dir);
+		if (!dp->pin_dir)
+			goto out;
+		dp->known_fds[KNOWN_PUBLISHED] = sl_pins_get(dp->pin_dir, 0, PROG_PIN);
+		dp->known_fds[KNOWN_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
+	}
+	dp->config = params->config;
+	if (!dp->config.hash_seed)
+		dp->config.hash_seed = choose_seed(dp->pin_dir);
+	plan_tables(&dp->tables, params);
+	err = load_best(dp, params);
+	if (!err)
+		err = map_tables(dp);
+	if (!err)
+		err = write_meta(dp);
+	if (!err && dp->pin_dir)
+		err = stage_pins(dp);
+out:
+	if (err)
+		sl_datapath_close(dp);
+	else
+		*out = dp;
+	return err;
+}
+
+void sl_datapath_close(struct sl_datapath *dp)
+{
+	if (!dp)
+		return;
+	void *tables[] = { dp->tables.nexthop, dp->tables.adj,	dp->tables.group,
+			   dp->tables.dir24,   dp->tables.tbl8, dp->tables.tbl6 };
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (tables[i])
+			munmap(tables[i], dp->mapped_bytes[i]);
+	for (size_t i = 0; i < N_COUNTERS; i++)
+		if (dp->counter_fds[i] >= 0)
+			close(dp->counter_fds[i]);
+	for (size_t i = 0; i < N_KNOWN; i++)
+		if (dp->known_fds[i] >= 0)
+			close(dp->known_fds[i]);
+	bpf_object__close(dp->object);
+	free(dp->pin_dir);
+	free(dp);
+}
+
+const struct sl_fib_tables *sl_datapath_tables(const struct sl_datapath *dp)
+{
+	return &dp->tables;
+}
+
+const struct sl_config *sl_datapath_config(const struct sl_datapath *dp)
+{
+	return &dp->config;
+}
+
+int sl_datapath_prog_fd(const struct sl_datapath *dp)
+{
+	return bpf_program__fd(dp->program);
+}
+
+bool sl_datapath_frags(const struct sl_datapath *dp)
+{
+	return dp->frags;
+}
+
+int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name)
+{
+	int fd = bpf_object__find_map_fd_by_name(dp->object, name);
+
+	return fd < 0 ? -ENOENT : fd;
+}
+
+int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex)
+{
+	struct bpf_devmap_val value = { .ifindex = ifindex };
+
+	return bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_tx"), &ifindex, &value, BPF_ANY);
+}
+
+int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex)
+{
+	int err = bpf_map_delete_elem(sl_datapath_map_fd(dp, "sl_tx"), &ifindex);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
+			 const struct sl_vlan_key *vlan)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_port"), err;
+	uint32_t element = port->ifindex & (SL_PORTS_MAX - 1);
+	struct sl_port old = { 0 };
+
+	err = bpf_map_lookup_elem(fd, &element, &old);
+	if (err)
+		return err;
+	if (old.ifindex && old.ifindex != port->ifindex)
+		return -EEXIST;
+	err = bpf_map_update_elem(fd, &element, port, BPF_ANY);
+	if (!err && vlan)
+		err = bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_vlan"), vlan, &port->ifindex,
+					  BPF_ANY);
+	return err;
+}
+
+void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
+			    const struct sl_vlan_key *vlan)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_port");
+	uint32_t element = l3_ifindex & (SL_PORTS_MAX - 1);
+	struct sl_port port = { 0 };
+
+	if (vlan)
+		bpf_map_delete_elem(sl_datapath_map_fd(dp, "sl_vlan"), vlan);
+	if (bpf_map_lookup_elem(fd, &element, &port) || port.ifindex != l3_ifindex)
+		return;
+	port = (struct sl_port){ 0 };
+	bpf_map_update_elem(fd, &element, &port, BPF_ANY);
+}
+
+/* --- Attaching --------------------------------------------------------------------------------- */
+
+/* A descriptor of the attached program if it is one of ours; the caller closes it. */
+static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id)
+{
+	char port[IF_NAMESIZE] = "?", name[16] = "";
+	int fd;
+
+	if (sl_xdp_prog_id(sl_datapath_prog_fd(dp)) == prog_id)
+		return dup(sl_datapath_prog_fd(dp));
+	for (size_t i = 0; i < N_KNOWN; i++)
+		if (dp->known_fds[i] >= 0 && sl_xdp_prog_id(dp->known_fds[i]) == prog_id)
+			return dup(dp->known_fds[i]);
+	fd = sl_xdp_open_ours(prog_id, name);
+	if (fd >= 0)
+		return fd;
+	if_indextoname(ifindex, port);
+	if (fd == -EPERM)
+		sl_error("datapath: %s: XDP program %u is attached, and seeing whose it is needs "
+			 "CAP_SYS_ADMIN; if it may go: ip link set dev %s xdp off",
+			 port, prog_id, port);
+	else
+		sl_error(
+			"datapath: %s: another XDP program, \"%s\" (id %u), is attached; if it may "
+			"go: ip link set dev %s xdp off",
+			port, name, prog_id, port);
+	return fd == -EPERM ? fd : -EBUSY;
+}
+
+static int attach_first(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
+			enum sl_xdp_mode *mode)
+{
+	char port[IF_NAMESIZE] = "?";
+	int prog_fd = sl_datapath_prog_fd(dp), err = -EOPNOTSUPP;
+
+	if_indextoname(ifindex, port);
+	libbpf_said[0] = '\0';
+	if (want != SL_XDP_GENERIC) {
+		*mode = SL_XDP_NATIVE;
+		err = sl_xdp_attach(ifindex, SL_XDP_NATIVE, prog_fd, -1);
+		if (!err || err == -ENODEV || err == -EPERM || err == -EBUSY || err == -EEXIST)
+			goto out;
+		if (want == SL_XDP_NATIVE)
+			goto out;
+		sl_warning("datapath: %s: the driver does not take XDP (%s: %s); generic mode is "
+			   "used, which is slower",
+			   port, strerror(-err), said());
+	}
+	*mode = SL_XDP_GENERIC;
+	err = sl_xdp_attach(ifindex, SL_XDP_GENERIC, prog_fd, -1);
+out:
+	if (err)
+		sl_error("datapath: %s: cannot attach in %s mode: %s (%s)", port,
+			 sl_xdp_mode_name(*mode), strerror(-err), said());
+	return err;
+}
+
+int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
+		       enum sl_xdp_mode *mode)
+{
+	char port[IF_NAMESIZE] = "?";
+	struct sl_xdp_state now;
+	int old_fd = -1, err = sl_xdp_query(ifindex, &now);
+
+	*mode = SL_XDP_NONE;
+	if_indextoname(ifindex, port);
+	if (err) {
+		sl_error("datapath: %s: cannot see what XDP program is attached: %s", port,
+			 strerror(-err));
+		return err;
+	}
+	if (now.mode == SL_XDP_NONE)
+		return attach_first(dp, ifindex, want, mode);
+	old_fd = open_attached(dp, ifindex, now.prog_id);
+	if (old_fd < 0)
+		return old_fd;
+	if (want != SL_XDP_NONE && want != now.mode) {
+		/* The kernel has no step from one mode to the other; it forwards in between. */
+		err = sl_xdp_detach(ifindex, now.mode, old_fd);
+		if (!err)
+			err = attach_first(dp, ifindex, want, mode);
+		goto out;
+	}
+	if (now.prog_id != sl_xdp_prog_id(sl_datapath_prog_fd(dp)))
+		err = sl_xdp_attach(ifindex, now.mode, sl_datapath_prog_fd(dp), old_fd);
+	if (!err)
+		*mode = now.mode;
+	else
+		sl_error("datapath: %s: cannot replace XDP program %u: %s (%s)", port, now.prog_id,
+			 strerror(-err), said());
+out:
+	close(old_fd);
+	return err;
+}
+
+int sl_datapath_detach(struct sl_datapath *dp, uint32_t ifindex)
+{
+	struct sl_xdp_state now;
+	int fd, err = sl_xdp_query(ifindex, &now);
+
+	if (err || now.mode == SL_XDP_NONE)
+		return err;
+	fd = open_attached(dp, ifindex, now.prog_id);
+	if (fd < 0)
+		return fd;
+	err = sl_xdp_detach(ifindex, now.mode, fd);
+	close(fd);
+	return err;
+}
+
+bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex)
+{
+	struct sl_xdp_state now;
+
+	return !sl_xdp_query(ifindex, &now) && now.mode != SL_XDP_NONE &&
+	       now.prog_id == sl_xdp_prog_id(sl_datapath_prog_fd(dp));
+}
+
+int sl_datapath_publish(struct sl_datapath *dp)
+{
+	char path[sizeof(IPROUTE2_DIR) + 32];
+	struct bpf_map *map;
+	int err;
+
+	if (!dp->pin_dir)
+		return 0;
+	err = sl_pins_publish(dp->pin_dir);
+	if (err) {
+		sl_error("datapath: cannot publish the pins at \"%s\": %s", dp->pin_dir,
+			 strerror(-err));
+		return err;
+	}
+	/* What iproute2 pinned for a program that is replaced now would only mislead. */
+	bpf_object__for_each_map(map, dp->object) {
+		snprintf(path, sizeof(path), IPROUTE2_DIR "/%.15s", bpf_map__name(map));
+		unlink(path);
+	}
+	return 0;
+}
