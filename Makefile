@@ -30,7 +30,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 #   LIBS      static libraries, each with NAME_SRCS
 #   PROGRAMS  binaries at build/NAME, each with NAME_SRCS (its main), NAME_USES (libraries),
 #             NAME_LDLIBS (foreign libraries beyond PKGS)
-#   BPF_OBJS  BPF objects at build/*.bpf.o
+#   BPF_OBJS  BPF objects: build/NAME.bpf.o of bpf/NAME.bpf.c
 LIBS     :=
 PROGRAMS :=
 BPF_OBJS :=
@@ -73,14 +73,14 @@ $(BUILD)/$(1): $$($(1)_SRCS:%.c=$(BUILD)/obj/%.o) $$($(1)_USES:%=$(BUILD)/obj/%.
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p))))
 
-# BPF objects. bpftool gives the kernel's types (vmlinux.h is generated, never committed).
+# BPF objects.
 BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-address-of-packed-member -I. \
 	-I/usr/include/$(shell uname -m)-linux-gnu
 
-$(BUILD)/%.bpf.o:
+$(BUILD)/%.bpf.o: bpf/%.bpf.c
 	$(call say,BPF,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(BUILD)/$*.bpf.d -MT $@ -c $(filter %.bpf.c,$^) -o $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(BUILD)/$*.bpf.d -MT $@ -c $< -o $@
 	$(Q)llvm-strip -g $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

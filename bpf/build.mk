@@ -1,3 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
 BPF_OBJS += $(patsubst bpf/%.bpf.c,$(BUILD)/%.bpf.o,$(wildcard bpf/*.bpf.c))
-$(BUILD)/%.bpf.o: bpf/%.bpf.c

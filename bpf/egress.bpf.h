@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * May the packet leave by this adjacency? What fails here is the kernel's to answer.
+ */
+#ifndef SL_EGRESS_BPF_H
+#define SL_EGRESS_BPF_H
+
+#include "bpf/bare.bpf.h"
+#include "bpf/fib.bpf.h"
+#include "bpf/kernel_fib.bpf.h"
+#include "bpf/nexthop.bpf.h"
+#include "bpf/packet.bpf.h"
+
+/* Does next hop `id` leave through the L3 interface that the packet came in by? */
+static __always_inline bool sl_nexthop_leaves_by(__u32 id, __u32 l3_ifindex)
+{
+	struct sl_nexthop nexthop = sl_nexthop_read(id);
+	struct sl_adj *adj;
+
+	if (nexthop.kind != SL_NH_FORWARD)
+		return false;
+	adj = bpf_map_lookup_elem(&sl_adj, &nexthop.ref);
+	return adj && adj->l3_ifindex == l3_ifindex;
+}
+
+/* The same for a group: does any member? A function of its own, so that it is verified once. */
+__attribute__((noinline)) int sl_group_leaves_by(__u32 id, __u32 l3_ifindex)
+{
+	struct sl_group *group = bpf_map_lookup_elem(&sl_group, &id);
+	__u32 i;
+
+	if (!group)
+		return false;
+	for (i = 0; i < SL_GROUP_BUCKETS; i++)
+		if (sl_nexthop_leaves_by(group->bucket[i], l3_ifindex))
+			return true;
+	return false;
+}
+
+static __always_inline bool sl_source_is_here(__u32 id, __u32 l3_ifindex)
+{
+	struct sl_nexthop nexthop = sl_nexthop_read(id);
+
+	if (nexthop.kind == SL_NH_GROUP)
+		return sl_group_leaves_by(nexthop.ref, l3_ifindex);
+	return sl_nexthop_leaves_by(id, l3_ifindex);
+}
+
+static __always_inline bool sl_source_is_reachable(__u32 id)
+{
+	__u32 kind = sl_nexthop_read(id).kind;
+
+	return kind == SL_NH_FORWARD || kind == SL_NH_GROUP;
+}
+
+/* RFC 3704 2.2 and 2.4 as Linux has them, IPv4 only. */
+static __always_inline sl_verdict sl_reverse_path(const struct sl_packet *pkt)
+{
+	const struct iphdr *ip = pkt->l3;
+	__u32 id;
+
+	if (!(pkt->port_flags & (SL_PORT_RP_STRICT | SL_PORT_RP_LOOSE)))
+		return SL_GO_ON;
+	if (sl_config.engine == SL_ENGINE_KERNEL)
+		return SL_PUNT(RP_FILTER);
+	id = sl_fib4_lookup(ip->saddr);
+	if (pkt->port_flags & SL_PORT_RP_STRICT)
+		return sl_source_is_here(id, pkt->l3_ifindex) ? SL_GO_ON : SL_PUNT(RP_FILTER);
+	return sl_source_is_reachable(id) ? SL_GO_ON : SL_PUNT(RP_FILTER);
+}
+
+static __always_inline sl_verdict sl_egress_checks(const struct sl_packet *pkt,
+						   const struct sl_adj *adj)
+{
+	bool ip4 = pkt->ip4;
+	sl_verdict verdict = SL_GO_ON;
+
+	if (sl_managed()) {
+		if (!(pkt->port_flags & (ip4 ? SL_PORT_FORWARD4 : SL_PORT_FORWARD6)))
+			return SL_PUNT(FORWARDING_OFF);
+		if (ip4)
+			verdict = sl_reverse_path(pkt);
+		if (verdict != SL_GO_ON)
+			return verdict;
+	}
+	if (pkt->ttl <= 1) /* RFC 1812 5.3.1, RFC 8200 3 */
+		return SL_PUNT(TTL);
+	if (pkt->ip_len_bytes > adj->mtu_bytes)
+		return SL_PUNT(TOO_BIG);
+	if (adj->l3_ifindex == pkt->l3_ifindex &&
+	    (!sl_managed() || (pkt->port_flags & (ip4 ? SL_PORT_REDIRECT4 : SL_PORT_REDIRECT6))))
+		return SL_PUNT(REDIRECT);
+	return SL_GO_ON;
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * IPv4: what RFC 1812 asks of a router before (5.2.2, 5.3.7) and after (5.3.1) the lookup.
+ */
+#ifndef SL_IP4_BPF_H
+#define SL_IP4_BPF_H
+
+#include "bpf/packet.bpf.h"
+
+#define SL_IP4_FRAGMENT 0x3fff /* more-fragments flag and fragment offset */
+
+/* Is the address a.b.c.d in a/8? */
+static __always_inline bool sl_ip4_in8(__be32 addr, __u8 a)
+{
+	return (addr & sl_htonl(0xff000000)) == sl_htonl((__u32)a << 24);
+}
+
+static __always_inline bool sl_ip4_link_local(__be32 addr) /* RFC 3927 */
+{
+	return (addr & sl_htonl(0xffff0000)) == sl_htonl(0xa9fe0000);
+}
+
+static __always_inline bool sl_ip4_multicast(__be32 addr)
+{
+	return (addr & sl_htonl(0xf0000000)) == sl_htonl(0xe0000000);
+}
+
+/* 224/4 and 240/4: no unicast address. */
+static __always_inline bool sl_ip4_class_d_e(__be32 addr)
+{
+	return (addr & sl_htonl(0xe0000000)) == sl_htonl(0xe0000000);
+}
+
+static __always_inline __u16 sl_fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* RFC 1812 5.2.2 (2): the 16-bit words of a header with a good checksum add up to all ones. */
+static __always_inline bool sl_ip4_checksum_ok(const struct iphdr *ip)
+{
+	const __u32 *word = (const void *)ip;
+	__u64 sum = (__u64)word[0] + word[1] + word[2] + word[3] + word[4];
+
+	return sl_fold(sum) == 0xffff;
+}
+
+/* RFC 1812 5.3.7, and what the Linux kernel never forwards either. */
+static __always_inline sl_verdict sl_ip4_addresses(__be32 src, __be32 dst)
+{
+	if (sl_ip4_multicast(dst) || dst == sl_htonl(0xffffffff))
+		return SL_PUNT(MULTICAST);
+	if (!dst && !src)
+		return SL_PUNT(MULTICAST); /* broadcast of old: RFC 1122 3.3.6 */
+	if (sl_ip4_class_d_e(src) || sl_ip4_in8(src, 0) || sl_ip4_in8(src, 127))
+		return SL_DROP(IP4_MARTIAN_SOURCE);
+	if (sl_ip4_class_d_e(dst) || sl_ip4_in8(dst, 0) || sl_ip4_in8(dst, 127))
+		return SL_DROP(IP4_MARTIAN_DEST);
+	if (sl_ip4_link_local(src) || sl_ip4_link_local(dst))
+		return SL_PUNT(LINK_LOCAL);
+	return SL_GO_ON;
+}
+
+static __always_inline sl_verdict sl_ip4_input(struct sl_packet *pkt)
+{
+	const struct iphdr *ip = pkt->l3;
+	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
+	__u32 frame_bytes = pkt->len_bytes - l3_offset;
+	__u32 header_bytes;
+
+	if ((void *)(ip + 1) > pkt->end) /* 5.2.2 (1) */
+		return sl_missing(pkt, l3_offset + sizeof(*ip), SL_DROP(IP4_TRUNCATED));
+	if (ip->version != 4) /* 5.2.2 (3) */
+		return SL_DROP(IP4_VERSION);
+	header_bytes = ip->ihl * 4;
+	if (header_bytes < sizeof(*ip) || header_bytes > frame_bytes) /* 5.2.2 (4) */
+		return SL_DROP(IP4_HEADER_LENGTH);
+	pkt->ip_len_bytes = sl_ntohs(ip->tot_len);
+	if (pkt->ip_len_bytes < header_bytes || pkt->ip_len_bytes > frame_bytes) /* 5.2.2 (5) */
+		return SL_DROP(IP4_TOTAL_LENGTH);
+	if (header_bytes > sizeof(*ip))
+		return SL_PUNT(IP4_OPTIONS); /* the kernel checks the rest */
+	if (!sl_ip4_checksum_ok(ip))
+		return SL_DROP(IP4_CHECKSUM);
+	if (sl_managed() && (pkt->port_flags & SL_PORT_PUNT4))
+		return SL_PUNT(POLICY);
+	pkt->ttl = ip->ttl;
+	return sl_ip4_addresses(ip->saddr, ip->daddr);
+}
+
+/*
+ * One hop less (RFC 1812 5.3.1), and the checksum that goes with it. RFC 1624, equation 3:
+ *
+ *   HC' = ~(~HC + ~m + m')     in ones' complement
+ *
+ * The changed 16-bit word m holds TTL and protocol; m' = m - 0x0100, which never borrows as
+ * TTL > 0. So ~m + m' = (0xffff - m) + (m - 0x0100) = 0xfeff whatever m was. Ones' complement
+ * sums may be taken in network order (RFC 1071 2 B).
+ */
+static __always_inline void sl_ip4_decrement_ttl(struct iphdr *ip)
+{
+	__u32 sum = (__u16) ~(SL_FORCE __u16)ip->check;
+
+	sum += (SL_FORCE __u16)sl_htons(0xfeff);
+	ip->check = (SL_FORCE __sum16)(__u16) ~((sum & 0xffff) + (sum >> 16));
+	ip->ttl--;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the steps of sl_edge hand to each other: the packet as it is known so far, and the verdict.
+ */
+#ifndef SL_PACKET_BPF_H
+#define SL_PACKET_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+#include "bpf/endian.bpf.h"
+#include "bpf/sluice.h"
+
+extern const volatile struct sl_config sl_config;
+
+/*
+ * A step returns SL_GO_ON, or the packet's end: SL_DROP(reason) or SL_PUNT(reason). SL_GO_ON
+ * from the last step means that the frame was handed to an egress port.
+ */
+typedef __u32 sl_verdict;
+#define SL_GO_ON	0u
+#define SL_VERDICT_DROP 0x100u
+#define SL_VERDICT_PUNT 0x200u
+#define SL_DROP(reason) (SL_VERDICT_DROP | SL_DROP_##reason)
+#define SL_PUNT(reason) (SL_VERDICT_PUNT | SL_PUNT_##reason)
+
+#define SL_TAGS_MAX 2
+
+/* One 802.1Q or 802.1ad tag, as it stands between the source MAC and the ethertype. */
+struct sl_tag {
+	__be16 tpid;
+	__be16 tci;
+};
+
+struct sl_packet {
+	struct xdp_md *ctx;
+	void *l2; /* Ethernet header; ETH_HLEN bytes are there */
+	void *l3; /* IP header; once validated its 20 or 40 bytes are there */
+	void *end;
+	__u32 len_bytes; /* the frame as received, fragments and padding included */
+	__u32 port_ifindex;
+	__u32 l3_ifindex; /* the port, or the VLAN interface that owns the tags */
+	__u32 tags;	  /* 0..SL_TAGS_MAX */
+	__be16 ethertype; /* behind the tags */
+	bool ip4; /* a constant to the compiler: each family has its own copy of the steps */
+	__u32 port_flags;   /* SL_PORT_* of the L3 interface; managed mode only */
+	__u32 ip_len_bytes; /* header and payload; what follows in the frame is padding */
+	__u32 ttl;	    /* TTL or hop limit as received */
+};
+
+static __always_inline bool sl_managed(void)
+{
+	return sl_config.managed;
+}
+
+/*
+ * `need_bytes` from the start of the frame are not where the program can read them. Either the frame is
+ * shorter, which is `drop`, or its headers reach into a fragment, which no sane sender causes.
+ */
+static __always_inline sl_verdict sl_missing(const struct sl_packet *pkt, __u32 need_bytes,
+					     sl_verdict drop)
+{
+	return pkt->len_bytes < need_bytes ? drop : SL_PUNT(OTHER);
+}
+
+#endif

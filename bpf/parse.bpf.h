@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The link layer: Ethernet, up to two VLAN tags, and the interface that the frame entered by.
+ */
+#ifndef SL_PARSE_BPF_H
+#define SL_PARSE_BPF_H
+
+#include "bpf/maps.bpf.h"
+#include "bpf/packet.bpf.h"
+
+static __always_inline bool sl_is_tag(__be16 ethertype)
+{
+	return ethertype == sl_htons(ETH_P_8021Q) || ethertype == sl_htons(ETH_P_8021AD);
+}
+
+static __always_inline void sl_packet_init(struct sl_packet *pkt, struct xdp_md *ctx, bool frags)
+{
+	pkt->ctx = ctx;
+	pkt->l2 = (void *)(long)ctx->data;
+	pkt->end = (void *)(long)ctx->data_end;
+	pkt->len_bytes = frags ? bpf_xdp_get_buff_len(ctx) : ctx->data_end - ctx->data;
+	pkt->port_ifindex = ctx->ingress_ifindex;
+	pkt->l3_ifindex = pkt->port_ifindex;
+	pkt->tags = 0;
+	pkt->ethertype = 0;
+	pkt->port_flags = 0;
+}
+
+static __always_inline sl_verdict sl_parse_tags(struct sl_packet *pkt)
+{
+	struct sl_vlan_key key = { .port_ifindex = pkt->port_ifindex };
+	struct sl_tag *tag;
+	__be16 *next;
+	__u32 *l3_ifindex;
+	__u32 i;
+
+	for (i = 0; i < SL_TAGS_MAX; i++) {
+		if (!sl_is_tag(pkt->ethertype))
+			break;
+		next = pkt->l3;
+		if ((void *)(next + 2) > pkt->end)
+			return sl_missing(pkt, ETH_HLEN + (i + 1) * sizeof(*tag),
+					  SL_DROP(ETH_TRUNCATED));
+		key.tpid[i] = pkt->ethertype;
+		key.vid[i] = next[0] & sl_htons(0x0fff);
+		pkt->ethertype = next[1];
+		pkt->l3 += sizeof(*tag);
+		pkt->tags++;
+	}
+	if (!sl_managed() || sl_is_tag(pkt->ethertype))
+		return SL_PUNT(VLAN);
+	l3_ifindex = bpf_map_lookup_elem(&sl_vlan, &key);
+	if (!l3_ifindex)
+		return SL_PUNT(VLAN);
+	pkt->l3_ifindex = *l3_ifindex;
+	return SL_GO_ON;
+}
+
+static __always_inline sl_verdict sl_parse_link(struct sl_packet *pkt)
+{
+	struct ethhdr *eth = pkt->l2;
+
+	if ((void *)(eth + 1) > pkt->end)
+		return SL_DROP(ETH_TRUNCATED);
+	pkt->ethertype = eth->h_proto;
+	pkt->l3 = eth + 1;
+	if (sl_is_tag(pkt->ethertype))
+		return sl_parse_tags(pkt);
+	return SL_GO_ON;
+}
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * sl_edge, the fast path: what happens to a packet between an edge port of this node and another. Each step is a
+ * header of its own; a step that does not go on names the packet's end.
+ */
+#include "bpf/egress.bpf.h"
+#include "bpf/fib.bpf.h"
+#include "bpf/ingress.bpf.h"
+#include "bpf/ip4.bpf.h"
+#include "bpf/ip6.bpf.h"
+#include "bpf/kernel_fib.bpf.h"
+#include "bpf/maps.bpf.h"
+#include "bpf/nexthop.bpf.h"
+#include "bpf/packet.bpf.h"
+#include "bpf/parse.bpf.h"
+#include "bpf/stats.bpf.h"
+#include "bpf/transmit.bpf.h"
+
+const volatile struct sl_config sl_config = {};
+
+/* Find the adjacency. `local` is where the engine `kernel` builds one. */
+static __always_inline sl_verdict sl_route(const struct sl_packet *pkt, struct sl_adj *local,
+					   struct sl_adj **adj)
+{
+	__u32 id;
+
+	if (sl_config.engine == SL_ENGINE_KERNEL) {
+		*adj = local;
+		return sl_kernel_route(pkt, local);
+	}
+	if (pkt->ip4)
+		id = sl_fib4_lookup(((struct iphdr *)pkt->l3)->daddr);
+	else
+		id = sl_fib6_lookup(&((struct ipv6hdr *)pkt->l3)->daddr);
+	return sl_nexthop_resolve(pkt, id, adj);
+}
+
+static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
+{
+	struct sl_adj local = {}, *adj;
+	sl_verdict verdict;
+
+	pkt->ip4 = ip4;
+	verdict = sl_ingress(pkt);
+	if (verdict == SL_GO_ON)
+		verdict = ip4 ? sl_ip4_input(pkt) : sl_ip6_input(pkt);
+	if (verdict == SL_GO_ON)
+		verdict = sl_route(pkt, &local, &adj);
+	if (verdict == SL_GO_ON)
+		verdict = sl_egress_checks(pkt, adj);
+	if (verdict == SL_GO_ON)
+		verdict = sl_transmit(pkt, adj);
+	return verdict;
+}
+
+static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags)
+{
+	struct sl_packet pkt;
+	sl_verdict verdict;
+
+	sl_packet_init(&pkt, ctx, frags);
+	verdict = sl_parse_link(&pkt);
+	sl_count_rx(&pkt);
+	if (verdict != SL_GO_ON)
+		return sl_finish(&pkt, verdict);
+	if (pkt.ethertype == sl_htons(ETH_P_IP))
+		return sl_finish(&pkt, sl_forward(&pkt, true));
+	if (pkt.ethertype == sl_htons(ETH_P_IPV6))
+		return sl_finish(&pkt, sl_forward(&pkt, false));
+	return sl_finish(&pkt, SL_PUNT(NOT_IP));
+	(&pkt, verdict);
+}
+
+SEC("xdp")
+int sl_edge(struct xdp_md *ctx)
+{
+	return sl_edge_frame(ctx, false);
+}
+
+/* The same for drivers that hand over large frames in fragments. */
+SEC("xdp.frags")
+int sl_edge_frags(struct xdp_md *ctx)
+{
+	return sl_edge_frame(ctx, true);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
