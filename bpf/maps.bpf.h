@@ -65,12 +65,15 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_vlan SEC(".maps");
 
+/*
+ * Not pinned by name: the kernel sets BPF_F_RDONLY_PROG on a devmap by itself, so libbpf (seen in 1.1) takes the
+ * pinned one for another map and refuses the second port. Bare mode does not use it; the daemon pins its own.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
 	__uint(max_entries, SL_PORTS_MAX);
 	__type(key, __u32);
 	__type(value, struct bpf_devmap_val);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_tx SEC(".maps");
 
 #endif
