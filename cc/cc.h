@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Congestion controllers: numbers in, numbers out.
+ *
+ * A controller has two halves. The egress half stands at one egress queue: it is shown a sample of
+ * that queue and turns it into a feedback record for each source. The ingress half stands at one
+ * virtual output queue (VOQ) of a source: it turns feedback, a timer and what was sent into the
+ * rate and burst of that VOQ. Both halves run in the bridge and in the simulators unchanged.
+ *
+ *      VOQ at source s                                      egress queue
+ *      cc_ingress_feedback  <------ struct cc_feedback ----- cc_egress_feedback(s)
+ *      cc_ingress_sent                                       cc_egress_sample  (every T, or sooner
+ *      cc_ingress_tick (every T) -> rate, burst                                 if it asks for it)
+ *
+ * Nothing here reads a clock, allocates, does I/O, blocks, or uses floating point; all state is the
+ * caller's, of fixed size, and may be copied. Objects are not locked: one thread per object.
+ * After an object is initialised no call on it can fail.
+ *
+ * Units. A queue is counted in packets or in bytes, as its port says ("units"); rates are units per
+ * second (`_ups`). Ratios among the parameters are parts per 10^9 (`_ppb`), so 130804447 is 0.1308.
+ * Numbers with a binary point say where: `_q16` has 16 fraction bits.
+ *
+ * Ranges: rates up to CC_RATE_MAX, queues up to CC_UNITS_MAX, intervals 1 us to 1 s. Every function
+ * is defined for any argument inside them; outside, inputs are clamped and never trusted.
+ */
+#ifndef CC_CC_H
+#define CC_CC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CC_RATE_MAX	   (UINT64_C(1) << 37) /* units/s: 137 GB/s, above 1 Tb/s */
+#define CC_UNITS_MAX	   INT32_MAX	       /* units in a queue or in an interval */
+#define CC_INTERVAL_MIN_NS 1000u
+#define CC_INTERVAL_MAX_NS 1000000000u
+#define CC_SOURCES_MAX	   256u /* sources of one egress queue; ids are below this */
+#define CC_WEIGHT_MAX	   255u /* source weight times class weight */
+#define CC_ONE_PPB	   INT64_C(1000000000)
+#define CC_NO_SOURCE	   UINT16_MAX
+#define CC_NAME_BYTES	   16 /* longest controller or parameter group name, with its NUL */
+#define CC_PARAMS_MAX	   24
+#define CC_GAINS_BYTES	   192
+#define CC_EGRESS_BYTES	   1280
+#define CC_INGRESS_BYTES   96
+
+/* Number of each algorithm in a feedback record. Never reused: it crosses the fabric. */
+enum cc_algorithm {
+	CC_FIXED = 1,
+	CC_WEIGHTS = 2,
+	CC_PRICE = 3,
+	CC_AIMD = 4,
+	CC_QCN = 5,
+	CC_ASM = 6,
+	CC_DQ = 7,
+};
+
+enum cc_units {
+	CC_PACKETS = 0,
+	CC_BYTES = 1,
+};
+
+/* An egress port as both halves see it. */
+struct cc_port {
+	uint64_t capacity_ups; /* what its queue can drain, 1..CC_RATE_MAX */
+	uint64_t line_ups;     /* most that one source can send, 1..CC_RATE_MAX */
+	uint32_t interval_ns;  /* T, CC_INTERVAL_MIN_NS..CC_INTERVAL_MAX_NS */
+	uint32_t frame_bytes;  /* a full-size frame, 60..65535 */
+	uint8_t units;	       /* enum cc_units */
+	uint8_t reserved;      /* 0 */
+	uint16_t sources;      /* sources that may send at once, 1..CC_SOURCES_MAX */
+	uint16_t point; /* names the egress queue in feedback; unique among those a VOQ can meet */
+	uint16_t seed;	/* of the sampling jitter; any value */
+};
+
+/* A controller chosen for a port, with its parameters. Shared by the halves; constant once prepared. */
+struct cc_config {
+	const struct cc_ops *ops; /* static */
+	struct cc_port port;
+	int64_t param[CC_PARAMS_MAX]; /* by the index in ops->params */
+	_Alignas(8) unsigned char gains
+		[CC_GAINS_BYTES]; /* made from the above by cc_config_prepare */
+};
+
+/* A tunable. */
+struct cc_param {
+	const char *name;
+	const char *unit;
+	int64_t value; /* default */
+	int64_t min, max;
+	const char *source; /* where the default comes from, and what the tunable does */
+};
+
+/* One source as an egress queue sees it. */
+struct cc_source {
+	uint16_t id;		/* 0..CC_SOURCES_MAX-1, unique in the sample */
+	uint16_t weight;	/* source weight times class weight, 1..CC_WEIGHT_MAX */
+	uint32_t arrived_units; /* from it since the previous sample, dropped ones included */
+	uint32_t waiting_units; /* in its VOQ for this queue, as it last reported; 0 if unknown */
+};
+
+/*
+ * One egress queue since its previous sample. `sources` lists every live peer, idle ones too; a
+ * peer that is down is left out, which frees its share.
+ */
+struct cc_sample {
+	uint64_t capacity_ups;	 /* what the queue can drain now */
+	uint32_t elapsed_ns;	 /* since the previous sample */
+	uint32_t backlog_units;	 /* waiting now */
+	int32_t change_units;	 /* backlog now less backlog at the previous sample */
+	uint32_t departed_units; /* sent out of the port */
+	uint32_t dropped_units;	 /* arrived and did not fit */
+	uint16_t last_source;	 /* id of the source of the latest arrival, or CC_NO_SOURCE */
+	uint16_t n_sources;	 /* 0..CC_SOURCES_MAX */
+	const struct cc_source *sources; /* borrowed during the call */
+	bool timer; /* the interval T has ended; false: asked for by cc_egress_sample's return value */
+};
+
+/*
+ * Feedback from an egress queue to one source: the record that crosses the fabric. What signal and
+ * share mean is said at the top of each algorithm's file.
+ */
+struct cc_feedback {
+	uint64_t capacity_ups; /* of the queue */
+	uint32_t signal;
+	uint32_t share;
+	uint32_t seq;	   /* per egress queue, increases with each sample */
+	uint16_t point;	   /* struct cc_port's */
+	uint8_t algorithm; /* enum cc_algorithm */
+	uint8_t addressed; /* 1: this source was chosen to act; 0: only news of the queue */
+};
+_Static_assert(sizeof(struct cc_feedback) == 24, "feedback record");
+
+/* A VOQ since the previous tick. */
+struct cc_usage {
+	uint32_t elapsed_ns;	/* since the previous tick */
+	uint32_t sent_units;	/* that left the VOQ */
+	bool backlogged;	/* the VOQ never ran empty: it sent what its rate allowed */
+	uint64_t urgency_total; /* of all VOQs of this node, from cc_ingress_urgency; 0 if unused */
+};
+
+struct cc_egress {
+	uint32_t seq; /* of the latest sample */
+	uint32_t reserved;
+	_Alignas(8) unsigned char priv[CC_EGRESS_BYTES];
+};
+
+/* Rate and burst are read by the caller after each call; the rest belongs to cc.c. */
+struct cc_ingress {
+	uint64_t rate_q16;    /* what the VOQ may send, units/s with 16 fraction bits */
+	uint32_t burst_units; /* depth of the VOQ's token bucket */
+	uint16_t weight;      /* of this source and class, 1..CC_WEIGHT_MAX */
+	bool heard;	      /* a record was accepted since the previous tick */
+	bool ever;	      /* a record was accepted since the start */
+	uint32_t seq;	      /* of the latest record accepted */
+	uint32_t point;	      /* of the latest record accepted */
+	uint64_t age_ns;      /* since that record */
+	_Alignas(8) unsigned char priv[CC_INGRESS_BYTES];
+};
+
+/*
+ * An algorithm. (required) slots are checked by cc_ops_check; the priv argument is that of
+ * struct cc_egress or struct cc_ingress, zeroed before the init slot runs.
+ */
+struct cc_ops {
+	const char *name;	       /* (required) unique, at most CC_NAME_BYTES - 1 characters */
+	uint8_t algorithm;	       /* (required) enum cc_algorithm */
+	bool needs_feedback;	       /* without feedback the rate decays to its floor */
+	uint8_t n_params;	       /* CC_COMMON_PARAMS..CC_PARAMS_MAX */
+	const struct cc_param *params; /* (required) begins with CC_COMMON_PARAM_TABLE */
+
+	/* (required) Turn port and parameters into gains. 0, or -EINVAL with *why saying what is wrong. */
+	int (*prepare)(struct cc_config *cfg, const char **why);
+
+	/* (required if needs_feedback) Take a sample. Returns the units that may arrive before the
+	 * next one is wanted, or 0: at the end of the interval. */
+	uint32_t (*egress_sample)(void *priv, const struct cc_config *cfg,
+				  const struct cc_sample *s);
+	/* (required if needs_feedback) Fill signal, share and addressed for one source of the sample
+	 * just taken; the rest is filled by the caller. Returns false if there is nothing to send. */
+	bool (*egress_feedback)(void *priv, const struct cc_config *cfg, const struct cc_sample *s,
+				const struct cc_source *source, struct cc_feedback *out);
+	/* (optional) Start of an egress half. */
+	void (*egress_init)(void *priv, const struct cc_config *cfg);
+
+	/* (required) Choose in->rate_q16 for the start; a rate of a previous controller is in place. */
+	void (*ingress_init)(struct cc_ingress *in, const struct cc_config *cfg);
+	/* (required) An interval has ended: move in->rate_q16. */
+	void (*ingress_tick)(struct cc_ingress *in, const struct cc_config *cfg,
+			     const struct cc_usage *u);
+	/* (required if needs_feedback) Take a record, newer than all before it. */
+	void (*ingress_feedback)(struct cc_ingress *in, const struct cc_config *cfg,
+				 const struct cc_feedback *fb);
+	/* (optional) Units have left the VOQ. */
+	void (*ingress_sent)(struct cc_ingress *in, const struct cc_config *cfg, uint32_t units);
+	/* (optional) How urgent this VOQ is beside the node's others, before they all tick. */
+	uint32_t (*ingress_urgency)(const struct cc_ingress *in, const struct cc_config *cfg);
+};
+
+/* Parameters that every controller has, first in its table. */
+enum {
+	CC_FLOOR_PPB,	    /* least rate, share of the capacity */
+	CC_STALE_INTERVALS, /* intervals without feedback after which the rate decays */
+	CC_BURST_FRAMES,    /* least token bucket */
+	CC_COMMON_PARAMS
+};
+#define CC_COMMON_PARAM_TABLE                                                                    \
+	{ "floor_ppb", "1e-9 of capacity",                                                       \
+	  1000000,     1,                                                                        \
+	  CC_ONE_PPB,  "ours: 250 sources at the floor use a quarter of the port" },             \
+		{ "stale_intervals",                                                             \
+		  "T",                                                                           \
+		  16,                                                                            \
+		  1,                                                                             \
+		  100000,                                                                        \
+		  "ours: at 50 % loss, 16 losses in a row come once in 65536 intervals" },       \
+	{                                                                                        \
+		"burst_frames", "frames", 2, 1, 65535, "ours: one frame waits while one is sent" \
+	}
+
+/* The algorithms: NULL-terminated, each passes cc_ops_check. */
+extern const struct cc_ops *const cc_algorithms[];
+
+/* Returns 0 if every required slot of ops is present and its table is in range, or -EINVAL. */
+int cc_ops_check(const struct cc_ops *ops);
+
+/* Returns the algorithm of that name, or NULL. */
+const struct cc_ops *cc_lookup(const char *name);
+
+/*
+ * Choose an algorithm for a port, with every parameter at its default.
+ * Returns 0; -ENOENT: no algorithm of that name; -EINVAL: a field of *port is out of its range.
+ * cc_config_prepare must follow before the configuration is used.
+ */
+int cc_config_init(struct cc_config *cfg, const char *name, const struct cc_port *port);
+
+/* Set a parameter. Returns 0; -ENOENT: the algorithm has none of that name; -ERANGE: not in min..max. */
+int cc_config_set(struct cc_config *cfg, const char *param, int64_t value);
+
+/*
+ * Check the parameters together and derive the gains. To change a parameter while traffic flows,
+ * prepare a copy and hand it to the halves from their next call on: their state stays valid.
+ * Returns 0, or -EINVAL with *why (static text, may be NULL) saying what is wrong.
+ */
+int cc_config_prepare(struct cc_config *cfg, const char **why);
+
+/* Units of a full-size frame: 1, or its bytes. */
+uint32_t cc_frame_units(const struct cc_port *port);
+
+/* Start an egress half. */
+void cc_egress_init(struct cc_egress *e, const struct cc_config *cfg);
+
+/*
+ * Show the egress half its queue: at the end of every interval T, from a free-running timer, and
+ * also as soon as the units returned by the previous call have arrived (0: only the timer). A
+ * caller that can sample only by the timer may; QCN and ASM then act once per T.
+ */
+uint32_t cc_egress_sample(struct cc_egress *e, const struct cc_config *cfg,
+			  const struct cc_sample *s);
+
+/*
+ * The feedback for one source of the sample just taken, for each of s->sources in turn.
+ * Returns true and fills *out, or false: nothing is to be sent to it.
+ */
+bool cc_egress_feedback(struct cc_egress *e, const struct cc_config *cfg, const struct cc_sample *s,
+			const struct cc_source *source, struct cc_feedback *out);
+
+/* Start an ingress half; weight is clamped to 1..CC_WEIGHT_MAX. */
+void cc_ingress_init(struct cc_ingress *in, const struct cc_config *cfg, uint16_t weight);
+
+/* Change the controller under a VOQ and keep its rate, so that the change itself drops nothing. */
+void cc_ingress_switch(struct cc_ingress *in, const struct cc_config *cfg);
+
+/* The egress node has restarted: its sequence numbers start afresh. */
+void cc_ingress_forget(struct cc_ingress *in);
+
+/*
+ * Take a feedback record.
+ * Returns 0; -ESTALE: a duplicate, or older than one already taken; -EPROTO: from another
+ * algorithm (the controller is being switched). On error nothing changes. After a silence of
+ * stale_intervals any sequence number is accepted.
+ */
+int cc_ingress_feedback(struct cc_ingress *in, const struct cc_config *cfg,
+			const struct cc_feedback *fb);
+
+/* Units have left the VOQ since the previous call; each unit is also in the next tick's sent_units. */
+void cc_ingress_sent(struct cc_ingress *in, const struct cc_config *cfg, uint32_t units);
+
+/* This VOQ's part of cc_usage.urgency_total: sum over the node's VOQs first, then tick them. */
+uint32_t cc_ingress_urgency(const struct cc_ingress *in, const struct cc_config *cfg);
+
+/* An interval has ended. in->rate_q16 and in->burst_units hold the new limits. */
+void cc_ingress_tick(struct cc_ingress *in, const struct cc_config *cfg, const struct cc_usage *u);
+
+/* The limit in whole units/s, at least 1. */
+uint64_t cc_ingress_rate_ups(const struct cc_ingress *in);
+
+#endif
