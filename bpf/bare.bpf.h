@@ -1,70 +1,134 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Bare mode: the program was attached by `ip link set ... xdp obj` and no daemon tells it anything. Two facts it
- * must then find out itself.
+ * then reads from the kernel's own net_device, through the kfuncs of Linux 6.2:
  *
- * The port's own MAC address, since a port in promiscuous mode also receives frames for others, and those
- * must not be forwarded. It is read from the net_device, with two kfuncs of Linux 6.2. On older
- * kernels every unicast frame is taken as ours, as bpf_fib_lookup forwarders commonly do.
+ * - the MAC address of the ingress port: one in promiscuous mode also receives frames for
+ *   others, and those must not be forwarded;
+ * - whether the egress device takes redirected frames (xdp_features, 6.3): a veth whose peer has no NAPI, or a
+ *   driver without ndo_xdp_xmit, would lose them in silence.
  *
- * The devices that take redirected frames: a veth whose peer runs no XDP, or a driver without
- * ndo_xdp_xmit, loses them in silence. A device that itself runs this program will do, and that is
- * known once a frame has come in by it. Until then the kernel forwards.
+ * Everything is read again for each packet, so nothing goes stale when XDP is switched off. On an older kernel,
+ * or one whose structures differ, the answer is no and the kernel forwards.
  */
 #ifndef SL_BARE_BPF_H
 #define SL_BARE_BPF_H
 
 #include <bpf/bpf_core_read.h>
-#include "bpf/maps.bpf.h"
 #include "bpf/packet.bpf.h"
 
 /* The kernel's types, as far as they are read here; the loader finds the real offsets. */
+#define SL_KERNEL_TYPE __attribute__((preserve_access_index))
+
+struct hlist_node {
+	struct hlist_node *next;
+} SL_KERNEL_TYPE;
+
+struct hlist_head {
+	struct hlist_node *first;
+} SL_KERNEL_TYPE;
+
+struct net {
+	struct hlist_head *dev_index_head;
+} SL_KERNEL_TYPE;
+
+typedef struct {
+	struct net *net;
+} SL_KERNEL_TYPE possible_net_t;
+
+struct bpf_prog;
+
+struct bpf_xdp_entity {
+	struct bpf_prog *prog;
+} SL_KERNEL_TYPE;
+
 struct net_device {
+	__u32 ifindex; /* int in the kernel, never negative */
 	const unsigned char *dev_addr;
-} __attribute__((preserve_access_index));
+	possible_net_t nd_net;
+	struct hlist_node index_hlist;
+	struct bpf_xdp_entity xdp_state[3];
+	__u32 xdp_features;
+} SL_KERNEL_TYPE;
 
 struct xdp_rxq_info {
 	struct net_device *dev;
-} __attribute__((preserve_access_index));
+} SL_KERNEL_TYPE;
 
 struct xdp_buff {
 	struct xdp_rxq_info *rxq;
-} __attribute__((preserve_access_index));
+} SL_KERNEL_TYPE;
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
+extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
 
-static __always_inline struct sl_port *sl_port_element(__u32 ifindex)
+#define SL_AS(type, address) \
+	((struct type *)bpf_rdonly_cast(address, bpf_core_type_id_kernel(struct type)))
+
+#define SL_NETDEV_HASH	    256 /* the kernel's NETDEV_HASHENTRIES */
+#define SL_NETDEV_CHAIN_MAX 16	/* devices looked at in one hash chain */
+#define SL_XDP_MODE_SKB	    0	/* generic XDP */
+#define SL_ACT_NDO_XMIT	    4	/* enum netdev_xdp_act */
+#define SL_ACT_NDO_XMIT_SG  64
+
+static __always_inline struct net_device *sl_bare_ingress_device(struct xdp_md *ctx)
 {
-	__u32 element = ifindex & (SL_PORTS_MAX - 1);
+	struct xdp_buff *xdp = bpf_cast_to_kern_ctx(ctx);
 
-	return bpf_map_lookup_elem(&sl_port, &element);
+	return xdp->rxq->dev;
 }
 
-/* NULL: not one of our L3 interfaces. */
-static __always_inline struct sl_port *sl_port_lookup(__u32 ifindex)
+static __always_inline bool sl_bare_possible(void)
 {
-	struct sl_port *port = sl_port_element(ifindex);
-
-	return port && port->ifindex == ifindex ? port : NULL;
+	return bpf_cast_to_kern_ctx && bpf_rdonly_cast &&
+	       bpf_core_field_exists(struct net_device, xdp_features);
 }
 
-static __always_inline void sl_bare_note_port(__u32 ifindex)
+static __always_inline bool sl_bare_is_ours(const struct sl_packet *pkt)
 {
-	struct sl_port *port = sl_port_element(ifindex);
+	const struct ethhdr *eth = pkt->l2;
+	const struct ethhdr *port; /* its first bytes are the shape of dev_addr */
+	__u32 i;
 
-	if (port && !port->ifindex)
-		port->ifindex = ifindex;
+	port = SL_AS(ethhdr, sl_bare_ingress_device(pkt->ctx)->dev_addr);
+	for (i = 0; i < ETH_ALEN; i++)
+		if (port->h_dest[i] != eth->h_dest[i])
+			return false;
+	return true;
 }
 
-/* False: this kernel does not tell. */
-static __always_inline bool sl_bare_port_mac(struct xdp_md *ctx, __u8 mac[ETH_ALEN])
+/* As the kernel's dev_get_by_index_rcu; program runs are RCU read sections. */
+static __always_inline struct net_device *sl_bare_device(struct net *net, __u32 ifindex)
 {
-	struct xdp_buff *xdp;
+	struct hlist_head *heads = net->dev_index_head;
+	struct hlist_node *node =
+		SL_AS(hlist_head, heads + (ifindex & (SL_NETDEV_HASH - 1)))->first;
+	struct net_device *dev;
+	__u32 i;
 
-	if (!bpf_cast_to_kern_ctx)
-		return false;
-	xdp = bpf_cast_to_kern_ctx(ctx);
-	return bpf_probe_read_kernel(mac, ETH_ALEN, xdp->rxq->dev->dev_addr) == 0;
+	for (i = 0; i < SL_NETDEV_CHAIN_MAX && node; i++) {
+		dev = SL_AS(net_device,
+			    (void *)node - bpf_core_field_offset(struct net_device, index_hlist));
+		if (dev->ifindex == ifindex)
+			return dev;
+		node = dev->index_hlist.next;
+	}
+	return NULL;
+}
+
+/* Does device `ifindex` transmit what is redirected to it? */
+static __always_inline bool sl_bare_takes_redirects(const struct sl_packet *pkt, __u32 ifindex)
+{
+	struct net_device *ingress, *egress;
+	__u32 needed = SL_ACT_NDO_XMIT;
+
+	if (pkt->end - pkt->l2 != pkt->len_bytes)
+		needed |= SL_ACT_NDO_XMIT_SG;
+	ingress = sl_bare_ingress_device(pkt->ctx);
+	if (ingress->xdp_state[SL_XDP_MODE_SKB].prog)
+		return true; /* generic XDP transmits by the device's ordinary queue */
+	egress = sl_bare_device(ingress->nd_net.net, ifindex);
+	return egress && (egress->xdp_features & needed) == needed;
 }
 
 #endif

@@ -2,9 +2,7 @@
 /*
  * Is the frame for this router's MAC address, and how does its L3 interface treat packets?
  *
- * With a daemon, sl_port says both. In bare mode nobody fills sl_port: the program reads the MAC
- * from its net_device where the kernel lets it (6.2 and later), and notes in sl_port the ports that it
- * runs on, which are those that it may redirect to (see bare.bpf.h).
+ * With a daemon, sl_port says both; in bare mode the kernel's net_device says the first.
  */
 #ifndef SL_INGRESS_BPF_H
 #define SL_INGRESS_BPF_H
@@ -20,19 +18,26 @@ static __always_inline bool sl_mac_equal(const void *a, const void *b)
 	return x[0] == y[0] && x[1] == y[1] && x[2] == y[2];
 }
 
+/* NULL: not one of our L3 interfaces. */
+static __always_inline const struct sl_port *sl_port_lookup(__u32 ifindex)
+{
+	__u32 element = ifindex & (SL_PORTS_MAX - 1);
+	const struct sl_port *port = bpf_map_lookup_elem(&sl_port, &element);
+
+	return port && port->ifindex == ifindex ? port : NULL;
+}
+
 static __always_inline sl_verdict sl_ingress(struct sl_packet *pkt)
 {
 	const struct ethhdr *eth = pkt->l2;
 	const struct sl_port *port;
-	__u8 mac[ETH_ALEN] __attribute__((aligned(2)));
 
 	if (eth->h_dest[0] & 1)
 		return SL_PUNT(MULTICAST);
 	if (!sl_managed()) {
-		sl_bare_note_port(pkt->port_ifindex);
-		if (sl_bare_port_mac(pkt->ctx, mac) && !sl_mac_equal(eth->h_dest, mac))
-			return SL_PUNT(OTHER);
-		return SL_GO_ON;
+		if (!sl_bare_possible())
+			return SL_PUNT(NOT_READY);
+		return sl_bare_is_ours(pkt) ? SL_GO_ON : SL_PUNT(ETH_NOT_OURS);
 	}
 	port = sl_port_lookup(pkt->l3_ifindex);
 	if (!port)

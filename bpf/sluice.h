@@ -60,7 +60,6 @@ SL_ASSERT_SIZE(struct sl_config, 16);
 	X(IP6_PAYLOAD_LENGTH, "ip6-payload-length", "payload length beyond the frame")           \
 	X(IP6_MARTIAN_SOURCE, "ip6-martian-source", "source address that no host may use")       \
 	X(IP6_MARTIAN_DEST, "ip6-martian-dest", "destination address that is never forwarded")   \
-	X(IP6_SCOPE, "ip6-scope", "would leave the scope of its source or destination address")  \
 	X(BLACKHOLE, "blackhole", "a blackhole route matches")                                   \
 	X(TX_RING, "tx-ring", "the egress driver had no room")                                   \
 	X(TX_ERROR, "tx-error", "the egress port is gone, down or refuses redirected frames")    \
@@ -88,7 +87,9 @@ SL_ASSERT_SIZE(struct sl_config, 16);
 	X(OVERFLOW, "overflow", "the route did not fit the tables")                              \
 	X(POLICY, "policy", "policy rules exist: the kernel decides")                            \
 	X(NOT_READY, "not-ready", "the tables are being filled")                                 \
-	X(OTHER, "other", "bpf_fib_lookup refused for another reason")
+	X(ETH_NOT_OURS, "eth-not-ours",                                                          \
+	  "bare mode: unicast frame for another station's MAC address")                          \
+	X(OTHER, "other", "headers in pieces, or bpf_fib_lookup refused for another reason")
 
 #define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
 #define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,

@@ -20,11 +20,11 @@ _Static_assert(__builtin_offsetof(struct sl_adj, src_mac) ==
 		       __builtin_offsetof(struct sl_adj, dst_mac) + ETH_ALEN,
 	       "sl_adj holds the MAC pair in the order of the wire");
 
-static __always_inline bool sl_redirect(__u32 ifindex)
+static __always_inline bool sl_redirect(const struct sl_packet *pkt, __u32 ifindex)
 {
 	if (sl_managed())
 		return bpf_redirect_map(&sl_tx, ifindex, 0) == XDP_REDIRECT;
-	return sl_port_lookup(ifindex) && bpf_redirect(ifindex, 0) == XDP_REDIRECT;
+	return sl_bare_takes_redirects(pkt, ifindex) && bpf_redirect(ifindex, 0) == XDP_REDIRECT;
 }
 
 /*
@@ -72,7 +72,7 @@ static __always_inline sl_verdict sl_transmit(struct sl_packet *pkt, struct sl_a
 {
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
 
-	if (!sl_redirect(adj->port_ifindex))
+	if (!sl_redirect(pkt, adj->port_ifindex))
 		return SL_PUNT(NOT_A_PORT);
 	if (!adj->used)
 		adj->used = 1;
