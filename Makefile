@@ -34,7 +34,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS     :=
 PROGRAMS :=
 BPF_OBJS :=
-include $(wildcard */build.mk)
+# tests/build.mk links every library: it comes last
+include $(filter-out tests/build.mk,$(wildcard */build.mk)) tests/build.mk
 
 all: $(BPF_OBJS) $(PROGRAMS:%=$(BUILD)/%) ## build everything
 

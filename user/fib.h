@@ -14,15 +14,9 @@
 #include <stdint.h>
 
 #include "bpf/sluice.h"
+#include "user/lib/prefix.h"
 
 struct sl_fib;
-
-/* An IPv4 or IPv6 prefix. Host bits are zero; IPv4 uses addr[0..3]. */
-struct sl_prefix {
-	uint8_t family;	  /* AF_INET or AF_INET6 */
-	uint8_t len;	  /* 0..32 or 0..128 */
-	uint8_t addr[16]; /* network order */
-};
 
 /*
  * Where the tables live. Map memory is borrowed from the caller until sl_fib_destroy; in
@@ -41,7 +35,7 @@ struct sl_fib_tables {
 	struct sl_slots *tbl8;
 	uint32_t n_tbl8; /* blocks */
 	struct sl_slots *tbl6;
-	uint32_t n_tbl6; /* blocks; block 0.. hold the root, see fib_fast.c */
+	uint32_t n_tbl6; /* blocks; the first 256 are the root, see bpf/sluice.h */
 	/* LPM only: map file descriptors */
 	int fib4_fd;
 	int fib6_fd;
@@ -59,9 +53,21 @@ struct sl_fib_stats {
 	size_t process_bytes;		 /* memory of this object in the process */
 };
 
+/* Next hops that always exist. */
+#define SL_NEXTHOP_NONE	    0 /* no route */
+#define SL_NEXTHOP_OVERFLOW 1 /* punts as OVERFLOW: a route that did not fit */
+
 /* Take over zeroed tables. 0, -ENOMEM, or -EINVAL for a size the engine cannot work with. */
 int sl_fib_create(const struct sl_fib_tables *tables, struct sl_fib **out);
 void sl_fib_destroy(struct sl_fib *fib); /* NULL is fine; the tables keep their last content */
+
+/*
+ * Put in the prefixes that did not fit and now do. What was deleted makes room SL_GRACE_NS later, so call
+ * this about once a second. Costs nothing while nothing overflows.
+ */
+void sl_fib_tick(struct sl_fib *fib);
+/* Another clock than CLOCK_MONOTONIC, for tests. It may not go backwards. */
+void sl_fib_set_clock(struct sl_fib *fib, uint64_t (*now_ns)(void));
 
 /* --- Next hops ---
  * An id is handed out once and may be named by any number of routes; setting it again changes all of them at
@@ -72,7 +78,7 @@ int sl_fib_nexthop_create(struct sl_fib *fib, uint32_t *id);
 int sl_fib_nexthop_set_adj(struct sl_fib *fib, uint32_t id, const struct sl_adj *adj);
 int sl_fib_nexthop_set_punt(struct sl_fib *fib, uint32_t id, enum sl_punt reason);
 int sl_fib_nexthop_set_drop(struct sl_fib *fib, uint32_t id, enum sl_drop reason);
-/* No route or group may name the id any more. The id is reused after SL_GRACE_NS. */
+/* No route or group may name the id any more. It then reads as no route, and is reused after SL_GRACE_NS. */
 void sl_fib_nexthop_destroy(struct sl_fib *fib, uint32_t id);
 /* True if XDP sent a packet by this next hop since the last call; clears the mark. */
 bool sl_fib_nexthop_used(struct sl_fib *fib, uint32_t id);
@@ -84,6 +90,7 @@ struct sl_member {
 /*
  * Make `id` a group of n members (1..SL_GROUP_BUCKETS), or change the group it is. Buckets move only as
  * far as the change asks: removing a member moves only its own, adding one takes its share from the others.
+ * A next hop named twice counts with the sum. -EINVAL also for a group as member or a weight out of range.
  */
 int sl_fib_nexthop_set_group(struct sl_fib *fib, uint32_t id, const struct sl_member *members,
 			     uint32_t n);
@@ -96,9 +103,9 @@ int sl_fib_nexthop_set_group(struct sl_fib *fib, uint32_t id, const struct sl_me
 int sl_fib_insert(struct sl_fib *fib, const struct sl_prefix *prefix, uint32_t nexthop_id);
 int sl_fib_delete(struct sl_fib *fib, const struct sl_prefix *prefix); /* 0 or -ENOENT */
 
-/* What XDP would find, read from the same tables: next-hop id, 0 for no route. */
+/* What XDP would find, read from the same tables: next-hop id, SL_NEXTHOP_NONE or SL_NEXTHOP_OVERFLOW. */
 uint32_t sl_fib_lookup(const struct sl_fib *fib, uint8_t family, const uint8_t *addr);
-/* The longest installed prefix that covers addr. 0 or -ENOENT. */
+/* The longest prefix that covers addr, and its next hop, whether or not it fits the tables. 0 or -ENOENT. */
 int sl_fib_match(const struct sl_fib *fib, uint8_t family, const uint8_t *addr,
 		 struct sl_prefix *prefix, uint32_t *nexthop_id);
 
