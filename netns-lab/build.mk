@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Programs of the lab go to build/lab. A program P with BPF code in netns-lab/P.bpf.c carries it inside, as the
+# skeleton build/lab/P.skel.h.
+LAB_SKELETONS := gen sink
+PROGRAMS += lab/gen lab/sink
+
+lab/gen_SRCS    := netns-lab/gen.c netns-lab/destinations.c netns-lab/device.c
+lab/gen_LDLIBS  := -lbpf
+lab/sink_SRCS   := netns-lab/sink.c netns-lab/device.c
+lab/sink_LDLIBS := -lbpf
+
+$(LAB_SKELETONS:%=$(BUILD)/lab/%.bpf.o): $(BUILD)/lab/%.bpf.o: netns-lab/%.bpf.c
+$(LAB_SKELETONS:%=$(BUILD)/lab/%.skel.h): $(BUILD)/lab/%.skel.h: $(BUILD)/lab/%.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)bpftool gen skeleton $< name lab_$* >$@
+
+$(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/%.o): $(BUILD)/obj/netns-lab/%.o: $(BUILD)/lab/%.skel.h
+$(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/%.o): CPPFLAGS += -I$(BUILD)

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Makes one packet from whatever frame the kernel hands it, and sends it. Run by BPF_PROG_TEST_RUN with live
+ * frames. The pages are recycled and keep what the last program on their way wrote (MACs, TTL, tags), so
+ * every header byte is written anew.
+ *
+ * It is also attached to `lo`, only because test runs of an attached program start sooner; real frames
+ * of lo are known by their all-zero MAC addresses and pass.
+ *
+ * One generator runs on one CPU at a time: the state needs no atomics.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "netns-lab/traffic.h"
+
+const volatile struct gen_config config;
+struct gen_headers headers;
+struct gen_size sizes[GEN_SIZES_MAX];
+
+__u64 packets, bytes;	/* made */
+__u32 flow, dest, size; /* of the next packet */
+__u32 seq;
+__u32 until_stamp;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gen_dest);
+} dests SEC(".maps");
+
+static __always_inline __u32 add16(__u32 sum, const void *bytes_, int len)
+{
+	const __u16 *word = bytes_;
+
+#pragma unroll
+	for (int i = 0; i < len / 2; i++)
+		sum += word[i];
+	return sum;
+}
+
+static __always_inline __u16 fold(__u32 sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+static __always_inline void write_udp(struct udphdr *udp, const struct gen_size *s)
+{
+	udp->source = bpf_htons(1024 + flow % (65536 - 1024));
+	udp->dest = bpf_htons(LAB_UDP_PORT);
+	udp->len = bpf_htons(s->udp_len);
+	udp->check = 0;
+}
+
+static __always_inline void write_stamp(struct lab_stamp *stamp)
+{
+	__u64 now_ns = 0;
+
+	if (until_stamp == 0) {
+		until_stamp = config.stamp_every;
+		now_ns = bpf_ktime_get_ns();
+	}
+	until_stamp--;
+	/* The casts: packed members would be written byte by byte. */
+	*(__be32 *)&stamp->magic = bpf_htonl(LAB_MAGIC);
+	*(__be16 *)&stamp->flow = bpf_htons(flow);
+	*(__be32 *)&stamp->seq = bpf_htonl(seq);
+	*(__be64 *)&stamp->time_ns = bpf_cpu_to_be64(now_ns);
+}
+
+static __always_inline int write_ip4(void *at, void *data_end, const struct gen_size *s,
+				     const struct gen_dest *to)
+{
+	struct iphdr *ip = at;
+	struct udphdr *udp = (void *)(ip + 1);
+	struct lab_stamp *stamp = (void *)(udp + 1);
+
+	if ((void *)(stamp + 1) > data_end)
+		return -1;
+	ip->version = 4;
+	ip->ihl = 5;
+	ip->tos = headers.dscp_ecn;
+	ip->tot_len = bpf_htons(s->ip_len);
+	ip->id = 0;
+	ip->frag_off = bpf_htons(0x4000); /* DF: no id is needed (RFC 6864) */
+	ip->ttl = headers.ttl;
+	ip->protocol = IPPROTO_UDP;
+	ip->saddr = headers.src[0];
+	ip->daddr = to->addr[0];
+	ip->check = fold(add16(s->sum, &to->addr[0], 4));
+	write_udp(udp, s);
+	write_stamp(stamp);
+	return 0;
+}
+
+static __always_inline int write_ip6(void *at, void *data_end, const struct gen_size *s,
+				     const struct gen_dest *to)
+{
+	struct ipv6hdr *ip = at;
+	struct udphdr *udp = (void *)(ip + 1);
+	struct lab_stamp *stamp = (void *)(udp + 1);
+	__u32 sum;
+
+	if ((void *)(stamp + 1) > data_end)
+		return -1;
+	*(__be32 *)ip = bpf_htonl(6u << 28 | (__u32)headers.dscp_ecn << 20);
+	ip->payload_len = bpf_htons(s->ip_len);
+	ip->nexthdr = IPPROTO_UDP;
+	ip->hop_limit = headers.ttl;
+	__builtin_memcpy(&ip->saddr, headers.src, 16);
+	__builtin_memcpy(&ip->daddr, to->addr, 16);
+	write_udp(udp, s);
+	write_stamp(stamp);
+	sum = add16(s->sum, to->addr, 16);
+	sum = add16(sum, udp, sizeof(*udp) + sizeof(*stamp));
+	sum = fold(sum);
+	udp->check = sum ? sum : 0xffff; /* RFC 8200 section 8.1 */
+	return 0;
+}
+
+static __always_inline void advance(void)
+{
+	if (++size >= config.n_sizes)
+		size = 0;
+	if (++dest >= config.n_dests)
+		dest = 0;
+	if (++flow >= config.n_flows) {
+		flow = 0;
+		seq++;
+	}
+}
+
+SEC("xdp")
+int lab_gen(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	struct gen_size *s = &sizes[0];
+	struct gen_dest *to;
+	__u16 *ethertype;
+	int err;
+
+	if ((void *)(eth + 1) > data_end)
+		return XDP_PASS;
+	if (!(*(__u32 *)eth->h_dest | *(__u16 *)(eth->h_dest + 4)))
+		return XDP_PASS;
+
+	if (config.n_sizes > 1) {
+		if (size >= GEN_SIZES_MAX)
+			return XDP_ABORTED;
+		s = &sizes[size];
+		if (bpf_xdp_adjust_tail(ctx, (int)s->frame_bytes - (int)(data_end - data)))
+			return XDP_ABORTED;
+		data = (void *)(long)ctx->data;
+		data_end = (void *)(long)ctx->data_end;
+	}
+	to = bpf_map_lookup_elem(&dests, &dest);
+	ethertype = data + 12 + 4 * config.n_tags;
+	if (!to || (void *)(ethertype + 1) > data_end)
+		return XDP_ABORTED;
+
+	__builtin_memcpy(data, headers.eth, 12);
+	if (config.n_tags >= 1)
+		__builtin_memcpy(data + 12, headers.tags, 4);
+	if (config.n_tags == 2)
+		__builtin_memcpy(data + 16, headers.tags + 4, 4);
+	*ethertype = headers.ethertype;
+
+	if (config.is_ip6)
+		err = write_ip6(ethertype + 1, data_end, s, to);
+	else
+		err = write_ip4(ethertype + 1, data_end, s, to);
+	if (err)
+		return XDP_ABORTED;
+
+	packets++;
+	bytes += s->frame_bytes;
+	advance();
+	return bpf_redirect(config.out_ifindex, 0);
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

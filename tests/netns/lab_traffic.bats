@@ -1,0 +1,219 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# gen and sink: every packet is counted, and looks as tshark and scapy say it must.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. netns-lab/lib.sh
+	lab_begin
+	host_up h1
+	host_up h2
+	link h1:eth0 h2:eth0 3400
+	on h1 ip addr add 10.0.0.1/24 dev eth0
+	on h1 ip addr add fd00::1/64 dev eth0
+	on h2 ip addr add 10.0.0.2/24 dev eth0
+	on h2 ip addr add fd00::2/64 dev eth0
+	MAC=$(mac_of h2 eth0)
+	export MAC
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() { . netns-lab/lib.sh; }
+
+gen() { on h1 build/lab/gen eth0 --dst-mac "$MAC" --json "$@"; }
+
+sink_start() {
+	spawn h2 sink build/lab/sink eth0 --json --verify "$@"
+	wait_for 5 grep -q ready "$LAB_DIR/sink.err"
+}
+
+# End the sink and print its report.
+sink_stop() {
+	kill -INT "$SPAWNED"
+	wait "$SPAWNED"
+	cat "$LAB_DIR/sink.out"
+}
+
+# field FILE NAME
+field() { jq ".$2" "$1"; }
+
+# Send with the arguments given; leaves the reports in gen.json and sink.json.
+send() {
+	sink_start
+	gen "$@" >"$LAB_DIR/gen.json"
+	sink_stop >"$LAB_DIR/sink.json"
+}
+
+# All of COUNT packets came, once, in order, and intact.
+assert_all_came() {
+	local got
+	[ "$(field "$LAB_DIR/gen.json" sent)" = "$1" ]
+	got=$(jq -c '[.packets, .lost, .reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac]' \
+		"$LAB_DIR/sink.json")
+	echo "$got"
+	[ "$got" = "[$1,0,0,0,0,0,0,0]" ]
+}
+
+@test "every packet sent is counted: IPv4, 60 bytes, one flow" {
+	send --dst 10.0.0.2 --count 200001 --rate 500000
+	assert_all_came 200001
+	[ "$(field "$LAB_DIR/sink.json" bytes)" = $((200001 * 60)) ]
+	[ "$(field "$LAB_DIR/sink.json" flows)" = 1 ]
+}
+
+@test "every packet sent is counted: IPv6, 1500 flows to 1000 destinations" {
+	send --dst fd00::/64 --dests 1000 --flows 1500 --count 150000 --rate 300000
+	assert_all_came 150000
+	[ "$(field "$LAB_DIR/sink.json" flows)" = 1500 ]
+	[ "$(field "$LAB_DIR/gen.json" destinations)" = 1000 ]
+}
+
+@test "frames of the largest size arrive" {
+	send --dst 10.0.0.2 --size 3398 --count 1000 --rate 10000
+	assert_all_came 1000
+	[ "$(field "$LAB_DIR/sink.json" bytes)" = 3398000 ]
+}
+
+@test "imix is 7:4:1 of 60, 590 and 1514 bytes" {
+	send --dst 10.0.0.2 --imix --count 12000 --rate 100000
+	assert_all_came 12000
+	[ "$(field "$LAB_DIR/sink.json" bytes)" = $((1000 * (7 * 60 + 4 * 590 + 1514))) ]
+}
+
+@test "tags are counted: one and two" {
+	send --dst 10.0.0.2 --vlan 5 --count 1000 --rate 10000
+	assert_all_came 1000
+	[ "$(field "$LAB_DIR/sink.json" tagged)" = 1000 ]
+	send --dst fd00::2 --vlan 5,6 --count 1000 --rate 10000
+	assert_all_came 1000
+	[ "$(field "$LAB_DIR/sink.json" tagged)" = 1000 ]
+}
+
+@test "a flood loses nothing that the report does not name" {
+	send --dst 10.0.0.2 --count 1000000
+	[ "$(field "$LAB_DIR/gen.json" made)" = 1000000 ]
+	[ $(($(field "$LAB_DIR/gen.json" sent) + $(field "$LAB_DIR/gen.json" refused))) = 1000000 ]
+	[ "$(field "$LAB_DIR/sink.json" packets)" = "$(field "$LAB_DIR/gen.json" sent)" ]
+}
+
+@test "pacing keeps to the rate" {
+	send --dst 10.0.0.2 --rate 50000 --duration 1
+	local sent
+	sent=$(field "$LAB_DIR/gen.json" sent)
+	[ "$sent" -ge 49500 ] && [ "$sent" -le 50500 ]
+}
+
+@test "SIGINT ends the generator, which reports what it sent" {
+	sink_start
+	local sink=$SPAWNED
+	spawn h1 gen build/lab/gen eth0 --dst-mac "$MAC" --json --dst 10.0.0.2 --rate 1000 --duration 600
+	wait_for 5 on h1 sh -c 'ethtool -S eth0 | grep -q "tx_queue_0_xdp_xmit: [1-9]"'
+	kill -INT "$SPAWNED"
+	wait "$SPAWNED"
+	SPAWNED=$sink
+	sink_stop >"$LAB_DIR/sink.json"
+	[ "$(field "$LAB_DIR/gen.out" sent)" -gt 0 ]
+	[ "$(field "$LAB_DIR/gen.out" sent)" = "$(field "$LAB_DIR/sink.json" packets)" ]
+	run ! on h1 ip link show dev lo xdp
+}
+
+# What tshark says of captured packets; it checks every checksum.
+capture() {
+	spawn h2 tcpdump tcpdump -i eth0 -w "$LAB_DIR/c.pcap" -U -c 5 udp port 9 or vlan
+	wait_for 5 grep -q listening "$LAB_DIR/tcpdump.err"
+	gen --count 5 --rate 1000 "$@" >/dev/null
+	wait_for 5 test ! -e "/proc/$SPAWNED"
+	tshark -r "$LAB_DIR/c.pcap" -o ip.check_checksum:TRUE -o udp.check_checksum:TRUE -T fields \
+		-E separator=' ' "${FIELDS[@]}" 2>/dev/null
+}
+
+@test "tshark finds IPv4 packets as asked for, with right checksums" {
+	FIELDS=(-e ip.src -e ip.dst -e ip.ttl -e ip.dsfield.dscp -e ip.len -e ip.checksum.status -e udp.length -e udp.dstport -e frame.len)
+	run capture --dst 10.0.0.0/24 --dests 5 --ttl 9 --dscp 46 --size 100 --src 10.0.0.77
+	[ "${lines[0]}" = "10.0.0.77 10.0.0.0 9 46 86 1 66 9 100" ]
+	[ "${lines[4]}" = "10.0.0.77 10.0.0.4 9 46 86 1 66 9 100" ]
+	[ "${#lines[@]}" = 5 ]
+}
+
+@test "tshark finds IPv6 packets in two tags, with right UDP checksums" {
+	FIELDS=(-e vlan.id -e ipv6.dst -e ipv6.hlim -e ipv6.plen -e udp.checksum.status -e frame.len)
+	run capture --dst fd00::fffe/112 --dests 5 --ttl 255 --size 101 --vlan 7,4094
+	# tshark shows the outer tag's id apart, as 802.1ad
+	[[ "${lines[0]}" = *"4094 fd00:: 255 39 1 101" ]]
+	[[ "${lines[2]}" = *"4094 fd00::2 255 39 1 101" ]]
+}
+
+@test "the sink tells loss, reordering, duplicates and foreign packets apart" {
+	sink_start
+	on h1 /usr/bin/python3 - "$MAC" <<-'PY'
+		import struct, sys
+		from scapy.all import Ether, IP, IPv6, UDP, Raw, conf, sendp
+		conf.verb = 0
+		def packet(flow, seq, ip=None, tail=b"", **udp):
+		    stamp = struct.pack("!IHIQ", 0x736c6c62, flow, seq, 0)
+		    return (Ether(dst=sys.argv[1]) / (ip or IP(dst="10.0.0.2", ttl=30)) /
+		            UDP(sport=1024, dport=9, **udp) / Raw(stamp + tail))
+		frames = [packet(3, s) for s in (0, 1, 3, 2, 2, 3, 10, 200, 4)]
+		# 5..9 and 11..199 lost but 4 came late, 2 and 3 came twice
+		frames += [packet(65535, 0, IPv6(dst="fd00::2", hlim=200))]
+		frames += [packet(7, 0, IP(dst="10.0.0.2", chksum=0x1234))]
+		frames += [packet(7, 1, IPv6(dst="fd00::2"), chksum=0x1234)]
+		frames += [packet(7, 2, tail=bytes(100) + b"x")]
+		frames += [Ether(dst=sys.argv[1]) / IP(dst="10.0.0.2") / UDP(dport=9) / Raw(b"y" * 40)]
+		other = packet(7, 3); other[Ether].dst = "02:00:00:00:00:77"
+		frames += [other]
+		sendp(frames, iface="eth0")
+	PY
+	counted() { [ "$(on h2 ethtool -S eth0 | sed -n 's/.*rx_queue_0_xdp_packets: //p')" -ge 15 ]; }
+	wait_for 5 counted
+	sink_stop >"$LAB_DIR/sink.json"
+	run jq -c '[.packets, .flows, .lost, .reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac]' "$LAB_DIR/sink.json"
+	[ "$output" = "[14,3,194,2,2,1,2,1,1]" ]
+	[ "$(field "$LAB_DIR/sink.json" foreign)" -ge 1 ]
+	[ "$(jq -c '[.ttl_min, .ttl_max]' "$LAB_DIR/sink.json")" = "[30,200]" ]
+}
+
+@test "destinations are drawn from a file of prefixes, the same for the same seed" {
+	xz -dc netns-lab/data/internet-v4.txt.xz | head -n 3000 >"$LAB_DIR/prefixes"
+	FIELDS=(-e ip.dst)
+	run capture --dst-file "$LAB_DIR/prefixes" --dests 5 --seed 7
+	local first=$output
+	run capture --dst-file "$LAB_DIR/prefixes" --dests 5 --seed 7
+	[ "$output" = "$first" ]
+	run capture --dst-file "$LAB_DIR/prefixes" --dests 5 --seed 8
+	[ "$output" != "$first" ]
+	/usr/bin/python3 - "$LAB_DIR/prefixes" $first <<-'PY'
+		import ipaddress, sys
+		prefixes = [ipaddress.ip_network(line.split()[0]) for line in open(sys.argv[1])]
+		for address in sys.argv[2:]:
+		    assert any(ipaddress.ip_address(address) in p for p in prefixes), address
+		assert len(sys.argv) == 7
+	PY
+}
+
+refused() {
+	run build/lab/gen "$@"
+	[ "$status" -eq 2 ]
+}
+
+@test "wrong use is refused with one line that quotes it" {
+	refused lo --dst-mac 02:00:00:00:00:01 --count 1 --dst 10.0.0.300
+	[ "$output" = 'gen: --dst: "10.0.0.300" is not an address or prefix' ]
+	refused lo --dst-mac 00:00:00:00:00:00 --count 1 --dst 10.0.0.3
+	[ "$output" = 'gen: --dst-mac: "00:00:00:00:00:00" is not the MAC address of a station' ]
+	refused nosuch --dst-mac 02:00:00:00:00:01 --count 1 --dst 10.0.0.3
+	[ "$output" = 'gen: no device "nosuch" in this network namespace' ]
+	refused lo --dst-mac 02:00:00:00:00:01 --dst 10.0.0.3
+	[ "$output" = 'gen: one of --count and --duration is needed' ]
+	refused lo --dst-mac 02:00:00:00:00:01 --count 1 --dst 10.0.0.3 --rate 1k
+	[ "$output" = 'gen: --rate: "1k" is not a number from 1 to 100000000' ]
+	refused lo --dst-mac 02:00:00:00:00:01 --count 1 --dst fd00::1 --size 60
+	[ "$output" = 'gen: --size: 60 is too small, the stamp needs 80' ]
+	printf '10.0.0.0/8\nfd00::/8\n' >"$LAB_DIR/mixed"
+	refused lo --dst-mac 02:00:00:00:00:01 --count 1 --dst-file "$LAB_DIR/mixed"
+	[ "$output" = "gen: $LAB_DIR/mixed:2: not an address or prefix of the file's family" ]
+}
