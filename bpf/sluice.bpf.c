@@ -68,7 +68,6 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags)
 	if (pkt.ethertype == sl_htons(ETH_P_IPV6))
 		return sl_finish(&pkt, sl_forward(&pkt, false));
 	return sl_finish(&pkt, SL_PUNT(NOT_IP));
-	(&pkt, verdict);
 }
 
 SEC("xdp")

@@ -12,6 +12,7 @@ lab/sink_LDLIBS := -lbpf
 $(LAB_SKELETONS:%=$(BUILD)/lab/%.bpf.o): $(BUILD)/lab/%.bpf.o: netns-lab/%.bpf.c
 $(LAB_SKELETONS:%=$(BUILD)/lab/%.skel.h): $(BUILD)/lab/%.skel.h: $(BUILD)/lab/%.bpf.o
 	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
 	$(Q)bpftool gen skeleton $< name lab_$* >$@
 
 $(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/%.o): $(BUILD)/obj/netns-lab/%.o: $(BUILD)/lab/%.skel.h
