@@ -78,11 +78,14 @@ $(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p))))
 BPF_CFLAGS := -target bpf -mcpu=v3 -O2 -g -Wall -Wextra -Werror -Wno-address-of-packed-member -I. \
 	-I/usr/include/$(shell uname -m)-linux-gnu
 
-$(BUILD)/%.bpf.o: bpf/%.bpf.c
-	$(call say,BPF,$@)
+define compile_bpf
+	$(call say,BPF,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(BUILD)/$*.bpf.d -MT $@ -c $< -o $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 	$(Q)llvm-strip -g $@
+endef
+$(BUILD)/%.bpf.o: bpf/%.bpf.c
+	$(compile_bpf)
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

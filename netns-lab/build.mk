@@ -10,6 +10,7 @@ lab/sink_SRCS   := netns-lab/sink.c netns-lab/device.c
 lab/sink_LDLIBS := -lbpf
 
 $(LAB_SKELETONS:%=$(BUILD)/lab/%.bpf.o): $(BUILD)/lab/%.bpf.o: netns-lab/%.bpf.c
+	$(compile_bpf)
 $(LAB_SKELETONS:%=$(BUILD)/lab/%.skel.h): $(BUILD)/lab/%.skel.h: $(BUILD)/lab/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
