@@ -258,6 +258,72 @@ struct sl_meta {
 };
 SL_ASSERT_SIZE(struct sl_meta, 24);
 
+/* --- The cluster ------------------------------------------------------------------------------ */
+
+/*
+ * A system port is an edge port as the whole cluster names it: (node id << 8) | port number, both
+ * 1..255; `n2p1` is 0x0201. All nodes hold the same table of system ports in the same order; a port's
+ * place in it is its index. A virtual output queue is (system port, class): index * SL_CLASSES + class.
+ */
+#define SL_CLASSES		   4 /* traffic classes, from DSCP; higher is served first where strict */
+#define SL_SYSTEM_PORTS_MAX	   1024
+#define SL_VOQS_MAX		   (SL_SYSTEM_PORTS_MAX * SL_CLASSES)
+#define SL_SYSTEM_PORT(node, port) ((__u16)((node) << 8 | (port)))
+
+#define SL_RATE_UNLIMITED (~0ULL)
+
+enum sl_unit {
+	SL_UNIT_FRAMES = 0, /* rates and bursts of this queue count frames */
+	SL_UNIT_BYTES = 1,  /* frame bytes, as in sl_counter */
+};
+
+/*
+ * Map sl_voq: VOQ id -> its rate and limits. Written by the queue's controller (an operator, where
+ * that is `fixed`), read by XDP, which admits, and by the bridge, which paces. What changes with each
+ * frame is in sl_backlog, so that writing an element here disturbs no count.
+ */
+struct sl_voq {
+	__u64 rate;	     /* units a second; 0 stops it, SL_RATE_UNLIMITED does not pace */
+	__u32 unit;	     /* enum sl_unit */
+	__u32 burst;	     /* units that may leave at once after a pause */
+	__u32 limit_frames;  /* no more frames wait; 0 drops everything */
+	__u32 delay_max_us;  /* no frame is admitted that would wait longer at this rate; 0: any */
+	__u32 ecn_frames;    /* mark ECN-capable frames when so many wait; 0: never */
+	__u32 pad;	     /* 0 */
+	char controller[16]; /* name of the algorithm that writes rate and burst */
+};
+SL_ASSERT_SIZE(struct sl_voq, 48);
+
+/* Frames and bytes that passed a point, since the map was made. */
+struct sl_passed {
+	__u64 frames;
+	__u64 bytes;
+};
+SL_ASSERT_SIZE(struct sl_passed, 16);
+
+/*
+ * Map sl_backlog: VOQ id -> what entered it and what left it; the difference waits. XDP adds to
+ * `enqueued` as it redirects; the bridge adds to `dequeued` what it took out, and what the kernel took back
+ * after XDP had counted it (a full ring, no free chunk). Each has a cache line of its own.
+ */
+struct sl_backlog {
+	struct sl_passed enqueued;
+	__u64 pad0[6];
+	struct sl_passed dequeued;
+	__u64 pad1[6];
+};
+SL_ASSERT_SIZE(struct sl_backlog, 128);
+
+/* What XDP puts just below a frame that it redirects into a VOQ. */
+struct sl_frame_meta {
+	__u64 arrival_ns;   /* CLOCK_MONOTONIC */
+	__u16 voq;	    /* VOQ id */
+	__u16 ingress_port; /* system port */
+	__u32 magic;	    /* SL_FRAME_META_MAGIC */
+};
+SL_ASSERT_SIZE(struct sl_frame_meta, 16);
+#define SL_FRAME_META_MAGIC 0x736c6d31u /* tells a frame of ours from one without metadata */
+
 /* --- Sizes ------------------------------------------------------------------------------------ */
 
 /* Entries that user space gives the maps unless the configuration says otherwise. */

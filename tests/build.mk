@@ -5,7 +5,7 @@ UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/u
 BPF_TESTS  := $(patsubst tests/bpf/%.c,$(BUILD)/tests/bpf/%,$(wildcard tests/bpf/test_*.c))
 FUZZERS    := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_LIB   := $(wildcard tests/lib/*.c)
-TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) -lm
+TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLIBS) -lz -lm
 
 test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(FUZZERS) ## build the tests without running them
 
@@ -26,4 +26,4 @@ $(BPF_TESTS): $(BPF_OBJS)
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
 	$(call say,LD-FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(LDLIBS) -lm
+	$(Q)$(CLANG) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(LDLIBS) $(RB_LDLIBS) -lz -lm

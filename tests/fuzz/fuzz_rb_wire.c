@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Any bytes as a message: nothing may crash, and what is accepted must lie inside the message and pack to the same bytes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma-bridge/pack.h"
+#include "rdma-bridge/wire.h"
+
+static const struct rb_receiver self = { .node = 2, .ports = { ~1ULL, ~0ULL, ~0ULL, ~0ULL } };
+
+static void check_data(const struct rb_msg_header *h, const uint8_t *msg, uint32_t bytes)
+{
+	static struct rb_frame frame[RB_RECORDS_MAX];
+	static struct rb_pack pack;
+	static uint8_t again[RB_MSG_MAX_BYTES];
+	struct rb_msg_header header = *h;
+	uint32_t n;
+
+	if (rb_unpack_frames(&self, h, msg, frame, &n) != RB_VERDICT_OK) {
+		if (n)
+			abort();
+		return;
+	}
+	if (rb_pack_init(&pack, bytes, n))
+		abort();
+	for (uint32_t i = 0; i < n; i++)
+		if (frame[i].data < msg || frame[i].data + frame[i].len_bytes > msg + bytes ||
+		    rb_pack_add(&pack, &frame[i]))
+			abort();
+	if (rb_pack_copy(&pack, &header, again) != bytes || memcmp(again, msg, bytes))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct rb_feedback feedback[RB_RECORDS_MAX];
+	struct rb_msg_header h;
+	struct rb_hello hello;
+	uint32_t n;
+
+	if (size > RB_MSG_MAX_BYTES ||
+	    rb_msg_header_decode(&self, data, (uint32_t)size, &h) != RB_VERDICT_OK)
+		return 0;
+	switch (h.type) {
+	case RB_MSG_DATA:
+		check_data(&h, data, (uint32_t)size);
+		break;
+	case RB_MSG_FEEDBACK:
+		rb_unpack_feedback(&h, data, feedback, &n);
+		break;
+	case RB_MSG_HELLO:
+		rb_unpack_hello(&h, data, &hello);
+		break;
+	default:
+		abort();
+	}
+	return 0;
+}
