@@ -44,7 +44,8 @@ struct sl_datapath {
 
 static char libbpf_said[256];
 
-static int libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static int libbpf_print(enum libbpf_print_level level,
+							      const char *format, va_list args)
 {
 	char line[sizeof(libbpf_said)];
 	int n;
