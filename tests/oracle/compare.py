@@ -51,9 +51,18 @@ def without_clock(frame):
     return bytes(data)
 
 
+def flow(port_and_frame):
+    """Port, both addresses and what lies between them in the header: enough to tell flows of a burst apart."""
+    port, frame = port_and_frame
+    return (port, frame[26:34]) if frame[12:14] == b"\x08\x00" else (port, frame[22:54])
+
+
 def answer(case, captured):
     """What left on each port, in a form that compares equal when it should."""
-    frames = [(port, normalise(frame)) for port, frame in captured]
+    source = case.frame[26:30]  # of a packet passed on, not made by the router, even if it claims to be
+    frames = [(port, frame if frame[26:30] == source else normalise(frame)) for port, frame in captured]
     if case.note == "clock":
         frames = [(port, without_clock(frame)) for port, frame in frames]
+    if case.more:
+        return sorted(frames, key=flow)  # stable: the order within a flow is part of the answer
     return sorted(frames)

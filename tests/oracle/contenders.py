@@ -10,25 +10,58 @@ OBJECT = os.path.join(ROOT, "build", "sluice.bpf.o")
 FAST_PORTS = [i for i in range(world.PORTS) if i != world.PLAIN_PORT]
 
 
-class Kernel:
-    """The Linux kernel forwards."""
-    name = "kernel"
-
-    def start(self, router):
-        pass
-
-    def stop(self):
-        pass
-
-    def counters(self):
-        return None
+class Failed(Exception):
+    """A contender could not be started."""
 
 
-class Sluice:
-    """What all forms of sluice have in common: the counters, found through the program on a port."""
+class Contender:
+    """Something that forwards."""
+    name = kind = ""
+    # Generic XDP also gets the copies that the kernel loops back of what it broadcasts on the port.
+    sees_own_broadcasts = False
 
     def __init__(self):
         self.router = None
+
+    def start(self, router):
+        """Begin to forward in this namespace, which is set up as a router."""
+        self.router = router
+
+    def settle(self):
+        """Return when all changes made to the router so far are followed."""
+
+    def stop(self):
+        """End all that start() began; the namespace goes after that."""
+
+    def counters(self):
+        """Packets: {"rx", "forward", "drops": [], "punts": []}; None: there are no counters."""
+
+
+class Kernel(Contender):
+    """The Linux kernel."""
+    name = kind = "kernel"
+
+
+class OtherKernel(Kernel):
+    """The Linux kernel with a few settings changed, and the families that must show it."""
+    families = ("IPv4: time to live", "IPv4: routes", "IPv4: larger than the egress MTU",
+                "IPv6: larger than the egress MTU", "IPv6: source addresses", "IPv6: routes")
+
+    def start(self, router):
+        router.script("""
+            sysctl -qw net.ipv4.ip_default_ttl=63 net.ipv6.conf.all.hop_limit=63
+            for p in 0 1 2; do sysctl -qw net.ipv6.conf.p$p.hop_limit=63; done
+            ip link set p1 mtu 1499
+            ip route change 10.124.200.0/31 via 10.0.1.3
+            ip -6 route del fd00:124:8000::66
+            """)
+
+
+class Sluice(Contender):
+    """What all forms of sluice have in common: the counters, found through the program on a port."""
+
+    def __init__(self):
+        super().__init__()
         self.maps = {}
 
     def attached(self):
@@ -56,10 +89,12 @@ class Sluice:
 
 class Bare(Sluice):
     """`ip link set dev PORT xdp obj ...` and nothing else: the kernel engine."""
+    kind = "bare"
 
     def __init__(self, mode):
         super().__init__()
         self.option = {"native": "xdpdrv", "generic": "xdpgeneric"}[mode]
+        self.sees_own_broadcasts = mode == "generic"
         self.name = f"bare, {mode} XDP"
 
     def start(self, router):
@@ -67,13 +102,6 @@ class Bare(Sluice):
         for i in FAST_PORTS:
             router.run("ip", "link", "set", "dev", f"p{i}", self.option, "obj", OBJECT, "section", "xdp")
         self.attached()
-
-    def stop(self):
-        pass
-
-
-class Failed(Exception):
-    """A contender could not be started."""
 
 
 def everyone():

@@ -294,22 +294,21 @@ class Markers:
     def __init__(self):
         self.plan = []
         for i in range(PORTS):
-            steps = [(i, i, marker_template(i, f"10.0.{i}.1", b""), False)]
+            steps = [(i, i, marker_template(i, f"10.0.{i}.1", b""))]
             via = i if FORWARDING[i] else 0
             for j in range(PORTS):
                 dst = f"10.0.{j}.{MARKER_HOST}"
                 if j == via and SEND_REDIRECTS[via]:
                     continue
-                steps.append((via, j, marker_template(via, dst, b""), True))
+                steps.append((via, j, marker_template(via, dst, b"")))
                 if j != via:
-                    steps.append((via, j, marker_template(via, dst, self.NOP_OPTIONS), False))
+                    steps.append((via, j, marker_template(via, dst, self.NOP_OPTIONS)))
             self.plan.append(steps)
 
 
 class World:
     """
-    A router and what surrounds it. sent[port] counts the frames put into each port, markers included;
-    fast_markers the markers that a fast path is expected to forward by itself.
+    A router and what surrounds it. sent[port] counts the frames put into each port, markers included.
     """
 
     def __init__(self):
@@ -326,7 +325,6 @@ class World:
         self.markers = Markers()
         self.sequence = 0
         self.sent = [0] * PORTS
-        self.fast_markers = 0
         self.poll = select.poll()
         for _, rx in self.sockets:
             self.poll.register(rx, select.POLLIN)
@@ -348,11 +346,10 @@ class World:
         for frame in frames:
             self.send(in_port, frame)
         awaited = set()
-        for via, out_port, template, fast in self.markers.plan[in_port]:
+        for via, out_port, template in self.markers.plan[in_port]:
             self.sequence += 1
             mark = MARK + struct.pack("!I", self.sequence)
             self.send(via, template[:-len(MARK)] + mark)
-            self.fast_markers += fast and via != PLAIN_PORT and out_port != PLAIN_PORT
             awaited.add((out_port, mark))
         captured = []
         deadline = time.monotonic() + DEADLINE_S
