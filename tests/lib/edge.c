@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "tests/lib/edge.h"
+#include "tests/lib/frame.h"
+
+#define OBJECT	  "build/sluice.bpf.o"
+#define N_NEXTHOP 1024u
+#define N_ADJ	  1024u
+#define N_GROUP	  16u
+#define N_TBL8	  64u
+#define N_TBL6	  (256u + 64u)
+#define N_FIB	  1024u
+
+int edge_enter_namespace(void)
+{
+	char command[160];
+
+	if (unshare(CLONE_NEWNET))
+		return -errno;
+	for (unsigned int n = 1; n <= EDGE_PORTS; n++) {
+		snprintf(command, sizeof(command),
+			 "ip link add p%u index %u mtu 9000 type veth peer name q%u index %u && "
+			 "ip link set q%u mtu 9000 up && ip link set p%u up",
+			 n, EDGE_PORT(n), n, EDGE_PEER(n), n, n);
+		if (system(command))
+			return -ENODEV;
+	}
+	return 0;
+}
+
+static uint32_t slots_of_blocks(uint32_t blocks)
+{
+	return blocks * SL_BLOCK_SLOTS / 2;
+}
+
+static void set_sizes(struct bpf_object *object, enum sl_engine engine)
+{
+	const bool lpm = engine == SL_ENGINE_LPM, fast = engine == SL_ENGINE_FAST;
+	const struct {
+		const char *name;
+		uint32_t entries;
+	} sizes[] = {
+		{ "sl_nexthop", N_NEXTHOP },
+		{ "sl_adj", N_ADJ },
+		{ "sl_group", N_GROUP },
+		{ "sl_fib4", lpm ? N_FIB : 1 },
+		{ "sl_fib6", lpm ? N_FIB : 1 },
+		{ "sl_dir24", fast ? SL_DIR24_SLOTS / 2 : 1 },
+		{ "sl_tbl8", fast ? slots_of_blocks(N_TBL8) : 1 },
+		{ "sl_tbl6", fast ? slots_of_blocks(N_TBL6) : 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].name),
+					 sizes[i].entries);
+}
+
+static int set_config(struct bpf_object *object, const struct sl_config *config)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object) {
+		bpf_map__set_pin_path(map, NULL);
+		if (strstr(bpf_map__name(map), ".rodata"))
+			return bpf_map__set_initial_value(map, config, sizeof(*config));
+	}
+	return -ENOENT;
+}
+
+static int map_table(const struct edge *edge, const char *name, void *out)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(edge->object, name);
+	size_t bytes = (size_t)bpf_map__max_entries(map) * ((bpf_map__value_size(map) + 7) & ~7u);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	*(void **)out = memory;
+	return 0;
+}
+
+static int open_tables(struct edge *edge, enum sl_engine engine)
+{
+	struct sl_fib_tables *t = &edge->tables;
+	int err;
+
+	*t = (struct sl_fib_tables){
+		.engine = engine,
+		.n_nexthop = N_NEXTHOP,
+		.n_adj = N_ADJ,
+		.n_group = N_GROUP,
+		.n_tbl8 = N_TBL8,
+		.n_tbl6 = N_TBL6,
+		.n_fib4 = N_FIB,
+		.n_fib6 = N_FIB,
+		.fib4_fd = edge_map_fd(edge, "sl_fib4"),
+		.fib6_fd = edge_map_fd(edge, "sl_fib6"),
+	};
+	err = map_table(edge, "sl_nexthop", &t->nexthop);
+	if (!err)
+		err = map_table(edge, "sl_adj", &t->adj);
+	if (!err)
+		err = map_table(edge, "sl_group", &t->group);
+	if (!err && engine == SL_ENGINE_FAST) {
+		err = map_table(edge, "sl_dir24", &t->dir24);
+		if (!err)
+			err = map_table(edge, "sl_tbl8", &t->tbl8);
+		if (!err)
+			err = map_table(edge, "sl_tbl6", &t->tbl6);
+	}
+	return err ? err : sl_fib_create(t, &edge->fib);
+}
+
+int edge_create(const struct sl_config *config, struct edge **out)
+{
+	struct edge *edge = calloc(1, sizeof(*edge));
+	int err = -ENOMEM;
+
+	if (!edge)
+		goto out;
+	edge->program = "sl_edge";
+	edge->object = bpf_object__open_file(OBJECT, NULL);
+	err = libbpf_get_error(edge->object);
+	if (err) {
+		edge->object = NULL;
+		goto out;
+	}
+	set_sizes(edge->object, config->engine);
+	err = set_config(edge->object, config);
+	if (!err)
+		err = bpf_object__load(edge->object);
+	if (!err && config->engine != SL_ENGINE_KERNEL)
+		err = open_tables(edge, config->engine);
+out:
+	if (err) {
+		edge_destroy(edge);
+		edge = NULL;
+	}
+	*out = edge;
+	return err;
+}
+
+static void unmap_table(void *memory, size_t bytes)
+{
+	if (memory)
+		munmap(memory, bytes);
+}
+
+void edge_destroy(struct edge *edge)
+{
+	if (!edge)
+		return;
+	sl_fib_destroy(edge->fib);
+	unmap_table(edge->tables.nexthop, N_NEXTHOP * sizeof(struct sl_nexthop));
+	unmap_table(edge->tables.adj, N_ADJ * sizeof(struct sl_adj));
+	unmap_table(edge->tables.group, N_GROUP * sizeof(struct sl_group));
+	unmap_table(edge->tables.dir24, SL_DIR24_SLOTS * sizeof(uint32_t));
+	unmap_table(edge->tables.tbl8, N_TBL8 * SL_BLOCK_SLOTS * sizeof(uint32_t));
+	unmap_table(edge->tables.tbl6, N_TBL6 * SL_BLOCK_SLOTS * sizeof(uint32_t));
+	bpf_object__close(edge->object);
+	free(edge);
+}
+
+int edge_map_fd(const struct edge *edge, const char *name)
+{
+	return bpf_object__find_map_fd_by_name(edge->object, name);
+}
+
+int edge_program_fd(const struct edge *edge)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(edge->object, edge->program));
+}
+
+static int set_element(const struct edge *edge, const char *map, const void *key, const void *value)
+{
+	return bpf_map_update_elem(edge_map_fd(edge, map), key, value, BPF_ANY) ? -errno : 0;
+}
+
+int edge_set_tx(const struct edge *edge, uint32_t ifindex)
+{
+	struct bpf_devmap_val device = { .ifindex = ifindex };
+
+	return set_element(edge, "sl_tx", &ifindex, &device);
+}
+
+int edge_set_port(const struct edge *edge, uint32_t ifindex, uint64_t mac, uint32_t flags)
+{
+	struct sl_port port = { .ifindex = ifindex, .flags = flags };
+	uint32_t element = ifindex & (SL_PORTS_MAX - 1);
+
+	for (int i = 0; i < 6; i++)
+		port.mac[i] = mac >> (40 - 8 * i) & 0xff;
+	return set_element(edge, "sl_port", &element, &port);
+}
+
+int edge_set_vlan(const struct edge *edge, uint32_t port, uint32_t n, const uint16_t *tpid,
+		  const uint16_t *vid, uint32_t l3)
+{
+	struct sl_vlan_key key = { .port_ifindex = port };
+
+	for (uint32_t i = 0; i < n; i++) {
+		key.tpid[i] = htons(tpid[i]);
+		key.vid[i] = htons(vid[i]);
+	}
+	return set_element(edge, "sl_vlan", &key, &l3);
+}
+
+int edge_route(const struct edge *edge, const char *text, uint32_t nexthop_id)
+{
+	struct sl_prefix prefix = { 0 };
+	const char *slash = strchr(text, '/');
+	char address[64];
+
+	if (!slash || slash - text >= (long)sizeof(address))
+		return -EINVAL;
+	memcpy(address, text, slash - text);
+	address[slash - text] = '\0';
+	prefix.family = strchr(address, ':') ? AF_INET6 : AF_INET;
+	prefix.len = atoi(slash + 1);
+	if (inet_pton(prefix.family, address, prefix.addr) != 1)
+		return -EINVAL;
+	return sl_fib_insert(edge->fib, &prefix, nexthop_id);
+}
+
+int edge_run(const struct edge *edge, uint32_t ifindex, const uint8_t *frame, uint32_t len,
+	     uint8_t *out, uint32_t *out_len)
+{
+	struct xdp_md ctx = { .data_end = len, .ingress_ifindex = ifindex };
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = len, .data_out = out,
+		    .data_size_out = FRAME_MAX_BYTES, .ctx_in = &ctx, .ctx_size_in = sizeof(ctx));
+
+	if (bpf_prog_test_run_opts(edge_program_fd(edge), &run))
+		return -errno;
+	*out_len = run.data_size_out;
+	return (int)run.retval;
+}
+
+static void read_map(const struct edge *edge, const char *name, struct sl_counter *out, uint32_t n)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct sl_counter *per_cpu = calloc(cpus, sizeof(*per_cpu));
+
+	for (uint32_t slot = 0; slot < n; slot++) {
+		out[slot] = (struct sl_counter){ 0 };
+		if (!per_cpu || bpf_map_lookup_elem(edge_map_fd(edge, name), &slot, per_cpu))
+			abort();
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			out[slot].packets += per_cpu[cpu].packets;
+			out[slot].bytes += per_cpu[cpu].bytes;
+		}
+	}
+	free(per_cpu);
+}
+
+void edge_read_counters(const struct edge *edge, struct edge_counters *out)
+{
+	read_map(edge, "sl_stats", out->stats, SL_STAT_COUNT);
+	read_map(edge, "sl_drops", out->drops, SL_DROP_COUNT);
+	read_map(edge, "sl_punts", out->punts, SL_PUNT_COUNT);
+}
+
+void edge_subtract_counters(struct edge_counters *after, const struct edge_counters *before)
+{
+	struct sl_counter *a = (struct sl_counter *)after;
+	const struct sl_counter *b = (const struct sl_counter *)before;
+
+	for (size_t i = 0; i < sizeof(*after) / sizeof(*a); i++) {
+		a[i].packets -= b[i].packets;
+		a[i].bytes -= b[i].bytes;
+	}
+}

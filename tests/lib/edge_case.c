@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <linux/bpf.h>
+
+#include "tests/lib/edge_case.h"
+
+static const struct {
+	uint32_t port, l3_ifindex, mtu_bytes;
+	uint64_t dst_mac, src_mac;
+	struct frame_tag tag[2];
+} adjs[EDGE_ADJS] = {
+	[EDGE_PLAIN] = { EDGE_PORT(2), EDGE_PORT(2), 1500, 0x0200000000d0, 0x02000000000c, {} },
+	[EDGE_SMALL] = { EDGE_PORT(2), EDGE_PORT(2), 1280, 0x0200000000d1, 0x02000000000c, {} },
+	[EDGE_JUMBO] = { EDGE_PORT(3), EDGE_PORT(3), 9000, 0x0200000000d2, 0x02000000000d, {} },
+	[EDGE_TAG1] = { EDGE_PORT(4), 111, 1500, 0x0200000000d3, 0x02000000006f, { { 0x8100, 400 } } },
+	[EDGE_TAG2] = { EDGE_PORT(4),
+			112,
+			1500,
+			0x0200000000d4,
+			0x020000000070,
+			{ { 0x88a8, 500 }, { 0x8100, 600 } } },
+	[EDGE_HAIRPIN] = { EDGE_PORT(1), EDGE_PORT(1), 1500, 0x0200000000d5, FRAME_DST_MAC, {} },
+	[EDGE_OUTSIDE] = { EDGE_PEER(2), EDGE_PEER(2), 1500, 0x0200000000d6, 0x02000000000f, {} },
+	[EDGE_BACK] = { EDGE_PORT(1), EDGE_PORT(1), 1500, FRAME_SRC_MAC, FRAME_DST_MAC, {} },
+};
+
+static void mac_bytes(uint64_t mac, uint8_t out[6])
+{
+	for (int i = 0; i < 6; i++)
+		out[i] = mac >> (40 - 8 * i) & 0xff;
+}
+
+static struct sl_adj adj_of(enum edge_adj which)
+{
+	struct sl_adj adj = {
+		.port_ifindex = adjs[which].port,
+		.l3_ifindex = adjs[which].l3_ifindex,
+		.mtu_bytes = adjs[which].mtu_bytes,
+	};
+
+	mac_bytes(adjs[which].dst_mac, adj.dst_mac);
+	mac_bytes(adjs[which].src_mac, adj.src_mac);
+	for (int i = 0; i < 2 && adjs[which].tag[i].tpid; i++) {
+		adj.vlan_tags = i + 1;
+		adj.vlan_tpid[i] = htons(adjs[which].tag[i].tpid);
+		adj.vlan_tci[i] = htons(adjs[which].tag[i].tci);
+	}
+	return adj;
+}
+
+struct frame edge_sent(const struct frame *in, enum edge_adj adj)
+{
+	struct frame out = *in;
+
+	out.dst_mac = adjs[adj].dst_mac;
+	out.src_mac = adjs[adj].src_mac;
+	memset(out.tag, 0, sizeof(out.tag));
+	memcpy(out.tag, adjs[adj].tag, sizeof(adjs[adj].tag));
+	out.ttl = (in->ttl ? in->ttl : 64) - 1;
+	out.padding_bytes = 0;
+	return out;
+}
+
+static int route_both(const struct edge *edge, int x, uint32_t id)
+{
+	char prefix[64];
+	int err;
+
+	snprintf(prefix, sizeof(prefix), "10.%d.0.0/16", x);
+	err = edge_route(edge, prefix, id);
+	if (err)
+		return err;
+	snprintf(prefix, sizeof(prefix), "2001:db8:%x::/48", x);
+	return edge_route(edge, prefix, id);
+}
+
+static int add_adjs(const struct edge *edge, uint32_t id[EDGE_ADJS])
+{
+	static const int x[EDGE_ADJS] = { 2, 3, 4, 5, 6, 7, 8, 1 };
+	int err = 0;
+
+	for (int which = 0; which < EDGE_ADJS && !err; which++) {
+		struct sl_adj adj = adj_of(which);
+
+		err = sl_fib_nexthop_create(edge->fib, &id[which]);
+		if (!err)
+			err = sl_fib_nexthop_set_adj(edge->fib, id[which], &adj);
+		if (!err)
+			err = route_both(edge, x[which], id[which]);
+	}
+	if (!err)
+		err = edge_route(edge, "10.2.9.9/32", id[EDGE_JUMBO]);
+	return err ? err : edge_route(edge, "2001:db8:2:9::9/128", id[EDGE_JUMBO]);
+}
+
+static int add_ends(const struct edge *edge)
+{
+	static const struct {
+		int x;
+		bool drop;
+		uint32_t reason;
+	} ends[] = {
+		{ 20, true, SL_DROP_BLACKHOLE },
+		{ 21, false, SL_PUNT_UNREACHABLE },
+		{ 22, false, SL_PUNT_NEIGHBOUR },
+		{ 23, false, SL_PUNT_LOCAL },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]) && !err; i++) {
+		uint32_t id;
+
+		err = sl_fib_nexthop_create(edge->fib, &id);
+		if (!err)
+			err = ends[i].drop ?
+				      sl_fib_nexthop_set_drop(edge->fib, id, ends[i].reason) :
+				      sl_fib_nexthop_set_punt(edge->fib, id, ends[i].reason);
+		if (!err)
+			err = route_both(edge, ends[i].x, id);
+	}
+	return err;
+}
+
+static int add_group(const struct edge *edge, int x, const uint32_t *ids, uint32_t n)
+{
+	struct sl_member members[2] = { { ids[0], 1 }, { ids[n - 1], 1 } };
+	uint32_t id;
+	int err = sl_fib_nexthop_create(edge->fib, &id);
+
+	if (!err)
+		err = sl_fib_nexthop_set_group(edge->fib, id, members, n);
+	return err ? err : route_both(edge, x, id);
+}
+
+static int add_ports(const struct edge *edge)
+{
+	const uint16_t tpid1 = 0x8100, vid1 = 100;
+	const uint16_t tpid2[] = { 0x88a8, 0x8100 }, vid2[] = { 200, 300 };
+	const uint32_t both = SL_PORT_FORWARD4 | SL_PORT_FORWARD6;
+	int err = 0;
+
+	for (uint32_t n = 1; n <= EDGE_PORTS && !err; n++) {
+		err = edge_set_tx(edge, EDGE_PORT(n));
+		if (!err)
+			err = edge_set_port(edge, EDGE_PORT(n), FRAME_DST_MAC + n - 1, both);
+	}
+	if (!err)
+		err = edge_set_port(edge, EDGE_VLAN1, EDGE_VLAN1_MAC, both);
+	if (!err)
+		err = edge_set_port(edge, EDGE_VLAN2, EDGE_VLAN2_MAC, both);
+	if (!err)
+		err = edge_set_vlan(edge, EDGE_PORT(1), 1, &tpid1, &vid1, EDGE_VLAN1);
+	return err ? err : edge_set_vlan(edge, EDGE_PORT(1), 2, tpid2, vid2, EDGE_VLAN2);
+}
+
+int edge_world(enum sl_engine engine, struct edge **out)
+{
+	const struct sl_config config = { .engine = engine, .managed = 1, .hash_seed = 0x5eed };
+	uint32_t id[EDGE_ADJS], nobodys = 999, both[2];
+	struct edge *edge;
+	int err = edge_create(&config, &edge);
+
+	if (err)
+		goto out;
+	err = add_ports(edge);
+	if (!err)
+		err = add_adjs(edge, id);
+	if (!err)
+		err = add_ends(edge);
+	if (!err)
+		err = add_group(edge, 24, &id[EDGE_PLAIN], 1);
+	both[0] = id[EDGE_PLAIN];
+	both[1] = id[EDGE_BACK];
+	if (!err)
+		err = add_group(edge, 26, both, 2);
+	(void)nobodys;
+out:
+	if (err) {
+		edge_destroy(edge);
+		edge = NULL;
+	}
+	*out = edge;
+	return err;
+}
