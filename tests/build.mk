@@ -21,7 +21,7 @@ $(BPF_TESTS): $(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(TEST_LIB:%.c=$(
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
-$(BPF_TESTS): $(BPF_OBJS)
+$(BPF_TESTS): | $(BPF_OBJS) # loaded at run time, not linked
 
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
 	$(call say,LD-FUZZ,$@)

@@ -20,7 +20,12 @@ static const struct {
 	[EDGE_PLAIN] = { EDGE_PORT(2), EDGE_PORT(2), 1500, 0x0200000000d0, 0x02000000000c, {} },
 	[EDGE_SMALL] = { EDGE_PORT(2), EDGE_PORT(2), 1280, 0x0200000000d1, 0x02000000000c, {} },
 	[EDGE_JUMBO] = { EDGE_PORT(3), EDGE_PORT(3), 9000, 0x0200000000d2, 0x02000000000d, {} },
-	[EDGE_TAG1] = { EDGE_PORT(4), 111, 1500, 0x0200000000d3, 0x02000000006f, { { 0x8100, 400 } } },
+	[EDGE_TAG1] = { EDGE_PORT(4),
+			111,
+			1500,
+			0x0200000000d3,
+			0x02000000006f,
+			{ { 0x8100, 400 } } },
 	[EDGE_TAG2] = { EDGE_PORT(4),
 			112,
 			1500,
@@ -120,9 +125,8 @@ static int add_ends(const struct edge *edge)
 
 		err = sl_fib_nexthop_create(edge->fib, &id);
 		if (!err)
-			err = ends[i].drop ?
-				      sl_fib_nexthop_set_drop(edge->fib, id, ends[i].reason) :
-				      sl_fib_nexthop_set_punt(edge->fib, id, ends[i].reason);
+			err = ends[i].drop ? sl_fib_nexthop_set_drop(edge->fib, id, ends[i].reason)
+					   : sl_fib_nexthop_set_punt(edge->fib, id, ends[i].reason);
 		if (!err)
 			err = route_both(edge, ends[i].x, id);
 	}
@@ -164,7 +168,7 @@ static int add_ports(const struct edge *edge)
 int edge_world(enum sl_engine engine, struct edge **out)
 {
 	const struct sl_config config = { .engine = engine, .managed = 1, .hash_seed = 0x5eed };
-	uint32_t id[EDGE_ADJS], nobodys = 999, both[2];
+	uint32_t id[EDGE_ADJS], both[2];
 	struct edge *edge;
 	int err = edge_create(&config, &edge);
 
@@ -177,11 +181,11 @@ int edge_world(enum sl_engine engine, struct edge **out)
 		err = add_ends(edge);
 	if (!err)
 		err = add_group(edge, 24, &id[EDGE_PLAIN], 1);
-	both[0] = id[EDGE_PLAIN];
-	both[1] = id[EDGE_BACK];
-	if (!err)
-		err = add_group(edge, 26, both, 2);
-	(void)nobodys;
+	if (!err) {
+		both[0] = id[EDGE_PLAIN];
+		both[1] = id[EDGE_BACK];
+		err = add_group(edge, 25, both, 2);
+	}
 out:
 	if (err) {
 		edge_destroy(edge);
@@ -189,4 +193,140 @@ out:
 	}
 	*out = edge;
 	return err;
+}
+
+/* --- Running cases ------------------------------------------------------------------------------ */
+
+/* One case with one engine and one program. */
+struct run {
+	char name[128];
+	const struct edge_case *c;
+	struct edge *world; /* borrowed from edge_run_cases */
+	const char *program;
+};
+
+static void count(struct sl_counter *counter, uint32_t bytes)
+{
+	counter->packets++;
+	counter->bytes += bytes;
+}
+
+static void expect_counters(const struct edge_case *c, const uint8_t *frame, uint32_t len,
+			    struct edge_counters *out)
+{
+	/* what is behind the tags, of which two are looked at */
+	uint32_t tags_end = frame_l3_offset(&c->in), l3 = tags_end < 22 ? tags_end : 22;
+	uint16_t ethertype = len >= l3 ? frame[l3 - 2] << 8 | frame[l3 - 1] : 0;
+
+	memset(out, 0, sizeof(*out));
+	count(&out->stats[SL_STAT_RX], len);
+	if (ethertype == 0x0800)
+		count(&out->stats[SL_STAT_RX_IP4], len);
+	if (ethertype == 0x86dd)
+		count(&out->stats[SL_STAT_RX_IP6], len);
+	if (c->end == EDGE_FORWARD)
+		count(&out->stats[SL_STAT_FORWARD], len);
+	else if (c->end == EDGE_DROP)
+		count(&out->drops[c->what], len);
+	else
+		count(&out->punts[c->what], len);
+}
+
+/* In the order of struct edge_counters. */
+#define COUNTER_NAME(id, name, text) name,
+static const char *const counter_names[] = { SL_STATS(COUNTER_NAME) SL_DROP_REASONS(COUNTER_NAME)
+						     SL_PUNT_REASONS(COUNTER_NAME) };
+
+static void assert_counters(const struct edge_counters *got, const struct edge_counters *want)
+{
+	const struct sl_counter *g = (const void *)got, *w = (const void *)want;
+
+	for (uint32_t i = 0; i < sizeof(*got) / sizeof(*g); i++)
+		if (g[i].packets != w[i].packets || g[i].bytes != w[i].bytes)
+			fail_msg("counter %s: %llu packets, %llu bytes; expected %llu, %llu",
+				 counter_names[i], g[i].packets, g[i].bytes, w[i].packets,
+				 w[i].bytes);
+}
+
+static void set_flags(const struct edge *world, const struct edge_case *c)
+{
+	uint32_t flags = c->port_flags ? c->port_flags : SL_PORT_FORWARD4 | SL_PORT_FORWARD6;
+
+	if (c->no_flags)
+		flags = 0;
+	assert_int_equal(edge_set_port(world, EDGE_PORT(1), FRAME_DST_MAC, flags), 0);
+}
+
+static void run_case(void **state)
+{
+	static const int action[] = { XDP_REDIRECT, XDP_DROP, XDP_PASS };
+	static uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES], want[FRAME_MAX_BYTES];
+	const struct run *run = *state;
+	const struct edge_case *c = run->c;
+	struct edge *world = run->world;
+	struct edge_counters before, after, expected;
+	uint32_t len = frame_build(&c->in, in), out_len = 0, want_len;
+	int got;
+
+	world->program = run->program;
+	set_flags(world, c);
+	edge_read_counters(world, &before);
+	got = edge_run(world, c->ingress ? c->ingress : EDGE_PORT(1), in, len, out, &out_len);
+	edge_read_counters(world, &after);
+	edge_subtract_counters(&after, &before);
+
+	expect_counters(c, in, len, &expected);
+	assert_counters(&after, &expected);
+	assert_int_equal(got, action[c->end]);
+	if (c->end == EDGE_FORWARD) {
+		struct frame sent = edge_sent(&c->in, c->what);
+
+		want_len = frame_build(&sent, want);
+	} else {
+		memcpy(want, in, len);
+		want_len = len;
+	}
+	assert_int_equal(out_len, want_len);
+	assert_memory_equal(out, want, want_len);
+}
+
+static const char *const programs[] = { "sl_edge", "sl_edge_frags" };
+
+int edge_run_cases(const struct edge_case *cases, size_t n)
+{
+	static const struct {
+		enum sl_engine engine;
+		const char *name;
+	} engines[] = { { SL_ENGINE_LPM, "lpm" }, { SL_ENGINE_FAST, "fast" } };
+	struct edge *worlds[2] = { NULL, NULL };
+	struct CMUnitTest *tests = calloc(4 * n, sizeof(*tests));
+	struct run *runs = calloc(4 * n, sizeof(*runs)), *run = runs;
+	int failed = 1;
+
+	if (!tests || !runs || edge_enter_namespace())
+		goto out;
+	for (size_t w = 0; w < 2; w++) {
+		if (edge_world(engines[w].engine, &worlds[w]))
+			goto out;
+		for (size_t p = 0; p < 2; p++)
+			for (size_t i = 0; i < n; i++, run++) {
+				run->c = &cases[i];
+				run->world = worlds[w];
+				run->program = programs[p];
+				snprintf(run->name, sizeof(run->name), "%s/%s/%s", engines[w].name,
+					 programs[p], cases[i].name);
+				tests[run - runs] = (struct CMUnitTest){
+					.name = run->name,
+					.test_func = run_case,
+					.initial_state = run,
+				};
+			}
+	}
+	failed = _cmocka_run_group_tests("sl_edge", tests, 4 * n, NULL, NULL);
+out:
+	edge_destroy(worlds[0]);
+	edge_destroy(worlds[1]);
+	free(runs);
+	free(tests);
+	return failed;
 }

@@ -11,9 +11,9 @@
  *   x = 4  EDGE_JUMBO    port 3, MTU 9000           x = 22  neighbour not resolved
  *   x = 5  EDGE_TAG1     one tag on port 4          x = 23  an address of the node
  *   x = 6  EDGE_TAG2     two tags on port 4         x = 24  a group whose only member is EDGE_PLAIN
- *   x = 7  EDGE_HAIRPIN  back through port 1        x = 25  a next-hop id that nobody made
- *   x = 8  EDGE_OUTSIDE  a netdev not in sl_tx      x = 26  a group that leaves by port 1 too
- *   x = 1  EDGE_BACK     port 1: where sources are  all else: no route
+ *   x = 7  EDGE_HAIRPIN  back through port 1        x = 25  a group of EDGE_PLAIN and EDGE_BACK
+ *   x = 8  EDGE_OUTSIDE  a netdev not in sl_tx      all else: no route
+ *   x = 1  EDGE_BACK     port 1: where sources are
  *
  * 10.2.9.9/32 and 2001:db8:2:9::9/128 lie in x = 2 and go to EDGE_JUMBO.
  */
@@ -47,10 +47,10 @@ struct edge_case {
 	const char *name;
 	struct frame in;
 	enum edge_end end;
-	uint32_t what;	      /* enum edge_adj, enum sl_drop or enum sl_punt */
-	uint32_t port_flags;  /* of port 1; 0: forwarding of both families */
-	bool no_flags;	      /* of port 1: none at all */
-	uint32_t ingress;     /* ifindex; 0: port 1 */
+	uint32_t what;	     /* enum edge_adj, enum sl_drop or enum sl_punt */
+	uint32_t port_flags; /* of port 1; 0: forwarding of both families */
+	bool no_flags;	     /* of port 1: none at all */
+	uint32_t ingress;    /* ifindex; 0: port 1 */
 };
 
 #define FORWARD_BY(adj) .end = EDGE_FORWARD, .what = EDGE_##adj

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * IPv6 through sl_edge: RFC 8200 (header, hop limit, extension headers) and RFC 4291 (addresses), one
+ * frame per rule. The world that the cases live in is drawn in tests/lib/edge_case.h.
+ */
+#include <netinet/in.h>
+
+#include "tests/lib/edge_case.h"
+
+#define BOTH (SL_PORT_FORWARD4 | SL_PORT_FORWARD6)
+
+/* Offsets in the IPv6 header, for patches. */
+enum { VERSION = 0, PAYLOAD_LENGTH = 4, NEXT_HEADER = 6, HOP_LIMIT = 7 };
+
+static const struct edge_case cases[] = {
+	/* --- plain transit --- */
+	{ "ip6_plain_forwards", { .ip6 = true }, FORWARD_BY(PLAIN) },
+	{ "ip6_hop_limit_2_leaves_with_1", { .ip6 = true, .ttl = 2 }, FORWARD_BY(PLAIN) },
+	{ "ip6_hop_limit_255_leaves_with_254", { .ip6 = true, .ttl = 255 }, FORWARD_BY(PLAIN) },
+	{ "ip6_traffic_class_and_flow_label_are_kept",
+	  { .ip6 = true, .tos = 0xb9, .flow_label = 0xabcde },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_tcp_forwards", { .ip6 = true, .protocol = IPPROTO_TCP }, FORWARD_BY(PLAIN) },
+	{ "ip6_icmp_forwards", { .ip6 = true, .protocol = IPPROTO_ICMPV6 }, FORWARD_BY(PLAIN) },
+	{ "ip6_header_only_forwards",
+	  { .ip6 = true, .protocol = IPPROTO_NONE, .payload_bytes = FRAME_EMPTY },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_fragment_forwards",
+	  { .ip6 = true, .protocol = IPPROTO_FRAGMENT },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_routing_header_forwards",
+	  { .ip6 = true, .protocol = IPPROTO_ROUTING },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_destination_options_forwards",
+	  { .ip6 = true, .protocol = IPPROTO_DSTOPTS },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_unknown_next_header_forwards", { .ip6 = true, .protocol = 253 }, FORWARD_BY(PLAIN) },
+	{ "ip6_host_route_beats_prefix",
+	  { .ip6 = true, .dst = "2001:db8:2:9::9" },
+	  FORWARD_BY(JUMBO) },
+	{ "ip6_beside_host_route_takes_prefix",
+	  { .ip6 = true, .dst = "2001:db8:2:9::8" },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_last_address_of_prefix_forwards",
+	  { .ip6 = true, .dst = "2001:db8:2:ffff:ffff:ffff:ffff:ffff" },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_group_of_one_forwards",
+	  { .ip6 = true, .dst = "2001:db8:18::1" },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_padding_is_removed",
+	  { .ip6 = true, .payload_bytes = FRAME_EMPTY, .padding_bytes = 6 },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_trailer_of_long_frame_is_removed",
+	  { .ip6 = true, .padding_bytes = 200 },
+	  FORWARD_BY(PLAIN) },
+
+	/* --- RFC 8200: header --- */
+	{ "ip6_frame_ends_in_header_drops",
+	  { .ip6 = true, .cut_bytes = 14 + 39 },
+	  DROPS(IP6_TRUNCATED) },
+	{ "ip6_frame_without_header_drops",
+	  { .ip6 = true, .cut_bytes = 14 },
+	  DROPS(IP6_TRUNCATED) },
+	{ "ip6_version_4_drops",
+	  { .ip6 = true, .patch = { { VERSION, 0x40 } } },
+	  DROPS(IP6_VERSION) },
+	{ "ip6_version_7_drops",
+	  { .ip6 = true, .patch = { { VERSION, 0x70 } } },
+	  DROPS(IP6_VERSION) },
+	{ "ip6_payload_length_beyond_frame_drops",
+	  { .ip6 = true, .patch = { { PAYLOAD_LENGTH + 1, 27 } } },
+	  DROPS(IP6_PAYLOAD_LENGTH) },
+	{ "ip6_hop_by_hop_punts",
+	  { .ip6 = true, .patch = { { NEXT_HEADER, IPPROTO_HOPOPTS } } },
+	  PUNTS(IP6_HOP_BY_HOP) },
+	{ "ip6_jumbogram_punts",
+	  { .ip6 = true, .patch = { { NEXT_HEADER, IPPROTO_HOPOPTS }, { PAYLOAD_LENGTH + 1, 0 } } },
+	  PUNTS(IP6_HOP_BY_HOP) },
+
+	/* --- RFC 4291: addresses --- */
+	{ "ip6_source_unspecified_drops", { .ip6 = true, .src = "::" }, DROPS(IP6_MARTIAN_SOURCE) },
+	{ "ip6_source_loopback_drops", { .ip6 = true, .src = "::1" }, DROPS(IP6_MARTIAN_SOURCE) },
+	{ "ip6_source_multicast_drops",
+	  { .ip6 = true, .src = "ff02::1" },
+	  DROPS(IP6_MARTIAN_SOURCE) },
+	{ "ip6_source_v4_mapped_drops",
+	  { .ip6 = true, .src = "::ffff:10.1.0.2" },
+	  DROPS(IP6_MARTIAN_SOURCE) },
+	{ "ip6_source_v4_compatible_forwards",
+	  { .ip6 = true, .src = "::10.1.0.2" },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_source_unique_local_forwards",
+	  { .ip6 = true, .src = "fd00::1" },
+	  FORWARD_BY(PLAIN) },
+	{ "ip6_source_site_local_forwards", { .ip6 = true, .src = "fec0::1" }, FORWARD_BY(PLAIN) },
+	{ "ip6_dest_unspecified_drops", { .ip6 = true, .dst = "::" }, DROPS(IP6_MARTIAN_DEST) },
+	{ "ip6_dest_loopback_drops", { .ip6 = true, .dst = "::1" }, DROPS(IP6_MARTIAN_DEST) },
+	{ "ip6_dest_multicast_punts", { .ip6 = true, .dst = "ff0e::1" }, PUNTS(MULTICAST) },
+	{ "ip6_source_link_local_punts", { .ip6 = true, .src = "fe80::1" }, PUNTS(LINK_LOCAL) },
+	{ "ip6_source_link_local_end_punts",
+	  { .ip6 = true, .src = "febf:ffff::1" },
+	  PUNTS(LINK_LOCAL) },
+	{ "ip6_dest_link_local_punts", { .ip6 = true, .dst = "fe80::1" }, PUNTS(LINK_LOCAL) },
+	{ "ip6_duplicate_address_detection_punts",
+	  { .ip6 = true, .src = "::", .dst = "ff02::1:ff00:2", .dst_mac = 0x3333ff000002 },
+	  PUNTS(MULTICAST) },
+
+	/* --- exceptions that the kernel answers --- */
+	{ "ip6_hop_limit_1_punts", { .ip6 = true, .ttl = 1 }, PUNTS(TTL) },
+	{ "ip6_hop_limit_0_punts", { .ip6 = true, .patch = { { HOP_LIMIT, 0 } } }, PUNTS(TTL) },
+	{ "ip6_no_route_punts", { .ip6 = true, .dst = "2001:db9::1" }, PUNTS(NO_ROUTE) },
+	{ "ip6_blackhole_drops", { .ip6 = true, .dst = "2001:db8:14::1" }, DROPS(BLACKHOLE) },
+	{ "ip6_unreachable_punts", { .ip6 = true, .dst = "2001:db8:15::1" }, PUNTS(UNREACHABLE) },
+	{ "ip6_unresolved_neighbour_punts",
+	  { .ip6 = true, .dst = "2001:db8:16::1" },
+	  PUNTS(NEIGHBOUR) },
+	{ "ip6_local_punts", { .ip6 = true, .dst = "2001:db8:17::1" }, PUNTS(LOCAL) },
+	{ "ip6_egress_not_a_port_punts_untouched",
+	  { .ip6 = true, .dst = "2001:db8:8::1" },
+	  PUNTS(NOT_A_PORT) },
+	{ "ip6_at_egress_mtu_forwards",
+	  { .ip6 = true, .dst = "2001:db8:3::1", .payload_bytes = 1280 - 40 },
+	  FORWARD_BY(SMALL) },
+	{ "ip6_above_egress_mtu_punts",
+	  { .ip6 = true, .dst = "2001:db8:3::1", .payload_bytes = 1281 - 40 },
+	  PUNTS(TOO_BIG) },
+
+	/* --- what the ingress interface says --- */
+	{ "ip6_forwarding_off_punts",
+	  { .ip6 = true },
+	  PUNTS(FORWARDING_OFF),
+	  .port_flags = SL_PORT_FORWARD4 },
+	{ "ip6_policy_punts", { .ip6 = true }, PUNTS(POLICY), .port_flags = BOTH | SL_PORT_PUNT6 },
+	{ "ip6_policy_of_ip4_forwards",
+	  { .ip6 = true },
+	  FORWARD_BY(PLAIN),
+	  .port_flags = BOTH | SL_PORT_PUNT4 },
+	{ "ip6_hairpin_forwards", { .ip6 = true, .dst = "2001:db8:7::1" }, FORWARD_BY(HAIRPIN) },
+	{ "ip6_hairpin_with_redirects_punts",
+	  { .ip6 = true, .dst = "2001:db8:7::1" },
+	  PUNTS(REDIRECT),
+	  .port_flags = BOTH | SL_PORT_REDIRECT6 },
+	{ "ip6_reverse_path_filter_is_of_ip4",
+	  { .ip6 = true, .src = "2001:db9::1" },
+	  FORWARD_BY(PLAIN),
+	  .port_flags = BOTH | SL_PORT_RP_STRICT },
+	{ "ip6_other_station_drops",
+	  { .ip6 = true, .dst_mac = 0x0200000000ee },
+	  DROPS(ETH_NOT_OURS) },
+};
+
+int main(void)
+{
+	return edge_run_cases(cases, sizeof(cases) / sizeof(cases[0]));
+}
