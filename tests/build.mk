@@ -3,11 +3,12 @@
 .PHONY: test-programs
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 BPF_TESTS  := $(patsubst tests/bpf/%.c,$(BUILD)/tests/bpf/%,$(wildcard tests/bpf/test_*.c))
+ORACLE_TOOLS := $(patsubst tests/oracle/%.c,$(BUILD)/tests/oracle/%,$(wildcard tests/oracle/*.c))
 FUZZERS    := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_LIB   := $(wildcard tests/lib/*.c)
 TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLIBS) -lz -lm
 
-test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(FUZZERS) ## build the tests without running them
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(FUZZERS) $(ORACLE_TOOLS) ## build the tests without running them
 
 # Unit tests run under ASan and UBSan; tests that load BPF run plain.
 $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
@@ -22,6 +23,12 @@ $(BPF_TESTS): $(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(TEST_LIB:%.c=$(
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
 $(BPF_TESTS): | $(BPF_OBJS) # loaded at run time, not linked
+
+# Programs by which the oracles of tests/oracle/*.py read and write our bytes.
+$(ORACLE_TOOLS): $(BUILD)/tests/oracle/%: $(BUILD)/obj/tests/oracle/%.o $(LIBS:%=$(BUILD)/obj/%.a)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(LDLIBS) $(RB_LDLIBS) -lm
 
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
 	$(call say,LD-FUZZ,$@)
