@@ -103,7 +103,7 @@ test: deps ## build and run every test
 bench: all ## measure; prints machine, medians, spreads and an A/A run
 	netns-lab/bench
 
-lint: ## formatting, shellcheck, sparse, headers, includes, licences
+lint: all ## formatting, shellcheck, sparse, headers, includes, licences
 	tests/lint/run
 
 format: ## rewrite C sources with clang-format

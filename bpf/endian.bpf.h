@@ -17,9 +17,11 @@
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define SL_SWAP16(x) __builtin_bswap16(x)
 #define SL_SWAP32(x) __builtin_bswap32(x)
+#define SL_SWAP64(x) __builtin_bswap64(x)
 #else
 #define SL_SWAP16(x) (x)
 #define SL_SWAP32(x) (x)
+#define SL_SWAP64(x) (x)
 #endif
 
 static inline __attribute__((always_inline)) __be16 sl_htons(__u16 x)
@@ -40,6 +42,16 @@ static inline __attribute__((always_inline)) __u16 sl_ntohs(__be16 x)
 static inline __attribute__((always_inline)) __u32 sl_ntohl(__be32 x)
 {
 	return SL_SWAP32((SL_FORCE __u32)x);
+}
+
+static inline __attribute__((always_inline)) __be64 sl_htonll(__u64 x)
+{
+	return (SL_FORCE __be64)SL_SWAP64(x);
+}
+
+static inline __attribute__((always_inline)) __u64 sl_ntohll(__be64 x)
+{
+	return SL_SWAP64((SL_FORCE __u64)x);
 }
 
 #endif

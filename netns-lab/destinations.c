@@ -41,7 +41,7 @@ static int parse_prefix(const char *text, struct prefix *out, int *family)
 
 	if (strlen(text) >= sizeof(addr))
 		return -EINVAL;
-	strcpy(addr, text);
+	memcpy(addr, text, strlen(text) + 1);
 	slash = strchr(addr, '/');
 	if (slash)
 		*slash = '\0';

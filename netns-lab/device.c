@@ -21,7 +21,7 @@ static int request(const char *name, unsigned long what, struct ifreq *ifr)
 
 	if (strlen(name) >= IFNAMSIZ)
 		return -ENODEV;
-	strcpy(ifr->ifr_name, name);
+	memcpy(ifr->ifr_name, name, strlen(name) + 1);
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;

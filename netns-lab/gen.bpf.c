@@ -15,9 +15,9 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
-#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/endian.bpf.h"
 #include "netns-lab/traffic.h"
 
 const volatile struct gen_config config;
@@ -55,9 +55,9 @@ static __always_inline __u16 fold(__u32 sum)
 
 static __always_inline void write_udp(struct udphdr *udp, const struct gen_size *s)
 {
-	udp->source = bpf_htons(1024 + flow % (65536 - 1024));
-	udp->dest = bpf_htons(LAB_UDP_PORT);
-	udp->len = bpf_htons(s->udp_len);
+	udp->source = sl_htons(1024 + flow % (65536 - 1024));
+	udp->dest = sl_htons(LAB_UDP_PORT);
+	udp->len = sl_htons(s->udp_len);
 	udp->check = 0;
 }
 
@@ -71,10 +71,10 @@ static __always_inline void write_stamp(struct lab_stamp *stamp)
 	}
 	until_stamp--;
 	/* The casts: packed members would be written byte by byte. */
-	*(__be32 *)&stamp->magic = bpf_htonl(LAB_MAGIC);
-	*(__be16 *)&stamp->flow = bpf_htons(flow);
-	*(__be32 *)&stamp->seq = bpf_htonl(seq);
-	*(__be64 *)&stamp->time_ns = bpf_cpu_to_be64(now_ns);
+	*(__be32 *)&stamp->magic = sl_htonl(LAB_MAGIC);
+	*(__be16 *)&stamp->flow = sl_htons(flow);
+	*(__be32 *)&stamp->seq = sl_htonl(seq);
+	*(__be64 *)&stamp->time_ns = sl_htonll(now_ns);
 }
 
 static __always_inline int write_ip4(void *at, void *data_end, const struct gen_size *s,
@@ -89,14 +89,14 @@ static __always_inline int write_ip4(void *at, void *data_end, const struct gen_
 	ip->version = 4;
 	ip->ihl = 5;
 	ip->tos = headers.dscp_ecn;
-	ip->tot_len = bpf_htons(s->ip_len);
+	ip->tot_len = sl_htons(s->ip_len);
 	ip->id = 0;
-	ip->frag_off = bpf_htons(0x4000); /* DF: no id is needed (RFC 6864) */
+	ip->frag_off = sl_htons(0x4000); /* DF: no id is needed (RFC 6864) */
 	ip->ttl = headers.ttl;
 	ip->protocol = IPPROTO_UDP;
 	ip->saddr = headers.src[0];
 	ip->daddr = to->addr[0];
-	ip->check = fold(add16(s->sum, &to->addr[0], 4));
+	ip->check = (SL_FORCE __sum16)fold(add16(s->sum, &to->addr[0], 4));
 	write_udp(udp, s);
 	write_stamp(stamp);
 	return 0;
@@ -112,8 +112,8 @@ static __always_inline int write_ip6(void *at, void *data_end, const struct gen_
 
 	if ((void *)(stamp + 1) > data_end)
 		return -1;
-	*(__be32 *)ip = bpf_htonl(6u << 28 | (__u32)headers.dscp_ecn << 20);
-	ip->payload_len = bpf_htons(s->ip_len);
+	*(__be32 *)ip = sl_htonl(6u << 28 | (__u32)headers.dscp_ecn << 20);
+	ip->payload_len = sl_htons(s->ip_len);
 	ip->nexthdr = IPPROTO_UDP;
 	ip->hop_limit = headers.ttl;
 	__builtin_memcpy(&ip->saddr, headers.src, 16);
@@ -123,7 +123,7 @@ static __always_inline int write_ip6(void *at, void *data_end, const struct gen_
 	sum = add16(s->sum, to->addr, 16);
 	sum = add16(sum, udp, sizeof(*udp) + sizeof(*stamp));
 	sum = fold(sum);
-	udp->check = sum ? sum : 0xffff; /* RFC 8200 section 8.1 */
+	udp->check = (SL_FORCE __sum16)(sum ? sum : 0xffff); /* RFC 8200 section 8.1 */
 	return 0;
 }
 
@@ -146,7 +146,7 @@ int lab_gen(struct xdp_md *ctx)
 	struct ethhdr *eth = data;
 	struct gen_size *s = &sizes[0];
 	struct gen_dest *to;
-	__u16 *ethertype;
+	__be16 *ethertype;
 	int err;
 
 	if ((void *)(eth + 1) > data_end)

@@ -24,6 +24,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/endian.bpf.h"
 #include "netns-lab/destinations.h"
 #include "netns-lab/device.h"
 #include "netns-lab/traffic.h"
@@ -384,7 +385,7 @@ static void set_tags(struct options *o, bool is_ip6)
 		memcpy(tag, &tpid, 2);
 		memcpy(tag + 2, &tci, 2);
 	}
-	o->headers.ethertype = htons(is_ip6 ? 0x86dd : 0x0800);
+	o->headers.ethertype = sl_htons(is_ip6 ? 0x86dd : 0x0800);
 }
 
 /* Fill what the BPF program reads before it is loaded. */

@@ -9,9 +9,9 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
-#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/endian.bpf.h"
 #include "netns-lab/traffic.h"
 
 const volatile struct sink_config config;
@@ -131,7 +131,8 @@ static __always_inline void verify(void *data, void *data_end, struct iphdr *ip4
 	if (ip4) {
 		sum = add16(0, ip4, sizeof(*ip4));
 	} else if (ip6) {
-		sum = add16(bpf_htons(IPPROTO_UDP) + udp->len, &ip6->saddr, 32);
+		sum = add16((SL_FORCE __u16)sl_htons(IPPROTO_UDP) + (SL_FORCE __u16)udp->len,
+			    &ip6->saddr, 32);
 		sum = add16(sum, udp, sizeof(*udp) + sizeof(*stamp));
 	}
 	totals.bad_checksum += !sum_is_right(sum);
@@ -145,7 +146,7 @@ static __always_inline void verify(void *data, void *data_end, struct iphdr *ip4
 
 static __always_inline int is_tag(__be16 ethertype)
 {
-	return ethertype == bpf_htons(ETH_P_8021Q) || ethertype == bpf_htons(ETH_P_8021AD);
+	return ethertype == sl_htons(ETH_P_8021Q) || ethertype == sl_htons(ETH_P_8021AD);
 }
 
 /* 1 if the packet is the generator's and was counted. */
@@ -175,13 +176,13 @@ static __always_inline int count_packet(struct xdp_md *ctx)
 		at += 4;
 		tagged = 1;
 	}
-	if (ethertype == bpf_htons(ETH_P_IP)) {
+	if (ethertype == sl_htons(ETH_P_IP)) {
 		ip4 = at;
 		if ((void *)(ip4 + 1) > data_end || ip4->ihl != 5 || ip4->protocol != IPPROTO_UDP)
 			return 0;
 		ttl = ip4->ttl;
 		udp = (void *)(ip4 + 1);
-	} else if (ethertype == bpf_htons(ETH_P_IPV6)) {
+	} else if (ethertype == sl_htons(ETH_P_IPV6)) {
 		ip6 = at;
 		if ((void *)(ip6 + 1) > data_end || ip6->nexthdr != IPPROTO_UDP)
 			return 0;
@@ -191,8 +192,8 @@ static __always_inline int count_packet(struct xdp_md *ctx)
 		return 0;
 	}
 	stamp = (void *)(udp + 1);
-	if ((void *)(stamp + 1) > data_end || udp->dest != bpf_htons(LAB_UDP_PORT) ||
-	    *(__be32 *)&stamp->magic != bpf_htonl(LAB_MAGIC))
+	if ((void *)(stamp + 1) > data_end || udp->dest != sl_htons(LAB_UDP_PORT) ||
+	    *(__be32 *)&stamp->magic != sl_htonl(LAB_MAGIC))
 		return 0;
 
 	totals.packets++;
@@ -203,9 +204,9 @@ static __always_inline int count_packet(struct xdp_md *ctx)
 	if (ttl > totals.ttl_max)
 		totals.ttl_max = ttl;
 	/* The casts: packed members would be read byte by byte. */
-	count_flow(bpf_ntohs(*(__be16 *)&stamp->flow), bpf_ntohl(*(__be32 *)&stamp->seq),
+	count_flow(sl_ntohs(*(__be16 *)&stamp->flow), sl_ntohl(*(__be32 *)&stamp->seq),
 		   data_end - data);
-	time_ns = bpf_be64_to_cpu(*(__be64 *)&stamp->time_ns);
+	time_ns = sl_ntohll(*(__be64 *)&stamp->time_ns);
 	if (time_ns)
 		count_latency(time_ns);
 	if (config.verify)

@@ -32,7 +32,7 @@ int sl_pins_check(const char *dir)
 
 	if (strlen(dir) >= sizeof(copy))
 		return -ENAMETOOLONG;
-	strcpy(copy, dir);
+	memcpy(copy, dir, strlen(dir) + 1);
 	if (statfs(dirname(copy), &fs))
 		return -errno;
 	return fs.f_type == BPF_FS_MAGIC ? 0 : -EMEDIUMTYPE;

@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/endian.bpf.h"
 #include "tests/lib/edge.h"
 #include "tests/lib/frame.h"
 
@@ -211,8 +212,8 @@ int edge_set_vlan(const struct edge *edge, uint32_t port, uint32_t n, const uint
 	struct sl_vlan_key key = { .port_ifindex = port };
 
 	for (uint32_t i = 0; i < n; i++) {
-		key.tpid[i] = htons(tpid[i]);
-		key.vid[i] = htons(vid[i]);
+		key.tpid[i] = sl_htons(tpid[i]);
+		key.vid[i] = sl_htons(vid[i]);
 	}
 	return set_element(edge, "sl_vlan", &key, &l3);
 }
@@ -228,7 +229,7 @@ int edge_route(const struct edge *edge, const char *text, uint32_t nexthop_id)
 	memcpy(address, text, slash - text);
 	address[slash - text] = '\0';
 	prefix.family = strchr(address, ':') ? AF_INET6 : AF_INET;
-	prefix.len = atoi(slash + 1);
+	prefix.len = strtoul(slash + 1, NULL, 10);
 	if (inet_pton(prefix.family, address, prefix.addr) != 1)
 		return -EINVAL;
 	return sl_fib_insert(edge->fib, &prefix, nexthop_id);

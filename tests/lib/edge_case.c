@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <linux/bpf.h>
 
+#include "bpf/endian.bpf.h"
 #include "tests/lib/edge_case.h"
 
 static const struct {
@@ -55,8 +56,8 @@ static struct sl_adj adj_of(enum edge_adj which)
 	mac_bytes(adjs[which].src_mac, adj.src_mac);
 	for (int i = 0; i < 2 && adjs[which].tag[i].tpid; i++) {
 		adj.vlan_tags = i + 1;
-		adj.vlan_tpid[i] = htons(adjs[which].tag[i].tpid);
-		adj.vlan_tci[i] = htons(adjs[which].tag[i].tci);
+		adj.vlan_tpid[i] = sl_htons(adjs[which].tag[i].tpid);
+		adj.vlan_tci[i] = sl_htons(adjs[which].tag[i].tci);
 	}
 	return adj;
 }

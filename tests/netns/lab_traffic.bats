@@ -27,7 +27,7 @@ setup() { . netns-lab/lib.sh; }
 gen() { on h1 build/lab/gen eth0 --dst-mac "$MAC" --json "$@"; }
 
 sink_start() {
-	spawn h2 sink build/lab/sink eth0 --json --verify "$@"
+	spawn h2 sink build/lab/sink eth0 --json --verify
 	wait_for 5 grep -q ready "$LAB_DIR/sink.err"
 }
 
