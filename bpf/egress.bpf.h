@@ -53,35 +53,32 @@ static __always_inline bool sl_source_is_reachable(__u32 id)
 	return kind == SL_NH_FORWARD || kind == SL_NH_GROUP;
 }
 
-/* RFC 3704 2.2 and 2.4 as Linux has them, IPv4 only. */
-static __always_inline sl_verdict sl_reverse_path(const struct sl_packet *pkt)
+/* RFC 3704 2.2 and 2.4 as Linux has them. What does not pass here is the kernel's to judge. */
+static __always_inline bool sl_reverse_path_ok(const struct sl_packet *pkt)
 {
-	const struct iphdr *ip = pkt->l3;
-	__u32 id;
+	bool strict = pkt->port_flags & SL_PORT_RP_STRICT;
+	__u32 source;
 
 	if (!(pkt->port_flags & (SL_PORT_RP_STRICT | SL_PORT_RP_LOOSE)))
-		return SL_GO_ON;
-	if (sl_config.engine == SL_ENGINE_KERNEL)
-		return SL_PUNT(RP_FILTER);
-	id = sl_fib4_lookup(ip->saddr);
-	if (pkt->port_flags & SL_PORT_RP_STRICT)
-		return sl_source_is_here(id, pkt->l3_ifindex) ? SL_GO_ON : SL_PUNT(RP_FILTER);
-	return sl_source_is_reachable(id) ? SL_GO_ON : SL_PUNT(RP_FILTER);
+		return true;
+	if (sl_config.engine == SL_ENGINE_KERNEL) {
+		source = sl_kernel_reverse(pkt);
+		return strict ? source == pkt->l3_ifindex : source != 0;
+	}
+	source = sl_fib4_lookup(((struct iphdr *)pkt->l3)->saddr);
+	return strict ? sl_source_is_here(source, pkt->l3_ifindex) : sl_source_is_reachable(source);
 }
 
 static __always_inline sl_verdict sl_egress_checks(const struct sl_packet *pkt,
 						   const struct sl_adj *adj)
 {
 	bool ip4 = pkt->ip4;
-	sl_verdict verdict = SL_GO_ON;
 
 	if (sl_managed()) {
 		if (!(pkt->port_flags & (ip4 ? SL_PORT_FORWARD4 : SL_PORT_FORWARD6)))
 			return SL_PUNT(FORWARDING_OFF);
-		if (ip4)
-			verdict = sl_reverse_path(pkt);
-		if (verdict != SL_GO_ON)
-			return verdict;
+		if (ip4 && !sl_reverse_path_ok(pkt))
+			return SL_PUNT(RP_FILTER);
 	}
 	if (pkt->ttl <= 1) /* RFC 1812 5.3.1, RFC 8200 3 */
 		return SL_PUNT(TTL);

@@ -102,4 +102,25 @@ static __always_inline sl_verdict sl_kernel_route(const struct sl_packet *pkt, s
 	return SL_GO_ON;
 }
 
+/*
+ * The interface by which the kernel would send to the packet's IPv4 source; 0: it would not. A neighbour that
+ * is not resolved yet does not matter here.
+ */
+static __always_inline __u32 sl_kernel_reverse(const struct sl_packet *pkt)
+{
+	const struct iphdr *ip = pkt->l3;
+	struct bpf_fib_lookup fib = {
+		.family = SL_AF_INET,
+		.ifindex = pkt->l3_ifindex,
+		.tos = ip->tos,
+		.ipv4_src = ip->daddr,
+		.ipv4_dst = ip->saddr,
+	};
+	long result = bpf_fib_lookup(pkt->ctx, &fib, sizeof(fib), 0);
+
+	return result == BPF_FIB_LKUP_RET_SUCCESS || result == BPF_FIB_LKUP_RET_NO_NEIGH
+		       ? fib.ifindex
+		       : 0;
+}
+
 #endif

@@ -62,7 +62,6 @@ static __always_inline __u32 sl_flow_hash(const struct sl_packet *pkt)
 	return hash * SL_HASH_MULTIPLIER >> 32;
 }
 
-/* NULL only for an id that user space never made. */
 static __always_inline struct sl_nexthop sl_nexthop_read(__u32 id)
 {
 	struct sl_nexthop nexthop = { .kind = SL_NH_NONE };
@@ -88,12 +87,17 @@ static __always_inline sl_verdict sl_nexthop_verdict(struct sl_nexthop nexthop)
 {
 	switch (nexthop.kind) {
 	case SL_NH_PUNT:
-		return SL_VERDICT_PUNT | (nexthop.ref & 0xff);
+		if (nexthop.ref < SL_PUNT_COUNT)
+			return SL_VERDICT_PUNT | nexthop.ref;
+		break;
 	case SL_NH_DROP:
-		return SL_VERDICT_DROP | (nexthop.ref & 0xff);
-	default:
+		if (nexthop.ref < SL_DROP_COUNT)
+			return SL_VERDICT_DROP | nexthop.ref;
+		break;
+	case SL_NH_NONE:
 		return SL_PUNT(NO_ROUTE);
 	}
+	return SL_PUNT(OTHER); /* nothing that user space writes */
 }
 
 static __always_inline sl_verdict sl_nexthop_resolve(const struct sl_packet *pkt, __u32 id,

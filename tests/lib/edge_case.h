@@ -51,6 +51,7 @@ struct edge_case {
 	uint32_t port_flags; /* of port 1; 0: forwarding of both families */
 	bool no_flags;	     /* of port 1: none at all */
 	uint32_t ingress;    /* ifindex; 0: port 1 */
+	bool jumbo;	     /* more than one buffer: for sl_edge_frags alone */
 };
 
 #define FORWARD_BY(adj) .end = EDGE_FORWARD, .what = EDGE_##adj

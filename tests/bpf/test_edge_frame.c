@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a table of single frames cannot say about sl_edge: the checksum for each value it can have, the mark that
+ * an adjacency is in use, the port that a frame really leaves by, and what happens without headroom.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <cmocka.h>
+
+#include "tests/lib/edge_case.h"
+
+static struct edge *edge;
+
+static int setup(void **state)
+{
+	int err = edge_enter_namespace();
+
+	(void)state;
+	/* veth takes redirected frames only if its peer polls, which GRO makes it do */
+	if (!err && system("for q in q1 q2 q3 q4; do ethtool -K $q gro on || exit; done"))
+		err = -ENODEV;
+	return err ? err : edge_world(SL_ENGINE_FAST, &edge);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	edge_destroy(edge);
+	return 0;
+}
+
+static void assert_forwards(const struct frame *in_frame, enum edge_adj adj)
+{
+	static uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES], want[FRAME_MAX_BYTES];
+	struct frame sent = edge_sent(in_frame, adj);
+	uint32_t len = frame_build(in_frame, in), out_len, want_len;
+
+	sent.checksum_error = 0;
+	want_len = frame_build(&sent, want);
+	assert_int_equal(edge_run(edge, EDGE_PORT(1), in, len, out, &out_len), XDP_REDIRECT);
+	assert_int_equal(out_len, want_len);
+	assert_memory_equal(out, want, want_len);
+}
+
+static void checksum_is_right_for_every_identification(void **state)
+{
+	(void)state;
+	for (uint32_t id = 0; id <= 0xffff; id++)
+		assert_forwards(&(struct frame){ .id = id }, EDGE_PLAIN);
+}
+
+static void checksum_is_right_for_every_ttl(void **state)
+{
+	(void)state;
+	for (uint32_t ttl = 2; ttl <= 255; ttl++)
+		assert_forwards(&(struct frame){ .ttl = ttl, .protocol = ttl }, EDGE_PLAIN);
+}
+
+/* In ones' complement 0xffff is 0x0000 too: RFC 1624 section 3 is about what an update makes of it. */
+static void checksum_all_ones_is_taken_as_zero(void **state)
+{
+	uint8_t frame[FRAME_MAX_BYTES];
+	uint32_t id = 0;
+
+	(void)state;
+	for (; id <= 0xffff; id++) {
+		frame_build(&(struct frame){ .id = id }, frame);
+		if (!frame[24] && !frame[25])
+			break;
+	}
+	assert_true(id <= 0xffff);
+	assert_forwards(&(struct frame){ .id = id, .checksum_error = 0xffff }, EDGE_PLAIN);
+}
+
+/* Every adjacency of the world that forwards, in a frame sent for real. */
+static const struct {
+	const char *dst;
+	enum edge_adj adj;
+	uint32_t port;
+} exits[] = {
+	{ "10.2.0.1", EDGE_PLAIN, 2 },	 { "10.4.0.1", EDGE_JUMBO, 3 },
+	{ "10.5.0.1", EDGE_TAG1, 4 },	 { "10.6.0.1", EDGE_TAG2, 4 },
+	{ "10.7.0.1", EDGE_HAIRPIN, 1 },
+};
+
+static int open_capture(uint32_t ifindex)
+{
+	const struct timeval second = { .tv_sec = 1 };
+	const struct sockaddr_ll address = {
+		.sll_family = AF_PACKET,
+		.sll_protocol = htons(ETH_P_ALL),
+		.sll_ifindex = (int)ifindex,
+	};
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+
+	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
+			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second)))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* The next IPv4 or tagged frame; what the namespace itself sends (neighbour discovery) is passed over. */
+static ssize_t capture(int fd, uint8_t *frame)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, frame, FRAME_MAX_BYTES, 0);
+	while (n >= 14 && frame[12] == 0x86 && frame[13] == 0xdd);
+	return n;
+}
+
+static void live_frame_leaves_by_the_port_of_its_adjacency(void **state)
+{
+	static uint8_t in[FRAME_MAX_BYTES], got[FRAME_MAX_BYTES], want[FRAME_MAX_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(exits) / sizeof(exits[0]); i++) {
+		struct frame frame = { .dst = exits[i].dst },
+			     sent = edge_sent(&frame, exits[i].adj);
+		uint32_t len = frame_build(&frame, in), want_len = frame_build(&sent, want);
+		struct xdp_md ctx = { .data_end = len, .ingress_ifindex = EDGE_PORT(1) };
+		LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = in, .data_size_in = len,
+			    .ctx_in = &ctx, .ctx_size_in = sizeof(ctx), .repeat = 1,
+			    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
+		int fd = open_capture(EDGE_PEER(exits[i].port));
+
+		assert_true(fd >= 0);
+		assert_int_equal(bpf_prog_test_run_opts(edge_program_fd(edge), &run), 0);
+		/* the kernel takes an outer tag off before it shows a frame: tags were compared elsewhere */
+		if (sent.tag[0].tpid) {
+			assert_int_equal(capture(fd, got), want_len - 4);
+			assert_memory_equal(got, want, 12);
+			assert_memory_equal(got + 12, want + 16, want_len - 16);
+		} else {
+			assert_int_equal(capture(fd, got), want_len);
+			assert_memory_equal(got, want, want_len);
+		}
+		close(fd);
+	}
+}
+
+static void adjacency_is_marked_used_when_a_frame_leaves_by_it(void **state)
+{
+	const struct sl_adj adj = {
+		.port_ifindex = EDGE_PORT(2),
+		.l3_ifindex = EDGE_PORT(2),
+		.mtu_bytes = 100,
+	};
+	uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES];
+	uint32_t id, len, out_len;
+
+	(void)state;
+	assert_int_equal(sl_fib_nexthop_create(edge->fib, &id), 0);
+	assert_int_equal(sl_fib_nexthop_set_adj(edge->fib, id, &adj), 0);
+	assert_int_equal(edge_route(edge, "10.99.0.0/16", id), 0);
+	assert_false(sl_fib_nexthop_used(edge->fib, id));
+
+	len = frame_build(&(struct frame){ .dst = "10.99.0.1", .payload_bytes = 100 }, in);
+	assert_int_equal(edge_run(edge, EDGE_PORT(1), in, len, out, &out_len), XDP_PASS);
+	assert_false(sl_fib_nexthop_used(edge->fib, id));
+
+	len = frame_build(&(struct frame){ .dst = "10.99.0.1" }, in);
+	assert_int_equal(edge_run(edge, EDGE_PORT(1), in, len, out, &out_len), XDP_REDIRECT);
+	assert_true(sl_fib_nexthop_used(edge->fib, id));
+	assert_false(sl_fib_nexthop_used(edge->fib, id));
+	assert_int_equal(edge_run(edge, EDGE_PORT(1), in, len, out, &out_len), XDP_REDIRECT);
+	assert_true(sl_fib_nexthop_used(edge->fib, id));
+}
+
+/*
+ * A program that uses up the headroom before it calls sl_edge: it moves the frame's start back by
+ * HEADROOM_TAKEN bytes, the frame's LEN bytes with it, and cuts the tail.
+ */
+#define LEN	       60
+#define HEADROOM_TAKEN 216 /* of 256; the kernel keeps 40 for itself */
+#define CALL(helper)                                                 \
+	{                                                            \
+		.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_##helper \
+	}
+#define MOV(to, from)                                                               \
+	{                                                                           \
+		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = to, .src_reg = from \
+	}
+#define SET(to, value)                                                           \
+	{                                                                        \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = to, .imm = value \
+	}
+#define ADD(to, value)                                                           \
+	{                                                                        \
+		.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = to, .imm = value \
+	}
+
+static int load_headroom_taker(int programs_fd)
+{
+	const struct bpf_insn code[] = {
+		MOV(BPF_REG_6, BPF_REG_1),
+		SET(BPF_REG_2, -HEADROOM_TAKEN),
+		CALL(xdp_adjust_head),
+		MOV(BPF_REG_1, BPF_REG_6),
+		SET(BPF_REG_2, HEADROOM_TAKEN),
+		MOV(BPF_REG_3, BPF_REG_10),
+		ADD(BPF_REG_3, -64),
+		SET(BPF_REG_4, LEN),
+		CALL(xdp_load_bytes),
+		MOV(BPF_REG_1, BPF_REG_6),
+		SET(BPF_REG_2, 0),
+		MOV(BPF_REG_3, BPF_REG_10),
+		ADD(BPF_REG_3, -64),
+		SET(BPF_REG_4, LEN),
+		CALL(xdp_store_bytes),
+		MOV(BPF_REG_1, BPF_REG_6),
+		SET(BPF_REG_2, -HEADROOM_TAKEN),
+		CALL(xdp_adjust_tail),
+		MOV(BPF_REG_1, BPF_REG_6),
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,
+		  .dst_reg = BPF_REG_2,
+		  .src_reg = BPF_PSEUDO_MAP_FD,
+		  .imm = programs_fd },
+		{ .imm = 0 },
+		SET(BPF_REG_3, 0),
+		CALL(tail_call),
+		SET(BPF_REG_0, XDP_ABORTED),
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	/* programs that call each other must agree in it */
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_XDP);
+
+	return bpf_prog_load(BPF_PROG_TYPE_XDP, "take_headroom", "GPL", code,
+			     sizeof(code) / sizeof(code[0]), &opts);
+}
+
+static void tag_without_headroom_drops(void **state)
+{
+	const uint32_t zero = 0, slot = SL_DROP_REWRITE;
+	int sl_edge = edge_program_fd(edge);
+	uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES];
+	int programs = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "programs", 4, 4, 1, NULL);
+	uint32_t len = frame_build(&(struct frame){ .dst = "10.5.0.1" }, in);
+	struct xdp_md ctx = { .data_end = len, .ingress_ifindex = EDGE_PORT(1) };
+	struct edge_counters before, after;
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = in, .data_size_in = len, .data_out = out,
+		    .data_size_out = sizeof(out), .ctx_in = &ctx, .ctx_size_in = sizeof(ctx));
+	int taker = load_headroom_taker(programs);
+
+	(void)state;
+	assert_true(taker >= 0);
+	assert_int_equal(bpf_map_update_elem(programs, &zero, &sl_edge, 0), 0);
+	edge_read_counters(edge, &before);
+	assert_int_equal(bpf_prog_test_run_opts(taker, &run), 0);
+	edge_read_counters(edge, &after);
+	edge_subtract_counters(&after, &before);
+	assert_int_equal(run.retval, XDP_DROP);
+	assert_int_equal(after.drops[slot].packets, 1);
+	assert_int_equal(after.drops[slot].bytes, LEN);
+	assert_int_equal(after.stats[SL_STAT_RX].packets, 1);
+	assert_int_equal(after.stats[SL_STAT_FORWARD].packets, 0);
+	close(taker);
+	close(programs);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(checksum_is_right_for_every_identification),
+		cmocka_unit_test(checksum_is_right_for_every_ttl),
+		cmocka_unit_test(checksum_all_ones_is_taken_as_zero),
+		cmocka_unit_test(live_frame_leaves_by_the_port_of_its_adjacency),
+		cmocka_unit_test(adjacency_is_marked_used_when_a_frame_leaves_by_it),
+		cmocka_unit_test(tag_without_headroom_drops),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
