@@ -16,10 +16,8 @@
 #include "cc/arith.h"
 
 const struct cc_ops *const cc_algorithms[] = {
-	&cc_fixed_ops,
-	&cc_price_ops,
-	&cc_aimd_ops,
-	NULL,
+	&cc_fixed_ops, &cc_weights_ops, &cc_price_ops, &cc_aimd_ops,
+	&cc_qcn_ops,   &cc_asm_ops,	&cc_dq_ops,    NULL,
 };
 
 static int cc_params_check(const struct cc_ops *ops)

@@ -59,6 +59,7 @@ enum {
 	PRICE_TARGET_UNITS,
 	PRICE_SET_POINT,
 	PRICE_MIN_FRAMES,
+	PRICE_FLOOR,
 	PRICE_PARAMS
 };
 
@@ -66,8 +67,8 @@ static const struct cc_param price_params[PRICE_PARAMS] = {
 	CC_COMMON_PARAM_TABLE,
 	[PRICE_KAPPA] = { "kappa_ppb", "1e-9", 130804447, 1, 16 * CC_ONE_PPB,
 			  "K / C: 1e5 / 764500, thesis 6.3" },
-	[PRICE_RHO] = { "rho_ppb", "1e-9", 855490172, 1000000, 64 * CC_ONE_PPB,
-			"R / C^2: 5e11 / 764500^2, thesis 6.3" },
+	[PRICE_RHO] = { "rho_ppb", "1e-9", 1300000000, 1000000, 64 * CC_ONE_PPB,
+			"R / C^2; ours: settles as fast as the thesis's 0.855 and stands a delay of 3 T" },
 	[PRICE_WEIGHT_SUM] = { "weight_sum_ppb", "1e-9", 3 * CC_ONE_PPB, CC_ONE_PPB / 100,
 			       64 * CC_ONE_PPB, "S: three sources of W = 1, thesis 6.3" },
 	[PRICE_NORMALISE] = { "normalise", "0 or 1", 1, 0, 1, "ours: 0 is W = weight, as printed" },
@@ -75,8 +76,8 @@ static const struct cc_param price_params[PRICE_PARAMS] = {
 			     "ours: bound of kappa pi; 0 is no bound, as printed" },
 	[PRICE_QUEUE_FORM] = { "queue_form", "0 or 1", 1, 0, 1,
 			       "1: thesis 7.4.3, no need to know C; 0: rate form, 6.2" },
-	[PRICE_U_ABOVE] = { "u_above_ppb", "1e-9 per T", 10000000, 0, CC_ONE_PPB,
-			    "u with q above q0: 0.01, thesis 7.6" },
+	[PRICE_U_ABOVE] = { "u_above_ppb", "1e-9 per T", 20000000, 0, CC_ONE_PPB,
+			    "u with q above q0; ours: twice the 0.01 of thesis 7.6" },
 	[PRICE_U_BELOW] = { "u_below_ppb", "1e-9 per T", 300000000, 0, CC_ONE_PPB,
 			    "ours: u with q below q0" },
 	[PRICE_TARGET] = { "target_ppb", "1e-9 of capacity x T", 130804447, 1, 100 * CC_ONE_PPB,
@@ -88,6 +89,8 @@ static const struct cc_param price_params[PRICE_PARAMS] = {
 			      "C of the rate form; thesis 6.5 sets it below the true one" },
 	[PRICE_MIN_FRAMES] = { "min_frames", "frames", 64, 1, 65535,
 			       "ours: least C T, so that a frame is 1.6 % of it" },
+	[PRICE_FLOOR] = { "price_floor_ppb", "1e-9 of S", 500000000, 0, CC_ONE_PPB,
+			  "ours: least price while normalise is 1" },
 };
 
 #define PRICE_MAX_Q32	 ((INT64_C(4096) << 32) - 1)
@@ -99,6 +102,7 @@ struct price_gains {
 	uint64_t step_max_q32; /* 0: no bound */
 	uint64_t weight_sum_q20;
 	uint64_t rho_q20;
+	int64_t pi_start_q32, pi_floor_q32;
 	uint32_t u_above_q20, u_below_q20;
 	uint32_t min_units; /* least C T of a control interval */
 };
@@ -129,6 +133,11 @@ static int price_prepare(struct cc_config *cfg, const char **why)
 	g->kappa_q32 = cc_ppb_to_q(cfg->param[PRICE_KAPPA], 32);
 	g->step_max_q32 = cc_ppb_to_q(cfg->param[PRICE_STEP_MAX], 32);
 	g->weight_sum_q20 = cc_ppb_to_q(cfg->param[PRICE_WEIGHT_SUM], 20);
+	if (cfg->param[PRICE_NORMALISE]) {
+		g->pi_start_q32 = (int64_t)g->weight_sum_q20 << 12;
+		g->pi_floor_q32 =
+			(int64_t)cc_ppb((uint64_t)g->pi_start_q32, cfg->param[PRICE_FLOOR]);
+	}
 	g->rho_q20 = cc_ppb_to_q(cfg->param[PRICE_RHO], 20);
 	g->u_above_q20 = (uint32_t)cc_ppb_to_q(cfg->param[PRICE_U_ABOVE], 20);
 	g->u_below_q20 = (uint32_t)cc_ppb_to_q(cfg->param[PRICE_U_BELOW], 20);
@@ -139,8 +148,10 @@ static int price_prepare(struct cc_config *cfg, const char **why)
 
 static void price_egress_init(void *priv, const struct cc_config *cfg)
 {
+	const struct price_gains *g = (const void *)cfg->gains;
 	struct price_egress *e = priv;
 
+	e->pi_q32 = g->pi_start_q32;
 	/* Until arrivals say otherwise: as if every source of the port were sending. */
 	e->n_q16 = (uint64_t)cfg->port.sources << 16;
 }
@@ -199,7 +210,10 @@ static void price_move(struct price_egress *e, const struct cc_config *cfg,
 			      UINT64_C(1) << 32, g->rho_q20 * e->due_units);
 	step_q32 = cc_min(step_q32, PRICE_MAX_Q32);
 	e->pi_q32 += drive_q20 < 0 ? -(int64_t)step_q32 : (int64_t)step_q32;
-	e->pi_q32 = e->pi_q32 < 0 ? 0 : e->pi_q32 > PRICE_MAX_Q32 ? PRICE_MAX_Q32 : e->pi_q32;
+	if (e->pi_q32 < g->pi_floor_q32)
+		e->pi_q32 = g->pi_floor_q32;
+	if (e->pi_q32 > PRICE_MAX_Q32)
+		e->pi_q32 = PRICE_MAX_Q32;
 	e->due_units = 0;
 	e->drive_units = 0;
 }

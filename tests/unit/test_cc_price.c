@@ -35,6 +35,7 @@ static void configure(struct cc_config *cfg, const struct param *params)
 	assert_int_equal(cc_config_set(cfg, "kappa_ppb", 125000000), 0);
 	assert_int_equal(cc_config_set(cfg, "rho_ppb", 500000000), 0);
 	assert_int_equal(cc_config_set(cfg, "target_units", 100), 0);
+	assert_int_equal(cc_config_set(cfg, "normalise", 0), 0);
 	for (; params && params->name; params++)
 		assert_int_equal(cc_config_set(cfg, params->name, params->value), 0);
 	assert_int_equal(cc_config_prepare(cfg, NULL), 0);
@@ -157,6 +158,27 @@ static void the_price_stays_below_4096(void **state)
 	assert_int_equal(fb.signal, 0);
 }
 
+/* Normalised, the price at rest is S = 3 for any mix: it starts there and stays above S / 2. */
+static void a_normalised_price_starts_at_rest_and_keeps_its_floor(void **state)
+{
+	static const struct param params[] = { { "normalise", 1 },
+					       { "queue_form", 0 },
+					       { NULL, 0 } };
+	struct cc_config cfg;
+	struct cc_egress e;
+	struct cc_feedback fb;
+
+	(void)state;
+	configure(&cfg, params);
+	cc_egress_init(&e, &cfg);
+	egress(&e, &cfg, sample(334, 333, 333), &fb);
+	assert_int_equal(fb.signal, 3 * ONE_Q20);
+	egress(&e, &cfg, sample(250, 250, 250), &fb); /* - 250 / 500 */
+	assert_int_equal(fb.signal, 5 * ONE_Q20 / 2);
+	egress(&e, &cfg, sample(0, 0, 0), &fb); /* - 2 would be 0.5 */
+	assert_int_equal(fb.signal, 3 * ONE_Q20 / 2);
+}
+
 /* n counts what each source takes of the highest rate: smoothed alike, so the first sample shows it. */
 static void effective_sources_follow_the_arrivals(void **state)
 {
@@ -236,6 +258,7 @@ static void source_moves_by_kappa_times_weight_less_payment(void **state)
 	static const struct param printed[] = { { "normalise", 0 },
 						{ "step_max_ppb", 0 },
 						{ NULL, 0 } };
+	static const struct param normal[] = { { "normalise", 1 }, { NULL, 0 } };
 	const struct cc_usage busy = { .backlogged = true };
 	const struct cc_feedback price_1 = { .signal = ONE_Q20, .share = 3 * ONE_Q16 };
 	const struct cc_feedback price_4 = { .signal = 4 * ONE_Q20, .share = 3 * ONE_Q16 };
@@ -249,11 +272,11 @@ static void source_moves_by_kappa_times_weight_less_payment(void **state)
 	source_step(printed, 1, 500000, price_4, busy, 375000);
 	source_step(printed, 1, 500000, price_16, busy, 1000); /* below 0: the floor */
 	/* W = 3 w / n: 1 with n = 3, 1.5 with n = 2 */
-	source_step(NULL, 1, 500000, price_1, busy, 562500);
-	source_step(NULL, 1, 500000, free_2, busy, 687500);
-	source_step(NULL, 2, 500000, free_2, busy, 875000);
+	source_step(normal, 1, 500000, price_1, busy, 562500);
+	source_step(normal, 1, 500000, free_2, busy, 687500);
+	source_step(normal, 2, 500000, free_2, busy, 875000);
 	/* kappa pi = 2 is cut to 0.7 = 16 kappa', kappa' = 0.04375: x (1 - 0.7) + 0.04375 C */
-	source_step(NULL, 1, 500000, price_16, busy, 193750);
+	source_step(normal, 1, 500000, price_16, busy, 193750);
 }
 
 static void source_that_does_not_use_its_limit_steps_from_what_it_sends(void **state)
@@ -292,6 +315,7 @@ int main(void)
 		cmocka_unit_test(set_point_lowers_the_capacity_of_the_rate_form),
 		cmocka_unit_test(queue_form_price_moves_by_growth_and_distance),
 		cmocka_unit_test(the_price_stays_below_4096),
+		cmocka_unit_test(a_normalised_price_starts_at_rest_and_keeps_its_floor),
 		cmocka_unit_test(effective_sources_follow_the_arrivals),
 		cmocka_unit_test(slow_ports_gather_min_frames_before_they_act),
 		cmocka_unit_test(source_moves_by_kappa_times_weight_less_payment),

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * dq: distributed queueing of the extensible router (Kuhns et al., 3.6 and 8.2).
+ *
+ * With L the rate of an output port, S L that of a source into the fabric, B_ij the backlog of
+ * source i for output j and B_j that of output j, every T:
+ *
+ *      hi_ij = (Bmin + B_ij) / (N Bmin + sum_h B_hj)           (5)  caps what output j can take
+ *      lo_ij = lo_min + B_ij / (B_j + sum_h B_hj)              (6)  keeps output j from running dry
+ *      wt_ij = lo_ij / sum_h lo_ih                             (4)  source i's share, by urgency
+ *      r_ij  = min(S L hi_ij, line wt_ij)                      (3)
+ *
+ * sum_i hi_ij = 1 and sum_j wt_ij = 1, so neither the way into an output nor the way out of a
+ * source is promised twice; with S >= 2 no output runs dry while a source holds frames for it.
+ * The basic variant (refined = 0) has Bmin = lo_min = 0, equations (1) and (2); there an idle
+ * source must wait an interval before its first frame moves.
+ *
+ * Changed from the paper, with the reason:
+ *   - each node broadcast all its backlogs and every node computed its own row. Here a source
+ *     reports B_ij to output j alone, and output j returns hi_ij and lo_ij: a record of one size
+ *     in place of N numbers, and both ends use the same numbers, so sum_i hi_ij is 1 even when
+ *     backlogs change. The loop is one report longer;
+ *   - 0 / 0 is 0;
+ *   - S L of a source is its line rate, and that of an output speedup times its capacity: ports
+ *     need not be alike;
+ *   - a source's backlog counts `weight` times;
+ *   - T is the common interval (paper: 500 us), and staleness is the common rule (4 periods).
+ *
+ * Record: signal is hi_ij and share lo_ij, both with 31 fraction bits.
+ */
+#include "cc/algorithms.h"
+#include "cc/arith.h"
+
+enum { DQ_REFINED = CC_COMMON_PARAMS, DQ_SPEEDUP, DQ_MIN_FRAMES, DQ_LO_MIN, DQ_PARAMS };
+
+static const struct cc_param dq_params[DQ_PARAMS] = {
+	CC_COMMON_PARAM_TABLE,
+	[DQ_REFINED] = { "refined", "0 or 1", 1, 0, 1, "1: equations 5 and 6; 0: 1 and 2" },
+	[DQ_SPEEDUP] = { "speedup_ppb", "1e-9", 2 * CC_ONE_PPB, CC_ONE_PPB, 64 * CC_ONE_PPB,
+			 "S = 2, table 4: least at which no output runs dry" },
+	[DQ_MIN_FRAMES] = { "min_frames", "frames", 1, 1, 1000,
+			    "Bmin; the value is not stated, 1 fits the curves of 8.3 best" },
+	[DQ_LO_MIN] = { "lo_min_ppb", "1e-9, divided by N", 500000000, 0, CC_ONE_PPB,
+			"0.5 / N, (6)" },
+};
+
+#define DQ_ONE_Q31 (UINT64_C(1) << 31)
+
+struct dq_egress {
+	uint64_t waiting_units; /* sum over sources of B_ij times weight, at the latest sample */
+};
+
+struct dq_ingress {
+	uint32_t hi_q31, lo_q31; /* as last heard */
+	uint64_t capacity_ups;	 /* as last heard; 0: nothing heard yet */
+};
+
+_Static_assert(sizeof(struct dq_egress) <= CC_EGRESS_BYTES, "egress state");
+_Static_assert(sizeof(struct dq_ingress) <= CC_INGRESS_BYTES, "ingress state");
+
+static int dq_prepare(struct cc_config *cfg, const char **why)
+{
+	(void)cfg;
+	(void)why;
+	return 0;
+}
+
+static uint64_t dq_waiting(const struct cc_source *source)
+{
+	return cc_min(source->waiting_units, CC_UNITS_MAX) *
+	       cc_clamp(source->weight, 1, CC_WEIGHT_MAX);
+}
+
+static uint32_t dq_egress_sample(void *priv, const struct cc_config *cfg, const struct cc_sample *s)
+{
+	struct dq_egress *e = priv;
+
+	(void)cfg;
+	if (!s->timer)
+		return 0;
+	e->waiting_units = 0;
+	for (uint32_t i = 0; i < s->n_sources; i++)
+		e->waiting_units += dq_waiting(&s->sources[i]);
+	return 0;
+}
+
+/* part / whole with 31 fraction bits, 0 / 0 = 0; part <= whole < 2^50. */
+static uint64_t dq_ratio_q31(uint64_t part, uint64_t whole)
+{
+	return whole ? (uint64_t)cc_min(cc_mul_div(part, DQ_ONE_Q31, whole), DQ_ONE_Q31) : 0;
+}
+
+static bool dq_egress_feedback(void *priv, const struct cc_config *cfg, const struct cc_sample *s,
+			       const struct cc_source *source, struct cc_feedback *out)
+{
+	const struct dq_egress *e = priv;
+	uint64_t waiting = dq_waiting(source), bmin = 0, lo_min_q31 = 0;
+
+	if (!s->timer)
+		return false;
+	if (cfg->param[DQ_REFINED]) {
+		bmin = (uint64_t)cfg->param[DQ_MIN_FRAMES] * cc_frame_units(&cfg->port);
+		lo_min_q31 = cc_ppb(DQ_ONE_Q31, cfg->param[DQ_LO_MIN]) / s->n_sources;
+	}
+	out->signal =
+		(uint32_t)dq_ratio_q31(bmin + waiting, s->n_sources * bmin + e->waiting_units);
+	out->share = (uint32_t)cc_min(
+		lo_min_q31 + dq_ratio_q31(waiting, s->backlog_units + e->waiting_units),
+		UINT32_MAX);
+	out->addressed = 1;
+	return true;
+}
+
+static void dq_ingress_init(struct cc_ingress *in, const struct cc_config *cfg)
+{
+	(void)in;
+	(void)cfg;
+}
+
+static void dq_ingress_feedback(struct cc_ingress *in, const struct cc_config *cfg,
+				const struct cc_feedback *fb)
+{
+	struct dq_ingress *d = (void *)in->priv;
+
+	(void)cfg;
+	d->hi_q31 = (uint32_t)cc_min(fb->signal, DQ_ONE_Q31);
+	d->lo_q31 = fb->share;
+	d->capacity_ups = cc_clamp(fb->capacity_ups, 1, CC_RATE_MAX);
+}
+
+static uint32_t dq_ingress_urgency(const struct cc_ingress *in, const struct cc_config *cfg)
+{
+	const struct dq_ingress *d = (const void *)in->priv;
+
+	(void)cfg;
+	return d->lo_q31;
+}
+
+static void dq_ingress_tick(struct cc_ingress *in, const struct cc_config *cfg,
+			    const struct cc_usage *u)
+{
+	const struct dq_ingress *d = (const void *)in->priv;
+	uint64_t total = cc_max(u->urgency_total, d->lo_q31), cap_q16, part_q16;
+	uint64_t share_q31 = total ? ((uint64_t)d->lo_q31 << 31) / total : 0;
+
+	if (d->capacity_ups == 0)
+		return;
+	cap_q16 = (uint64_t)((cc_u128)cc_min(cc_ppb(d->capacity_ups << 16, cfg->param[DQ_SPEEDUP]),
+					     CC_RATE_MAX_Q16) *
+				     d->hi_q31 >>
+			     31);
+	part_q16 = (uint64_t)((cc_u128)(cfg->port.line_ups << 16) * share_q31 >> 31);
+	in->rate_q16 = cc_min(cap_q16, part_q16);
+}
+
+const struct cc_ops cc_dq_ops = {
+	.name = "dq",
+	.algorithm = CC_DQ,
+	.needs_feedback = true,
+	.n_params = DQ_PARAMS,
+	.params = dq_params,
+	.prepare = dq_prepare,
+	.egress_sample = dq_egress_sample,
+	.egress_feedback = dq_egress_feedback,
+	.ingress_init = dq_ingress_init,
+	.ingress_tick = dq_ingress_tick,
+	.ingress_feedback = dq_ingress_feedback,
+	.ingress_urgency = dq_ingress_urgency,
+};

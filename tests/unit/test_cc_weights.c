@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Single steps of `weights` against integers worked out by hand from the top of cc/weights.c. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "cc/cc.h"
+
+static void configure(struct cc_config *cfg)
+{
+	const struct cc_port port = {
+		.capacity_ups = 1000000,
+		.line_ups = 2000000,
+		.interval_ns = 1000000,
+		.frame_bytes = 64,
+		.units = CC_PACKETS,
+		.sources = 2,
+	};
+
+	assert_int_equal(cc_config_init(cfg, "weights", &port), 0);
+	assert_int_equal(cc_config_set(cfg, "threshold_units", 100), 0);
+	assert_int_equal(cc_config_prepare(cfg, NULL), 0);
+}
+
+static void only_the_sampled_source_of_a_queue_long_at_both_ends_is_told(void **state)
+{
+	static const struct {
+		uint32_t backlog_units;
+		int32_t change_units;
+		uint16_t last;
+		uint32_t congested;
+	} cases[] = {
+		{ 101, 0, 0, 1 },
+		{ 100, 0, 0, 0 },
+		{ 5000, 4900, 0, 0 },
+		{ 5000, 4899, 1, 1 },
+		{ 101, -900, 1, 1 },
+		{ 99, -900, 1, 0 },
+		{ 500, 0, CC_NO_SOURCE, 1 },
+	};
+	const struct cc_source sources[2] = { { .id = 0, .weight = 1 }, { .id = 1, .weight = 1 } };
+	struct cc_config cfg;
+	struct cc_egress e;
+	struct cc_feedback fb;
+
+	(void)state;
+	configure(&cfg);
+	cc_egress_init(&e, &cfg);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct cc_sample s = {
+			.capacity_ups = 1000000,
+			.elapsed_ns = 1000000,
+			.backlog_units = cases[i].backlog_units,
+			.change_units = cases[i].change_units,
+			.last_source = cases[i].last,
+			.n_sources = 2,
+			.sources = sources,
+			.timer = true,
+		};
+
+		assert_int_equal(cc_egress_sample(&e, &cfg, &s), 0);
+		for (int j = 0; j < 2; j++) {
+			assert_true(cc_egress_feedback(&e, &cfg, &s, &sources[j], &fb));
+			assert_int_equal(fb.signal, cases[i].congested);
+			assert_int_equal(fb.addressed, cases[i].congested && cases[i].last == j);
+		}
+	}
+}
+
+static void hear(struct cc_ingress *in, const struct cc_config *cfg, uint8_t addressed)
+{
+	const struct cc_feedback fb = { .capacity_ups = 1000000,
+					.algorithm = CC_WEIGHTS,
+					.seq = in->seq + 1,
+					.signal = 1,
+					.addressed = addressed };
+
+	assert_int_equal(cc_ingress_feedback(in, cfg, &fb), 0);
+}
+
+/* A start at 500000 of a line of 2000000 is w = 16384; incr is 65536 / 4 / 2^2 = 4096. */
+static void weight_halves_when_told_and_grows_when_not(void **state)
+{
+	const struct cc_usage busy = { .elapsed_ns = 1000000, .backlogged = true };
+	struct cc_config cfg;
+	struct cc_ingress in;
+
+	(void)state;
+	configure(&cfg);
+	cc_ingress_init(&in, &cfg, 1);
+	assert_int_equal(cc_ingress_rate_ups(&in), 500000);
+	hear(&in, &cfg, 1);
+	hear(&in, &cfg, 0);
+	cc_ingress_tick(&in, &cfg, &busy);
+	assert_int_equal(cc_ingress_rate_ups(&in), 250000); /* w = 8192 */
+	cc_ingress_tick(&in, &cfg, &busy);
+	assert_int_equal(cc_ingress_rate_ups(&in), 250000); /* silence */
+	hear(&in, &cfg, 0);
+	cc_ingress_tick(&in, &cfg, &busy);
+	assert_int_equal(cc_ingress_rate_ups(&in), 375000); /* w = 12288 */
+	in.weight = 3;
+	hear(&in, &cfg, 0);
+	cc_ingress_tick(&in, &cfg, &busy);
+	assert_int_equal(cc_ingress_rate_ups(&in), 750000); /* w = 24576 */
+	for (int i = 0; i < 10; i++) {
+		hear(&in, &cfg, 0);
+		cc_ingress_tick(&in, &cfg, &busy);
+	}
+	assert_int_equal(cc_ingress_rate_ups(&in), 2000000); /* MAXW */
+	for (int i = 0; i < 40; i++) {
+		hear(&in, &cfg, 1);
+		cc_ingress_tick(&in, &cfg, &busy);
+	}
+	assert_int_equal(cc_ingress_rate_ups(&in), 1000); /* w = 1 is 30; the floor is above */
+	hear(&in, &cfg, 0);
+	cc_ingress_tick(&in, &cfg, &busy);
+	assert_int_equal(cc_ingress_rate_ups(&in), 375030); /* w = 1 + 3 * 4096 */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_the_sampled_source_of_a_queue_long_at_both_ends_is_told),
+		cmocka_unit_test(weight_halves_when_told_and_grows_when_not),
+	};
+
+	return cmocka_run_group_tests_name("cc_weights", tests, NULL, NULL);
+}
