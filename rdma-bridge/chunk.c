@@ -10,7 +10,8 @@
 
 const char *rb_owner_name(enum rb_owner owner)
 {
-	static const char *const names[] = { "free", "fill", "ingress", "message", "send", "tx" };
+	static const char *const names[] = { "free",	"fill", "receive", "ingress",
+					     "message", "send", "tx" };
 
 	return names[owner];
 }
@@ -64,6 +65,12 @@ static void set_owner(struct rb_chunks *chunks, uint32_t i, enum rb_owner to)
 	chunks->owner[i] = (uint8_t)to;
 }
 
+static void set_free(struct rb_chunks *chunks, uint32_t i)
+{
+	set_owner(chunks, i, RB_OWNER_FREE);
+	chunks->free[chunks->n_free++] = i;
+}
+
 /*
  * The chunk's index, if it is ours and owned as the caller says. If not, there is a bug, and the chunk must not be
  * touched: a leak is better than two owners.
@@ -115,6 +122,17 @@ void rb_chunk_release(struct rb_chunks *chunks, uint64_t offset, enum rb_owner f
 
 	if (!find(chunks, offset, from, &i) || --chunks->uses[i] > 0)
 		return;
-	set_owner(chunks, i, RB_OWNER_FREE);
-	chunks->free[chunks->n_free++] = i;
+	set_free(chunks, i);
+}
+
+uint32_t rb_chunks_reclaim(struct rb_chunks *chunks, enum rb_owner from)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < chunks->n && from != RB_OWNER_FREE; i++)
+		if (chunks->owner[i] == from) {
+			set_free(chunks, i);
+			n++;
+		}
+	return n;
 }

@@ -18,7 +18,8 @@
 
 enum rb_owner {
 	RB_OWNER_FREE = 0,
-	RB_OWNER_FILL,	  /* given to receive into: a fill ring of an edge port or the transport */
+	RB_OWNER_FILL,	  /* in the fill ring of an edge port */
+	RB_OWNER_RECEIVE, /* posted to the transport */
 	RB_OWNER_INGRESS, /* a frame from an edge port, until its message has left */
 	RB_OWNER_MESSAGE, /* a received message; its uses are its frames not yet sent */
 	RB_OWNER_SEND,	  /* the transport's own, for what it sends */
@@ -58,6 +59,9 @@ void rb_chunk_set_uses(struct rb_chunks *chunks, uint64_t offset, enum rb_owner 
 		       uint16_t uses);
 /* One use less; the last one frees the chunk. */
 void rb_chunk_release(struct rb_chunks *chunks, uint64_t offset, enum rb_owner from);
+
+/* Free all chunks of an owner that is gone for good (a closed socket); how many. */
+uint32_t rb_chunks_reclaim(struct rb_chunks *chunks, enum rb_owner from);
 
 static inline uint64_t rb_chunk_base(const struct rb_chunks *chunks, uint64_t offset)
 {

@@ -450,6 +450,25 @@ static void chunk_hand_over_by_a_stranger_is_counted_and_changes_nothing(void **
 	rb_chunks_destroy(c);
 }
 
+static void chunks_of_an_owner_that_is_gone_are_reclaimed(void **state)
+{
+	struct rb_chunks *c;
+
+	(void)state;
+	assert_int_equal(rb_chunks_create(area, 0, 8, 2048, &c), 0);
+	for (int i = 0; i < 6; i++)
+		rb_chunk_take(c, i % 2 ? RB_OWNER_FILL : RB_OWNER_TX);
+	assert_int_equal(rb_chunks_reclaim(c, RB_OWNER_FILL), 3);
+	assert_int_equal(rb_chunks_reclaim(c, RB_OWNER_FILL), 0);
+	assert_int_equal(rb_chunks_reclaim(c, RB_OWNER_FREE), 0);
+	assert_int_equal(c->count[RB_OWNER_TX], 3);
+	check_sum(c);
+	for (int i = 0; i < 5; i++)
+		assert_true(rb_chunk_take(c, RB_OWNER_FILL) != RB_CHUNK_NONE);
+	assert_true(rb_chunk_take(c, RB_OWNER_FILL) == RB_CHUNK_NONE);
+	rb_chunks_destroy(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +490,7 @@ int main(void)
 		cmocka_unit_test(chunks_are_handed_out_once_each),
 		cmocka_unit_test(chunk_with_uses_is_free_after_the_last),
 		cmocka_unit_test(chunk_hand_over_by_a_stranger_is_counted_and_changes_nothing),
+		cmocka_unit_test(chunks_of_an_owner_that_is_gone_are_reclaimed),
 	};
 	return cmocka_run_group_tests_name("rb_queues", tests, NULL, NULL);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What rdma-bridge/transport.h promises, as tests that run on any transport. A suite opens a pair of
+ * transports that reach each other and calls transport_contract_run.
+ */
+#ifndef TRANSPORT_CONTRACT_H
+#define TRANSPORT_CONTRACT_H
+
+#include "rdma-bridge/transport.h"
+
+struct transport_pair {
+	struct rb_transport *t[2]; /* each with chunks of its own, at least 64 free ones */
+	void *private;		   /* the suite's */
+	/* Called again and again while a test waits for something to happen. */
+	void (*let_pass)(struct transport_pair *pair);
+};
+
+typedef int (*transport_pair_open_fn)(struct transport_pair *pair);
+typedef void (*transport_pair_close_fn)(struct transport_pair *pair);
+
+/* Run the contract; open and close are called around each test. Returns the number of failed tests. */
+int transport_contract_run(const char *name, transport_pair_open_fn open,
+			   transport_pair_close_fn close);
+
+#endif
