@@ -14,14 +14,14 @@
 #
 # A node is a network and a mount namespace with its own /sys, /sys/fs/bpf and /run, held by one sleeping
 # process. Names are per lab, so any number of labs run side by side; nothing appears in the
-# caller's namespaces. Every process of a lab carries SLUICE_LAB_MEMBER=<id> in its environment: lab_end
+# caller's namespaces. Every process of a lab carries SLUICE_LAB=$LAB_DIR in its environment: lab_end
 # ends exactly those, and with the last of them the kernel removes links, pins and programs.
 #
 # All functions return 0, or 1 with one line on stderr. LAB_ID and LAB_DIR are exported, so a lab that
 # bats' setup_file began serves all tests of the file.
 
 LAB_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-LAB_ROOT=/run
+LAB_ROOT=${LAB_ROOT:-/run}
 export LAB_SOURCE LAB_ROOT
 
 lab_error() {
@@ -64,7 +64,7 @@ lab_begin() {
 lab_processes() {
 	local holder
 	{
-		grep -lzxF "SLUICE_LAB_MEMBER=$LAB_ID" /proc/[0-9]*/environ 2>/dev/null
+		grep -lzxF "SLUICE_LAB=$LAB_DIR" /proc/[0-9]*/environ 2>/dev/null
 		for holder in $(lab_holders); do
 			find -L /proc/[0-9]*/ns/net -maxdepth 0 -samefile "/proc/$holder/ns/net" 2>/dev/null
 		done
@@ -83,7 +83,8 @@ lab_holders() {
 
 process_born() { cut -d' ' -f22 "/proc/$1/stat" 2>/dev/null; }
 
-no_lab_processes() { [ -z "$(lab_processes)" ]; }
+# Looks twice: a process has no environment for an instant while it starts a program.
+no_lab_processes() { [ -z "$(lab_processes)" ] && sleep 0.01 && [ -z "$(lab_processes)" ]; }
 
 # lab_end: end every process of the lab, and so remove its namespaces; then its run directory.
 lab_end() {
@@ -104,7 +105,7 @@ namespaces_up() {
 	[[ $name =~ ^[a-z][a-z0-9]{0,14}$ ]] || lab_error "\"$name\" is no node name" || return
 	[ ! -e "$LAB_DIR/node/$name" ] && [ ! -e "$LAB_DIR/host/$name" ] ||
 		lab_error "$name exists already" || return
-	env SLUICE_LAB_MEMBER="$LAB_ID" setsid --fork unshare --net --mount --propagation private \
+	env SLUICE_LAB="$LAB_DIR" setsid --fork unshare --net --mount --propagation private \
 		"$LAB_SOURCE/netns-lab/holder" "$kind" "$LAB_DIR" "$name" \
 		</dev/null >"$LAB_DIR/$name.log" 2>&1 3>&-
 	wait_for 5 test -s "$LAB_DIR/$kind/$name" ||
@@ -125,16 +126,16 @@ on() {
 	local holder
 	holder=$(holder_of "$1") || return
 	shift
-	env SLUICE_LAB_MEMBER="$LAB_ID" nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@"
+	env SLUICE_LAB="$LAB_DIR" nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@"
 }
 
-# spawn NAME LABEL COMMAND...: run it there in the background. Sets SPAWNED to its process id, which is
-# also in $LAB_DIR/LABEL.pid; output goes to $LAB_DIR/LABEL.out and LABEL.err.
+# spawn NAME LABEL COMMAND...: run it there in the background, out of reach of Ctrl-C. Sets SPAWNED to its
+# process id, which is also in $LAB_DIR/LABEL.pid; output goes to $LAB_DIR/LABEL.out and LABEL.err.
 spawn() {
 	local holder label=$2
 	holder=$(holder_of "$1") || return
 	shift 2
-	env SLUICE_LAB_MEMBER="$LAB_ID" nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@" \
+	env SLUICE_LAB="$LAB_DIR" setsid nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@" \
 		</dev/null >"$LAB_DIR/$label.out" 2>"$LAB_DIR/$label.err" 3>&- &
 	SPAWNED=$!
 	echo $SPAWNED >"$LAB_DIR/$label.pid"
@@ -156,3 +157,42 @@ link() {
 }
 
 mac_of() { on "$1" cat "/sys/class/net/$2/address"; }
+
+# router_up NODE ENGINE DEV...: attach sluice to these ports.
+#   none               nothing: the kernel forwards
+#   bare               `ip link ... xdp obj`, no daemon
+#   kernel, lpm, fast  sluiced with this engine; label sluiced-NODE, file $LAB_DIR/NODE.yaml
+router_up() {
+	local node=$1 engine=$2 dev
+	shift 2
+	case $engine in
+	none) ;;
+	bare)
+		for dev in "$@"; do
+			on "$node" ip link set dev "$dev" xdp obj "$LAB_SOURCE/build/sluice.bpf.o" section xdp ||
+				return
+		done
+		;;
+	kernel | lpm | fast)
+		{
+			echo "engine: $engine"
+			echo "ports:"
+			printf '  - name: %s\n' "$@"
+		} >"$LAB_DIR/$node.yaml"
+		router_start "$node"
+		;;
+	*) lab_error "\"$engine\" is no engine: none, bare, kernel, lpm or fast" ;;
+	esac
+}
+
+# router_start NODE: start sluiced with the file that router_up wrote, and wait until it answers.
+router_start() {
+	local node=$1
+	spawn "$node" "sluiced-$node" "$LAB_SOURCE/build/sluiced" --config "$LAB_DIR/$node.yaml" || return
+	wait_for 20 router_answers_or_died "$node" && kill -0 "$SPAWNED" 2>/dev/null && return
+	lab_error "sluiced on $node did not start: $(tail -n 3 "$LAB_DIR/sluiced-$node.err")"
+}
+
+router_answers_or_died() {
+	on "$1" "$LAB_SOURCE/build/sluice" status >/dev/null || ! kill -0 "$SPAWNED" 2>/dev/null
+}

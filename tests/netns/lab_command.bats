@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# netns-lab/lab: what users type; and that nothing is left, however it ends.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	LAB_ROOT=$(mktemp -d) # so that `down --all` ends no lab but ours
+	export LAB_ROOT
+}
+
+teardown_file() {
+	lab down --all
+	rmdir "$LAB_ROOT"
+}
+
+lab() { netns-lab/lab "$@"; }
+
+processes() { grep -lzF "SLUICE_LAB=$LAB_ROOT/" /proc/[0-9]*/environ 2>/dev/null | wc -l; }
+
+assert_nothing_left() {
+	[ "$(processes)" = 0 ]
+	[ -z "$(ls "$LAB_ROOT")" ]
+}
+
+@test "up makes a router that forwards both families, list names it, down removes it" {
+	run lab up one-node --name "t$$" --engine none --ports 2
+	[ "$status" -eq 0 ]
+	[ "${lines[0]}" = "lab t$$ is up: n1 and h1 h2; engine none" ]
+	run lab list
+	[ "$output" = "t$$: one-node: n1; h1 h2" ]
+	[ "$(lab list -j | jq -c '.[0].hosts')" = '["h1","h2"]' ]
+	lab exec h1 ping -c 1 -W 2 10.0.2.2
+	lab exec "t$$:h2" ping -c 1 -W 2 fd00:0:0:1::2
+	run lab down
+	[ "$output" = "lab t$$ is down" ]
+	assert_nothing_left
+}
+
+@test "the bare engine is attached to every port" {
+	lab up one-node --engine bare --ports 2
+	lab exec n1 ip link show dev eth1 | grep -q sl_edge
+	lab exec n1 ip link show dev eth2 | grep -q sl_edge
+	lab exec h1 ping -c 1 -W 2 10.0.2.2
+	lab down
+	assert_nothing_left
+}
+
+@test "of two labs one must be named, and ending one leaves the other" {
+	lab up one-node --name a --engine none --ports 1
+	lab up one-node --name b --engine none --ports 1
+	run lab exec h1 true
+	[ "$status" -eq 1 ]
+	[ "$output" = "lab: several labs are up, name one of: a b" ]
+	lab down a
+	lab exec h1 ping -c 1 -W 2 10.0.1.1
+	run lab up one-node --name b --engine none
+	[ "$status" -eq 1 ]
+	[ "$output" = "lab: a lab named \"b\" exists: end it with 'lab down b'" ]
+	lab down
+	assert_nothing_left
+}
+
+@test "wrong use is one line and status 2, a failed up leaves nothing" {
+	run lab up
+	[ "$status" -eq 2 ] && [ "$output" = "lab: up: name a topology; see lab --help" ]
+	run lab up nosuch
+	[ "$status" -eq 2 ] && [ "$output" = 'lab: "nosuch" is no topology; see lab --help' ]
+	run lab dwon
+	[ "$status" -eq 2 ] && [ "$output" = 'lab: "dwon" is no command; see lab --help' ]
+	run lab up one-node --ports many
+	[ "$status" -eq 1 ] && [ "$output" = 'lab: --ports: "many" is not a number from 1 to 250' ]
+	run lab up one-node --engine turbo --ports 1
+	[ "$status" -eq 1 ] && [ "$output" = 'lab: "turbo" is no engine: none, bare, kernel, lpm or fast' ]
+	run lab exec h1 true
+	[ "$status" -eq 1 ] && [ "$output" = "lab: no lab is up: lab up one-node" ]
+	run lab down nosuch
+	[ "$status" -eq 1 ] && [ "$output" = 'lab: no lab "nosuch"; there are: none' ]
+	assert_nothing_left
+}
+
+# up_in_background: in a session of its own and heeding SIGINT, as from a terminal
+some_are_up() { [ "$(processes)" -ge "$1" ]; }
+
+up_in_background() {
+	setsid env --default-signal=INT netns-lab/lab up one-node --engine none --ports 60 >/dev/null 2>&1 3>&- &
+	UP=$!
+	wait_until some_are_up 8
+}
+
+wait_until() {
+	local deadline=$((SECONDS + 10))
+	until "$@"; do [ $SECONDS -lt $deadline ]; sleep 0.05; done
+}
+
+@test "Ctrl-C in the middle of up leaves nothing" {
+	up_in_background
+	kill -INT -- "-$UP"
+	wait "$UP" || true
+	assert_nothing_left
+}
+
+@test "what a killed up leaves is ended by down --all" {
+	up_in_background
+	kill -KILL -- "-$UP"
+	wait "$UP" || true
+	[ "$(processes)" -ge 1 ]
+	run lab list
+	[[ "$output" = *": incomplete: n1; "* ]]
+	lab down --all
+	assert_nothing_left
+}
+
+@test "a process left in a namespace ends with its lab" {
+	lab up one-node --engine none --ports 1
+	lab exec h1 sleep 1000 >/dev/null 2>&1 3>&- &
+	wait_until some_are_up 3
+	lab down
+	assert_nothing_left
+}
