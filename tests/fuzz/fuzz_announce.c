@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What another node's daemon says, however it is spoilt: nothing delivered may be out of range. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "user/announce.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(void *ctx, const struct sl_announce_record *record)
+{
+	unsigned int *n = ctx;
+
+	assert(record->system_port >> 8 && record->system_port & 0xff);
+	if (record->type == SL_ANNOUNCE_PORT)
+		assert(record->mtu_bytes >= 68 && record->mtu_bytes <= UINT16_MAX);
+	else
+		assert(record->family == AF_INET || record->family == AF_INET6);
+	++*n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct sl_announce_header header;
+	uint8_t *exact = malloc(size ? size : 1); /* so that a read beyond the end is seen */
+	unsigned int n = 0;
+
+	memcpy(exact, data, size);
+	if (sl_announce_parse(exact, size, 2, 1, &header, check, &n))
+		assert(n == 0);
+	free(exact);
+	return 0;
+}

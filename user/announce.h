@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the daemons of a cluster tell each other through the fabric: the state of their edge ports, the addresses
+ * on them, the neighbours resolved there, and requests to resolve more. Pure: bytes in, structs
+ * out, and back. The bytes are in docs/PROTOCOL.md, "Announcements"; to the bridge they are opaque.
+ *
+ * A node's whole state is one generation of records, cut into parts that each fit one fabric message. It
+ * is repeated every second and at once after a change; a receiver that has every part of a generation
+ * forgets what the generation does not name.
+ */
+#ifndef SL_ANNOUNCE_H
+#define SL_ANNOUNCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SL_ANNOUNCE_VERSION 1
+#define SL_ANNOUNCE_PART_BYTES \
+	960 /* largest part: fits the smallest fabric message, path MTU 1024 */
+#define SL_ANNOUNCE_PARTS_MAX 4096 /* parts of one generation: over 100,000 neighbours */
+
+enum sl_announce_kind {
+	SL_ANNOUNCE_STATE = 1,	 /* ports, addresses, neighbours */
+	SL_ANNOUNCE_RESOLVE = 2, /* addresses that the sender wants resolved by the receiver */
+};
+
+enum sl_announce_type {
+	SL_ANNOUNCE_PORT = 1,
+	SL_ANNOUNCE_ADDRESS = 2,
+	SL_ANNOUNCE_NEIGHBOUR = 3,
+	SL_ANNOUNCE_WANTED = 4, /* the only type of a RESOLVE part, and only there */
+};
+
+struct sl_announce_header {
+	uint8_t kind;	     /* enum sl_announce_kind */
+	uint32_t generation; /* of STATE: rises by one with every change, wraps; of RESOLVE: 0 */
+	uint16_t part;	     /* 0..parts - 1 */
+	uint16_t parts;	     /* 1..SL_ANNOUNCE_PARTS_MAX; of RESOLVE: 1 */
+};
+
+/* One record. Which fields mean something depends on the type; the others are zero. */
+struct sl_announce_record {
+	uint8_t type;	      /* enum sl_announce_type */
+	uint16_t system_port; /* (node id << 8) | port number, neither 0 */
+	/* PORT */
+	bool up;	    /* carrier and administratively up */
+	uint32_t mtu_bytes; /* largest IP packet, from 68 (RFC 791) */
+	uint64_t rate_bps;  /* bits a second; 0: not known */
+	/* PORT: of the port itself; NEIGHBOUR: the neighbour's */
+	uint8_t mac[6];
+	/* ADDRESS, NEIGHBOUR, WANTED */
+	uint8_t family;	    /* AF_INET or AF_INET6 */
+	uint8_t prefix_len; /* ADDRESS: of the connected prefix */
+	uint8_t addr[16];   /* network order; beyond the address zero */
+};
+
+/* Builds one part. Zeroed by sl_announce_begin; caller's memory. */
+struct sl_announce_part {
+	uint8_t bytes[SL_ANNOUNCE_PART_BYTES];
+	size_t len_bytes;
+	uint16_t records;
+};
+
+void sl_announce_begin(struct sl_announce_part *part, const struct sl_announce_header *header);
+/* Add a record; false when it does not fit (begin another part). */
+bool sl_announce_add(struct sl_announce_part *part, const struct sl_announce_record *record);
+/* `parts` is known only when all of them are made. */
+void sl_announce_set_parts(struct sl_announce_part *part, uint16_t parts);
+
+/*
+ * Judge a received part as a whole and read it.
+ *
+ * source_node  node that the fabric says it came from: STATE may speak of this node's ports only
+ * self_node    receiver: RESOLVE may ask for this node's ports only
+ * each         called for every record, in order, after all of them have been judged
+ *
+ * Returns 0, or with nothing delivered: -EPROTO (version, kind or a type that does not belong),
+ * -EMSGSIZE (truncated, too long, or records that do not fill it exactly), -EINVAL (a value out of range).
+ */
+int sl_announce_parse(const uint8_t *bytes, size_t len_bytes, uint8_t source_node,
+		      uint8_t self_node, struct sl_announce_header *header,
+		      void (*each)(void *ctx, const struct sl_announce_record *record), void *ctx);
+
+#endif
