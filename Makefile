@@ -15,7 +15,7 @@ VERSION := $(shell cat VERSION)
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wwrite-strings \
 	-Wformat=2 -Wvla -Wundef -Wpointer-arith
-PKGS := libbpf libmnl libcyaml jansson
+PKGS := libbpf libmnl yaml-0.1 jansson
 CPPFLAGS += -D_GNU_SOURCE -DSL_VERSION='"$(VERSION)"' -I. $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 CFLAGS   += -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN)
 LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null)

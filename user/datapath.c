@@ -26,7 +26,7 @@
 static const char *const counter_maps[] = { "sl_stats", "sl_drops", "sl_punts" };
 #define N_COUNTERS (sizeof(counter_maps) / sizeof(counter_maps[0]))
 
-enum { KNOWN_PUBLISHED, KNOWN_STAGED, N_KNOWN };
+enum { KNOWN_PREVIOUS, KNOWN_PUBLISHED, KNOWN_STAGED, N_KNOWN };
 
 struct sl_datapath {
 	struct bpf_object *object; /* owned */
@@ -97,7 +97,7 @@ static void reuse_counters(struct sl_datapath *dp)
 	for (size_t i = 0; i < N_COUNTERS; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, counter_maps[i]);
 
-		if (dp->counter_fds[i] < 0)
+		if (dp->counter_fds[i] < 0 && dp->pin_dir)
 			dp->counter_fds[i] = open_earlier_counter(dp, counter_maps[i]);
 		if (dp->counter_fds[i] < 0)
 			continue;
@@ -262,8 +262,7 @@ static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
 		err = set_sizes(dp);
 	if (err)
 		goto out;
-	if (dp->pin_dir)
-		reuse_counters(dp);
+	reuse_counters(dp);
 	err = bpf_object__load(dp->object);
 out:
 	if (err) {
@@ -390,10 +389,24 @@ static int stage_pins(struct sl_datapath *dp)
 
 /* --- A generation ------------------------------------------------------------------------------ */
 
+static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
+{
+	dp->config.hash_seed = previous->config.hash_seed;
+	dp->known_fds[KNOWN_PREVIOUS] = dup(sl_datapath_prog_fd(previous));
+	if (dp->known_fds[KNOWN_PREVIOUS] < 0)
+		return -errno;
+	for (size_t i = 0; i < N_COUNTERS; i++) {
+		dp->counter_fds[i] = dup(sl_datapath_map_fd(previous, counter_maps[i]));
+		if (dp->counter_fds[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath **out)
 {
 	struct sl_datapath *dp = calloc(1, sizeof(*dp));
-	int err = -ENOMEM;
+	int err = 0;
 
 	*out = NULL;
 	if (!dp)
@@ -405,12 +418,18 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		dp->known_fds[i] = -1;
 	if (params->pin_dir) {
 		dp->pin_dir = strdup(params->pin_dir);
-		if (!dp->pin_dir)
+		if (!dp->pin_dir) {
+			err = -ENOMEM;
 			goto out;
+		}
 		dp->known_fds[KNOWN_PUBLISHED] = sl_pins_get(dp->pin_dir, 0, PROG_PIN);
 		dp->known_fds[KNOWN_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
 	}
 	dp->config = params->config;
+	if (params->previous)
+		err = take_over(dp, params->previous);
+	if (err)
+		goto out;
 	if (!dp->config.hash_seed)
 		dp->config.hash_seed = choose_seed(dp->pin_dir);
 	plan_tables(&dp->tables, params);

@@ -28,6 +28,8 @@ struct sl_datapath_params {
 	const char *pin_dir;	 /* e.g. /sys/fs/bpf/sluice; NULL: pin nothing (tests) */
 	struct sl_config
 		config; /* engine, seed, ...; seed 0: the pinned generation's, else random */
+	/* The running generation, to be replaced: its counters and seed are taken over. Borrowed; or NULL. */
+	const struct sl_datapath *previous;
 	/* sizes; 0 means the default of bpf/sluice.h */
 	uint32_t n_nexthop, n_adj, n_group, n_tbl8, n_tbl6, n_fib4, n_fib6;
 };

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice check FILE */
+#include <stdio.h>
+
+#include "user/cmd.h"
+#include "user/config.h"
+
+int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv)
+{
+	const char *path = argc > 0 ? argv[0] : SL_CONFIG_DEFAULT_PATH;
+	char error[SL_YAML_ERROR_BYTES] = "";
+	struct sl_settings *settings;
+	int err;
+
+	if (argc > 1) {
+		fprintf(stderr, "sluice: check: write one file\n");
+		return SL_EXIT_USAGE;
+	}
+	err = sl_settings_load(path, &settings, error);
+	if (!err)
+		err = sl_settings_check_ports(settings, error);
+	if (options->json) {
+		json_t *answer = json_pack("{s:s, s:b, s:s*}", "file", path, "ok", !err, "error",
+					   err ? error : NULL);
+
+		sl_cmd_dump(answer);
+		json_decref(answer);
+	} else if (err) {
+		fprintf(stderr, "sluice: %s\n", error);
+	} else {
+		printf("%s: ok\n", path);
+	}
+	sl_settings_free(settings);
+	return err ? SL_EXIT_USAGE : SL_EXIT_OK;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What XDP counted: the maps sl_stats, sl_drops and sl_punts, summed over CPUs. */
+#ifndef SL_COUNTERS_H
+#define SL_COUNTERS_H
+
+#include "bpf/sluice.h"
+
+struct sl_counters {
+	struct sl_counter stats[SL_STAT_COUNT];
+	struct sl_counter drops[SL_DROP_COUNT];
+	struct sl_counter punts[SL_PUNT_COUNT];
+};
+
+/* Read the three maps. A slot that a map of another version lacks reads as 0. 0 or -errno. */
+int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counters *out);
+/* The same from the pins, for when no daemon runs. -ENOENT: nothing is pinned there. */
+int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out);
+
+struct sl_counter sl_counters_sum(const struct sl_counter *counters, unsigned int n);
+
+/* Name and explanation of each slot: the strings of bpf/sluice.h. */
+struct sl_counter_text {
+	const char *name, *text;
+};
+extern const struct sl_counter_text sl_stat_texts[SL_STAT_COUNT];
+extern const struct sl_counter_text sl_drop_texts[SL_DROP_COUNT];
+extern const struct sl_counter_text sl_punt_texts[SL_PUNT_COUNT];
+
+#endif

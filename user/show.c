@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of commands, and the short answers. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "user/lib/prefix.h"
+#include "user/show.h"
+
+json_t *sl_json_addr(uint8_t family, const uint8_t *addr)
+{
+	char text[SL_PREFIX_STRLEN];
+
+	return family ? json_string(sl_addr_format(family, addr, text)) : json_null();
+}
+
+json_t *sl_json_mac(const uint8_t mac[6])
+{
+	return json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+			    mac[5]);
+}
+
+json_t *sl_json_ifname(uint32_t ifindex)
+{
+	char name[IF_NAMESIZE];
+
+	if (!ifindex)
+		return json_null();
+	return if_indextoname(ifindex, name) ? json_string(name) : json_sprintf("if%u", ifindex);
+}
+
+/* --- Ports ---------------------------------------------------------------------------------------- */
+
+static json_t *port_row(const struct sl_router_port *port, int fd)
+{
+	struct ifreq mac = { 0 }, mtu = { 0 };
+	json_t *row = json_pack("{s:s, s:i, s:s, s:s, s:b, s:b}", "port", port->name, "ifindex",
+				(int)port->ifindex, "state", sl_port_state_name(port->state),
+				"mode", sl_xdp_mode_name(port->mode), "up", port->up, "configured",
+				port->configured);
+
+	if (!row || !port->ifindex)
+		return row;
+	memcpy(mac.ifr_name, port->name, sizeof(mac.ifr_name));
+	memcpy(mtu.ifr_name, port->name, sizeof(mtu.ifr_name));
+	if (!ioctl(fd, SIOCGIFHWADDR, &mac))
+		json_object_set_new(row, "mac",
+				    sl_json_mac((const uint8_t *)mac.ifr_hwaddr.sa_data));
+	if (!ioctl(fd, SIOCGIFMTU, &mtu))
+		json_object_set_new(row, "mtu_bytes", json_integer(mtu.ifr_mtu));
+	return row;
+}
+
+void sl_show_ports(const struct sl_router *router, struct sl_ctl_answer *answer)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	for (uint32_t i = 0; i < sl_router_n_ports(router); i++)
+		sl_ctl_put(answer, port_row(sl_router_port(router, i), fd));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* --- Counters ------------------------------------------------------------------------------------- */
+
+int sl_router_counters(const struct sl_router *router, struct sl_counters *out)
+{
+	const struct sl_datapath *dp = sl_router_datapath(router);
+
+	return sl_counters_read(sl_datapath_map_fd(dp, "sl_stats"),
+				sl_datapath_map_fd(dp, "sl_drops"),
+				sl_datapath_map_fd(dp, "sl_punts"), out);
+}
+
+static void show_counters(const struct sl_router *router,
+			  json_t *(*make)(const struct sl_counters *), struct sl_ctl_answer *answer)
+{
+	struct sl_counters counters;
+	int err = sl_router_counters(router, &counters);
+	json_t *rows, *row;
+	size_t i;
+
+	if (err) {
+		sl_ctl_fail(answer, "cannot read the counters: %s", strerror(-err));
+		return;
+	}
+	rows = make(&counters);
+	json_array_foreach(rows, i, row)
+		sl_ctl_put(answer, json_incref(row));
+	json_decref(rows);
+}
+
+/* --- Commands --------------------------------------------------------------------------------------- */
+
+static const char *argument(const json_t *request, const char *name)
+{
+	return json_string_value(json_object_get(request, name));
+}
+
+static void run_status(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	(void)request;
+	sl_show_status(ctx, answer);
+}
+
+static void run_show(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const char *what = argument(request, "what");
+
+	if (what && strcmp(what, "ports") == 0)
+		sl_show_ports(ctx, answer);
+	else if (what && strcmp(what, "counters") == 0)
+		show_counters(ctx, sl_counter_rows, answer);
+	else if (what && strcmp(what, "drops") == 0)
+		show_counters(ctx, sl_counter_reason_rows, answer);
+	else
+		sl_ctl_fail(answer, "\"what\" is not one of ports, counters, drops");
+}
+
+static void run_list(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const char *what = argument(request, "what"), *text = argument(request, "prefix");
+	struct sl_prefix within;
+
+	if (what && strcmp(what, "nexthops") == 0)
+		sl_show_nexthops(ctx, answer);
+	else if (what && strcmp(what, "neighbours") == 0)
+		sl_show_neighbours(ctx, answer);
+	else if (!what || strcmp(what, "routes") != 0)
+		sl_ctl_fail(answer, "\"what\" is not one of routes, nexthops, neighbours");
+	else if (!text)
+		sl_show_routes(ctx, NULL, answer);
+	else if (sl_prefix_parse(text, &within))
+		sl_ctl_fail(answer,
+			    "\"%.64s\" is not a prefix: write an address, or one with /LENGTH "
+			    "and no bits set beyond it",
+			    text);
+	else
+		sl_show_routes(ctx, &within, answer);
+}
+
+static void run_explain(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const char *text = argument(request, "address");
+	uint8_t family, addr[16];
+
+	if (!text || sl_addr_parse(text, &family, addr))
+		sl_ctl_fail(answer, "\"%.64s\" is not an IPv4 or IPv6 address", text ? text : "");
+	else
+		sl_show_explain(ctx, family, addr, answer);
+}
+
+static void port_result(struct sl_ctl_answer *answer, const char *port, int err)
+{
+	if (err == -ENODEV)
+		sl_ctl_fail(answer,
+			    "\"%.32s\" is not a netdev here: write one that `ip link` shows", port);
+	else if (err == -ENOENT)
+		sl_ctl_fail(answer,
+			    "\"%.32s\" is not a port of the fast path: write one that "
+			    "`sluice show ports` shows",
+			    port);
+	else if (err == -EBUSY)
+		sl_ctl_fail(answer,
+			    "%.32s: another XDP program is attached; if it may go: ip link "
+			    "set dev %.32s xdp off",
+			    port, port);
+	else if (err)
+		sl_ctl_fail(answer, "%.32s: %s (the daemon's log says more)", port, strerror(-err));
+}
+
+static void run_attach(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const char *port = argument(request, "port");
+
+	port_result(answer, port ? port : "", port ? sl_router_attach(ctx, port) : -ENODEV);
+}
+
+static void run_detach(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const char *port = argument(request, "port");
+
+	port_result(answer, port ? port : "", port ? sl_router_detach(ctx, port) : -ENODEV);
+}
+
+const struct sl_ctl_command sl_commands[] = {
+	{ "status", false, run_status }, { "show", false, run_show },
+	{ "list", true, run_list },	 { "explain", true, run_explain },
+	{ "attach", false, run_attach }, { "detach", false, run_detach },
+	{ NULL, false, NULL },
+};

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `explain`: what XDP would do with a packet to an address, found the way XDP finds it, and why. */
+#include <string.h>
+#include <sys/socket.h>
+
+#include "user/lib/names.h"
+#include "user/lib/prefix.h"
+#include "user/show.h"
+
+struct search {
+	struct sl_prefix prefix;
+	struct sl_route_view found;
+	bool is_found;
+};
+
+static int find_route(void *arg, const struct sl_route_view *view)
+{
+	struct search *search = arg;
+
+	if (!view->installed || view->prefix.family != search->prefix.family ||
+	    view->prefix.len != search->prefix.len ||
+	    !sl_addr_match(view->prefix.addr, search->prefix.addr, search->prefix.len))
+		return 0;
+	search->found = *view;
+	search->is_found = true;
+	return 1;
+}
+
+static json_t *route_json(const struct sl_router *router, struct sl_nexthop_index *index,
+			  const struct sl_prefix *prefix, uint32_t nexthop_id)
+{
+	char text[SL_PREFIX_STRLEN], protocol[SL_NAME_BYTES], type[SL_NAME_BYTES],
+		table[SL_NAME_BYTES];
+	struct search search = { .prefix = *prefix };
+	json_t *row = json_pack("{s:s, s:o}", "prefix", sl_prefix_format(prefix, text), "nexthops",
+				sl_nexthop_legs_json(index, nexthop_id));
+
+	sl_mirror_each_route(sl_router_mirror(router), find_route, &search);
+	if (search.is_found) {
+		json_object_set_new(row, "type",
+				    json_string(sl_route_type_name(search.found.type, type)));
+		json_object_set_new(
+			row, "protocol",
+			json_string(sl_route_protocol_name(search.found.protocol, protocol)));
+		json_object_set_new(row, "table",
+				    json_string(sl_route_table_name(search.found.table, table)));
+		json_object_set_new(row, "metric", json_integer(search.found.metric));
+	}
+	return row;
+}
+
+static const char *text_of_reason(const struct sl_nexthop *nh)
+{
+	if (nh->kind == SL_NH_PUNT && nh->ref < SL_PUNT_COUNT)
+		return sl_punt_texts[nh->ref].text;
+	if (nh->kind == SL_NH_DROP && nh->ref < SL_DROP_COUNT)
+		return sl_drop_texts[nh->ref].text;
+	return sl_punt_texts[SL_PUNT_NO_ROUTE].text;
+}
+
+/* The verdict in a word, and the sentence that explains it. */
+static void set_verdict(const struct sl_router *router, json_t *row, uint8_t family,
+			const struct sl_nexthop *nh)
+{
+	static const char *const words[] = {
+		[SL_NH_NONE] = "kernel", [SL_NH_FORWARD] = "forward", [SL_NH_GROUP] = "forward",
+		[SL_NH_PUNT] = "kernel", [SL_NH_DROP] = "drop",
+	};
+	struct sl_mirror_stats mirror;
+	const char *word = words[nh->kind], *why;
+
+	sl_mirror_stats(sl_router_mirror(router), &mirror);
+	if (family == AF_INET ? mirror.policy4 : mirror.policy6) {
+		word = "kernel";
+		why = sl_punt_texts[SL_PUNT_POLICY].text;
+	} else if (sl_router_settings(router)->engine == SL_ENGINE_KERNEL) {
+		word = "ask";
+		why = "engine kernel: each packet asks the kernel's own table, which should say what follows";
+	} else if (nh->kind == SL_NH_FORWARD) {
+		why = "sent straight to the port with new MAC addresses; TTL or hop limit falls by one";
+	} else if (nh->kind == SL_NH_GROUP) {
+		why = "a hash of each flow chooses one of the members";
+	} else {
+		why = text_of_reason(nh);
+	}
+	json_object_set_new(row, "verdict", json_string(word));
+	json_object_set_new(row, "why", json_string(why));
+}
+
+void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8_t addr[16],
+		     struct sl_ctl_answer *answer)
+{
+	const struct sl_fib_tables *tables = sl_datapath_tables(sl_router_datapath(router));
+	const struct sl_fib *fib = sl_router_fib(router);
+	struct sl_nexthop_index *index = sl_nexthop_index_create(router);
+	uint32_t id = sl_fib_lookup(fib, family, addr), route_id = id;
+	struct sl_nexthop nh = tables->nexthop[id < tables->n_nexthop ? id : 0];
+	struct sl_prefix prefix;
+	json_t *row;
+
+	if (!index) {
+		sl_ctl_fail(answer, "not enough memory");
+		return;
+	}
+	if (nh.kind >= SL_NH_COUNT)
+		nh.kind = SL_NH_NONE;
+	row = json_pack("{s:o, s:s}", "address", sl_json_addr(family, addr), "engine",
+			sl_engine_name(sl_router_settings(router)->engine));
+	set_verdict(router, row, family, &nh);
+	if (!sl_fib_match(fib, family, addr, &prefix, &route_id))
+		json_object_set_new(row, "route", route_json(router, index, &prefix, route_id));
+	else
+		json_object_set_new(row, "route", json_null());
+	json_object_set_new(row, "nexthop", sl_nexthop_json(index, id));
+	sl_ctl_put(answer, row);
+	sl_nexthop_index_destroy(index);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice, the command: a table of commands and the options they share. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "user/cmd.h"
+#include "user/config.h"
+
+static const struct command {
+	const char *name, *arguments, *help;
+	sl_cmd_run run;
+} commands[] = {
+	{ "status", "", "is the daemon well; without one, what still runs", sl_cmd_status },
+	{ "show", " ports|routes [PREFIX]|nexthops|neighbours|counters|drops",
+	  "what the fast path holds and counts", sl_cmd_show },
+	{ "explain", " ADDRESS", "what the fast path does with packets to an address, and why",
+	  sl_cmd_explain },
+	{ "attach", " PORT", "put the fast path on a port until the next reload", sl_cmd_attach },
+	{ "detach", " PORT", "take the fast path off a port until the next reload", sl_cmd_detach },
+	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
+};
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_options(FILE *out)
+{
+	fputs("\nOptions:\n"
+	      "  -j, --json           answer in JSON\n"
+	      "  -a, --all            show drops: reasons that did not happen, too\n"
+	      "  -s, --socket PATH    control socket (default " SL_CONFIG_DEFAULT_SOCKET ")\n"
+	      "  -p, --pin-dir PATH   pinned maps (default " SL_CONFIG_DEFAULT_PINS ")\n"
+	      "  -h, --help           this text, or a command's\n"
+	      "  -V, --version        the version\n"
+	      "\n"
+	      "Exit status: 0 done; 1 failed; 2 bad arguments or configuration; 3 no daemon runs.\n"
+	      "See sluice(8).\n",
+	      out);
+}
+
+static void print_usage(FILE *out)
+{
+	fputs("Usage: sluice [OPTION]... COMMAND\n\n", out);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(out, "  %s%s\n        %s\n", commands[i].name, commands[i].arguments,
+			commands[i].help);
+	print_options(out);
+}
+
+static void print_command_usage(FILE *out, const struct command *command)
+{
+	fprintf(out, "Usage: sluice [OPTION]... %s%s\n\n%s.\n", command->name, command->arguments,
+		command->help);
+	print_options(out);
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "all", no_argument, NULL, 'a' },
+		{ "socket", required_argument, NULL, 's' },
+		{ "pin-dir", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct sl_cmd_options options = {
+		.socket_path = SL_CONFIG_DEFAULT_SOCKET,
+		.pin_dir = SL_CONFIG_DEFAULT_PINS,
+	};
+	const struct command *command;
+	bool help = false;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "jas:p:hV", longs, NULL)) != -1) {
+		switch (c) {
+		case 'j':
+			options.json = true;
+			break;
+		case 'a':
+			options.all = true;
+			break;
+		case 's':
+			options.socket_path = optarg;
+			break;
+		case 'p':
+			options.pin_dir = optarg;
+			break;
+		case 'h':
+			help = true;
+			break;
+		case 'V':
+			puts("sluice " SL_VERSION);
+			return SL_EXIT_OK;
+		default:
+			fputs("Try 'sluice --help'.\n", stderr);
+			return SL_EXIT_USAGE;
+		}
+	}
+	command = optind < argc ? find_command(argv[optind]) : NULL;
+	if (help && (command || optind == argc)) {
+		if (command)
+			print_command_usage(stdout, command);
+		else
+			print_usage(stdout);
+		return SL_EXIT_OK;
+	}
+	if (!command) {
+		if (optind < argc)
+			fprintf(stderr, "sluice: \"%s\" is not a command\n", argv[optind]);
+		print_usage(stderr);
+		return SL_EXIT_USAGE;
+	}
+	return command->run(&options, argc - optind - 1, argv + optind + 1);
+}
