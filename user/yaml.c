@@ -34,8 +34,9 @@ static void quote(char out[QUOTED_BYTES], const char *text)
 		memcpy(out + n - 3, "...", 3);
 }
 
-static void write_error(char *error, const char *file_name, uint32_t line, const char *path,
-			const char *value, const char *format, va_list args)
+static void __attribute__((format(printf, 6, 0)))
+write_error(char *error, const char *file_name, uint32_t line, const char *path, const char *value,
+	    const char *format, va_list args)
 {
 	char quoted[QUOTED_BYTES];
 	int n;
