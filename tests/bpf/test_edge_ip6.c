@@ -108,7 +108,10 @@ static const struct edge_case cases[] = {
 	/* --- exceptions that the kernel answers --- */
 	{ "ip6_hop_limit_1_punts", { .ip6 = true, .ttl = 1 }, PUNTS(TTL) },
 	{ "ip6_hop_limit_0_punts", { .ip6 = true, .patch = { { HOP_LIMIT, 0 } } }, PUNTS(TTL) },
-	{ "ip6_no_route_punts", { .ip6 = true, .dst = "2001:db9::1" }, PUNTS(NO_ROUTE) },
+	{ "ip6_no_route_punts",
+	  { .ip6 = true, .dst = "2001:db9::1" },
+	  PUNTS(NO_ROUTE),
+	  .kernel_what = SL_PUNT_LOCAL },
 	{ "ip6_blackhole_drops", { .ip6 = true, .dst = "2001:db8:14::1" }, DROPS(BLACKHOLE) },
 	{ "ip6_unreachable_punts", { .ip6 = true, .dst = "2001:db8:15::1" }, PUNTS(UNREACHABLE) },
 	{ "ip6_unresolved_neighbour_punts",

@@ -26,15 +26,17 @@
 
 int edge_enter_namespace(void)
 {
-	char command[160];
+	char command[256];
 
 	if (unshare(CLONE_NEWNET))
 		return -errno;
+	/* veth takes redirected frames only if its peer polls, which GRO makes it do */
 	for (unsigned int n = 1; n <= EDGE_PORTS; n++) {
 		snprintf(command, sizeof(command),
-			 "ip link add p%u index %u mtu 9000 type veth peer name q%u index %u && "
-			 "ip link set q%u mtu 9000 up && ip link set p%u up",
-			 n, EDGE_PORT(n), n, EDGE_PEER(n), n, n);
+			 "ip link add p%u index %u address 02:00:00:00:00:%02x mtu 9000 "
+			 "type veth peer name q%u index %u && ip link set q%u mtu 9000 up && "
+			 "ip link set p%u up && ethtool -K q%u gro on",
+			 n, EDGE_PORT(n), EDGE_PORT(n), n, EDGE_PEER(n), n, n, n);
 		if (system(command))
 			return -ENODEV;
 	}

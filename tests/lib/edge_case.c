@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <arpa/inet.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,9 +89,11 @@ static int route_both(const struct edge *edge, int x, uint32_t id)
 	return edge_route(edge, prefix, id);
 }
 
+/* The x of 10.x/16 that goes there. */
+static const int adj_x[EDGE_ADJS] = { 2, 3, 4, 5, 6, 7, 8, 1 };
+
 static int add_adjs(const struct edge *edge, uint32_t id[EDGE_ADJS])
 {
-	static const int x[EDGE_ADJS] = { 2, 3, 4, 5, 6, 7, 8, 1 };
 	int err = 0;
 
 	for (int which = 0; which < EDGE_ADJS && !err; which++) {
@@ -100,7 +103,7 @@ static int add_adjs(const struct edge *edge, uint32_t id[EDGE_ADJS])
 		if (!err)
 			err = sl_fib_nexthop_set_adj(edge->fib, id[which], &adj);
 		if (!err)
-			err = route_both(edge, x[which], id[which]);
+			err = route_both(edge, adj_x[which], id[which]);
 	}
 	if (!err)
 		err = edge_route(edge, "10.2.9.9/32", id[EDGE_JUMBO]);
@@ -166,28 +169,31 @@ static int add_ports(const struct edge *edge)
 	return err ? err : edge_set_vlan(edge, EDGE_PORT(1), 2, tpid2, vid2, EDGE_VLAN2);
 }
 
+static int add_tables(const struct edge *edge)
+{
+	uint32_t id[EDGE_ADJS], both[2];
+	int err = add_adjs(edge, id);
+
+	if (!err)
+		err = add_ends(edge);
+	if (err)
+		return err;
+	both[0] = id[EDGE_PLAIN];
+	both[1] = id[EDGE_BACK];
+	err = add_group(edge, 24, both, 1);
+	return err ? err : add_group(edge, 25, both, 2);
+}
+
 int edge_world(enum sl_engine engine, struct edge **out)
 {
 	const struct sl_config config = { .engine = engine, .managed = 1, .hash_seed = 0x5eed };
-	uint32_t id[EDGE_ADJS], both[2];
 	struct edge *edge;
 	int err = edge_create(&config, &edge);
 
-	if (err)
-		goto out;
-	err = add_ports(edge);
 	if (!err)
-		err = add_adjs(edge, id);
+		err = add_ports(edge);
 	if (!err)
-		err = add_ends(edge);
-	if (!err)
-		err = add_group(edge, 24, &id[EDGE_PLAIN], 1);
-	if (!err) {
-		both[0] = id[EDGE_PLAIN];
-		both[1] = id[EDGE_BACK];
-		err = add_group(edge, 25, both, 2);
-	}
-out:
+		err = engine == SL_ENGINE_KERNEL ? edge_kernel_routes() : add_tables(edge);
 	if (err) {
 		edge_destroy(edge);
 		edge = NULL;
@@ -196,12 +202,77 @@ out:
 	return err;
 }
 
+/* --- The same world in the kernel's own tables -------------------------------------------------- */
+
+static int write_text(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "w");
+	int err = !file || fputs(text, file) < 0;
+
+	if (file)
+		err |= fclose(file);
+	return err ? -EIO : 0;
+}
+
+static void kernel_adj(FILE *ip, int which, int x)
+{
+	static const char *const device[EDGE_ADJS] = {
+		[EDGE_PLAIN] = "p2", [EDGE_SMALL] = "p2",   [EDGE_JUMBO] = "p3",
+		[EDGE_BACK] = "p1",  [EDGE_HAIRPIN] = "p1", [EDGE_OUTSIDE] = "q2",
+	};
+	const char *dev = device[which];
+
+	if (!dev)
+		return;
+	fprintf(ip, "neigh replace 169.254.0.%d lladdr 02:00:00:00:00:%02x dev %s nud permanent\n",
+		which + 1, (unsigned int)(adjs[which].dst_mac & 0xff), dev);
+	fprintf(ip, "neigh replace fe80::%d lladdr 02:00:00:00:00:%02x dev %s nud permanent\n",
+		which + 1, (unsigned int)(adjs[which].dst_mac & 0xff), dev);
+	fprintf(ip, "route add 10.%d.0.0/16 via 169.254.0.%d dev %s onlink mtu lock %u\n", x,
+		which + 1, dev, adjs[which].mtu_bytes);
+	fprintf(ip, "route add 2001:db8:%x::/48 via fe80::%d dev %s onlink mtu lock %u\n", x,
+		which + 1, dev, adjs[which].mtu_bytes);
+}
+
+int edge_kernel_routes(void)
+{
+	FILE *ip;
+
+	if (write_text("/proc/sys/net/ipv4/ip_forward", "1") ||
+	    write_text("/proc/sys/net/ipv6/conf/all/forwarding", "1"))
+		return -EIO;
+	ip = popen("ip -batch -", "w");
+	if (!ip)
+		return -errno;
+	/* stand in for VLAN interfaces: what matters is that lookups can name them as the ingress */
+	fprintf(ip,
+		"link set lo up\n"
+		"link add v1 index %u type veth peer name v2 index %u\n"
+		"link set v1 up\nlink set v2 up\n",
+		EDGE_VLAN1, EDGE_VLAN2);
+	for (int which = 0; which < EDGE_ADJS; which++)
+		kernel_adj(ip, which, adj_x[which]);
+	kernel_adj(ip, EDGE_PLAIN, 24);
+	fprintf(ip, "route add 10.2.9.9/32 via 169.254.0.%d dev p3 onlink\n", EDGE_JUMBO + 1);
+	fprintf(ip, "route add 2001:db8:2:9::9/128 via fe80::%d dev p3 onlink\n", EDGE_JUMBO + 1);
+	fputs("route add blackhole 10.20.0.0/16\n"
+	      "route add blackhole 2001:db8:14::/48\n"
+	      "route add unreachable 10.21.0.0/16\n"
+	      "route add unreachable 2001:db8:15::/48\n"
+	      "route add 10.22.0.0/16 via 169.254.0.99 dev p2 onlink\n"
+	      "route add 2001:db8:16::/48 via fe80::99 dev p2 onlink\n"
+	      "addr add 10.23.0.1/32 dev lo\n"
+	      "addr add 2001:db8:17::1/128 dev lo nodad\n",
+	      ip);
+	return pclose(ip) ? -EINVAL : 0;
+}
+
 /* --- Running cases ------------------------------------------------------------------------------ */
 
 /* One case with one engine and one program. */
 struct run {
 	char name[128];
-	const struct edge_case *c;
+	struct edge_case c;
 	struct edge *world; /* borrowed from edge_run_cases */
 	const char *program;
 };
@@ -258,18 +329,14 @@ static void set_flags(const struct edge *world, const struct edge_case *c)
 	assert_int_equal(edge_set_port(world, EDGE_PORT(1), FRAME_DST_MAC, flags), 0);
 }
 
-static void run_case(void **state)
+void edge_check(struct edge *world, const struct edge_case *c)
 {
 	static const int action[] = { XDP_REDIRECT, XDP_DROP, XDP_PASS };
 	static uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES], want[FRAME_MAX_BYTES];
-	const struct run *run = *state;
-	const struct edge_case *c = run->c;
-	struct edge *world = run->world;
 	struct edge_counters before, after, expected;
 	uint32_t len = frame_build(&c->in, in), out_len = 0, want_len;
 	int got;
 
-	world->program = run->program;
 	set_flags(world, c);
 	edge_read_counters(world, &before);
 	got = edge_run(world, c->ingress ? c->ingress : EDGE_PORT(1), in, len, out, &out_len);
@@ -291,29 +358,41 @@ static void run_case(void **state)
 	assert_memory_equal(out, want, want_len);
 }
 
+static void run_case(void **state)
+{
+	struct run *run = *state;
+
+	run->world->program = run->program;
+	edge_check(run->world, &run->c);
+}
+
 int edge_run_cases(const struct edge_case *cases, size_t n)
 {
 	static const struct {
 		enum sl_engine engine;
 		const char *name;
-	} engines[] = { { SL_ENGINE_LPM, "lpm" }, { SL_ENGINE_FAST, "fast" } };
-	struct edge *worlds[2] = { NULL, NULL };
-	struct CMUnitTest *tests = calloc(4 * n, sizeof(*tests));
-	struct run *runs = calloc(4 * n, sizeof(*runs)), *run = runs;
+	} engines[] = { { SL_ENGINE_LPM, "lpm" },
+			{ SL_ENGINE_FAST, "fast" },
+			{ SL_ENGINE_KERNEL, "kernel" } };
+	struct edge *worlds[3] = { NULL };
+	struct CMUnitTest *tests = calloc(6 * n, sizeof(*tests));
+	struct run *runs = calloc(6 * n, sizeof(*runs)), *run = runs;
 	int failed = 1;
 
 	if (!tests || !runs || edge_enter_namespace())
 		goto out;
-	for (size_t w = 0; w < 2; w++) {
+	for (size_t w = 0; w < 3; w++) {
 		if (edge_world(engines[w].engine, &worlds[w]))
 			goto out;
 		for (size_t i = 0; i < 2 * n; i++) {
-			bool frags = i >= n;
+			bool frags = i >= n, kernel = engines[w].engine == SL_ENGINE_KERNEL;
 			const struct edge_case *c = &cases[i % n];
 
-			if (c->jumbo && !frags)
+			if ((c->jumbo && !frags) || (c->tables_only && kernel))
 				continue;
-			run->c = c;
+			run->c = *c;
+			if (kernel && c->kernel_what)
+				run->c.what = c->kernel_what;
 			run->world = worlds[w];
 			run->program = frags ? "sl_edge_frags" : "sl_edge";
 			snprintf(run->name, sizeof(run->name), "%s/%s/%s", engines[w].name,
@@ -328,8 +407,8 @@ int edge_run_cases(const struct edge_case *cases, size_t n)
 	}
 	failed = _cmocka_run_group_tests("sl_edge", tests, run - runs, NULL, NULL);
 out:
-	edge_destroy(worlds[0]);
-	edge_destroy(worlds[1]);
+	for (size_t w = 0; w < 3; w++)
+		edge_destroy(worlds[w]);
 	free(runs);
 	free(tests);
 	return failed;

@@ -52,6 +52,9 @@ struct edge_case {
 	bool no_flags;	     /* of port 1: none at all */
 	uint32_t ingress;    /* ifindex; 0: port 1 */
 	bool jumbo;	     /* more than one buffer: for sl_edge_frags alone */
+	bool tables_only;    /* not for the engine `kernel` */
+	uint32_t
+		kernel_what; /* the reason if the engine `kernel` gives another one; 0: it does not */
 };
 
 #define FORWARD_BY(adj) .end = EDGE_FORWARD, .what = EDGE_##adj
@@ -59,13 +62,20 @@ struct edge_case {
 #define PUNTS(reason)	.end = EDGE_PUNT, .what = SL_PUNT_##reason
 
 /*
- * Run n cases with each table engine and each program. Returns the number of tests that failed.
+ * Run n cases with each engine and each program. Returns the number of tests that failed.
  * Tests are named ENGINE/PROGRAM/CASE.
  */
 int edge_run_cases(const struct edge_case *cases, size_t n);
 
-/* The world, for tests that are not one frame: 0 or -errno. edge_enter_namespace comes first. */
+/* Run one case in a world of the test's own making; fails the running test if anything differs. */
+void edge_check(struct edge *world, const struct edge_case *c);
+
+/*
+ * The world, for tests that are not one frame: 0 or -errno. edge_enter_namespace comes first. For the engine
+ * `kernel` it is made of the namespace's own routes and neighbours (no VLANs), once per process.
+ */
 int edge_world(enum sl_engine engine, struct edge **out);
+int edge_kernel_routes(void);
 /* What a frame looks like when it leaves by `adj`. */
 struct frame edge_sent(const struct frame *in, enum edge_adj adj);
 
