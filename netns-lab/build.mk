@@ -18,3 +18,13 @@ $(LAB_SKELETONS:%=$(BUILD)/lab/%.skel.h): $(BUILD)/lab/%.skel.h: $(BUILD)/lab/%.
 
 $(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/%.o): $(BUILD)/obj/netns-lab/%.o: $(BUILD)/lab/%.skel.h
 $(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/%.o): CPPFLAGS += -I$(BUILD)
+
+# Lookups measured (bench-lookup) and tested (tests/bpf/test_lookup.c) by one rig.
+LIBS += liblookup
+liblookup_SRCS := netns-lab/lookup_rig.c netns-lab/kernel_routes.c netns-lab/routes.c
+PROGRAMS += lab/bench-lookup
+lab/bench-lookup_SRCS := netns-lab/bench-lookup.c
+lab/bench-lookup_USES := liblookup libsluice
+BPF_OBJS += $(BUILD)/lab/bench_lookup.bpf.o
+$(BUILD)/lab/bench_lookup.bpf.o: netns-lab/bench_lookup.bpf.c
+	$(compile_bpf)
