@@ -1,0 +1,117 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# tests/run itself, on a tree of made-up suites: what must make it fail does, and Ctrl-C leaves nothing.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	TREE=$(mktemp -d)
+	mkdir -p "$TREE/tests/oracle"
+	cp tests/run "$TREE/tests/"
+}
+
+teardown() { rm -rf "$TREE"; }
+
+# suite NAME: a suite from standard input, Python that prints TAP.
+suite() { cat >"$TREE/tests/oracle/test_$1.py"; }
+
+good() { suite good <<<'print("1..1\nok 1 - good")'; }
+
+run_tree() { run env -u SLUICE_TEST_RUN "$TREE/tests/run" "$@"; }
+
+@test "run: suites that pass give status 0 and one closing line with the counts" {
+	good
+	run_tree
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = "1 passed, 0 failed, 0 skipped" ]
+}
+
+@test "run: a test that fails is counted and shown" {
+	good
+	suite bad <<<'print("1..2\nok 1 - a\nnot ok 2 - b\n#   because")'
+	run_tree
+	[ "$status" -eq 1 ]
+	[ "${lines[-1]}" = "2 passed, 1 failed, 0 skipped" ]
+	[[ $output == *because* ]]
+}
+
+@test "run: no suite at all fails" {
+	run_tree
+	[ "$status" -eq 1 ]
+}
+
+@test "run: a suite without tests fails" {
+	good
+	suite empty <<<'print("1..0")'
+	run_tree
+	[ "${lines[-1]}" = "1 passed, 1 failed, 0 skipped" ]
+}
+
+@test "run: a suite that is killed after its tests fails" {
+	good
+	suite crash <<<'import os; print("ok 1 - a", flush=True); os.kill(os.getpid(), 11)'
+	run_tree
+	[ "${lines[-1]}" = "2 passed, 1 failed, 0 skipped" ]
+	[[ $output == *"status 139"* ]]
+}
+
+@test "run: a suite that ends before its plan with status 0 fails" {
+	good
+	suite short <<<'print("1..3\nok 1 - a")'
+	run_tree
+	[ "${lines[-1]}" = "2 passed, 1 failed, 0 skipped" ]
+	[[ $output == *"1 of 3 tests"* ]]
+}
+
+@test "run: a skip that tests/skips does not name fails, one that it names does not" {
+	good
+	suite skip <<<'print("1..1\nok 1 - a # SKIP no such device")'
+	run_tree
+	[ "${lines[-1]}" = "1 passed, 1 failed, 1 skipped" ]
+	echo 'tests/oracle/test_skip.py: no such device' >"$TREE/tests/skips"
+	run_tree
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = "1 passed, 0 failed, 1 skipped" ]
+}
+
+@test "run: a process, namespace, link, pin or file of /run that a suite leaves fails and is named" {
+	good
+	suite messy <<'PYTHON'
+import subprocess
+run = lambda *argv: subprocess.run(argv, check=True)
+subprocess.Popen(["sleep", "97"], start_new_session=True)
+run("ip", "netns", "add", "left-ns")
+run("ip", "link", "add", "left-link", "type", "bridge")
+run("bpftool", "map", "create", "/sys/fs/bpf/left_pin", "type", "array", "key", "4", "value", "4",
+    "entries", "1", "name", "left")
+open("/run/left-file", "w").close()
+print("1..1\nok 1 - a")
+PYTHON
+	run_tree messy
+	[ "$status" -eq 1 ]
+	for left in "sleep 97" left-ns left-link left_pin left-file; do
+		[[ $output == *"$left"* ]]
+	done
+	run ! pgrep -x -f 'sleep 97'
+}
+
+@test "run: Ctrl-C ends suites that catch it, that ignore it, and their children" {
+	suite slow <<'PYTHON'
+import signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+subprocess.Popen(["sleep", "98"], start_new_session=True)
+open(sys.argv[0] + ".started", "w").close()
+signal.pause()
+PYTHON
+	setsid env -u SLUICE_TEST_RUN "$TREE/tests/run" >"$TREE/out" 2>&1 &
+	local runner=$! deadline=$((SECONDS + 10))
+	until [ -e "$TREE/tests/oracle/test_slow.py.started" ]; do
+		[ $SECONDS -lt $deadline ]
+		sleep 0.05
+	done
+	kill -TERM "$runner"
+	wait "$runner" && return 1
+	grep -q interrupted "$TREE/out"
+	run ! pgrep -x -f 'sleep 98'
+	run ! pgrep -f "$TREE"
+}
