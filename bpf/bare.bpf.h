@@ -15,49 +15,8 @@
 #define SL_BARE_BPF_H
 
 #include <bpf/bpf_core_read.h>
+#include "bpf/kernel_types.bpf.h"
 #include "bpf/packet.bpf.h"
-
-/* The kernel's types, as far as they are read here; the loader finds the real offsets. */
-#define SL_KERNEL_TYPE __attribute__((preserve_access_index))
-
-struct hlist_node {
-	struct hlist_node *next;
-} SL_KERNEL_TYPE;
-
-struct hlist_head {
-	struct hlist_node *first;
-} SL_KERNEL_TYPE;
-
-struct net {
-	struct hlist_head *dev_index_head;
-} SL_KERNEL_TYPE;
-
-typedef struct {
-	struct net *net;
-} SL_KERNEL_TYPE possible_net_t;
-
-struct bpf_prog;
-
-struct bpf_xdp_entity {
-	struct bpf_prog *prog;
-} SL_KERNEL_TYPE;
-
-struct net_device {
-	__u32 ifindex; /* int in the kernel, never negative */
-	const unsigned char *dev_addr;
-	possible_net_t nd_net;
-	struct hlist_node index_hlist;
-	struct bpf_xdp_entity xdp_state[3];
-	__u32 xdp_features;
-} SL_KERNEL_TYPE;
-
-struct xdp_rxq_info {
-	struct net_device *dev;
-} SL_KERNEL_TYPE;
-
-struct xdp_buff {
-	struct xdp_rxq_info *rxq;
-} SL_KERNEL_TYPE;
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
@@ -67,7 +26,6 @@ extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
 
 #define SL_NETDEV_HASH	    256 /* the kernel's NETDEV_HASHENTRIES */
 #define SL_NETDEV_CHAIN_MAX 16	/* devices looked at in one hash chain */
-#define SL_XDP_MODE_SKB	    0	/* generic XDP */
 #define SL_ACT_NDO_XMIT	    4	/* enum netdev_xdp_act */
 #define SL_ACT_NDO_XMIT_SG  64
 

@@ -7,38 +7,7 @@
 #ifndef SL_MAPS_BPF_H
 #define SL_MAPS_BPF_H
 
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-#include "bpf/sluice.h"
-
-#define SL_ARRAY(map, value_type, entries, map_flags_) \
-	struct {                                       \
-		__uint(type, BPF_MAP_TYPE_ARRAY);      \
-		__uint(max_entries, entries);          \
-		__uint(map_flags, map_flags_);         \
-		__type(key, __u32);                    \
-		__type(value, value_type);             \
-		__uint(pinning, LIBBPF_PIN_BY_NAME);   \
-	} map SEC(".maps")
-
-#define SL_COUNTERS(map, entries)                        \
-	struct {                                         \
-		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
-		__uint(max_entries, entries);            \
-		__type(key, __u32);                      \
-		__type(value, struct sl_counter);        \
-		__uint(pinning, LIBBPF_PIN_BY_NAME);     \
-	} map SEC(".maps")
-
-#define SL_LPM(map, key_type)                         \
-	struct {                                      \
-		__uint(type, BPF_MAP_TYPE_LPM_TRIE);  \
-		__uint(max_entries, 1);               \
-		__uint(map_flags, BPF_F_NO_PREALLOC); \
-		__type(key, key_type);                \
-		__type(value, __u32);                 \
-		__uint(pinning, LIBBPF_PIN_BY_NAME);  \
-	} map SEC(".maps")
+#include "bpf/mapdef.bpf.h"
 
 SL_COUNTERS(sl_stats, SL_STAT_COUNT);
 SL_COUNTERS(sl_drops, SL_DROP_COUNT);

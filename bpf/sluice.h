@@ -36,12 +36,27 @@ struct sl_config {
 };
 SL_ASSERT_SIZE(struct sl_config, 16);
 
+/* Read-only data `sl_txdrops_config` of txdrops.bpf.o: tracepoints see all network namespaces. */
+struct sl_txdrops_config {
+	__u64 netns_cookie; /* whose drops to count: getsockopt SO_NETNS_COOKIE */
+};
+SL_ASSERT_SIZE(struct sl_txdrops_config, 8);
+
 /* --- Why a packet did not take the fast path ----------------------------------------------- */
 
 /*
  * Every packet that sl_edge sees counts once in sl_stats (RX) and once in exactly one of:
  * sl_stats (FORWARD: handed to the driver of the egress port), sl_drops (a drop reason) or
- * sl_punts (a punt reason: given to this node's kernel). So rx = forward + drops + punts.
+ * sl_punts (a punt reason: given to this node's kernel).
+ *
+ * A driver may still refuse what it was handed. That is known only when it has happened, in batches, so such
+ * frames are in FORWARD and count in TX_RING or TX_ERROR besides (txdrops.bpf.c, packets only: their
+ * bytes are not known, and 0 is added). With T = TX_RING + TX_ERROR and D = all other drop reasons:
+ *
+ *   rx = forward + D + punts      always
+ *   left the node = forward - T   if txdrops.bpf.o is loaded
+ *
+ * Bytes are those of the frame as received, also for FORWARD, so the sums hold for them too.
  * Each list is X(enumerator, name, text); the name is what users see, the text explains it.
  */
 #define SL_DROP_REASONS(X)                                                                       \
@@ -61,7 +76,7 @@ SL_ASSERT_SIZE(struct sl_config, 16);
 	X(IP6_MARTIAN_SOURCE, "ip6-martian-source", "source address that no host may use")       \
 	X(IP6_MARTIAN_DEST, "ip6-martian-dest", "destination address that is never forwarded")   \
 	X(BLACKHOLE, "blackhole", "a blackhole route matches")                                   \
-	X(TX_RING, "tx-ring", "the egress driver had no room")                                   \
+	X(TX_RING, "tx-ring", "the egress driver took fewer frames than it was handed")          \
 	X(TX_ERROR, "tx-error", "the egress port is gone, down or refuses redirected frames")    \
 	X(REWRITE, "rewrite", "no room before the frame for a VLAN tag")
 

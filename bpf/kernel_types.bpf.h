@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The kernel's own types, as far as they are read here; the loader finds the real offsets (CO-RE).
+ */
+#ifndef SL_KERNEL_TYPES_BPF_H
+#define SL_KERNEL_TYPES_BPF_H
+
+#include <linux/types.h>
+
+#define SL_KERNEL_TYPE __attribute__((preserve_access_index))
+
+struct hlist_node {
+	struct hlist_node *next;
+} SL_KERNEL_TYPE;
+
+struct hlist_head {
+	struct hlist_node *first;
+} SL_KERNEL_TYPE;
+
+struct net {
+	__u64 net_cookie; /* never used again, unlike an inode number */
+	struct hlist_head *dev_index_head;
+} SL_KERNEL_TYPE;
+
+typedef struct {
+	struct net *net;
+} SL_KERNEL_TYPE possible_net_t;
+
+struct bpf_prog_aux {
+	char name[16];
+} SL_KERNEL_TYPE;
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+} SL_KERNEL_TYPE;
+
+struct bpf_xdp_entity {
+	struct bpf_prog *prog;
+} SL_KERNEL_TYPE;
+
+struct net_device {
+	__u32 ifindex; /* int in the kernel, never negative */
+	const unsigned char *dev_addr;
+	possible_net_t nd_net;
+	struct hlist_node index_hlist;
+	struct bpf_xdp_entity xdp_state[3];
+	__u32 xdp_features;
+} SL_KERNEL_TYPE;
+
+struct xdp_rxq_info {
+	struct net_device *dev;
+} SL_KERNEL_TYPE;
+
+struct xdp_buff {
+	struct xdp_rxq_info *rxq;
+} SL_KERNEL_TYPE;
+
+/* Indices of net_device.xdp_state: enum bpf_xdp_mode */
+#define SL_XDP_MODE_SKB 0
+#define SL_XDP_MODE_DRV 1
+
+#endif
