@@ -9,8 +9,9 @@
 #include "rdma-bridge/transport.h"
 
 struct transport_pair {
-	struct rb_transport *t[2]; /* each with chunks of its own, at least 64 free ones */
-	void *private;		   /* the suite's */
+	struct rb_transport *t[2]; /* each with chunks of its own, at least 64 * spread free ones */
+	uint32_t spread; /* receive queues over which posted chunks are spread, 1 or more */
+	void *private;	 /* the suite's */
 	/* Called again and again while a test waits for something to happen. */
 	void (*let_pass)(struct transport_pair *pair);
 };

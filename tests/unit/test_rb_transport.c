@@ -31,6 +31,7 @@ static int open_with(struct transport_pair *pair, const struct rb_mem_config *co
 {
 	now_ns = 0;
 	pair->let_pass = let_pass;
+	pair->spread = 1;
 	if (rb_mem_network_create(config, &network))
 		return -1;
 	for (int i = 0; i < 2; i++) {

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * On the fabric's netdev: RoCEv2 for our address goes to the bridge's AF_XDP socket of its receive queue, all else to the
+ * kernel. This only sorts; the bridge believes nothing of a frame before it has judged it whole.
+ * Without a socket (no bridge runs) the frame goes to the kernel too, which answers as for any closed port.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define ROCE_PORT	   4791
+#define FABRIC_QUEUES_MAX  64
+#define FABRIC_ADDRESS_MAX 8
+
+/* An address of ours: IPv6, or v4-mapped IPv4. */
+struct fabric_address {
+	__u32 word[4];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, FABRIC_QUEUES_MAX);
+	__type(key, __u32); /* receive queue */
+	__type(value, __u32);
+} fabric_xsk SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FABRIC_ADDRESS_MAX);
+	__type(key, struct fabric_address);
+	__type(value, __u32); /* 1 */
+} fabric_address SEC(".maps");
+
+/* The UDP header of a frame, and the address it is for; NULL if it is no whole UDP packet. */
+static __always_inline struct udphdr *find_udp(void *data, void *end, struct fabric_address *to)
+{
+	struct ethhdr *eth = data;
+
+	if ((void *)(eth + 1) > end)
+		return NULL;
+	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = (void *)(eth + 1);
+
+		if ((void *)(ip + 1) > end || ip->ihl != 5 || ip->protocol != IPPROTO_UDP ||
+		    (ip->frag_off & bpf_htons(0x3fff)))
+			return NULL;
+		to->word[2] = bpf_htonl(0xffff);
+		to->word[3] = ip->daddr;
+		return (void *)(ip + 1);
+	}
+	if (eth->h_proto == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = (void *)(eth + 1);
+
+		if ((void *)(ip + 1) > end || ip->nexthdr != IPPROTO_UDP)
+			return NULL;
+		__builtin_memcpy(to, &ip->daddr, sizeof(*to));
+		return (void *)(ip + 1);
+	}
+	return NULL;
+}
+
+SEC("xdp")
+int sl_fabric(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct fabric_address to = {};
+	struct udphdr *udp = find_udp(data, end, &to);
+
+	if (!udp || (void *)(udp + 1) > end || udp->dest != bpf_htons(ROCE_PORT) ||
+	    !bpf_map_lookup_elem(&fabric_address, &to))
+		return XDP_PASS;
+	return bpf_redirect_map(&fabric_xsk, ctx->rx_queue_index, XDP_PASS);
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";
