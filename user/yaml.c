@@ -164,7 +164,8 @@ static int read_scalar(struct reader *r, const yaml_node_t *node, const struct s
 	int value, err;
 
 	if (node->type != YAML_SCALAR_NODE)
-		return refuse(r, node, path, "is not %s: write one value", key->what);
+		return refuse(r, node, path, "is not one value: write it after \"%s: \"",
+			      key->name);
 	switch (key->type) {
 	case SL_YAML_UINT:
 	case SL_YAML_OCTAL:

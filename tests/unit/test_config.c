@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The configuration file: what is accepted, and the one line that says what is wrong with the rest. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "user/config.h"
+
+struct refusal {
+	const char *name, *text, *error;
+};
+
+static const struct refusal refusals[] = {
+	{ "empty_file", "",
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, tables, control, pin_dir "
+	  "or log_level" },
+	{ "comment_only", "# nothing\n",
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, tables, control, pin_dir "
+	  "or log_level" },
+	{ "scalar_document", "ports\n",
+	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, tables, "
+	  "control, pin_dir or log_level" },
+	{ "unknown_key", "ports: []\nprots: 1\n",
+	  "f:2: \"prots\" is not a key here: write engine, ports, tables, control, pin_dir or "
+	  "log_level" },
+	{ "unknown_key_in_port", "ports:\n  - name: lo\n    mod: native\n",
+	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode or optional" },
+	{ "key_that_is_a_list", "ports: []\n? [a]\n: b\n",
+	  "f:2: \"[...]\" is not a key here: write engine, ports, tables, control, pin_dir or "
+	  "log_level" },
+	{ "key_twice", "ports: []\nports: []\n", "f:2: \"ports\" is given twice: write it once" },
+	{ "key_missing", "engine: fast\n", "f:1: \"ports\" is missing: write \"ports: ...\"" },
+	{ "key_missing_in_port", "ports:\n  - mode: auto\n",
+	  "f:2: ports[0]: \"name\" is missing: write \"name: ...\"" },
+	{ "ports_not_a_list", "ports: eth1\n",
+	  "f:1: ports: \"eth1\" is not a list: write one item a line, each after \"- \"" },
+	{ "ports_without_value", "ports:\n",
+	  "f:1: ports: \"\" is not a list: write one item a line, each after \"- \"" },
+	{ "port_not_a_map", "ports:\n  - eth1\n",
+	  "f:2: ports[0]: \"eth1\" is not a set of keys: write \"key: value\" with name, mode or "
+	  "optional" },
+	{ "port_name_too_long", "ports:\n  - name: sixteen-letters-\n",
+	  "f:2: ports[0].name: \"sixteen-letters-\" is not a netdev name: write 1 to 15 characters, as "
+	  "`ip link` shows them, such as eth1" },
+	{ "port_name_with_slash", "ports:\n  - name: a/b\n",
+	  "f:2: ports[0].name: \"a/b\" is not a netdev name: write 1 to 15 characters, as `ip link` "
+	  "shows them, such as eth1" },
+	{ "port_name_is_a_list", "ports:\n  - name: [a]\n",
+	  "f:2: ports[0].name: \"[...]\" is not one value: write it after \"name: \"" },
+	{ "port_twice", "ports:\n  - name: eth1\n  - name: eth2\n  - name: eth1\n",
+	  "f:4: ports[2].name: \"eth1\" is named twice: write each port once" },
+	{ "mode_unknown", "ports:\n  - {name: eth1, mode: fast}\n",
+	  "f:2: ports[0].mode: \"fast\" is not a mode: write auto, native or generic" },
+	{ "optional_not_boolean", "ports:\n  - {name: eth1, optional: maybe}\n",
+	  "f:2: ports[0].optional: \"maybe\" is not a truth value: write true or false" },
+	{ "engine_unknown", "engine: dir24\nports: []\n",
+	  "f:1: engine: \"dir24\" is not an engine: write fast, lpm or kernel" },
+	{ "number_negative", "ports: []\ntables:\n  nexthops: -5\n",
+	  "f:3: tables.nexthops: \"-5\" is not a number of next hops: write a number from 16 to "
+	  "8388607" },
+	{ "number_too_large", "ports: []\ntables: {nexthops: 8388608}\n",
+	  "f:2: tables.nexthops: \"8388608\" is not a number of next hops: write a number from 16 to "
+	  "8388607" },
+	{ "number_beyond_64_bits", "ports: []\ntables: {groups: 99999999999999999999}\n",
+	  "f:2: tables.groups: \"99999999999999999999\" is not a number of multipath groups: write a "
+	  "number from 1 to 1048576" },
+	{ "number_with_tail", "ports: []\ntables: {groups: 5k}\n",
+	  "f:2: tables.groups: \"5k\" is not a number of multipath groups: write a number from 1 to "
+	  "1048576" },
+	{ "mode_not_octal", "ports: []\ncontrol:\n  mode: \"0680\"\n",
+	  "f:3: control.mode: \"0680\" is not a file mode: write \"0000\" to \"0777\"" },
+	{ "mode_with_sticky_bit", "ports: []\ncontrol:\n  mode: \"1777\"\n",
+	  "f:3: control.mode: \"1777\" is not a file mode: write \"0000\" to \"0777\"" },
+	{ "group_unknown", "ports: []\ncontrol: {group: no-such-group}\n",
+	  "f:2: control.group: \"no-such-group\" is not a group of this system: write one that `getent "
+	  "group` shows" },
+	{ "socket_relative", "ports: []\ncontrol: {socket: run/s}\n",
+	  "f:2: control.socket: \"run/s\" is not a socket's path: write an absolute one of at most 107 "
+	  "characters" },
+	{ "pin_dir_with_nul", "ports: []\npin_dir: \"/a\\0b\"\n",
+	  "f:2: pin_dir: \"/a\" is not a directory: write an absolute path in a BPF file system" },
+	{ "level_unknown", "ports: []\nlog_level: loud\n",
+	  "f:2: log_level: \"loud\" is not a log level: write error, warning, info or debug" },
+	{ "value_quoted_in_one_line", "ports: []\nlog_level: \"a\\nb\"\n",
+	  "f:2: log_level: \"a?b\" is not a log level: write error, warning, info or debug" },
+	{ "value_cut",
+	  "ports: []\nlog_level: "
+	  "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg\n",
+	  "f:2: log_level: \"aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffff...\" is not a "
+	  "log level: write error, warning, info or debug" },
+	{ "syntax_open_list", "ports: [\n",
+	  "f:2: \"\" is not YAML (did not find expected node content): write \"key: value\", indented "
+	  "by spaces" },
+	{ "syntax_tab", "ports: []\n\tengine: fast\n",
+	  "f:2: \"engine: fast\" is not YAML (found character that cannot start any token): write "
+	  "\"key: value\", indented by spaces" },
+	{ "syntax_control_character", "ports: []\nengine: a\001\n",
+	  "f:2: \"engine: a?\" is not YAML (control characters are not allowed): write \"key: value\", "
+	  "indented by spaces" },
+	{ "syntax_alias_of_nothing", "ports: *p\n",
+	  "f:1: \"ports: *p\" is not YAML (found undefined alias): write \"key: value\", indented by "
+	  "spaces" },
+	{ "second_document", "ports: []\n---\nengine: fast\n",
+	  "f:3: \"{...}\" is a second document: write one" },
+};
+
+static void refusals_are_one_line_with_file_line_value_and_remedy(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		const struct refusal *r = &refusals[i];
+		char error[SL_YAML_ERROR_BYTES] = "";
+		struct sl_settings *settings = NULL;
+		int err = sl_settings_parse("f", r->text, strlen(r->text), &settings, error);
+
+		if (err != -EINVAL || settings || strcmp(error, r->error) != 0)
+			print_error("%s: %d\n", r->name, err);
+		assert_string_equal(error, r->error);
+		assert_int_equal(err, -EINVAL);
+		assert_null(settings);
+	}
+}
+
+static struct sl_settings *parse(const char *text)
+{
+	char error[SL_YAML_ERROR_BYTES];
+	struct sl_settings *settings;
+
+	if (sl_settings_parse("f", text, strlen(text), &settings, error))
+		print_error("%s\n", error);
+	assert_non_null(settings);
+	return settings;
+}
+
+static void least_file_has_the_documented_defaults(void **state)
+{
+	struct sl_settings *s = parse("ports:\n  - name: eth1\n");
+
+	(void)state;
+	assert_int_equal(s->engine, SL_ENGINE_FAST);
+	assert_int_equal(s->log_level, SL_LOG_INFO);
+	assert_string_equal(s->control.socket, "/run/sluice/sluiced.sock");
+	assert_int_equal(s->control.mode, 0660);
+	assert_null(s->control.group);
+	assert_string_equal(s->pin_dir, "/sys/fs/bpf/sluice");
+	assert_int_equal(s->tables.nexthops, 0);
+	assert_int_equal(s->ports.n, 1);
+	assert_string_equal(sl_settings_port(s, 0)->name, "eth1");
+	assert_int_equal(sl_settings_port(s, 0)->mode, SL_XDP_NONE);
+	assert_false(sl_settings_port(s, 0)->optional);
+	sl_settings_free(s);
+}
+
+static void every_key_is_read(void **state)
+{
+	struct sl_settings *s = parse("engine: lpm\n"
+				      "ports:\n"
+				      "  - {name: eth1, mode: native}\n"
+				      "  - {name: eth2.5, mode: generic, optional: true}\n"
+				      "tables:\n"
+				      "  nexthops: 16\n"
+				      "  adjacencies: 17\n"
+				      "  groups: 1\n"
+				      "  ipv4_blocks: 2\n"
+				      "  ipv6_blocks: 1024\n"
+				      "  ipv4_routes: 100\n"
+				      "  ipv6_routes: 101\n"
+				      "control: {socket: /tmp/s, mode: \"0600\", group: root}\n"
+				      "pin_dir: /sys/fs/bpf/other\n"
+				      "log_level: debug\n");
+
+	(void)state;
+	assert_int_equal(s->engine, SL_ENGINE_LPM);
+	assert_int_equal(s->ports.n, 2);
+	assert_int_equal(sl_settings_port(s, 0)->mode, SL_XDP_NATIVE);
+	assert_int_equal(sl_settings_port(s, 0)->line, 3);
+	assert_string_equal(sl_settings_port(s, 1)->name, "eth2.5");
+	assert_int_equal(sl_settings_port(s, 1)->mode, SL_XDP_GENERIC);
+	assert_true(sl_settings_port(s, 1)->optional);
+	assert_int_equal(s->tables.nexthops, 16);
+	assert_int_equal(s->tables.adjacencies, 17);
+	assert_int_equal(s->tables.groups, 1);
+	assert_int_equal(s->tables.ipv4_blocks, 2);
+	assert_int_equal(s->tables.ipv6_blocks, 1024);
+	assert_int_equal(s->tables.ipv4_routes, 100);
+	assert_int_equal(s->tables.ipv6_routes, 101);
+	assert_string_equal(s->control.socket, "/tmp/s");
+	assert_int_equal(s->control.mode, 0600);
+	assert_string_equal(s->control.group, "root");
+	assert_string_equal(s->pin_dir, "/sys/fs/bpf/other");
+	assert_int_equal(s->log_level, SL_LOG_DEBUG);
+	assert_ptr_equal(sl_settings_find_port(s, "eth2.5"), sl_settings_port(s, 1));
+	assert_null(sl_settings_find_port(s, "eth3"));
+	sl_settings_free(s);
+}
+
+static void missing_port_is_named_unless_it_is_optional(void **state)
+{
+	struct sl_settings *s = parse("ports:\n"
+				      "  - {name: lo}\n"
+				      "  - {name: sl-none1, optional: true}\n"
+				      "  - {name: sl-none2}\n");
+	char error[SL_YAML_ERROR_BYTES];
+
+	(void)state;
+	assert_int_equal(sl_settings_check_ports(s, error), -ENODEV);
+	assert_string_equal(error,
+			    "f:4: ports[2].name: \"sl-none2\" is not a netdev here: write one that "
+			    "`ip link` shows, or \"optional: true\" if it comes later");
+	sl_settings_free(s);
+}
+
+static void file_that_cannot_be_read_is_named(void **state)
+{
+	char error[SL_YAML_ERROR_BYTES];
+	struct sl_settings *s;
+
+	(void)state;
+	assert_int_equal(sl_settings_load("/nonexistent/s.yaml", &s, error), -ENOENT);
+	assert_string_equal(error,
+			    "/nonexistent/s.yaml: cannot read the configuration file: No such "
+			    "file or directory");
+	assert_int_equal(sl_settings_load("/dev/zero", &s, error), -EFBIG);
+	assert_string_equal(error, "/dev/zero: cannot read the configuration file: File too large");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(refusals_are_one_line_with_file_line_value_and_remedy),
+		cmocka_unit_test(least_file_has_the_documented_defaults),
+		cmocka_unit_test(every_key_is_read),
+		cmocka_unit_test(missing_port_is_named_unless_it_is_optional),
+		cmocka_unit_test(file_that_cannot_be_read_is_named),
+	};
+	return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}

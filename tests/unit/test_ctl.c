@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The control socket: what is spoken, who is refused, and that no client holds the daemon. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "user/client.h"
+#include "user/ctl.h"
+
+#define LONG_ROWS 200000
+
+static char path[64];
+static char context[] = "context";
+static struct sl_ctl *ctl;
+
+static void run_echo(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	sl_ctl_put(answer, json_pack("{s:s, s:O}", "ctx", ctx, "request", request));
+}
+
+static void run_fail(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	(void)ctx;
+	(void)request;
+	sl_ctl_put(answer, json_pack("{s:i}", "row", 1));
+	sl_ctl_fail(answer, "no %s", "luck");
+	sl_ctl_fail(answer, "second error");
+	assert_int_not_equal(sl_ctl_put(answer, json_pack("{s:i}", "row", 2)), 0);
+}
+
+static void run_rows(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	(void)ctx;
+	(void)request;
+	for (int i = 0; i < LONG_ROWS; i++)
+		if (sl_ctl_put(answer, json_pack("{s:i}", "row", i)))
+			return;
+}
+
+static const struct sl_ctl_command commands[] = {
+	{ "echo", false, run_echo }, { "fail", false, run_fail }, { "rows", true, run_rows },
+	{ "many", false, run_rows }, { NULL, false, NULL },
+};
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/sluice-test-ctl-%d", (int)getpid());
+	return sl_ctl_open(path, 0640, NULL, commands, &ctl);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sl_ctl_close(ctl);
+	return access(path, F_OK) == 0;
+}
+
+static int dial(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	strcpy(address.sun_path, path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+/* Serve until the client has something to read; one second is enough for anything but a hang. */
+static void serve_until_readable(int fd)
+{
+	struct pollfd fds[] = { { .fd = fd, .events = POLLIN },
+				{ .fd = sl_ctl_fd(ctl), .events = POLLIN } };
+
+	while (poll(fds, 2, 1000) > 0 && !(fds[0].revents & POLLIN))
+		sl_ctl_poll(ctl, context);
+	assert_true(fds[0].revents & POLLIN);
+}
+
+static void expect_line(int fd, const char *expected)
+{
+	char line[1024];
+	size_t n = 0;
+
+	do {
+		serve_until_readable(fd);
+		assert_int_equal(read(fd, line + n, 1), 1);
+	} while (line[n++] != '\n' && n < sizeof(line));
+	line[n - 1] = '\0';
+	assert_string_equal(line, expected);
+}
+
+static void expect_end(int fd)
+{
+	char byte;
+
+	serve_until_readable(fd);
+	assert_int_equal(read(fd, &byte, 1), 0);
+	close(fd);
+}
+
+static int dial_and_send(const char *request)
+{
+	int fd = dial();
+
+	expect_line(fd, "{\"hello\":{\"version\":\"" SL_VERSION "\",\"abi\":1}}");
+	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+	return fd;
+}
+
+static void answer_is_hello_rows_and_end(void **state)
+{
+	int fd = dial_and_send("{\"command\":\"echo\",\"x\":[1]}\n");
+
+	(void)state;
+	expect_line(fd, "{\"ctx\":\"context\",\"request\":{\"command\":\"echo\",\"x\":[1]}}");
+	expect_line(fd, "{\"end\":{}}");
+	expect_end(fd);
+}
+
+static void request_in_pieces_is_one_request(void **state)
+{
+	int fd = dial_and_send("{\"command\":");
+
+	(void)state;
+	sl_ctl_poll(ctl, context);
+	assert_int_equal(write(fd, "\"echo\"}\nrest", 12), 12);
+	expect_line(fd, "{\"ctx\":\"context\",\"request\":{\"command\":\"echo\"}}");
+	expect_line(fd, "{\"end\":{}}");
+	close(fd);
+}
+
+static void failure_ends_the_answer_with_its_first_error(void **state)
+{
+	int fd = dial_and_send("{\"command\":\"fail\"}\n");
+
+	(void)state;
+	expect_line(fd, "{\"row\":1}");
+	expect_line(fd, "{\"end\":{\"error\":\"no luck\"}}");
+	expect_end(fd);
+}
+
+static void bad_requests_are_refused_by_name(void **state)
+{
+	static const struct {
+		const char *request, *error;
+	} cases[] = {
+		{ "\n", "{\"end\":{\"error\":\"the request is not a JSON object on one line\"}}" },
+		{ "[]\n",
+		  "{\"end\":{\"error\":\"the request is not a JSON object on one line\"}}" },
+		{ "{\"command\":\"echo\"\n",
+		  "{\"end\":{\"error\":\"the request is not a JSON object on one line\"}}" },
+		{ "{\"command\":\"echo\",\"command\":\"echo\"}\n",
+		  "{\"end\":{\"error\":\"the request is not a JSON object on one line\"}}" },
+		{ "{\"command\":\"reboot\"}\n", "{\"end\":{\"error\":\"unknown command\"}}" },
+		{ "{\"command\":7}\n", "{\"end\":{\"error\":\"unknown command\"}}" },
+		{ "{}\n", "{\"end\":{\"error\":\"unknown command\"}}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fd = dial_and_send(cases[i].request);
+
+		expect_line(fd, cases[i].error);
+		expect_end(fd);
+	}
+}
+
+static void request_without_end_is_refused(void **state)
+{
+	char *request = malloc(SL_CTL_REQUEST_MAX + 1);
+	int fd;
+
+	(void)state;
+	memset(request, 'x', SL_CTL_REQUEST_MAX);
+	request[SL_CTL_REQUEST_MAX] = '\0';
+	fd = dial_and_send(request);
+	expect_line(fd, "{\"end\":{\"error\":\"the request is longer than 4096 bytes\"}}");
+	close(fd);
+	free(request);
+}
+
+static void short_answer_beyond_its_limit_is_refused_whole(void **state)
+{
+	int fd = dial_and_send("{\"command\":\"many\"}\n");
+
+	(void)state;
+	expect_line(fd, "{\"end\":{\"error\":\"the answer is too long\"}}");
+	expect_end(fd);
+}
+
+/* A child writes it: what it sends is complete, and meanwhile others are served. */
+static void long_answer_to_a_slow_reader_holds_nobody(void **state)
+{
+	int slow = dial_and_send("{\"command\":\"rows\"}\n"), fd, n = 0;
+	char line[64];
+	FILE *stream;
+
+	(void)state;
+	serve_until_readable(slow);
+	fd = dial_and_send("{\"command\":\"echo\"}\n");
+	expect_line(fd, "{\"ctx\":\"context\",\"request\":{\"command\":\"echo\"}}");
+	close(fd);
+	stream = fdopen(slow, "r");
+	while (fgets(line, sizeof(line), stream) && strncmp(line, "{\"row\"", 6) == 0)
+		n++;
+	assert_int_equal(n, LONG_ROWS);
+	assert_string_equal(line, "{\"end\":{}}\n");
+	assert_null(fgets(line, sizeof(line), stream));
+	fclose(stream);
+}
+
+static void one_client_too_many_is_told_so(void **state)
+{
+	int fds[SL_CTL_CLIENTS_MAX], extra;
+
+	(void)state;
+	for (int i = 0; i < SL_CTL_CLIENTS_MAX; i++) {
+		fds[i] = dial();
+		serve_until_readable(fds[i]);
+	}
+	extra = dial();
+	expect_line(extra, "{\"hello\":{\"version\":\"" SL_VERSION "\",\"abi\":1}}");
+	expect_line(extra, "{\"end\":{\"error\":\"busy: too many clients\"}}");
+	expect_end(extra);
+	for (int i = 0; i < SL_CTL_CLIENTS_MAX; i++)
+		close(fds[i]);
+	sl_ctl_poll(ctl, context);
+	extra = dial_and_send("{\"command\":\"echo\"}\n");
+	expect_line(extra, "{\"ctx\":\"context\",\"request\":{\"command\":\"echo\"}}");
+	close(extra);
+}
+
+static void client_that_leaves_in_the_middle_is_forgotten(void **state)
+{
+	int fd = dial_and_send("{\"command\":\"rows\"}\n");
+
+	(void)state;
+	serve_until_readable(fd);
+	close(fd);
+	fd = dial_and_send("{\"comm");
+	close(fd);
+	fd = dial_and_send("{\"command\":\"echo\"}\n");
+	close(fd);
+	sl_ctl_poll(ctl, context);
+	sl_ctl_tick(ctl);
+	fd = dial_and_send("{\"command\":\"echo\"}\n");
+	expect_line(fd, "{\"ctx\":\"context\",\"request\":{\"command\":\"echo\"}}");
+	close(fd);
+}
+
+static void socket_has_the_permissions_asked_for_and_replaces_a_dead_one(void **state)
+{
+	struct sl_ctl *other;
+	char copy[80];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	snprintf(copy, sizeof(copy), "%s-dead", path);
+	assert_int_equal(sl_ctl_open(copy, 0600, "no-such-group", commands, &other), -ENOENT);
+	assert_int_equal(rename(path, copy), 0);
+	assert_int_equal(sl_ctl_open(copy, 0600, "root", commands, &other), 0);
+	assert_int_equal(stat(copy, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	sl_ctl_close(other);
+	assert_int_not_equal(stat(copy, &st), 0);
+}
+
+static void client_reports_that_nobody_listens(void **state)
+{
+	struct sl_client *client;
+
+	(void)state;
+	assert_int_equal(sl_client_open("/nonexistent/socket", json_object(), &client), -ENOENT);
+	assert_null(client);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(answer_is_hello_rows_and_end),
+		TEST(request_in_pieces_is_one_request),
+		TEST(failure_ends_the_answer_with_its_first_error),
+		TEST(bad_requests_are_refused_by_name),
+		TEST(request_without_end_is_refused),
+		TEST(short_answer_beyond_its_limit_is_refused_whole),
+		TEST(long_answer_to_a_slow_reader_holds_nobody),
+		TEST(one_client_too_many_is_told_so),
+		TEST(client_that_leaves_in_the_middle_is_forgotten),
+		TEST(socket_has_the_permissions_asked_for_and_replaces_a_dead_one),
+		cmocka_unit_test(client_reports_that_nobody_listens),
+	};
+	return cmocka_run_group_tests_name("ctl", tests, NULL, NULL);
+}
