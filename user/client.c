@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "bpf/sluice.h"
 #include "user/client.h"
+#include "user/lib/unix_address.h"
 
 struct sl_client {
 	FILE *stream; /* owned */
@@ -38,19 +37,19 @@ static int read_hello(struct sl_client *c)
 
 int sl_client_open(const char *socket_path, json_t *request, struct sl_client **out)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address;
 	struct sl_client *c = calloc(1, sizeof(*c));
 	int fd = -1, err = -ENOMEM;
+	socklen_t len;
 
 	*out = NULL;
 	if (!c || !request)
 		goto out;
-	err = -ENAMETOOLONG;
-	if (strlen(socket_path) >= sizeof(address.sun_path))
+	err = sl_unix_address(socket_path, &address, &len);
+	if (err)
 		goto out;
-	strcpy(address.sun_path, socket_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address))) {
+	if (fd < 0 || connect(fd, (struct sockaddr *)&address, len)) {
 		err = -errno;
 		goto out;
 	}

@@ -13,7 +13,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <signal.h>
 #include <time.h>
@@ -21,7 +20,7 @@
 
 #include "bpf/sluice.h"
 #include "user/ctl.h"
-#include "user/lib/log.h"
+#include "user/lib/unix_address.h"
 
 #define CHILD_BUFFER_BYTES 65536
 
@@ -337,17 +336,17 @@ static int make_parent(const char *path)
 
 static int listen_at(const char *path, mode_t mode, const char *group)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address;
 	struct group *entry = group ? getgrnam(group) : NULL;
+	socklen_t len;
 	mode_t mask;
 	int fd, err;
 
 	if (group && !entry)
 		return -ENOENT;
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	err = make_parent(path);
+	err = sl_unix_address(path, &address, &len);
+	if (!err)
+		err = make_parent(path);
 	if (err)
 		return err;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -356,7 +355,7 @@ static int listen_at(const char *path, mode_t mode, const char *group)
 	/* The daemon's lock is held, so nobody listens on what is there. */
 	unlink(path);
 	mask = umask(0777);
-	err = bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+	err = bind(fd, (struct sockaddr *)&address, len) ? -errno : 0;
 	umask(mask);
 	if (!err && entry && chown(path, (uid_t)-1, entry->gr_gid))
 		err = -errno;
