@@ -83,6 +83,14 @@ static bool get_u16(const struct attr *a, uint16_t *v)
 	return true;
 }
 
+static bool get_be16(const struct attr *a, __be16 *v)
+{
+	if (a->len != sizeof(*v))
+		return false;
+	memcpy(v, a->data, sizeof(*v));
+	return true;
+}
+
 static bool get_u32(const struct attr *a, uint32_t *v)
 {
 	if (a->len != sizeof(*v))
@@ -140,7 +148,7 @@ static bool parse_vlan(const struct attr *data, struct sl_rtnl_link *out)
 		if (a.type == IFLA_VLAN_ID)
 			ok &= get_u16(&a, &out->vlan_id);
 		else if (a.type == IFLA_VLAN_PROTOCOL)
-			ok &= get_u16(&a, &out->vlan_tpid);
+			ok &= get_be16(&a, &out->vlan_tpid);
 		else if (a.type == IFLA_VLAN_EGRESS_QOS)
 			out->vlan_remaps = a.len > 0;
 	}

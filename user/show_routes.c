@@ -2,6 +2,7 @@
 /* Routes, next hops and neighbours. */
 #include <stdlib.h>
 
+#include "bpf/endian.bpf.h"
 #include "user/lib/names.h"
 #include "user/lib/prefix.h"
 #include "user/show.h"
@@ -135,8 +136,7 @@ static void set_adjacency(json_t *row, const struct sl_adj *adj)
 	json_object_set_new(row, "source_mac", sl_json_mac(adj->src_mac));
 	json_object_set_new(row, "mtu_bytes", json_integer(adj->mtu_bytes));
 	for (int i = 0; i < adj->vlan_tags && i < 2; i++)
-		json_array_append_new(tags,
-				      json_integer(__builtin_bswap16(adj->vlan_tci[i]) & 0xfff));
+		json_array_append_new(tags, json_integer(sl_ntohs(adj->vlan_tci[i]) & 0xfff));
 	if (adj->vlan_tags)
 		json_object_set_new(row, "vlans", tags);
 	else

@@ -18,6 +18,7 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
+#include "bpf/endian.bpf.h"
 #include "tests/lib/edge_case.h"
 
 static struct edge *edge;
@@ -96,7 +97,7 @@ static int open_capture(uint32_t ifindex)
 	const struct timeval second = { .tv_sec = 1 };
 	const struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
+		.sll_protocol = sl_htons(ETH_P_ALL),
 		.sll_ifindex = (int)ifindex,
 	};
 	int fd = socket(AF_PACKET, SOCK_RAW, 0);
