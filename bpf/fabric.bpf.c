@@ -10,8 +10,9 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
-#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+
+#include "bpf/endian.bpf.h"
 
 #define ROCE_PORT	   4791
 #define FABRIC_QUEUES_MAX  64
@@ -19,7 +20,7 @@
 
 /* An address of ours: IPv6, or v4-mapped IPv4. */
 struct fabric_address {
-	__u32 word[4];
+	__be32 word[4];
 };
 
 struct {
@@ -43,17 +44,17 @@ static __always_inline struct udphdr *find_udp(void *data, void *end, struct fab
 
 	if ((void *)(eth + 1) > end)
 		return NULL;
-	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
+	if (eth->h_proto == sl_htons(ETH_P_IP)) {
 		struct iphdr *ip = (void *)(eth + 1);
 
 		if ((void *)(ip + 1) > end || ip->ihl != 5 || ip->protocol != IPPROTO_UDP ||
-		    (ip->frag_off & bpf_htons(0x3fff)))
+		    (ip->frag_off & sl_htons(0x3fff)))
 			return NULL;
-		to->word[2] = bpf_htonl(0xffff);
+		to->word[2] = sl_htonl(0xffff);
 		to->word[3] = ip->daddr;
 		return (void *)(ip + 1);
 	}
-	if (eth->h_proto == bpf_htons(ETH_P_IPV6)) {
+	if (eth->h_proto == sl_htons(ETH_P_IPV6)) {
 		struct ipv6hdr *ip = (void *)(eth + 1);
 
 		if ((void *)(ip + 1) > end || ip->nexthdr != IPPROTO_UDP)
@@ -71,7 +72,7 @@ int sl_fabric(struct xdp_md *ctx)
 	struct fabric_address to = {};
 	struct udphdr *udp = find_udp(data, end, &to);
 
-	if (!udp || (void *)(udp + 1) > end || udp->dest != bpf_htons(ROCE_PORT) ||
+	if (!udp || (void *)(udp + 1) > end || udp->dest != sl_htons(ROCE_PORT) ||
 	    !bpf_map_lookup_elem(&fabric_address, &to))
 		return XDP_PASS;
 	return bpf_redirect_map(&fabric_xsk, ctx->rx_queue_index, XDP_PASS);

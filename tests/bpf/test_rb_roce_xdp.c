@@ -18,8 +18,10 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 
+#include "bpf/endian.bpf.h"
 #include "rdma-bridge/netdev.h"
 #include "rdma-bridge/roce_xdp.h"
 #include "rdma-bridge/wire.h"
@@ -102,7 +104,7 @@ static int raw_fd = -1;
 
 static int setup(void **state)
 {
-	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = 0x0300 };
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = sl_htons(ETH_P_ALL) };
 	int one = 1;
 
 	(void)state;

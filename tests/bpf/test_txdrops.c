@@ -22,6 +22,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
+#include "bpf/endian.bpf.h"
 #include "tests/lib/edge_case.h"
 
 #define DEADLINE_NS 2000000000LL
@@ -93,7 +94,7 @@ static void send_from(uint32_t ifindex, const uint8_t *frame, uint32_t len)
 {
 	const struct sockaddr_ll to = {
 		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
+		.sll_protocol = sl_htons(ETH_P_ALL),
 		.sll_ifindex = (int)ifindex,
 	};
 	int fd = socket(AF_PACKET, SOCK_RAW, 0);
