@@ -60,7 +60,7 @@ run_tree() { run env -u SLUICE_TEST_RUN "$TREE/tests/run" "$@"; }
 	suite short <<<'print("1..3\nok 1 - a")'
 	run_tree
 	[ "${lines[-1]}" = "2 passed, 1 failed, 0 skipped" ]
-	[[ $output == *"1 of 3 tests"* ]]
+	[[ $output == *"1 tests of 3 planned"* ]]
 }
 
 @test "run: a skip that tests/skips does not name fails, one that it names does not" {
