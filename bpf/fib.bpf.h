@@ -2,9 +2,9 @@
 /*
  * Address -> next-hop id, by the tables of the engine that was chosen at load time.
  *
- * fast, IPv4: DIR-24-8. The first 24 bits index sl_dir24; a slot is a next hop, or a block of sl_tbl8 that
- * the last 8 bits index. fast, IPv6: the first 16 bits index a root (blocks 0 to 255 of sl_tbl6),
- * then each block takes 8 bits more.
+ * fast, IPv4: DIR-24-8. The first 24 bits choose a slot of sl_dir24 (16 the block, 8 the slot); a slot is a next
+ * hop, or a block of sl_tbl8 that the last 8 bits index. fast, IPv6: the first 16 bits choose a slot of the root
+ * (blocks 0 to 255 of sl_tbl6), then each block takes 8 bits more.
  */
 #ifndef SL_FIB_BPF_H
 #define SL_FIB_BPF_H
@@ -12,38 +12,33 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/packet.bpf.h"
 
-#define SL_IP6_ROOT_BYTES 2
-
-static __always_inline __u32 sl_slot_read(void *map, __u32 slot)
+static __always_inline __u32 sl_slot_read(void *map, __u32 block, __u8 slot)
 {
-	__u32 element = slot >> 1;
-	struct sl_slots *slots = bpf_map_lookup_elem(map, &element);
+	struct sl_block *slots = bpf_map_lookup_elem(map, &block);
 
 	/* The writer stores a slot as one word: read it as one. */
-	return slots ? *(volatile __u32 *)&slots->slot[slot & 1] : 0;
+	return slots ? *(volatile __u32 *)&slots->slot[slot] : 0;
 }
 
 static __always_inline __u32 sl_fib4_fast(__be32 addr)
 {
 	__u32 host = sl_ntohl(addr);
-	__u32 slot = sl_slot_read(&sl_dir24, host >> 8);
+	__u32 slot = sl_slot_read(&sl_dir24, host >> 16, host >> 8);
 
 	if (slot & SL_SLOT_BLOCK)
-		slot = sl_slot_read(&sl_tbl8,
-				    (slot & SL_SLOT_INDEX_MASK) * SL_BLOCK_SLOTS + (host & 0xff));
+		slot = sl_slot_read(&sl_tbl8, slot & SL_SLOT_INDEX_MASK, host);
 	return slot & SL_SLOT_INDEX_MASK;
 }
 
 static __always_inline __u32 sl_fib6_fast(const struct in6_addr *addr)
 {
-	__u32 slot = sl_slot_read(&sl_tbl6, sl_ntohs(addr->s6_addr16[0]));
+	__u32 slot = sl_slot_read(&sl_tbl6, addr->s6_addr[0], addr->s6_addr[1]);
 	__u32 i;
 
-	for (i = SL_IP6_ROOT_BYTES; i < sizeof(*addr); i++) {
+	for (i = 2; i < sizeof(*addr); i++) {
 		if (!(slot & SL_SLOT_BLOCK))
 			break;
-		slot = sl_slot_read(&sl_tbl6, (slot & SL_SLOT_INDEX_MASK) * SL_BLOCK_SLOTS +
-						      addr->s6_addr[i]);
+		slot = sl_slot_read(&sl_tbl6, slot & SL_SLOT_INDEX_MASK, addr->s6_addr[i]);
 	}
 	return slot & SL_SLOT_INDEX_MASK;
 }

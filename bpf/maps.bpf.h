@@ -22,9 +22,9 @@ SL_ARRAY(sl_group, struct sl_group, 1, BPF_F_MMAPABLE);
 SL_LPM(sl_fib4, struct sl_key4);
 SL_LPM(sl_fib6, struct sl_key6);
 
-SL_ARRAY(sl_dir24, struct sl_slots, 1, BPF_F_MMAPABLE);
-SL_ARRAY(sl_tbl8, struct sl_slots, 1, BPF_F_MMAPABLE);
-SL_ARRAY(sl_tbl6, struct sl_slots, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_dir24, struct sl_block, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_tbl8, struct sl_block, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_tbl6, struct sl_block, 1, BPF_F_MMAPABLE);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

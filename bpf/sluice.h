@@ -199,22 +199,22 @@ SL_ASSERT_SIZE(struct sl_group, 512);
 #define SL_SLOT_DEPTH_MASK  0xffu
 #define SL_SLOT_INDEX_MASK  0x007fffffu
 
-/* BPF pads array elements to 8 bytes, so an element holds two slots: slot i is [i >> 1].slot[i & 1]. */
-struct sl_slots {
-	__u32 slot[2];
+/* The element of all three tables: the slots that 8 bits of an address choose from. */
+#define SL_BLOCK_SLOTS 256
+struct sl_block {
+	__u32 slot[SL_BLOCK_SLOTS];
 };
-SL_ASSERT_SIZE(struct sl_slots, 8);
+SL_ASSERT_SIZE(struct sl_block, 1024);
 
 /*
- * IPv4: the first 24 bits index sl_dir24, the last 8 a block of sl_tbl8. IPv6: the first 16 bits index the first
- * SL_TBL6_ROOT_SLOTS slots of sl_tbl6 (blocks 0..255, never handed out), then 8 bits a block of sl_tbl6. Of strides
- * 4, 6 and 8 below roots of 16, 20 and 24 bits this one is as quick as the quickest on the Internet's
- * 168,000 prefixes within a fifth, at 40 MB; a root of 24 bits would add 64 MB.
+ * IPv4: the first 16 bits choose the block of sl_dir24, the next 8 the slot, the last 8 a slot in a block of sl_tbl8.
+ * IPv6: the first 8 bits choose one of blocks 0..255 of sl_tbl6, which are the root and never handed out, each
+ * further 8 a slot, which may lead to another block of sl_tbl6. Of strides 4, 6 and 8 below roots of 16, 20 and 24
+ * bits this is as quick as the quickest on the Internet's 168,000 prefixes within a fifth, at 40 MB; a
+ * root of 24 bits would add 64 MB.
  */
-#define SL_DIR24_SLOTS	   (1u << 24)
-#define SL_BLOCK_SLOTS	   256
-#define SL_TBL6_ROOT_BITS  16
-#define SL_TBL6_ROOT_SLOTS (1u << SL_TBL6_ROOT_BITS)
+#define SL_DIR24_BLOCKS	    (1u << 16)
+#define SL_TBL6_ROOT_BLOCKS 256u
 
 /* --- Lookups by longest prefix match (engine lpm) -------------------------------------------- */
 

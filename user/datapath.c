@@ -187,7 +187,6 @@ static uint32_t or_default(uint32_t value, uint32_t fallback)
 static int set_sizes(struct sl_datapath *dp)
 {
 	struct sl_fib_tables *t = &dp->tables;
-	const uint32_t slots_per_element = 2;
 	const struct {
 		const char *map;
 		uint32_t entries;
@@ -197,10 +196,9 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_group", t->n_group },
 		{ "sl_fib4", t->n_fib4 },
 		{ "sl_fib6", t->n_fib6 },
-		{ "sl_dir24",
-		  t->engine == SL_ENGINE_FAST ? SL_DIR24_SLOTS / slots_per_element : 0 },
-		{ "sl_tbl8", t->n_tbl8 * (SL_BLOCK_SLOTS / slots_per_element) },
-		{ "sl_tbl6", t->n_tbl6 * (SL_BLOCK_SLOTS / slots_per_element) },
+		{ "sl_dir24", t->engine == SL_ENGINE_FAST ? SL_DIR24_BLOCKS : 0 },
+		{ "sl_tbl8", t->n_tbl8 },
+		{ "sl_tbl6", t->n_tbl6 },
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -326,7 +324,6 @@ static int map_table(struct sl_datapath *dp, const char *name, uint32_t elements
 static int map_tables(struct sl_datapath *dp)
 {
 	struct sl_fib_tables *t = &dp->tables;
-	const uint32_t elements_per_block = SL_BLOCK_SLOTS / 2;
 	bool fast = t->engine == SL_ENGINE_FAST;
 	const struct {
 		const char *map;
@@ -337,9 +334,9 @@ static int map_tables(struct sl_datapath *dp)
 		{ "sl_nexthop", t->n_nexthop, sizeof(*t->nexthop), &t->nexthop },
 		{ "sl_adj", t->n_adj, sizeof(*t->adj), &t->adj },
 		{ "sl_group", t->n_group, sizeof(*t->group), &t->group },
-		{ "sl_dir24", fast ? SL_DIR24_SLOTS / 2 : 0, sizeof(*t->dir24), &t->dir24 },
-		{ "sl_tbl8", t->n_tbl8 * elements_per_block, sizeof(*t->tbl8), &t->tbl8 },
-		{ "sl_tbl6", t->n_tbl6 * elements_per_block, sizeof(*t->tbl6), &t->tbl6 },
+		{ "sl_dir24", fast ? SL_DIR24_BLOCKS : 0, sizeof(*t->dir24), &t->dir24 },
+		{ "sl_tbl8", t->n_tbl8, sizeof(*t->tbl8), &t->tbl8 },
+		{ "sl_tbl6", t->n_tbl6, sizeof(*t->tbl6), &t->tbl6 },
 	};
 	int err = 0;
 

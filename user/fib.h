@@ -30,12 +30,12 @@ struct sl_fib_tables {
 	uint32_t n_adj;
 	struct sl_group *group;
 	uint32_t n_group;
-	/* FAST only: dir24 has SL_DIR24_SLOTS slots, tbl8 and tbl6 whole blocks of SL_BLOCK_SLOTS */
-	struct sl_slots *dir24;
-	struct sl_slots *tbl8;
+	/* FAST only: dir24 has SL_DIR24_BLOCKS blocks */
+	struct sl_block *dir24;
+	struct sl_block *tbl8;
 	uint32_t n_tbl8; /* blocks */
-	struct sl_slots *tbl6;
-	uint32_t n_tbl6; /* blocks; the first 256 are the root, see bpf/sluice.h */
+	struct sl_block *tbl6;
+	uint32_t n_tbl6; /* blocks; the first SL_TBL6_ROOT_BLOCKS are the root */
 	/* LPM only: map file descriptors */
 	int fib4_fd;
 	int fib6_fd;

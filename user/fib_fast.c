@@ -28,8 +28,8 @@
 _Static_assert(SL_BLOCK_SLOTS == 1 << STRIDE_BITS, "a block is one stride");
 
 struct trie {
-	uint32_t *root;	  /* borrowed from sl_fib_tables, as blocks */
-	uint32_t *blocks; /* block b has SL_BLOCK_SLOTS slots from blocks[b * SL_BLOCK_SLOTS] on */
+	uint32_t *root; /* borrowed from sl_fib_tables, as blocks; 2^root_bits slots in a row */
+	struct sl_block *blocks;
 	unsigned int root_bits;
 	uint8_t family;
 	size_t table_bytes;
@@ -50,7 +50,7 @@ struct way {
 
 static uint32_t *block_slots(const struct trie *t, uint32_t block)
 {
-	return t->blocks + (size_t)block * SL_BLOCK_SLOTS;
+	return t->blocks[block].slot;
 }
 
 /* Bits from..to-1 of addr; both are multiples of 8. */
@@ -345,10 +345,9 @@ static void fast_close(struct sl_fib_family *family)
 static int fast_open(struct sl_fib *fib, struct sl_fib_family *family)
 {
 	const struct sl_fib_tables *tables = &fib->tables;
-	const uint32_t root_blocks = SL_TBL6_ROOT_SLOTS / SL_BLOCK_SLOTS;
 	bool ip4 = sl_fib_is_ip4(fib, family);
 	uint32_t n_blocks = ip4 ? tables->n_tbl8 : tables->n_tbl6;
-	uint32_t first = ip4 ? 0 : root_blocks;
+	uint32_t first = ip4 ? 0 : SL_TBL6_ROOT_BLOCKS;
 	struct trie *t;
 	int rc;
 
@@ -358,10 +357,10 @@ static int fast_open(struct sl_fib *fib, struct sl_fib_family *family)
 	if (!t)
 		return -ENOMEM;
 	t->root = (uint32_t *)(ip4 ? tables->dir24 : tables->tbl6);
-	t->blocks = (uint32_t *)(ip4 ? tables->tbl8 : tables->tbl6);
-	t->root_bits = ip4 ? 24 : SL_TBL6_ROOT_BITS;
+	t->blocks = ip4 ? tables->tbl8 : tables->tbl6;
+	t->root_bits = ip4 ? 24 : 16;
 	t->family = ip4 ? AF_INET : AF_INET6;
-	t->table_bytes = ((ip4 ? SL_DIR24_SLOTS : 0) + (size_t)n_blocks * SL_BLOCK_SLOTS) * 4;
+	t->table_bytes = ((ip4 ? SL_DIR24_BLOCKS : 0) + (size_t)n_blocks) * sizeof(struct sl_block);
 	family->engine_state = t;
 	rc = sl_pool_init(&t->pool, first, n_blocks - first);
 	if (rc)

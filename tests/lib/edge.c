@@ -43,11 +43,6 @@ int edge_enter_namespace(void)
 	return 0;
 }
 
-static uint32_t slots_of_blocks(uint32_t blocks)
-{
-	return blocks * SL_BLOCK_SLOTS / 2;
-}
-
 static void set_sizes(struct bpf_object *object, enum sl_engine engine)
 {
 	const bool lpm = engine == SL_ENGINE_LPM, fast = engine == SL_ENGINE_FAST;
@@ -55,14 +50,10 @@ static void set_sizes(struct bpf_object *object, enum sl_engine engine)
 		const char *name;
 		uint32_t entries;
 	} sizes[] = {
-		{ "sl_nexthop", N_NEXTHOP },
-		{ "sl_adj", N_ADJ },
-		{ "sl_group", N_GROUP },
-		{ "sl_fib4", lpm ? N_FIB : 1 },
-		{ "sl_fib6", lpm ? N_FIB : 1 },
-		{ "sl_dir24", fast ? SL_DIR24_SLOTS / 2 : 1 },
-		{ "sl_tbl8", fast ? slots_of_blocks(N_TBL8) : 1 },
-		{ "sl_tbl6", fast ? slots_of_blocks(N_TBL6) : 1 },
+		{ "sl_nexthop", N_NEXTHOP },	  { "sl_adj", N_ADJ },
+		{ "sl_group", N_GROUP },	  { "sl_fib4", lpm ? N_FIB : 1 },
+		{ "sl_fib6", lpm ? N_FIB : 1 },	  { "sl_dir24", fast ? SL_DIR24_BLOCKS : 1 },
+		{ "sl_tbl8", fast ? N_TBL8 : 1 }, { "sl_tbl6", fast ? N_TBL6 : 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
@@ -169,9 +160,9 @@ void edge_destroy(struct edge *edge)
 	unmap_table(edge->tables.nexthop, N_NEXTHOP * sizeof(struct sl_nexthop));
 	unmap_table(edge->tables.adj, N_ADJ * sizeof(struct sl_adj));
 	unmap_table(edge->tables.group, N_GROUP * sizeof(struct sl_group));
-	unmap_table(edge->tables.dir24, SL_DIR24_SLOTS * sizeof(uint32_t));
-	unmap_table(edge->tables.tbl8, N_TBL8 * SL_BLOCK_SLOTS * sizeof(uint32_t));
-	unmap_table(edge->tables.tbl6, N_TBL6 * SL_BLOCK_SLOTS * sizeof(uint32_t));
+	unmap_table(edge->tables.dir24, SL_DIR24_BLOCKS * sizeof(struct sl_block));
+	unmap_table(edge->tables.tbl8, N_TBL8 * sizeof(struct sl_block));
+	unmap_table(edge->tables.tbl6, N_TBL6 * sizeof(struct sl_block));
 	bpf_object__close(edge->object);
 	free(edge);
 }

@@ -20,7 +20,6 @@
 
 #define NEXTHOPS      64 /* that the tests route to */
 #define PREFIXES_MAX  400
-#define TBL6_ROOT     (SL_TBL6_ROOT_SLOTS / SL_BLOCK_SLOTS)
 #define PLENTY_BLOCKS 6000
 
 /* --- Deterministic randomness and a clock that moves when told ------------------------------- */
@@ -91,10 +90,10 @@ static struct world *world_create(enum sl_engine engine, uint32_t room)
 	t->group = calloc(t->n_group, sizeof(*t->group));
 	if (engine == SL_ENGINE_FAST) {
 		t->n_tbl8 = room;
-		t->n_tbl6 = TBL6_ROOT + room;
-		t->dir24 = calloc(SL_DIR24_SLOTS / 2, sizeof(*t->dir24));
-		t->tbl8 = calloc((size_t)t->n_tbl8 * SL_BLOCK_SLOTS / 2, sizeof(*t->tbl8));
-		t->tbl6 = calloc((size_t)t->n_tbl6 * SL_BLOCK_SLOTS / 2, sizeof(*t->tbl6));
+		t->n_tbl6 = SL_TBL6_ROOT_BLOCKS + room;
+		t->dir24 = calloc(SL_DIR24_BLOCKS, sizeof(*t->dir24));
+		t->tbl8 = calloc(t->n_tbl8, sizeof(*t->tbl8));
+		t->tbl6 = calloc(t->n_tbl6, sizeof(*t->tbl6));
 	} else {
 		t->n_fib4 = t->n_fib6 = room + 1;
 		t->fib4_fd = lpm_map(sizeof(struct sl_key4), t->n_fib4);
@@ -358,10 +357,10 @@ static void check_empty(const struct world *w)
 		return;
 	}
 	slots = w->tables.dir24[0].slot;
-	for (uint32_t i = 0; i < SL_DIR24_SLOTS; i++)
+	for (uint32_t i = 0; i < SL_DIR24_BLOCKS * SL_BLOCK_SLOTS; i++)
 		not_empty |= slots[i];
 	slots = w->tables.tbl6[0].slot;
-	for (uint32_t i = 0; i < SL_TBL6_ROOT_SLOTS; i++)
+	for (uint32_t i = 0; i < SL_TBL6_ROOT_BLOCKS * SL_BLOCK_SLOTS; i++)
 		not_empty |= slots[i];
 	assert_int_equal(not_empty, 0);
 }
@@ -520,7 +519,7 @@ static void create_refuses_sizes_that_cannot_work(void **state)
 	struct sl_fib *fib;
 
 	(void)state;
-	t.n_tbl6 = TBL6_ROOT - 1;
+	t.n_tbl6 = SL_TBL6_ROOT_BLOCKS - 1;
 	assert_int_equal(sl_fib_create(&t, &fib), -EINVAL);
 	t = w->tables;
 	t.n_nexthop = 1;

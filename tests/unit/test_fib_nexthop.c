@@ -42,14 +42,14 @@ static int setup(void **state)
 		.n_adj = N_ADJ,
 		.n_group = N_GROUP,
 		.n_tbl8 = 1,
-		.n_tbl6 = SL_TBL6_ROOT_SLOTS / SL_BLOCK_SLOTS,
+		.n_tbl6 = SL_TBL6_ROOT_BLOCKS,
 	};
 	t->nexthop = calloc(t->n_nexthop, sizeof(*t->nexthop));
 	t->adj = calloc(t->n_adj, sizeof(*t->adj));
 	t->group = calloc(t->n_group, sizeof(*t->group));
-	t->dir24 = calloc(SL_DIR24_SLOTS / 2, sizeof(*t->dir24));
-	t->tbl8 = calloc(SL_BLOCK_SLOTS / 2, sizeof(*t->tbl8));
-	t->tbl6 = calloc(SL_TBL6_ROOT_SLOTS / 2, sizeof(*t->tbl6));
+	t->dir24 = calloc(SL_DIR24_BLOCKS, sizeof(*t->dir24));
+	t->tbl8 = calloc(1, sizeof(*t->tbl8));
+	t->tbl6 = calloc(SL_TBL6_ROOT_BLOCKS, sizeof(*t->tbl6));
 	if (sl_fib_create(t, &world.fib))
 		return -1;
 	sl_fib_set_clock(world.fib, test_clock);
