@@ -3,7 +3,6 @@
  * What a table of single frames cannot say about sl_edge: the checksum for each value it can have, the mark that
  * an adjacency is in use, the port that a frame really leaves by, and what happens without headroom.
  */
-#include <arpa/inet.h>
 #include <linux/bpf.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>

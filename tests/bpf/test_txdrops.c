@@ -3,7 +3,6 @@
  * What txdrops.bpf.o counts: frames that sl_edge redirected and that never left. They are made for real: sl_edge
  * runs on p1, frames come in from q1, and the way out through p2 to q2 is spoiled.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/if_link.h>
