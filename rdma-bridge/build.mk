@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 LIBS += librb
 librb_SRCS := $(filter-out rdma-bridge/sluice-bridge.c,$(wildcard rdma-bridge/*.c))
-# What only the bridge needs: CRC-32 of RoCE, AF_XDP sockets.
-RB_LDLIBS := $(shell pkg-config --libs libisal libxdp 2>/dev/null)
+# What only the bridge needs: CRC-32 of RoCE, AF_XDP sockets, HMAC.
+RB_LDLIBS := $(shell pkg-config --libs libisal libxdp libcrypto 2>/dev/null)
 
 # The program for the fabric's netdev travels inside the bridge, as a skeleton.
 $(BUILD)/rdma-bridge/fabric.skel.h: $(BUILD)/fabric.bpf.o

@@ -65,6 +65,8 @@ static uint32_t records_bytes(uint8_t type, uint32_t count)
 		return count * (RB_FRAME_HEADER_BYTES + RB_FRAME_MIN_BYTES);
 	case RB_MSG_FEEDBACK:
 		return count * RB_FEEDBACK_BYTES;
+	case RB_MSG_ANNOUNCE:
+		return count; /* a byte at least */
 	default:
 		return count * RB_HELLO_BYTES;
 	}
@@ -75,9 +77,12 @@ static bool count_fits(const struct rb_msg_header *header)
 	uint32_t body_bytes = header->length_bytes - RB_MSG_HEADER_BYTES;
 	uint32_t need_bytes = records_bytes(header->type, header->count);
 
-	if (header->count == 0 || (header->type == RB_MSG_HELLO && header->count != 1))
+	bool single = header->type == RB_MSG_HELLO || header->type == RB_MSG_ANNOUNCE;
+	bool exact = header->type == RB_MSG_HELLO || header->type == RB_MSG_FEEDBACK;
+
+	if (header->count == 0 || (single && header->count != 1))
 		return false;
-	return header->type == RB_MSG_DATA ? need_bytes <= body_bytes : need_bytes == body_bytes;
+	return exact ? need_bytes == body_bytes : need_bytes <= body_bytes;
 }
 
 enum rb_verdict rb_msg_header_decode(const struct rb_receiver *self, const uint8_t *msg,
@@ -192,6 +197,13 @@ enum rb_verdict rb_unpack_feedback(const struct rb_msg_header *header, const uin
 	}
 	*n = header->count;
 	return RB_VERDICT_OK;
+}
+
+void rb_unpack_announce(const struct rb_msg_header *header, const uint8_t *msg,
+			const uint8_t **body, uint32_t *body_bytes)
+{
+	*body = msg + RB_MSG_HEADER_BYTES;
+	*body_bytes = header->length_bytes - RB_MSG_HEADER_BYTES;
 }
 
 enum rb_verdict rb_unpack_hello(const struct rb_msg_header *header, const uint8_t *msg,

@@ -31,6 +31,7 @@ enum rb_msg_type {
 	RB_MSG_DATA = 1,     /* count frames, 1..255 */
 	RB_MSG_FEEDBACK = 2, /* count feedback records, 1..255 */
 	RB_MSG_HELLO = 3,    /* one hello record */
+	RB_MSG_ANNOUNCE = 4, /* one announcement of the sender's daemon, opaque to the bridge */
 	RB_MSG_TYPE_COUNT
 };
 
@@ -145,6 +146,9 @@ enum rb_verdict rb_unpack_frames(const struct rb_receiver *self, const struct rb
 				 const uint8_t *msg, struct rb_frame *out, uint32_t *n);
 enum rb_verdict rb_unpack_feedback(const struct rb_msg_header *header, const uint8_t *msg,
 				   struct rb_feedback *out, uint32_t *n);
+/* What of the message is the daemon's: its first byte and length, at least 1. Cannot fail. */
+void rb_unpack_announce(const struct rb_msg_header *header, const uint8_t *msg,
+			const uint8_t **body, uint32_t *body_bytes);
 enum rb_verdict rb_unpack_hello(const struct rb_msg_header *header, const uint8_t *msg,
 				struct rb_hello *out);
 

@@ -38,6 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct rb_feedback feedback[RB_RECORDS_MAX];
 	struct rb_msg_header h;
 	struct rb_hello hello;
+	const uint8_t *body;
 	uint32_t n;
 
 	if (size > RB_MSG_MAX_BYTES ||
@@ -52,6 +53,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case RB_MSG_HELLO:
 		rb_unpack_hello(&h, data, &hello);
+		break;
+	case RB_MSG_ANNOUNCE:
+		rb_unpack_announce(&h, data, &body, &n);
+		if (body < data || body + n != data + size || n == 0)
+			abort();
 		break;
 	default:
 		abort();

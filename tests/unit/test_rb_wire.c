@@ -227,6 +227,10 @@ static const uint8_t hello_msg[] = {
 	0x10,
 };
 
+static const uint8_t announce_msg[] = {
+	1, 4, 0, 27, 1, 2, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5, 'x', 'y', 'z',
+};
+
 struct records {
 	struct rb_msg_header header;
 	struct rb_frame frame[RB_RECORDS_MAX];
@@ -249,7 +253,7 @@ static enum rb_verdict judge(const uint8_t *bytes, uint32_t n_bytes, struct reco
 		verdict = rb_unpack_frames(&node2, &out->header, msg, out->frame, &out->n);
 	else if (verdict == RB_VERDICT_OK && out->header.type == RB_MSG_FEEDBACK)
 		verdict = rb_unpack_feedback(&out->header, msg, out->feedback, &out->n);
-	else if (verdict == RB_VERDICT_OK)
+	else if (verdict == RB_VERDICT_OK && out->header.type == RB_MSG_HELLO)
 		verdict = rb_unpack_hello(&out->header, msg, &out->hello);
 	free(msg);
 	return verdict;
@@ -362,6 +366,30 @@ static void hello_decodes_and_encodes_to_the_same_bytes(void **state)
 	assert_memory_equal(out, hello_msg, sizeof(out));
 }
 
+static void announcement_body_is_the_daemons(void **state)
+{
+	static struct records r;
+	const uint8_t *body;
+	uint32_t bytes;
+
+	(void)state;
+	assert_int_equal(judge(announce_msg, sizeof(announce_msg), &r), RB_VERDICT_OK);
+	rb_unpack_announce(&r.header, announce_msg, &body, &bytes);
+	assert_int_equal(bytes, 3);
+	assert_memory_equal(body, "xyz", 3);
+}
+
+static void announcement_without_a_body_is_refused(void **state)
+{
+	static struct records r;
+	uint8_t msg[RB_MSG_HEADER_BYTES];
+
+	(void)state;
+	memcpy(msg, announce_msg, sizeof(msg));
+	msg[3] = sizeof(msg);
+	assert_int_equal(judge(msg, sizeof(msg), &r), RB_VERDICT_RECORD_COUNT);
+}
+
 /* One byte of a good message is changed; the message must be refused under this name. */
 struct refusal {
 	const char *name;
@@ -374,6 +402,7 @@ struct refusal {
 #define DATA	 data_msg, sizeof(data_msg)
 #define FEEDBACK feedback_msg, sizeof(feedback_msg)
 #define HELLO	 hello_msg, sizeof(hello_msg)
+#define ANNOUNCE announce_msg, sizeof(announce_msg)
 
 static const struct refusal refusals[] = {
 	{ "version 0", DATA, 0, 0, RB_VERDICT_VERSION },
@@ -416,6 +445,8 @@ static const struct refusal refusals[] = {
 	{ "feedback, class 4", FEEDBACK, 58, 4, RB_VERDICT_RECORD },
 	{ "feedback read as data", FEEDBACK, 1, RB_MSG_DATA, RB_VERDICT_FRAME_PORT },
 	{ "hello without record", HELLO, 7, 0, RB_VERDICT_RECORD_COUNT },
+	{ "announcement without record", ANNOUNCE, 7, 0, RB_VERDICT_RECORD_COUNT },
+	{ "announcement with two records", ANNOUNCE, 7, 2, RB_VERDICT_RECORD_COUNT },
 	{ "hello with two records", HELLO, 7, 2, RB_VERDICT_RECORD_COUNT },
 };
 
@@ -456,7 +487,7 @@ static void message_cut_anywhere_is_refused(void **state)
 	static const struct {
 		const uint8_t *msg;
 		uint32_t bytes;
-	} whole[] = { { DATA }, { FEEDBACK }, { HELLO } };
+	} whole[] = { { DATA }, { FEEDBACK }, { HELLO }, { ANNOUNCE } };
 	static struct records r;
 
 	(void)state;
@@ -613,6 +644,8 @@ int main(void)
 		cmocka_unit_test(data_message_of_two_frames_encodes_to_the_same_bytes),
 		cmocka_unit_test(feedback_decodes_and_encodes_to_the_same_bytes),
 		cmocka_unit_test(hello_decodes_and_encodes_to_the_same_bytes),
+		cmocka_unit_test(announcement_body_is_the_daemons),
+		cmocka_unit_test(announcement_without_a_body_is_refused),
 		cmocka_unit_test(bad_field_is_refused_under_its_name),
 		cmocka_unit_test(hello_with_interval_0_is_refused),
 		cmocka_unit_test(message_cut_anywhere_is_refused),

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The start-up exchange: two nodes prove to each other that they hold the cluster's key, and tell how they are
+ * reached. Four messages over TCP (docs/PROTOCOL.md section 3), each side bound to both nonces by
+ * HMAC-SHA256, so that nothing of a former exchange can be used again.
+ *
+ * This is the machine without its socket: bytes in, bytes out. The node with the lower id opens. Not thread-safe.
+ */
+#ifndef RB_EXCHANGE_H
+#define RB_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RB_EXCHANGE_VERSION   1
+#define RB_NONCE_BYTES	      32
+#define RB_MAC_BYTES	      32
+#define RB_TABLE_HASH_BYTES   32
+#define RB_KEY_MIN_BYTES      16
+#define RB_KEY_MAX_BYTES      1024
+#define RB_EXCHANGE_MAX_BYTES 256 /* the longest message */
+
+struct rb_key {
+	uint8_t bytes[RB_KEY_MAX_BYTES];
+	uint32_t n_bytes;
+};
+
+/*
+ * Read the cluster's key: the file's bytes without one newline at the end. -EACCES if others than its owner
+ * may read it, -EINVAL if it is shorter than RB_KEY_MIN_BYTES or longer than RB_KEY_MAX_BYTES, else as open(2).
+ */
+int rb_key_read(const char *path, struct rb_key *out);
+
+enum rb_exchange_transport { RB_TRANSPORT_UD = 1, RB_TRANSPORT_RC = 2 };
+
+/* What a node tells of itself. */
+struct rb_introduction {
+	uint8_t node;
+	uint8_t transport; /* enum rb_exchange_transport; both sides must have the same */
+	uint16_t pkey;	   /* of its partition */
+	uint32_t epoch;	   /* not 0 */
+	uint8_t gid[16];   /* and the next two: its queue pair */
+	uint32_t qpn, qkey;
+	uint32_t message_max_bytes;
+	uint8_t table_hash
+		[RB_TABLE_HASH_BYTES]; /* SHA-256 of the table of system ports; must be the same */
+};
+
+/* Why an exchange failed, as users see it. */
+#define RB_REFUSALS(X)                                                           \
+	X(NONE, "none", "no refusal")                                            \
+	X(MALFORMED, "malformed", "not the bytes of this protocol")              \
+	X(VERSION, "version", "another version of the exchange")                 \
+	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")        \
+	X(NODE_SAME, "node-same", "two nodes have the same id")                  \
+	X(NODE_OTHER, "node-other", "another node than the one at this address") \
+	X(ROLE, "role", "the node with the higher id has opened")                \
+	X(KEY, "key", "the cluster keys differ")                                 \
+	X(INTRODUCTION, "introduction",                                          \
+	  "a value that cannot be: epoch, queue pair, address, size")            \
+	X(TRANSPORT, "transport", "another transport")                           \
+	X(PORT_TABLE, "port-table", "another table of system ports")             \
+	X(CLOSED, "closed", "the other side closed, or was silent too long")
+#define RB_ENUM_REFUSAL(id, name, text) RB_REFUSAL_##id,
+enum rb_refusal { RB_REFUSALS(RB_ENUM_REFUSAL) RB_REFUSAL_COUNT };
+const char *rb_refusal_name(enum rb_refusal refusal);
+const char *rb_refusal_text(enum rb_refusal refusal);
+
+enum rb_exchange_state {
+	RB_EXCHANGE_RUNNING,
+	RB_EXCHANGE_DONE,    /* peer is proven; `peer` is valid */
+	RB_EXCHANGE_REFUSED, /* see refusal, and by_peer: who refused */
+};
+
+struct rb_exchange {
+	enum rb_exchange_state state;
+	enum rb_refusal refusal;
+	bool by_peer; /* the peer said so; unproven unless it had its say after proof */
+	struct rb_introduction peer; /* valid when DONE, or REFUSED for TRANSPORT or PORT_TABLE */
+	uint8_t peer_node;	     /* as it claims, from its first message on; 0 before */
+
+	/* The rest is the machine's. */
+	const struct rb_key *key; /* borrowed */
+	struct rb_introduction self;
+	const uint8_t *peers; /* borrowed: 256 flags, by node id: a peer of ours */
+	uint8_t expected;     /* opener: the node that should answer; 0: responder */
+	uint8_t step;
+	uint8_t nonce[2][RB_NONCE_BYTES]; /* opener's, responder's */
+	uint8_t node[2];		  /* the same order */
+	uint8_t in[RB_EXCHANGE_MAX_BYTES];
+	uint32_t n_in;
+	uint8_t out[RB_EXCHANGE_MAX_BYTES];
+	uint32_t n_out;
+};
+
+/*
+ * Begin. nonce: RB_NONCE_BYTES of randomness never used before. rb_exchange_open is for the node with the
+ * lower id and names the peer it connects to; rb_exchange_answer takes any of `peers` with a lower id.
+ */
+void rb_exchange_open(struct rb_exchange *x, const struct rb_key *key,
+		      const struct rb_introduction *self, uint8_t peer, const uint8_t *nonce);
+void rb_exchange_answer(struct rb_exchange *x, const struct rb_key *key,
+			const struct rb_introduction *self, const uint8_t *peers,
+			const uint8_t *nonce);
+
+/* Feed received bytes, in any pieces. The new state; bytes after the end are ignored. */
+enum rb_exchange_state rb_exchange_input(struct rb_exchange *x, const uint8_t *bytes, size_t n);
+/* The connection has ended, or taken too long. The new state: REFUSED unless it was DONE. */
+enum rb_exchange_state rb_exchange_closed(struct rb_exchange *x);
+
+/* Bytes to send, at x->out, x->n_out of them; tell how many went. They remain to be sent when REFUSED, too. */
+void rb_exchange_sent(struct rb_exchange *x, uint32_t n);
+
+#endif
