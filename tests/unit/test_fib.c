@@ -433,6 +433,38 @@ static void overflow_heals_when_room_appears(void **state)
 	world_destroy(w);
 }
 
+/* One address under prefixes of every length, put in and taken out in both orders. */
+static void prefixes_of_every_length_nest(void **state)
+{
+	struct world *w = world_create(engine_of(state), PLENTY_BLOCKS);
+	struct tally tally = { 0 };
+
+	for (int order = 0; order < 8; order++) {
+		uint8_t family = order & 1 ? AF_INET6 : AF_INET;
+		int bits = sl_addr_bits(family);
+		struct sl_prefix p;
+
+		for (int step = 0; step < 2 * (bits + 1); step++) {
+			bool inserting = step <= bits, upwards = order & (inserting ? 2 : 4);
+			int len = step % (bits + 1);
+
+			p = (struct sl_prefix){ .family = family,
+						.len = (uint8_t)(upwards ? len : bits - len) };
+			memset(p.addr, 0xa5, (size_t)bits / 8);
+			sl_addr_mask(p.addr, p.len);
+			if (inserting)
+				do_insert(w, &p);
+			else
+				do_delete(w, &p);
+			check_around(w, &p, &tally);
+		}
+		assert_int_equal(w->n_model, 0);
+		check_empty(w);
+	}
+	assert_int_equal(tally.punted, 0);
+	world_destroy(w);
+}
+
 /* 14 blocks make one host route; while they wait for their grace they cannot make another. */
 static void blocks_are_reused_after_the_grace_period_and_not_before(void **state)
 {
@@ -549,6 +581,8 @@ int main(void)
 		FOR_ENGINE(full_tables_punt_and_never_lead_a_wrong_way, lpm),
 		FOR_ENGINE(overflow_heals_when_room_appears, fast),
 		FOR_ENGINE(overflow_heals_when_room_appears, lpm),
+		FOR_ENGINE(prefixes_of_every_length_nest, fast),
+		FOR_ENGINE(prefixes_of_every_length_nest, lpm),
 		cmocka_unit_test(blocks_are_reused_after_the_grace_period_and_not_before),
 		FOR_ENGINE(default_routes_cover_everything_and_go_again, fast),
 		FOR_ENGINE(default_routes_cover_everything_and_go_again, lpm),
