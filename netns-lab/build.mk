@@ -9,7 +9,8 @@ lab/gen_LDLIBS  := -lbpf
 lab/sink_SRCS   := netns-lab/sink.c netns-lab/device.c
 lab/sink_LDLIBS := -lbpf
 
-$(LAB_SKELETONS:%=$(BUILD)/lab/%.bpf.o): $(BUILD)/lab/%.bpf.o: netns-lab/%.bpf.c
+BPF_OBJS += $(BUILD)/lab/fib_forward.bpf.o
+$(patsubst %,$(BUILD)/lab/%.bpf.o,$(LAB_SKELETONS) fib_forward): $(BUILD)/lab/%.bpf.o: netns-lab/%.bpf.c
 	$(compile_bpf)
 $(LAB_SKELETONS:%=$(BUILD)/lab/%.skel.h): $(BUILD)/lab/%.skel.h: $(BUILD)/lab/%.bpf.o
 	$(call say,SKEL,$@)
