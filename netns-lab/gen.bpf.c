@@ -28,6 +28,8 @@ __u64 packets, bytes;	/* made */
 __u32 flow, dest, size; /* of the next packet */
 __u32 seq;
 __u32 until_stamp;
+__u64 start_ns;	       /* CLOCK_MONOTONIC */
+__u64 next_fp, now_fp; /* since the start, in 1/1024 ns: the next packet is due; last looked */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -139,6 +141,22 @@ static __always_inline void advance(void)
 	}
 }
 
+/* The clock is read only when the next packet was not due at the last look. */
+static __always_inline int is_due(void)
+{
+	if (config.count && packets >= config.count)
+		return 0;
+	if (!config.interval_fp)
+		return 1;
+	if (next_fp > now_fp) {
+		now_fp = (bpf_ktime_get_ns() - start_ns) << 10;
+		if (next_fp > now_fp)
+			return 0;
+	}
+	next_fp += config.interval_fp;
+	return 1;
+}
+
 SEC("xdp")
 int lab_gen(struct xdp_md *ctx)
 {
@@ -153,6 +171,8 @@ int lab_gen(struct xdp_md *ctx)
 		return XDP_PASS;
 	if (!(*(__u32 *)eth->h_dest | *(__u16 *)(eth->h_dest + 4)))
 		return XDP_PASS;
+	if (!is_due())
+		return XDP_DROP; /* the kernel calls again at once */
 
 	if (config.n_sizes > 1) {
 		if (size >= GEN_SIZES_MAX)

@@ -61,6 +61,8 @@ static const char usage[] =
 	"  --ttl N             TTL or hop limit (default 64)\n"
 	"  --dscp N            0 to 63 (default 0)\n"
 	"  --rate PPS          packets a second; without it, as fast as possible\n"
+	"  --spin              keep to the rate packet by packet, on a core that is otherwise left to\n"
+	"                      the receivers; without it, in bursts of a millisecond, asleep between\n"
 	"  --count N           stop after N packets\n"
 	"  --duration SECONDS  stop after that time (one of the two is needed)\n"
 	"  --batch N           packets made before the receivers run (default 64, at most 256)\n"
@@ -73,7 +75,7 @@ static const char usage[] =
 struct options {
 	const char *dev, *dst, *dst_file;
 	struct gen_headers headers;
-	bool have_dst_mac, imix, json;
+	bool have_dst_mac, imix, spin, json;
 	struct gen_dest src;
 	int src_family; /* 0: the device's */
 	uint32_t n_dests, n_flows, size, vlan[LAB_TAGS_MAX], n_tags, batch, stamp_every;
@@ -212,6 +214,7 @@ enum {
 	OPT_TTL,
 	OPT_DSCP,
 	OPT_RATE,
+	OPT_SPIN,
 	OPT_COUNT,
 	OPT_DURATION,
 	OPT_BATCH,
@@ -232,6 +235,7 @@ static const struct option long_options[] = {
 	{ "ttl", required_argument, NULL, OPT_TTL },
 	{ "dscp", required_argument, NULL, OPT_DSCP },
 	{ "rate", required_argument, NULL, OPT_RATE },
+	{ "spin", no_argument, NULL, OPT_SPIN },
 	{ "count", required_argument, NULL, OPT_COUNT },
 	{ "duration", required_argument, NULL, OPT_DURATION },
 	{ "batch", required_argument, NULL, OPT_BATCH },
@@ -280,6 +284,9 @@ static int parse_option(int c, struct options *o)
 		return status;
 	case OPT_RATE:
 		return parse_number("rate", optarg, 1, 100000000, &o->rate_pps);
+	case OPT_SPIN:
+		o->spin = true;
+		return 0;
 	case OPT_COUNT:
 		return parse_number("count", optarg, 1, UINT64_MAX, &o->count);
 	case OPT_DURATION:
@@ -318,6 +325,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 		return fail(2, "--dst-mac is needed: where should the frames go?");
 	if (!o->dst == !o->dst_file)
 		return fail(2, "one of --dst and --dst-file is needed");
+	if (o->spin && !o->rate_pps)
+		return fail(2, "--spin keeps to a --rate");
 	if (!o->count && !o->duration_ns)
 		return fail(2, "one of --count and --duration is needed");
 	return 0;
@@ -430,6 +439,8 @@ static int describe_packets(struct options *o, const struct destinations *d, str
 		.n_flows = n_flows,
 		.n_dests = d->n,
 		.stamp_every = o->stamp_every,
+		.count = o->count,
+		.interval_fp = o->spin ? NSEC_PER_SEC * 1024 / o->rate_pps : 0,
 	};
 	skel->bss->headers = o->headers;
 	for (uint32_t i = 0; i < skel->rodata->config.n_sizes; i++) {
@@ -452,12 +463,12 @@ static int fill_destinations(struct lab_gen *skel, const struct destinations *d)
 
 /* --- Sending --- */
 
-/* How many packets are due now; or 0, having slept until some are. */
+/* How many packets to ask for now; or 0, having slept until some are due. */
 static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t sent)
 {
 	uint64_t elapsed_ns = now_ns() - start_ns, due = CALL_PACKETS_MAX, next_ns;
 
-	if (o->rate_pps) {
+	if (o->rate_pps && !o->spin) {
 		due = (unsigned __int128)elapsed_ns * o->rate_pps / NSEC_PER_SEC + 1;
 		due = due > sent ? due - sent : 0;
 		if (!due) {
@@ -472,7 +483,7 @@ static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t
 	}
 	if (due > CALL_PACKETS_MAX)
 		due = CALL_PACKETS_MAX;
-	if (o->count && due > o->count - sent)
+	if (o->count && !o->spin && due > o->count - sent)
 		due = o->count - sent;
 	return due;
 }
@@ -486,6 +497,7 @@ static int send_packets(const struct options *o, struct lab_gen *skel, uint32_t 
 	int fd = bpf_program__fd(skel->progs.lab_gen), err = 0;
 	uint64_t start_ns = now_ns(), due;
 
+	skel->bss->start_ns = start_ns;
 	/* The program tells its own frames from those of lo by the MAC address. */
 	memcpy(frame, o->headers.eth, sizeof(o->headers.eth));
 	while (!stop && (!o->count || skel->bss->packets < o->count) &&
@@ -578,6 +590,11 @@ static int run(struct options *o)
 	if (err)
 		status = fail(1, "the kernel does not run live frames on %s: %s", o->dev,
 			      strerror(-err));
+	else if (r.have_xmit && r.made && !r.taken && !r.refused)
+		status = fail(1,
+			      "%s passes no redirected frames on: its peer needs XDP or GRO, "
+			      "switched on while the link is up",
+			      o->dev);
 	print_result(o, (const struct gen_config *)&skel->rodata->config, &r);
 out:
 	lab_gen__destroy(skel);

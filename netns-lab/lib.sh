@@ -144,16 +144,13 @@ spawn() {
 # link NAME:DEV NAME:DEV [MTU]: a veth pair, up at both ends. Checksums are complete when frames leave (a
 # redirected frame carries no offload), and NAPI is on, without which veth takes no redirected frames.
 link() {
-	local a=${1%%:*} a_dev=${1#*:} b=${2%%:*} b_dev=${2#*:} mtu=${3:-1500} a_pid b_pid end
+	local a=${1%%:*} a_dev=${1#*:} b=${2%%:*} b_dev=${2#*:} mtu=${3:-1500} a_pid b_pid
 	a_pid=$(holder_of "$a") && b_pid=$(holder_of "$b") || return
 	ip link add name "$a_dev" mtu "$mtu" netns "$a_pid" type veth \
 		peer name "$b_dev" mtu "$mtu" netns "$b_pid" || return
-	for end in "$a $a_dev" "$b $b_dev"; do
-		# shellcheck disable=SC2086
-		set -- $end
-		on "$1" ethtool -K "$2" tx off gro on >/dev/null || return
-		on "$1" ip link set dev "$2" up || return
-	done
+	on "$a" ip link set dev "$a_dev" up && on "$b" ip link set dev "$b_dev" up || return
+	# GRO switched on before a veth is up does not let its peer redirect to it.
+	on "$a" ethtool -K "$a_dev" tx off gro on >/dev/null && on "$b" ethtool -K "$b_dev" tx off gro on >/dev/null
 }
 
 mac_of() { on "$1" cat "/sys/class/net/$2/address"; }

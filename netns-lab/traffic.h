@@ -60,6 +60,8 @@ struct gen_config {
 	__u32 n_flows;
 	__u32 n_dests;	   /* <= n_flows */
 	__u32 stamp_every; /* packets between two that carry the time */
+	__u64 count;	   /* packets to make, 0: no limit */
+	__u64 interval_fp; /* time between two packets, in 1/1024 ns; 0: do not pace here */
 };
 
 /* --- Sink --- */

@@ -142,6 +142,7 @@ capture() {
 @test "tshark finds IPv6 packets in two tags, with right UDP checksums" {
 	FIELDS=(-e vlan.id -e ipv6.dst -e ipv6.hlim -e ipv6.plen -e udp.checksum.status -e frame.len)
 	run capture --dst fd00::fffe/112 --dests 5 --ttl 255 --size 101 --vlan 7,4094
+	echo "$output"
 	# tshark shows the outer tag's id apart, as 802.1ad
 	[[ "${lines[0]}" = *"4094 fd00:: 255 39 1 101" ]]
 	[[ "${lines[2]}" = *"4094 fd00::2 255 39 1 101" ]]
@@ -193,6 +194,14 @@ capture() {
 		    assert any(ipaddress.ip_address(address) in p for p in prefixes), address
 		assert len(sys.argv) == 7
 	PY
+}
+
+@test "a peer without NAPI is found out, not counted as success" {
+	on h2 ethtool -K eth0 gro off
+	run gen --dst 10.0.0.2 --count 10
+	on h2 ethtool -K eth0 gro on
+	[ "$status" -eq 1 ]
+	[ "${lines[0]}" = "gen: eth0 passes no redirected frames on: its peer needs XDP or GRO, switched on while the link is up" ]
 }
 
 refused() {

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Send from one host of a lab to another and say what came: one trial, or a search for the no-drop rate."""
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+SOURCE = os.path.dirname(HERE)
+LAB_ROOT = os.environ.get("LAB_ROOT", "/run")
+
+
+class Failure(Exception):
+    """One line for the user."""
+
+
+def lab_command(*args):
+    result = subprocess.run([f"{HERE}/lab", *args], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise Failure(f"lab {' '.join(args)}: {result.stderr.strip()}")
+
+
+def finish(process):
+    """What it printed, once it has ended well."""
+    out, err = process.communicate()
+    if process.returncode:
+        raise Failure(f"{' '.join(process.args[6:])}: {err.strip()}")
+    return out
+
+
+class Path:
+    """A way through a lab: from a host's eth0, by a device of the next hop, to another host's eth0."""
+
+    def __init__(self, lab_id, source, next_hop, sink, core):
+        self.dir = f"{LAB_ROOT}/sluice-lab.{lab_id}"
+        self.source, self.next_hop, self.sink, self.core = source, next_hop, sink, str(core)
+
+    def spawn(self, name, *command):
+        """Start it on a host or node; as lib.sh's `on`, so lab_end finds it."""
+        for kind in ("host", "node"):
+            if os.path.exists(f"{self.dir}/{kind}/{name}"):
+                with open(f"{self.dir}/{kind}/{name}", encoding="ascii") as file:
+                    holder = file.read().split()[0]
+                break
+        else:
+            raise Failure(f"no {name} in {self.dir}")
+        return subprocess.Popen(
+            ["nsenter", "--target", holder, "--net", "--mount", f"--wdns={SOURCE}", "--", *command],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=dict(os.environ, SLUICE_LAB=self.dir))
+
+    def trial(self, packets, seconds, rate=None):
+        """Send what gen's options `packets` say, for that time; without a rate, all it can."""
+        node, dev = self.next_hop
+        mac = finish(self.spawn(node, "cat", f"/sys/class/net/{dev}/address")).strip()
+        sink = self.spawn(self.sink, "taskset", "-c", self.core, "build/lab/sink", "eth0", "-j")
+        try:
+            if "ready" not in sink.stderr.readline():
+                raise Failure(f"no sink on {self.sink}: {sink.communicate()[1].strip()}")
+            pace = ["--rate", str(int(rate)), "--spin"] if rate else []
+            sent = json.loads(finish(self.spawn(
+                self.source, "taskset", "-c", self.core, "build/lab/gen", "eth0", "-j", "--dst-mac", mac,
+                "--duration", str(seconds), *packets, *pace)))
+            time.sleep(0.02)  # the last batch is on its way, on a core that is idle now
+        finally:
+            sink.send_signal(signal.SIGINT)
+        got = json.loads(finish(sink))
+        return {
+            "offered": sent["made"], "delivered": got["packets"], "seconds": sent["seconds"],
+            "offered_pps": sent["made"] / sent["seconds"],
+            "delivered_pps": got["packets"] / sent["seconds"],
+            "loss": 1 - got["packets"] / sent["made"],
+            "reordered": got["reordered"], "duplicates": got["duplicates"],
+            "p50_ns": got["latency_p50_ns"], "p99_ns": got["latency_p99_ns"],
+        }
+
+    def no_drop(self, packets, seconds, loss, resolution, guess_pps):
+        """RFC 2544 section 26.1: bisect between a rate that passes and one that fails. None: none passed."""
+        low, high, best = 0.5 * guess_pps, 1.3 * guess_pps, None
+        while high - low > resolution * high:
+            rate = (low + high) / 2
+            trial = self.trial(packets, seconds, rate)
+            if trial["loss"] < loss and trial["offered_pps"] > 0.99 * rate:
+                low, best = rate, trial
+            else:
+                high = rate
+                if best is None and high - low <= resolution * high and high > 1000:
+                    low /= 2
+        return best
+
+
+def machine():
+    model = "unknown"
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    return {"kernel": platform.release(), "cpu": model, "cores": os.cpu_count(),
+            "load": os.getloadavg()[0]}
+
+
+def progress(text):
+    """One line on a terminal, overwritten by the next."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
