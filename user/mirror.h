@@ -50,12 +50,18 @@ int sl_mirror_open(struct sl_fib *fib, const struct sl_mirror_ops *ops, void *ct
 		   struct sl_mirror **out);
 void sl_mirror_close(struct sl_mirror *m); /* NULL is fine; leaves fib as it is */
 
+/* How many bytes of events may wait before some are lost and a resync repairs it; 64 MB at first. 0 or -errno. */
+int sl_mirror_set_receive_buffer(struct sl_mirror *m, uint32_t bytes);
+
 /* An epoll-able descriptor: readable when sl_mirror_poll has work (events, or a timer is due). */
 int sl_mirror_fd(const struct sl_mirror *m);
 /* Handle what is there, at most a bounded batch. 0 or -errno (the sockets are then dead). */
 int sl_mirror_poll(struct sl_mirror *m);
 
-/* The set of ports changed: look again at every next hop, interface by interface. */
+/*
+ * The set of ports changed: look again at every next hop, interface by interface. Within a callback of
+ * sl_mirror_ops it takes effect before the poll ends (after sl_mirror_open: with the first poll).
+ */
 void sl_mirror_ports_changed(struct sl_mirror *m);
 
 void sl_mirror_stats(const struct sl_mirror *m, struct sl_mirror_stats *out);

@@ -99,6 +99,14 @@ static bool get_u32(const struct attr *a, uint32_t *v)
 	return true;
 }
 
+static bool get_u64(const struct attr *a, uint64_t *v)
+{
+	if (a->len != sizeof(*v))
+		return false;
+	memcpy(v, a->data, sizeof(*v));
+	return true;
+}
+
 static uint32_t addr_bytes(uint8_t family)
 {
 	return family == AF_INET ? 4 : 16;
@@ -319,6 +327,33 @@ int sl_rtnl_parse_neigh(const struct nlmsghdr *nlh, struct sl_rtnl_neigh *out)
 		}
 	}
 	return ok && !it.bad && has_addr ? 0 : -EPROTO;
+}
+
+int sl_rtnl_parse_neightbl(const struct nlmsghdr *nlh, struct sl_rtnl_neightbl *out)
+{
+	struct ndtmsg head;
+	struct attrs it, parms;
+	struct attr a;
+	bool ok = true;
+
+	if (message_open(nlh, &head, sizeof(head), &it))
+		return -EPROTO;
+	if (!ip_family(head.ndtm_family))
+		return -ENOTSUP;
+	*out = (struct sl_rtnl_neightbl){ 0 };
+	while (attr_next(&it, &a)) {
+		if (a.type != NDTA_PARMS)
+			continue;
+		parms = attrs_of(a.data, a.len);
+		while (attr_next(&parms, &a)) {
+			if (a.type == NDTPA_BASE_REACHABLE_TIME)
+				ok &= get_u64(&a, &out->reachable_ms);
+			else if (a.type == NDTPA_GC_STALETIME)
+				ok &= get_u64(&a, &out->stale_ms);
+		}
+		ok &= !parms.bad;
+	}
+	return ok && !it.bad ? 0 : -EPROTO;
 }
 
 /* --- Routes ------------------------------------------------------------------------------------- */

@@ -130,6 +130,13 @@ struct sl_rtnl_netconf {
 	int32_t forwarding, rp_filter, ignore_linkdown;
 };
 
+/* Neighbour settings of one interface: RTM_NEWNEIGHTBL. */
+struct sl_rtnl_neightbl {
+	/* 0: not in the message */
+	uint64_t reachable_ms; /* a neighbour is trusted that long (a base: the kernel varies it) */
+	uint64_t stale_ms;     /* and kept that long if nobody uses it */
+};
+
 int sl_rtnl_parse_link(const struct nlmsghdr *nlh, struct sl_rtnl_link *out);
 int sl_rtnl_parse_addr(const struct nlmsghdr *nlh, struct sl_rtnl_addr *out);
 int sl_rtnl_parse_neigh(const struct nlmsghdr *nlh, struct sl_rtnl_neigh *out);
@@ -137,5 +144,6 @@ int sl_rtnl_parse_route(const struct nlmsghdr *nlh, struct sl_rtnl_route *out);
 int sl_rtnl_parse_nexthop(const struct nlmsghdr *nlh, struct sl_rtnl_nexthop *out);
 int sl_rtnl_parse_rule(const struct nlmsghdr *nlh, struct sl_rtnl_rule *out);
 int sl_rtnl_parse_netconf(const struct nlmsghdr *nlh, struct sl_rtnl_netconf *out);
+int sl_rtnl_parse_neightbl(const struct nlmsghdr *nlh, struct sl_rtnl_neightbl *out);
 
 #endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sockets of rtnetlink: requests, dumps and events. The only file that includes libmnl. Not thread-safe.
+ */
+#ifndef SL_RTNL_SOCKET_H
+#define SL_RTNL_SOCKET_H
+
+#include <stdint.h>
+#include <linux/netlink.h>
+
+struct sl_rtnl_socket;
+
+/* One whole message; borrowed until it returns. */
+typedef void (*sl_rtnl_cb)(void *arg, const struct nlmsghdr *nlh);
+
+/* For requests and dumps. 0 or -errno. */
+int sl_rtnl_open(struct sl_rtnl_socket **out);
+/* For the events of these groups (RTNLGRP_*). -EPERM if the receive buffer may not be that large is no error. */
+int sl_rtnl_open_events(const uint32_t *groups, uint32_t n, uint32_t buffer_bytes,
+			struct sl_rtnl_socket **out);
+void sl_rtnl_close(struct sl_rtnl_socket *s); /* NULL is fine */
+int sl_rtnl_fd(const struct sl_rtnl_socket *s);
+/* How many bytes of events may wait. The kernel counts its own overhead, too. 0 or -errno. */
+int sl_rtnl_set_buffer(struct sl_rtnl_socket *s, uint32_t bytes);
+
+/*
+ * Handle the events that wait, at most one batch. 0: there may be more; -EAGAIN: there were none;
+ * -ENOBUFS: some were lost (those that were not lost come with the next call); else -errno.
+ */
+int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg);
+
+/*
+ * Dump what a RTM_GET* request of a family lists; with ifindex not 0, what belongs to that interface (where
+ * the kernel can filter). 0; -EINTR: something changed meanwhile and entries may be missing;
+ * -EOPNOTSUPP, -ENODEV and others from the kernel.
+ */
+int sl_rtnl_dump(struct sl_rtnl_socket *s, uint16_t type, uint8_t family, uint32_t ifindex,
+		 sl_rtnl_cb cb, void *arg);
+
+/*
+ * Return when the kernel has finished what it was at: whoever changes links, addresses or next-hop objects
+ * holds the lock that this request waits for.
+ */
+void sl_rtnl_barrier(struct sl_rtnl_socket *s);
+
+/* Queue: treat this neighbour as if a packet had just been sent to it (NTF_USE); make it if need be. */
+void sl_rtnl_neigh_use(struct sl_rtnl_socket *s, uint32_t ifindex, uint8_t family,
+		       const uint8_t *addr);
+/* Send what is queued. Nothing is reported: the kernel's answer is an event, or none. */
+void sl_rtnl_flush(struct sl_rtnl_socket *s);
+
+#endif
