@@ -2,11 +2,15 @@
 """What may forward in a world: the kernel alone, or sluice in one of its forms. And sluice's counters."""
 import json
 import os
+import subprocess
+import tempfile
+import time
 
 import world
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-OBJECT = os.path.join(ROOT, "build", "sluice.bpf.o")
+BUILD = os.path.join(ROOT, "build")
+OBJECT = os.path.join(BUILD, "sluice.bpf.o")
 FAST_PORTS = [i for i in range(world.PORTS) if i != world.PLAIN_PORT]
 
 
@@ -102,6 +106,67 @@ class Bare(Sluice):
         for i in FAST_PORTS:
             router.run("ip", "link", "set", "dev", f"p{i}", self.option, "obj", OBJECT, "section", "xdp")
         self.attached()
+
+
+class Managed(Sluice):
+    """sluiced with one of its engines."""
+    kind = "managed"
+
+    def __init__(self, engine, mode="native"):
+        super().__init__()
+        self.engine, self.mode = engine, mode
+        self.sees_own_broadcasts = mode == "generic"
+        self.name = f"sluiced, {engine}, {mode} XDP"
+        self.directory = self.daemon = None
+        self.canaries = 0
+
+    def start(self, router):
+        self.router = router
+        self.directory = tempfile.TemporaryDirectory(prefix="sluice-oracle.")
+        config = os.path.join(self.directory.name, "sluice.yaml")
+        ports = "".join(f"  - {{name: p{i}, mode: {self.mode}}}\n" for i in FAST_PORTS)
+        with open(config, "w", encoding="ascii") as file:
+            file.write(f"engine: {self.engine}\nports:\n{ports}")
+        log = open(os.path.join(self.directory.name, "log"), "w+", encoding="utf-8")
+        self.daemon = subprocess.Popen(
+            router.command(os.path.join(BUILD, "sluiced"), "--config", config, "--object", OBJECT),
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=world.die_with_parent)
+        self.settle()
+        self.attached()
+
+    def said(self):
+        """The end of the daemon's log."""
+        with open(os.path.join(self.directory.name, "log"), encoding="utf-8", errors="replace") as file:
+            return file.read()[-2000:]
+
+    def explains(self, address):
+        """The prefix by which the daemon routes an address, or None."""
+        answer = subprocess.run(
+            self.router.command(os.path.join(BUILD, "sluice"), "--json", "explain", address),
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        if answer.returncode != 0:
+            return None
+        return (json.loads(answer.stdout)["route"] or {}).get("prefix")
+
+    def settle(self):
+        """A route added now is seen after all that changed before it: of both families, as each has its own dump."""
+        self.canaries += 1
+        canaries = (f"10.140.0.{self.canaries}/32", f"fd00:140::{self.canaries:x}/128")
+        self.router.script("\n".join(f"ip route add blackhole {c}" for c in canaries))
+        deadline = time.monotonic() + world.DEADLINE_S
+        while any(self.explains(c.split("/")[0]) != c for c in canaries):
+            if self.daemon.poll() is not None:
+                raise Failed(f"sluiced ended with status {self.daemon.returncode}:\n{self.said()}")
+            if time.monotonic() > deadline:
+                raise Failed(f"sluiced does not follow:\n{self.said()}")
+            time.sleep(0.02)
+
+    def stop(self):
+        if self.daemon:
+            self.daemon.terminate()
+            self.daemon.wait(world.DEADLINE_S)
+        if self.directory:
+            self.directory.cleanup()
 
 
 def everyone():

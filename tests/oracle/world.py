@@ -122,6 +122,13 @@ ip route add default via 10.0.2.4
 ip -6 route add default via fd00:2::4
 """
 
+POLICY_RULES = """
+ip rule add from 10.105.0.0/16 to 10.100.0.0/16 lookup 100
+ip route add 10.100.0.0/16 via 10.0.4.2 table 100
+ip -6 rule add from fd00:105::/32 to fd00:100::/32 lookup 100
+ip -6 route add fd00:100::/32 via fd00:4::2 table 100
+"""
+
 
 def connect_script(router_pid):
     """Commands for the hosts namespace: make the wires."""
@@ -144,6 +151,7 @@ def router_script():
     lines = [
         "mount --make-rprivate /",
         "mount -t bpf bpf /sys/fs/bpf",
+        "mount -t tmpfs -o mode=755 tmpfs /run",
         "ip link set lo up",
         # Answers must depend on the packet alone, not on how many there were before.
         "sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv4.icmp_ratemask=0",
@@ -184,13 +192,15 @@ def router_script():
     return "\n".join(lines)
 
 
+def die_with_parent():
+    """For a child between fork and exec."""
+    libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Namespace:
     """A network and mount namespace, kept by a process that dies with this one."""
 
     def __init__(self):
-        def die_with_parent():
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-
         self.holder = subprocess.Popen(
             ["unshare", "--net", "--mount", "sh", "-c", "echo; exec sleep infinity"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, preexec_fn=die_with_parent)
