@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The work that the verifier has with each program, per engine. A program that grows by accident (a loop
+ * unrolled, an engine that no longer disappears) is seen here before a kernel refuses it at one million
+ * instructions. Growth of more than a tenth fails: see why, then write the new numbers down.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <cmocka.h>
+
+#include "tests/lib/edge.h"
+
+/* Other kernels prune in other ways; there only the loading itself is tested. */
+#define RECORDED_ON "6.18."
+
+static const struct recorded {
+	const char *name;
+	struct sl_config config;
+	const char *program;
+	uint32_t insns;
+} recorded[] = {
+	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0 }, "sl_edge", 3440 },
+	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0 }, "sl_edge_frags", 3895 },
+	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0 }, "sl_edge_frags", 7024 },
+	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0 }, "sl_edge_frags", 16451 },
+	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0 }, "sl_edge", 18246 },
+	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0 }, "sl_edge_frags", 18842 },
+};
+
+#define N_RECORDED (sizeof(recorded) / sizeof(recorded[0]))
+
+static void verifier_does_not_work_more_than_recorded(void **state)
+{
+	const struct recorded *r = *state;
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+	struct utsname kernel;
+	struct edge *edge;
+
+	assert_int_equal(edge_create(&r->config, &edge), 0);
+	edge->program = r->program;
+	assert_int_equal(bpf_obj_get_info_by_fd(edge_program_fd(edge), &info, &len), 0);
+	edge_destroy(edge);
+	assert_int_equal(uname(&kernel), 0);
+	if (strncmp(kernel.release, RECORDED_ON, strlen(RECORDED_ON)) == 0 &&
+	    info.verified_insns > r->insns + r->insns / 10)
+		fail_msg("%s: the verifier looked at %u instructions; recorded are %u", r->name,
+			 info.verified_insns, r->insns);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[N_RECORDED];
+
+	for (size_t i = 0; i < N_RECORDED; i++)
+		tests[i] = (struct CMUnitTest){
+			.name = recorded[i].name,
+			.test_func = verifier_does_not_work_more_than_recorded,
+			.initial_state = (void *)&recorded[i],
+		};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
