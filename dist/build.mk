@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Installing: DESTDIR is put before every path, PREFIX is where the files believe they are.
+INSTALL ?= install
+UNIT_DIR = $(PREFIX)/lib/systemd/system
+COMPLETION_DIR = $(PREFIX)/share/bash-completion/completions
+
+# What is installed, as MODE SOURCE TARGET. The configuration is a sample: it names ports.
+INSTALLED = \
+	0755:$(BUILD)/sluice:$(PREFIX)/bin/sluice \
+	0755:$(BUILD)/sluiced:$(PREFIX)/sbin/sluiced \
+	$(foreach o,$(patsubst bpf/%.bpf.c,%.bpf.o,$(wildcard bpf/*.bpf.c)),0644:$(BUILD)/$(o):$(PREFIX)/lib/sluice/$(o)) \
+	$(foreach m,$(notdir $(wildcard docs/man/*)),0644:docs/man/$(m):$(PREFIX)/share/man/man$(lastword $(subst ., ,$(m)))/$(m)) \
+	0644:dist/sluice.bash:$(COMPLETION_DIR)/sluice \
+	0644:$(BUILD)/sluiced.service:$(UNIT_DIR)/sluiced.service \
+	0644:dist/sluice.yaml:$(PREFIX)/share/doc/sluice/sluice.yaml
+
+install: all ## install under $DESTDIR$PREFIX (default /usr/local)
+	$(Q)sed 's|@PREFIX@|$(PREFIX)|' dist/sluiced.service >$(BUILD)/sluiced.service
+	$(Q)set -e; for entry in $(INSTALLED); do \
+		mode=$${entry%%:*}; rest=$${entry#*:}; \
+		$(INSTALL) -D -m "$$mode" "$${rest%%:*}" "$(DESTDIR)$${rest#*:}"; \
+	done
+	$(Q)ln -sf sluice "$(DESTDIR)$(COMPLETION_DIR)/sluiced"
+
+uninstall: ## remove what install put there
+	$(Q)for entry in $(INSTALLED); do rm -f "$(DESTDIR)$${entry##*:}"; done
+	$(Q)rm -f "$(DESTDIR)$(COMPLETION_DIR)/sluiced"
+	$(Q)rmdir "$(DESTDIR)$(PREFIX)/lib/sluice" "$(DESTDIR)$(PREFIX)/share/doc/sluice" 2>/dev/null || :

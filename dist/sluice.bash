@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Completion of sluice(8) and sluiced(8) for bash.
+# shellcheck shell=bash
+
+_sluice_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
+_sluice_files() {
+	compopt -o filenames
+	mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+}
+_sluice_netdevs() {
+	local dev devs=
+	for dev in /sys/class/net/*; do
+		[ "${dev##*/}" = lo ] || devs+=" ${dev##*/}"
+	done
+	_sluice_words "$devs"
+}
+# The ports of the running daemon: first column, without the heading.
+_sluice_ports() { _sluice_words "$(sluice show ports 2>/dev/null | sed -n '2,$s/ .*//p')"; }
+
+_sluice() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command='' what=''
+	COMPREPLY=()
+	case $prev in
+	-s | --socket | -p | --pin-dir)
+		_sluice_files
+		return
+		;;
+	esac
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		-s | --socket | -p | --pin-dir) i=$((i + 1)) ;;
+		-*) ;;
+		*)
+			if [ -z "$command" ]; then
+				command=${COMP_WORDS[i]}
+			else
+				what=${what:-${COMP_WORDS[i]}}
+			fi
+			;;
+		esac
+	done
+	if [[ $cur == -* ]]; then
+		_sluice_words "--json --all --socket --pin-dir --help --version"
+		return
+	fi
+	case $command in
+	'') _sluice_words "status show explain attach detach check" ;;
+	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops" ;;
+	attach) [ -n "$what" ] || _sluice_netdevs ;;
+	detach) [ -n "$what" ] || _sluice_ports ;;
+	check) [ -n "$what" ] || _sluice_files ;;
+	esac
+}
+
+_sluiced() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	COMPREPLY=()
+	case $prev in
+	-c | --config | -o | --object) _sluice_files ;;
+	*) _sluice_words "--config --object --check --detach --verbose --help --version" ;;
+	esac
+}
+
+complete -F _sluice sluice
+complete -F _sluiced sluiced
