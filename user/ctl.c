@@ -221,11 +221,19 @@ child_run(struct sl_ctl *ctl, struct client *c, const struct sl_ctl_command *cmd
 	_exit(answer.err || flush(&answer) ? 1 : 0);
 }
 
+static void reap_children(struct sl_ctl *ctl)
+{
+	for (size_t i = 0; i < SL_CTL_CHILDREN_MAX; i++)
+		if (ctl->children[i] && waitpid(ctl->children[i], NULL, WNOHANG) != 0)
+			ctl->children[i] = 0;
+}
+
 static void run_long(struct sl_ctl *ctl, struct client *c, const struct sl_ctl_command *cmd,
 		     const json_t *request)
 {
 	pid_t parent = getpid(), *slot = NULL;
 
+	reap_children(ctl);
 	for (size_t i = 0; i < SL_CTL_CHILDREN_MAX && !slot; i++)
 		if (!ctl->children[i])
 			slot = &ctl->children[i];
@@ -456,7 +464,5 @@ void sl_ctl_tick(struct sl_ctl *ctl)
 	for (size_t i = 0; i < SL_CTL_CLIENTS_MAX; i++)
 		if (ctl->clients[i].fd >= 0 && ctl->clients[i].deadline_s < now)
 			client_close(&ctl->clients[i]);
-	for (size_t i = 0; i < SL_CTL_CHILDREN_MAX; i++)
-		if (ctl->children[i] && waitpid(ctl->children[i], NULL, WNOHANG) != 0)
-			ctl->children[i] = 0;
+	reap_children(ctl);
 }

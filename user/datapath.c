@@ -50,12 +50,11 @@ __attribute__((format(printf, 2, 0))) static int libbpf_print(enum libbpf_print_
 	char line[sizeof(libbpf_said)];
 	int n;
 
-	if (level > LIBBPF_WARN && sl_log_get_level() < SL_LOG_DEBUG)
+	if (level > LIBBPF_WARN)
 		return 0;
 	n = vsnprintf(line, sizeof(line), format, args);
 	line[strcspn(line, "\n")] = '\0';
-	if (level <= LIBBPF_WARN)
-		memcpy(libbpf_said, line, sizeof(line));
+	memcpy(libbpf_said, line, sizeof(line));
 	sl_debug("%s", line);
 	return n;
 }

@@ -172,13 +172,16 @@ static void port_appeared(struct sl_router *r, struct generation *g, struct sl_r
 static void port_touched(struct sl_router *r, struct generation *g, struct sl_router_port *port)
 {
 	struct sl_xdp_state now;
+	int err = sl_xdp_query(port->ifindex, &now);
 
+	/* A netdev that is gone already is reported as such by a later event. */
+	if (err == -ENODEV)
+		return;
 	if (port->state == SL_PORT_ON && !sl_datapath_attached(g->datapath, port->ifindex)) {
 		sl_warning("%s: someone took the fast path off; `sluice attach %s` puts it back",
 			   port->name, port->name);
 		port_shut(r, g, port, SL_PORT_OFF);
-	} else if (port->state == SL_PORT_REFUSED && !sl_xdp_query(port->ifindex, &now) &&
-		   now.mode == SL_XDP_NONE) {
+	} else if (port->state == SL_PORT_REFUSED && !err && now.mode == SL_XDP_NONE) {
 		port_open_and_attach(r, g, port);
 	}
 }
