@@ -17,6 +17,8 @@ static void port_cells(struct sl_table *table, const json_t *row)
 	sl_table_cell(table, "%s", sl_cmd_text(row, "state"));
 	sl_table_cell(table, "%s", sl_cmd_text(row, "mode"));
 	sl_table_cell(table, "%s", json_is_true(json_object_get(row, "up")) ? "up" : "down");
+	sl_table_cell(table, "%s",
+		      json_is_true(json_object_get(row, "transmits")) ? "xdp" : "kernel");
 	sl_table_cell(table, "%lld", sl_cmd_number(row, "ifindex"));
 	sl_table_cell(table, "%lld", sl_cmd_number(row, "mtu_bytes"));
 	sl_table_cell(table, "%s", sl_cmd_text(row, "mac"));
@@ -67,14 +69,14 @@ static void route_line(void *arg, const json_t *row)
 
 struct view {
 	const char *what, *command;
-	const char *headers[9];
+	const char *headers[10];
 	void (*cells)(struct sl_table *table, const json_t *row); /* NULL: not a plain table */
 };
 
 static const struct view views[] = {
 	{ "ports",
 	  "show",
-	  { "port", "state", "mode", "link", ">ifindex", ">mtu", "mac", "by" },
+	  { "port", "state", "mode", "link", "sends", ">ifindex", ">mtu", "mac", "by" },
 	  port_cells },
 	{ "routes", "list", { NULL }, NULL },
 	{ "nexthops",

@@ -92,6 +92,9 @@ static void print_status(void *arg, const json_t *row)
 	printf("\npackets    in %lld = forwarded %lld + dropped %lld + to the kernel %lld\n",
 	       sl_cmd_number(packets, "rx"), sl_cmd_number(packets, "forward"),
 	       sl_cmd_number(packets, "drops"), sl_cmd_number(packets, "punts"));
+	if (sl_cmd_number(packets, "unsent"))
+		printf("           %lld of those forwarded were not taken by the egress driver\n",
+		       sl_cmd_number(packets, "unsent"));
 }
 
 /* --- Without a daemon ------------------------------------------------------------------------------- */

@@ -12,17 +12,23 @@ static void append_counter(json_t *rows, const char *kind, const struct sl_count
 
 json_t *sl_counter_rows(const struct sl_counters *counters)
 {
-	static const struct sl_counter_text drops = { "drops", "dropped, by all reasons" };
-	static const struct sl_counter_text punts = { "punts",
-						      "given to the kernel, by all reasons" };
-	const struct sl_counter dropped = sl_counters_sum(counters->drops, SL_DROP_COUNT);
-	const struct sl_counter punted = sl_counters_sum(counters->punts, SL_PUNT_COUNT);
+	static const struct sl_counter_text drops = {
+		"drops", "dropped, for a reason that `show drops` tells"
+	};
+	static const struct sl_counter_text punts = { "punts", "given to this node's kernel" };
+	static const struct sl_counter_text unsent = {
+		"unsent", "of those forwarded, not taken by the egress driver"
+	};
+	const struct sl_counter dropped = sl_counters_dropped(counters);
+	const struct sl_counter punted = sl_counters_punted(counters);
+	const struct sl_counter lost = sl_counters_unsent(counters);
 	json_t *rows = json_array();
 
 	for (int i = 0; i < SL_STAT_COUNT; i++)
 		append_counter(rows, "stage", &sl_stat_texts[i], &counters->stats[i]);
 	append_counter(rows, "sum", &drops, &dropped);
 	append_counter(rows, "sum", &punts, &punted);
+	append_counter(rows, "sum", &unsent, &lost);
 	return rows;
 }
 

@@ -75,3 +75,24 @@ struct sl_counter sl_counters_sum(const struct sl_counter *counters, unsigned in
 	}
 	return sum;
 }
+
+struct sl_counter sl_counters_dropped(const struct sl_counters *counters)
+{
+	struct sl_counter sum = sl_counters_sum(counters->drops, SL_DROP_COUNT);
+	struct sl_counter unsent = sl_counters_unsent(counters);
+
+	return (struct sl_counter){ sum.packets - unsent.packets, sum.bytes - unsent.bytes };
+}
+
+struct sl_counter sl_counters_punted(const struct sl_counters *counters)
+{
+	return sl_counters_sum(counters->punts, SL_PUNT_COUNT);
+}
+
+struct sl_counter sl_counters_unsent(const struct sl_counters *counters)
+{
+	const struct sl_counter unsent[] = { counters->drops[SL_DROP_TX_RING],
+					     counters->drops[SL_DROP_TX_ERROR] };
+
+	return sl_counters_sum(unsent, 2);
+}

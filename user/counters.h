@@ -17,6 +17,13 @@ int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counter
 int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out);
 
 struct sl_counter sl_counters_sum(const struct sl_counter *counters, unsigned int n);
+/*
+ * Every packet that entered was forwarded, dropped or punted, so rx = forward + dropped + punted. Of the
+ * forwarded, those of sl_counters_unsent were then not taken by the egress driver (bpf/sluice.h).
+ */
+struct sl_counter sl_counters_dropped(const struct sl_counters *counters);
+struct sl_counter sl_counters_punted(const struct sl_counters *counters);
+struct sl_counter sl_counters_unsent(const struct sl_counters *counters);
 
 /* Name and explanation of each slot: the strings of bpf/sluice.h. */
 struct sl_counter_text {

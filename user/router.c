@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "user/lib/log.h"
+#include "user/netdev.h"
 #include "user/pins.h"
 #include "user/router.h"
 
@@ -22,6 +23,7 @@ struct sl_router {
 	struct sl_settings *settings; /* owned */
 	const char *object_path;      /* borrowed */
 	struct generation *current;   /* owned */
+	struct sl_netdev *netdev;     /* owned; NULL: this kernel does not say what drivers take */
 	struct sl_router_port ports[PORTS_MAX];
 	uint32_t n_ports;
 	bool ports_changed; /* the mirror has to look at every next hop again */
@@ -74,17 +76,39 @@ static void port_forget(struct sl_router *r, struct sl_router_port *port)
 	*port = r->ports[--r->n_ports];
 }
 
-/* XDP is on the port or will be in a moment: others may send to it. */
-static int port_open(struct sl_router *r, struct generation *g, struct sl_router_port *port)
+/*
+ * sl_tx holds the ports that take redirected frames; for what would leave elsewhere XDP asks the kernel. Drivers
+ * change their mind (netdev.h), so this is looked at whenever the link changes, and once a second.
+ */
+static void port_update_transmit(struct sl_router *r, struct generation *g,
+				 struct sl_router_port *port)
 {
-	int err = sl_datapath_tx_add(g->datapath, port->ifindex);
+	int takes = port->state != SL_PORT_ON ? 0
+		    : r->netdev		      ? sl_netdev_takes_redirects(r->netdev, port->ifindex)
+					      : 1;
+	int err = 0;
 
-	if (err)
+	if (takes < 0 || !!takes == port->transmits)
+		return;
+	if (takes)
+		err = sl_datapath_tx_add(g->datapath, port->ifindex);
+	else
+		sl_datapath_tx_del(g->datapath, port->ifindex);
+	if (err) {
 		sl_error("%s: cannot be made a target of redirects: %s", port->name,
 			 strerror(-err));
-	port->state = err ? SL_PORT_REFUSED : SL_PORT_ON;
+		return;
+	}
+	port->transmits = takes;
+}
+
+/* XDP is on the port or will be in a moment. */
+static void port_open(struct sl_router *r, struct generation *g, struct sl_router_port *port)
+{
+	port->state = SL_PORT_ON;
+	port->transmits = false;
+	port_update_transmit(r, g, port);
 	r->ports_changed = true;
-	return err;
 }
 
 static void port_shut(struct sl_router *r, struct generation *g, struct sl_router_port *port,
@@ -96,6 +120,7 @@ static void port_shut(struct sl_router *r, struct generation *g, struct sl_route
 		port->ifindex = 0;
 	port->state = state;
 	port->mode = SL_XDP_NONE;
+	port->transmits = false;
 	r->ports_changed = true;
 }
 
@@ -112,15 +137,20 @@ static int port_attach(struct sl_router *r, struct generation *g, struct sl_rout
 	if (mode != port->mode)
 		sl_info("%s: fast path attached, %s mode", port->name, sl_xdp_mode_name(mode));
 	port->mode = mode;
+	port_update_transmit(r, g, port);
+	if (!port->transmits)
+		sl_warning(
+			"%s: the driver takes no redirected frames now; what leaves here goes "
+			"through the kernel (veth: its peer needs XDP, or `ethtool -K PEER gro on`)",
+			port->name);
 	return 0;
 }
 
 static int port_open_and_attach(struct sl_router *r, struct generation *g,
 				struct sl_router_port *port)
 {
-	int err = port_open(r, g, port);
-
-	return err ? err : port_attach(r, g, port);
+	port_open(r, g, port);
+	return port_attach(r, g, port);
 }
 
 /* --- What the mirror asks and tells ---------------------------------------------------------------- */
@@ -183,6 +213,8 @@ static void port_touched(struct sl_router *r, struct generation *g, struct sl_ro
 		port_shut(r, g, port, SL_PORT_OFF);
 	} else if (port->state == SL_PORT_REFUSED && !err && now.mode == SL_XDP_NONE) {
 		port_open_and_attach(r, g, port);
+	} else {
+		port_update_transmit(r, g, port);
 	}
 }
 
@@ -374,6 +406,9 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	if (!r)
 		return err;
 	r->object_path = object_path;
+	err = sl_netdev_open(&r->netdev);
+	if (err && err != -EOPNOTSUPP)
+		sl_warning("cannot see which drivers take redirected frames: %s", strerror(-err));
 	err = ports_configure(r, settings);
 	if (!err)
 		err = generation_create(r, settings, &g);
@@ -394,6 +429,7 @@ void sl_router_stop(struct sl_router *r)
 	if (!r)
 		return;
 	generation_destroy(r->current);
+	sl_netdev_close(r->netdev);
 	sl_settings_free(r->settings);
 	free(r);
 }
@@ -510,6 +546,9 @@ void sl_router_tick(struct sl_router *r)
 {
 	struct sl_fib_stats stats;
 
+	for (uint32_t i = 0; i < r->n_ports; i++)
+		if (r->ports[i].state == SL_PORT_ON)
+			port_update_transmit(r, r->current, &r->ports[i]);
 	sl_fib_tick(r->current->fib);
 	sl_fib_stats(r->current->fib, &stats);
 	if (stats.overflow4 + stats.overflow6 == 0) {

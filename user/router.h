@@ -33,6 +33,7 @@ struct sl_router_port {
 	enum sl_xdp_mode want; /* SL_XDP_NONE: whatever works */
 	enum sl_xdp_mode mode; /* as attached */
 	bool up;	       /* the netdev, administratively */
+	bool transmits;	       /* its driver takes redirected frames; else the kernel sends them */
 	bool configured;       /* by the file, not only by `sluice attach` */
 };
 

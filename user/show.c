@@ -39,10 +39,11 @@ json_t *sl_json_ifname(uint32_t ifindex)
 static json_t *port_row(const struct sl_router_port *port, int fd)
 {
 	struct ifreq mac = { 0 }, mtu = { 0 };
-	json_t *row = json_pack("{s:s, s:i, s:s, s:s, s:b, s:b}", "port", port->name, "ifindex",
-				(int)port->ifindex, "state", sl_port_state_name(port->state),
-				"mode", sl_xdp_mode_name(port->mode), "up", port->up, "configured",
-				port->configured);
+	json_t *row =
+		json_pack("{s:s, s:i, s:s, s:s, s:b, s:b, s:b}", "port", port->name, "ifindex",
+			  (int)port->ifindex, "state", sl_port_state_name(port->state), "mode",
+			  sl_xdp_mode_name(port->mode), "up", port->up, "transmits",
+			  port->transmits, "configured", port->configured);
 
 	if (!row || !port->ifindex)
 		return row;

@@ -58,6 +58,16 @@ static const char *text_of_reason(const struct sl_nexthop *nh)
 	return sl_punt_texts[SL_PUNT_NO_ROUTE].text;
 }
 
+static bool sends(const struct sl_router *router, const struct sl_nexthop *nh)
+{
+	const struct sl_fib_tables *tables = sl_datapath_tables(sl_router_datapath(router));
+	const struct sl_router_port *port = NULL;
+
+	if (nh->ref < tables->n_adj)
+		port = sl_router_find_port(router, tables->adj[nh->ref].port_ifindex);
+	return port && port->transmits;
+}
+
 /* The verdict in a word, and the sentence that explains it. */
 static void set_verdict(const struct sl_router *router, json_t *row, uint8_t family,
 			const struct sl_nexthop *nh)
@@ -76,6 +86,9 @@ static void set_verdict(const struct sl_router *router, json_t *row, uint8_t fam
 	} else if (sl_router_settings(router)->engine == SL_ENGINE_KERNEL) {
 		word = "ask";
 		why = "engine kernel: each packet asks the kernel's own table, which should say what follows";
+	} else if (nh->kind == SL_NH_FORWARD && !sends(router, nh)) {
+		word = "kernel";
+		why = "the egress port takes no redirected frames now: the kernel sends them";
 	} else if (nh->kind == SL_NH_FORWARD) {
 		why = "sent straight to the port with new MAC addresses; TTL or hop limit falls by one";
 	} else if (nh->kind == SL_NH_GROUP) {

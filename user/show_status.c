@@ -90,10 +90,11 @@ static json_t *packets_json(const struct sl_router *router)
 
 	if (sl_router_counters(router, &c))
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}", "rx", integer(c.stats[SL_STAT_RX].packets),
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rx", integer(c.stats[SL_STAT_RX].packets),
 			 "forward", integer(c.stats[SL_STAT_FORWARD].packets), "drops",
-			 integer(sl_counters_sum(c.drops, SL_DROP_COUNT).packets), "punts",
-			 integer(sl_counters_sum(c.punts, SL_PUNT_COUNT).packets));
+			 integer(sl_counters_dropped(&c).packets), "punts",
+			 integer(sl_counters_punted(&c).packets), "unsent",
+			 integer(sl_counters_unsent(&c).packets));
 }
 
 void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer)
