@@ -138,11 +138,6 @@ static int port_attach(struct sl_router *r, struct generation *g, struct sl_rout
 		sl_info("%s: fast path attached, %s mode", port->name, sl_xdp_mode_name(mode));
 	port->mode = mode;
 	port_update_transmit(r, g, port);
-	if (!port->transmits)
-		sl_warning(
-			"%s: the driver takes no redirected frames now; what leaves here goes "
-			"through the kernel (veth: its peer needs XDP, or `ethtool -K PEER gro on`)",
-			port->name);
 	return 0;
 }
 
@@ -542,13 +537,25 @@ int sl_router_poll(struct sl_router *r)
 	return err;
 }
 
+static void port_tick(struct sl_router *r, struct sl_router_port *port)
+{
+	if (port->state != SL_PORT_ON)
+		return;
+	port_update_transmit(r, r->current, port);
+	if (port->up && !port->transmits && !port->transmit_warned)
+		sl_warning(
+			"%s: the driver takes no redirected frames now; what leaves here goes "
+			"through the kernel (veth: its peer needs XDP, or `ethtool -K PEER gro on`)",
+			port->name);
+	port->transmit_warned = port->up && !port->transmits;
+}
+
 void sl_router_tick(struct sl_router *r)
 {
 	struct sl_fib_stats stats;
 
 	for (uint32_t i = 0; i < r->n_ports; i++)
-		if (r->ports[i].state == SL_PORT_ON)
-			port_update_transmit(r, r->current, &r->ports[i]);
+		port_tick(r, &r->ports[i]);
 	sl_fib_tick(r->current->fib);
 	sl_fib_stats(r->current->fib, &stats);
 	if (stats.overflow4 + stats.overflow6 == 0) {

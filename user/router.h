@@ -34,6 +34,7 @@ struct sl_router_port {
 	enum sl_xdp_mode mode; /* as attached */
 	bool up;	       /* the netdev, administratively */
 	bool transmits;	       /* its driver takes redirected frames; else the kernel sends them */
+	bool transmit_warned;  /* that it does not, since it last did */
 	bool configured;       /* by the file, not only by `sluice attach` */
 };
 

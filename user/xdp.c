@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
+#include <net/if.h>
 
 #include "user/xdp.h"
 
@@ -27,13 +28,15 @@ int sl_xdp_query(uint32_t ifindex, struct sl_xdp_state *state)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, opts);
 	int err = bpf_xdp_query((int)ifindex, 0, &opts);
+	char name[IF_NAMESIZE];
 
 	*state = (struct sl_xdp_state){ 0 };
 	if (err)
 		return err;
 	switch (opts.attach_mode) {
 	case XDP_ATTACHED_NONE:
-		return 0;
+		/* libbpf looks for the netdev in a list of all, and does not miss it. */
+		return if_indextoname(ifindex, name) ? 0 : -ENODEV;
 	case XDP_ATTACHED_DRV:
 		*state = (struct sl_xdp_state){ SL_XDP_NATIVE, opts.drv_prog_id };
 		return 0;
