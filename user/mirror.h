@@ -25,7 +25,7 @@ struct sl_mirror_ops {
 	void (*port_set)(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan);
 	/* The L3 interface is gone. */
 	void (*port_clear)(void *ctx, uint32_t l3_ifindex, const struct sl_vlan_key *vlan);
-	/* A link appeared, changed or vanished (`present`): the owner attaches or forgets. */
+	/* A link appeared, changed in any way (an XDP program was taken off, say), or vanished (`present`). */
 	void (*link_event)(void *ctx, uint32_t ifindex, const char *name, bool present, bool up);
 };
 

@@ -276,14 +276,12 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 		link->is.mtu6_bytes = old.mtu6_bytes;
 	}
 	link->is.has_settings4 = link->is.has_settings6 = true;
+	m->ops->link_event(m->ctx, msg->ifindex, link->is.name, true, sl_link_up(link));
 	if (was_present && !memcmp(&old, &link->is, sizeof(old)))
 		return;
 	m->changes++;
 	if ((old.flags ^ link->is.flags) & (IFF_UP | IFF_LOWER_UP))
 		routes_may_differ(m, link);
-	if (!was_present || (old.flags ^ link->is.flags) & IFF_UP ||
-	    strcmp(old.name, link->is.name) != 0)
-		m->ops->link_event(m->ctx, msg->ifindex, link->is.name, true, sl_link_up(link));
 	link_changed(m, link);
 }
 

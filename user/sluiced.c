@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sluiced: start the router, then follow the kernel, the control socket and signals, in one thread.
+ *
+ * The fast path outlives the daemon: nothing here stops it but SIGTERM with --detach.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/config.h"
+#include "user/ctl.h"
+#include "user/lib/log.h"
+#include "user/lib/notify.h"
+#include "user/pins.h"
+#include "user/privileges.h"
+#include "user/router.h"
+#include "user/show.h"
+
+#define RUNTIME_DIR "/run/sluice"
+#define LOCK_PATH   RUNTIME_DIR "/sluiced.lock"
+#define EXIT_CONFIG 2
+
+struct options {
+	const char *config_path;
+	char object_path[PATH_MAX];
+	bool check, detach, verbose;
+};
+
+struct daemon {
+	const struct options *options;
+	struct sl_router *router;
+	struct sl_ctl *ctl;
+	int epoll_fd, signal_fd, timer_fd, lock_fd;
+	bool stop;
+};
+
+static const char usage[] =
+	"Usage: sluiced [OPTION]...\n"
+	"Mirror the kernel's routes into the XDP fast path and keep it on its ports.\n"
+	"\n"
+	"  -c, --config FILE   configuration (default " SL_CONFIG_DEFAULT_PATH ")\n"
+	"  -o, --object FILE   BPF object (default: beside sluiced, or ../lib/sluice)\n"
+	"      --check         check the configuration and exit: 0, or 2 with one line\n"
+	"      --detach        on SIGTERM take the fast path off, instead of leaving it\n"
+	"  -v, --verbose       log at level debug, whatever the configuration says\n"
+	"  -h, --help          this text\n"
+	"  -V, --version       the version\n"
+	"\n"
+	"It stays in the foreground and logs to standard error. SIGHUP reloads the configuration.\n"
+	"See sluiced(8) and sluice.yaml(5).\n";
+
+/* In the build directory the object lies beside the program, installed in ../lib/sluice. */
+static void find_object(char path[PATH_MAX])
+{
+	char exe[PATH_MAX] = "";
+	const char *dir;
+
+	if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
+		strcpy(exe, "./sluiced");
+	dir = dirname(exe);
+	snprintf(path, PATH_MAX, "%.4000s/sluice.bpf.o", dir);
+	if (access(path, R_OK))
+		snprintf(path, PATH_MAX, "%.4000s/../lib/sluice/sluice.bpf.o", dir);
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	enum { OPT_CHECK = 256, OPT_DETACH };
+	static const struct option longs[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "object", required_argument, NULL, 'o' },
+		{ "check", no_argument, NULL, OPT_CHECK },
+		{ "detach", no_argument, NULL, OPT_DETACH },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	*o = (struct options){ .config_path = SL_CONFIG_DEFAULT_PATH };
+	find_object(o->object_path);
+	while ((c = getopt_long(argc, argv, "c:o:vhV", longs, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			o->config_path = optarg;
+			break;
+		case 'o':
+			snprintf(o->object_path, sizeof(o->object_path), "%s", optarg);
+			break;
+		case OPT_CHECK:
+			o->check = true;
+			break;
+		case OPT_DETACH:
+			o->detach = true;
+			break;
+		case 'v':
+			o->verbose = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(EXIT_SUCCESS);
+		case 'V':
+			puts("sluiced " SL_VERSION);
+			exit(EXIT_SUCCESS);
+		default:
+			return -EINVAL;
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "sluiced: unexpected argument \"%s\"\n", argv[optind]);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Read and check everything the file says, logging the one line that is wrong. */
+static int load_settings(const struct options *o, struct sl_settings **out)
+{
+	char error[SL_YAML_ERROR_BYTES];
+	int err = sl_settings_load(o->config_path, out, error);
+
+	if (!err)
+		err = sl_settings_check_ports(*out, error);
+	if (err) {
+		sl_error("%s", error);
+		sl_settings_free(*out);
+		*out = NULL;
+	}
+	return err;
+}
+
+/* --- What must be there before anything is changed ------------------------------------------------ */
+
+static int check_privileges(void)
+{
+	char missing[256];
+	int err = sl_privileges_missing(missing, sizeof(missing));
+
+	if (err) {
+		sl_error("cannot read the capabilities of this process: %s", strerror(-err));
+		return err;
+	}
+	if (!missing[0])
+		return 0;
+	sl_error(
+		"not allowed: this process lacks %s; run it as root, or give it these capabilities",
+		missing);
+	return -EPERM;
+}
+
+static int check_pin_dir(const struct sl_settings *settings)
+{
+	char copy[PATH_MAX];
+	int err = sl_pins_check(settings->pin_dir);
+
+	if (!err)
+		return 0;
+	snprintf(copy, sizeof(copy), "%s", settings->pin_dir);
+	if (err == -EMEDIUMTYPE || err == -ENOENT)
+		sl_error("pin_dir \"%s\" is not in a BPF file system: mount -t bpf bpf %s",
+			 settings->pin_dir, err == -ENOENT ? "/sys/fs/bpf" : dirname(copy));
+	else
+		sl_error("pin_dir \"%s\" cannot be used: %s", settings->pin_dir, strerror(-err));
+	return err;
+}
+
+static void check_jit(void)
+{
+	FILE *f = fopen("/proc/sys/net/core/bpf_jit_enable", "re");
+
+	if (f && fgetc(f) == '0')
+		sl_warning("the kernel interprets BPF programs, which is several times slower: "
+			   "sysctl net.core.bpf_jit_enable=1");
+	if (f)
+		fclose(f);
+}
+
+/* A record lock: it names its owner, ends with it, and is not inherited by children. */
+static int take_lock(int *fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	int err;
+
+	if (mkdir(RUNTIME_DIR, 0755) && errno != EEXIST) {
+		err = -errno;
+		sl_error("cannot make \"%s\": %s", RUNTIME_DIR, strerror(-err));
+		return err;
+	}
+	*fd = open(LOCK_PATH, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (*fd < 0) {
+		err = -errno;
+		sl_error("cannot open \"%s\": %s", LOCK_PATH, strerror(-err));
+		return err;
+	}
+	if (!fcntl(*fd, F_SETLK, &lock))
+		return 0;
+	err = -errno;
+	if (!fcntl(*fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
+		sl_error("another sluiced runs on this node: process %d", (int)lock.l_pid);
+	else
+		sl_error("cannot lock \"%s\": %s", LOCK_PATH, strerror(-err));
+	return err;
+}
+
+/* --- Events -------------------------------------------------------------------------------------- */
+
+static int watch(const struct daemon *d, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	/* Adding again what is watched already is no error: a reload may or may not change a descriptor. */
+	if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+static int open_control(const struct sl_settings *settings, struct sl_ctl **out)
+{
+	const struct sl_control_settings *c = &settings->control;
+	int err = sl_ctl_open(c->socket, c->mode, c->group, sl_commands, out);
+
+	if (err)
+		sl_error("cannot open the control socket \"%s\": %s", c->socket, strerror(-err));
+	return err;
+}
+
+static bool same_control(const struct sl_control_settings *a, const struct sl_control_settings *b)
+{
+	return strcmp(a->socket, b->socket) == 0 && a->mode == b->mode && !a->group == !b->group &&
+	       (!a->group || strcmp(a->group, b->group) == 0);
+}
+
+/* The same path may be reused with other permissions, so the old socket goes first. */
+static int reload_control(struct daemon *d, const struct sl_settings *settings)
+{
+	const struct sl_settings *old = sl_router_settings(d->router);
+	int err;
+
+	if (same_control(&old->control, &settings->control))
+		return 0;
+	sl_ctl_close(d->ctl);
+	err = open_control(settings, &d->ctl);
+	if (err)
+		open_control(old, &d->ctl);
+	return err;
+}
+
+static void set_log_level(const struct daemon *d, const struct sl_settings *settings)
+{
+	sl_log_set_level(d->options->verbose ? SL_LOG_DEBUG : settings->log_level);
+}
+
+static void reload(struct daemon *d)
+{
+	struct sl_settings *settings = NULL;
+	struct timespec now;
+	char state[64];
+	int err;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%lld",
+		 (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+	sl_notify(state);
+	err = load_settings(d->options, &settings);
+	if (!err)
+		err = check_pin_dir(settings);
+	if (!err)
+		err = reload_control(d, settings);
+	if (!err)
+		err = sl_router_reload(d->router, settings);
+	if (err) {
+		sl_settings_free(settings);
+		sl_error("reload refused; the configuration of before stays in force");
+	} else {
+		set_log_level(d, sl_router_settings(d->router));
+		sl_info("configuration \"%s\" reloaded", d->options->config_path);
+	}
+	sl_notify("READY=1");
+}
+
+static void handle_signal(struct daemon *d)
+{
+	struct signalfd_siginfo info;
+
+	if (read(d->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP)
+		reload(d);
+	else
+		d->stop = true;
+}
+
+static void handle_second(struct daemon *d)
+{
+	uint64_t ticks;
+
+	if (read(d->timer_fd, &ticks, sizeof(ticks)) != sizeof(ticks))
+		return;
+	sl_router_tick(d->router);
+	if (d->ctl)
+		sl_ctl_tick(d->ctl);
+}
+
+static int run(struct daemon *d)
+{
+	struct epoll_event event;
+	int err = 0;
+
+	while (!d->stop && !err) {
+		int n;
+
+		err = watch(d, sl_router_fd(d->router));
+		if (!err && d->ctl)
+			err = watch(d, sl_ctl_fd(d->ctl));
+		n = err ? 0 : epoll_wait(d->epoll_fd, &event, 1, -1);
+		if (n <= 0) {
+			err = n < 0 && errno != EINTR ? -errno : err;
+			continue;
+		}
+		if (event.data.fd == d->signal_fd)
+			handle_signal(d);
+		else if (event.data.fd == d->timer_fd)
+			handle_second(d);
+		else if (event.data.fd == sl_router_fd(d->router))
+			err = sl_router_poll(d->router);
+		else if (d->ctl)
+			sl_ctl_poll(d->ctl, d->router);
+	}
+	if (err)
+		sl_error("cannot go on following the kernel: %s; the fast path stays as it is",
+			 strerror(-err));
+	return err;
+}
+
+static int open_events(struct daemon *d)
+{
+	struct itimerspec second = { .it_interval.tv_sec = 1, .it_value.tv_sec = 1 };
+	sigset_t signals;
+	int err;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	d->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	d->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (d->epoll_fd < 0 || d->signal_fd < 0 || d->timer_fd < 0 ||
+	    timerfd_settime(d->timer_fd, 0, &second, NULL))
+		return -errno;
+	err = watch(d, d->signal_fd);
+	return err ? err : watch(d, d->timer_fd);
+}
+
+static int start(struct daemon *d, struct sl_settings **settings)
+{
+	int err = check_privileges();
+
+	if (!err)
+		err = check_pin_dir(*settings);
+	if (!err)
+		err = take_lock(&d->lock_fd);
+	if (!err)
+		err = open_events(d);
+	if (!err)
+		err = open_control(*settings, &d->ctl);
+	if (err)
+		return err;
+	check_jit();
+	err = sl_router_start(*settings, d->options->object_path, &d->router);
+	if (!err)
+		*settings = NULL; /* the router's now */
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct daemon d = { .epoll_fd = -1, .signal_fd = -1, .timer_fd = -1, .lock_fd = -1 };
+	struct sl_settings *settings = NULL;
+	struct options options;
+	int err;
+
+	sl_log_set_prefix("sluiced: ");
+	if (parse_options(argc, argv, &options)) {
+		fputs("Try 'sluiced --help'.\n", stderr);
+		return EXIT_CONFIG;
+	}
+	d.options = &options;
+	if (load_settings(&options, &settings))
+		return EXIT_CONFIG;
+	if (options.check) {
+		printf("%s: ok\n", options.config_path);
+		sl_settings_free(settings);
+		return EXIT_SUCCESS;
+	}
+	set_log_level(&d, settings);
+	err = start(&d, &settings);
+	if (!err) {
+		sl_info("ready: version " SL_VERSION ", engine %s",
+			sl_engine_name(sl_router_settings(d.router)->engine));
+		sl_notify("READY=1");
+		err = run(&d);
+	}
+	sl_notify("STOPPING=1");
+	if (d.stop && options.detach)
+		err = sl_router_detach_all(d.router);
+	else if (d.stop)
+		sl_info("the fast path stays as it is");
+	sl_ctl_close(d.ctl);
+	sl_router_stop(d.router);
+	sl_settings_free(settings);
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}
