@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cc/sim/run.h"
+
+void sim_scenario_copy(struct sim_scenario *to, const struct sim_scenario *from)
+{
+	*to = *from;
+	to->setup.flows = to->flows;
+	to->setup.changes = to->changes;
+}
+
+int sim_scenario_set(struct sim_scenario *scenario, const char *name, double value)
+{
+	struct sim_setup *s = &scenario->setup;
+	const struct {
+		const char *name;
+		uint32_t *field;
+		double max;
+	} fields[] = {
+		{ "delay", &s->delay, SIM_DELAY_MAX - 1 },
+		{ "jitter", &s->jitter, SIM_DELAY_MAX - 1 },
+		{ "loss_ppm", &s->loss_ppm, 1000000 },
+		{ "seed", &s->seed, UINT32_MAX },
+	};
+	int err;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (strcmp(fields[i].name, name) != 0)
+			continue;
+		if (value < 0 || value > fields[i].max)
+			return -ERANGE;
+		*fields[i].field = (uint32_t)value;
+		return 0;
+	}
+	err = cc_config_set(&s->config, name, llround(value));
+	return err ? err : cc_config_prepare(&s->config, NULL);
+}
+
+/* Rates and shares while a run goes on. */
+struct sim_watch {
+	double *queues; /* owned: of each interval and output measured */
+	uint32_t n_queues;
+	double *sum_ups; /* owned: rate of each VOQ, summed over the last half */
+	uint32_t half;	 /* intervals summed */
+	double arrived, dropped, drained, drainable;
+};
+
+/* The oracle for one output now; n_sources entries. */
+static void sim_shares(struct sim *sim, uint32_t output, double *shares)
+{
+	const struct sim_setup *s = sim->setup;
+	double offered[SIM_SOURCES_MAX];
+	uint16_t weights[SIM_SOURCES_MAX];
+
+	for (uint32_t i = 0; i < s->n_sources; i++) {
+		const struct sim_voq *voq = sim_voq(sim, i, output);
+
+		/* What waits counts as offered: a VOQ that drains its backlog wants all it can get. */
+		offered[i] = voq->waiting_units > 0 ? INFINITY : voq->offered_ups;
+		weights[i] = voq->weight ? voq->weight : 1;
+	}
+	sim_maxmin(sim->outputs[output].capacity_ups, offered, weights, s->n_sources, shares);
+}
+
+/* Largest distance of a rate from its share, as a part of the share (of the capacity if that is 0). */
+static double sim_error(struct sim *sim)
+{
+	const struct sim_setup *s = sim->setup;
+	double seconds = s->config.port.interval_ns * 1e-9, worst = 0;
+
+	for (uint32_t o = 0; o < s->n_outputs; o++) {
+		double shares[SIM_SOURCES_MAX];
+
+		sim_shares(sim, o, shares);
+		for (uint32_t i = 0; i < s->n_sources; i++)
+			worst = fmax(worst,
+				     fabs(sim_voq(sim, i, o)->sent_units / seconds - shares[i]) /
+					     (shares[i] > 0 ? shares[i] : sim->outputs[o].capacity_ups));
+	}
+	return worst;
+}
+
+static void sim_trace_head(const struct sim_scenario *sc, FILE *trace)
+{
+	fprintf(trace, "# scenario %s controller %s seed %u\n", sc->name,
+		sc->setup.config.ops->name, sc->setup.seed);
+	fprintf(trace,
+		"interval,time_s,output,capacity_ups,queue_units,dropped_units,signal,share");
+	for (uint32_t i = 0; i < sc->setup.n_sources; i++)
+		fprintf(trace, ",limit_%u,sent_%u", i, i);
+	fputc('\n', trace);
+}
+
+static void sim_trace(struct sim *sim, FILE *trace)
+{
+	const struct sim_setup *s = sim->setup;
+	double seconds = s->config.port.interval_ns * 1e-9;
+
+	for (uint32_t o = 0; o < s->n_outputs; o++) {
+		const struct sim_output *out = &sim->outputs[o];
+
+		fprintf(trace, "%u,%.9g,%u,%.9g,%.9g,%.9g,%u,%u", sim->interval - 1,
+			sim->interval * seconds, o, out->capacity_ups, out->backlog_units,
+			out->dropped_units, out->latest.signal, out->latest.share);
+		for (uint32_t i = 0; i < s->n_sources; i++) {
+			const struct sim_voq *voq = sim_voq(sim, i, o);
+
+			fprintf(trace, ",%.9g,%.9g", sim_rate_ups(voq), voq->sent_units / seconds);
+		}
+		fputc('\n', trace);
+	}
+}
+
+static void sim_watch_interval(struct sim *sim, const struct sim_scenario *sc, struct sim_watch *w,
+			       struct sim_summary *out)
+{
+	uint32_t k = sim->interval - 1, since = k + 1 - sc->measure_from;
+	uint32_t measured = sc->intervals - sc->measure_from;
+	double error = sim_error(sim);
+
+	if (error > 0.05)
+		out->settle_5 = since;
+	if (error > 0.01)
+		out->settle_1 = since;
+	if (error > 0.001)
+		out->settle_01 = since;
+	if (since > measured - (measured + 9) / 10)
+		out->error = fmax(out->error, error);
+	for (uint32_t o = 0; o < sc->setup.n_outputs; o++) {
+		const struct sim_output *output = &sim->outputs[o];
+
+		w->queues[w->n_queues++] = output->backlog_units;
+		w->dropped += output->dropped_units;
+		w->drained += output->departed_units;
+		w->drainable += output->capacity_ups * sc->setup.config.port.interval_ns * 1e-9;
+	}
+	if (since > measured / 2) {
+		w->half++;
+		for (uint32_t i = 0; i < sc->setup.n_sources * sc->setup.n_outputs; i++)
+			w->sum_ups[i] += sim->voqs[i].sent_units /
+					 (sc->setup.config.port.interval_ns * 1e-9);
+	}
+}
+
+static int sim_compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void sim_summarise(struct sim *sim, const struct sim_scenario *sc, struct sim_watch *w,
+			  struct sim_summary *out)
+{
+	double ratios[SIM_SOURCES_MAX], total = 0;
+	uint32_t n = 0;
+
+	qsort(w->queues, w->n_queues, sizeof(*w->queues), sim_compare);
+	for (uint32_t i = 0; i < w->n_queues; i++)
+		total += w->queues[i];
+	out->queue_mean_units = total / w->n_queues;
+	out->queue_p99_units = w->queues[(uint32_t)((w->n_queues - 1) * 0.99)];
+	out->queue_max_units = w->queues[w->n_queues - 1];
+	out->utilisation = w->drained / w->drainable;
+	out->egress_drop_share = w->dropped > 0 ? w->dropped / (w->drained + w->dropped) : 0;
+	sim_shares(sim, 0, out->share_ups);
+	for (uint32_t i = 0; i < sc->setup.n_sources; i++) {
+		out->rate_ups[i] = w->sum_ups[i * sc->setup.n_outputs] / w->half;
+		if (out->share_ups[i] > 0)
+			ratios[n++] = out->rate_ups[i] / out->share_ups[i];
+	}
+	out->jain = sim_jain(ratios, n);
+}
+
+int sim_run(const struct sim_scenario *sc, FILE *trace, struct sim_summary *out)
+{
+	struct sim_watch watch = { 0 };
+	struct sim *sim = NULL;
+	int err = -EINVAL;
+
+	memset(out, 0, sizeof(*out));
+	if (sc->measure_from >= sc->intervals)
+		return err;
+	err = sim_create(&sim, &sc->setup);
+	if (err)
+		return err;
+	err = -ENOMEM;
+	watch.queues = calloc((size_t)(sc->intervals - sc->measure_from) * sc->setup.n_outputs,
+			      sizeof(*watch.queues));
+	watch.sum_ups =
+		calloc((size_t)sc->setup.n_sources * sc->setup.n_outputs, sizeof(*watch.sum_ups));
+	if (!watch.queues || !watch.sum_ups)
+		goto out;
+	if (trace)
+		sim_trace_head(sc, trace);
+	for (uint32_t k = 0; k < sc->intervals; k++) {
+		sim_step(sim);
+		if (trace)
+			sim_trace(sim, trace);
+		if (k >= sc->measure_from)
+			sim_watch_interval(sim, sc, &watch, out);
+	}
+	sim_summarise(sim, sc, &watch, out);
+	err = 0;
+out:
+	free(watch.queues);
+	free(watch.sum_ups);
+	sim_destroy(sim);
+	return err;
+}
+
+/* A sweep shared by its threads. */
+struct sim_grid {
+	const struct sim_scenario *scenario; /* borrowed */
+	struct sim_summary *results;	     /* owned: one per point */
+	uint32_t points;
+	atomic_uint next;     /* point to be taken */
+	pthread_mutex_t lock; /* of done, err and progress */
+	uint32_t done;
+	int err;
+	void (*progress)(uint32_t done, uint32_t total);
+};
+
+static double sim_axis_value(const struct sim_axis *axis, uint32_t step)
+{
+	if (axis->steps < 2)
+		return axis->from;
+	return axis->from + (axis->to - axis->from) * step / (axis->steps - 1);
+}
+
+/* Coordinates of a point: the first axis runs fastest. */
+static void sim_point(const struct sim_scenario *sc, uint32_t point, double *values)
+{
+	for (uint32_t a = 0; a < sc->n_axes; a++) {
+		values[a] = sim_axis_value(&sc->axes[a], point % sc->axes[a].steps);
+		point /= sc->axes[a].steps;
+	}
+}
+
+static void *sim_worker(void *arg)
+{
+	struct sim_scenario *sc = malloc(sizeof(*sc));
+	struct sim_grid *grid = arg;
+	int err = sc ? 0 : -ENOMEM;
+
+	while (!err) {
+		uint32_t point = atomic_fetch_add(&grid->next, 1);
+		double values[SIM_AXES_MAX];
+
+		if (point >= grid->points)
+			break;
+		sim_scenario_copy(sc, grid->scenario);
+		sim_point(sc, point, values);
+		for (uint32_t a = 0; a < sc->n_axes && !err; a++)
+			err = sim_scenario_set(sc, sc->axes[a].name, values[a]);
+		if (!err)
+			err = sim_run(sc, NULL, &grid->results[point]);
+		pthread_mutex_lock(&grid->lock);
+		grid->done++;
+		if (grid->progress)
+			grid->progress(grid->done, grid->points);
+		pthread_mutex_unlock(&grid->lock);
+	}
+	if (err) {
+		pthread_mutex_lock(&grid->lock);
+		grid->err = grid->err ? grid->err : err;
+		pthread_mutex_unlock(&grid->lock);
+		atomic_store(&grid->next, grid->points);
+	}
+	free(sc);
+	return NULL;
+}
+
+static void sim_grid_write(const struct sim_grid *grid, FILE *csv)
+{
+	const struct sim_scenario *sc = grid->scenario;
+
+	fprintf(csv, "# scenario %s controller %s seed %u\n", sc->name, sc->setup.config.ops->name,
+		sc->setup.seed);
+	for (uint32_t a = 0; a < sc->n_axes; a++)
+		fprintf(csv, "%s,", sc->axes[a].name);
+	fprintf(csv, "stable,settle_5,settle_1,settle_01,error,utilisation,jain,queue_mean_units,"
+		     "queue_p99_units,egress_drop_share\n");
+	for (uint32_t point = 0; point < grid->points; point++) {
+		const struct sim_summary *r = &grid->results[point];
+		double values[SIM_AXES_MAX];
+
+		sim_point(sc, point, values);
+		for (uint32_t a = 0; a < sc->n_axes; a++)
+			fprintf(csv, "%.9g,", values[a]);
+		fprintf(csv, "%d,%u,%u,%u,%.6g,%.6f,%.6f,%.6g,%.6g,%.6g\n", r->error <= 0.001,
+			r->settle_5, r->settle_1, r->settle_01, r->error, r->utilisation, r->jain,
+			r->queue_mean_units, r->queue_p99_units, r->egress_drop_share);
+	}
+}
+
+int sim_sweep(const struct sim_scenario *sc, uint32_t threads, FILE *csv,
+	      void (*progress)(uint32_t done, uint32_t total))
+{
+	struct sim_grid grid = { .scenario = sc, .points = 1, .progress = progress };
+	pthread_t *ids = NULL;
+	uint32_t started = 0;
+
+	for (uint32_t a = 0; a < sc->n_axes; a++)
+		grid.points *= sc->axes[a].steps;
+	atomic_init(&grid.next, 0);
+	pthread_mutex_init(&grid.lock, NULL);
+	grid.err = -ENOMEM;
+	grid.results = calloc(grid.points, sizeof(*grid.results));
+	ids = calloc(threads, sizeof(*ids));
+	if (!grid.results || !ids)
+		goto out;
+	grid.err = 0;
+	while (started < threads && pthread_create(&ids[started], NULL, sim_worker, &grid) == 0)
+		started++;
+	for (uint32_t i = 0; i < started; i++)
+		pthread_join(ids[i], NULL);
+	if (started == 0)
+		grid.err = -EAGAIN;
+	if (!grid.err)
+		sim_grid_write(&grid, csv);
+out:
+	pthread_mutex_destroy(&grid.lock);
+	free(grid.results);
+	free(ids);
+	return grid.err;
+}
