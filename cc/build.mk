@@ -7,3 +7,13 @@ PROGRAMS += cc-sim
 cc-sim_SRCS := cc/sim/main.c
 cc-sim_USES := libccsim libcc
 cc-sim_LDLIBS := -lm -lpthread
+
+# Packet-level experiments: apart from `all`, because ns-3 is large and only they need it.
+.PHONY: sim
+sim: $(BUILD)/cc-sim $(BUILD)/cc-ns3 ## build the simulators, the ns-3 experiments among them
+
+$(BUILD)/cc-ns3: cc/sim/ns3/cc-ns3.cc cc/cc.h $(BUILD)/obj/libcc.a
+	$(call say,CXX,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++17 -O2 -Wall -Wextra -Werror -I. $(filter %.cc %.a,$^) -o $@ \
+		-lns3-core -lns3-network -lns3-csma -lns3-point-to-point

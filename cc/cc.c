@@ -206,7 +206,7 @@ int cc_ingress_feedback(struct cc_ingress *in, const struct cc_config *cfg,
 
 void cc_ingress_sent(struct cc_ingress *in, const struct cc_config *cfg, uint32_t units)
 {
-	if (!cfg->ops->ingress_sent)
+	if (!cfg->ops->ingress_sent || cc_ingress_stale(in, cfg))
 		return;
 	cfg->ops->ingress_sent(in, cfg, units);
 	cc_ingress_bound(in, cfg);

@@ -20,18 +20,21 @@
  *     reports B_ij to output j alone, and output j returns hi_ij and lo_ij: a record of one size
  *     in place of N numbers, and both ends use the same numbers, so sum_i hi_ij is 1 even when
  *     backlogs change. The loop is one report longer;
+ *   - with S > 1 the paper's outputs take more than they drain while all sources hold frames, and
+ *     their queues grow without bound. Ours slow down to what the port drains as the queue grows to
+ *     queue_ppb of C T: hi is scaled from 1 (empty) to 1 / S. queue_ppb = 0 is as printed;
  *   - 0 / 0 is 0;
  *   - S L of a source is its line rate, and that of an output speedup times its capacity: ports
  *     need not be alike;
  *   - a source's backlog counts `weight` times;
  *   - T is the common interval (paper: 500 us), and staleness is the common rule (4 periods).
  *
- * Record: signal is hi_ij and share lo_ij, both with 31 fraction bits.
+ * Record: signal is hi_ij, scaled as above, and share lo_ij, both with 31 fraction bits.
  */
 #include "cc/algorithms.h"
 #include "cc/arith.h"
 
-enum { DQ_REFINED = CC_COMMON_PARAMS, DQ_SPEEDUP, DQ_MIN_FRAMES, DQ_LO_MIN, DQ_PARAMS };
+enum { DQ_REFINED = CC_COMMON_PARAMS, DQ_SPEEDUP, DQ_MIN_FRAMES, DQ_LO_MIN, DQ_QUEUE, DQ_PARAMS };
 
 static const struct cc_param dq_params[DQ_PARAMS] = {
 	CC_COMMON_PARAM_TABLE,
@@ -42,12 +45,15 @@ static const struct cc_param dq_params[DQ_PARAMS] = {
 			    "Bmin; the value is not stated, 1 fits the curves of 8.3 best" },
 	[DQ_LO_MIN] = { "lo_min_ppb", "1e-9, divided by N", 500000000, 0, CC_ONE_PPB,
 			"0.5 / N, (6)" },
+	[DQ_QUEUE] = { "queue_ppb", "1e-9 of capacity x T", 4 * CC_ONE_PPB, 0, 1000 * CC_ONE_PPB,
+		       "ours: queue at which an output takes no more than it drains; 0: no bound" },
 };
 
 #define DQ_ONE_Q31 (UINT64_C(1) << 31)
 
 struct dq_egress {
 	uint64_t waiting_units; /* sum over sources of B_ij times weight, at the latest sample */
+	uint64_t open_q31;	/* share of S L that the output takes now, 1 / S..1 */
 };
 
 struct dq_ingress {
@@ -71,13 +77,26 @@ static uint64_t dq_waiting(const struct cc_source *source)
 	       cc_clamp(source->weight, 1, CC_WEIGHT_MAX);
 }
 
+/* 1 at an empty queue, 1 / S at the bound and above, a straight line between. */
+static uint64_t dq_open_q31(const struct cc_config *cfg, const struct cc_sample *s)
+{
+	uint64_t drain = cc_units_in(cc_clamp(s->capacity_ups, 1, CC_RATE_MAX), s->elapsed_ns);
+	uint64_t bound = cc_max(cc_ppb(drain, cfg->param[DQ_QUEUE]), 1), least_q31;
+
+	if (cfg->param[DQ_QUEUE] == 0)
+		return DQ_ONE_Q31;
+	least_q31 = cc_mul_div(DQ_ONE_Q31, CC_ONE_PPB, (uint64_t)cfg->param[DQ_SPEEDUP]);
+	return DQ_ONE_Q31 -
+	       cc_mul_div(DQ_ONE_Q31 - least_q31, cc_min(s->backlog_units, bound), bound);
+}
+
 static uint32_t dq_egress_sample(void *priv, const struct cc_config *cfg, const struct cc_sample *s)
 {
 	struct dq_egress *e = priv;
 
-	(void)cfg;
 	if (!s->timer)
 		return 0;
+	e->open_q31 = dq_open_q31(cfg, s);
 	e->waiting_units = 0;
 	for (uint32_t i = 0; i < s->n_sources; i++)
 		e->waiting_units += dq_waiting(&s->sources[i]);
@@ -94,7 +113,7 @@ static bool dq_egress_feedback(void *priv, const struct cc_config *cfg, const st
 			       const struct cc_source *source, struct cc_feedback *out)
 {
 	const struct dq_egress *e = priv;
-	uint64_t waiting = dq_waiting(source), bmin = 0, lo_min_q31 = 0;
+	uint64_t waiting = dq_waiting(source), bmin = 0, lo_min_q31 = 0, hi_q31;
 
 	if (!s->timer)
 		return false;
@@ -102,8 +121,8 @@ static bool dq_egress_feedback(void *priv, const struct cc_config *cfg, const st
 		bmin = (uint64_t)cfg->param[DQ_MIN_FRAMES] * cc_frame_units(&cfg->port);
 		lo_min_q31 = cc_ppb(DQ_ONE_Q31, cfg->param[DQ_LO_MIN]) / s->n_sources;
 	}
-	out->signal =
-		(uint32_t)dq_ratio_q31(bmin + waiting, s->n_sources * bmin + e->waiting_units);
+	hi_q31 = dq_ratio_q31(bmin + waiting, s->n_sources * bmin + e->waiting_units);
+	out->signal = (uint32_t)(hi_q31 * e->open_q31 >> 31);
 	out->share = (uint32_t)cc_min(
 		lo_min_q31 + dq_ratio_q31(waiting, s->backlog_units + e->waiting_units),
 		UINT32_MAX);

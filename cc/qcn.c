@@ -31,6 +31,7 @@
  * Record: signal is qF, 0..63; addressed is 1 for the sampled source when qF > 0.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "cc/algorithms.h"
 #include "cc/arith.h"
@@ -81,7 +82,7 @@ struct qcn_egress {
 	int64_t old_units;    /* backlog at the previous sample */
 	uint32_t random;      /* of the sampling jitter, never 0 */
 	uint32_t level;	      /* qF of the sample just taken, 0 if none was due */
-	uint16_t chosen;      /* source to tell, or CC_NO_SOURCE */
+	uint64_t chosen[CC_SOURCES_MAX / 64]; /* bit i: source i is to be told */
 };
 
 struct qcn_ingress {
@@ -130,7 +131,28 @@ static void qcn_egress_init(void *priv, const struct cc_config *cfg)
 
 	e->random = cfg->port.seed + 1u;
 	e->credit_units = g->sample_units;
-	e->chosen = CC_NO_SOURCE;
+}
+
+static void qcn_choose(struct qcn_egress *e, uint16_t id)
+{
+	if (id < CC_SOURCES_MAX)
+		e->chosen[id / 64] |= UINT64_C(1) << (id % 64);
+}
+
+/*
+ * Tell the source of the latest frame. If the caller samples so rarely that several samples were
+ * due, tell also those whose frames completed the others, taken in the order of the list.
+ */
+static void qcn_choose_all(struct qcn_egress *e, const struct cc_sample *s, uint32_t every_units)
+{
+	int64_t due = e->credit_units;
+
+	qcn_choose(e, s->last_source);
+	for (uint32_t i = 0; i < s->n_sources && due < -(int64_t)every_units; i++) {
+		if (s->sources[i].arrived_units >= every_units)
+			qcn_choose(e, s->sources[i].id);
+		due += s->sources[i].arrived_units;
+	}
 }
 
 static uint32_t qcn_egress_sample(void *priv, const struct cc_config *cfg,
@@ -139,23 +161,24 @@ static uint32_t qcn_egress_sample(void *priv, const struct cc_config *cfg,
 	const struct qcn_gains *g = (const void *)cfg->gains;
 	struct qcn_egress *e = priv;
 	int64_t backlog = (int64_t)cc_min(s->backlog_units, CC_UNITS_MAX), excess;
+	uint32_t every_units;
 
 	e->level = 0;
-	e->chosen = CC_NO_SOURCE;
+	memset(e->chosen, 0, sizeof(e->chosen));
 	for (uint32_t i = 0; i < s->n_sources; i++)
 		e->credit_units -= s->sources[i].arrived_units;
 	if (e->credit_units >= 0)
 		return (uint32_t)cc_max((uint64_t)e->credit_units, 1);
 	excess = backlog - g->target_units + cfg->param[QCN_W] * (backlog - e->old_units);
-	if (excess > 0) {
+	if (excess > 0)
 		e->level =
 			(uint32_t)cc_min((uint64_t)excess * 64 / (uint64_t)g->full_scale_units, 63);
-		e->chosen = e->level ? s->last_source : CC_NO_SOURCE;
-	}
+	every_units = (uint32_t)cc_max(
+		(uint64_t)g->sample_units * qcn_sample_permille[e->level >> 3] / 1000, 1);
+	if (e->level)
+		qcn_choose_all(e, s, every_units);
 	e->old_units = backlog;
-	e->credit_units =
-		cc_jitter(&e->random, (uint32_t)((uint64_t)g->sample_units *
-						 qcn_sample_permille[e->level >> 3] / 1000));
+	e->credit_units = cc_jitter(&e->random, every_units);
 	return (uint32_t)e->credit_units;
 }
 
@@ -165,7 +188,7 @@ static bool qcn_egress_feedback(void *priv, const struct cc_config *cfg, const s
 	const struct qcn_egress *e = priv;
 
 	(void)cfg;
-	out->addressed = source->id == e->chosen;
+	out->addressed = e->chosen[source->id / 64] >> (source->id % 64) & 1;
 	out->signal = out->addressed ? e->level : 0;
 	return s->timer || out->addressed;
 }

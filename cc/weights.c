@@ -5,14 +5,14 @@
  *
  *      egress, every T:   if q > Qth: tell the source of the latest arrival
  *      source, every T:   w <- w / 2 if told, else min(w + incr, MAXW)
- *      rate               line * w / MAXW
+ *      rate               C * w / MAXW
  *
  * The source of the latest arrival is a source chosen with probability equal to its share of the
  * queue's load: heavy sources are cut more often, and, unlike a broadcast, not all at once.
  *
  * Changed from the thesis, with the reason:
  *   - its weights divide the rounds of a polling scheduler, so that the rate depends on how fast a
- *     processor polls; here a weight is a share of the line rate, MAXW = 65536;
+ *     processor polls; here a weight is a share of the capacity, MAXW = 65536;
  *   - q is the smaller of the backlogs at the two ends of the interval: the text asks for the
  *     length over an interval, and a burst inside one is no congestion;
  *   - the latest arrival is kept per queue (the printed code keeps one for all queues, and may tell
@@ -115,7 +115,7 @@ static void weights_ingress_init(struct cc_ingress *in, const struct cc_config *
 {
 	struct weights_ingress *w = (void *)in->priv;
 
-	w->weight_q16 = cc_clamp(cc_mul_div(in->rate_q16, 65536, cfg->port.line_ups),
+	w->weight_q16 = cc_clamp(cc_mul_div(in->rate_q16, 65536, cfg->port.capacity_ups),
 				 WEIGHTS_MIN_Q16, WEIGHTS_MAX_Q16);
 }
 
@@ -141,7 +141,7 @@ static void weights_ingress_tick(struct cc_ingress *in, const struct cc_config *
 		w->weight_q16 += g->increase_q16 * in->weight;
 	w->hit = 0;
 	w->weight_q16 = cc_clamp(w->weight_q16, WEIGHTS_MIN_Q16, WEIGHTS_MAX_Q16);
-	in->rate_q16 = (uint64_t)((cc_u128)cfg->port.line_ups * w->weight_q16 >> 16);
+	in->rate_q16 = (uint64_t)((cc_u128)cfg->port.capacity_ups * w->weight_q16 >> 16);
 }
 
 const struct cc_ops cc_weights_ops = {

@@ -58,8 +58,7 @@ static void show_summary(const struct sim_scenario *sc, const struct sim_summary
 
 	fprintf(stderr, "%s: %s, seed %u, from interval %u of %u\n", sc->name,
 		sc->setup.config.ops->name, sc->setup.seed, sc->measure_from, sc->intervals);
-	fprintf(stderr,
-		"  settled to 5 / 1 / 0.1 %%: %u / %u / %u intervals, last error %.3f %%\n",
+	fprintf(stderr, "  settled to 5 / 1 / 0.1 %%: %u / %u / %u intervals, last error %.3f %%\n",
 		r->settle_5, r->settle_1, r->settle_01, r->error * 100);
 	fprintf(stderr, "  utilisation %.2f %%, Jain %.4f, dropped at the egress %.3f %%\n",
 		r->utilisation * 100, r->jain, r->egress_drop_share * 100);

@@ -79,9 +79,10 @@ static double sim_error(struct sim *sim)
 
 		sim_shares(sim, o, shares);
 		for (uint32_t i = 0; i < s->n_sources; i++)
-			worst = fmax(worst,
-				     fabs(sim_voq(sim, i, o)->sent_units / seconds - shares[i]) /
-					     (shares[i] > 0 ? shares[i] : sim->outputs[o].capacity_ups));
+			worst = fmax(
+				worst,
+				fabs(sim_voq(sim, i, o)->sent_units / seconds - shares[i]) /
+					(shares[i] > 0 ? shares[i] : sim->outputs[o].capacity_ups));
 	}
 	return worst;
 }

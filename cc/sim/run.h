@@ -34,8 +34,8 @@ struct sim_scenario {
 struct sim_summary {
 	uint32_t settle_5, settle_1, settle_01; /* intervals from measure_from until every source
 		stays within 5, 1, 0.1 % of its share; intervals - measure_from: never */
-	double error;				/* largest |rate - share| / share in the last tenth */
-	double utilisation;			/* departures over what the outputs could drain */
+	double error;		 /* largest |rate - share| / share in the last tenth */
+	double utilisation;	 /* departures over what the outputs could drain */
 	double jain;		 /* of rate / share in the last half, rates averaged over it */
 	double queue_mean_units; /* over outputs and intervals */
 	double queue_p99_units;

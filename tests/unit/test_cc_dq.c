@@ -25,6 +25,7 @@ static void configure(struct cc_config *cfg, int64_t refined)
 
 	assert_int_equal(cc_config_init(cfg, "dq", &port), 0);
 	assert_int_equal(cc_config_set(cfg, "refined", refined), 0);
+	assert_int_equal(cc_config_set(cfg, "queue_ppb", 0), 0);
 	assert_int_equal(cc_config_prepare(cfg, NULL), 0);
 }
 
@@ -75,6 +76,33 @@ static void output_hands_out_shares_of_its_backlogs(void **state)
 		assert_true(cc_egress_feedback(&e, &cfg, &s, &sources[0], &fb));
 		assert_int_equal(fb.signal, cases[i].hi_q31);
 		assert_int_equal(fb.share, cases[i].lo_q31);
+	}
+}
+
+/* C T is 500 packets and the bound 4 C T; S is 2: hi falls from 3/4 to 3/8. */
+static void output_takes_what_it_drains_when_its_queue_is_long(void **state)
+{
+	static const struct {
+		uint32_t backlog, hi_q31;
+	} cases[] = {
+		{ 0, 1610612736 }, { 1000, 1207959552 }, { 2000, 805306368 }, { 90000, 805306368 }
+	};
+	const struct cc_source sources[2] = { { .id = 0, .weight = 1, .waiting_units = 3000 },
+					      { .id = 1, .weight = 1, .waiting_units = 1000 } };
+	struct cc_config cfg;
+	struct cc_egress e;
+	struct cc_feedback fb;
+
+	(void)state;
+	configure(&cfg, 0);
+	assert_int_equal(cc_config_set(&cfg, "queue_ppb", 4000000000), 0);
+	cc_egress_init(&e, &cfg);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct cc_sample s = sample(cases[i].backlog, sources, 2);
+
+		cc_egress_sample(&e, &cfg, &s);
+		assert_true(cc_egress_feedback(&e, &cfg, &s, &sources[0], &fb));
+		assert_int_equal(fb.signal, cases[i].hi_q31);
 	}
 }
 
@@ -166,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(output_hands_out_shares_of_its_backlogs),
+		cmocka_unit_test(output_takes_what_it_drains_when_its_queue_is_long),
 		cmocka_unit_test(source_takes_the_smaller_of_cap_and_urgency),
 		cmocka_unit_test(no_way_is_promised_twice),
 	};

@@ -80,7 +80,7 @@ static void hear(struct cc_ingress *in, const struct cc_config *cfg, uint8_t add
 	assert_int_equal(cc_ingress_feedback(in, cfg, &fb), 0);
 }
 
-/* A start at 500000 of a line of 2000000 is w = 16384; incr is 65536 / 4 / 2^2 = 4096. */
+/* A start at half of the capacity is w = 32768; incr is 65536 / 4 / 2^2 = 4096. */
 static void weight_halves_when_told_and_grows_when_not(void **state)
 {
 	const struct cc_usage busy = { .elapsed_ns = 1000000, .backlogged = true };
@@ -94,29 +94,29 @@ static void weight_halves_when_told_and_grows_when_not(void **state)
 	hear(&in, &cfg, 1);
 	hear(&in, &cfg, 0);
 	cc_ingress_tick(&in, &cfg, &busy);
-	assert_int_equal(cc_ingress_rate_ups(&in), 250000); /* w = 8192 */
+	assert_int_equal(cc_ingress_rate_ups(&in), 250000); /* w = 16384 */
 	cc_ingress_tick(&in, &cfg, &busy);
 	assert_int_equal(cc_ingress_rate_ups(&in), 250000); /* silence */
 	hear(&in, &cfg, 0);
 	cc_ingress_tick(&in, &cfg, &busy);
-	assert_int_equal(cc_ingress_rate_ups(&in), 375000); /* w = 12288 */
+	assert_int_equal(cc_ingress_rate_ups(&in), 312500); /* w = 20480 */
 	in.weight = 3;
 	hear(&in, &cfg, 0);
 	cc_ingress_tick(&in, &cfg, &busy);
-	assert_int_equal(cc_ingress_rate_ups(&in), 750000); /* w = 24576 */
+	assert_int_equal(cc_ingress_rate_ups(&in), 500000); /* w = 32768 */
 	for (int i = 0; i < 10; i++) {
 		hear(&in, &cfg, 0);
 		cc_ingress_tick(&in, &cfg, &busy);
 	}
-	assert_int_equal(cc_ingress_rate_ups(&in), 2000000); /* MAXW */
+	assert_int_equal(cc_ingress_rate_ups(&in), 1000000); /* MAXW */
 	for (int i = 0; i < 40; i++) {
 		hear(&in, &cfg, 1);
 		cc_ingress_tick(&in, &cfg, &busy);
 	}
-	assert_int_equal(cc_ingress_rate_ups(&in), 1000); /* w = 1 is 30; the floor is above */
+	assert_int_equal(cc_ingress_rate_ups(&in), 1000); /* w = 1 is 15; the floor is above */
 	hear(&in, &cfg, 0);
 	cc_ingress_tick(&in, &cfg, &busy);
-	assert_int_equal(cc_ingress_rate_ups(&in), 375030); /* w = 1 + 3 * 4096 */
+	assert_int_equal(cc_ingress_rate_ups(&in), 187515); /* w = 1 + 3 * 4096 */
 }
 
 int main(void)
