@@ -5,7 +5,7 @@ libcc_SRCS := $(wildcard cc/*.c)
 libccsim_SRCS := cc/sim/model.c cc/sim/run.c cc/sim/scenario.c
 PROGRAMS += cc-sim
 cc-sim_SRCS := cc/sim/main.c
-cc-sim_USES := libccsim libcc
+cc-sim_USES := libccsim libcc libsluice
 cc-sim_LDLIBS := -lm -lpthread
 
 # Packet-level experiments: apart from `all`, because ns-3 is large and only they need it.

@@ -137,8 +137,8 @@ int main(int argc, char **argv)
 		fputs(usage_text, stderr);
 		return 2;
 	}
-	if (sim_scenario_load(&scenario, argv[optind], why, sizeof(why))) {
-		fprintf(stderr, "cc-sim: %s: %s\n", argv[optind], why);
+	if (sim_scenario_load(&scenario, argv[optind], why)) {
+		fprintf(stderr, "cc-sim: %s\n", why);
 		return 1;
 	}
 	if (seed) {

@@ -66,9 +66,9 @@ int sim_scenario_set(struct sim_scenario *scenario, const char *name, double val
 void sim_scenario_copy(struct sim_scenario *to, const struct sim_scenario *from);
 
 /*
- * Read a scenario file (YAML, see cc/sim/README.md). Returns 0, or -EINVAL with a message of at
- * most why_bytes in why that says what was wrong and what would be right.
+ * Read a scenario file (YAML, see cc/sim/README.md). Returns 0, or -EINVAL, -ENOMEM or the error of
+ * reading, with a line in error (512 bytes, as user/yaml.h) that says what is wrong and would be right.
  */
-int sim_scenario_load(struct sim_scenario *out, const char *path, char *why, size_t why_bytes);
+int sim_scenario_load(struct sim_scenario *out, const char *path, char error[512]);
 
 #endif

@@ -1,225 +1,196 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scenario files: the YAML schema, and its translation into a struct sim_scenario. */
 #include <errno.h>
-#include <stdarg.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cyaml/cyaml.h>
 
 #include "cc/sim/run.h"
+#include "user/yaml.h"
+
+#define RATE_MAX_PPS 4000000000u
+#define START_AUTO   UINT32_MAX /* start_pps left out: the controller's choice */
 
 struct yaml_param {
-	char *name;
-	int64_t value;
+	uint32_t line;
+	char *name, *value; /* owned */
 };
 
 struct yaml_flow {
-	uint32_t source, output, weight, count, from, to;
-	double offered_pps;
+	uint32_t line, source, output, weight, count, offered_pps, from, to;
 };
 
 struct yaml_change {
-	uint32_t at, output;
-	double capacity_pps;
+	uint32_t line, at, output, capacity_pps;
 };
 
 struct yaml_axis {
-	char *param;
-	double from, to;
-	uint32_t steps;
+	uint32_t line, steps;
+	char *param, *from, *to; /* owned */
 };
 
-/* The file as written; 0 where a field is left out. */
+/* The file as written; 0 or NULL where a key is left out. */
 struct yaml_scenario {
-	char *name, *controller;
-	int units; /* enum cc_units */
-	double capacity_pps, line_pps, queue_limit_frames, voq_limit_frames;
-	double *start_pps;
+	uint32_t line;
+	char *name, *controller; /* owned */
+	int units;		 /* enum cc_units */
+	uint32_t capacity_pps, line_pps, queue_limit_frames, voq_limit_frames, start_pps;
 	uint32_t frame_bytes, interval_us, intervals, measure_from;
 	uint32_t delay, jitter, loss_ppm, seed;
-	struct yaml_param *params;
-	uint32_t params_count;
-	struct yaml_flow *flows;
-	uint32_t flows_count;
-	struct yaml_change *changes;
-	uint32_t changes_count;
-	struct yaml_axis *sweep;
-	uint32_t sweep_count;
+	struct sl_yaml_list params, flows, changes, sweep;
 };
 
-#define OPT CYAML_FLAG_OPTIONAL
-
-static const cyaml_schema_field_t param_fields[] = {
-	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct yaml_param, name, 1, 64),
-	CYAML_FIELD_INT("value", CYAML_FLAG_DEFAULT, struct yaml_param, value), CYAML_FIELD_END
-};
-
-static const cyaml_schema_field_t flow_fields[] = {
-	CYAML_FIELD_UINT("source", CYAML_FLAG_DEFAULT, struct yaml_flow, source),
-	CYAML_FIELD_UINT("output", OPT, struct yaml_flow, output),
-	CYAML_FIELD_UINT("weight", OPT, struct yaml_flow, weight),
-	CYAML_FIELD_UINT("count", OPT, struct yaml_flow, count),
-	CYAML_FIELD_FLOAT("offered_pps", CYAML_FLAG_DEFAULT, struct yaml_flow, offered_pps),
-	CYAML_FIELD_UINT("from", OPT, struct yaml_flow, from),
-	CYAML_FIELD_UINT("to", OPT, struct yaml_flow, to),
-	CYAML_FIELD_END
-};
-
-static const cyaml_schema_field_t change_fields[] = {
-	CYAML_FIELD_UINT("at", CYAML_FLAG_DEFAULT, struct yaml_change, at),
-	CYAML_FIELD_UINT("output", OPT, struct yaml_change, output),
-	CYAML_FIELD_FLOAT("capacity_pps", CYAML_FLAG_DEFAULT, struct yaml_change, capacity_pps),
-	CYAML_FIELD_END
-};
-
-static const cyaml_schema_field_t axis_fields[] = {
-	CYAML_FIELD_STRING_PTR("param", CYAML_FLAG_POINTER, struct yaml_axis, param, 1,
-			       SIM_NAME_BYTES - 1),
-	CYAML_FIELD_FLOAT("from", CYAML_FLAG_DEFAULT, struct yaml_axis, from),
-	CYAML_FIELD_FLOAT("to", CYAML_FLAG_DEFAULT, struct yaml_axis, to),
-	CYAML_FIELD_UINT("steps", CYAML_FLAG_DEFAULT, struct yaml_axis, steps), CYAML_FIELD_END
-};
-
-static const cyaml_schema_value_t param_entry = { CYAML_VALUE_MAPPING(
-	CYAML_FLAG_DEFAULT, struct yaml_param, param_fields) };
-static const cyaml_schema_value_t flow_entry = { CYAML_VALUE_MAPPING(
-	CYAML_FLAG_DEFAULT, struct yaml_flow, flow_fields) };
-static const cyaml_schema_value_t change_entry = { CYAML_VALUE_MAPPING(
-	CYAML_FLAG_DEFAULT, struct yaml_change, change_fields) };
-static const cyaml_schema_value_t axis_entry = { CYAML_VALUE_MAPPING(
-	CYAML_FLAG_DEFAULT, struct yaml_axis, axis_fields) };
-
-static const cyaml_strval_t unit_names[] = { { "packets", CC_PACKETS }, { "bytes", CC_BYTES } };
-
-static const cyaml_schema_field_t scenario_fields[] = {
-	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct yaml_scenario, name, 1,
-			       SIM_NAME_BYTES - 1),
-	CYAML_FIELD_STRING_PTR("controller", CYAML_FLAG_POINTER, struct yaml_scenario, controller,
-			       1, CC_NAME_BYTES - 1),
-	CYAML_FIELD_SEQUENCE("params", CYAML_FLAG_POINTER | OPT, struct yaml_scenario, params,
-			     &param_entry, 0, CC_PARAMS_MAX),
-	CYAML_FIELD_ENUM("units", OPT, struct yaml_scenario, units, unit_names, 2),
-	CYAML_FIELD_UINT("frame_bytes", OPT, struct yaml_scenario, frame_bytes),
-	CYAML_FIELD_FLOAT("capacity_pps", CYAML_FLAG_DEFAULT, struct yaml_scenario, capacity_pps),
-	CYAML_FIELD_FLOAT("line_pps", OPT, struct yaml_scenario, line_pps),
-	CYAML_FIELD_FLOAT("queue_limit_frames", OPT, struct yaml_scenario, queue_limit_frames),
-	CYAML_FIELD_FLOAT("voq_limit_frames", OPT, struct yaml_scenario, voq_limit_frames),
-	CYAML_FIELD_FLOAT_PTR("start_pps", CYAML_FLAG_POINTER | OPT, struct yaml_scenario,
-			      start_pps),
-	CYAML_FIELD_UINT("interval_us", OPT, struct yaml_scenario, interval_us),
-	CYAML_FIELD_UINT("intervals", CYAML_FLAG_DEFAULT, struct yaml_scenario, intervals),
-	CYAML_FIELD_UINT("measure_from", OPT, struct yaml_scenario, measure_from),
-	CYAML_FIELD_UINT("delay", OPT, struct yaml_scenario, delay),
-	CYAML_FIELD_UINT("jitter", OPT, struct yaml_scenario, jitter),
-	CYAML_FIELD_UINT("loss_ppm", OPT, struct yaml_scenario, loss_ppm),
-	CYAML_FIELD_UINT("seed", OPT, struct yaml_scenario, seed),
-	CYAML_FIELD_SEQUENCE("flows", CYAML_FLAG_POINTER, struct yaml_scenario, flows, &flow_entry,
-			     1, SIM_FLOWS_MAX),
-	CYAML_FIELD_SEQUENCE("changes", CYAML_FLAG_POINTER | OPT, struct yaml_scenario, changes,
-			     &change_entry, 0, SIM_CHANGES_MAX),
-	CYAML_FIELD_SEQUENCE("sweep", CYAML_FLAG_POINTER | OPT, struct yaml_scenario, sweep,
-			     &axis_entry, 0, SIM_AXES_MAX),
-	CYAML_FIELD_END
-};
-
-static const cyaml_schema_value_t scenario_schema = { CYAML_VALUE_MAPPING(
-	CYAML_FLAG_POINTER, struct yaml_scenario, scenario_fields) };
-
-/* A place for one message; the YAML library writes there too. */
-struct why {
-	char *text;
-	size_t bytes;
-};
-
-static int fail(const struct why *why, const char *fmt, ...)
+static bool valid_name(const char *text)
 {
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(why->text, why->bytes, fmt, args);
-	va_end(args);
-	return -EINVAL;
+	return text[0] && strlen(text) < SIM_NAME_BYTES && !strpbrk(text, ", \t\n");
 }
 
-static void log_yaml(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+static bool valid_controller(const char *text)
 {
-	const struct why *why = ctx;
-	char line[256];
-
-	(void)level;
-	vsnprintf(line, sizeof(line), fmt, args);
-	line[strcspn(line, "\n")] = 0;
-	/* The first line names the fault; the ones after it name the place, outwards. */
-	if (why->text[0] && strlen(why->text) + strlen(line) + 3 < why->bytes)
-		strcat(strcat(why->text, "; "), line);
-	else if (!why->text[0])
-		snprintf(why->text, why->bytes, "%s", line);
+	return cc_lookup(text) != NULL;
 }
 
-static int translate_config(struct sim_scenario *out, const struct yaml_scenario *y,
-			    const struct why *why)
+static bool parse_double(const char *text, double *out)
 {
-	uint32_t frame_bytes = y->frame_bytes ? y->frame_bytes : 64;
-	uint32_t interval_us = y->interval_us ? y->interval_us : 1000;
-	double unit = y->units == CC_BYTES ? frame_bytes : 1;
-	double line_pps = y->line_pps > 0 ? y->line_pps : 10 * y->capacity_pps;
-	struct cc_port port = {
-		.capacity_ups = (uint64_t)(y->capacity_pps * unit),
-		.line_ups = (uint64_t)(line_pps * unit),
-		.interval_ns = interval_us * 1000,
-		.frame_bytes = frame_bytes,
-		.units = (uint8_t)y->units,
-		.sources = (uint16_t)out->setup.n_sources,
-		.seed = (uint16_t)out->setup.seed,
-	};
-	struct cc_config *cfg = &out->setup.config;
-	const char *reason;
-	int err;
+	char *end;
 
-	if (interval_us < 1 || interval_us > 1000000)
-		return fail(why, "interval_us: %u is not in 1..1000000", interval_us);
-	err = cc_config_init(cfg, y->controller, &port);
-	if (err == -ENOENT)
-		return fail(why, "controller: \"%s\" is not one of those that cc-sim --list shows",
-			    y->controller);
-	if (err)
-		return fail(why, "capacity_pps, line_pps or frame_bytes is out of range (1..2^37 "
-				 "units/s; 60..65535 bytes)");
-	for (uint32_t i = 0; i < y->params_count; i++) {
-		err = cc_config_set(cfg, y->params[i].name, y->params[i].value);
-		if (err)
-			return fail(why, "params: %s: %s", y->params[i].name,
-				    err == -ENOENT
-					    ? "the controller has no such parameter"
-					    : "the value is out of range, see cc-sim --list");
+	errno = 0;
+	*out = strtod(text, &end);
+	return end != text && !*end && !errno && isfinite(*out) && fabs(*out) < 1e15;
+}
+
+static bool valid_number(const char *text)
+{
+	double unused;
+
+	return parse_double(text, &unused);
+}
+
+#define STRING_KEY(type_, field_, check_, what_)                                            \
+	{                                                                                   \
+		.name = #field_, .type = SL_YAML_STRING, .offset = offsetof(type_, field_), \
+		.required = true, .valid = check_, .what = what_                            \
 	}
-	if (cc_config_prepare(cfg, &reason))
-		return fail(why, "params: %s", reason ? reason : "they do not go together");
-	return 0;
-}
+#define UINT_KEY(type_, field_, required_, min_, max_, what_)                             \
+	{                                                                                 \
+		.name = #field_, .type = SL_YAML_UINT, .offset = offsetof(type_, field_), \
+		.required = required_, .min = min_, .max = max_, .what = what_            \
+	}
+#define LINE_KEY(type_)                                               \
+	{                                                             \
+		.type = SL_YAML_LINE, .offset = offsetof(type_, line) \
+	}
+#define LIST_KEY(field_, required_, keys_, item_, max_)                                  \
+	{                                                                                \
+		.name = #field_, .type = SL_YAML_LIST,                                   \
+		.offset = offsetof(struct yaml_scenario, field_), .required = required_, \
+		.keys = keys_, .item_bytes = sizeof(item_), .items_max = max_            \
+	}
 
-static int translate_flows(struct sim_scenario *out, const struct yaml_scenario *y,
-			   const struct why *why, double unit)
+static const struct sl_yaml_key param_keys[] = {
+	LINE_KEY(struct yaml_param),
+	STRING_KEY(struct yaml_param, name, valid_name, "a parameter: see cc-sim --list"),
+	STRING_KEY(struct yaml_param, value, valid_number, "a number"),
+	{ 0 },
+};
+
+static const struct sl_yaml_key flow_keys[] = {
+	LINE_KEY(struct yaml_flow),
+	UINT_KEY(struct yaml_flow, source, true, 0, SIM_SOURCES_MAX - 1, "a source"),
+	UINT_KEY(struct yaml_flow, output, false, 0, SIM_OUTPUTS_MAX - 1, "an output"),
+	UINT_KEY(struct yaml_flow, weight, false, 1, CC_WEIGHT_MAX, "a weight"),
+	UINT_KEY(struct yaml_flow, count, false, 1, SIM_SOURCES_MAX, "a number of sources"),
+	UINT_KEY(struct yaml_flow, offered_pps, true, 0, RATE_MAX_PPS, "a rate, frames/s"),
+	UINT_KEY(struct yaml_flow, from, false, 0, UINT32_MAX, "an interval"),
+	UINT_KEY(struct yaml_flow, to, false, 1, UINT32_MAX, "an interval"),
+	{ 0 },
+};
+
+static const struct sl_yaml_key change_keys[] = {
+	LINE_KEY(struct yaml_change),
+	UINT_KEY(struct yaml_change, at, true, 0, UINT32_MAX, "an interval"),
+	UINT_KEY(struct yaml_change, output, false, 0, SIM_OUTPUTS_MAX - 1, "an output"),
+	UINT_KEY(struct yaml_change, capacity_pps, true, 1, RATE_MAX_PPS, "a rate, frames/s"),
+	{ 0 },
+};
+
+static const struct sl_yaml_key axis_keys[] = {
+	LINE_KEY(struct yaml_axis),
+	STRING_KEY(struct yaml_axis, param, valid_name, "a parameter: see cc-sim --list"),
+	STRING_KEY(struct yaml_axis, from, valid_number, "a number"),
+	STRING_KEY(struct yaml_axis, to, valid_number, "a number"),
+	UINT_KEY(struct yaml_axis, steps, true, 1, 10000, "a number of steps"),
+	{ 0 },
+};
+
+static const struct sl_yaml_choice unit_names[] = { { "packets", CC_PACKETS },
+						    { "bytes", CC_BYTES },
+						    { NULL, 0 } };
+
+#define TOP(field_, required_, min_, max_, what_) \
+	UINT_KEY(struct yaml_scenario, field_, required_, min_, max_, what_)
+
+static const struct sl_yaml_key scenario_keys[] = {
+	LINE_KEY(struct yaml_scenario),
+	STRING_KEY(struct yaml_scenario, name, valid_name, "a name: write one word"),
+	STRING_KEY(struct yaml_scenario, controller, valid_controller,
+		   "a controller: write one that cc-sim --list shows"),
+	LIST_KEY(params, false, param_keys, struct yaml_param, CC_PARAMS_MAX),
+	{ .name = "units",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct yaml_scenario, units),
+	  .choices = unit_names,
+	  .what = "a unit" },
+	TOP(frame_bytes, false, 60, 65535, "a frame, bytes"),
+	TOP(capacity_pps, true, 1, RATE_MAX_PPS, "a rate, frames/s"),
+	TOP(line_pps, false, 1, RATE_MAX_PPS, "a rate, frames/s"),
+	TOP(queue_limit_frames, false, 1, UINT32_MAX, "a number of frames"),
+	TOP(voq_limit_frames, false, 1, UINT32_MAX, "a number of frames"),
+	TOP(start_pps, false, 0, RATE_MAX_PPS, "a rate, frames/s"),
+	TOP(interval_us, false, 1, 1000000, "an interval, us"),
+	TOP(intervals, true, 1, 100000000, "a number of intervals"),
+	TOP(measure_from, false, 0, 100000000, "an interval"),
+	TOP(delay, false, 0, SIM_DELAY_MAX - 1, "a number of intervals"),
+	TOP(jitter, false, 0, SIM_DELAY_MAX - 1, "a number of intervals"),
+	TOP(loss_ppm, false, 0, 1000000, "a share, 1e-6"),
+	TOP(seed, false, 1, UINT32_MAX, "a seed"),
+	LIST_KEY(flows, true, flow_keys, struct yaml_flow, SIM_FLOWS_MAX),
+	LIST_KEY(changes, false, change_keys, struct yaml_change, SIM_CHANGES_MAX),
+	LIST_KEY(sweep, false, axis_keys, struct yaml_axis, SIM_AXES_MAX),
+	{ 0 },
+};
+
+/* A file being translated; messages name the file and the line. */
+struct translation {
+	const struct yaml_scenario *yaml;
+	const char *path;
+	char *error; /* SL_YAML_ERROR_BYTES */
+	struct sim_scenario *out;
+	double unit; /* units of a frame */
+};
+
+#define REFUSE(t, line, key, value, ...) \
+	(sl_yaml_error((t)->error, (t)->path, line, key, value, __VA_ARGS__), -EINVAL)
+
+static int translate_flows(struct translation *t)
 {
-	struct sim_setup *s = &out->setup;
+	const struct yaml_flow *flows = t->yaml->flows.items;
+	struct sim_setup *s = &t->out->setup;
 
-	for (uint32_t i = 0; i < y->flows_count; i++) {
-		const struct yaml_flow *f = &y->flows[i];
+	for (uint32_t i = 0; i < t->yaml->flows.n; i++) {
+		const struct yaml_flow *f = &flows[i];
 		uint32_t count = f->count ? f->count : 1;
 
-		if (f->source + count > SIM_SOURCES_MAX || f->output >= SIM_OUTPUTS_MAX ||
-		    f->weight > CC_WEIGHT_MAX || s->n_flows + count > SIM_FLOWS_MAX)
-			return fail(why,
-				    "flows[%u]: sources are 0..%u, outputs 0..%u, weights 1..%u, "
-				    "and there are %u flows at most",
-				    i, SIM_SOURCES_MAX - 1, SIM_OUTPUTS_MAX - 1, CC_WEIGHT_MAX,
-				    SIM_FLOWS_MAX);
+		if (f->source + count > SIM_SOURCES_MAX || s->n_flows + count > SIM_FLOWS_MAX)
+			return REFUSE(t, f->line, "flows", "count",
+				      "is too large: there are %u sources and %u flows at most",
+				      SIM_SOURCES_MAX, SIM_FLOWS_MAX);
 		for (uint32_t c = 0; c < count; c++)
-			out->flows[s->n_flows++] = (struct sim_flow){
+			t->out->flows[s->n_flows++] = (struct sim_flow){
 				.source = (uint16_t)(f->source + c),
 				.output = (uint16_t)f->output,
 				.weight = f->weight ? (uint16_t)f->weight : 1,
-				.offered_ups = f->offered_pps * unit,
+				.offered_ups = f->offered_pps * t->unit,
 				.from = f->from,
 				.to = f->to ? f->to : UINT32_MAX,
 			};
@@ -228,88 +199,155 @@ static int translate_flows(struct sim_scenario *out, const struct yaml_scenario 
 		if (f->output + 1 > s->n_outputs)
 			s->n_outputs = f->output + 1;
 	}
+	if (s->n_flows == 0)
+		return REFUSE(t, t->yaml->line, "flows", "[]", "is empty: write at least one flow");
 	return 0;
 }
 
-static int translate_rest(struct sim_scenario *out, const struct yaml_scenario *y,
-			  const struct why *why, double unit)
+static int translate_config(struct translation *t)
 {
-	struct sim_setup *s = &out->setup;
-	double interval_s = (y->interval_us ? y->interval_us : 1000) * 1e-6;
-	double drain_frames = y->capacity_pps * interval_s;
+	const struct yaml_scenario *y = t->yaml;
+	const struct yaml_param *params = y->params.items;
+	double line_pps = y->line_pps ? y->line_pps : 10.0 * y->capacity_pps;
+	const struct cc_port port = {
+		.capacity_ups = (uint64_t)(y->capacity_pps * t->unit),
+		.line_ups = (uint64_t)fmin(line_pps * t->unit, (double)CC_RATE_MAX),
+		.interval_ns = y->interval_us * 1000,
+		.frame_bytes = y->frame_bytes,
+		.units = (uint8_t)y->units,
+		.sources = (uint16_t)t->out->setup.n_sources,
+		.seed = (uint16_t)t->out->setup.seed,
+	};
+	struct cc_config *cfg = &t->out->setup.config;
+	const char *reason = NULL;
+
+	if (cc_config_init(cfg, y->controller, &port))
+		return REFUSE(t, y->line, "", "capacity_pps",
+			      "is out of range: write at most 2^37 units/s");
+	for (uint32_t i = 0; i < y->params.n; i++) {
+		double value = NAN;
+		int err;
+
+		parse_double(params[i].value, &value);
+		err = cc_config_set(cfg, params[i].name, llround(value));
+		if (err)
+			return REFUSE(t, params[i].line, "params", params[i].name,
+				      err == -ENOENT
+					      ? "is not a parameter of %s: see cc-sim --list"
+					      : "is out of its range in %s: see cc-sim --list",
+				      y->controller);
+	}
+	if (cc_config_prepare(cfg, &reason))
+		return REFUSE(t, y->line, "params", y->controller, "refuses them: %s",
+			      reason ? reason : "they do not go together");
+	return 0;
+}
+
+static int translate_sweep(struct translation *t)
+{
+	const struct yaml_axis *axes = t->yaml->sweep.items;
+
+	for (uint32_t i = 0; i < t->yaml->sweep.n; i++) {
+		struct sim_axis *axis = &t->out->axes[t->out->n_axes++];
+
+		parse_double(axes[i].from, &axis->from);
+		parse_double(axes[i].to, &axis->to);
+		axis->steps = axes[i].steps;
+		snprintf(axis->name, sizeof(axis->name), "%s", axes[i].param);
+	}
+	return 0;
+}
+
+static int translate_rest(struct translation *t)
+{
+	const struct yaml_scenario *y = t->yaml;
+	const struct yaml_change *changes = y->changes.items;
+	struct sim_setup *s = &t->out->setup;
+	double drain_frames = y->capacity_pps * (y->interval_us * 1e-6);
 
 	s->queue_limit_units =
-		unit * (y->queue_limit_frames > 0 ? y->queue_limit_frames : 100 * drain_frames);
+		t->unit * (y->queue_limit_frames ? y->queue_limit_frames : 100 * drain_frames);
 	s->voq_limit_units =
-		unit * (y->voq_limit_frames > 0 ? y->voq_limit_frames : 2 * drain_frames + 16);
-	s->start_ups = y->start_pps ? *y->start_pps * unit : -1;
+		t->unit * (y->voq_limit_frames ? y->voq_limit_frames : 2 * drain_frames + 16);
+	s->start_ups = y->start_pps == START_AUTO ? -1 : y->start_pps * t->unit;
 	s->delay = y->delay;
 	s->jitter = y->jitter;
 	s->loss_ppm = y->loss_ppm;
 	if (s->delay + s->jitter >= SIM_DELAY_MAX)
-		return fail(why, "delay, jitter: together at most %u", SIM_DELAY_MAX - 1);
-	if (s->loss_ppm > 1000000)
-		return fail(why, "loss_ppm: %u is not in 0..1000000", s->loss_ppm);
-	out->intervals = y->intervals;
-	out->measure_from = y->measure_from;
-	if (out->intervals == 0 || out->measure_from >= out->intervals)
-		return fail(why, "intervals, measure_from: there is no interval to measure");
-	for (uint32_t i = 0; i < y->changes_count; i++) {
-		if (y->changes[i].output >= s->n_outputs)
-			return fail(why, "changes[%u].output: no flow goes to %u", i,
-				    y->changes[i].output);
-		out->changes[s->n_changes++] = (struct sim_change){
-			.at = y->changes[i].at,
-			.output = (uint16_t)y->changes[i].output,
-			.capacity_ups = y->changes[i].capacity_pps * unit,
+		return REFUSE(t, y->line, "", "jitter", "is too large: with delay at most %u",
+			      SIM_DELAY_MAX - 1);
+	t->out->intervals = y->intervals;
+	t->out->measure_from = y->measure_from;
+	if (t->out->measure_from >= t->out->intervals)
+		return REFUSE(t, y->line, "", "measure_from", "is not below intervals, %u",
+			      y->intervals);
+	for (uint32_t i = 0; i < y->changes.n; i++) {
+		if (changes[i].output >= s->n_outputs)
+			return REFUSE(t, changes[i].line, "changes", "output",
+				      "has no flow: write 0 to %u", s->n_outputs - 1);
+		t->out->changes[s->n_changes++] = (struct sim_change){
+			.at = changes[i].at,
+			.output = (uint16_t)changes[i].output,
+			.capacity_ups = changes[i].capacity_pps * t->unit,
 		};
 	}
-	for (uint32_t i = 0; i < y->sweep_count; i++) {
-		struct sim_axis *axis = &out->axes[out->n_axes++];
-
-		if (y->sweep[i].steps == 0 || y->sweep[i].steps > 10000)
-			return fail(why, "sweep[%u].steps: %u is not in 1..10000", i,
-				    y->sweep[i].steps);
-		axis->from = y->sweep[i].from;
-		axis->to = y->sweep[i].to;
-		axis->steps = y->sweep[i].steps;
-		snprintf(axis->name, sizeof(axis->name), "%s", y->sweep[i].param);
-	}
-	return 0;
+	return translate_sweep(t);
 }
 
-int sim_scenario_load(struct sim_scenario *out, const char *path, char *text, size_t bytes)
+/* The whole file in memory; *text is owned by the caller. */
+static int read_text(const char *path, char **text, size_t *bytes)
 {
-	const struct why why = { text, bytes };
-	const cyaml_config_t config = {
-		.log_fn = log_yaml,
-		.log_ctx = (void *)&why,
-		.log_level = CYAML_LOG_ERROR,
-		.mem_fn = cyaml_mem,
+	FILE *file = fopen(path, "r");
+	int err = 0;
+
+	*text = NULL;
+	*bytes = 0;
+	if (!file)
+		return -errno;
+	*text = malloc(SL_YAML_FILE_MAX + 1);
+	if (!*text)
+		err = -ENOMEM;
+	else
+		*bytes = fread(*text, 1, SL_YAML_FILE_MAX + 1, file);
+	if (!err && ferror(file))
+		err = -EIO;
+	if (!err && *bytes > SL_YAML_FILE_MAX)
+		err = -EFBIG;
+	fclose(file);
+	return err;
+}
+
+int sim_scenario_load(struct sim_scenario *out, const char *path, char error[SL_YAML_ERROR_BYTES])
+{
+	struct yaml_scenario yaml = {
+		.start_pps = START_AUTO, .frame_bytes = 64, .interval_us = 1000, .seed = 1
 	};
-	struct yaml_scenario *y = NULL;
-	cyaml_err_t broken;
-	double unit;
+	struct translation t = { .yaml = &yaml, .path = path, .error = error, .out = out };
+	char *text;
+	size_t bytes;
 	int err;
 
-	text[0] = 0;
+	error[0] = 0;
 	memset(out, 0, sizeof(*out));
 	out->setup.flows = out->flows;
 	out->setup.changes = out->changes;
-	broken = cyaml_load_file(path, &config, &scenario_schema, (cyaml_data_t **)&y, NULL);
-	if (broken != CYAML_OK) {
-		if (!text[0])
-			fail(&why, "%s", cyaml_strerror(broken));
-		return -EINVAL;
-	}
-	unit = y->units == CC_BYTES ? (y->frame_bytes ? y->frame_bytes : 64) : 1;
-	out->setup.seed = y->seed ? y->seed : 1;
-	snprintf(out->name, sizeof(out->name), "%s", y->name);
-	err = translate_flows(out, y, &why, unit);
+	err = read_text(path, &text, &bytes);
+	if (err)
+		snprintf(error, SL_YAML_ERROR_BYTES, "%.200s: %s", path, strerror(-err));
 	if (!err)
-		err = translate_config(out, y, &why);
+		err = sl_yaml_parse(path, text, bytes, scenario_keys, &yaml, error);
+	if (err)
+		goto out;
+	t.unit = yaml.units == CC_BYTES ? yaml.frame_bytes : 1;
+	out->setup.seed = yaml.seed;
+	snprintf(out->name, sizeof(out->name), "%s", yaml.name);
+	err = translate_flows(&t);
 	if (!err)
-		err = translate_rest(out, y, &why, unit);
-	cyaml_free(&config, &scenario_schema, y, 0);
+		err = translate_config(&t);
+	if (!err)
+		err = translate_rest(&t);
+out:
+	sl_yaml_free(scenario_keys, &yaml);
+	free(text);
 	return err;
 }
