@@ -113,8 +113,8 @@ struct sl_hop {
 
 struct sl_path_key {
 	uint8_t family, type, scope, src_len;
-	uint8_t tos, from_ra, expires, mtu_locked;
-	uint8_t has_prefsrc, too_many_legs, pad[2];
+	uint8_t tos, from_ra, expires;
+	uint8_t has_prefsrc, too_many_legs, pad[3];
 	uint32_t mtu_bytes, other, object, n_legs; /* legs: sorted, flags cleared */
 	uint8_t prefsrc[16], src[16];
 };

@@ -45,7 +45,6 @@ static void draft_route(struct sl_path_draft *d, const struct sl_rtnl_route *rou
 	d->key.src_len = route->src_len;
 	d->key.from_ra = route->from_ra;
 	d->key.expires = route->expires;
-	d->key.mtu_locked = route->mtu_locked;
 	d->key.mtu_bytes = route->mtu_bytes;
 	d->key.other = route->other;
 	d->key.object = route->object;
@@ -377,10 +376,10 @@ void sl_path_put(struct sl_mirror *m, struct sl_path *path)
 
 /* --- Questions ------------------------------------------------------------------------------------- */
 
-/* IPv6 minds a route's MTU in forwarding only if it is locked (ip6_dst_mtu_maybe_forward). */
+/* Locked or not, Linux holds forwarded packets of both families to it; IPv6 as it sends (ip6_finish_output). */
 uint32_t sl_path_mtu(const struct sl_path *path)
 {
-	return path->key.family == AF_INET || path->key.mtu_locked ? path->key.mtu_bytes : 0;
+	return path->key.mtu_bytes;
 }
 
 uint32_t sl_path_glean(const struct sl_path *path)

@@ -19,8 +19,9 @@ class Failed(Exception):
 
 
 class Contender:
-    """Something that forwards."""
-    name = kind = ""
+    """Something that forwards. Its traits say which reasoned differences it may show."""
+    name = ""
+    traits = frozenset()
     # Generic XDP also gets the copies that the kernel loops back of what it broadcasts on the port.
     sees_own_broadcasts = False
 
@@ -43,7 +44,7 @@ class Contender:
 
 class Kernel(Contender):
     """The Linux kernel."""
-    name = kind = "kernel"
+    name = "kernel"
 
 
 class OtherKernel(Kernel):
@@ -93,7 +94,7 @@ class Sluice(Contender):
 
 class Bare(Sluice):
     """`ip link set dev PORT xdp obj ...` and nothing else: the kernel engine."""
-    kind = "bare"
+    traits = frozenset(["bare", "bpf_fib_lookup"])
 
     def __init__(self, mode):
         super().__init__()
@@ -110,11 +111,10 @@ class Bare(Sluice):
 
 class Managed(Sluice):
     """sluiced with one of its engines."""
-    kind = "managed"
-
     def __init__(self, engine, mode="native"):
         super().__init__()
         self.engine, self.mode = engine, mode
+        self.traits = frozenset(["managed", "bpf_fib_lookup" if engine == "kernel" else "tables"])
         self.sees_own_broadcasts = mode == "generic"
         self.name = f"sluiced, {engine}, {mode} XDP"
         self.directory = self.daemon = None
@@ -170,4 +170,5 @@ class Managed(Sluice):
 
 
 def everyone():
-    return [Bare("native"), Bare("generic")]
+    return [Bare("native"), Bare("generic"), Managed("fast"), Managed("fast", "generic"), Managed("lpm"),
+            Managed("kernel")]

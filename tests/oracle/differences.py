@@ -19,7 +19,7 @@ class Difference:
     name: str
     reason: str
     holds: Callable
-    kinds: tuple = ("bare", "managed")  # of contenders that may differ so
+    of: tuple = ("bare", "managed")  # traits of contenders, any of which may differ so
 
 
 # --- What predicates ask ---------------------------------------------------------------------------
@@ -130,14 +130,14 @@ DIFFERENCES = [
         "multipath: another member",
         "RFC 2991: which of several equal next hops a flow takes is each router's own choice. The hash of both is seeded; "
         "comparable is that the packet leaves unchanged by one of the members.",
-        multipath_member, ("managed",)),
+        multipath_member, ("tables",)),
     Difference(
-        "a route's mtu is not known without a daemon",
-        "bpf_fib_lookup compares with the MTU of the egress device and with locked route metrics only. The daemon mirrors "
-        "route metrics.",
-        route_mtu, ("bare",)),
+        "a route's mtu is not known to the engine `kernel`",
+        "bpf_fib_lookup compares with the MTU of the egress device, and with a route's only if it is locked. The other "
+        "engines have the routes' own.",
+        route_mtu, ("bpf_fib_lookup",)),
     Difference(
         "rp_filter is not known without a daemon",
-        "bpf_fib_lookup does not validate sources. The daemon mirrors the setting of each port.",
+        "bpf_fib_lookup does not validate sources. The daemon follows the setting of each port.",
         reverse_path, ("bare",)),
 ]

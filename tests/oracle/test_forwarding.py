@@ -99,12 +99,12 @@ def show(case, kernel, other):
     return "\n".join(lines)
 
 
-def explain(kind, case, kernel, other):
+def explain(traits, case, kernel, other):
     """The name of the reasoned difference that this is, or None."""
     if case.more:
         return None
     for difference in DIFFERENCES:
-        if kind in difference.kinds and difference.holds(case, kernel, other):
+        if not traits.isdisjoint(difference.of) and difference.holds(case, kernel, other):
             return difference.name
     return None
 
@@ -147,7 +147,7 @@ class Trial:
             frames += len(other)
             if kernel == other:
                 equal += 1
-            elif name := explain(self.contender.kind, case, kernel, other):
+            elif name := explain(self.contender.traits, case, kernel, other):
                 explained += 1
                 self.seen.add(name)
             else:
@@ -220,16 +220,16 @@ def main():
     everything = not options.only and not options.family
     if everything:
         harness_sees_differences(tap, stages, reference)
-    seen, kinds = set(), set()
+    seen, traits = set(), set()
     for contender in contenders.everyone():
         if options.only in contender.name:
             trial = Trial(tap, contender, options.shown)
             trial.run(stages, reference)
             seen |= trial.seen
-            kinds.add(contender.kind)
+            traits |= contender.traits
     if everything:
         for difference in DIFFERENCES:
-            if kinds.isdisjoint(difference.kinds):
+            if traits.isdisjoint(difference.of):
                 continue
             tap.result(difference.name in seen, f"reasoned difference occurs: {difference.name}")
     return 0 if tap.finish() else 1
