@@ -46,6 +46,8 @@ struct mem_transport {
 	uint32_t n_receive, receive_max;
 	struct rb_completion *arrived; /* owned: ring of receive_max */
 	uint32_t first, n_arrived;
+	uint64_t *lent; /* owned: cookies of sends not yet completed, in_flight_max of them */
+	uint32_t n_lent;
 	int event_fd;
 };
 
@@ -228,6 +230,7 @@ static void mem_close(struct rb_transport *base)
 		close(t->event_fd);
 	free(t->receive);
 	free(t->arrived);
+	free(t->lent);
 	free(t);
 }
 
@@ -281,7 +284,6 @@ static int mem_post_send(struct rb_transport *base, struct rb_path *path,
 	struct rb_mem_network *network = t->network;
 	uint32_t len_bytes = 0, copies = 1;
 
-	(void)cookie;
 	for (uint32_t i = 0; i < n; i++)
 		len_bytes += pieces[i].len_bytes;
 	if (n > RB_PIECES_MAX || len_bytes == 0)
@@ -289,7 +291,8 @@ static int mem_post_send(struct rb_transport *base, struct rb_path *path,
 	if (len_bytes > path->remote.message_max_bytes)
 		return -EMSGSIZE;
 	/* Room for a duplicate too, so that it depends on nothing but the seed. */
-	if (network->n_flights + 2 > network->config.in_flight_max)
+	if (network->n_flights + 2 > network->config.in_flight_max ||
+	    t->n_lent == network->config.in_flight_max)
 		return -EAGAIN;
 	if (chance(network, network->config.loss_ppm)) {
 		network->stats.lost++;
@@ -303,6 +306,10 @@ static int mem_post_send(struct rb_transport *base, struct rb_path *path,
 			return -EAGAIN;
 	t->stats.sent++;
 	t->stats.sent_bytes += len_bytes;
+	if (network->config.lend) {
+		t->lent[t->n_lent++] = cookie;
+		return 0;
+	}
 	t->stats.bytes_copied += len_bytes;
 	return 1;
 }
@@ -320,6 +327,8 @@ static uint32_t mem_poll(struct rb_transport *base, struct rb_completion *out, u
 	uint32_t n = 0;
 
 	(void)now_ns;
+	for (; n < max && t->n_lent > 0; n++)
+		out[n] = (struct rb_completion){ .kind = RB_SENT, .cookie = t->lent[--t->n_lent] };
 	for (; n < max && t->n_arrived > 0; n++) {
 		out[n] = t->arrived[t->first];
 		t->first = (t->first + 1) % t->receive_max;
@@ -388,14 +397,17 @@ int rb_mem_open(struct rb_mem_network *network, const struct rb_endpoint *self,
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	t->base = (struct rb_transport){ .ops = &mem_ops, .chunks = chunks };
+	t->base = (struct rb_transport){ .ops = &mem_ops,
+					 .chunks = chunks,
+					 .pieces_max = RB_PIECES_MAX };
 	t->network = network;
 	t->self = *self;
 	t->receive_max = receive_max;
 	t->receive = calloc(receive_max, sizeof(*t->receive));
 	t->arrived = calloc(receive_max, sizeof(*t->arrived));
+	t->lent = calloc(network->config.in_flight_max, sizeof(*t->lent));
 	t->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (!t->receive || !t->arrived || t->event_fd < 0) {
+	if (!t->receive || !t->arrived || !t->lent || t->event_fd < 0) {
 		mem_close(&t->base);
 		return -ENOMEM;
 	}

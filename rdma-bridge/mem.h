@@ -19,6 +19,7 @@ struct rb_mem_config {
 	uint64_t delay_ns;
 	uint64_t reorder_ns;
 	uint32_t in_flight_max; /* messages on the way; a send beyond them finds no room */
+	bool lend;		/* sends borrow their pieces until the next poll, as adapters do */
 };
 
 struct rb_mem_network;

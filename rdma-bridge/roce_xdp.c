@@ -428,7 +428,9 @@ int rb_roce_xdp_open(const struct rb_roce_xdp_config *config, struct rb_transpor
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	t->base = (struct rb_transport){ .ops = &roce_ops, .chunks = config->chunks };
+	t->base = (struct rb_transport){ .ops = &roce_ops,
+					 .chunks = config->chunks,
+					 .pieces_max = RB_PIECES_MAX };
 	t->self = (struct rb_roce_end){ .qpn = config->qpn, .qkey = config->qkey };
 	memcpy(t->self.ip, config->address, sizeof(t->self.ip));
 	memcpy(t->self.mac, netdev.mac, sizeof(t->self.mac));

@@ -19,7 +19,7 @@
 #include "rdma-bridge/chunk.h"
 #include "rdma-bridge/pack.h"
 
-#define RB_PIECES_MAX 32 /* gather entries of one message that every transport takes */
+#define RB_PIECES_MAX (RB_RECORDS_MAX + 1) /* no transport is given more gather entries */
 
 /* How a queue pair is reached; nodes tell each other in the start-up exchange. */
 struct rb_endpoint {
@@ -87,7 +87,7 @@ struct rb_transport_ops {
 	uint32_t (*post_receive)(struct rb_transport *t, const uint64_t *offsets, uint32_t n);
 
 	/*
-	 * Send a message made of n pieces, 1..RB_PIECES_MAX. Nothing leaves for sure before flush.
+	 * Send a message made of n pieces, 1..pieces_max. Nothing leaves for sure before flush.
 	 * Returns 1: sent or copied, the pieces are the caller's already and no completion follows;
 	 * 0: the pieces are borrowed until a completion RB_SENT brings the cookie back;
 	 * -EMSGSIZE: larger than this path takes; -EINVAL: no byte or too many pieces;
@@ -117,6 +117,7 @@ struct rb_transport_ops {
 struct rb_transport {
 	const struct rb_transport_ops *ops;
 	struct rb_chunks *chunks; /* borrowed until close: packet memory, of the same thread */
+	uint32_t pieces_max;	  /* gather entries of one message it takes, 2..RB_PIECES_MAX */
 };
 
 #endif

@@ -203,11 +203,11 @@ static void gathered_pieces_arrive_as_one_message(void **state)
 
 	(void)state;
 	srandom(5);
-	for (uint32_t n = 1; n <= RB_PIECES_MAX; n++) {
-		uint32_t at = 1000 * n, total = 0;
+	for (uint32_t n = 1; n <= pair.t[0]->pieces_max; n++) {
+		uint32_t at = 100 * n, total = 0;
 
 		for (uint32_t i = 0; i < n; i++) {
-			uint32_t bytes = 1 + (uint32_t)random() % (message_max() / RB_PIECES_MAX);
+			uint32_t bytes = 1 + (uint32_t)random() % (message_max() / n);
 
 			pieces[i] = (struct rb_piece){ content + at + total, bytes };
 			total += bytes;
@@ -231,7 +231,7 @@ static void send_that_cannot_be_is_refused_and_sends_nothing(void **state)
 	assert_int_equal(t->ops->post_send(t, path[0], pieces, 0, 0), -EINVAL);
 	for (int i = 0; i <= RB_PIECES_MAX; i++)
 		pieces[i] = (struct rb_piece){ content, 1 };
-	assert_int_equal(t->ops->post_send(t, path[0], pieces, RB_PIECES_MAX + 1, 0), -EINVAL);
+	assert_int_equal(t->ops->post_send(t, path[0], pieces, t->pieces_max + 1, 0), -EINVAL);
 	t->ops->flush(t);
 	expect_silence(1);
 	assert_int_equal(stats_of(0).sent, 0);

@@ -57,6 +57,15 @@ static int open_plain(struct transport_pair *pair)
 	return open_with(pair, &config);
 }
 
+static int open_lending(struct transport_pair *pair)
+{
+	const struct rb_mem_config config = { .delay_ns = 50000,
+					      .in_flight_max = 64,
+					      .lend = true };
+
+	return open_with(pair, &config);
+}
+
 static void close_all(struct transport_pair *pair)
 {
 	for (int i = 0; i < 2; i++) {
@@ -209,5 +218,6 @@ int main(void)
 	};
 
 	return cmocka_run_group_tests_name("rb_mem", tests, NULL, NULL) +
-	       transport_contract_run("rb_transport_mem", open_plain, close_all);
+	       transport_contract_run("rb_transport_mem", open_plain, close_all) +
+	       transport_contract_run("rb_transport_mem_lending", open_lending, close_all);
 }

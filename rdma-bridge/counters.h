@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What became of frames in a bridge. Counted by its thread, never reset. At any time
+ *
+ *   ingress = sent + drop-peer-down + drop-too-big + waiting in the VOQs' read-ahead and the open message
+ *   egress  = transmitted + drop-queue-full + drop-port-down + drop-transmit + waiting in the egress queues
+ *
+ * and over all nodes, sent = egress + what the fabric lost (message sequence numbers tell).
+ */
+#ifndef RB_COUNTERS_H
+#define RB_COUNTERS_H
+
+#include "bpf/sluice.h"
+
+#define RB_FRAME_COUNTERS(X)                                                               \
+	X(INGRESS, "ingress", "frames taken out of VOQ rings and remote ports")            \
+	X(SENT, "sent", "frames given to the fabric")                                      \
+	X(DROP_PEER_DOWN, "drop-peer-down", "frames for a node that is not up")            \
+	X(DROP_TOO_BIG, "drop-too-big", "frames larger than the fabric carries")           \
+	X(DROP_VOQ_RING, "drop-voq-ring",                                                  \
+	  "frames that XDP admitted and the kernel had no room for (bytes are not known)") \
+	X(EGRESS, "egress", "frames out of good messages")                                 \
+	X(TRANSMITTED, "transmitted", "frames given to an edge port")                      \
+	X(DROP_QUEUE_FULL, "drop-queue-full", "frames that found their egress queue full") \
+	X(DROP_PORT_DOWN, "drop-port-down", "frames for an edge port that is not open")    \
+	X(DROP_TRANSMIT, "drop-transmit", "frames that the edge port's driver did not take")
+#define RB_ENUM_COUNTER(id, name, text) RB_COUNT_##id,
+enum rb_frame_counter { RB_FRAME_COUNTERS(RB_ENUM_COUNTER) RB_COUNT_COUNT };
+const char *rb_frame_counter_name(enum rb_frame_counter counter);
+
+static inline void rb_count(struct sl_counter *counters, enum rb_frame_counter which,
+			    uint64_t frames, uint64_t bytes)
+{
+	counters[which].packets += frames;
+	counters[which].bytes += bytes;
+}
+
+#endif
