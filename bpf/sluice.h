@@ -39,8 +39,11 @@ SL_ASSERT_SIZE(struct sl_config, 16);
 /* Read-only data `sl_txdrops_config` of txdrops.bpf.o: tracepoints see all network namespaces. */
 struct sl_txdrops_config {
 	__u64 netns_cookie; /* whose drops to count: getsockopt SO_NETNS_COOKIE */
+	/* Not read by the programs: by these the daemon knows whether a pinned pair may stay. */
+	__u32 drops_map_id; /* of the sl_drops they count in */
+	__u32 object_hash;  /* of the object file they are from */
 };
-SL_ASSERT_SIZE(struct sl_txdrops_config, 8);
+SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 
 /* --- Why a packet did not take the fast path ----------------------------------------------- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +11,13 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "user/datapath.h"
 #include "user/lib/log.h"
+#include "user/object.h"
 #include "user/pins.h"
+#include "user/txdrops.h"
 
 #define PROG_FRAGS   "sl_edge_frags"
 #define PROG_PLAIN   "sl_edge"
@@ -31,7 +33,8 @@ enum { KNOWN_PREVIOUS, KNOWN_PUBLISHED, KNOWN_STAGED, N_KNOWN };
 struct sl_datapath {
 	struct bpf_object *object; /* owned */
 	struct bpf_program *program;
-	char *pin_dir; /* owned; NULL: nothing is pinned */
+	struct sl_txdrops *txdrops; /* owned; NULL: it could not be loaded */
+	char *pin_dir;		    /* owned; NULL: nothing is pinned */
 	struct sl_config config;
 	bool frags;
 	struct sl_fib_tables tables;
@@ -39,30 +42,6 @@ struct sl_datapath {
 	int counter_fds[N_COUNTERS]; /* owned; of an earlier life, or -1 */
 	int known_fds[N_KNOWN];	     /* owned; programs of an earlier life, or -1 */
 };
-
-/* --- libbpf's own words ---------------------------------------------------------------------- */
-
-static char libbpf_said[256];
-
-__attribute__((format(printf, 2, 0))) static int libbpf_print(enum libbpf_print_level level,
-							      const char *format, va_list args)
-{
-	char line[sizeof(libbpf_said)];
-	int n;
-
-	if (level > LIBBPF_WARN)
-		return 0;
-	n = vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	memcpy(libbpf_said, line, sizeof(line));
-	sl_debug("%s", line);
-	return n;
-}
-
-static const char *said(void)
-{
-	return libbpf_said[0] ? libbpf_said : "libbpf gave no reason";
-}
 
 /* --- What an earlier life left ---------------------------------------------------------------- */
 
@@ -134,49 +113,6 @@ static uint32_t choose_seed(const char *pin_dir)
 
 /* --- Loading ---------------------------------------------------------------------------------- */
 
-/* libbpf keeps one map per data section; sl_config is found in its own by the object's BTF. */
-static int set_config(struct bpf_object *object, const struct sl_config *config)
-{
-	const struct btf *btf = bpf_object__btf(object);
-	const struct btf_type *section;
-	const struct btf_var_secinfo *var;
-	struct bpf_map *map = NULL, *m;
-	const void *initial;
-	size_t data_bytes;
-	char *data;
-	int err = -EINVAL;
-	int id = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -ENOENT;
-
-	bpf_object__for_each_map(m, object) {
-		const char *dot = strchr(bpf_map__name(m), '.');
-
-		if (dot && strcmp(dot, ".rodata") == 0)
-			map = m;
-	}
-	if (id < 0 || !map)
-		return -EINVAL;
-	initial = bpf_map__initial_value(map, &data_bytes);
-	data = initial ? malloc(data_bytes) : NULL;
-	if (!data)
-		return -ENOMEM;
-	memcpy(data, initial, data_bytes);
-	section = btf__type_by_id(btf, (uint32_t)id);
-	var = btf_var_secinfos(section);
-	for (int i = 0; i < btf_vlen(section); i++) {
-		const struct btf_type *type = btf__type_by_id(btf, var[i].type);
-
-		if (strcmp(btf__name_by_offset(btf, type->name_off), "sl_config") != 0)
-			continue;
-		if (var[i].size != sizeof(*config) || var[i].offset + sizeof(*config) > data_bytes)
-			break;
-		memcpy(data + var[i].offset, config, sizeof(*config));
-		err = bpf_map__set_initial_value(map, data, data_bytes);
-		break;
-	}
-	free(data);
-	return err;
-}
-
 static uint32_t or_default(uint32_t value, uint32_t fallback)
 {
 	return value ? value : fallback;
@@ -235,26 +171,20 @@ static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
 		const char *program_name)
 {
 	struct bpf_program *program;
-	struct bpf_map *map;
-	int err = -EINVAL;
+	int err = sl_object_open(params->object_path, &dp->object);
 
-	dp->object = bpf_object__open_file(params->object_path, NULL);
-	if (!dp->object) {
-		err = -errno;
+	if (err)
 		return err;
-	}
+	err = -EINVAL;
 	dp->program = bpf_object__find_program_by_name(dp->object, program_name);
 	if (!dp->program)
 		goto out;
 	bpf_object__for_each_program(program, dp->object)
 		bpf_program__set_autoload(program, program == dp->program);
-	/* The pins are one set, written by pins.c; libbpf would pin each map by itself. */
-	bpf_object__for_each_map(map, dp->object)
-		bpf_map__set_pin_path(map, NULL);
 	for (size_t i = 0; i < N_COUNTERS; i++)
 		if (!bpf_object__find_map_by_name(dp->object, counter_maps[i]))
 			goto out;
-	err = set_config(dp->object, &dp->config);
+	err = sl_object_set_rodata(dp->object, "sl_config", &dp->config, sizeof(dp->config));
 	if (!err)
 		err = set_sizes(dp);
 	if (err)
@@ -273,7 +203,6 @@ static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *pa
 {
 	int err;
 
-	libbpf_said[0] = '\0';
 	err = load(dp, params, PROG_FRAGS);
 	if (!err) {
 		dp->frags = true;
@@ -293,7 +222,7 @@ static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *pa
 		return 0;
 	}
 	sl_error("datapath: cannot load \"%s\": %s (%s)", params->object_path, strerror(-err),
-		 said());
+		 sl_object_said());
 	return err;
 }
 
@@ -368,7 +297,7 @@ static int stage_pins(struct sl_datapath *dp)
 {
 	struct sl_pin pins[PINS_MAX] = { { .name = PROG_PIN, .fd = sl_datapath_prog_fd(dp) } };
 	struct bpf_map *map;
-	size_t n = 1;
+	size_t n = 1 + sl_txdrops_pins(dp->txdrops, pins + 1);
 	int err;
 
 	bpf_object__for_each_map(map, dp->object) {
@@ -384,6 +313,19 @@ static int stage_pins(struct sl_datapath *dp)
 }
 
 /* --- A generation ------------------------------------------------------------------------------ */
+
+/* The object of the tracing programs lies beside that of the fast path. */
+static void open_txdrops(struct sl_datapath *dp, const struct sl_datapath_params *params)
+{
+	const char *slash = strrchr(params->object_path, '/');
+	int dir_len = slash ? (int)(slash + 1 - params->object_path) : 0;
+	const struct sl_datapath *previous = params->previous;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*stxdrops.bpf.o", dir_len, params->object_path);
+	sl_txdrops_open(path, sl_datapath_map_fd(dp, "sl_drops"), dp->pin_dir,
+			previous ? previous->txdrops : NULL, &dp->txdrops);
+}
 
 static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
 {
@@ -407,7 +349,6 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 	*out = NULL;
 	if (!dp)
 		return -ENOMEM;
-	libbpf_set_print(libbpf_print);
 	for (size_t i = 0; i < N_COUNTERS; i++)
 		dp->counter_fds[i] = -1;
 	for (size_t i = 0; i < N_KNOWN; i++)
@@ -434,6 +375,8 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		err = map_tables(dp);
 	if (!err)
 		err = write_meta(dp);
+	if (!err)
+		open_txdrops(dp, params);
 	if (!err && dp->pin_dir)
 		err = stage_pins(dp);
 out:
@@ -460,6 +403,7 @@ void sl_datapath_close(struct sl_datapath *dp)
 	for (size_t i = 0; i < N_KNOWN; i++)
 		if (dp->known_fds[i] >= 0)
 			close(dp->known_fds[i]);
+	sl_txdrops_close(dp->txdrops);
 	bpf_object__close(dp->object);
 	free(dp->pin_dir);
 	free(dp);
@@ -576,7 +520,6 @@ static int attach_first(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mo
 	int prog_fd = sl_datapath_prog_fd(dp), err = -EOPNOTSUPP;
 
 	if_indextoname(ifindex, port);
-	libbpf_said[0] = '\0';
 	if (want != SL_XDP_GENERIC) {
 		*mode = SL_XDP_NATIVE;
 		err = sl_xdp_attach(ifindex, SL_XDP_NATIVE, prog_fd, -1);
@@ -586,14 +529,14 @@ static int attach_first(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mo
 			goto out;
 		sl_warning("datapath: %s: the driver does not take XDP (%s: %s); generic mode is "
 			   "used, which is slower",
-			   port, strerror(-err), said());
+			   port, strerror(-err), sl_object_said());
 	}
 	*mode = SL_XDP_GENERIC;
 	err = sl_xdp_attach(ifindex, SL_XDP_GENERIC, prog_fd, -1);
 out:
 	if (err)
 		sl_error("datapath: %s: cannot attach in %s mode: %s (%s)", port,
-			 sl_xdp_mode_name(*mode), strerror(-err), said());
+			 sl_xdp_mode_name(*mode), strerror(-err), sl_object_said());
 	return err;
 }
 
@@ -629,7 +572,7 @@ int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mod
 		*mode = now.mode;
 	else
 		sl_error("datapath: %s: cannot replace XDP program %u: %s (%s)", port, now.prog_id,
-			 strerror(-err), said());
+			 strerror(-err), sl_object_said());
 out:
 	close(old_fd);
 	return err;
@@ -664,8 +607,10 @@ int sl_datapath_publish(struct sl_datapath *dp)
 	struct bpf_map *map;
 	int err;
 
-	if (!dp->pin_dir)
+	if (!dp->pin_dir) {
+		sl_txdrops_start(dp->txdrops, NULL);
 		return 0;
+	}
 	err = sl_pins_publish(dp->pin_dir);
 	if (err) {
 		sl_error("datapath: cannot publish the pins at \"%s\": %s", dp->pin_dir,
@@ -677,5 +622,7 @@ int sl_datapath_publish(struct sl_datapath *dp)
 		snprintf(path, sizeof(path), IPROUTE2_DIR "/%.15s", bpf_map__name(map));
 		unlink(path);
 	}
+	/* Now the pair of an earlier life, unless it was kept, is gone with its pins. */
+	sl_txdrops_start(dp->txdrops, dp->pin_dir);
 	return 0;
 }

@@ -87,6 +87,18 @@ int sl_pins_stage(const char *dir, const struct sl_pin *pins, size_t n)
 	return err;
 }
 
+int sl_pins_add(const char *dir, const char *name, int fd)
+{
+	char path[PATH_MAX];
+	int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+	if (n < 0 || n >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	if (unlink(path) && errno != ENOENT)
+		return -errno;
+	return bpf_obj_pin(fd, path);
+}
+
 int sl_pins_publish(const char *dir)
 {
 	char staged[PATH_MAX];

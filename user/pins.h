@@ -22,6 +22,8 @@ int sl_pins_check(const char *dir);
 int sl_pins_get(const char *dir, int staged, const char *name);
 /* Write a set beside the published one; a leftover there is removed first. */
 int sl_pins_stage(const char *dir, const struct sl_pin *pins, size_t n);
+/* Add one object to the published set, replacing one of that name. */
+int sl_pins_add(const char *dir, const char *name, int fd);
 /* Exchange the staged set with the published one, and remove the latter. */
 int sl_pins_publish(const char *dir);
 /* Remove both sets, and the directories. 0 also when there is nothing. */
