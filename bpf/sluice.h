@@ -173,7 +173,8 @@ struct sl_adj {
 	__u16 vlan_tags; /* tags to write, 0..2, outer first */
 	__be16 vlan_tpid[2]; /* 0x8100 or 0x88a8 */
 	__be16 vlan_tci[2];  /* priority and DEI 0, VLAN id */
-	__u16 pad;
+	/* 0: the port is this node's; else it is a remote port, and this is one more than the VOQ of its class 0 */
+	__u16 voq_plus1;
 	__u32 used; /* XDP sets it to 1 when it is 0 and a packet leaves here; the daemon clears it */
 };
 SL_ASSERT_SIZE(struct sl_adj, 40);

@@ -56,7 +56,6 @@ int sl_fib_nexthop_set_adj(struct sl_fib *fib, uint32_t id, const struct sl_adj 
 
 	if (!sl_fib_nexthop_known(fib, id))
 		return -EINVAL;
-	new.pad = 0;
 	new.used = 0;
 	if (fib->tables.nexthop[id].kind == SL_NH_FORWARD) {
 		struct sl_adj *old = &fib->tables.adj[fib->tables.nexthop[id].ref];

@@ -21,6 +21,11 @@ struct sl_mirror;
 struct sl_mirror_ops {
 	/* Is this netdev, which routes name, or the port below this VLAN, one that XDP transmits on? */
 	bool (*is_port)(void *ctx, uint32_t port_ifindex);
+	/*
+	 * Is it a remote port? 0: no; else one more than its VOQ of class 0 (sl_adj). Asked of those for which is_port
+	 * says yes. NULL: there are none.
+	 */
+	uint16_t (*voq_plus1)(void *ctx, uint32_t port_ifindex);
 	/* How XDP treats packets entering at this L3 interface has changed (sl_port and sl_vlan). */
 	void (*port_set)(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan);
 	/* The L3 interface is gone. */

@@ -8,7 +8,8 @@ uint32_t sl_nexthop_id(const struct sl_mirror *m, uint32_t id)
 	return id ? id : m->punt_id[SL_PUNT_OVERFLOW];
 }
 
-static bool adjacent(const struct sl_hop *hop, struct sl_adj *adj, enum sl_punt *punt)
+static bool adjacent(const struct sl_mirror *m, const struct sl_hop *hop, struct sl_adj *adj,
+		     enum sl_punt *punt)
 {
 	const struct sl_link *link = hop->link;
 	const struct sl_neigh *n = hop->neigh;
@@ -33,6 +34,8 @@ static bool adjacent(const struct sl_hop *hop, struct sl_adj *adj, enum sl_punt 
 	memcpy(adj->src_mac, link->is.mac, sizeof(adj->src_mac));
 	memcpy(adj->vlan_tpid, link->vlan_tpid, sizeof(adj->vlan_tpid));
 	memcpy(adj->vlan_tci, link->vlan_vid, sizeof(adj->vlan_tci));
+	if (m->ops->voq_plus1)
+		adj->voq_plus1 = m->ops->voq_plus1(m->ctx, link->port_ifindex);
 	return true;
 }
 
@@ -44,7 +47,7 @@ void sl_hop_apply(struct sl_mirror *m, struct sl_hop *hop)
 
 	if (!hop->id)
 		return;
-	if (adjacent(hop, &adj, &punt)) {
+	if (adjacent(m, hop, &adj, &punt)) {
 		if (hop->state == SL_HOP_ADJ && !memcmp(&adj, &hop->adj, sizeof(adj)))
 			return;
 		err = sl_fib_nexthop_set_adj(m->fib, hop->id, &adj);

@@ -90,7 +90,12 @@ static void link_event(void *ctx, uint32_t ifindex, const char *name, bool prese
 	(void)ctx, (void)ifindex, (void)name, (void)present, (void)up;
 }
 
-static const struct sl_mirror_ops ops = { is_port, port_set, port_clear, link_event };
+static const struct sl_mirror_ops ops = {
+	.is_port = is_port,
+	.port_set = port_set,
+	.port_clear = port_clear,
+	.link_event = link_event,
+};
 
 static void *zeroed(size_t bytes)
 {

@@ -32,6 +32,7 @@ static const struct field fields[] = {
 	FIELD(sl_adj, vlan_tags, 24),
 	FIELD(sl_adj, vlan_tpid, 26),
 	FIELD(sl_adj, vlan_tci, 30),
+	FIELD(sl_adj, voq_plus1, 34),
 	FIELD(sl_adj, used, 36),
 	FIELD(sl_port, ifindex, 0),
 	FIELD(sl_port, flags, 4),
