@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cc/sim/cost.h"
 #include "cc/sim/run.h"
 
 static const char usage_text[] =
 	"usage: cc-sim [-j N] [-o FILE] [-s SEED] SCENARIO.yaml\n"
-	"       cc-sim --list\n"
+	"       cc-sim --list | --cost\n"
 	"\n"
 	"Runs controllers on a discrete-time model and writes CSV: a row per interval, or, if the\n"
 	"scenario has a sweep, a row per point of its grid. A summary goes to standard error.\n"
@@ -20,6 +21,7 @@ static const char usage_text[] =
 	"  -o, --output F   CSV into file F (default: standard output)\n"
 	"  -s, --seed N     random seed, 1.. (default: the scenario's)\n"
 	"  -l, --list       controllers and their parameters: default, range, unit, source\n"
+	"  -c, --cost       processor time of each controller with 250 sources, on this machine\n"
 	"  -h, --help       this text\n"
 	"  -V, --version    version\n"
 	"\n"
@@ -88,6 +90,7 @@ int main(int argc, char **argv)
 						 { "output", required_argument, NULL, 'o' },
 						 { "seed", required_argument, NULL, 's' },
 						 { "list", no_argument, NULL, 'l' },
+						 { "cost", no_argument, NULL, 'c' },
 						 { "help", no_argument, NULL, 'h' },
 						 { "version", no_argument, NULL, 'V' },
 						 { NULL, 0, NULL, 0 } };
@@ -100,7 +103,7 @@ int main(int argc, char **argv)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	int c, err;
 
-	while ((c = getopt_long(argc, argv, "j:o:s:lhV", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "j:o:s:lchV", options, NULL)) != -1) {
 		switch (c) {
 		case 'j':
 			if (parse_number(optarg, 1024, &jobs)) {
@@ -121,6 +124,9 @@ int main(int argc, char **argv)
 			break;
 		case 'l':
 			list();
+			return 0;
+		case 'c':
+			sim_cost(250);
 			return 0;
 		case 'h':
 			fputs(usage_text, stdout);
