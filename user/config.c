@@ -22,13 +22,6 @@ static const struct sl_yaml_choice engines[] = {
 	{ NULL, 0 },
 };
 
-static const struct sl_yaml_choice modes[] = {
-	{ "auto", SL_XDP_NONE },
-	{ "native", SL_XDP_NATIVE },
-	{ "generic", SL_XDP_GENERIC },
-	{ NULL, 0 },
-};
-
 static const struct sl_yaml_choice log_levels[] = {
 	{ "error", SL_LOG_ERROR },
 	{ "warning", SL_LOG_WARNING },
@@ -36,15 +29,6 @@ static const struct sl_yaml_choice log_levels[] = {
 	{ "debug", SL_LOG_DEBUG },
 	{ NULL, 0 },
 };
-
-/* What the kernel's dev_valid_name() accepts. */
-static bool valid_netdev(const char *text)
-{
-	size_t n = strcspn(text, "/: \t\n\v\f\r");
-
-	return n > 0 && n < IF_NAMESIZE && !text[n] && strcmp(text, ".") != 0 &&
-	       strcmp(text, "..") != 0;
-}
 
 static bool valid_path(const char *text)
 {
@@ -77,12 +61,12 @@ static const struct sl_yaml_key port_keys[] = {
 	  .type = SL_YAML_STRING,
 	  .offset = offsetof(struct sl_port_settings, name),
 	  .required = true,
-	  .valid = valid_netdev,
+	  .valid = sl_valid_netdev,
 	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as eth1" },
 	{ .name = "mode",
 	  .type = SL_YAML_CHOICE,
 	  .offset = offsetof(struct sl_port_settings, mode),
-	  .choices = modes,
+	  .choices = sl_mode_choices,
 	  .what = "a mode" },
 	{ .name = "optional",
 	  .type = SL_YAML_BOOL,
@@ -131,10 +115,13 @@ static const struct sl_yaml_key settings_keys[] = {
 	{ .name = "ports",
 	  .type = SL_YAML_LIST,
 	  .offset = offsetof(struct sl_settings, ports),
-	  .required = true,
 	  .keys = port_keys,
 	  .item_bytes = sizeof(struct sl_port_settings),
 	  .items_max = PORTS_MAX },
+	{ .name = "cluster",
+	  .type = SL_YAML_MAP,
+	  .offset = offsetof(struct sl_settings, cluster),
+	  .keys = sl_cluster_keys },
 	{ .name = "tables",
 	  .type = SL_YAML_MAP,
 	  .offset = offsetof(struct sl_settings, tables),
@@ -199,6 +186,52 @@ static int check_duplicates(const struct sl_settings *settings, char error[SL_YA
 	return 0;
 }
 
+/* The ports of this node, as if they were written under `ports`. */
+static int ports_of_cluster(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
+{
+	const struct sl_cluster_node *self;
+	struct sl_port_settings *ports;
+
+	if (s->ports.items) {
+		sl_yaml_error(error, s->file_name, s->cluster.line, "", "ports",
+			      "is given beside cluster: write the ports under cluster.nodes only");
+		return -EINVAL;
+	}
+	self = sl_cluster_find_node(&s->cluster, s->cluster.node);
+	ports = calloc(self->ports.n ? self->ports.n : 1, sizeof(*ports));
+	if (!ports)
+		return -ENOMEM;
+	s->ports.items = ports;
+	for (uint32_t i = 0; i < self->ports.n; i++) {
+		const struct sl_cluster_port *port = sl_cluster_port(self, i);
+
+		ports[i] = (struct sl_port_settings){ .name = strdup(port->name),
+						      .mode = port->mode,
+						      .optional = port->optional,
+						      .line = port->line };
+		s->ports.n++;
+		if (!ports[i].name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int check(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
+{
+	int err;
+
+	if (s->cluster.line) {
+		err = sl_cluster_settings_check(&s->cluster, s->file_name, error);
+		return err ? err : ports_of_cluster(s, error);
+	}
+	if (!s->ports.items) {
+		sl_yaml_error(error, s->file_name, 1, "", "ports",
+			      "is missing: write \"ports: ...\", or \"cluster: ...\"");
+		return -EINVAL;
+	}
+	return check_duplicates(s, error);
+}
+
 int sl_settings_check_ports(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES])
 {
 	for (uint32_t i = 0; i < settings->ports.n; i++) {
@@ -230,11 +263,12 @@ int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes
 	s->control.socket = strdup(SL_CONFIG_DEFAULT_SOCKET);
 	s->pin_dir = strdup(SL_CONFIG_DEFAULT_PINS);
 	s->file_name = strdup(file_name);
-	if (!s->control.socket || !s->pin_dir || !s->file_name)
+	if (!s->control.socket || !s->pin_dir || !s->file_name ||
+	    sl_cluster_settings_init(&s->cluster))
 		goto out;
 	err = sl_yaml_parse(file_name, text, text_bytes, settings_keys, s, error);
 	if (!err)
-		err = check_duplicates(s, error);
+		err = check(s, error);
 out:
 	if (err == -ENOMEM)
 		snprintf(error, SL_YAML_ERROR_BYTES, "%.200s: not enough memory", file_name);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bpf/sluice.h"
+#include "user/config_cluster.h"
 #include "user/lib/log.h"
 #include "user/xdp.h"
 #include "user/yaml.h"
@@ -40,7 +41,9 @@ struct sl_control_settings {
 
 struct sl_settings {
 	enum sl_engine engine;
-	struct sl_yaml_list ports; /* of struct sl_port_settings */
+	struct sl_yaml_list
+		ports; /* of struct sl_port_settings; in a cluster, those of this node */
+	struct sl_cluster_settings cluster;
 	struct sl_table_settings tables;
 	struct sl_control_settings control;
 	char *pin_dir;

@@ -16,24 +16,25 @@ struct refusal {
 
 static const struct refusal refusals[] = {
 	{ "empty_file", "",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, tables, control, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, pin_dir "
 	  "or log_level" },
 	{ "comment_only", "# nothing\n",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, tables, control, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, pin_dir "
 	  "or log_level" },
 	{ "scalar_document", "ports\n",
-	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, tables, "
+	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, cluster, tables, "
 	  "control, pin_dir or log_level" },
 	{ "unknown_key", "ports: []\nprots: 1\n",
-	  "f:2: \"prots\" is not a key here: write engine, ports, tables, control, pin_dir or "
+	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, pin_dir or "
 	  "log_level" },
 	{ "unknown_key_in_port", "ports:\n  - name: lo\n    mod: native\n",
 	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode or optional" },
 	{ "key_that_is_a_list", "ports: []\n? [a]\n: b\n",
-	  "f:2: \"[...]\" is not a key here: write engine, ports, tables, control, pin_dir or "
+	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, pin_dir or "
 	  "log_level" },
 	{ "key_twice", "ports: []\nports: []\n", "f:2: \"ports\" is given twice: write it once" },
-	{ "key_missing", "engine: fast\n", "f:1: \"ports\" is missing: write \"ports: ...\"" },
+	{ "key_missing", "engine: fast\n",
+	  "f:1: \"ports\" is missing: write \"ports: ...\", or \"cluster: ...\"" },
 	{ "key_missing_in_port", "ports:\n  - mode: auto\n",
 	  "f:2: ports[0]: \"name\" is missing: write \"name: ...\"" },
 	{ "ports_not_a_list", "ports: eth1\n",
@@ -104,6 +105,112 @@ static const struct refusal refusals[] = {
 	{ "syntax_alias_of_nothing", "ports: *p\n",
 	  "f:1: \"ports: *p\" is not YAML (found undefined alias): write \"key: value\", indented by "
 	  "spaces" },
+	{ "cluster_node_missing", "cluster: {fabric: {device: fab0}, nodes: []}\n",
+	  "f:1: cluster: \"node\" is missing: write \"node: ...\"" },
+	{ "cluster_fabric_missing", "cluster: {node: 1, nodes: []}\n",
+	  "f:1: cluster: \"fabric\" is missing: write \"fabric: ...\"" },
+	{ "cluster_node_id_zero",
+	  "cluster:\n"
+	  "  node: 0\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:2: cluster.node: \"0\" is not a node id: write a number from 1 to 255" },
+	{ "cluster_own_id_missing",
+	  "cluster:\n"
+	  "  node: 2\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:2: cluster.node: \"2\" is not among cluster.nodes: write the id of this node, and its entry there" },
+	{ "cluster_nodes_alike",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n"
+	  "    - {id: 1, address: 10.9.0.2, ports: []}\n",
+	  "f:6: cluster.nodes[1].id: \"1\" is given twice: give each node its own id" },
+	{ "cluster_address_twice",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n"
+	  "    - {id: 2, address: 10.9.0.1, ports: []}\n",
+	  "f:6: cluster.nodes[1].address: \"10.9.0.1\" is also the address of node 1: give each node its own" },
+	{ "cluster_address_of_other_family",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n"
+	  "    - {id: 2, address: \"fd00::2\", ports: []}\n",
+	  "f:6: cluster.nodes[1].address: \"fd00::2\" is of another IP version than \"10.9.0.1\": write all in one" },
+	{ "cluster_address_no_address",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.300, ports: []}\n",
+	  "f:5: cluster.nodes[0].address: \"10.9.0.300\" is not an address: write the node's IPv4 or IPv6 address on the fabric" },
+	{ "cluster_address_multicast",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 224.0.0.5, ports: []}\n",
+	  "f:5: cluster.nodes[0].address: \"224.0.0.5\" is not an address: write the node's IPv4 or IPv6 address on the fabric" },
+	{ "cluster_port_number_twice",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}, {number: 1, name: eth2}]}\n",
+	  "f:5: cluster.nodes[0].ports[1].number: \"1\" is given twice: number each port of a node differently" },
+	{ "cluster_port_name_twice",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}, {number: 2, name: eth1}]}\n",
+	  "f:5: cluster.nodes[0].ports[1].name: \"eth1\" is named twice: write each port of a node once" },
+	{ "cluster_port_number_too_large",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 256, name: eth1}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].number: \"256\" is not a port number: write a number from 1 to 255" },
+	{ "cluster_rate_without_unit",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, rate: 100}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].rate: \"100\" is not a rate: write bits a second as 10gbit or 500mbit, or frames a second as 2mpps" },
+	{ "cluster_transport_unknown",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0, transport: tcp}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: cluster.fabric.transport: \"tcp\" is not a transport: write roce-xdp, verbs-ud or verbs-rc" },
+	{ "cluster_fabric_is_edge_port",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: eth1}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:2: cluster.fabric.device: \"eth1\" is an edge port of this node, too: the fabric needs its own netdev" },
+	{ "cluster_beside_ports",
+	  "ports: []\n"
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: \"ports\" is given beside cluster: write the ports under cluster.nodes only" },
 	{ "second_document", "ports: []\n---\nengine: fast\n",
 	  "f:3: \"{...}\" is a second document: write one" },
 };
@@ -149,6 +256,8 @@ static void least_file_has_the_documented_defaults(void **state)
 	assert_string_equal(s->pin_dir, "/sys/fs/bpf/sluice");
 	assert_int_equal(s->tables.nexthops, 0);
 	assert_int_equal(s->ports.n, 1);
+	assert_int_equal(s->cluster.node, 0);
+	assert_int_equal(s->cluster.line, 0);
 	assert_string_equal(sl_settings_port(s, 0)->name, "eth1");
 	assert_int_equal(sl_settings_port(s, 0)->mode, SL_XDP_NONE);
 	assert_false(sl_settings_port(s, 0)->optional);
@@ -198,6 +307,51 @@ static void every_key_is_read(void **state)
 	sl_settings_free(s);
 }
 
+static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
+{
+	struct sl_settings *s = parse(
+		"cluster:\n"
+		"  node: 7\n"
+		"  key_file: /k\n"
+		"  liveness_ms: 20\n"
+		"  socket: /s\n"
+		"  fabric: {device: fab0, transport: verbs-rc}\n"
+		"  nodes:\n"
+		"    - {id: 9, address: 10.9.0.9, ports: [{number: 3, name: eth3, rate: 8gbit}]}\n"
+		"    - id: 7\n"
+		"      address: 10.9.0.7\n"
+		"      ports:\n"
+		"        - {number: 2, name: eth2, mode: generic, optional: true, rate: 5kpps}\n"
+		"        - {number: 1, name: eth1}\n");
+	const struct sl_cluster_settings *c = &s->cluster;
+
+	(void)state;
+	assert_int_equal(c->node, 7);
+	assert_string_equal(c->key_file, "/k");
+	assert_int_equal(c->liveness_ms, 20);
+	assert_string_equal(c->socket, "/s");
+	assert_string_equal(c->device, "fab0");
+	assert_string_equal(sl_transport_name(c->transport), "verbs-rc");
+	assert_int_equal(c->nodes.n, 2);
+	assert_string_equal(sl_cluster_find_node(c, 9)->address, "10.9.0.9");
+	assert_null(sl_cluster_find_node(c, 8));
+	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 0), 0)->rate.per_s, 1000000000);
+	assert_false(sl_cluster_port(sl_cluster_node(c, 0), 0)->rate.frames);
+	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 1), 0)->rate.per_s, 5000);
+	assert_true(sl_cluster_port(sl_cluster_node(c, 1), 0)->rate.frames);
+	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 1), 1)->rate.per_s, 0);
+	assert_int_equal(c->table.n, 3);
+	assert_int_equal(c->table.port[0], 0x0701);
+	assert_int_equal(c->table.port[1], 0x0702);
+	assert_int_equal(c->table.port[2], 0x0903);
+	assert_int_equal(s->ports.n, 2);
+	assert_string_equal(sl_settings_port(s, 0)->name, "eth2");
+	assert_int_equal(sl_settings_port(s, 0)->mode, SL_XDP_GENERIC);
+	assert_true(sl_settings_port(s, 0)->optional);
+	assert_string_equal(sl_settings_port(s, 1)->name, "eth1");
+	sl_settings_free(s);
+}
+
 static void missing_port_is_named_unless_it_is_optional(void **state)
 {
 	struct sl_settings *s = parse("ports:\n"
@@ -234,6 +388,7 @@ int main(void)
 		cmocka_unit_test(refusals_are_one_line_with_file_line_value_and_remedy),
 		cmocka_unit_test(least_file_has_the_documented_defaults),
 		cmocka_unit_test(every_key_is_read),
+		cmocka_unit_test(cluster_is_read_and_its_own_ports_are_the_ports),
 		cmocka_unit_test(missing_port_is_named_unless_it_is_optional),
 		cmocka_unit_test(file_that_cannot_be_read_is_named),
 	};

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "user/config_cluster.h"
+#include "user/lib/prefix.h"
+#include "user/relay.h"
+
+#define NODES_MAX      255
+#define NODE_PORTS_MAX 255
+
+const struct sl_yaml_choice sl_mode_choices[] = {
+	{ "auto", SL_XDP_NONE },
+	{ "native", SL_XDP_NATIVE },
+	{ "generic", SL_XDP_GENERIC },
+	{ NULL, 0 },
+};
+
+static const struct sl_yaml_choice transports[] = {
+	{ "roce-xdp", SL_TRANSPORT_ROCE_XDP },
+	{ "verbs-ud", SL_TRANSPORT_VERBS_UD },
+	{ "verbs-rc", SL_TRANSPORT_VERBS_RC },
+	{ NULL, 0 },
+};
+
+const char *sl_transport_name(enum sl_transport transport)
+{
+	return transports[transport].name;
+}
+
+bool sl_valid_netdev(const char *text)
+{
+	size_t n = strcspn(text, "/: \t\n\v\f\r");
+
+	return n > 0 && n < IF_NAMESIZE && !text[n] && strcmp(text, ".") != 0 &&
+	       strcmp(text, "..") != 0;
+}
+
+static bool valid_path(const char *text)
+{
+	return text[0] == '/' && text[1] && strlen(text) < PATH_MAX;
+}
+
+static bool valid_socket(const char *text)
+{
+	return valid_path(text) && strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
+}
+
+/* Of one host: neither all zero nor multicast, loopback or (as it needs a zone) link-local. */
+static bool valid_address(const char *text)
+{
+	static const uint8_t zero[16];
+	uint8_t family, a[16];
+
+	if (sl_addr_parse(text, &family, a) || !memcmp(a, zero, sizeof(zero)))
+		return false;
+	if (sl_addr_bits(family) == 32)
+		return a[0] != 127 && a[0] < 224 && a[0] != 0;
+	return a[0] != 0xff && !(a[0] == 0xfe && (a[1] & 0xc0) == 0x80) &&
+	       (memcmp(a, zero, 15) || a[15] != 1);
+}
+
+static bool valid_rate(const char *text)
+{
+	struct sl_rate rate;
+
+	return !sl_rate_parse(text, &rate);
+}
+
+#define FIELD(type_, field_) .offset = offsetof(struct type_, field_)
+
+static const struct sl_yaml_key port_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_cluster_port, line) },
+	{ .name = "number",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_port, number),
+	  .required = true,
+	  .min = 1,
+	  .max = 255,
+	  .what = "a port number" },
+	{ .name = "name",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_port, name),
+	  .required = true,
+	  .valid = sl_valid_netdev,
+	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as eth1" },
+	{ .name = "mode",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_port, mode),
+	  .choices = sl_mode_choices,
+	  .what = "a mode" },
+	{ .name = "optional",
+	  .type = SL_YAML_BOOL,
+	  FIELD(sl_cluster_port, optional),
+	  .what = "a truth value" },
+	{ .name = "rate",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_port, rate_text),
+	  .valid = valid_rate,
+	  .what = "a rate: write bits a second as 10gbit or 500mbit, or frames a second as 2mpps" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key node_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_cluster_node, line) },
+	{ .name = "id",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_node, id),
+	  .required = true,
+	  .min = 1,
+	  .max = 255,
+	  .what = "a node id" },
+	{ .name = "address",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_node, address),
+	  .required = true,
+	  .valid = valid_address,
+	  .what = "an address: write the node's IPv4 or IPv6 address on the fabric" },
+	{ .name = "ports",
+	  .type = SL_YAML_LIST,
+	  FIELD(sl_cluster_node, ports),
+	  .required = true,
+	  .keys = port_keys,
+	  .item_bytes = sizeof(struct sl_cluster_port),
+	  .items_max = NODE_PORTS_MAX },
+	{ 0 },
+};
+
+/* `fabric:` is only a heading: its keys are fields of the whole. */
+static const struct sl_yaml_key fabric_keys[] = {
+	{ .name = "device",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_settings, device),
+	  .required = true,
+	  .valid = sl_valid_netdev,
+	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as fab0" },
+	{ .name = "transport",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_settings, transport),
+	  .choices = transports,
+	  .what = "a transport" },
+	{ 0 },
+};
+
+const struct sl_yaml_key sl_cluster_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_cluster_settings, line) },
+	{ .name = "node",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_settings, node),
+	  .required = true,
+	  .min = 1,
+	  .max = 255,
+	  .what = "a node id" },
+	{ .name = "key_file",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_settings, key_file),
+	  .valid = valid_path,
+	  .what = "a file: write an absolute path" },
+	{ .name = "liveness_ms",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_settings, liveness_ms),
+	  .min = 5,
+	  .max = 60000,
+	  .what = "a time in milliseconds" },
+	{ .name = "socket",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_settings, socket),
+	  .valid = valid_socket,
+	  .what = "a socket's path: write an absolute one of at most 107 characters" },
+	{ .name = "fabric", .type = SL_YAML_MAP, .required = true, .keys = fabric_keys },
+	{ .name = "nodes",
+	  .type = SL_YAML_LIST,
+	  FIELD(sl_cluster_settings, nodes),
+	  .required = true,
+	  .keys = node_keys,
+	  .item_bytes = sizeof(struct sl_cluster_node),
+	  .items_max = NODES_MAX },
+	{ 0 },
+};
+
+int sl_cluster_settings_init(struct sl_cluster_settings *c)
+{
+	c->liveness_ms = SL_CONFIG_DEFAULT_LIVENESS_MS;
+	c->key_file = strdup(SL_CONFIG_DEFAULT_KEY);
+	c->socket = strdup(SL_RELAY_DEFAULT_SOCKET);
+	return c->key_file && c->socket ? 0 : -ENOMEM;
+}
+
+const struct sl_cluster_node *sl_cluster_node(const struct sl_cluster_settings *c, uint32_t i)
+{
+	return &((const struct sl_cluster_node *)c->nodes.items)[i];
+}
+
+const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_settings *c, uint32_t id)
+{
+	for (uint32_t i = 0; i < c->nodes.n; i++)
+		if (sl_cluster_node(c, i)->id == id)
+			return sl_cluster_node(c, i);
+	return NULL;
+}
+
+const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i)
+{
+	return &((const struct sl_cluster_port *)node->ports.items)[i];
+}
+
+/* --- Checks beyond the schema -------------------------------------------------------------------- */
+
+struct check {
+	struct sl_cluster_settings *cluster;
+	const char *file_name;
+	char *error;
+};
+
+static int refuse_port(const struct check *c, uint32_t i, uint32_t p, const char *key,
+		       const char *value, const char *message)
+{
+	const struct sl_cluster_port *port = sl_cluster_port(sl_cluster_node(c->cluster, i), p);
+	char path[64];
+
+	snprintf(path, sizeof(path), "cluster.nodes[%u].ports[%u].%s", i, p, key);
+	sl_yaml_error(c->error, c->file_name, port->line, path, value, "%s", message);
+	return -EINVAL;
+}
+
+static int check_port(const struct check *c, uint32_t i, uint32_t p)
+{
+	const struct sl_cluster_node *node = sl_cluster_node(c->cluster, i);
+	struct sl_cluster_port *port = &((struct sl_cluster_port *)node->ports.items)[p];
+	char number[16];
+
+	for (uint32_t q = 0; q < p; q++)
+		if (strcmp(sl_cluster_port(node, q)->name, port->name) == 0)
+			return refuse_port(c, i, p, "name", port->name,
+					   "is named twice: write each port of a node once");
+	if (port->rate_text)
+		sl_rate_parse(port->rate_text, &port->rate);
+	snprintf(number, sizeof(number), "%u", port->number);
+	switch (sl_sysport_add(&c->cluster->table,
+			       SL_SYSTEM_PORT(node->id, (uint16_t)port->number))) {
+	case -EEXIST:
+		return refuse_port(c, i, p, "number", number,
+				   "is given twice: number each port of a node differently");
+	case -ENOSPC:
+		return refuse_port(c, i, p, "number", number,
+				   "is one port too many: the cluster has room for 1024");
+	default:
+		return 0;
+	}
+}
+
+static int check_node(const struct check *c, uint32_t i)
+{
+	const struct sl_cluster_node *node = sl_cluster_node(c->cluster, i);
+	uint8_t family, first_family, address[16], other[16];
+	char path[48], id[16];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "cluster.nodes[%u].id", i);
+	snprintf(id, sizeof(id), "%u", node->id);
+	if (sl_cluster_find_node(c->cluster, node->id) != node) {
+		sl_yaml_error(c->error, c->file_name, node->line, path, id,
+			      "is given twice: give each node its own id");
+		return -EINVAL;
+	}
+	snprintf(path, sizeof(path), "cluster.nodes[%u].address", i);
+	sl_addr_parse(node->address, &family, address);
+	for (uint32_t j = 0; j < i; j++) {
+		sl_addr_parse(sl_cluster_node(c->cluster, j)->address, &first_family, other);
+		if (family != first_family) {
+			sl_yaml_error(c->error, c->file_name, node->line, path, node->address,
+				      "is of another IP version than \"%s\": write all in one",
+				      sl_cluster_node(c->cluster, j)->address);
+			return -EINVAL;
+		}
+		if (!memcmp(address, other, sizeof(address))) {
+			sl_yaml_error(c->error, c->file_name, node->line, path, node->address,
+				      "is also the address of node %u: give each node its own",
+				      sl_cluster_node(c->cluster, j)->id);
+			return -EINVAL;
+		}
+	}
+	for (uint32_t p = 0; p < node->ports.n && !err; p++)
+		err = check_port(c, i, p);
+	return err;
+}
+
+int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *file_name,
+			      char error[SL_YAML_ERROR_BYTES])
+{
+	const struct check c = { .cluster = cluster, .file_name = file_name, .error = error };
+	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
+	char id[16];
+	int err = 0;
+
+	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++)
+		err = check_node(&c, i);
+	if (err)
+		return err;
+	if (!self) {
+		snprintf(id, sizeof(id), "%u", cluster->node);
+		sl_yaml_error(
+			error, file_name, cluster->line, "cluster.node", id,
+			"is not among cluster.nodes: write the id of this node, and its entry there");
+		return -EINVAL;
+	}
+	for (uint32_t p = 0; p < self->ports.n; p++) {
+		if (strcmp(sl_cluster_port(self, p)->name, cluster->device) != 0)
+			continue;
+		sl_yaml_error(error, file_name, cluster->line, "cluster.fabric.device",
+			      cluster->device,
+			      "is an edge port of this node, too: the fabric needs its own netdev");
+		return -EINVAL;
+	}
+	return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The part `cluster:` of the configuration, see sluice.yaml(5). `nodes` is the same on all nodes; `node` and `fabric` are
+ * this node's. Both daemons read it, by sl_settings_load.
+ */
+#ifndef SL_CONFIG_CLUSTER_H
+#define SL_CONFIG_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/lib/rate.h"
+#include "user/sysport.h"
+#include "user/xdp.h"
+#include "user/yaml.h"
+
+#define SL_CONFIG_DEFAULT_KEY	      "/etc/sluice/cluster.key"
+#define SL_CONFIG_DEFAULT_LIVENESS_MS 50
+
+enum sl_transport {
+	SL_TRANSPORT_ROCE_XDP,
+	SL_TRANSPORT_VERBS_UD,
+	SL_TRANSPORT_VERBS_RC,
+};
+
+struct sl_cluster_port {
+	uint32_t number; /* 1..255 */
+	char *name;	 /* of the netdev on its node */
+	enum sl_xdp_mode mode;
+	bool optional;
+	char *rate_text;     /* or NULL */
+	struct sl_rate rate; /* that it is shaped to; per_s 0: not shaped */
+	uint32_t line;
+};
+
+struct sl_cluster_node {
+	uint32_t id;		   /* 1..255 */
+	char *address;		   /* on the fabric, as text: sl_addr_parse reads it */
+	struct sl_yaml_list ports; /* of struct sl_cluster_port */
+	uint32_t line;
+};
+
+struct sl_cluster_settings {
+	uint32_t node; /* this node's id; 0: it is alone, and nothing below means anything */
+	char *key_file;
+	uint32_t liveness_ms; /* a peer that is silent so long is down */
+	char *socket;	      /* that sluice-bridge offers, user/relay.h */
+	char *device;	      /* netdev of the fabric */
+	enum sl_transport transport;
+	struct sl_yaml_list nodes; /* of struct sl_cluster_node */
+	struct sl_sysport_table table;
+	uint32_t line; /* 0: there is no `cluster:` */
+};
+
+/* For the schema of config.c. */
+extern const struct sl_yaml_key sl_cluster_keys[];
+int sl_cluster_settings_init(struct sl_cluster_settings *cluster); /* defaults; 0 or -ENOMEM */
+/* What the schema cannot say; fills the table and the rates. 0, or -EINVAL and one line. */
+int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *file_name,
+			      char error[SL_YAML_ERROR_BYTES]);
+bool sl_valid_netdev(const char *text); /* what the kernel's dev_valid_name() accepts */
+extern const struct sl_yaml_choice sl_mode_choices[];
+
+const struct sl_cluster_node *sl_cluster_node(const struct sl_cluster_settings *cluster,
+					      uint32_t i);
+const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_settings *cluster,
+						   uint32_t id); /* or NULL */
+const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i);
+const char *sl_transport_name(enum sl_transport transport);
+
+#endif
