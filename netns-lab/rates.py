@@ -6,7 +6,6 @@ import platform
 import signal
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 SOURCE = os.path.dirname(HERE)
@@ -64,7 +63,6 @@ class Path:
             sent = json.loads(finish(self.spawn(
                 self.source, "taskset", "-c", self.core, "build/lab/gen", "eth0", "-j", "--dst-mac", mac,
                 "--duration", str(seconds), *packets, *pace)))
-            time.sleep(0.02)  # the last batch is on its way, on a core that is idle now
         finally:
             sink.send_signal(signal.SIGINT)
         got = json.loads(finish(sink))

@@ -118,22 +118,38 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* Until a signal, the expected packets or the deadline. The signals are blocked, so none is missed. */
+static uint64_t packets_now(const struct lab_sink *skel)
+{
+	return *(const volatile __u64 *)&skel->data->totals.packets;
+}
+
+/*
+ * Until a signal, the expected packets or the deadline; then until nothing has come for quiet_polls, at most
+ * a second, so that what is under way is counted. The signals are blocked, so none is missed.
+ */
 static void wait_for_end(const struct options *o, const struct lab_sink *skel,
 			 const sigset_t *signals)
 {
 	const struct timespec poll = { .tv_nsec = 10 * 1000 * 1000 };
+	const int quiet_polls = 3, polls_max = 100;
 	struct timespec start, now;
+	uint64_t last;
 
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (sigtimedwait(signals, NULL, &poll) < 0) {
-		if (o->expect && *(volatile __u64 *)&skel->data->totals.packets >= o->expect)
-			break;
+		if (o->expect && packets_now(skel) >= o->expect)
+			return;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (o->duration_s > 0 &&
 		    now.tv_sec - start.tv_sec + (now.tv_nsec - start.tv_nsec) / 1e9 >=
 			    o->duration_s)
 			break;
+	}
+	last = packets_now(skel);
+	for (int i = 0, quiet = 0; i < polls_max && quiet < quiet_polls; i++) {
+		nanosleep(&poll, NULL);
+		quiet = packets_now(skel) == last ? quiet + 1 : 0;
+		last = packets_now(skel);
 	}
 }
 
