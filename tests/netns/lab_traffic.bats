@@ -123,7 +123,7 @@ assert_all_came() {
 
 # What tshark says of captured packets; it checks every checksum.
 capture() {
-	spawn h2 tcpdump tcpdump -i eth0 -w "$LAB_DIR/c.pcap" -U -c 5 udp port 9 or vlan
+	spawn h2 tcpdump tcpdump -n -i eth0 -w "$LAB_DIR/c.pcap" -U -c 5 udp port 9 or vlan
 	wait_for 5 grep -q listening "$LAB_DIR/tcpdump.err"
 	gen --count 5 --rate 1000 "$@" >/dev/null
 	wait_for 5 test ! -e "/proc/$SPAWNED"

@@ -1,0 +1,146 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# sluice without its daemon, attached by iproute2: `ip link set dev X xdp obj build/sluice.bpf.o section xdp`.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. netns-lab/lib.sh
+	. tests/netns/forward.bash
+	lab_begin
+	forward_lab
+	router_up n1 bare eth1 eth2 eth3
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() {
+	. netns-lab/lib.sh
+	. tests/netns/forward.bash
+	PINS=/sys/fs/bpf/tc/globals
+}
+
+@test "ip link shows the program on every port, in native mode" {
+	for port in eth1 eth2 eth3; do
+		on n1 ip -details link show dev $port >"$LAB_DIR/link"
+		grep -q ' xdp ' "$LAB_DIR/link"
+		grep -q 'name sl_edge' "$LAB_DIR/link"
+	done
+}
+
+@test "IPv4 is forwarded, each packet once, in order, TTL down by one" {
+	send h1 eth1 h2 --dst 10.0.2.2 --flows 100 --count 100000 --rate 200000
+	assert_forwarded 100000
+}
+
+@test "IPv6 is forwarded, each packet once, in order, hop limit down by one" {
+	send h1 eth1 h2 --dst fd00:0:0:2::2 --flows 100 --count 100000 --rate 200000
+	assert_forwarded 100000
+}
+
+@test "frames of 3398 bytes are forwarded between jumbo ports" {
+	send h1 eth1 h3 --dst 10.0.3.2 --size 3398 --count 10000 --rate 50000
+	assert_forwarded 10000
+	send h3 eth3 h1 --dst fd00:0:0:1::2 --size 3398 --count 10000 --rate 50000
+	assert_forwarded 10000
+}
+
+@test "a mix of sizes is forwarded" {
+	send h1 eth1 h2 --dst 10.0.2.2 --imix --flows 10 --count 60000 --rate 100000
+	assert_forwarded 60000
+}
+
+@test "packets whose TTL ends here are the kernel's, and none leaves" {
+	send h1 eth1 h2 --dst 10.0.2.2 --ttl 1 --count 1000 --rate 10000
+	[ "$(received packets)" = 0 ]
+	[ "$(change punts ttl)" = 1000 ]
+	assert_conserved 1000
+}
+
+@test "what a blackhole route matches is dropped under that name, the rest goes on" {
+	on n1 ip route add blackhole 10.64.0.1/32
+	on n1 ip route add 10.64.0.0/16 via 10.0.2.2
+	send h1 eth1 h2 --dst 10.64.0.0/16 --dests 2 --count 20000 --rate 100000
+	on n1 ip route del blackhole 10.64.0.1/32
+	on n1 ip route del 10.64.0.0/16
+	[ "$(received packets)" = 10000 ]
+	[ "$(change drops blackhole)" = 10000 ]
+	assert_conserved 20000
+}
+
+@test "packets too big for the egress port are the kernel's, which answers" {
+	spawn h1 answers tcpdump -n -l -i eth0 -c 1 icmp
+	wait_for 5 grep -q listening "$LAB_DIR/answers.err"
+	send h1 eth1 h2 --dst 10.0.2.2 --size 3000 --count 100 --rate 1000
+	[ "$(received packets)" = 0 ]
+	[ "$(change punts too-big)" = 100 ]
+	assert_conserved 100
+	wait_for 5 grep -q 'need to frag (mtu 1500)' "$LAB_DIR/answers.out"
+}
+
+@test "both directions at once lose nothing" {
+	sink_start h2 back
+	sink_start h1 forth
+	before=$(counters)
+	spawn h2 gen2 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth2)" --dst 10.0.1.2 --count 100000 --rate 100000
+	local other=$SPAWNED
+	on h1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --count 100000 --rate 100000 >"$LAB_DIR/gen.json"
+	wait "$other"
+	sink_stop back
+	sink_stop forth
+	after=$(counters)
+	[ "$(jq .packets "$LAB_DIR/back.json")" = 100000 ]
+	[ "$(jq .packets "$LAB_DIR/forth.json")" = 100000 ]
+	assert_conserved 200000
+}
+
+@test "bpftool shows named fields" {
+	run on n1 bpftool map dump name sl_stats
+	[ "$status" -eq 0 ]
+	[[ "$output" == *'"packets": '* ]]
+	[[ "$output" == *'"bytes": '* ]]
+}
+
+@test "generic mode forwards the same" {
+	on n1 ip link set dev eth1 xdp off
+	on n1 ip link set dev eth1 xdpgeneric obj build/sluice.bpf.o section xdp
+	on n1 ip link show dev eth1 | grep -q xdpgeneric
+	send h1 eth1 h2 --dst 10.0.2.2 --flows 10 --count 20000 --rate 50000
+	assert_forwarded 20000
+	send h1 eth1 h2 --dst fd00:0:0:2::2 --flows 10 --count 20000 --rate 50000
+	assert_forwarded 20000
+	on n1 ip link set dev eth1 xdpgeneric off
+	on n1 ip link set dev eth1 xdp obj build/sluice.bpf.o section xdp
+}
+
+@test "xdp off under traffic: the kernel goes on, nothing is lost" {
+	sink_start h2 received
+	before=$(counters)
+	spawn h1 gen build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --rate 20000 --duration 2
+	local gen=$SPAWNED
+	forwards() { [ "$(change_now)" -gt 0 ]; }
+	wait_for 5 forwards
+	on n1 ip link set dev eth1 xdp off
+	wait "$gen"
+	sink_stop received
+	after=$(counters)
+	cp "$LAB_DIR/gen.out" "$LAB_DIR/gen.json"
+	[ "$(received packets)" = "$(jq .sent "$LAB_DIR/gen.json")" ]
+	[ "$(received ttl_min)" = 63 ] && [ "$(received ttl_max)" = 63 ]
+	[ "$(change stats forward)" -lt "$(jq .sent "$LAB_DIR/gen.json")" ]
+	on n1 ip link set dev eth1 xdp obj build/sluice.bpf.o section xdp
+}
+
+@test "xdp off on every port leaves the kernel's forwarding" {
+	for port in eth1 eth2 eth3; do
+		on n1 ip link set dev $port xdp off
+	done
+	run on n1 ip link show type veth
+	[[ "$output" != *xdp* ]]
+	sink_start h2 received
+	on h1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --count 10000 --rate 50000
+	sink_stop received
+	[ "$(received packets)" = 10000 ]
+}
