@@ -10,6 +10,7 @@
 #ifndef RB_COUNTERS_H
 #define RB_COUNTERS_H
 
+#include <stdint.h>
 #include "bpf/sluice.h"
 
 #define RB_FRAME_COUNTERS(X)                                                               \

@@ -8,6 +8,7 @@
 #include <linux/if_arp.h>
 #include <linux/rtnetlink.h>
 
+#include "bpf/endian.bpf.h"
 #include "user/mirror_impl.h"
 
 enum { VLAN_LEVELS = 2 };
@@ -92,7 +93,7 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 		if (tags == VLAN_LEVELS || at->is.parent_elsewhere || at->is.vlan_remaps)
 			return;
 		tpid[tags] = at->is.vlan_tpid;
-		vid[tags++] = htobe16(at->is.vlan_id);
+		vid[tags++] = sl_htons(at->is.vlan_id);
 		at = sl_link_find(m, at->is.parent);
 	}
 	if (!at || !at->present || at->is.arp_type != ARPHRD_ETHER || link->is.mac_bytes != 6)

@@ -69,7 +69,7 @@ static void find_object(char path[PATH_MAX])
 	const char *dir;
 
 	if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) < 0)
-		strcpy(exe, "./sluiced");
+		memcpy(exe, "./sluiced", sizeof("./sluiced"));
 	dir = dirname(exe);
 	snprintf(path, PATH_MAX, "%.4000s/sluice.bpf.o", dir);
 	if (access(path, R_OK))

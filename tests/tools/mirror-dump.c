@@ -472,7 +472,7 @@ static void mark_used(const struct view *v, const char *text)
 static json_t *run(struct view *v, char *args)
 {
 	char *save = NULL, *first = strtok_r(args, " ", &save), *addr[16];
-	const double end = seconds() + (first ? atof(first) : 0);
+	const double end = seconds() + (first ? strtod(first, NULL) : 0);
 	uint64_t looks = 0, misses = 0;
 	int n = 0;
 
@@ -517,8 +517,9 @@ static json_t *command(struct view *v, char *line)
 	if (!strcmp(line, "lookup") && args && parse_addr(args, &family, addr))
 		return lookup(v, family, addr);
 	if (!strcmp(line, "buffer") && args)
-		return json_pack("{s:i}", "error",
-				 sl_mirror_set_receive_buffer(v->mirror, (uint32_t)atoi(args)));
+		return json_pack(
+			"{s:i}", "error",
+			sl_mirror_set_receive_buffer(v->mirror, (uint32_t)strtoul(args, NULL, 10)));
 	if (!strcmp(line, "ports") && args) {
 		free(ports);
 		ports = strdup(args);
