@@ -45,6 +45,9 @@ static void print_explanation(void *arg, const json_t *row)
 		sl_cmd_print_route(route);
 	else
 		puts("none");
+	if (json_is_object(route) &&
+	    strcmp(sl_cmd_text(row, "entry"), sl_cmd_text(route, "prefix")))
+		printf("entry      %s, a neighbour\n", sl_cmd_text(row, "entry"));
 	print_nexthop("next hop   ", json_object_get(row, "nexthop"));
 	printf("verdict    %s: %s\n", sl_cmd_text(row, "verdict"), sl_cmd_text(row, "why"));
 }

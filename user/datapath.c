@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <limits.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +10,11 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 
-#include "user/datapath.h"
+#include "user/datapath_impl.h"
 #include "user/lib/log.h"
 #include "user/object.h"
 #include "user/pins.h"
-#include "user/txdrops.h"
 
 #define PROG_FRAGS   "sl_edge_frags"
 #define PROG_PLAIN   "sl_edge"
@@ -25,23 +22,7 @@
 #define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
 #define PINS_MAX     32
 
-static const char *const counter_maps[] = { "sl_stats", "sl_drops", "sl_punts" };
-#define N_COUNTERS (sizeof(counter_maps) / sizeof(counter_maps[0]))
-
-enum { KNOWN_PREVIOUS, KNOWN_PUBLISHED, KNOWN_STAGED, N_KNOWN };
-
-struct sl_datapath {
-	struct bpf_object *object; /* owned */
-	struct bpf_program *program;
-	struct sl_txdrops *txdrops; /* owned; NULL: it could not be loaded */
-	char *pin_dir;		    /* owned; NULL: nothing is pinned */
-	struct sl_config config;
-	bool frags;
-	struct sl_fib_tables tables;
-	size_t mapped_bytes[6];	     /* of nexthop, adj, group, dir24, tbl8, tbl6 */
-	int counter_fds[N_COUNTERS]; /* owned; of an earlier life, or -1 */
-	int known_fds[N_KNOWN];	     /* owned; programs of an earlier life, or -1 */
-};
+static const char *const counter_maps[SL_COUNTER_MAPS] = { "sl_stats", "sl_drops", "sl_punts" };
 
 /* --- What an earlier life left ---------------------------------------------------------------- */
 
@@ -72,7 +53,7 @@ static int open_earlier_counter(const struct sl_datapath *dp, const char *name)
 
 static void reuse_counters(struct sl_datapath *dp)
 {
-	for (size_t i = 0; i < N_COUNTERS; i++) {
+	for (size_t i = 0; i < SL_COUNTER_MAPS; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, counter_maps[i]);
 
 		if (dp->counter_fds[i] < 0 && dp->pin_dir)
@@ -181,7 +162,7 @@ static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
 		goto out;
 	bpf_object__for_each_program(program, dp->object)
 		bpf_program__set_autoload(program, program == dp->program);
-	for (size_t i = 0; i < N_COUNTERS; i++)
+	for (size_t i = 0; i < SL_COUNTER_MAPS; i++)
 		if (!bpf_object__find_map_by_name(dp->object, counter_maps[i]))
 			goto out;
 	err = sl_object_set_rodata(dp->object, "sl_config", &dp->config, sizeof(dp->config));
@@ -330,10 +311,10 @@ static void open_txdrops(struct sl_datapath *dp, const struct sl_datapath_params
 static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
 {
 	dp->config.hash_seed = previous->config.hash_seed;
-	dp->known_fds[KNOWN_PREVIOUS] = dup(sl_datapath_prog_fd(previous));
-	if (dp->known_fds[KNOWN_PREVIOUS] < 0)
+	dp->known_fds[SL_KNOWN_PREVIOUS] = dup(sl_datapath_prog_fd(previous));
+	if (dp->known_fds[SL_KNOWN_PREVIOUS] < 0)
 		return -errno;
-	for (size_t i = 0; i < N_COUNTERS; i++) {
+	for (size_t i = 0; i < SL_COUNTER_MAPS; i++) {
 		dp->counter_fds[i] = dup(sl_datapath_map_fd(previous, counter_maps[i]));
 		if (dp->counter_fds[i] < 0)
 			return -errno;
@@ -349,9 +330,9 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 	*out = NULL;
 	if (!dp)
 		return -ENOMEM;
-	for (size_t i = 0; i < N_COUNTERS; i++)
+	for (size_t i = 0; i < SL_COUNTER_MAPS; i++)
 		dp->counter_fds[i] = -1;
-	for (size_t i = 0; i < N_KNOWN; i++)
+	for (size_t i = 0; i < SL_KNOWN_MAX; i++)
 		dp->known_fds[i] = -1;
 	if (params->pin_dir) {
 		dp->pin_dir = strdup(params->pin_dir);
@@ -359,8 +340,8 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 			err = -ENOMEM;
 			goto out;
 		}
-		dp->known_fds[KNOWN_PUBLISHED] = sl_pins_get(dp->pin_dir, 0, PROG_PIN);
-		dp->known_fds[KNOWN_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
+		dp->known_fds[SL_KNOWN_PUBLISHED] = sl_pins_get(dp->pin_dir, 0, PROG_PIN);
+		dp->known_fds[SL_KNOWN_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
 	}
 	dp->config = params->config;
 	if (params->previous)
@@ -387,6 +368,16 @@ out:
 	return err;
 }
 
+/* They have been replaced; an open descriptor would keep them and their tables in memory. */
+static void forget_earlier_programs(struct sl_datapath *dp)
+{
+	for (size_t i = 0; i < SL_KNOWN_MAX; i++) {
+		if (dp->known_fds[i] >= 0)
+			close(dp->known_fds[i]);
+		dp->known_fds[i] = -1;
+	}
+}
+
 void sl_datapath_close(struct sl_datapath *dp)
 {
 	if (!dp)
@@ -397,12 +388,10 @@ void sl_datapath_close(struct sl_datapath *dp)
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (tables[i])
 			munmap(tables[i], dp->mapped_bytes[i]);
-	for (size_t i = 0; i < N_COUNTERS; i++)
+	for (size_t i = 0; i < SL_COUNTER_MAPS; i++)
 		if (dp->counter_fds[i] >= 0)
 			close(dp->counter_fds[i]);
-	for (size_t i = 0; i < N_KNOWN; i++)
-		if (dp->known_fds[i] >= 0)
-			close(dp->known_fds[i]);
+	forget_earlier_programs(dp);
 	sl_txdrops_close(dp->txdrops);
 	bpf_object__close(dp->object);
 	free(dp->pin_dir);
@@ -436,171 +425,6 @@ int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name)
 	return fd < 0 ? -ENOENT : fd;
 }
 
-int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex)
-{
-	struct bpf_devmap_val value = { .ifindex = ifindex };
-
-	return bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_tx"), &ifindex, &value, BPF_ANY);
-}
-
-int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex)
-{
-	int err = bpf_map_delete_elem(sl_datapath_map_fd(dp, "sl_tx"), &ifindex);
-
-	return err == -ENOENT ? 0 : err;
-}
-
-int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
-			 const struct sl_vlan_key *vlan)
-{
-	int fd = sl_datapath_map_fd(dp, "sl_port"), err;
-	uint32_t element = port->ifindex & (SL_PORTS_MAX - 1);
-	struct sl_port old = { 0 };
-
-	err = bpf_map_lookup_elem(fd, &element, &old);
-	if (err)
-		return err;
-	if (old.ifindex && old.ifindex != port->ifindex)
-		return -EEXIST;
-	err = bpf_map_update_elem(fd, &element, port, BPF_ANY);
-	if (!err && vlan)
-		err = bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_vlan"), vlan, &port->ifindex,
-					  BPF_ANY);
-	return err;
-}
-
-void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
-			    const struct sl_vlan_key *vlan)
-{
-	int fd = sl_datapath_map_fd(dp, "sl_port");
-	uint32_t element = l3_ifindex & (SL_PORTS_MAX - 1);
-	struct sl_port port = { 0 };
-
-	if (vlan)
-		bpf_map_delete_elem(sl_datapath_map_fd(dp, "sl_vlan"), vlan);
-	if (bpf_map_lookup_elem(fd, &element, &port) || port.ifindex != l3_ifindex)
-		return;
-	port = (struct sl_port){ 0 };
-	bpf_map_update_elem(fd, &element, &port, BPF_ANY);
-}
-
-/* --- Attaching --------------------------------------------------------------------------------- */
-
-/* A descriptor of the attached program if it is one of ours; the caller closes it. */
-static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id)
-{
-	char port[IF_NAMESIZE] = "?", name[16] = "";
-	int fd;
-
-	if (sl_xdp_prog_id(sl_datapath_prog_fd(dp)) == prog_id)
-		return dup(sl_datapath_prog_fd(dp));
-	for (size_t i = 0; i < N_KNOWN; i++)
-		if (dp->known_fds[i] >= 0 && sl_xdp_prog_id(dp->known_fds[i]) == prog_id)
-			return dup(dp->known_fds[i]);
-	fd = sl_xdp_open_ours(prog_id, name);
-	if (fd >= 0)
-		return fd;
-	if_indextoname(ifindex, port);
-	if (fd == -EPERM)
-		sl_error("datapath: %s: XDP program %u is attached, and seeing whose it is needs "
-			 "CAP_SYS_ADMIN; if it may go: ip link set dev %s xdp off",
-			 port, prog_id, port);
-	else
-		sl_error(
-			"datapath: %s: another XDP program, \"%s\" (id %u), is attached; if it may "
-			"go: ip link set dev %s xdp off",
-			port, name, prog_id, port);
-	return fd == -EPERM ? fd : -EBUSY;
-}
-
-static int attach_first(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
-			enum sl_xdp_mode *mode)
-{
-	char port[IF_NAMESIZE] = "?";
-	int prog_fd = sl_datapath_prog_fd(dp), err = -EOPNOTSUPP;
-
-	if_indextoname(ifindex, port);
-	if (want != SL_XDP_GENERIC) {
-		*mode = SL_XDP_NATIVE;
-		err = sl_xdp_attach(ifindex, SL_XDP_NATIVE, prog_fd, -1);
-		if (!err || err == -ENODEV || err == -EPERM || err == -EBUSY || err == -EEXIST)
-			goto out;
-		if (want == SL_XDP_NATIVE)
-			goto out;
-		sl_warning("datapath: %s: the driver does not take XDP (%s: %s); generic mode is "
-			   "used, which is slower",
-			   port, strerror(-err), sl_object_said());
-	}
-	*mode = SL_XDP_GENERIC;
-	err = sl_xdp_attach(ifindex, SL_XDP_GENERIC, prog_fd, -1);
-out:
-	if (err)
-		sl_error("datapath: %s: cannot attach in %s mode: %s (%s)", port,
-			 sl_xdp_mode_name(*mode), strerror(-err), sl_object_said());
-	return err;
-}
-
-int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
-		       enum sl_xdp_mode *mode)
-{
-	char port[IF_NAMESIZE] = "?";
-	struct sl_xdp_state now;
-	int old_fd = -1, err = sl_xdp_query(ifindex, &now);
-
-	*mode = SL_XDP_NONE;
-	if_indextoname(ifindex, port);
-	if (err) {
-		sl_error("datapath: %s: cannot see what XDP program is attached: %s", port,
-			 strerror(-err));
-		return err;
-	}
-	if (now.mode == SL_XDP_NONE)
-		return attach_first(dp, ifindex, want, mode);
-	old_fd = open_attached(dp, ifindex, now.prog_id);
-	if (old_fd < 0)
-		return old_fd;
-	if (want != SL_XDP_NONE && want != now.mode) {
-		/* The kernel has no step from one mode to the other; it forwards in between. */
-		err = sl_xdp_detach(ifindex, now.mode, old_fd);
-		if (!err)
-			err = attach_first(dp, ifindex, want, mode);
-		goto out;
-	}
-	if (now.prog_id != sl_xdp_prog_id(sl_datapath_prog_fd(dp)))
-		err = sl_xdp_attach(ifindex, now.mode, sl_datapath_prog_fd(dp), old_fd);
-	if (!err)
-		*mode = now.mode;
-	else
-		sl_error("datapath: %s: cannot replace XDP program %u: %s (%s)", port, now.prog_id,
-			 strerror(-err), sl_object_said());
-out:
-	close(old_fd);
-	return err;
-}
-
-int sl_datapath_detach(struct sl_datapath *dp, uint32_t ifindex)
-{
-	struct sl_xdp_state now;
-	int fd, err = sl_xdp_query(ifindex, &now);
-
-	if (err || now.mode == SL_XDP_NONE)
-		return err;
-	fd = open_attached(dp, ifindex, now.prog_id);
-	if (fd < 0)
-		return fd;
-	err = sl_xdp_detach(ifindex, now.mode, fd);
-	close(fd);
-	return err;
-}
-
-bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex)
-{
-	struct sl_xdp_state now;
-
-	return !sl_xdp_query(ifindex, &now) && now.mode != SL_XDP_NONE &&
-	       now.prog_id == sl_xdp_prog_id(sl_datapath_prog_fd(dp));
-}
-
 int sl_datapath_publish(struct sl_datapath *dp)
 {
 	char path[sizeof(IPROUTE2_DIR) + 32];
@@ -622,6 +446,7 @@ int sl_datapath_publish(struct sl_datapath *dp)
 		snprintf(path, sizeof(path), IPROUTE2_DIR "/%.15s", bpf_map__name(map));
 		unlink(path);
 	}
+	forget_earlier_programs(dp);
 	/* Now the pair of an earlier life, unless it was kept, is gone with its pins. */
 	sl_txdrops_start(dp->txdrops, dp->pin_dir);
 	return 0;

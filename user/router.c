@@ -475,13 +475,14 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		r->n_ports = n_backup;
 		goto out;
 	}
+	/* The running generation still knows its own program on the ports that go. */
+	ports_drop_unconfigured(r);
 	/* There is no way back from here; a failure to pin has been logged, and forwarding goes on. */
 	if (g)
 		generation_activate(r, g);
 	for (uint32_t i = 0; !g && i < r->n_ports; i++)
-		if (r->ports[i].configured && r->ports[i].state == SL_PORT_ON)
+		if (r->ports[i].state == SL_PORT_ON)
 			port_open_and_attach(r, r->current, &r->ports[i]);
-	ports_drop_unconfigured(r);
 	tell_mirror(r);
 	if (strcmp(r->settings->pin_dir, settings->pin_dir) != 0)
 		sl_pins_remove(r->settings->pin_dir);

@@ -7,8 +7,10 @@
 #include "user/lib/prefix.h"
 #include "user/show.h"
 
+/* The kernel's route for an address: the longest of those installed. */
 struct search {
-	struct sl_prefix prefix;
+	uint8_t family;
+	const uint8_t *addr;
 	struct sl_route_view found;
 	bool is_found;
 };
@@ -17,36 +19,42 @@ static int find_route(void *arg, const struct sl_route_view *view)
 {
 	struct search *search = arg;
 
-	if (!view->installed || view->prefix.family != search->prefix.family ||
-	    view->prefix.len != search->prefix.len ||
-	    !sl_addr_match(view->prefix.addr, search->prefix.addr, search->prefix.len))
-		return 0;
-	search->found = *view;
-	search->is_found = true;
-	return 1;
+	if (view->installed && view->prefix.family == search->family &&
+	    sl_addr_match(view->prefix.addr, search->addr, view->prefix.len) &&
+	    (!search->is_found || view->prefix.len > search->found.prefix.len)) {
+		search->found = *view;
+		search->is_found = true;
+	}
+	return 0;
 }
 
-static json_t *route_json(const struct sl_router *router, struct sl_nexthop_index *index,
-			  const struct sl_prefix *prefix, uint32_t nexthop_id)
+static json_t *route_json(const struct sl_route_view *view, struct sl_nexthop_index *index)
 {
-	char text[SL_PREFIX_STRLEN], protocol[SL_NAME_BYTES], type[SL_NAME_BYTES],
+	char prefix[SL_PREFIX_STRLEN], protocol[SL_NAME_BYTES], type[SL_NAME_BYTES],
 		table[SL_NAME_BYTES];
-	struct search search = { .prefix = *prefix };
-	json_t *row = json_pack("{s:s, s:o}", "prefix", sl_prefix_format(prefix, text), "nexthops",
-				sl_nexthop_legs_json(index, nexthop_id));
 
+	return json_pack(
+		"{s:s, s:s, s:o, s:s, s:s, s:I}", "prefix", sl_prefix_format(&view->prefix, prefix),
+		"type", sl_route_type_name(view->type, type), "nexthops",
+		sl_nexthop_legs_json(index, view->nexthop_id), "protocol",
+		sl_route_protocol_name(view->protocol, protocol), "table",
+		sl_route_table_name(view->table, table), "metric", (json_int_t)view->metric);
+}
+
+/* What the tables hold for the address, and the route it comes from; for a neighbour these differ. */
+static void set_route(const struct sl_router *router, struct sl_nexthop_index *index,
+		      uint8_t family, const uint8_t *addr, json_t *row)
+{
+	struct search search = { .family = family, .addr = addr };
+	char text[SL_PREFIX_STRLEN];
+	struct sl_prefix entry;
+	uint32_t id;
+
+	if (!sl_fib_match(sl_router_fib(router), family, addr, &entry, &id))
+		json_object_set_new(row, "entry", json_string(sl_prefix_format(&entry, text)));
 	sl_mirror_each_route(sl_router_mirror(router), find_route, &search);
-	if (search.is_found) {
-		json_object_set_new(row, "type",
-				    json_string(sl_route_type_name(search.found.type, type)));
-		json_object_set_new(
-			row, "protocol",
-			json_string(sl_route_protocol_name(search.found.protocol, protocol)));
-		json_object_set_new(row, "table",
-				    json_string(sl_route_table_name(search.found.table, table)));
-		json_object_set_new(row, "metric", json_integer(search.found.metric));
-	}
-	return row;
+	if (search.is_found)
+		json_object_set_new(row, "route", route_json(&search.found, index));
 }
 
 static const char *text_of_reason(const struct sl_nexthop *nh)
@@ -104,11 +112,9 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 		     struct sl_ctl_answer *answer)
 {
 	const struct sl_fib_tables *tables = sl_datapath_tables(sl_router_datapath(router));
-	const struct sl_fib *fib = sl_router_fib(router);
 	struct sl_nexthop_index *index = sl_nexthop_index_create(router);
-	uint32_t id = sl_fib_lookup(fib, family, addr), route_id = id;
+	uint32_t id = sl_fib_lookup(sl_router_fib(router), family, addr);
 	struct sl_nexthop nh = tables->nexthop[id < tables->n_nexthop ? id : 0];
-	struct sl_prefix prefix;
 	json_t *row;
 
 	if (!index) {
@@ -120,10 +126,7 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 	row = json_pack("{s:o, s:s}", "address", sl_json_addr(family, addr), "engine",
 			sl_engine_name(sl_router_settings(router)->engine));
 	set_verdict(router, row, family, &nh);
-	if (!sl_fib_match(fib, family, addr, &prefix, &route_id))
-		json_object_set_new(row, "route", route_json(router, index, &prefix, route_id));
-	else
-		json_object_set_new(row, "route", json_null());
+	set_route(router, index, family, addr, row);
 	json_object_set_new(row, "nexthop", sl_nexthop_json(index, id));
 	sl_ctl_put(answer, row);
 	sl_nexthop_index_destroy(index);

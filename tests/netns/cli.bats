@@ -1,0 +1,196 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# The command sluice: what it shows is what the kernel and the packets say, in words and in JSON.
+# shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	load router
+	router_up
+	on n1 ip route add 10.9.0.0/16 via 10.0.2.2 metric 7 proto bird
+	on n1 ip route add 10.9.0.0/16 via 10.0.1.2 metric 9
+	on n1 ip route add 10.8.0.0/16 nexthop via 10.0.2.2 weight 1 nexthop via 10.0.1.2 weight 3
+	on n1 ip route add blackhole 10.7.0.0/16
+	on n1 ip route add unreachable 10.6.0.0/16
+	on n1 ip route add fd09::/32 via fd00:2::2 proto static
+	daemon
+	warm_up
+	on n1 ping -c 1 -W 1 10.0.1.2
+	export CONFIG DAEMON
+}
+
+teardown_file() {
+	load router
+	lab_end
+}
+
+setup() { load router; }
+
+@test "show routes: prefix, gateway, device, protocol and metric are those of ip route" {
+	run --separate-stderr sluice show routes 10.9.0.0/16
+	[ "$output" = "10.9.0.0/16 via 10.0.2.2 dev eth2 proto bird metric 7
+10.9.0.0/16 via 10.0.1.2 dev eth1 proto boot metric 9 (not installed)" ]
+	run --separate-stderr sluice show routes 10.8.0.0/16
+	[ "${lines[0]}" = "10.8.0.0/16 proto boot" ]
+	[ "$(printf '%s\n' "${lines[@]:1}" | sort)" = "	nexthop via 10.0.1.2 dev eth1 weight 3
+	nexthop via 10.0.2.2 dev eth2 weight 1" ]
+	[ "$(sluice show routes 10.7.0.0/16)" = "blackhole 10.7.0.0/16 proto boot" ]
+	[ "$(sluice show routes 10.6.0.0/16)" = "unreachable 10.6.0.0/16 proto boot" ]
+	[ "$(sluice show routes fd09::/32)" = "fd09::/32 via fd00:2::2 dev eth2 proto static metric 1024" ]
+	[ "$(sluice show routes 10.0.1.1)" = "local 10.0.1.1/32 table local proto kernel" ]
+}
+
+@test "show routes: every prefix of the kernel's main table is there, and no other" {
+	ours() { sluice -j show routes | jq -r --arg f "$1" '.[] | select(.table == "main" and (.prefix | contains($f))) | .prefix'; }
+	theirs() { on n1 ip -j "$1" route show table main | jq -r --arg host "$2" '.[].dst | if contains("/") then . else . + $host end'; }
+	[ "$(ours . | sort)" = "$(theirs -4 /32 | sort)" ]
+	[ "$(ours : | sort)" = "$(theirs -6 /128 | sort)" ]
+}
+
+@test "show routes PREFIX lists what lies within, and nothing else" {
+	[ "$(sluice -j show routes 10.0.0.0/13 | jq -r '[.[].prefix] | unique | join(" ")')" = \
+		"10.0.1.0/24 10.0.1.1/32 10.0.1.255/32 10.0.2.0/24 10.0.2.1/32 10.0.2.255/32 10.6.0.0/16 10.7.0.0/16" ]
+	[ "$(sluice -j show routes 192.0.2.0/24)" = "[]" ]
+}
+
+# explains ADDRESS FILTER EXPECTED
+explains() {
+	local got
+	got=$(sluice -j explain "$1" | jq -rc "$2")
+	echo "$1: $got"
+	[ "$got" = "$3" ]
+}
+
+@test "explain: verdict, route and next hop of each kind" {
+	local h1 h2
+	h1=$(mac_of h1 eth0)
+	h2=$(mac_of h2 eth0)
+	filter='[.verdict, .route.prefix, .nexthop.kind, .nexthop.port, .nexthop.mac, .nexthop.reason]'
+	explains 10.9.1.1 "$filter" "[\"forward\",\"10.9.0.0/16\",\"forward\",\"eth2\",\"$h2\",null]"
+	explains 10.0.1.2 '.entry' 10.0.1.2/32
+	explains 10.0.1.2 "$filter" "[\"forward\",\"10.0.1.0/24\",\"forward\",\"eth1\",\"$h1\",null]"
+	explains fd09::1 "$filter" "[\"forward\",\"fd09::/32\",\"forward\",\"eth2\",\"$h2\",null]"
+	explains 10.8.1.1 "$filter" '["forward","10.8.0.0/16","group",null,null,null]'
+	explains 10.8.1.1 '[.nexthop.members[] | [.port, .weight, .buckets]] | sort' '[["eth1",3,96],["eth2",1,32]]'
+	explains 10.7.1.1 "$filter" '["drop","10.7.0.0/16","drop",null,null,"blackhole"]'
+	explains 10.6.1.1 "$filter" '["kernel","10.6.0.0/16","punt",null,null,"unreachable"]'
+	explains 10.0.1.1 "$filter" '["kernel","10.0.1.1/32","punt",null,null,"local"]'
+	explains 10.0.2.255 '[.verdict, .nexthop.reason]' '["kernel","multicast"]'
+	explains 10.0.2.77 '[.verdict, .nexthop.reason]' '["kernel","neighbour"]'
+	explains 192.0.2.1 "$filter" '["kernel",null,"none",null,null,"no-route"]'
+}
+
+@test "explain, in words" {
+	run --separate-stderr sluice explain 10.9.1.1
+	[ "${lines[0]}" = "address    10.9.1.1" ]
+	[ "${lines[2]}" = "route      10.9.0.0/16 via 10.0.2.2 dev eth2 proto bird metric 7" ]
+	[[ ${lines[3]} = "next hop   "*": 10.0.2.2, port eth2, $(mac_of n1 eth2) -> $(mac_of h2 eth0), MTU 1500" ]]
+	[[ ${lines[4]} = "verdict    forward: "* ]]
+}
+
+@test "show neighbours and nexthops" {
+	[ "$(sluice -j show neighbours | jq -r '.[] | select(.address == "10.0.2.2") | .dev + " " + .mac')" = \
+		"eth2 $(mac_of h2 eth0)" ]
+	[ "$(sluice -j show nexthops | jq -r '[.[] | select(.via == "10.0.2.2" and .kind == "forward")][0].mac')" = "$(mac_of h2 eth0)" ]
+}
+
+@test "show ports has the netdev's own MAC, MTU and index" {
+	run --separate-stderr sluice show ports
+	[ "${lines[0]}" = "port  state  mode    link  sends  ifindex   mtu  mac                by" ]
+	[ "$(sluice -j show ports | jq -r '.[0] | "\(.port) \(.mac) \(.mtu_bytes) \(.ifindex)"')" = \
+		"eth1 $(mac_of n1 eth1) 1500 $(on n1 cat /sys/class/net/eth1/ifindex)" ]
+}
+
+@test "counters: a reason counts what the kernel was given for it, and show drops hides what never happened" {
+	local before
+	before=$(reason punt no-route)
+	on h1 ping -c 3 -i 0.01 -W 1 192.0.2.1 || :
+	[ "$(reason punt no-route)" = $((before + 3)) ]
+	run --separate-stderr sluice show drops
+	[[ $output = *"punt no-route "* ]]
+	[[ $output != *"punt encap "* ]]
+	run --separate-stderr sluice show drops --all
+	[[ $output = *"punt encap "* ]]
+	# every reason of the header has its row
+	[ "$(sluice -j show drops | jq length)" = \
+		"$(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/sluice.h | grep -cE '^	X\(')" ]
+	wait_for 5 conserved
+}
+
+@test "attach and detach by hand" {
+	[ "$(sluice detach eth2)" = "eth2: detached" ]
+	[ "$(xdp_program eth2)" = none ]
+	[ "$(sluice attach eth2)" = "eth2: attached" ]
+	[ "$(xdp_program eth2)" = sl_edge_frags ]
+	run --separate-stderr sluice attach eth7
+	[ "$status" -eq 1 ]
+	[ "$stderr" = 'sluice: "eth7" is not a netdev here: write one that `ip link` shows' ]
+	run --separate-stderr sluice detach lo
+	[ "$status" -eq 1 ]
+	[ "$stderr" = 'sluice: "lo" is not a port of the fast path: write one that `sluice show ports` shows' ]
+	wait_for 5 fast_path_to 10.0.2.2
+}
+
+@test "bad arguments: status 2 and a line that says what would be right" {
+	while IFS='|' read -r arguments expected; do
+		# shellcheck disable=SC2086
+		run --separate-stderr sluice $arguments
+		echo "$arguments: $status $stderr"
+		[ "$status" -eq 2 ]
+		[ "${stderr%%$'\n'*}" = "sluice: $expected" ]
+	done <<-'LIST'
+		explain|explain: write one IPv4 or IPv6 address
+		explain 10.0.0.300|"10.0.0.300" is not an IPv4 or IPv6 address
+		show|show what?: write ports, routes [PREFIX], nexthops, neighbours, counters or drops
+		show colours|show colours: write ports, routes [PREFIX], nexthops, neighbours, counters or drops
+		show routes 10.0.0.1/8|"10.0.0.1/8" is not a prefix: write an address, or one with /LENGTH and no bits set beyond it
+		attach|attach: write one port, such as eth1
+		status now|status: unexpected argument "now"
+		reboot|"reboot" is not a command
+	LIST
+}
+
+@test "every command has its help, and every list is valid JSON" {
+	local command what
+	for command in status show explain attach detach check; do
+		run --separate-stderr sluice $command --help
+		[ "$status" -eq 0 ]
+		[[ ${lines[0]} = "Usage: sluice [OPTION]... $command"* ]]
+	done
+	for what in ports routes nexthops neighbours counters drops; do
+		[ "$(sluice --json show $what | jq -r type)" = array ]
+	done
+	[ "$(sluice --json status | jq -r .running)" = true ]
+	[ "$(sluice --version)" = "sluice $(cat VERSION)" ]
+}
+
+@test "check says ok, or the one line" {
+	[ "$(sluice check "$CONFIG")" = "$CONFIG: ok" ]
+	echo "ports: 1" >"$LAB_DIR/bad.yaml"
+	run --separate-stderr sluice check "$LAB_DIR/bad.yaml"
+	[ "$status" -eq 2 ]
+	[ "$stderr" = "sluice: $LAB_DIR/bad.yaml:1: ports: \"1\" is not a list: write one item a line, each after \"- \"" ]
+	[ "$(sluice -j check "$LAB_DIR/bad.yaml" | jq .ok)" = false ]
+}
+
+@test "a user who may not connect is told so" {
+	run --separate-stderr on n1 setpriv --reuid 65534 --regid 65534 --clear-groups build/sluice status
+	[ "$status" -eq 1 ]
+	[ "$stderr" = 'sluice: "/run/sluice/sluiced.sock" is not yours to use: be root, or of its group' ]
+}
+
+# Last, since it ends the daemon.
+@test "without a daemon: status says what still runs, counters come from the pins, the rest exits with 3" {
+	local before
+	before=$(counter rx)
+	kill -KILL "$DAEMON"
+	wait_for 5 daemon_gone
+	run --separate-stderr sluice status
+	[ "$status" -eq 3 ]
+	[ "${lines[0]}" = "sluiced    is not running; the fast path goes on with the routes it had" ]
+	[ "${lines[1]}" = "ports      eth1 native, eth2 native" ]
+	[ "$(counter rx)" -ge "$before" ]
+	run --separate-stderr sluice show routes
+	[ "$status" -eq 3 ]
+	[ "$stderr" = 'sluice: sluiced is not running: nothing listens at "/run/sluice/sluiced.sock"' ]
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# make install and uninstall; and what is installed beside the programs: manual, completion, unit, sample.
+# shellcheck disable=SC2034,SC2154 # variables are set by `run`, and used in router.bash
+bats_require_minimum_version 1.5.0
+
+setup() { DEST=$(mktemp -d); }
+
+teardown() { rm -rf "$DEST"; }
+
+@test "install puts every file in place under DESTDIR and PREFIX, uninstall takes all away" {
+	make -s install DESTDIR="$DEST" PREFIX=/opt/sl
+	run find "$DEST" \( -type f -o -type l \) -printf '%m %P\n'
+	echo "$output"
+	[ "$(echo "$output" | sort -k 2)" = "755 opt/sl/bin/sluice
+644 opt/sl/lib/sluice/fabric.bpf.o
+644 opt/sl/lib/sluice/sluice.bpf.o
+644 opt/sl/lib/sluice/txdrops.bpf.o
+644 opt/sl/lib/systemd/system/sluiced.service
+755 opt/sl/sbin/sluiced
+644 opt/sl/share/bash-completion/completions/sluice
+777 opt/sl/share/bash-completion/completions/sluiced
+644 opt/sl/share/doc/sluice/sluice.yaml
+644 opt/sl/share/man/man5/sluice.yaml.5
+644 opt/sl/share/man/man8/sluice.8
+644 opt/sl/share/man/man8/sluiced.8" ]
+	grep -qx 'ExecStart=/opt/sl/sbin/sluiced --config /etc/sluice/sluice.yaml' "$DEST/opt/sl/lib/systemd/system/sluiced.service"
+	make -s uninstall DESTDIR="$DEST" PREFIX=/opt/sl
+	[ -z "$(find "$DEST" ! -type d)" ]
+	[ ! -e "$DEST/opt/sl/lib/sluice" ]
+}
+
+@test "the installed daemon finds its object without being told" {
+	load router
+	router_up
+	make -s install DESTDIR="$DEST" PREFIX=/usr
+	spawn n1 sluiced "$DEST/usr/sbin/sluiced" --config "$CONFIG"
+	DAEMON=$SPAWNED
+	wait_for 10 daemon_ready || { cat "$LAB_DIR/sluiced.err"; false; }
+	port_is eth1 on
+	lab_end
+}
+
+@test "the manual pages have no mistakes that mandoc finds" {
+	run mandoc -T lint -W warning docs/man/sluice.8 docs/man/sluiced.8 docs/man/sluice.yaml.5
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
+
+@test "the manual names every command, option and key" {
+	local word
+	for word in $(build/sluice --help | sed -n 's/^  \([a-z]*\).*/\1/p'); do
+		grep -qE "^\.It Cm $word( |$)" docs/man/sluice.8
+	done
+	for word in $(build/sluice --help | grep -oE -- '--[a-z-]+' | sed 's/^--/-/'); do
+		grep -qE "^\.It Fl . , $word( |$)" docs/man/sluice.8
+	done
+	for word in $(build/sluiced --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
+		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluiced.8
+	done
+	for word in $(grep -oE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config.c | grep -oE '"[^"]+"' | tr -d '"'); do
+		grep -qE "^\.It Ic $word( |$)" docs/man/sluice.yaml.5
+	done
+}
+
+# complete WORD...: what is offered for the last one.
+complete_words() {
+	# shellcheck source=dist/sluice.bash
+	bash -c '. dist/sluice.bash
+		compopt() { :; }
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		"_$1"
+		echo "${COMPREPLY[*]}"' complete "$@"
+}
+
+@test "completion offers commands, what can be shown, ports and options" {
+	[ "$(complete_words sluice "")" = "status show explain attach detach check" ]
+	[ "$(complete_words sluice -j s)" = "status show" ]
+	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours counters drops" ]
+	[ "$(complete_words sluice show r)" = routes ]
+	[ "$(complete_words sluice show routes "")" = "" ]
+	[ "$(complete_words sluice --j)" = "--json" ]
+	[ "$(complete_words sluiced --c)" = "--config --check" ]
+	load router
+	lab_begin
+	node_up n1
+	host_up h1
+	link n1:eth1 h1:eth0
+	[ "$(on n1 bash -c "$(declare -f complete_words)"'; complete_words sluice attach ""')" = eth1 ]
+	lab_end
+}
+
+@test "the sample configuration is valid but for the ports" {
+	run --separate-stderr build/sluice check dist/sluice.yaml
+	[ "$status" -eq 2 ]
+	# shellcheck disable=SC2154
+	[[ $stderr = 'sluice: dist/sluice.yaml:'*': ports[0].name: "eth1" is not a netdev here: '* ]]
+}
+
+@test "the service unit is one systemd understands, and exposes little" {
+	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
+	sed 's|@PREFIX@|/usr|; s|^ExecStart=.*|ExecStart=/bin/true|; /^Documentation/d' dist/sluiced.service >"$DEST/sluiced.service"
+	run systemd-analyze verify "$DEST/sluiced.service"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ -z "$output" ]
+	systemd-analyze security --offline=yes --threshold=25 "$DEST/sluiced.service"
+}

@@ -1,0 +1,239 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# sluiced as an operator meets it: start, refusals, ports that come and go, full tables.
+# shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
+bats_require_minimum_version 1.5.0
+
+setup() {
+	load router
+	router_up
+}
+
+teardown() { lab_end; }
+
+@test "start: every port carries the program, one complete set of pins, and the service manager is told" {
+	spawn n1 manager socat -u "UNIX-RECV:$LAB_DIR/notify" STDOUT
+	wait_for 5 test -S "$LAB_DIR/notify"
+	NOTIFY_SOCKET=$LAB_DIR/notify daemon
+	[ "$(xdp_program eth1)" = sl_edge_frags ]
+	[ "$(xdp_program eth2)" = sl_edge_frags ]
+	[ "$(pins)" = "$published" ]
+	wait_for 5 grep -q READY=1 "$LAB_DIR/manager.out"
+}
+
+@test "packets take the fast path, both families, every one of them" {
+	daemon
+	warm_up
+	local address before
+	for address in 10.0.2.2 fd00:2::2; do
+		before=$(counter forward)
+		traffic 1 "$address"
+		traffic_end
+		nothing_was_lost
+		[ $(($(counter forward) - before)) = "$SENT" ]
+	done
+	wait_for 5 conserved
+}
+
+# --- Refusals: nothing may be changed ---------------------------------------------------------------
+
+# refused STATUS LINE: sluiced ended so, and said this and nothing else.
+refused() {
+	[ "$status" -eq "$1" ]
+	[ "$stderr" = "sluiced: error: $2" ]
+	nothing_was_changed
+}
+
+@test "configuration: each mistake is one line with file, line, value and remedy; status 2; nothing changed" {
+	keys="write engine, ports, tables, control, pin_dir or log_level"
+	while IFS='|' read -r text expected; do
+		printf '%b' "$text" >"$CONFIG"
+		run_daemon --config "$CONFIG"
+		echo "$text: $stderr"
+		refused 2 "$CONFIG:$expected"
+	done <<-LIST
+		ports: []\nprots: 1\n|2: "prots" is not a key here: $keys
+		ports: eth1\n|1: ports: "eth1" is not a list: write one item a line, each after "- "
+		ports:\n  - name: eth1\n    optional: 1\n|3: ports[0].optional: "1" is not a truth value: write true or false
+		ports:\n  - name: eth1\n  - name: eth9\n|3: ports[1].name: "eth9" is not a netdev here: write one that \`ip link\` shows, or "optional: true" if it comes later
+		ports:\n  - name: eth1\n  - name: eth1\n|3: ports[1].name: "eth1" is named twice: write each port once
+		engine: turbo\nports: []\n|1: engine: "turbo" is not an engine: write fast, lpm or kernel
+		ports: [\n|2: "" is not YAML (did not find expected node content): write "key: value", indented by spaces
+	LIST
+	run_daemon --config /nonexistent.yaml
+	refused 2 "/nonexistent.yaml: cannot read the configuration file: No such file or directory"
+}
+
+@test "a second daemon on the node is refused by the first one's process id, and harms nothing" {
+	daemon
+	run_daemon --config "$CONFIG"
+	[ "$status" -eq 1 ]
+	[ "$stderr" = "sluiced: error: another sluiced runs on this node: process $DAEMON" ]
+	daemon_ready
+	[ "$(pins)" = "$published" ]
+	port_is eth1 on
+}
+
+@test "without privileges: the capability is named" {
+	run --separate-stderr on n1 capsh --drop=cap_bpf,cap_sys_admin -- -c "build/sluiced --config $CONFIG"
+	refused 1 "not allowed: this process lacks CAP_BPF (load programs and maps); run it as root, or give it these capabilities"
+	run --separate-stderr on n1 capsh --drop=cap_net_admin -- -c "build/sluiced --config $CONFIG"
+	refused 1 "not allowed: this process lacks CAP_NET_ADMIN (attach XDP, follow routes); run it as root, or give it these capabilities"
+}
+
+@test "the capabilities of the service unit are enough, and it adopts its own earlier life" {
+	[ "CapabilityBoundingSet=CAP_BPF CAP_PERFMON CAP_NET_ADMIN CAP_CHOWN" = "$(grep ^Capab dist/sluiced.service)" ]
+	start() {
+		spawn n1 sluiced setpriv --bounding-set -all,+bpf,+perfmon,+net_admin,+chown --inh-caps=-all --no-new-privs \
+			build/sluiced --config "$CONFIG"
+		DAEMON=$SPAWNED
+		wait_for 10 daemon_ready
+	}
+	start
+	[ "$(wc -l <"$LAB_DIR/sluiced.err")" = 3 ]
+	daemon_end KILL
+	start
+	port_is eth1 on
+	port_is eth2 on
+	[ "$(wc -l <"$LAB_DIR/sluiced.err")" = 3 ]
+}
+
+@test "without a BPF file system: the mount command is said" {
+	run --separate-stderr on n1 unshare --mount sh -c "umount /sys/fs/bpf && build/sluiced --config $CONFIG"
+	[ "$status" -eq 1 ]
+	[ "$stderr" = 'sluiced: error: pin_dir "/sys/fs/bpf/sluice" is not in a BPF file system: mount -t bpf bpf /sys/fs/bpf' ]
+	[ "$(xdp_program eth1)" = none ]
+}
+
+@test "without its object: where it was sought is said" {
+	run_daemon --config "$CONFIG" --object /nonexistent/sluice.bpf.o
+	[ "$status" -eq 1 ]
+	[[ $stderr = *'no BPF object at "/nonexistent/sluice.bpf.o"'* ]]
+	nothing_was_changed
+}
+
+@test "without the tracing programs it routes, and says what is lost" {
+	mkdir "$LAB_DIR/lib"
+	cp build/sluice.bpf.o "$LAB_DIR/lib"
+	daemon --object "$LAB_DIR/lib/sluice.bpf.o"
+	log_says "frames that an egress driver refuses are counted by that driver only"
+	warm_up
+	on n1 test ! -e /sys/fs/bpf/sluice/sl_tx_batch
+}
+
+# --- Ports ----------------------------------------------------------------------------------------------
+
+@test "a port that vanishes and returns is attached again, and forwards" {
+	daemon
+	warm_up
+	on h2 ip link del dev eth0
+	wait_for 5 port_is eth2 absent
+	port_is eth1 on
+	plug 2
+	default_routes 2
+	wait_for 5 port_is eth2 on
+	warm_up
+}
+
+@test "an optional port may come later" {
+	configure
+	printf '%s\n' "  - name: eth3" "    optional: true" >>"$CONFIG"
+	daemon
+	port_is eth3 absent
+	host_up h3
+	link n1:eth3 h3:eth0
+	wait_for 5 port_is eth3 on
+	[ "$(xdp_program eth3)" = sl_edge_frags ]
+}
+
+@test "xdp off by hand is respected, the kernel forwards there, and attach puts it back" {
+	daemon
+	warm_up
+	on n1 ip link set dev eth1 xdp off
+	wait_for 5 port_is eth1 off
+	wait_for 5 log_says 'eth1: someone took the fast path off; `sluice attach eth1` puts it back'
+	reaches 10.0.2.2
+	[ "$(xdp_program eth1)" = none ]
+	sluice attach eth1
+	port_is eth1 on
+	warm_up
+}
+
+@test "another's XDP program is not replaced; its port is attached once the program is gone" {
+	cat >"$LAB_DIR/other.bpf.c" <<-C
+		#include <linux/bpf.h>
+		#include <bpf/bpf_helpers.h>
+		SEC("xdp") int other(struct xdp_md *ctx) { return XDP_PASS; }
+	C
+	clang -target bpf -O2 -g "-I/usr/include/$(uname -m)-linux-gnu" -c "$LAB_DIR/other.bpf.c" -o "$LAB_DIR/other.bpf.o"
+	on n1 ip link set dev eth1 xdp obj "$LAB_DIR/other.bpf.o" section xdp
+	daemon
+	port_is eth1 refused
+	port_is eth2 on
+	[ "$(xdp_program eth1)" = other ]
+	log_says 'eth1: another XDP program, "other" (id '
+	run --separate-stderr sluice attach eth1
+	[ "$status" -eq 1 ]
+	[ "$stderr" = "sluice: eth1: another XDP program is attached; if it may go: ip link set dev eth1 xdp off" ]
+	[ "$(xdp_program eth1)" = other ]
+	reaches 10.0.2.2
+	on n1 ip link set dev eth1 xdp off
+	wait_for 5 port_is eth1 on
+	[ "$(xdp_program eth1)" = sl_edge_frags ]
+}
+
+@test "where the driver takes no redirected frames the kernel sends, and it is said" {
+	daemon
+	warm_up
+	on h2 ethtool -K eth0 gro off
+	sends() { [ "$(sluice -j show ports | jq '.[] | select(.port == "eth2").transmits')" = "$1" ]; }
+	wait_for 5 sends false
+	wait_for 5 log_says "eth2: the driver takes no redirected frames now"
+	local before
+	before=$(reason punt not-a-port)
+	reaches 10.0.2.2
+	[ "$(reason punt not-a-port)" = $((before + 1)) ]
+	on h2 ethtool -K eth0 gro on
+	wait_for 5 sends true
+}
+
+@test "generic mode, when the configuration asks for it" {
+	printf '%s\n' "ports:" "  - {name: eth1, mode: generic}" "  - {name: eth2, mode: native}" >"$CONFIG"
+	daemon
+	[ "$(sluice -j show ports | jq -r 'map(.mode) | join(" ")')" = "generic native" ]
+	warm_up
+}
+
+# --- Tables -----------------------------------------------------------------------------------------------------
+
+@test "a table that is too small: what fits stays right, the rest goes to the kernel, which is said once" {
+	configure "tables: {ipv4_blocks: 4}"
+	daemon
+	warm_up
+	local i
+	for i in $(seq 1 20); do
+		echo "route add 10.20.$i.128/25 via 10.0.2.2"
+	done | on n1 ip -batch -
+	overflow() { sluice -j status | jq .tables.ipv4_overflow; }
+	overflows() { [ "$(overflow)" -gt 0 ]; }
+	wait_for 5 overflows
+	wait_for 5 log_says "IPv4 and 0 IPv6 routes do not fit the tables"
+	[ "$(sluice -j explain 10.0.2.2 | jq -r .verdict)" = forward ]
+	[ "$(sluice -j explain 10.20.20.200 | jq -r '.verdict + " " + .nexthop.reason')" = "kernel overflow" ]
+	[ "$(sluice -j explain 10.20.20.200 | jq -r .route.prefix)" = 10.20.20.128/25 ]
+	on n1 ip route flush root 10.20.0.0/16
+	fits() { [ "$(overflow)" = 0 ]; }
+	wait_for 5 fits
+	wait_for 5 log_says "every route fits the tables again"
+	[ "$(grep -c 'do not fit' "$LAB_DIR/sluiced.err")" = 1 ]
+}
+
+@test "the control socket has the permissions of the configuration" {
+	printf '%s\n' "control: {mode: \"0600\", group: daemon}" "ports: [{name: eth1}]" >"$CONFIG"
+	daemon
+	[ "$(on n1 stat -c '%a %G' /run/sluice/sluiced.sock)" = "600 daemon" ]
+	sed -i s/0600/0666/ "$CONFIG"
+	kill -HUP "$DAEMON"
+	wait_for 5 log_says reloaded
+	[ "$(on n1 stat -c '%a %G' /run/sluice/sluiced.sock)" = "666 daemon" ]
+}

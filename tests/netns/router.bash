@@ -1,0 +1,140 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# A router n1 between hosts h1 and h2, in a lab of its own, and sluiced on it. For the bats files beside it:
+# `load router`, router_up in setup, lab_end in teardown.
+#
+#   h1 10.0.1.2 fd00:1::2 --- eth1 n1 eth2 --- h2 10.0.2.2 fd00:2::2
+
+. netns-lab/lib.sh
+
+router_up() {
+	local i
+	lab_begin
+	node_up n1
+	for i in 1 2; do
+		host_up "h$i"
+		plug "$i"
+		default_routes "$i"
+	done
+	CONFIG=$LAB_DIR/sluice.yaml
+	configure
+}
+
+default_routes() {
+	on "h$1" ip route add default via "10.0.$1.1"
+	on "h$1" ip route add default via "fd00:$1::1"
+}
+
+# plug N: the cable between n1:ethN and hN, with addresses.
+plug() {
+	link "n1:eth$1" "h$1:eth0"
+	on n1 ip addr add "10.0.$1.1/24" dev "eth$1"
+	on n1 ip addr add "fd00:$1::1/64" dev "eth$1" nodad
+	on "h$1" ip addr add "10.0.$1.2/24" dev eth0
+	on "h$1" ip addr add "fd00:$1::2/64" dev eth0 nodad
+}
+
+# configure [LINE...]: eth1 and eth2, and these lines before.
+# shellcheck disable=SC2120 # its callers are in other files
+configure() {
+	printf '%s\n' "$@" "ports:" "  - name: eth1" "  - name: eth2" >"$CONFIG"
+}
+
+# What find prints of a complete set of pins.
+# shellcheck disable=SC2034
+published="sluice
+sluice/sl_adj
+sluice/sl_dir24
+sluice/sl_drops
+sluice/sl_edge
+sluice/sl_fib4
+sluice/sl_fib6
+sluice/sl_group
+sluice/sl_meta
+sluice/sl_nexthop
+sluice/sl_port
+sluice/sl_punts
+sluice/sl_stats
+sluice/sl_tbl6
+sluice/sl_tbl8
+sluice/sl_tx
+sluice/sl_tx_batch
+sluice/sl_tx_refused
+sluice/sl_txdrops
+sluice/sl_vlan"
+
+sluice() { on n1 build/sluice "$@"; }
+
+# daemon [OPTION...]: sluiced in the background, ready. Its process is DAEMON, its log $LAB_DIR/sluiced.err.
+daemon() {
+	spawn n1 sluiced build/sluiced --config "$CONFIG" "$@"
+	DAEMON=$SPAWNED
+	wait_for 10 daemon_ready
+}
+
+daemon_ready() { [ -d "/proc/$DAEMON" ] && sluice status >/dev/null; }
+log_says() { grep -qF -- "$1" "$LAB_DIR/sluiced.err"; }
+daemon_gone() { [ ! -e "/proc/$DAEMON" ]; }
+
+# daemon_end SIGNAL: its exit status is ENDED.
+# shellcheck disable=SC2034
+daemon_end() {
+	kill "-$1" "$DAEMON"
+	ENDED=0
+	wait "$DAEMON" || ENDED=$?
+	daemon_gone
+}
+
+# run_daemon ARGUMENT...: in the foreground, for what must be refused; bats' run keeps status and output.
+run_daemon() { run --separate-stderr on n1 timeout 10 build/sluiced "$@"; }
+
+port_is() { [ "$(sluice -j show ports | jq -r ".[] | select(.port == \"$1\").state")" = "$2" ]; }
+xdp_program() { on n1 ip -j link show dev "$1" | jq -r '.[0].xdp.prog.name // "none"'; }
+xdp_program_id() { on n1 ip -j link show dev "$1" | jq -r '.[0].xdp.prog.id // 0'; }
+pins() { on n1 find /sys/fs/bpf -mindepth 1 -name 'sl*' -printf '%P\n' | sort; }
+counter() { sluice -j show counters | jq ".[] | select(.name == \"$1\").packets"; }
+reason() { sluice -j show drops | jq ".[] | select(.kind == \"$1\" and .name == \"$2\").packets"; }
+reaches() { on h1 ping -c 1 -W 1 "$1"; }
+
+# Neighbours on both sides are resolved, so that what follows takes the fast path. The loss of the packets that
+# ask for them is none of the tests' business.
+warm_up() {
+	wait_for 5 reaches 10.0.2.2
+	wait_for 5 fast_path_to 10.0.2.2
+	wait_for 5 fast_path_to 10.0.1.2
+	wait_for 5 reaches fd00:2::2
+	wait_for 5 fast_path_to fd00:2::2
+}
+fast_path_to() { [ "$(sluice -j explain "$1" | jq -r .verdict)" = forward ]; }
+
+# traffic SECONDS [ADDRESS]: packets from h1 to h2 in the background, 2000 a second; traffic_end waits for their end.
+traffic() {
+	spawn h2 sink build/lab/sink eth0 --json --verify
+	SINK=$SPAWNED
+	wait_for 5 grep -q ready "$LAB_DIR/sink.err"
+	spawn h1 gen build/lab/gen eth0 --dst-mac "$(mac_of n1 eth1)" --dst "${2:-10.0.2.2}" --flows 16 \
+		--rate 2000 --batch 4 --duration "$1" --json
+	GEN=$SPAWNED
+}
+traffic_flows() { [ "$(counter forward)" -gt "$1" ]; }
+
+# Sets SENT, and REPORT to "packets lost reordered duplicates bad" as the sink saw it.
+traffic_end() {
+	wait "$GEN"
+	SENT=$(jq .sent "$LAB_DIR/gen.out")
+	kill -INT "$SINK"
+	wait "$SINK"
+	REPORT=$(jq -r '"\(.packets) \(.lost) \(.reordered) \(.duplicates) \(.bad_checksum + .bad_payload + .wrong_mac)"' \
+		"$LAB_DIR/sink.out")
+	echo "sent $SENT; packets, lost, reordered, duplicates, bad: $REPORT"
+}
+conserved() { sluice -j status | jq -e '.packets | .rx == .forward + .drops + .punts'; }
+nothing_was_lost() { [ "$SENT" -gt 0 ] && [ "$REPORT" = "$SENT 0 0 0 0" ]; }
+
+nothing_was_changed() {
+	[ "$(xdp_program eth1)" = none ]
+	[ "$(xdp_program eth2)" = none ]
+	[ -z "$(pins)" ]
+	on n1 test ! -e /run/sluice/sluiced.sock
+}
