@@ -26,6 +26,26 @@ SL_ARRAY(sl_dir24, struct sl_block, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_tbl8, struct sl_block, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_tbl6, struct sl_block, 1, BPF_F_MMAPABLE);
 
+SL_ARRAY(sl_voq, struct sl_voq, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_backlog, struct sl_backlog, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_dscp, __u32, SL_DSCPS, 0);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_xsk SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct sl_fabric_key);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_fabric SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SL_PORTS_MAX);

@@ -18,13 +18,14 @@
 extern const volatile struct sl_config sl_config;
 
 /*
- * A step returns SL_GO_ON, or the packet's end: SL_DROP(reason) or SL_PUNT(reason). SL_GO_ON
- * from the last step means that the frame was handed to an egress port.
+ * A step returns SL_GO_ON, or the packet's end: SL_DROP(reason), SL_PUNT(reason) or SL_QUEUED, redirected into a
+ * VOQ. SL_GO_ON from the last step means that the frame was handed to an egress port.
  */
 typedef __u32 sl_verdict;
 #define SL_GO_ON	0u
 #define SL_VERDICT_DROP 0x100u
 #define SL_VERDICT_PUNT 0x200u
+#define SL_QUEUED	0x400u
 #define SL_DROP(reason) (SL_VERDICT_DROP | SL_DROP_##reason)
 #define SL_PUNT(reason) (SL_VERDICT_PUNT | SL_PUNT_##reason)
 
@@ -48,6 +49,7 @@ struct sl_packet {
 	__be16 ethertype; /* behind the tags */
 	bool ip4; /* a constant to the compiler: each family has its own copy of the steps */
 	__u32 port_flags;   /* SL_PORT_* of the L3 interface; managed mode only */
+	__u32 port_number;  /* of the port in the cluster; 0: none */
 	__u32 ip_len_bytes; /* header and payload; what follows in the frame is padding */
 	__u32 ttl;	    /* TTL or hop limit as received */
 };
@@ -55,6 +57,12 @@ struct sl_packet {
 static __always_inline bool sl_managed(void)
 {
 	return sl_config.managed;
+}
+
+/* Are there other nodes? Alone, the verifier removes all that is for them. */
+static __always_inline bool sl_clustered(void)
+{
+	return sl_config.managed && sl_config.n_voqs;
 }
 
 /*

@@ -24,6 +24,7 @@ static __always_inline void sl_packet_init(struct sl_packet *pkt, struct xdp_md 
 	pkt->tags = 0;
 	pkt->ethertype = 0;
 	pkt->port_flags = 0;
+	pkt->port_number = 0;
 }
 
 static __always_inline sl_verdict sl_parse_tags(struct sl_packet *pkt)

@@ -4,6 +4,7 @@
  * header of its own; a step that does not go on names the packet's end.
  */
 #include "bpf/egress.bpf.h"
+#include "bpf/fabric_guard.bpf.h"
 #include "bpf/fib.bpf.h"
 #include "bpf/ingress.bpf.h"
 #include "bpf/ip4.bpf.h"
@@ -15,6 +16,7 @@
 #include "bpf/parse.bpf.h"
 #include "bpf/stats.bpf.h"
 #include "bpf/transmit.bpf.h"
+#include "bpf/voq.bpf.h"
 
 const volatile struct sl_config sl_config = {};
 
@@ -49,7 +51,8 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 	if (verdict == SL_GO_ON)
 		verdict = sl_egress_checks(pkt, adj);
 	if (verdict == SL_GO_ON)
-		verdict = sl_transmit(pkt, adj);
+		verdict = sl_clustered() && adj->voq_plus1 ? sl_enqueue(pkt, adj)
+							   : sl_transmit(pkt, adj);
 	return verdict;
 }
 
@@ -61,6 +64,8 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags)
 	sl_packet_init(&pkt, ctx, frags);
 	verdict = sl_parse_link(&pkt);
 	sl_count_rx(&pkt);
+	if (sl_clustered() && !(verdict & SL_VERDICT_DROP) && sl_is_for_fabric(&pkt))
+		verdict = SL_DROP(FABRIC_SPOOF);
 	if (verdict != SL_GO_ON)
 		return sl_finish(&pkt, verdict);
 	if (pkt.ethertype == sl_htons(ETH_P_IP))

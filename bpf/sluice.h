@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 1
+#define SL_ABI_VERSION 2
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -33,8 +33,10 @@ struct sl_config {
 	__u32 managed; /* 1: a daemon fills sl_port, sl_vlan and sl_tx; 0: bare mode */
 	__u32 hash_seed; /* of the flow hash; random per node so that chained routers do not polarise */
 	__u32 node_id; /* 1..255 in a cluster, 0 alone */
+	__u32 n_voqs;  /* 0: alone, nothing goes to a VOQ; else 1..SL_VOQS_MAX, as sl_meta has it */
+	__u32 n_queues; /* receive queues of an edge port that lead to VOQs, as sl_meta has it */
 };
-SL_ASSERT_SIZE(struct sl_config, 16);
+SL_ASSERT_SIZE(struct sl_config, 24);
 
 /* Read-only data `sl_txdrops_config` of txdrops.bpf.o: tracepoints see all network namespaces. */
 struct sl_txdrops_config {
@@ -49,39 +51,48 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 
 /*
  * Every packet that sl_edge sees counts once in sl_stats (RX) and once in exactly one of:
- * sl_stats (FORWARD: handed to the driver of the egress port), sl_drops (a drop reason) or
- * sl_punts (a punt reason: given to this node's kernel).
+ * sl_stats (FORWARD: handed to the driver of the egress port; VOQ: redirected into a virtual output
+ * queue), sl_drops (a drop reason) or sl_punts (a punt reason: given to this node's kernel).
  *
  * A driver may still refuse what it was handed. That is known only when it has happened, in batches, so such
  * frames are in FORWARD and count in TX_RING or TX_ERROR besides (txdrops.bpf.c, packets only: their
  * bytes are not known, and 0 is added). With T = TX_RING + TX_ERROR and D = all other drop reasons:
  *
- *   rx = forward + D + punts      always
- *   left the node = forward - T   if txdrops.bpf.o is loaded
+ *   rx = forward + voq + D + punts   always
+ *   left by a port = forward - T     if txdrops.bpf.o is loaded
+ *
+ * What becomes of a frame in VOQ is the bridge's to count; see sl_backlog for those that the ring did not take.
  *
  * Bytes are those of the frame as received, also for FORWARD, so the sums hold for them too.
  * Each list is X(enumerator, name, text); the name is what users see, the text explains it.
  */
-#define SL_DROP_REASONS(X)                                                                       \
-	X(ETH_TRUNCATED, "eth-truncated", "frame shorter than its Ethernet and VLAN headers")    \
-	X(ETH_NOT_OURS, "eth-not-ours", "unicast frame for another station's MAC address")       \
-	X(IP4_TRUNCATED, "ip4-truncated", "frame or total length too short for the IPv4 header") \
-	X(IP4_VERSION, "ip4-version", "IPv4 ethertype, but version is not 4")                    \
-	X(IP4_HEADER_LENGTH, "ip4-header-length", "IHL below 5, or header beyond the frame")     \
-	X(IP4_TOTAL_LENGTH, "ip4-total-length",                                                  \
-	  "total length below the header or beyond the frame")                                   \
-	X(IP4_CHECKSUM, "ip4-checksum", "header checksum is wrong")                              \
-	X(IP4_MARTIAN_SOURCE, "ip4-martian-source", "source address that no host may use")       \
-	X(IP4_MARTIAN_DEST, "ip4-martian-dest", "destination address that is never forwarded")   \
-	X(IP6_TRUNCATED, "ip6-truncated", "frame too short for the IPv6 header")                 \
-	X(IP6_VERSION, "ip6-version", "IPv6 ethertype, but version is not 6")                    \
-	X(IP6_PAYLOAD_LENGTH, "ip6-payload-length", "payload length beyond the frame")           \
-	X(IP6_MARTIAN_SOURCE, "ip6-martian-source", "source address that no host may use")       \
-	X(IP6_MARTIAN_DEST, "ip6-martian-dest", "destination address that is never forwarded")   \
-	X(BLACKHOLE, "blackhole", "a blackhole route matches")                                   \
-	X(TX_RING, "tx-ring", "the egress driver took fewer frames than it was handed")          \
-	X(TX_ERROR, "tx-error", "the egress port is gone, down or refuses redirected frames")    \
-	X(REWRITE, "rewrite", "no room before the frame for a VLAN tag")
+#define SL_DROP_REASONS(X)                                                                         \
+	X(ETH_TRUNCATED, "eth-truncated", "frame shorter than its Ethernet and VLAN headers")      \
+	X(ETH_NOT_OURS, "eth-not-ours", "unicast frame for another station's MAC address")         \
+	X(IP4_TRUNCATED, "ip4-truncated", "frame or total length too short for the IPv4 header")   \
+	X(IP4_VERSION, "ip4-version", "IPv4 ethertype, but version is not 4")                      \
+	X(IP4_HEADER_LENGTH, "ip4-header-length", "IHL below 5, or header beyond the frame")       \
+	X(IP4_TOTAL_LENGTH, "ip4-total-length",                                                    \
+	  "total length below the header or beyond the frame")                                     \
+	X(IP4_CHECKSUM, "ip4-checksum", "header checksum is wrong")                                \
+	X(IP4_MARTIAN_SOURCE, "ip4-martian-source", "source address that no host may use")         \
+	X(IP4_MARTIAN_DEST, "ip4-martian-dest", "destination address that is never forwarded")     \
+	X(IP6_TRUNCATED, "ip6-truncated", "frame too short for the IPv6 header")                   \
+	X(IP6_VERSION, "ip6-version", "IPv6 ethertype, but version is not 6")                      \
+	X(IP6_PAYLOAD_LENGTH, "ip6-payload-length", "payload length beyond the frame")             \
+	X(IP6_MARTIAN_SOURCE, "ip6-martian-source", "source address that no host may use")         \
+	X(IP6_MARTIAN_DEST, "ip6-martian-dest", "destination address that is never forwarded")     \
+	X(BLACKHOLE, "blackhole", "a blackhole route matches")                                     \
+	X(TX_RING, "tx-ring", "the egress driver took fewer frames than it was handed")            \
+	X(TX_ERROR, "tx-error", "the egress port is gone, down or refuses redirected frames")      \
+	X(REWRITE, "rewrite", "no room before the frame for a VLAN tag")                           \
+	X(VOQ_FULL, "voq-full", "as many frames wait in the virtual output queue as may")          \
+	X(VOQ_DELAY, "voq-delay", "would wait longer in the virtual output queue than is allowed") \
+	X(VOQ_STOPPED, "voq-stopped", "the rate of the virtual output queue is 0")                 \
+	X(NO_BRIDGE, "no-bridge",                                                                  \
+	  "no socket of the bridge for this port, receive queue and virtual output queue")         \
+	X(FABRIC_SPOOF, "fabric-spoof",                                                            \
+	  "the fabric's protocol, for an address of the fabric, at an edge port")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \
@@ -107,7 +118,9 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 	X(NOT_READY, "not-ready", "the tables are being filled")                                 \
 	X(ETH_NOT_OURS, "eth-not-ours",                                                          \
 	  "bare mode: unicast frame for another station's MAC address")                          \
-	X(OTHER, "other", "headers in pieces, or bpf_fib_lookup refused for another reason")
+	X(OTHER, "other", "headers in pieces, or bpf_fib_lookup refused for another reason")     \
+	X(NO_META, "no-meta",                                                                    \
+	  "no room for metadata below the frame: the kernel sends by the remote port")
 
 #define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
 #define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,
@@ -119,7 +132,9 @@ enum sl_punt { SL_PUNT_REASONS(SL_ENUM_PUNT) SL_PUNT_COUNT };
 	X(RX, "rx", "frames that entered at an edge port")                          \
 	X(FORWARD, "forward", "frames handed to the driver of a local egress port") \
 	X(RX_IP4, "rx-ip4", "of those that entered, IPv4")                          \
-	X(RX_IP6, "rx-ip6", "of those that entered, IPv6")
+	X(RX_IP6, "rx-ip6", "of those that entered, IPv6")                          \
+	X(VOQ, "voq", "frames redirected into a virtual output queue")              \
+	X(CE, "ce", "of those, marked as having experienced congestion (RFC 3168)")
 #define SL_ENUM_STAT(id, name, text) SL_STAT_##id,
 enum sl_stat { SL_STATS(SL_ENUM_STAT) SL_STAT_COUNT };
 
@@ -255,7 +270,8 @@ struct sl_port {
 	__u32 ifindex; /* 0: free */
 	__u32 flags;   /* SL_PORT_* */
 	__u8 mac[6];   /* unicast frames for any other address are not ours */
-	__u8 pad[2];
+	__u8 number; /* in a cluster: of the port, or of the port below the VLAN, 1..255; 0: none */
+	__u8 pad;
 };
 SL_ASSERT_SIZE(struct sl_port, 16);
 
@@ -273,9 +289,11 @@ struct sl_meta {
 	__u32 engine;	   /* enum sl_engine */
 	__u64 created_ns;  /* CLOCK_MONOTONIC */
 	__u32 hash_seed; /* of sl_config: a new generation keeps it, so that flows keep their paths */
-	__u32 pad;
+	__u32 n_voqs;	 /* elements of sl_voq and sl_backlog in use; 0: no cluster */
+	__u32 n_queues; /* receive queues of an edge port: with n_voqs, what sl_xsk_key needs */
+	__u32 n_ports;	/* edge ports that sl_xsk has room for: highest port number of this node */
 };
-SL_ASSERT_SIZE(struct sl_meta, 24);
+SL_ASSERT_SIZE(struct sl_meta, 32);
 
 /* --- The cluster ------------------------------------------------------------------------------ */
 
@@ -321,9 +339,14 @@ struct sl_passed {
 SL_ASSERT_SIZE(struct sl_passed, 16);
 
 /*
- * Map sl_backlog: VOQ id -> what entered it and what left it; the difference waits. XDP adds to
- * `enqueued` as it redirects; the bridge adds to `dequeued` what it took out, and what the kernel took back
- * after XDP had counted it (a full ring, no free chunk). Each has a cache line of its own.
+ * Map sl_backlog: VOQ id -> what entered it by XDP and what left it; the difference waits, and admission goes by it.
+ * XDP adds to `enqueued` as it redirects, bytes as rewritten, which is what the bridge receives. The bridge adds to
+ * `dequeued` what it took out, and what the kernel took back after XDP had counted it (a full ring, no free chunk);
+ * nothing else, so frames of a remote port's netdev are in neither. A new bridge begins by setting
+ * `dequeued` to `enqueued`: what waited in the rings of the former one is lost. Each has a cache line of its own.
+ *
+ * CPUs that admit at the same moment do not see each other's frame: a limit may be exceeded by one
+ * frame for each CPU but one.
  */
 struct sl_backlog {
 	struct sl_passed enqueued;
@@ -343,6 +366,31 @@ struct sl_frame_meta {
 SL_ASSERT_SIZE(struct sl_frame_meta, 16);
 #define SL_FRAME_META_MAGIC 0x736c6d31u /* tells a frame of ours from one without metadata */
 
+/*
+ * Map sl_xsk: where the AF_XDP socket is that a frame goes to. A socket takes frames of its own port and receive queue
+ * only, so each (port, queue, VOQ) has one. port 1..n_ports, queue < n_queues, voq < n_voqs: those of sl_meta;
+ * the map has n_ports * n_queues * n_voqs elements. XDP drops (NO_BRIDGE) what has no socket.
+ */
+static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 queue, __u32 voq,
+							      __u32 n_queues, __u32 n_voqs)
+{
+	return ((port - 1) * n_queues + queue) * n_voqs + voq;
+}
+
+/* Map sl_dscp: DSCP -> class. */
+#define SL_DSCPS 64
+
+/*
+ * Map sl_fabric: the addresses that this node and its peers have on the fabric -> 1. From an edge port nothing that may be
+ * the fabric's own protocol (UDP port SL_ROCE_PORT) reaches them: such a frame is dropped, and so is
+ * UDP whose port cannot be seen (a fragment, options, extension headers). IPv4 is v4-mapped.
+ */
+#define SL_ROCE_PORT 4791
+struct sl_fabric_key {
+	__be32 word[4];
+};
+SL_ASSERT_SIZE(struct sl_fabric_key, 16);
+
 /* --- Sizes ------------------------------------------------------------------------------------ */
 
 /* Entries that user space gives the maps unless the configuration says otherwise. */
@@ -354,5 +402,6 @@ SL_ASSERT_SIZE(struct sl_frame_meta, 16);
 #define SL_FIB4_DEFAULT	    2000000 /* limits of the lpm engine; memory is taken by what is used */
 #define SL_FIB6_DEFAULT	    1000000
 #define SL_PORTS_MAX	    1024
+#define SL_FABRIC_MAX	    1024 /* addresses: an IPv4 and an IPv6 one of each node, and as many again */
 
 #endif

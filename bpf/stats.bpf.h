@@ -34,6 +34,10 @@ static __always_inline int sl_finish(const struct sl_packet *pkt, sl_verdict ver
 		sl_count(&sl_stats, SL_STAT_FORWARD, 1, pkt->len_bytes);
 		return XDP_REDIRECT;
 	}
+	if (verdict == SL_QUEUED) {
+		sl_count(&sl_stats, SL_STAT_VOQ, 1, pkt->len_bytes);
+		return XDP_REDIRECT;
+	}
 	if (verdict & SL_VERDICT_DROP) {
 		sl_count(&sl_drops, verdict & 0xff, 1, pkt->len_bytes);
 		return XDP_DROP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The last step: choose the egress port, then change the packet, once. Nothing is changed before it is sure that
- * the frame will not go to the kernel, which must see it as it came.
+ * The last step where the egress port is this node's: choose it, then change the packet, once. Nothing is changed
+ * before it is sure that the frame will not go to the kernel, which must see it as it came.
  */
 #ifndef SL_TRANSMIT_BPF_H
 #define SL_TRANSMIT_BPF_H
@@ -68,12 +68,11 @@ static __always_inline bool sl_write_tags(struct sl_packet *pkt, const struct sl
 	return true;
 }
 
-static __always_inline sl_verdict sl_transmit(struct sl_packet *pkt, struct sl_adj *adj)
+/* Make it the frame that the next hop gets. */
+static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_adj *adj)
 {
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
 
-	if (!sl_redirect(pkt, adj->port_ifindex))
-		return SL_PUNT(NOT_A_PORT);
 	if (!adj->used)
 		adj->used = 1;
 
@@ -89,6 +88,13 @@ static __always_inline sl_verdict sl_transmit(struct sl_packet *pkt, struct sl_a
 	}
 	*(struct sl_mac_pair *)pkt->l2 = *(struct sl_mac_pair *)adj->dst_mac;
 	return SL_GO_ON;
+}
+
+static __always_inline sl_verdict sl_transmit(struct sl_packet *pkt, struct sl_adj *adj)
+{
+	if (!sl_redirect(pkt, adj->port_ifindex))
+		return SL_PUNT(NOT_A_PORT);
+	return sl_rewrite(pkt, adj);
 }
 
 #endif

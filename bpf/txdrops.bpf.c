@@ -62,14 +62,16 @@ int sl_tx_batch(const __u64 *args)
 
 /*
  * The redirect itself was refused: the egress device is down, gone, or takes no redirected frames. Arguments: dev
- * (where the frame came in), then what was to be done with it.
+ * (where the frame came in), program, target, err, type of the map, ... A VOQ's ring that takes no frame is
+ * the bridge's to count: the socket tells it (sl_backlog).
  */
 SEC("tp_btf/xdp_redirect_err")
 int sl_tx_refused(const __u64 *args)
 {
 	const struct net_device *from = (const void *)args[0];
+	__u32 map_type = args[4];
 
-	if (sl_is_ours(from))
+	if (map_type != BPF_MAP_TYPE_XSKMAP && sl_is_ours(from))
 		sl_count_tx_drops(SL_DROP_TX_ERROR, 1);
 	return 0;
 }

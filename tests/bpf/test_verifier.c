@@ -26,12 +26,18 @@ static const struct recorded {
 	const char *program;
 	uint32_t insns;
 } recorded[] = {
-	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0 }, "sl_edge", 3440 },
-	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0 }, "sl_edge_frags", 3895 },
-	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0 }, "sl_edge_frags", 7024 },
-	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0 }, "sl_edge_frags", 16451 },
-	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0 }, "sl_edge", 18246 },
-	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0 }, "sl_edge_frags", 18842 },
+	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge", 3717 },
+	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge_frags", 4135 },
+	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0, 0, 0 }, "sl_edge_frags", 8263 },
+	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0, 0, 0 }, "sl_edge_frags", 17243 },
+	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge", 18335 },
+	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge_frags", 19421 },
+	{ "cluster_fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 1, 64, 4 }, "sl_edge", 30944 },
+	{ "cluster_fast_sl_edge_frags",
+	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4 },
+	  "sl_edge_frags",
+	  32284 },
+	{ "cluster_lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 1, 64, 4 }, "sl_edge_frags", 29342 },
 };
 
 #define N_RECORDED (sizeof(recorded) / sizeof(recorded[0]))

@@ -26,34 +26,48 @@
 
 int edge_enter_namespace(void)
 {
-	char command[256];
+	char command[384];
 
 	if (unshare(CLONE_NEWNET))
 		return -errno;
 	/* veth takes redirected frames only if its peer polls, which GRO makes it do */
 	for (unsigned int n = 1; n <= EDGE_PORTS; n++) {
-		snprintf(command, sizeof(command),
-			 "ip link add p%u index %u address 02:00:00:00:00:%02x mtu 9000 "
-			 "type veth peer name q%u index %u && ip link set q%u mtu 9000 up && "
-			 "ip link set p%u up && ethtool -K q%u gro on",
-			 n, EDGE_PORT(n), EDGE_PORT(n), n, EDGE_PEER(n), n, n, n);
+		snprintf(
+			command, sizeof(command),
+			"ip link add p%u index %u address 02:00:00:00:00:%02x mtu 9000 "
+			"numtxqueues %u numrxqueues %u type veth "
+			"peer name q%u index %u numtxqueues %u numrxqueues %u && ip link set q%u mtu 9000 up && "
+			"ip link set p%u up && ethtool -K q%u gro on",
+			n, EDGE_PORT(n), EDGE_PORT(n), EDGE_QUEUES, EDGE_QUEUES, n, EDGE_PEER(n),
+			EDGE_QUEUES, EDGE_QUEUES, n, n, n);
 		if (system(command))
 			return -ENODEV;
 	}
 	return 0;
 }
 
-static void set_sizes(struct bpf_object *object, enum sl_engine engine)
+static void set_sizes(struct bpf_object *object, const struct sl_config *config)
 {
+	const enum sl_engine engine = config->engine;
+	const uint32_t n_voqs = config->n_voqs ? config->n_voqs : 1;
+	const uint32_t n_xsk = config->n_voqs ? EDGE_PORTS * config->n_queues * n_voqs : 1;
 	const bool lpm = engine == SL_ENGINE_LPM, fast = engine == SL_ENGINE_FAST;
 	const struct {
 		const char *name;
 		uint32_t entries;
 	} sizes[] = {
-		{ "sl_nexthop", N_NEXTHOP },	  { "sl_adj", N_ADJ },
-		{ "sl_group", N_GROUP },	  { "sl_fib4", lpm ? N_FIB : 1 },
-		{ "sl_fib6", lpm ? N_FIB : 1 },	  { "sl_dir24", fast ? SL_DIR24_BLOCKS : 1 },
-		{ "sl_tbl8", fast ? N_TBL8 : 1 }, { "sl_tbl6", fast ? N_TBL6 : 1 },
+		{ "sl_nexthop", N_NEXTHOP },
+		{ "sl_adj", N_ADJ },
+		{ "sl_group", N_GROUP },
+		{ "sl_fib4", lpm ? N_FIB : 1 },
+		{ "sl_fib6", lpm ? N_FIB : 1 },
+		{ "sl_dir24", fast ? SL_DIR24_BLOCKS : 1 },
+		{ "sl_tbl8", fast ? N_TBL8 : 1 },
+		{ "sl_tbl6", fast ? N_TBL6 : 1 },
+		{ "sl_voq", n_voqs },
+		{ "sl_backlog", n_voqs },
+		{ "sl_xsk", n_xsk },
+		{ "sl_fabric", SL_FABRIC_MAX },
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
@@ -131,7 +145,7 @@ int edge_create(const struct sl_config *config, struct edge **out)
 		edge->object = NULL;
 		goto out;
 	}
-	set_sizes(edge->object, config->engine);
+	set_sizes(edge->object, config);
 	err = set_config(edge->object, config);
 	if (!err)
 		err = bpf_object__load(edge->object);
@@ -191,7 +205,10 @@ int edge_set_tx(const struct edge *edge, uint32_t ifindex)
 
 int edge_set_port(const struct edge *edge, uint32_t ifindex, uint64_t mac, uint32_t flags)
 {
-	struct sl_port port = { .ifindex = ifindex, .flags = flags };
+	const bool vlan = ifindex <= EDGE_PORT(0) || ifindex > EDGE_PORT(EDGE_PORTS);
+	struct sl_port port = { .ifindex = ifindex,
+				.flags = flags,
+				.number = vlan ? 1 : ifindex - EDGE_PORT(0) };
 	uint32_t element = ifindex & (SL_PORTS_MAX - 1);
 
 	for (int i = 0; i < 6; i++)

@@ -16,6 +16,7 @@
 #include "user/fib.h"
 
 #define EDGE_PORTS   4
+#define EDGE_QUEUES  2u /* of each port */
 #define EDGE_PORT(n) (10u + (n))
 #define EDGE_PEER(n) (20u + (n))
 
@@ -44,7 +45,7 @@ void edge_destroy(struct edge *edge); /* NULL is fine */
 int edge_map_fd(const struct edge *edge, const char *name);
 int edge_program_fd(const struct edge *edge);
 
-/* Make `ifindex` an L3 interface with SL_PORT_* flags; also a key of sl_tx if it is a netdev. */
+/* Make `ifindex` an L3 interface with SL_PORT_* flags: port n by its number, or a VLAN on port 1. */
 int edge_set_port(const struct edge *edge, uint32_t ifindex, uint64_t mac, uint32_t flags);
 int edge_set_tx(const struct edge *edge, uint32_t ifindex);
 /* Frames with these tags (outer first, n of them) that enter at `port` belong to L3 interface `l3`. */

@@ -18,6 +18,7 @@ static const struct {
 	uint32_t port, l3_ifindex, mtu_bytes;
 	uint64_t dst_mac, src_mac;
 	struct frame_tag tag[2];
+	uint16_t voq_plus1;
 } adjs[EDGE_ADJS] = {
 	[EDGE_PLAIN] = { EDGE_PORT(2), EDGE_PORT(2), 1500, 0x0200000000d0, 0x02000000000c, {} },
 	[EDGE_SMALL] = { EDGE_PORT(2), EDGE_PORT(2), 1280, 0x0200000000d1, 0x02000000000c, {} },
@@ -37,6 +38,20 @@ static const struct {
 	[EDGE_HAIRPIN] = { EDGE_PORT(1), EDGE_PORT(1), 1500, 0x0200000000d5, FRAME_DST_MAC, {} },
 	[EDGE_OUTSIDE] = { EDGE_PEER(2), EDGE_PEER(2), 1500, 0x0200000000d6, 0x02000000000f, {} },
 	[EDGE_BACK] = { EDGE_PORT(1), EDGE_PORT(1), 1500, FRAME_SRC_MAC, FRAME_DST_MAC, {} },
+	[EDGE_REMOTE] = { EDGE_TAP(1),
+			  EDGE_TAP(1),
+			  1500,
+			  0x0200000000d7,
+			  0x020000000201,
+			  {},
+			  EDGE_REMOTE_VOQ + 1 },
+	[EDGE_REMOTE_TAG] = { EDGE_TAP(2),
+			      113,
+			      1500,
+			      0x0200000000d8,
+			      0x020000000202,
+			      { { 0x8100, 700 } },
+			      EDGE_REMOTE_TAG_VOQ + 1 },
 };
 
 static void mac_bytes(uint64_t mac, uint8_t out[6])
@@ -51,6 +66,7 @@ static struct sl_adj adj_of(enum edge_adj which)
 		.port_ifindex = adjs[which].port,
 		.l3_ifindex = adjs[which].l3_ifindex,
 		.mtu_bytes = adjs[which].mtu_bytes,
+		.voq_plus1 = adjs[which].voq_plus1,
 	};
 
 	mac_bytes(adjs[which].dst_mac, adj.dst_mac);
@@ -90,7 +106,7 @@ static int route_both(const struct edge *edge, int x, uint32_t id)
 }
 
 /* The x of 10.x/16 that goes there. */
-static const int adj_x[EDGE_ADJS] = { 2, 3, 4, 5, 6, 7, 8, 1 };
+static const int adj_x[EDGE_ADJS] = { 2, 3, 4, 5, 6, 7, 8, 1, 9, 10 };
 
 static int add_adjs(const struct edge *edge, uint32_t id[EDGE_ADJS])
 {
@@ -184,22 +200,42 @@ static int add_tables(const struct edge *edge)
 	return err ? err : add_group(edge, 25, both, 2);
 }
 
-int edge_world(enum sl_engine engine, struct edge **out)
+static int make_world(const struct sl_config *config, struct edge **out)
 {
-	const struct sl_config config = { .engine = engine, .managed = 1, .hash_seed = 0x5eed };
 	struct edge *edge;
-	int err = edge_create(&config, &edge);
+	int err = edge_create(config, &edge);
 
 	if (!err)
 		err = add_ports(edge);
 	if (!err)
-		err = engine == SL_ENGINE_KERNEL ? edge_kernel_routes() : add_tables(edge);
+		err = config->engine == SL_ENGINE_KERNEL ? edge_kernel_routes() : add_tables(edge);
 	if (err) {
 		edge_destroy(edge);
 		edge = NULL;
 	}
 	*out = edge;
 	return err;
+}
+
+int edge_world(enum sl_engine engine, struct edge **out)
+{
+	const struct sl_config config = { .engine = engine, .managed = 1, .hash_seed = 0x5eed };
+
+	return make_world(&config, out);
+}
+
+int edge_world_cluster(enum sl_engine engine, struct edge **out)
+{
+	const struct sl_config config = {
+		.engine = engine,
+		.managed = 1,
+		.hash_seed = 0x5eed,
+		.node_id = EDGE_NODE,
+		.n_voqs = EDGE_VOQS,
+		.n_queues = EDGE_QUEUES,
+	};
+
+	return make_world(&config, out);
 }
 
 /* --- The same world in the kernel's own tables -------------------------------------------------- */
@@ -283,8 +319,8 @@ static void count(struct sl_counter *counter, uint32_t bytes)
 	counter->bytes += bytes;
 }
 
-static void expect_counters(const struct edge_case *c, const uint8_t *frame, uint32_t len,
-			    struct edge_counters *out)
+void edge_expect_counters(const struct edge_case *c, const uint8_t *frame, uint32_t len,
+			  struct edge_counters *out)
 {
 	/* what is behind the tags, of which two are looked at */
 	uint32_t tags_end = frame_l3_offset(&c->in), l3 = tags_end < 22 ? tags_end : 22;
@@ -298,6 +334,8 @@ static void expect_counters(const struct edge_case *c, const uint8_t *frame, uin
 		count(&out->stats[SL_STAT_RX_IP6], len);
 	if (c->end == EDGE_FORWARD)
 		count(&out->stats[SL_STAT_FORWARD], len);
+	else if (c->end == EDGE_QUEUE)
+		count(&out->stats[SL_STAT_VOQ], len);
 	else if (c->end == EDGE_DROP)
 		count(&out->drops[c->what], len);
 	else
@@ -309,7 +347,7 @@ static void expect_counters(const struct edge_case *c, const uint8_t *frame, uin
 static const char *const counter_names[] = { SL_STATS(COUNTER_NAME) SL_DROP_REASONS(COUNTER_NAME)
 						     SL_PUNT_REASONS(COUNTER_NAME) };
 
-static void assert_counters(const struct edge_counters *got, const struct edge_counters *want)
+void edge_assert_counters(const struct edge_counters *got, const struct edge_counters *want)
 {
 	const struct sl_counter *g = (const void *)got, *w = (const void *)want;
 
@@ -343,8 +381,8 @@ void edge_check(struct edge *world, const struct edge_case *c)
 	edge_read_counters(world, &after);
 	edge_subtract_counters(&after, &before);
 
-	expect_counters(c, in, len, &expected);
-	assert_counters(&after, &expected);
+	edge_expect_counters(c, in, len, &expected);
+	edge_assert_counters(&after, &expected);
 	assert_int_equal(got, action[c->end]);
 	if (c->end == EDGE_FORWARD) {
 		struct frame sent = edge_sent(&c->in, c->what);

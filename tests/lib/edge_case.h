@@ -14,6 +14,8 @@
  *   x = 7  EDGE_HAIRPIN  back through port 1        x = 25  a group of EDGE_PLAIN and EDGE_BACK
  *   x = 8  EDGE_OUTSIDE  a netdev not in sl_tx      all else: no route
  *   x = 1  EDGE_BACK     port 1: where sources are
+ *   x = 9  EDGE_REMOTE      a port of another node, MTU 1500
+ *   x = 10 EDGE_REMOTE_TAG  the same, one tag on another port
  *
  * 10.2.9.9/32 and 2001:db8:2:9::9/128 lie in x = 2 and go to EDGE_JUMBO.
  */
@@ -32,6 +34,8 @@ enum edge_adj {
 	EDGE_HAIRPIN,
 	EDGE_OUTSIDE,
 	EDGE_BACK,
+	EDGE_REMOTE,
+	EDGE_REMOTE_TAG,
 	EDGE_ADJS
 };
 
@@ -41,7 +45,14 @@ enum edge_adj {
 #define EDGE_VLAN1_MAC 0x020000000065ULL
 #define EDGE_VLAN2_MAC 0x020000000066ULL
 
-enum edge_end { EDGE_FORWARD, EDGE_DROP, EDGE_PUNT };
+/* The cluster: four system ports, of which this node's are the first two. */
+#define EDGE_NODE	    7
+#define EDGE_VOQS	    (4 * SL_CLASSES)
+#define EDGE_REMOTE_VOQ	    (2 * SL_CLASSES)
+#define EDGE_REMOTE_TAG_VOQ (3 * SL_CLASSES)
+#define EDGE_TAP(n)	    (60u + (n)) /* netdevs of the remote ports; XDP never transmits there */
+
+enum edge_end { EDGE_FORWARD, EDGE_DROP, EDGE_PUNT, EDGE_QUEUE };
 
 struct edge_case {
 	const char *name;
@@ -76,7 +87,14 @@ void edge_check(struct edge *world, const struct edge_case *c);
  */
 int edge_world(enum sl_engine engine, struct edge **out);
 int edge_kernel_routes(void);
+/* The world as node EDGE_NODE of a cluster: remote ports lead to VOQs, which are all stopped and have no sockets. */
+int edge_world_cluster(enum sl_engine engine, struct edge **out);
 /* What a frame looks like when it leaves by `adj`. */
 struct frame edge_sent(const struct frame *in, enum edge_adj adj);
+
+/* What the counters must have grown by for this case; and whether they have. */
+void edge_expect_counters(const struct edge_case *c, const uint8_t *frame, uint32_t len,
+			  struct edge_counters *out);
+void edge_assert_counters(const struct edge_counters *got, const struct edge_counters *want);
 
 #endif

@@ -18,25 +18,57 @@ struct field {
 	}
 
 static const struct field fields[] = {
-	FIELD(sl_config, engine, 0),	FIELD(sl_config, managed, 4),
-	FIELD(sl_config, hash_seed, 8), FIELD(sl_config, node_id, 12),
-	FIELD(sl_nexthop, kind, 0),	FIELD(sl_nexthop, ref, 4),
-	FIELD(sl_adj, port_ifindex, 0), FIELD(sl_adj, l3_ifindex, 4),
-	FIELD(sl_adj, mtu_bytes, 8),	FIELD(sl_adj, dst_mac, 12),
-	FIELD(sl_adj, src_mac, 18),	FIELD(sl_adj, vlan_tags, 24),
-	FIELD(sl_adj, vlan_tpid, 26),	FIELD(sl_adj, vlan_tci, 30),
-	FIELD(sl_adj, voq_plus1, 34),	FIELD(sl_adj, used, 36),
-	FIELD(sl_port, ifindex, 0),	FIELD(sl_port, flags, 4),
-	FIELD(sl_port, mac, 8),		FIELD(sl_vlan_key, port_ifindex, 0),
-	FIELD(sl_vlan_key, tpid, 4),	FIELD(sl_vlan_key, vid, 8),
-	FIELD(sl_meta, abi_version, 0), FIELD(sl_meta, engine, 4),
-	FIELD(sl_meta, created_ns, 8),	FIELD(sl_meta, hash_seed, 16),
+	FIELD(sl_config, engine, 0),
+	FIELD(sl_config, managed, 4),
+	FIELD(sl_config, hash_seed, 8),
+	FIELD(sl_config, node_id, 12),
+	FIELD(sl_config, n_voqs, 16),
+	FIELD(sl_config, n_queues, 20),
+	FIELD(sl_nexthop, kind, 0),
+	FIELD(sl_nexthop, ref, 4),
+	FIELD(sl_adj, port_ifindex, 0),
+	FIELD(sl_adj, l3_ifindex, 4),
+	FIELD(sl_adj, mtu_bytes, 8),
+	FIELD(sl_adj, dst_mac, 12),
+	FIELD(sl_adj, src_mac, 18),
+	FIELD(sl_adj, vlan_tags, 24),
+	FIELD(sl_adj, vlan_tpid, 26),
+	FIELD(sl_adj, vlan_tci, 30),
+	FIELD(sl_adj, voq_plus1, 34),
+	FIELD(sl_adj, used, 36),
+	FIELD(sl_port, ifindex, 0),
+	FIELD(sl_port, flags, 4),
+	FIELD(sl_port, mac, 8),
+	FIELD(sl_port, number, 14),
+	FIELD(sl_vlan_key, port_ifindex, 0),
+	FIELD(sl_vlan_key, tpid, 4),
+	FIELD(sl_vlan_key, vid, 8),
+	FIELD(sl_meta, abi_version, 0),
+	FIELD(sl_meta, engine, 4),
+	FIELD(sl_meta, created_ns, 8),
+	FIELD(sl_meta, hash_seed, 16),
+	FIELD(sl_meta, n_voqs, 20),
+	FIELD(sl_meta, n_queues, 24),
+	FIELD(sl_meta, n_ports, 28),
+	FIELD(sl_voq, rate, 0),
+	FIELD(sl_voq, unit, 8),
+	FIELD(sl_voq, burst, 12),
+	FIELD(sl_voq, limit_frames, 16),
+	FIELD(sl_voq, delay_max_us, 20),
+	FIELD(sl_voq, ecn_frames, 24),
+	FIELD(sl_voq, controller, 32),
+	FIELD(sl_backlog, enqueued, 0),
+	FIELD(sl_backlog, dequeued, 64),
+	FIELD(sl_frame_meta, arrival_ns, 0),
+	FIELD(sl_frame_meta, voq, 8),
+	FIELD(sl_frame_meta, ingress_port, 10),
+	FIELD(sl_frame_meta, magic, 12),
 };
 
-static void abi_field_offsets_are_those_of_version_1(void **state)
+static void abi_field_offsets_are_those_of_version_2(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 1);
+	assert_int_equal(SL_ABI_VERSION, 2);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
@@ -50,11 +82,31 @@ static void adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header(void **st
 	assert_int_equal(offsetof(struct sl_adj, src_mac), offsetof(struct sl_adj, dst_mac) + 6);
 }
 
+/* Every (port, queue, VOQ) has one key, and the keys are 0 to their number. */
+static void socket_keys_are_dense_and_unique(void **state)
+{
+	enum { PORTS = 3, QUEUES = 5, VOQS = 7 };
+	unsigned int times[PORTS * QUEUES * VOQS] = { 0 };
+
+	(void)state;
+	for (__u32 port = 1; port <= PORTS; port++)
+		for (__u32 queue = 0; queue < QUEUES; queue++)
+			for (__u32 voq = 0; voq < VOQS; voq++) {
+				__u32 key = sl_xsk_key(port, queue, voq, QUEUES, VOQS);
+
+				assert_in_range(key, 0, PORTS * QUEUES * VOQS - 1);
+				times[key]++;
+			}
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		assert_int_equal(times[i], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(abi_field_offsets_are_those_of_version_1),
+		cmocka_unit_test(abi_field_offsets_are_those_of_version_2),
 		cmocka_unit_test(adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header),
+		cmocka_unit_test(socket_keys_are_dense_and_unique),
 	};
 	return cmocka_run_group_tests_name("abi", tests, NULL, NULL);
 }

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The last step where the egress port is another node's: choose the virtual output queue, admit the frame or drop it, put
+ * the metadata below it, make it the frame that the next hop gets, and redirect it into the queue's
+ * AF_XDP ring. The node at the other end changes nothing any more.
+ *
+ * Admission comes before the frame costs anything: the rings of a port share their chunks, so a queue that is
+ * stopped or slow must not fill them.
+ */
+#ifndef SL_VOQ_BPF_H
+#define SL_VOQ_BPF_H
+
+#include "bpf/ip4.bpf.h"
+#include "bpf/maps.bpf.h"
+#include "bpf/packet.bpf.h"
+#include "bpf/stats.bpf.h"
+#include "bpf/transmit.bpf.h"
+
+#define SL_ECN_MASK    3 /* the two low bits of TOS and traffic class: RFC 3168 5 */
+#define SL_ECN_NOT_ECT 0
+#define SL_ECN_CE      3
+#define SL_RATE_MAX \
+	(1ULL << 48) /* units a second; no queue at this rate or above delays anything */
+#define SL_US_PER_SECOND 1000000
+
+/* IPv4's TOS or IPv6's traffic class: DSCP and ECN. */
+static __always_inline __u8 sl_traffic_class(const struct sl_packet *pkt)
+{
+	if (pkt->ip4)
+		return ((const struct iphdr *)pkt->l3)->tos;
+	return sl_ntohs(*(const __be16 *)pkt->l3) >> 4;
+}
+
+static __always_inline __u32 sl_class(const struct sl_packet *pkt)
+{
+	__u32 dscp = sl_traffic_class(pkt) >> 2;
+	__u32 *class = bpf_map_lookup_elem(&sl_dscp, &dscp);
+
+	return class ? *class & (SL_CLASSES - 1) : 0;
+}
+
+/*
+ * backlog / rate > delay, without a division. Exact below 2^32 units a second; above, rate and backlog lose their last 16
+ * bits so that nothing overflows. The backlog stays below 2^44 units.
+ */
+static __always_inline bool sl_waits_too_long(__u64 backlog, __u64 rate, __u32 delay_us)
+{
+	__u32 shift = rate >> 32 ? 16 : 0;
+
+	if (rate >= SL_RATE_MAX)
+		return false;
+	return backlog * SL_US_PER_SECOND >> shift > (rate >> shift) * delay_us;
+}
+
+/* How many have entered and not left. `dequeued` is read first, so that it is never too few. */
+static __always_inline __u64 sl_waiting(const volatile __u64 *enqueued,
+					const volatile __u64 *dequeued)
+{
+	__u64 left = *dequeued;
+	__s64 waiting = *enqueued - left;
+
+	return waiting > 0 ? waiting : 0;
+}
+
+/* Others write the element meanwhile: each field is read once. *mark: the frame is to be marked CE if it can be. */
+static __always_inline sl_verdict sl_admit(const volatile struct sl_voq *voq,
+					   const struct sl_backlog *backlog, bool *mark)
+{
+	__u64 frames = sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames);
+	__u64 rate = voq->rate, units = frames;
+	__u32 delay_max_us = voq->delay_max_us, ecn_frames = voq->ecn_frames;
+
+	if (!rate)
+		return SL_DROP(VOQ_STOPPED);
+	if (frames >= voq->limit_frames)
+		return SL_DROP(VOQ_FULL);
+	if (voq->unit == SL_UNIT_BYTES)
+		units = sl_waiting(&backlog->enqueued.bytes, &backlog->dequeued.bytes);
+	if (delay_max_us && sl_waits_too_long(units, rate, delay_max_us))
+		return SL_DROP(VOQ_DELAY);
+	*mark = ecn_frames && frames >= ecn_frames;
+	return SL_GO_ON;
+}
+
+/* False: there is no socket. */
+static __always_inline bool sl_redirect_to_voq(const struct sl_packet *pkt, __u32 voq)
+{
+	__u32 queue = pkt->ctx->rx_queue_index;
+	__u32 key = sl_xsk_key(pkt->port_number, queue, voq, sl_config.n_queues, sl_config.n_voqs);
+
+	return pkt->port_number && queue < sl_config.n_queues &&
+	       bpf_redirect_map(&sl_xsk, key, 0) == XDP_REDIRECT;
+}
+
+/* Nothing of the frame is changed; its pointers are set anew. */
+static __always_inline bool sl_put_meta(struct sl_packet *pkt, __u32 voq)
+{
+	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
+	__u32 ip_bytes = pkt->ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+	struct sl_frame_meta *meta;
+
+	if (bpf_xdp_adjust_meta(pkt->ctx, -(int)sizeof(*meta)))
+		return false;
+	meta = (void *)(long)pkt->ctx->data_meta;
+	pkt->l2 = (void *)(long)pkt->ctx->data;
+	pkt->l3 = pkt->l2 + l3_offset;
+	pkt->end = (void *)(long)pkt->ctx->data_end;
+	if ((void *)(meta + 1) > pkt->l2 || pkt->l3 + ip_bytes > pkt->end)
+		return false; /* never: both were there */
+	meta->arrival_ns = bpf_ktime_get_ns();
+	meta->voq = voq;
+	meta->ingress_port = SL_SYSTEM_PORT(sl_config.node_id, pkt->port_number);
+	meta->magic = SL_FRAME_META_MAGIC;
+	return true;
+}
+
+/*
+ * Congestion experienced (RFC 3168 5), for a packet that is ECN-capable. The checksum follows by RFC 1624, equation 3: the
+ * first 16-bit word grows by 1 or 2, and nothing carries out of its low byte. False: it was not to be marked.
+ */
+static __always_inline bool sl_mark_ce(const struct sl_packet *pkt)
+{
+	__u8 ecn = sl_traffic_class(pkt) & SL_ECN_MASK;
+
+	if (ecn == SL_ECN_NOT_ECT || ecn == SL_ECN_CE)
+		return false;
+	if (pkt->ip4) {
+		struct iphdr *ip = pkt->l3;
+		__u32 sum = (__u16) ~(SL_FORCE __u16)ip->check;
+
+		sum += (SL_FORCE __u16)sl_htons(SL_ECN_CE - ecn);
+		ip->check = (SL_FORCE __sum16)(__u16) ~((sum & 0xffff) + (sum >> 16));
+		ip->tos |= SL_ECN_CE;
+	} else {
+		((struct ipv6hdr *)pkt->l3)->flow_lbl[0] |= SL_ECN_CE << 4;
+	}
+	return true;
+}
+
+static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_adj *adj)
+{
+	__u32 id = adj->voq_plus1 - 1 + sl_class(pkt);
+	struct sl_voq *voq = bpf_map_lookup_elem(&sl_voq, &id);
+	struct sl_backlog *backlog = bpf_map_lookup_elem(&sl_backlog, &id);
+	sl_verdict verdict;
+	bool mark;
+
+	if (id >= sl_config.n_voqs || !voq || !backlog)
+		return SL_PUNT(OTHER); /* nothing that user space writes */
+	if (!sl_redirect_to_voq(pkt, id))
+		return SL_DROP(NO_BRIDGE);
+	verdict = sl_admit(voq, backlog, &mark);
+	if (verdict != SL_GO_ON)
+		return verdict;
+	if (!sl_put_meta(pkt, id))
+		return SL_PUNT(NO_META);
+	mark = mark && sl_mark_ce(pkt);
+	verdict = sl_rewrite(pkt, adj);
+	if (verdict != SL_GO_ON)
+		return verdict;
+	__sync_fetch_and_add(&backlog->enqueued.frames, 1);
+	__sync_fetch_and_add(&backlog->enqueued.bytes,
+			     ETH_HLEN + adj->vlan_tags * sizeof(struct sl_tag) + pkt->ip_len_bytes);
+	if (mark)
+		sl_count(&sl_stats, SL_STAT_CE, 1, pkt->len_bytes);
+	return SL_QUEUED;
+}
+
+#endif

@@ -1,0 +1,745 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The virtual output queues in sl_edge: which queue a frame enters, when it is admitted, marked or dropped, the metadata
+ * below it, and every byte of it; what of the fabric's own protocol an edge port must not send.
+ *
+ * A frame under test is not delivered, so an AF_XDP socket that is not bound will do as the bridge's.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <cmocka.h>
+
+#include "bpf/endian.bpf.h"
+#include "tests/lib/edge_case.h"
+
+#define META_BYTES ((uint32_t)sizeof(struct sl_frame_meta))
+#define N_WORLDS   2
+
+static struct edge *worlds[N_WORLDS], *world;
+static int socket_fd = -1;
+
+/* A queue that admits everything. */
+static const struct sl_voq open_voq = {
+	.rate = SL_RATE_UNLIMITED,
+	.limit_frames = 1000,
+	.controller = "fixed",
+};
+
+/* --- The world ------------------------------------------------------------------------------------ */
+
+static void set(const char *map, uint32_t key, const void *value)
+{
+	assert_int_equal(bpf_map_update_elem(edge_map_fd(world, map), &key, value, BPF_ANY), 0);
+}
+
+static void set_voq(uint32_t voq, const struct sl_voq *settings)
+{
+	set("sl_voq", voq, settings);
+}
+
+/* What waits, far from zero so that differences are what counts. */
+static void set_backlog(uint32_t voq, uint64_t frames, uint64_t bytes)
+{
+	const struct sl_backlog backlog = {
+		.enqueued = { 5000000000 + frames, 7000000000 + bytes },
+		.dequeued = { 5000000000, 7000000000 },
+	};
+
+	set("sl_backlog", voq, &backlog);
+}
+
+static void set_socket(uint32_t port, uint32_t queue, uint32_t voq)
+{
+	set("sl_xsk", sl_xsk_key(port, queue, voq, EDGE_QUEUES, EDGE_VOQS), &socket_fd);
+}
+
+static void clear_socket(uint32_t port, uint32_t queue, uint32_t voq)
+{
+	uint32_t key = sl_xsk_key(port, queue, voq, EDGE_QUEUES, EDGE_VOQS);
+
+	assert_int_equal(bpf_map_delete_elem(edge_map_fd(world, "sl_xsk"), &key), 0);
+}
+
+static void set_class(uint32_t dscp, uint32_t class)
+{
+	set("sl_dscp", dscp, &class);
+}
+
+/* Every test runs with each. */
+static const struct variant {
+	const char *engine, *program;
+	int world;
+} variants[] = {
+	{ "lpm", "sl_edge", 0 },
+	{ "lpm", "sl_edge_frags", 0 },
+	{ "fast", "sl_edge", 1 },
+	{ "fast", "sl_edge_frags", 1 },
+};
+#define N_VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+/* Every queue open and empty, sockets everywhere, DSCP d in class d / 16. */
+static int reset(void **state)
+{
+	const struct variant *variant = *state;
+
+	world = worlds[variant->world];
+	world->program = variant->program;
+	for (uint32_t voq = 0; voq < EDGE_VOQS; voq++) {
+		set_voq(voq, &open_voq);
+		set_backlog(voq, 0, 0);
+		for (uint32_t port = 1; port <= EDGE_PORTS; port++)
+			for (uint32_t queue = 0; queue < EDGE_QUEUES; queue++)
+				set_socket(port, queue, voq);
+	}
+	for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++)
+		set_class(dscp, dscp / 16);
+	return 0;
+}
+
+static int add_fabric_address(const char *text)
+{
+	struct sl_fabric_key key = { .word[2] = sl_htonl(0xffff) };
+	const uint32_t one = 1;
+
+	if (inet_pton(AF_INET, text, &key.word[3]) != 1 && inet_pton(AF_INET6, text, &key) != 1)
+		return -EINVAL;
+	return bpf_map_update_elem(edge_map_fd(world, "sl_fabric"), &key, &one, BPF_ANY);
+}
+
+static int setup(void **state)
+{
+	static const enum sl_engine engines[N_WORLDS] = { SL_ENGINE_LPM, SL_ENGINE_FAST };
+	int err = edge_enter_namespace();
+
+	(void)state;
+	socket_fd = socket(AF_XDP, SOCK_RAW, 0);
+	if (socket_fd < 0)
+		return -errno;
+	for (size_t i = 0; i < N_WORLDS && !err; i++) {
+		err = edge_world_cluster(engines[i], &worlds[i]);
+		world = worlds[i];
+		if (!err)
+			err = add_fabric_address("10.9.0.200");
+		if (!err)
+			err = add_fabric_address("10.2.0.200");
+		if (!err)
+			err = add_fabric_address("2001:db8:9::200");
+	}
+	return err;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_WORLDS; i++)
+		edge_destroy(worlds[i]);
+	close(socket_fd);
+	return 0;
+}
+
+/* --- One frame ------------------------------------------------------------------------------------ */
+
+struct result {
+	int action;
+	uint32_t meta_bytes, len;
+	struct sl_frame_meta meta;
+	uint8_t frame[FRAME_MAX_BYTES + 64];
+};
+
+static void run(uint32_t ifindex, uint32_t queue, const uint8_t *in, uint32_t len,
+		struct result *out)
+{
+	static uint8_t raw[FRAME_MAX_BYTES + 64];
+	struct xdp_md ctx = { .data_end = len,
+			      .ingress_ifindex = ifindex,
+			      .rx_queue_index = queue },
+		      after = { 0 };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = in, .data_size_in = len, .data_out = raw,
+		    .data_size_out = sizeof(raw), .ctx_in = &ctx, .ctx_size_in = sizeof(ctx),
+		    .ctx_out = &after, .ctx_size_out = sizeof(after));
+
+	memset(out, 0, sizeof(*out));
+	assert_int_equal(bpf_prog_test_run_opts(edge_program_fd(world), &opts), 0);
+	out->action = (int)opts.retval;
+	out->meta_bytes = after.data; /* the output begins with the metadata */
+	out->len = opts.data_size_out - out->meta_bytes;
+	if (out->meta_bytes == META_BYTES)
+		memcpy(&out->meta, raw, META_BYTES);
+	memcpy(out->frame, raw + out->meta_bytes, out->len);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void read_backlogs(struct sl_backlog *out)
+{
+	for (uint32_t voq = 0; voq < EDGE_VOQS; voq++)
+		assert_int_equal(
+			bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &voq, &out[voq]), 0);
+}
+
+/* What must become of one frame. */
+struct expected {
+	struct frame in;
+	enum edge_end end;
+	uint32_t what;
+	uint32_t class;	  /* of a queued frame */
+	bool marked;	  /* it leaves with CE, by us */
+	uint32_t ingress; /* ifindex; 0: port 1 */
+	uint32_t port;	  /* number of the port it came in by; 0: 1 */
+	uint32_t queue;	  /* receive queue */
+};
+
+#define QUEUED_FOR(adj) .end = EDGE_QUEUE, .what = EDGE_##adj
+
+static uint32_t voq_of(const struct expected *e)
+{
+	return (e->what == EDGE_REMOTE ? EDGE_REMOTE_VOQ : EDGE_REMOTE_TAG_VOQ) + e->class;
+}
+
+static void assert_queued(const struct expected *e, const struct result *got,
+			  struct sl_backlog *before)
+{
+	static uint8_t want[FRAME_MAX_BYTES];
+	struct frame sent = edge_sent(&e->in, e->what);
+	uint32_t want_len, voq = voq_of(e);
+
+	sent.checksum_error = 0;
+	if (e->marked)
+		sent.tos |= 3;
+	want_len = frame_build(&sent, want);
+	assert_int_equal(got->len, want_len);
+	assert_memory_equal(got->frame, want, want_len);
+	assert_int_equal(got->meta_bytes, META_BYTES);
+	assert_int_equal(got->meta.magic, SL_FRAME_META_MAGIC);
+	assert_int_equal(got->meta.voq, voq);
+	assert_int_equal(got->meta.ingress_port, SL_SYSTEM_PORT(EDGE_NODE, e->port ? e->port : 1));
+	before[voq].enqueued.frames++;
+	before[voq].enqueued.bytes += want_len;
+}
+
+static void check(const struct expected *e)
+{
+	static const int action[] = { XDP_REDIRECT, XDP_DROP, XDP_PASS, XDP_REDIRECT };
+	static uint8_t in[FRAME_MAX_BYTES];
+	static struct result got;
+	const struct edge_case c = { .in = e->in, .end = e->end, .what = e->what };
+	struct sl_backlog backlog[EDGE_VOQS], backlog_after[EDGE_VOQS];
+	struct edge_counters before, after, expected;
+	uint32_t len = frame_build(&e->in, in);
+	uint64_t begin_ns = now_ns();
+
+	read_backlogs(backlog);
+	edge_read_counters(world, &before);
+	run(e->ingress ? e->ingress : EDGE_PORT(1), e->queue, in, len, &got);
+	edge_read_counters(world, &after);
+	edge_subtract_counters(&after, &before);
+	read_backlogs(backlog_after);
+
+	edge_expect_counters(&c, in, len, &expected);
+	if (e->marked)
+		expected.stats[SL_STAT_CE] = expected.stats[SL_STAT_VOQ];
+	edge_assert_counters(&after, &expected);
+	assert_int_equal(got.action, action[e->end]);
+	if (e->end == EDGE_QUEUE) {
+		assert_queued(e, &got, backlog);
+		assert_in_range(got.meta.arrival_ns, begin_ns, now_ns());
+	} else if (e->end != EDGE_FORWARD) {
+		assert_int_equal(got.meta_bytes, 0);
+		assert_int_equal(got.len, len);
+		assert_memory_equal(got.frame, in, len);
+	}
+	assert_memory_equal(backlog_after, backlog, sizeof(backlog));
+}
+
+/* --- Which queue, and how it leaves --------------------------------------------------------------- */
+
+static void every_dscp_enters_the_queue_of_its_class(void **state)
+{
+	(void)state;
+	for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++)
+		for (uint32_t class = 0; class < SL_CLASSES; class ++)
+			for (int ip6 = 0; ip6 <= 1; ip6++) {
+				set_class(dscp, class);
+				check(&(struct expected){
+					{ .dst = ip6 ? "2001:db8:9::1" : "10.9.0.1",
+					  .src = ip6 ? "2001:db8:1::2" : NULL,
+					  .ip6 = ip6,
+					  .tos = dscp << 2 },
+					QUEUED_FOR(REMOTE),
+					.class = class });
+			}
+}
+
+static void ip4_is_rewritten_for_its_next_hop(void **state)
+{
+	(void)state;
+	check(&(struct expected){ { .dst = "10.9.0.1" }, QUEUED_FOR(REMOTE) });
+	check(&(struct expected){ { .dst = "10.9.0.1", .payload_bytes = 1480 },
+				  QUEUED_FOR(REMOTE) });
+	check(&(struct expected){ { .dst = "10.9.0.1", .payload_bytes = FRAME_EMPTY },
+				  QUEUED_FOR(REMOTE) });
+}
+
+static void ip6_is_rewritten_for_its_next_hop(void **state)
+{
+	(void)state;
+	check(&(struct expected){ { .ip6 = true, .dst = "2001:db8:9::1", .flow_label = 0xfffff },
+				  QUEUED_FOR(REMOTE) });
+}
+
+static void padding_is_removed_and_not_counted_as_backlog(void **state)
+{
+	(void)state;
+	check(&(struct expected){ { .dst = "10.9.0.1", .payload_bytes = 8, .padding_bytes = 18 },
+				  QUEUED_FOR(REMOTE) });
+}
+
+/* None to one tag, one to none, two to one: the metadata goes where the frame goes. */
+static void vlan_tags_change_and_metadata_stays_below_the_frame(void **state)
+{
+	(void)state;
+	check(&(struct expected){ { .dst = "10.10.0.1" }, QUEUED_FOR(REMOTE_TAG) });
+	check(&(struct expected){ { .ip6 = true, .dst = "2001:db8:a::1" },
+				  QUEUED_FOR(REMOTE_TAG) });
+	check(&(struct expected){
+		{ .dst = "10.9.0.1", .dst_mac = EDGE_VLAN1_MAC, .tag = { { 0x8100, 100 } } },
+		QUEUED_FOR(REMOTE) });
+	check(&(struct expected){ { .dst = "10.10.0.1",
+				    .dst_mac = EDGE_VLAN2_MAC,
+				    .tag = { { 0x88a8, 200 }, { 0x8100, 300 } } },
+				  QUEUED_FOR(REMOTE_TAG) });
+}
+
+static void metadata_names_the_port_that_the_frame_entered_by(void **state)
+{
+	(void)state;
+	for (uint32_t n = 1; n <= EDGE_PORTS; n++)
+		check(&(struct expected){ { .dst = "10.9.0.1", .dst_mac = FRAME_DST_MAC + n - 1 },
+					  QUEUED_FOR(REMOTE),
+					  .ingress = EDGE_PORT(n),
+					  .port = n });
+}
+
+static void local_port_is_forwarded_without_metadata(void **state)
+{
+	(void)state;
+	check(&(struct expected){ { .dst = "10.2.0.1" }, FORWARD_BY(PLAIN) });
+}
+
+static void egress_checks_come_first(void **state)
+{
+	(void)state;
+	check(&(struct expected){ { .dst = "10.9.0.1", .ttl = 1 }, PUNTS(TTL) });
+	check(&(struct expected){ { .dst = "10.9.0.1", .payload_bytes = 1481 }, PUNTS(TOO_BIG) });
+}
+
+static void queue_beyond_those_in_use_punts(void **state)
+{
+	const struct sl_adj adj = {
+		.port_ifindex = EDGE_TAP(3),
+		.l3_ifindex = EDGE_TAP(3),
+		.mtu_bytes = 1500,
+		.voq_plus1 = EDGE_VOQS + 1,
+	};
+	uint32_t id;
+
+	(void)state;
+	assert_int_equal(sl_fib_nexthop_create(world->fib, &id), 0);
+	assert_int_equal(sl_fib_nexthop_set_adj(world->fib, id, &adj), 0);
+	assert_int_equal(edge_route(world, "10.98.0.0/16", id), 0);
+	check(&(struct expected){ { .dst = "10.98.0.1" }, PUNTS(OTHER) });
+}
+
+/* --- Sockets -------------------------------------------------------------------------------------- */
+
+static void frame_without_socket_drops(void **state)
+{
+	(void)state;
+	clear_socket(1, 0, EDGE_REMOTE_VOQ);
+	check(&(struct expected){ { .dst = "10.9.0.1" }, DROPS(NO_BRIDGE) });
+	/* another queue, another VOQ, another port: sockets of their own */
+	check(&(struct expected){ { .dst = "10.9.0.1" }, QUEUED_FOR(REMOTE), .queue = 1 });
+	check(&(struct expected){
+		{ .dst = "10.9.0.1", .tos = 0x40 }, QUEUED_FOR(REMOTE), .class = 1 });
+	check(&(struct expected){ { .dst = "10.9.0.1", .dst_mac = FRAME_DST_MAC + 1 },
+				  QUEUED_FOR(REMOTE),
+				  .ingress = EDGE_PORT(2),
+				  .port = 2 });
+	set_socket(1, 0, EDGE_REMOTE_VOQ);
+	clear_socket(1, 1, EDGE_REMOTE_VOQ);
+	check(&(struct expected){ { .dst = "10.9.0.1" }, DROPS(NO_BRIDGE), .queue = 1 });
+	check(&(struct expected){ { .dst = "10.9.0.1" }, QUEUED_FOR(REMOTE) });
+}
+
+static void port_without_number_drops(void **state)
+{
+	struct sl_port port = { .ifindex = EDGE_PORT(3), .flags = SL_PORT_FORWARD4 };
+	const uint32_t element = EDGE_PORT(3);
+
+	(void)state;
+	memcpy(port.mac, "\x02\x00\x00\x00\x00\x0d", sizeof(port.mac));
+	set("sl_port", element, &port);
+	check(&(struct expected){ { .dst = "10.9.0.1", .dst_mac = FRAME_DST_MAC + 2 },
+				  DROPS(NO_BRIDGE),
+				  .ingress = EDGE_PORT(3) });
+	assert_int_equal(edge_set_port(world, EDGE_PORT(3), FRAME_DST_MAC + 2,
+				       SL_PORT_FORWARD4 | SL_PORT_FORWARD6),
+			 0);
+}
+
+/* --- Admission ------------------------------------------------------------------------------------ */
+
+struct admission {
+	const char *name;
+	struct sl_voq voq;
+	uint64_t frames, bytes; /* that wait */
+	uint32_t drop;		/* enum sl_drop; ADMITTED */
+};
+#define ADMITTED 0 /* the first reason is about truncated frames */
+
+#define KIB64 (64ULL << 10)
+static const struct admission admissions[] = {
+	{ "limit_one_below", { SL_RATE_UNLIMITED, .limit_frames = 10 }, 9, 0, ADMITTED },
+	{ "limit_reached", { SL_RATE_UNLIMITED, .limit_frames = 10 }, 10, 0, SL_DROP_VOQ_FULL },
+	{ "limit_exceeded", { SL_RATE_UNLIMITED, .limit_frames = 10 }, 11, 0, SL_DROP_VOQ_FULL },
+	{ "limit_zero", { SL_RATE_UNLIMITED, .limit_frames = 0 }, 0, 0, SL_DROP_VOQ_FULL },
+	{ "rate_zero", { 0, .limit_frames = 10 }, 0, 0, SL_DROP_VOQ_STOPPED },
+	{ "rate_zero_and_full", { 0, .limit_frames = 10 }, 10, 0, SL_DROP_VOQ_STOPPED },
+	{ "rate_zero_any_delay",
+	  { 0, .limit_frames = 10, .delay_max_us = 100 },
+	  0,
+	  0,
+	  SL_DROP_VOQ_STOPPED },
+	/* 1000 frames a second, 5 ms: five may wait before it */
+	{ "delay_reached", { 1000, .limit_frames = 99, .delay_max_us = 5000 }, 5, 0, ADMITTED },
+	{ "delay_exceeded",
+	  { 1000, .limit_frames = 99, .delay_max_us = 5000 },
+	  6,
+	  0,
+	  SL_DROP_VOQ_DELAY },
+	{ "delay_exceeded_by_1_us",
+	  { 1000, .limit_frames = 99, .delay_max_us = 4999 },
+	  5,
+	  0,
+	  SL_DROP_VOQ_DELAY },
+	{ "delay_any", { 1, .limit_frames = 99 }, 98, 0, ADMITTED },
+	{ "delay_unlimited_rate",
+	  { SL_RATE_UNLIMITED, .limit_frames = 99, .delay_max_us = 1 },
+	  98,
+	  0,
+	  ADMITTED },
+	{ "delay_frames_do_not_ask_bytes",
+	  { 1000, .limit_frames = 99, .delay_max_us = 5000 },
+	  5,
+	  1000000,
+	  ADMITTED },
+	/* 1.25 GB a second, 100 us: 125,000 bytes */
+	{ "delay_bytes_reached",
+	  { 1250000000, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = 100 },
+	  90,
+	  125000,
+	  ADMITTED },
+	{ "delay_bytes_exceeded",
+	  { 1250000000, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = 100 },
+	  90,
+	  125001,
+	  SL_DROP_VOQ_DELAY },
+	/* 2^32 - 1 bytes a second and 1 s: the last rate that is exact */
+	{ "delay_last_exact_rate_reached",
+	  { 4294967295, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = 1000000 },
+	  90,
+	  4294967295,
+	  ADMITTED },
+	{ "delay_last_exact_rate_exceeded",
+	  { 4294967295, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = 1000000 },
+	  90,
+	  4294967296,
+	  SL_DROP_VOQ_DELAY },
+	/* 100 GB a second; 2^32 - 1 us: the product would not fit 64 bits */
+	{ "delay_fast_reached",
+	  { 1525879 * KIB64, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = 1000 },
+	  90,
+	  1525879 * KIB64 / 1000,
+	  ADMITTED },
+	{ "delay_fast_exceeded",
+	  { 1525879 * KIB64, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = 1000 },
+	  90,
+	  1525879 * KIB64 / 1000 + 1,
+	  SL_DROP_VOQ_DELAY },
+	{ "delay_longest_and_fast",
+	  { 1525879 * KIB64, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = UINT32_MAX },
+	  90,
+	  1ULL << 40,
+	  ADMITTED },
+	{ "delay_fastest_rate",
+	  { (1ULL << 48) - 1, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = UINT32_MAX },
+	  90,
+	  1ULL << 40,
+	  ADMITTED },
+	{ "delay_longest_and_slow",
+	  { 1, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = UINT32_MAX },
+	  90,
+	  4294,
+	  ADMITTED },
+	{ "delay_longest_and_slow_exceeded",
+	  { 1, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = UINT32_MAX },
+	  90,
+	  4295,
+	  SL_DROP_VOQ_DELAY },
+	{ "limit_before_delay",
+	  { 1, .limit_frames = 10, .delay_max_us = 1 },
+	  10,
+	  0,
+	  SL_DROP_VOQ_FULL },
+	/* more was taken out than came in: a bridge that counts wrongly stops nothing */
+	{ "backlog_below_zero",
+	  { 1000, .limit_frames = 1, .delay_max_us = 1 },
+	  (uint64_t)-3,
+	  (uint64_t)-3000,
+	  ADMITTED },
+};
+
+static void admission_is_exact(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(admissions) / sizeof(admissions[0]); i++) {
+		const struct admission *a = &admissions[i];
+		struct expected e = { { .dst = "10.9.0.1", .tos = 0x80 },
+				      QUEUED_FOR(REMOTE),
+				      .class = 2 };
+
+		print_message("# %s\n", a->name);
+		if (a->drop != ADMITTED) {
+			e.end = EDGE_DROP;
+			e.what = a->drop;
+		}
+		set_voq(EDGE_REMOTE_VOQ + 2, &a->voq);
+		set_backlog(EDGE_REMOTE_VOQ + 2, a->frames, a->bytes);
+		check(&e);
+	}
+}
+
+static void queue_fills_to_its_limit_and_takes_more_when_one_leaves(void **state)
+{
+	const struct sl_voq voq = { .rate = SL_RATE_UNLIMITED, .limit_frames = 3 };
+	const struct expected in = { { .dst = "10.9.0.1" }, QUEUED_FOR(REMOTE) };
+	const struct expected full = { { .dst = "10.9.0.1" }, DROPS(VOQ_FULL) };
+	struct sl_backlog backlog;
+	const uint32_t id = EDGE_REMOTE_VOQ;
+
+	(void)state;
+	set_voq(id, &voq);
+	for (int i = 0; i < 3; i++)
+		check(&in);
+	check(&full);
+	/* other queues go on */
+	check(&(struct expected){
+		{ .dst = "10.9.0.1", .tos = 0xc0 }, QUEUED_FOR(REMOTE), .class = 3 });
+	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &id, &backlog), 0);
+	backlog.dequeued.frames++;
+	set("sl_backlog", id, &backlog);
+	check(&in);
+	check(&full);
+}
+
+/* --- Marking -------------------------------------------------------------------------------------- */
+
+static void check_mark(uint8_t tos, bool ip6, uint16_t id, bool marked)
+{
+	check(&(struct expected){
+		{ .dst = ip6 ? "2001:db8:9::1" : "10.9.0.1", .ip6 = ip6, .tos = tos, .id = id },
+		QUEUED_FOR(REMOTE),
+		.class = tos >> 6,
+		.marked = marked });
+}
+
+static void ecn_capable_frames_are_marked_for_every_tos(void **state)
+{
+	struct sl_voq voq = open_voq;
+
+	(void)state;
+	voq.ecn_frames = 5;
+	for (uint32_t class = 0; class < SL_CLASSES; class ++)
+		set_voq(EDGE_REMOTE_VOQ + class, &voq);
+	for (uint32_t tos = 0; tos < 256; tos++) {
+		bool capable = (tos & 3) == 1 || (tos & 3) == 2;
+
+		for (uint32_t class = 0; class < SL_CLASSES; class ++)
+			set_backlog(EDGE_REMOTE_VOQ + class, 5, 0);
+		check_mark(tos, false, 0, capable);
+		check_mark(tos, true, 0, capable);
+	}
+}
+
+static void marking_begins_at_its_threshold(void **state)
+{
+	struct sl_voq voq = open_voq;
+
+	(void)state;
+	voq.ecn_frames = 5;
+	set_voq(EDGE_REMOTE_VOQ, &voq);
+	set_backlog(EDGE_REMOTE_VOQ, 4, 0);
+	check_mark(2, false, 0, false);
+	check_mark(2, false, 0, true); /* five wait now */
+	check_mark(2, false, 0, true);
+	voq.ecn_frames = 0;
+	set_voq(EDGE_REMOTE_VOQ, &voq);
+	check_mark(2, false, 0, false);
+}
+
+/* Every value that the checksum can have, with the mark and the TTL changed at once. */
+static void checksum_of_marked_frames_is_right_for_every_identification(void **state)
+{
+	static uint8_t in[FRAME_MAX_BYTES], want[FRAME_MAX_BYTES];
+	static struct result got;
+	struct sl_voq voq = open_voq;
+
+	(void)state;
+	voq.ecn_frames = 1;
+	voq.limit_frames = UINT32_MAX;
+	set_voq(EDGE_REMOTE_VOQ, &voq);
+	set_backlog(EDGE_REMOTE_VOQ, 1, 0);
+	for (uint32_t id = 0; id <= 0xffff; id++) {
+		struct frame frame = { .dst = "10.9.0.1", .tos = 1 + (id & 1), .id = id };
+		struct frame sent = edge_sent(&frame, EDGE_REMOTE);
+		uint32_t len = frame_build(&frame, in), want_len;
+
+		sent.tos = 3;
+		want_len = frame_build(&sent, want);
+		run(EDGE_PORT(1), 0, in, len, &got);
+		assert_int_equal(got.action, XDP_REDIRECT);
+		assert_int_equal(got.len, want_len);
+		assert_memory_equal(got.frame, want, want_len);
+	}
+}
+
+/* --- The fabric's own protocol ---------------------------------------------------------------------- */
+
+static void roce_for_a_fabric_address_drops(void **state)
+{
+	static const struct frame frames[] = {
+		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT },
+		{ .dst = "10.2.0.200", .dport = SL_ROCE_PORT }, /* by a local port as well */
+		{ .ip6 = true, .dst = "2001:db8:9::200", .dport = SL_ROCE_PORT },
+		/* fragments: the first, and one without ports */
+		{ .dst = "10.9.0.200", .dport = 1, .fragment = 0x2000 },
+		{ .dst = "10.9.0.200", .dport = 1, .fragment = 0x0010 },
+		/* options, and extension headers */
+		{ .dst = "10.9.0.200", .dport = 1, .patch = { { 0, 0x46 } } },
+		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_FRAGMENT },
+		{ .ip6 = true,
+		  .dst = "2001:db8:9::200",
+		  .protocol = IPPROTO_HOPOPTS,
+		  .patch = { { 6, 0 } } },
+		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_ROUTING },
+		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_DSTOPTS },
+		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_AH },
+		/* no ports to be seen */
+		{ .dst = "10.9.0.200", .payload_bytes = 7 },
+		/* what the kernel would be given: TTL, broadcast, a VLAN unknown to the fast path */
+		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT, .ttl = 1 },
+		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT, .dst_mac = 0xffffffffffff },
+		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT, .tag = { { 0x8100, 999 } } },
+		{ .dst = "10.9.0.200",
+		  .dport = SL_ROCE_PORT,
+		  .dst_mac = EDGE_VLAN1_MAC,
+		  .tag = { { 0x8100, 100 } } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
+		print_message("# frame %zu\n", i);
+		check(&(struct expected){ frames[i], DROPS(FABRIC_SPOOF) });
+	}
+}
+
+static void all_else_for_a_fabric_address_goes_its_way(void **state)
+{
+	(void)state;
+	check(&(struct expected){ { .dst = "10.9.0.200", .dport = SL_ROCE_PORT - 1 },
+				  QUEUED_FOR(REMOTE) });
+	check(&(struct expected){
+		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT, .protocol = IPPROTO_TCP },
+		QUEUED_FOR(REMOTE) });
+	check(&(struct expected){ { .dst = "10.9.0.200", .sport = SL_ROCE_PORT, .dport = 53 },
+				  QUEUED_FOR(REMOTE) });
+	check(&(struct expected){
+		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_ICMPV6 },
+		QUEUED_FOR(REMOTE) });
+}
+
+static void roce_for_another_address_goes_its_way(void **state)
+{
+	(void)state;
+	check(&(struct expected){ { .dst = "10.9.0.201", .dport = SL_ROCE_PORT },
+				  QUEUED_FOR(REMOTE) });
+	check(&(struct expected){ { .dst = "10.2.0.1", .dport = SL_ROCE_PORT },
+				  FORWARD_BY(PLAIN) });
+	check(&(struct expected){
+		{ .ip6 = true, .dst = "2001:db8:9::201", .protocol = IPPROTO_FRAGMENT },
+		QUEUED_FOR(REMOTE) });
+}
+
+/* -------------------------------------------------------------------------------------------------- */
+
+#define TEST(name)                             \
+	{                                      \
+#name, name, reset, NULL, NULL \
+	}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(every_dscp_enters_the_queue_of_its_class),
+		TEST(ip4_is_rewritten_for_its_next_hop),
+		TEST(ip6_is_rewritten_for_its_next_hop),
+		TEST(padding_is_removed_and_not_counted_as_backlog),
+		TEST(vlan_tags_change_and_metadata_stays_below_the_frame),
+		TEST(metadata_names_the_port_that_the_frame_entered_by),
+		TEST(local_port_is_forwarded_without_metadata),
+		TEST(egress_checks_come_first),
+		TEST(queue_beyond_those_in_use_punts),
+		TEST(frame_without_socket_drops),
+		TEST(port_without_number_drops),
+		TEST(admission_is_exact),
+		TEST(queue_fills_to_its_limit_and_takes_more_when_one_leaves),
+		TEST(ecn_capable_frames_are_marked_for_every_tos),
+		TEST(marking_begins_at_its_threshold),
+		TEST(checksum_of_marked_frames_is_right_for_every_identification),
+		TEST(roce_for_a_fabric_address_drops),
+		TEST(all_else_for_a_fabric_address_goes_its_way),
+		TEST(roce_for_another_address_goes_its_way),
+	};
+	enum { N = sizeof(tests) / sizeof(tests[0]) };
+	static struct CMUnitTest all[N_VARIANTS * N];
+	static char names[N_VARIANTS * N][128];
+
+	for (size_t i = 0; i < N_VARIANTS * N; i++) {
+		const struct variant *v = &variants[i / N];
+
+		snprintf(names[i], sizeof(names[i]), "%s/%s/%s", v->engine, v->program,
+			 tests[i % N].name);
+		all[i] = tests[i % N];
+		all[i].name = names[i];
+		all[i].initial_state = (void *)v;
+	}
+	return cmocka_run_group_tests(all, setup, teardown);
+}
