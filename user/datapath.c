@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "user/datapath_impl.h"
 #include "user/lib/log.h"
 #include "user/object.h"
 #include "user/pins.h"
+#include "user/txdrops.h"
 
 #define PROG_FRAGS   "sl_edge_frags"
 #define PROG_PLAIN   "sl_edge"

@@ -3,10 +3,11 @@
 #ifndef SL_DATAPATH_IMPL_H
 #define SL_DATAPATH_IMPL_H
 
-#include <bpf/libbpf.h>
-
 #include "user/datapath.h"
-#include "user/txdrops.h"
+
+struct bpf_object;
+struct bpf_program;
+struct sl_txdrops;
 
 #define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
 

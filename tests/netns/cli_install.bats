@@ -63,6 +63,16 @@ teardown() { rm -rf "$DEST"; }
 	done
 }
 
+@test "the troubleshooting tables of the operator's guide name every reason" {
+	local name
+	for name in $(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/sluice.h | grep -oE '"[a-z0-9-]+",' | tr -d '",'); do
+		grep -qE "^\|.*\`$name\`.*\|" docs/OPERATIONS.md || {
+			echo "$name"
+			false
+		}
+	done
+}
+
 # complete WORD...: what is offered for the last one.
 complete_words() {
 	# shellcheck source=dist/sluice.bash
