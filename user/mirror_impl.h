@@ -115,7 +115,7 @@ struct sl_path_key {
 	uint8_t family, type, scope, src_len;
 	uint8_t tos, from_ra, expires;
 	uint8_t has_prefsrc, too_many_legs, pad[3];
-	uint32_t mtu_bytes, other, object, n_legs; /* legs: sorted, flags cleared */
+	uint32_t mtu_bytes, other, object, n_legs; /* legs: sorted, without state */
 	uint8_t prefsrc[16], src[16];
 };
 
@@ -217,6 +217,8 @@ sl_route_ref sl_rib_next(const struct sl_rib *s, sl_route_ref ref);
  * SL_ROUTE_NONE. Returns SL_ROUTE_NONE if there is no memory. Moves the pool: pointers are void.
  */
 sl_route_ref sl_rib_add(struct sl_rib *s, const uint8_t *addr, uint8_t len, sl_route_ref after);
+/* To after another one of the same prefix, or before the first. */
+void sl_rib_move(struct sl_rib *s, sl_route_ref ref, sl_route_ref after);
 void sl_rib_del(struct sl_rib *s, sl_route_ref ref);
 size_t sl_rib_bytes(const struct sl_rib *s);
 bool sl_prefix_covers(uint8_t len, const uint8_t *prefix, const uint8_t *addr);
@@ -227,7 +229,7 @@ bool sl_prefix_covers(uint8_t len, const uint8_t *prefix, const uint8_t *addr);
 struct sl_todo {
 	bool any;
 	bool everything; /* an overrun */
-	bool rules, objects;
+	bool links, rules, objects;
 	bool routes4, routes6; /* all of them */
 	bool lost_sources;     /* an IPv4 address went, and with it the routes that prefer it */
 	uint32_t routes_of;    /* ifindex: those through this link; 0: none */
@@ -262,7 +264,8 @@ struct sl_mirror {
 	uint64_t armed_ns;	      /* what the timer is set to */
 
 	struct sl_todo todo;
-	bool dumping;	     /* messages are from a dump: they replace what it has not seen */
+	bool dumping_all; /* of everything of its kind: in the kernel's order, in place of what is not seen */
+	bool dumping;	     /* messages are from a dump */
 	uint64_t changes;    /* that routes, neighbours, ... saw; for resync_changes */
 	bool paths_changed;  /* some path's `changed` is set */
 	bool ports_dirty;    /* sl_mirror_ports_changed was called within a callback */
@@ -332,6 +335,8 @@ void sl_path_object_changed(struct sl_mirror *m, const struct sl_object *object)
 uint32_t sl_path_glean(const struct sl_path *path);
 uint32_t sl_path_mtu(const struct sl_path *path);
 bool sl_path_uses(const struct sl_path *path, uint32_t ifindex);
+/* The kernel has removed its routes, or will have said so by the next dump: links or addresses it needs are gone. */
+bool sl_path_is_gone(const struct sl_mirror *m, const struct sl_path *path);
 /* Part of IPv6's one multipath route of this metric (rt6_qualify_for_ecmp). */
 bool sl_path_is_ecmp6(const struct sl_path *path);
 /* For some packets only: no route of this prefix can be chosen by destination alone. */
@@ -345,6 +350,7 @@ void sl_object_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg);
 void sl_object_unsee(struct sl_mirror *m); /* before a dump */
 void sl_object_sweep(struct sl_mirror *m); /* after it: remove what it has not seen */
 void sl_object_look_again(struct sl_mirror *m);
+void sl_object_link_lost(struct sl_mirror *m, const struct sl_link *link);
 
 /* mirror_route.c */
 void sl_route_message(struct sl_mirror *m, const struct sl_rtnl_route *msg);

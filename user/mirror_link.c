@@ -212,6 +212,8 @@ static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
 static void link_changed(struct sl_mirror *m, struct sl_link *link)
 {
 	look_again(m, link);
+	if (!sl_link_up(link) || !(link->is.flags & (IFF_RUNNING | IFF_LOWER_UP)))
+		sl_object_link_lost(m, link);
 	sl_htable_for_each(&m->links, node, next)
 	{
 		struct sl_link *other = sl_container_of(node, struct sl_link, node);
@@ -281,7 +283,13 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 	if (was_present && !memcmp(&old, &link->is, sizeof(old)))
 		return;
 	m->changes++;
-	if ((old.flags ^ link->is.flags) & (IFF_UP | IFF_LOWER_UP))
+	/* IPv6 follows the link's MTU only after this message was made. */
+	if (was_present && old.mtu_bytes != link->is.mtu_bytes && !m->dumping)
+		m->todo.links = m->todo.any = true;
+	/* A message calls legs dead that are only ignored for want of carrier. */
+	if ((old.flags ^ link->is.flags) & (IFF_UP | IFF_RUNNING | IFF_LOWER_UP) ||
+	    old.ignore_linkdown4 != link->is.ignore_linkdown4 ||
+	    old.ignore_linkdown6 != link->is.ignore_linkdown6)
 		routes_may_differ(m, link);
 	link_changed(m, link);
 }

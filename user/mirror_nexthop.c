@@ -3,8 +3,8 @@
  * Next-hop objects (ip nexthop). Each has one next-hop id for its life, so that routes which name it need not
  * be touched when it changes. Groups name the ids of their members.
  *
- * When an object goes, the kernel removes the routes that name it and takes it out of groups; on link failures
- * it says neither that nor that the object went, so objects are dumped again then (mirror_sync.c).
+ * When an object goes, the kernel removes the routes that name it and takes it out of groups. When a link fails
+ * it removes the objects that go through it. It tells of little of this, so the same is done here.
  */
 #include "user/mirror_impl.h"
 
@@ -169,16 +169,68 @@ static void forget(struct sl_mirror *m, struct sl_object *o)
 	o->kind = SL_OBJECT_UNKNOWN;
 }
 
+/* Take a member out of the groups that name it. */
+static void leave_groups(struct sl_mirror *m, uint32_t object)
+{
+	sl_htable_for_each(&m->objects, node, next)
+	{
+		struct sl_object *group = sl_container_of(node, struct sl_object, node);
+		uint32_t n = 0;
+		if (group->kind != SL_OBJECT_GROUP || !names(group, object))
+			continue;
+		for (uint32_t i = 0; i < group->n_members; i++)
+			if (group->member[i].object != object)
+				group->member[n++] = group->member[i];
+		group->n_members = n;
+		apply(m, group);
+	}
+}
+
+static struct sl_object *empty_group(const struct sl_mirror *m)
+{
+	sl_htable_for_each(&m->objects, node, next)
+	{
+		struct sl_object *o = sl_container_of(node, struct sl_object, node);
+		if (o->kind == SL_OBJECT_GROUP && !o->n_members)
+			return o;
+	}
+	return NULL;
+}
+
+/* What the kernel does: groups lose it, empty groups go too, and so do the routes that name any of them. */
 static void object_removed(struct sl_mirror *m, struct sl_object *o)
 {
+	const uint32_t object = o->object;
+	struct sl_object *empty;
+
 	forget(m, o);
 	m->stats.nexthop_objects--;
 	m->changes++;
 	o->paths++; /* keep it while its routes go */
-	apply_with_groups(m, o);
+	apply(m, o);
+	leave_groups(m, object);
+	while ((empty = empty_group(m)))
+		object_removed(m, empty);
 	if (o->paths > 1)
 		sl_route_remove_object(m, o);
 	sl_object_put(m, o);
+}
+
+void sl_object_link_lost(struct sl_mirror *m, const struct sl_link *link)
+{
+	struct sl_object *gone;
+
+	do { /* from the beginning after each: it may take groups with it */
+		gone = NULL;
+		sl_htable_for_each(&m->objects, node, next)
+		{
+			struct sl_object *o = sl_container_of(node, struct sl_object, node);
+			if (o->kind == SL_OBJECT_HOP && o->hop->link == link)
+				gone = o;
+		}
+		if (gone)
+			object_removed(m, gone);
+	} while (gone);
 }
 
 static int learn(struct sl_mirror *m, struct sl_object *o, const struct sl_rtnl_nexthop *msg)

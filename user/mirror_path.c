@@ -24,7 +24,7 @@ static void draft_legs(struct sl_path_draft *d, const struct sl_rtnl_route *rout
 	memcpy(d->leg, route->leg, n * sizeof(d->leg[0]));
 	for (uint32_t i = 0; i < n; i++) {
 		d->leg[i].pad = !!(d->leg[i].flags & RTNH_F_DEAD);
-		d->leg[i].flags = 0;
+		d->leg[i].flags &= RTNH_F_ONLINK; /* the rest is state, this makes it another leg */
 	}
 	if (n > 1)
 		qsort(d->leg, n, sizeof(d->leg[0]), compare_legs);
@@ -39,7 +39,8 @@ static void draft_route(struct sl_path_draft *d, const struct sl_rtnl_route *rou
 {
 	memset(&d->key, 0, sizeof(d->key));
 	d->key.family = route->dst.family;
-	d->key.type = route->type;
+	/* The kernel names an object's type here, which may change without the route. */
+	d->key.type = route->object ? RTN_UNICAST : route->type;
 	d->key.scope = route->scope;
 	d->key.tos = route->tos;
 	d->key.src_len = route->src_len;
@@ -372,6 +373,20 @@ void sl_path_put(struct sl_mirror *m, struct sl_path *path)
 		m->path_free = path->index;
 	sl_htable_del(&m->paths, &path->node);
 	path_free(m, path);
+}
+
+bool sl_path_is_gone(const struct sl_mirror *m, const struct sl_path *path)
+{
+	bool gone = has_hops(&path->key) && path->key.n_legs;
+
+	if (path->key.family == AF_INET && path->key.has_prefsrc &&
+	    !sl_address_exists(m, AF_INET, path->key.prefsrc))
+		return true;
+	for (uint32_t i = 0; i < path->key.n_legs && gone; i++) {
+		const struct sl_link *link = path->leg[i].hop->link;
+		gone = !sl_link_up(link) || (path->key.family == AF_INET && !link->addresses4);
+	}
+	return gone;
 }
 
 /* --- Questions ------------------------------------------------------------------------------------- */

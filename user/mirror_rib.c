@@ -101,38 +101,60 @@ static sl_route_ref take(struct sl_rib *s)
 	return s->used++;
 }
 
-sl_route_ref sl_rib_add(struct sl_rib *s, const uint8_t *addr, uint8_t len, sl_route_ref after)
+static void link_in(struct sl_rib *s, sl_route_ref ref, sl_route_ref after)
 {
-	const sl_route_ref ref = take(s);
+	struct sl_route *r = sl_rib_at(s, ref);
 	sl_route_ref *at;
 
-	if (ref == SL_ROUTE_NONE)
-		return ref;
-	if (s->n++ > s->mask)
-		grow_buckets(s);
 	if (after != SL_ROUTE_NONE) {
 		at = &sl_rib_at(s, after)->next;
 	} else {
-		at = &s->bucket[hash(s, addr, len) & s->mask];
-		while (*at != SL_ROUTE_NONE && !same(s, sl_rib_at(s, *at), addr, len))
+		at = &s->bucket[hash(s, r->addr, r->len) & s->mask];
+		while (*at != SL_ROUTE_NONE && !same(s, sl_rib_at(s, *at), r->addr, r->len))
 			at = &sl_rib_at(s, *at)->next;
 	}
-	struct sl_route *r = sl_rib_at(s, ref);
-	*r = (struct sl_route){ .next = *at, .len = len };
-	memcpy(r->addr, addr, s->addr_bytes);
+	r->next = *at;
 	*at = ref;
-	s->with_len[len]++;
-	return ref;
 }
 
-void sl_rib_del(struct sl_rib *s, sl_route_ref ref)
+static void link_out(struct sl_rib *s, sl_route_ref ref)
 {
-	struct sl_route *r = sl_rib_at(s, ref);
+	const struct sl_route *r = sl_rib_at(s, ref);
 	sl_route_ref *at = &s->bucket[hash(s, r->addr, r->len) & s->mask];
 
 	while (*at != ref)
 		at = &sl_rib_at(s, *at)->next;
 	*at = r->next;
+}
+
+sl_route_ref sl_rib_add(struct sl_rib *s, const uint8_t *addr, uint8_t len, sl_route_ref after)
+{
+	const sl_route_ref ref = take(s);
+	struct sl_route *r;
+
+	if (ref == SL_ROUTE_NONE)
+		return ref;
+	if (s->n++ > s->mask)
+		grow_buckets(s);
+	r = sl_rib_at(s, ref);
+	*r = (struct sl_route){ .len = len };
+	memcpy(r->addr, addr, s->addr_bytes);
+	link_in(s, ref, after);
+	s->with_len[len]++;
+	return ref;
+}
+
+void sl_rib_move(struct sl_rib *s, sl_route_ref ref, sl_route_ref after)
+{
+	link_out(s, ref);
+	link_in(s, ref, after);
+}
+
+void sl_rib_del(struct sl_rib *s, sl_route_ref ref)
+{
+	struct sl_route *r = sl_rib_at(s, ref);
+
+	link_out(s, ref);
 	s->with_len[r->len]--;
 	s->n--;
 	r->path = SL_ROUTE_NONE;

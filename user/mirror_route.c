@@ -400,53 +400,95 @@ static bool same_place(const struct sl_mirror *m, const struct sl_route *r,
 	       !memcmp(path->key.src, msg->src, sizeof(msg->src));
 }
 
+/* Where a route stands, or would, among those of its prefix. */
+struct place {
+	sl_route_ref before;	  /* the last one the kernel tries earlier, in another place */
+	sl_route_ref first, last; /* in the same place */
+	sl_route_ref same;	  /* the very route */
+	sl_route_ref target;	  /* the one that it takes the place of */
+};
+
+static struct place find_place(const struct sl_mirror *m, const struct sl_rib *s,
+			       const struct sl_path *path, const struct sl_rtnl_route *msg)
+{
+	struct place p = { SL_ROUTE_NONE, SL_ROUTE_NONE, SL_ROUTE_NONE, SL_ROUTE_NONE,
+			   SL_ROUTE_NONE };
+	const bool ecmp6 = sl_path_is_ecmp6(path), replace = msg->replace && !m->dumping;
+
+	for (sl_route_ref ref = sl_rib_first(s, msg->dst.addr, msg->dst.len); ref != SL_ROUTE_NONE;
+	     ref = sl_rib_next(s, ref)) {
+		const struct sl_route *r = sl_rib_at(s, ref);
+		if (r->table > msg->table || (r->table == msg->table && r->metric < msg->metric))
+			p.before = ref;
+		if (!same_place(m, r, msg))
+			continue;
+		if (p.first == SL_ROUTE_NONE)
+			p.first = ref;
+		p.last = ref;
+		if (r->path == path->index && r->protocol == msg->protocol)
+			p.same = ref;
+		/* IPv6's multipath route of a metric is one, and a message has all its legs. */
+		const bool takes_over = ecmp6 || (replace && !sl_path_is_gone(m, path_of(m, r))) ||
+					(m->dumping_all && !r->seen);
+		if (p.target == SL_ROUTE_NONE && takes_over &&
+		    sl_path_is_ecmp6(path_of(m, r)) == ecmp6)
+			p.target = ref;
+	}
+	if (p.target == SL_ROUTE_NONE && replace)
+		p.target = p.first;
+	return p;
+}
+
+/*
+ * A route that is known already. The kernel sends no message if nothing changes, so either it is told twice (an
+ * event from before a dump, a next-hop object that changed), or it had gone in silence and stands elsewhere now.
+ */
+static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct place *p,
+			struct sl_path *path, const struct sl_rtnl_route *msg)
+{
+	const bool at_end = s->family == AF_INET6 || msg->append || m->dumping;
+	const bool replace = msg->replace && !m->dumping;
+
+	sl_rib_at(s, p->same)->seen = true;
+	if (p->first == p->last || (m->dumping && !m->dumping_all) || (replace && path->object))
+		return;
+	if (replace && p->target != p->same) {
+		route_set(m, s, p->target, path, msg);
+		route_remove(m, s, p->same);
+	} else if (!replace && p->same != (at_end ? p->last : p->first)) {
+		sl_rib_move(s, p->same, at_end ? p->last : p->before);
+		prefix_update(m, s, msg->dst.addr, msg->dst.len);
+	}
+}
+
 static void route_add(struct sl_mirror *m, struct sl_rib *s, const struct sl_rtnl_route *msg)
 {
+	const bool at_end = s->family == AF_INET6 || msg->append || m->dumping;
 	struct sl_path *path = sl_path_get(m, msg);
-	sl_route_ref before = SL_ROUTE_NONE, last = SL_ROUTE_NONE, target = SL_ROUTE_NONE;
-	sl_route_ref fallback = SL_ROUTE_NONE;
-	bool ecmp6;
+	struct place p;
 
 	if (!path)
 		return;
-	ecmp6 = sl_path_is_ecmp6(path);
-	for (sl_route_ref ref = sl_rib_first(s, msg->dst.addr, msg->dst.len); ref != SL_ROUTE_NONE;
-	     ref = sl_rib_next(s, ref)) {
-		struct sl_route *r = sl_rib_at(s, ref);
-		if (r->table > msg->table || (r->table == msg->table && r->metric < msg->metric))
-			before = ref;
-		if (!same_place(m, r, msg))
-			continue;
-		last = ref;
-		if (r->path == path->index && r->protocol == msg->protocol) {
-			r->seen = true;
-			return;
-		}
-		const bool same_class =
-			s->family == AF_INET || sl_path_is_ecmp6(path_of(m, r)) == ecmp6;
-		/* The legs of IPv6's multipath route are one, and a message has all of them. */
-		const bool takes_over = ecmp6 ? true : m->dumping ? !r->seen : msg->replace;
-		if (target == SL_ROUTE_NONE && takes_over && same_class)
-			target = ref;
-		if (fallback == SL_ROUTE_NONE && msg->replace && !m->dumping)
-			fallback = ref;
-	}
-	if (target == SL_ROUTE_NONE)
-		target = fallback;
-	if (target != SL_ROUTE_NONE)
-		route_set(m, s, target, path, msg);
-	else if (last != SL_ROUTE_NONE && (s->family == AF_INET6 || msg->append || m->dumping))
-		route_insert(m, s, last, path, msg);
+	p = find_place(m, s, path, msg);
+	if (p.same != SL_ROUTE_NONE)
+		route_again(m, s, &p, path, msg);
+	else if (p.target != SL_ROUTE_NONE)
+		route_set(m, s, p.target, path, msg);
 	else
-		route_insert(m, s, before, path, msg);
+		route_insert(m, s, at_end && p.last != SL_ROUTE_NONE ? p.last : p.before, path,
+			     msg);
 }
 
 /* IPv6: the message names one leg, or differs in what the kernel does not compare. */
 static bool is_meant6(const struct sl_path *path, const struct sl_rtnl_route *msg)
 {
-	if (path->key.object != msg->object || path->key.type != msg->type)
+	if (path->key.object != msg->object)
 		return false;
-	if (msg->object || !msg->n_legs || !path->key.n_legs)
+	if (msg->object)
+		return true;
+	if (path->key.type != msg->type)
+		return false;
+	if (!msg->n_legs || !path->key.n_legs)
 		return true;
 	return path->key.n_legs == msg->n_legs && path->leg[0].is.ifindex == msg->leg[0].ifindex &&
 	       path->leg[0].is.gateway_family == msg->leg[0].gateway_family &&

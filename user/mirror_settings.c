@@ -71,6 +71,8 @@ static void netconf_all(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
 		if (set(&m->ignore_linkdown4, msg->ignore_linkdown)) {
 			differ = true;
 			sl_path_look_again(m);
+			if (!m->dumping) /* a message calls legs dead that are only ignored */
+				m->todo.routes4 = m->todo.any = true;
 		}
 	}
 	if (!differ)

@@ -158,8 +158,9 @@ static int dump_once(struct sl_mirror *m, uint16_t type, uint8_t family, uint32_
 	int err;
 
 	m->dumping = true;
+	m->dumping_all = !ifindex;
 	err = sl_rtnl_dump(m->requests, type, family, ifindex, sl_mirror_message, m);
-	m->dumping = false;
+	m->dumping = m->dumping_all = false;
 	return err;
 }
 
@@ -294,10 +295,30 @@ static bool lost_source(struct sl_mirror *m)
 	for (uint32_t i = 0; i < m->path_used; i++) {
 		const struct sl_path *path = m->path[i];
 		if (path && path->key.family == AF_INET && path->key.has_prefsrc &&
-		    !sl_address_exists(m, AF_INET, path->key.prefsrc))
+		    sl_path_is_gone(m, path))
 			return true;
 	}
 	return false;
+}
+
+static int look_again(struct sl_mirror *m, const struct sl_todo *todo)
+{
+	const uint32_t through4 = todo->routes4 ? 0 : todo->routes_of;
+	const uint32_t through6 = todo->routes6 ? 0 : todo->routes_of;
+	int err = 0;
+
+	if (todo->links)
+		err = dump_and_sweep(m, RTM_GETLINK, sl_link_unsee, sl_link_sweep);
+	if (!err && todo->rules)
+		err = sync_rules(m);
+	if (!err && todo->objects)
+		err = sync_objects(m);
+	if (!err && (todo->routes4 || todo->routes_of))
+		err = sync_routes(m, &m->rib4, through4);
+	if (!err && (todo->routes6 || todo->routes_of))
+		err = sync_routes(m, &m->rib6, through6);
+	sl_route_walk_changed(m);
+	return err;
 }
 
 /*
@@ -326,18 +347,9 @@ int sl_sync_todo(struct sl_mirror *m)
 		return err;
 	}
 	memset(&m->todo, 0, sizeof(m->todo));
-	if (todo.rules && (err = sync_rules(m)))
-		return err;
-	if (todo.objects && (err = sync_objects(m)))
-		return err;
 	if (todo.lost_sources && lost_source(m))
 		todo.routes4 = true;
-	if (todo.routes4 || todo.routes_of)
-		if ((err = sync_routes(m, &m->rib4, todo.routes4 ? 0 : todo.routes_of)))
-			return err;
-	if (todo.routes6 || todo.routes_of)
-		err = sync_routes(m, &m->rib6, todo.routes6 ? 0 : todo.routes_of);
-	return err;
+	return look_again(m, &todo);
 }
 
 /* What may change without any message: settings, and the kernel's patience with neighbours. */
