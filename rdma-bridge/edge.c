@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/edge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <bpf/bpf.h>
+
+#include "rdma-bridge/netdev.h"
+#include "rdma-bridge/xsk.h"
+
+#define BATCH	   64
+#define QUEUES_MAX 64
+#define SEND_SIZE  1024
+
+struct edge_ring {
+	struct rb_input input; /* first: the worker's link */
+	struct rb_edge *edge;
+	uint32_t queue, socket;
+	uint32_t voq;
+	uint64_t settled; /* frames the kernel dropped that are off the backlog already */
+};
+
+struct edge_queue {
+	struct rb_xsk_queue *xsk; /* owned */
+	uint32_t posted;	  /* chunks in the fill ring */
+};
+
+struct rb_edge {
+	struct rb_tx tx;
+	struct rb_chunks *chunks;
+	uint32_t number; /* of the port on its node */
+	uint32_t n_queues, n_voqs, meta_queues, meta_voqs, fill_target;
+	int xsk_fd;
+	uint64_t strangers;
+	bool shut;
+	uint64_t *filled; /* owned: a bit per chunk of ours that is in a fill ring */
+	/* What is being transmitted, oldest first; completions come in this order but for a few. */
+	uint64_t sending[SEND_SIZE];
+	uint32_t n_sending;
+	struct edge_queue queues[QUEUES_MAX];
+	struct edge_ring *rings; /* owned: queue * n_voqs + i */
+};
+
+static uint64_t *filled_word(struct rb_edge *edge, uint64_t offset, uint64_t *bit)
+{
+	uint64_t i = (offset - edge->chunks->first_bytes) >> edge->chunks->shift;
+
+	*bit = 1ULL << i % 64;
+	return &edge->filled[i / 64];
+}
+
+static uint32_t key_of(const struct rb_edge *edge, const struct edge_ring *ring)
+{
+	return sl_xsk_key(edge->number, ring->queue, ring->voq, edge->meta_queues, edge->meta_voqs);
+}
+
+/* --- Receiving ---------------------------------------------------------------------------- */
+
+/* The metadata below a frame, copied out; false if it is not what our XDP program puts there. */
+static bool read_meta(const struct edge_ring *ring, const uint8_t *frame,
+		      struct sl_frame_meta *meta)
+{
+	memcpy(meta, frame - sizeof(*meta), sizeof(*meta));
+	return meta->magic == SL_FRAME_META_MAGIC && meta->voq == ring->voq;
+}
+
+static uint32_t edge_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+{
+	struct edge_ring *ring = context;
+	struct rb_edge *edge = ring->edge;
+	struct edge_queue *q = &edge->queues[ring->queue];
+	struct rb_xsk_frame frames[BATCH];
+	uint32_t n = rb_xsk_receive(q->xsk, ring->socket, frames, max < BATCH ? max : BATCH);
+	uint32_t taken = 0;
+
+	q->posted -= n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_frame_meta meta;
+		uint64_t bit, *word = filled_word(edge, frames[i].offset, &bit);
+
+		*word &= ~bit;
+		rb_chunk_move(edge->chunks, frames[i].offset, RB_OWNER_FILL, RB_OWNER_INGRESS);
+		if (!read_meta(ring, rb_chunk_data(edge->chunks, frames[i].offset), &meta)) {
+			edge->strangers++;
+			rb_chunk_release(edge->chunks, frames[i].offset, RB_OWNER_INGRESS);
+			continue;
+		}
+		out[taken++] = (struct rb_ingress_frame){ .offset = frames[i].offset,
+							  .arrival_ns = meta.arrival_ns,
+							  .len_bytes = frames[i].len_bytes,
+							  .ingress_port = meta.ingress_port };
+	}
+	return taken;
+}
+
+void rb_edge_refill(struct rb_edge *edge)
+{
+	uint64_t offsets[BATCH];
+
+	for (uint32_t i = 0; i < edge->n_queues; i++) {
+		struct edge_queue *q = &edge->queues[i];
+
+		while (q->posted < edge->fill_target) {
+			uint32_t n = 0, taken;
+
+			while (n < BATCH && q->posted + n < edge->fill_target) {
+				offsets[n] = rb_chunk_take(edge->chunks, RB_OWNER_FILL);
+				if (offsets[n] == RB_CHUNK_NONE)
+					break;
+				n++;
+			}
+			taken = rb_xsk_fill(q->xsk, offsets, n);
+			q->posted += taken;
+			for (uint32_t k = 0; k < taken; k++) {
+				uint64_t bit, *word = filled_word(edge, offsets[k], &bit);
+
+				*word |= bit;
+			}
+			for (uint32_t k = taken; k < n; k++)
+				rb_chunk_release(edge->chunks, offsets[k], RB_OWNER_FILL);
+			if (taken < BATCH)
+				break;
+		}
+	}
+}
+
+static void off_the_backlog(struct edge_ring *ring, uint64_t frames, struct sl_backlog *backlog,
+			    struct sl_counter *counters)
+{
+	struct sl_passed *dequeued = &backlog[ring->voq].dequeued;
+
+	if (frames == 0)
+		return;
+	rb_count(counters, RB_COUNT_DROP_VOQ_RING, frames, 0);
+	__atomic_store_n(&dequeued->frames, dequeued->frames + frames, __ATOMIC_RELAXED);
+}
+
+void rb_edge_settle(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters)
+{
+	for (uint32_t i = 0; i < edge->n_queues * edge->n_voqs; i++) {
+		struct edge_ring *ring = &edge->rings[i];
+		struct sl_backlog *b = &backlog[ring->voq];
+		struct rb_xsk_drops drops;
+		uint64_t total;
+
+		rb_xsk_drops(edge->queues[ring->queue].xsk, ring->socket, &drops);
+		total = drops.no_chunk + drops.ring_full;
+		off_the_backlog(ring, total - ring->settled, backlog, counters);
+		ring->settled = total;
+		/* The bytes of what the kernel dropped are not told; when nothing waits, they are known again. */
+		if (__atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED) == b->dequeued.frames)
+			__atomic_store_n(&b->dequeued.bytes,
+					 __atomic_load_n(&b->enqueued.bytes, __ATOMIC_RELAXED),
+					 __ATOMIC_RELAXED);
+	}
+}
+
+/* --- Transmitting ------------------------------------------------------------------------- */
+
+static struct rb_edge *edge_of(struct rb_tx *tx)
+{
+	return (struct rb_edge *)tx;
+}
+
+static void tx_close(struct rb_tx *tx)
+{
+	(void)tx;
+}
+
+static uint32_t tx_room(struct rb_tx *tx)
+{
+	struct rb_edge *edge = edge_of(tx);
+	uint32_t room = edge->shut ? 0 : rb_xsk_send_room(edge->queues[0].xsk);
+
+	return room < SEND_SIZE - edge->n_sending ? room : SEND_SIZE - edge->n_sending;
+}
+
+static uint32_t tx_put(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n)
+{
+	struct rb_edge *edge = edge_of(tx);
+
+	if (n > tx_room(tx))
+		n = tx_room(tx);
+	n = rb_xsk_send(edge->queues[0].xsk, frames, n);
+	for (uint32_t i = 0; i < n; i++)
+		edge->sending[edge->n_sending++] = frames[i].offset;
+	return n;
+}
+
+static int tx_flush(struct rb_tx *tx)
+{
+	return edge_of(tx)->shut ? 0 : rb_xsk_kick(edge_of(tx)->queues[0].xsk);
+}
+
+/* Forget what completed, in one pass: each is looked for from where the last one was found. */
+static void forget_sent(struct rb_edge *edge, const uint64_t *offsets, uint32_t n)
+{
+	uint32_t kept = 0, done = 0;
+
+	for (uint32_t i = 0; i < edge->n_sending; i++) {
+		uint32_t k = done;
+
+		while (k < n && offsets[k] != edge->sending[i])
+			k++;
+		if (k == n) {
+			edge->sending[kept++] = edge->sending[i];
+		} else if (k == done) {
+			done++;
+		}
+	}
+	edge->n_sending = kept;
+}
+
+static uint32_t tx_reap(struct rb_tx *tx, uint64_t *offsets, uint32_t max)
+{
+	struct rb_edge *edge = edge_of(tx);
+	uint32_t n;
+
+	if (!edge->shut) {
+		n = rb_xsk_complete(edge->queues[0].xsk, offsets, max);
+		if (n)
+			forget_sent(edge, offsets, n);
+		return n;
+	}
+	for (n = 0; n < max && edge->n_sending > 0; n++)
+		offsets[n] = edge->sending[--edge->n_sending];
+	return n;
+}
+
+static const struct rb_tx_ops edge_tx_ops = {
+	.name = "af-xdp",
+	.close = tx_close,
+	.room = tx_room,
+	.put = tx_put,
+	.flush = tx_flush,
+	.reap = tx_reap,
+};
+
+/* --- Opening and closing ------------------------------------------------------------------ */
+
+struct rb_input *rb_edge_input(struct rb_edge *edge, uint32_t queue, uint32_t i)
+{
+	return &edge->rings[queue * edge->n_voqs + i].input;
+}
+
+struct rb_tx *rb_edge_tx(struct rb_edge *edge)
+{
+	return &edge->tx;
+}
+
+int rb_edge_fd(const struct rb_edge *edge, uint32_t queue, uint32_t i)
+{
+	return rb_xsk_fd(edge->queues[queue].xsk, i);
+}
+
+uint32_t rb_edge_queues(const struct rb_edge *edge)
+{
+	return edge->n_queues;
+}
+
+bool rb_edge_is_zero_copy(const struct rb_edge *edge)
+{
+	return rb_xsk_is_zero_copy(edge->queues[0].xsk);
+}
+
+uint64_t rb_edge_strangers(const struct rb_edge *edge)
+{
+	return edge->strangers;
+}
+
+static int publish(struct rb_edge *edge)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < edge->n_queues * edge->n_voqs && !err; i++)
+		err = rb_xsk_publish(edge->queues[edge->rings[i].queue].xsk, edge->rings[i].socket,
+				     edge->xsk_fd, key_of(edge, &edge->rings[i]));
+	return err;
+}
+
+static void withdraw(struct rb_edge *edge)
+{
+	for (uint32_t i = 0; i < edge->n_queues * edge->n_voqs; i++) {
+		uint32_t key = key_of(edge, &edge->rings[i]);
+
+		bpf_map_delete_elem(edge->xsk_fd, &key);
+	}
+}
+
+static int open_queue(struct rb_edge *edge, const struct rb_edge_config *config, uint32_t queue)
+{
+	const struct rb_xsk_config xsk = {
+		.netdev = config->netdev,
+		.queue = queue,
+		.area = config->chunks->area,
+		.area_bytes = config->area_bytes,
+		.chunk_bytes = rb_chunk_bytes(config->chunks),
+		.sockets = config->n_voqs,
+		.fill_size = 2 * config->fill_target,
+		.receive_size = config->ring_size,
+		.send_size = SEND_SIZE,
+	};
+
+	for (uint32_t i = 0; i < config->n_voqs; i++) {
+		struct edge_ring *ring = &edge->rings[queue * config->n_voqs + i];
+
+		*ring = (struct edge_ring){ .input = { edge_receive, ring, NULL },
+					    .edge = edge,
+					    .queue = queue,
+					    .socket = i,
+					    .voq = config->voqs[i] };
+	}
+	return rb_xsk_open(&xsk, &edge->queues[queue].xsk);
+}
+
+int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
+{
+	uint32_t number = config->system_port & 0xff;
+	struct rb_netdev netdev;
+	struct rb_edge *edge;
+	int err;
+
+	*out = NULL;
+	err = rb_netdev_query(config->netdev, &netdev);
+	if (err)
+		return err;
+	if (netdev.queues > QUEUES_MAX)
+		netdev.queues = QUEUES_MAX;
+	if (netdev.queues > config->meta_queues)
+		netdev.queues = config->meta_queues;
+	if (number == 0 || number > config->meta_ports || netdev.queues == 0)
+		return -EINVAL;
+	for (uint32_t i = 0; i < config->n_voqs; i++)
+		if (config->voqs[i] >= config->meta_voqs)
+			return -EINVAL;
+	edge = calloc(1, sizeof(*edge));
+	if (!edge)
+		return -ENOMEM;
+	*edge = (struct rb_edge){
+		.tx = { &edge_tx_ops },
+		.chunks = config->chunks,
+		.number = number,
+		.n_voqs = config->n_voqs,
+		.meta_queues = config->meta_queues,
+		.meta_voqs = config->meta_voqs,
+		.fill_target = config->fill_target,
+		.xsk_fd = config->xsk_fd,
+	};
+	edge->rings = calloc((size_t)netdev.queues * config->n_voqs, sizeof(*edge->rings));
+	edge->filled = calloc((config->chunks->n + 63) / 64, sizeof(*edge->filled));
+	if (!edge->rings || !edge->filled)
+		err = -ENOMEM;
+	for (uint32_t i = 0; i < netdev.queues && !err; i++) {
+		err = open_queue(edge, config, i);
+		edge->n_queues += !err;
+	}
+	if (!err) {
+		rb_edge_refill(edge);
+		err = publish(edge);
+	}
+	if (err) {
+		rb_edge_shut(edge, NULL, NULL);
+		rb_edge_close(edge);
+	} else {
+		*out = edge;
+	}
+	return err;
+}
+
+void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters)
+{
+	struct rb_ingress_frame frames[BATCH];
+	uint32_t n;
+
+	if (edge->rings)
+		withdraw(edge);
+	for (uint32_t i = 0; backlog && i < edge->n_queues * edge->n_voqs; i++)
+		while ((n = edge_receive(&edge->rings[i], frames, BATCH)) > 0) {
+			for (uint32_t k = 0; k < n; k++)
+				rb_chunk_release(edge->chunks, frames[k].offset, RB_OWNER_INGRESS);
+			off_the_backlog(&edge->rings[i], n, backlog, counters);
+		}
+	if (backlog)
+		rb_edge_settle(edge, backlog, counters);
+	for (uint32_t i = 0; i < edge->n_queues; i++)
+		rb_xsk_close(edge->queues[i].xsk);
+	edge->n_queues = 0;
+	edge->shut = true;
+	/* The kernel has let go of the memory with the sockets. */
+	for (uint32_t i = 0; edge->filled && i < edge->chunks->n; i++) {
+		uint64_t offset = edge->chunks->first_bytes + ((uint64_t)i << edge->chunks->shift);
+
+		if (edge->filled[i / 64] >> i % 64 & 1)
+			rb_chunk_release(edge->chunks, offset, RB_OWNER_FILL);
+	}
+}
+
+void rb_edge_close(struct rb_edge *edge)
+{
+	if (!edge)
+		return;
+	free(edge->filled);
+	free(edge->rings);
+	free(edge);
+}

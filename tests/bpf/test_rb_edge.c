@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bridge's edge port with sl_edge in front of it: frames enter at p1, leave by ports of another node, and come out of the
+ * VOQ rings. Every byte of them, which ring, the counts on both sides, full rings, and the way out.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/if_link.h>
+#include <linux/if_packet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "rdma-bridge/edge.h"
+#include "tests/lib/edge.h"
+#include "tests/lib/frame.h"
+
+#define REMOTE	    990u /* ifindex of the first remote port; nothing of that index exists */
+#define NUMBER	    3	 /* of p1 on its node */
+#define PORTS	    2	 /* remote ports: system port indices 1 and 2 */
+#define VOQS	    (PORTS * SL_CLASSES)
+#define VOQ_IDS	    ((1 + PORTS) * SL_CLASSES) /* index 0 is our own port */
+#define CHUNK_BYTES 4096
+#define CHUNKS	    2048
+#define RING	    64
+#define FILL	    256
+
+static struct edge *xdp;
+static struct rb_edge *port;
+static struct rb_chunks *chunks;
+static uint8_t *area;
+static struct sl_voq *voqs;
+static struct sl_backlog *backlog;
+static struct sl_counter counters[RB_COUNT_COUNT];
+static int raw_fd = -1;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static void *map_memory(const char *name, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, edge_map_fd(xdp, name), 0);
+
+	assert_true(p != MAP_FAILED);
+	return p;
+}
+
+/* The adjacency of remote port n: neighbours 02:..:c0+n, from the remote port's MAC 02:..:e0+n. */
+static struct sl_adj adjacency(uint32_t n)
+{
+	return (struct sl_adj){
+		.port_ifindex = REMOTE + n,
+		.l3_ifindex = REMOTE + n,
+		.mtu_bytes = 3400,
+		.dst_mac = { 2, 0, 0, 0, 0, (uint8_t)(0xc0 + n) },
+		.src_mac = { 2, 0, 0, 0, 0, (uint8_t)(0xe0 + n) },
+		.voq_plus1 = (uint16_t)((1 + n) * SL_CLASSES + 1),
+	};
+}
+
+/* Past the qdisc, a packet socket's frames take the queue of the CPU they leave from. */
+static void enter_by(uint32_t queue)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(queue, &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+}
+
+static int setup(void **state)
+{
+	const struct sl_config config = { .engine = SL_ENGINE_LPM,
+					  .managed = 1,
+					  .node_id = 1,
+					  .n_voqs = VOQ_IDS,
+					  .n_queues = EDGE_QUEUES };
+	struct sl_port l3 = { .ifindex = EDGE_PORT(1),
+			      .flags = SL_PORT_FORWARD4 | SL_PORT_FORWARD6,
+			      .mac = { 2, 0, 0, 0, 0, 0x0b },
+			      .number = NUMBER };
+	uint32_t element = EDGE_PORT(1) & (SL_PORTS_MAX - 1);
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = EDGE_PEER(1) };
+	struct rb_edge_config edge = {
+		.netdev = "p1",
+		.system_port = SL_SYSTEM_PORT(1, NUMBER),
+		.area_bytes = (uint64_t)CHUNKS * CHUNK_BYTES,
+		.n_voqs = VOQS,
+		.meta_ports = EDGE_PORTS,
+		.meta_queues = EDGE_QUEUES,
+		.meta_voqs = VOQ_IDS,
+		.ring_size = RING,
+		.fill_target = FILL,
+	};
+	uint32_t ids[VOQS];
+	int one = 1;
+
+	(void)state;
+	if (edge_create(&config, &xdp) ||
+	    bpf_map_update_elem(edge_map_fd(xdp, "sl_port"), &element, &l3, BPF_ANY))
+		return -1;
+	for (uint32_t n = 0; n < PORTS; n++) {
+		static const char *const prefix[][2] = { { "10.2.0.0/16", "2001:db8:2::/48" },
+							 { "10.3.0.0/16", "2001:db8:3::/48" } };
+		const struct sl_adj adj = adjacency(n);
+		uint32_t id;
+
+		if (sl_fib_nexthop_create(xdp->fib, &id) ||
+		    sl_fib_nexthop_set_adj(xdp->fib, id, &adj) ||
+		    edge_route(xdp, prefix[n][0], id) || edge_route(xdp, prefix[n][1], id))
+			return -1;
+	}
+	for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++) {
+		uint32_t class = dscp / 16;
+
+		bpf_map_update_elem(edge_map_fd(xdp, "sl_dscp"), &dscp, &class, BPF_ANY);
+	}
+	voqs = map_memory("sl_voq", VOQ_IDS * sizeof(*voqs));
+	backlog = map_memory("sl_backlog", VOQ_IDS * sizeof(*backlog));
+	for (uint32_t i = 0; i < VOQ_IDS; i++)
+		voqs[i] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED, .limit_frames = 1000 };
+	for (uint32_t i = 0; i < VOQS; i++)
+		ids[i] = SL_CLASSES + i;
+
+	area = mmap(NULL, edge.area_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	if (area == MAP_FAILED || rb_chunks_create(area, 0, CHUNKS, CHUNK_BYTES, &chunks))
+		return -1;
+	memset(counters, 0, sizeof(counters));
+	edge.chunks = chunks;
+	edge.voqs = ids;
+	edge.xsk_fd = edge_map_fd(xdp, "sl_xsk");
+	if (bpf_xdp_attach(EDGE_PORT(1), edge_program_fd(xdp), XDP_FLAGS_DRV_MODE, NULL) ||
+	    rb_edge_open(&edge, &port))
+		return -1;
+	enter_by(0);
+	raw_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (raw_fd < 0 || setsockopt(raw_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))
+		return -1;
+	return bind(raw_fd, (struct sockaddr *)&to, sizeof(to)) ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	close(raw_fd);
+	if (port) {
+		rb_edge_shut(port, backlog, counters);
+		rb_edge_close(port);
+	}
+	port = NULL;
+	bpf_xdp_detach(EDGE_PORT(1), XDP_FLAGS_DRV_MODE, NULL);
+	munmap(voqs, VOQ_IDS * sizeof(*voqs));
+	munmap(backlog, VOQ_IDS * sizeof(*backlog));
+	edge_destroy(xdp);
+	if (chunks->violations || chunks->n_free != CHUNKS) {
+		print_error("%u of %d chunks free, %llu violations\n", chunks->n_free, CHUNKS,
+			    (unsigned long long)chunks->violations);
+		return -1;
+	}
+	rb_chunks_destroy(chunks);
+	munmap(area, (size_t)CHUNKS * CHUNK_BYTES);
+	return 0;
+}
+
+static void put(const struct frame *frame)
+{
+	uint8_t bytes[FRAME_MAX_BYTES];
+	uint32_t n = frame_build(frame, bytes);
+
+	assert_int_equal(send(raw_fd, bytes, n, 0), n);
+}
+
+/* Wait until XDP has seen so many frames since the test began. */
+static struct edge_counters seen(uint64_t frames)
+{
+	uint64_t end = now_ns() + 2000000000ULL;
+	struct edge_counters c;
+
+	do {
+		edge_read_counters(xdp, &c);
+		assert_true(now_ns() < end);
+	} while (c.stats[SL_STAT_RX].packets < frames);
+	assert_int_equal(c.stats[SL_STAT_RX].packets, frames);
+	return c;
+}
+
+static uint32_t take(uint32_t voq, struct rb_ingress_frame *out, uint32_t max)
+{
+	struct rb_input *input = rb_edge_input(port, 0, voq);
+
+	return input->receive(input->context, out, max);
+}
+
+static void release(const struct rb_ingress_frame *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		rb_chunk_release(chunks, frames[i].offset, RB_OWNER_INGRESS);
+}
+
+/* What leaves must be this frame, built anew as the next hop should see it. */
+static void expect(uint32_t voq, const struct frame *in, uint32_t remote)
+{
+	struct frame want = *in;
+	struct rb_ingress_frame got;
+	uint8_t bytes[FRAME_MAX_BYTES];
+	uint64_t end = now_ns() + 2000000000ULL;
+	uint32_t n;
+
+	want.dst_mac = 0x0200000000c0ULL + remote;
+	want.src_mac = 0x0200000000e0ULL + remote;
+	want.ttl = in->ttl ? in->ttl - 1 : 63;
+	want.padding_bytes = 0;
+	n = frame_build(&want, bytes);
+	while (take(voq, &got, 1) == 0)
+		assert_true(now_ns() < end);
+	assert_int_equal(got.len_bytes, n);
+	assert_memory_equal(rb_chunk_data(chunks, got.offset), bytes, n);
+	assert_int_equal(got.ingress_port, SL_SYSTEM_PORT(1, NUMBER));
+	assert_true(got.arrival_ns <= now_ns() && now_ns() - got.arrival_ns < 2000000000ULL);
+	release(&got, 1);
+}
+
+static void frame_for_a_remote_port_comes_out_of_the_ring_of_its_port_and_class(void **state)
+{
+	uint64_t sent = 0;
+
+	(void)state;
+	for (uint32_t remote = 0; remote < PORTS; remote++)
+		for (uint32_t class = 0; class < SL_CLASSES; class ++)
+			for (int ip6 = 0; ip6 < 2; ip6++) {
+				static const char *const to[][2] = {
+					{ "10.2.0.2", "2001:db8:2::2" },
+					{ "10.3.0.2", "2001:db8:3::2" },
+				};
+				const struct frame f = { .ip6 = ip6,
+							 .dst = to[remote][ip6],
+							 .tos = (uint8_t)(class * 64 + 1),
+							 .ttl = (uint8_t)(10 + class) };
+
+				put(&f);
+				expect(remote * SL_CLASSES + class, &f, remote);
+				sent++;
+			}
+	assert_int_equal(seen(sent).stats[SL_STAT_VOQ].packets, sent);
+	assert_int_equal(seen(sent).stats[SL_STAT_FORWARD].packets, 0);
+	for (uint32_t i = 0; i < VOQS; i++)
+		assert_int_equal(backlog[SL_CLASSES + i].enqueued.frames, 2);
+	assert_int_equal(backlog[0].enqueued.frames, 0);
+	assert_int_equal(rb_edge_strangers(port), 0);
+}
+
+static void frames_of_every_size_come_out_whole(void **state)
+{
+	uint64_t bytes = 0;
+
+	(void)state;
+	for (int32_t payload = 4; payload <= 3380; payload += payload < 60 ? 1 : 83) {
+		const struct frame f = { .payload_bytes = payload,
+					 .padding_bytes =
+						 payload < 26 ? 26u - (uint32_t)payload : 0 };
+
+		put(&f);
+		expect(0, &f, 0);
+		bytes += 34 + (uint64_t)payload;
+		rb_edge_refill(port);
+	}
+	assert_int_equal(backlog[SL_CLASSES].enqueued.bytes, bytes);
+}
+
+static void voq_at_its_frame_limit_drops_and_admits_again_when_drained(void **state)
+{
+	const struct frame f = { 0 };
+	struct rb_ingress_frame got[RING];
+	struct edge_counters c;
+
+	(void)state;
+	voqs[SL_CLASSES].limit_frames = 5;
+	for (int i = 0; i < 8; i++)
+		put(&f);
+	c = seen(8);
+	assert_int_equal(c.drops[SL_DROP_VOQ_FULL].packets, 3);
+	assert_int_equal(c.stats[SL_STAT_VOQ].packets, 5);
+	assert_int_equal(take(0, got, RING), 5);
+	release(got, 5);
+	backlog[SL_CLASSES].dequeued.frames += 5;
+	put(&f);
+	assert_int_equal(seen(9).stats[SL_STAT_VOQ].packets, 6);
+	assert_int_equal(take(0, got, RING), 1);
+	release(got, 1);
+}
+
+static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state)
+{
+	struct rb_ingress_frame got[RING];
+	const struct frame f = { 0 };
+	const struct sl_backlog *b = &backlog[SL_CLASSES];
+
+	(void)state;
+	/* The ring holds 64; the fill ring has 256 chunks. */
+	for (int i = 0; i < 100; i++)
+		put(&f);
+	assert_int_equal(seen(100).stats[SL_STAT_VOQ].packets, 100);
+	rb_edge_settle(port, backlog, counters);
+	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 100 - RING);
+	assert_int_equal(b->enqueued.frames - b->dequeued.frames, RING);
+	assert_int_equal(take(0, got, RING), RING);
+	release(got, RING);
+	/* 192 chunks are left in the fill ring: three rings full, then nothing. */
+	for (uint32_t voq = 1; voq < 4; voq++) {
+		const struct frame g = { .tos = (uint8_t)(voq * 64) };
+
+		for (int i = 0; i < RING; i++)
+			put(&g);
+	}
+	for (int i = 0; i < 10; i++)
+		put(&f);
+	assert_int_equal(seen(302).stats[SL_STAT_VOQ].packets, 302);
+	rb_edge_settle(port, backlog, counters);
+	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 100 - RING + 10);
+	assert_int_equal(take(0, got, RING), 0);
+	for (uint32_t voq = 1; voq < 4; voq++) {
+		assert_int_equal(take(voq, got, RING), RING);
+		release(got, RING);
+	}
+	/* All that came in has come out or is counted; with that the bytes are right again. */
+	backlog[SL_CLASSES].dequeued.frames += RING;
+	rb_edge_settle(port, backlog, counters);
+	assert_int_equal(b->enqueued.frames, b->dequeued.frames);
+	assert_int_equal(b->enqueued.bytes, b->dequeued.bytes);
+}
+
+static void each_receive_queue_has_rings_of_its_own(void **state)
+{
+	struct rb_ingress_frame got[RING];
+	const struct frame f = { 0 };
+
+	(void)state;
+	assert_int_equal(rb_edge_queues(port), EDGE_QUEUES);
+	for (uint32_t queue = 0; queue < EDGE_QUEUES; queue++) {
+		struct rb_input *input = rb_edge_input(port, queue, 0);
+
+		enter_by(queue);
+		for (uint32_t i = 0; i < 5 + queue; i++)
+			put(&f);
+		seen(queue == 0 ? 5 : 11);
+		assert_int_equal(input->receive(input->context, got, RING), 5 + queue);
+		release(got, 5 + queue);
+	}
+	assert_int_equal(backlog[SL_CLASSES].enqueued.frames, 11);
+}
+
+static void port_that_the_maps_have_no_place_for_is_refused(void **state)
+{
+	struct rb_edge_config config = { .netdev = "p2",
+					 .system_port = SL_SYSTEM_PORT(1, EDGE_PORTS + 1),
+					 .chunks = chunks,
+					 .meta_ports = EDGE_PORTS,
+					 .meta_queues = EDGE_QUEUES,
+					 .meta_voqs = VOQ_IDS };
+	const uint32_t beyond = VOQ_IDS;
+	struct rb_edge *edge;
+
+	(void)state;
+	assert_int_equal(rb_edge_open(&config, &edge), -EINVAL);
+	config.system_port = SL_SYSTEM_PORT(1, 2);
+	config.voqs = &beyond;
+	config.n_voqs = 1;
+	assert_int_equal(rb_edge_open(&config, &edge), -EINVAL);
+	config.netdev = "nosuch0";
+	assert_int_equal(rb_edge_open(&config, &edge), -ENODEV);
+	assert_null(edge);
+}
+
+static void without_a_bridge_the_frame_is_dropped_by_name(void **state)
+{
+	const struct frame f = { 0 };
+
+	(void)state;
+	put(&f);
+	assert_int_equal(seen(1).stats[SL_STAT_VOQ].packets, 1);
+	rb_edge_shut(port, backlog, counters);
+	rb_edge_close(port);
+	port = NULL;
+	put(&f);
+	assert_int_equal(seen(2).drops[SL_DROP_NO_BRIDGE].packets, 1);
+	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 1);
+	assert_int_equal(backlog[SL_CLASSES].enqueued.frames, backlog[SL_CLASSES].dequeued.frames);
+}
+
+static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **state)
+{
+	enum { FRAMES = 100 };
+	struct rb_tx *tx = rb_edge_tx(port);
+	struct rb_xsk_frame frames[FRAMES];
+	uint64_t offsets[FRAMES], end = now_ns() + 2000000000ULL;
+	uint32_t sent = 0, back = 0;
+	uint8_t buffer[2048];
+	struct sockaddr_ll to = { .sll_family = AF_PACKET,
+				  .sll_ifindex = EDGE_PEER(1),
+				  .sll_protocol =
+					  0xb588 /* ethertype 0x88b5, local experiments */ };
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0xb588);
+	uint64_t chunk = 0;
+
+	(void)state;
+	assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+	/* Ten frames to a chunk, at odd places, as they lie in a message. */
+	for (uint32_t i = 0; i < FRAMES; i++) {
+		uint8_t *data;
+
+		if (i % 10 == 0) {
+			chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
+			rb_chunk_set_uses(chunks, chunk, RB_OWNER_MESSAGE, 10);
+		}
+		frames[i] = (struct rb_xsk_frame){ chunk + 91 + i % 10 * 301, 60 + i };
+		data = rb_chunk_data(chunks, frames[i].offset);
+		memset(data, (int)i, frames[i].len_bytes);
+		memset(data, 0xff, 6);
+		data[12] = 0x88;
+		data[13] = 0xb5;
+	}
+	while (back < FRAMES) {
+		uint32_t n;
+
+		sent += tx->ops->put(tx, frames + sent, FRAMES - sent);
+		tx->ops->flush(tx);
+		n = tx->ops->reap(tx, offsets, FRAMES);
+		for (uint32_t i = 0; i < n; i++)
+			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
+		back += n;
+		assert_true(now_ns() < end);
+	}
+	assert_int_equal(chunks->count[RB_OWNER_MESSAGE], 0);
+	for (uint32_t i = 0; i < FRAMES;) {
+		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
+
+		assert_true(now_ns() < end);
+		if (n < 0)
+			continue;
+		assert_int_equal(n, 60 + i);
+		assert_int_equal(buffer[14], (uint8_t)i);
+		assert_int_equal(buffer[n - 1], (uint8_t)i);
+		i++;
+	}
+	close(fd);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(frame_for_a_remote_port_comes_out_of_the_ring_of_its_port_and_class),
+		T(frames_of_every_size_come_out_whole),
+		T(voq_at_its_frame_limit_drops_and_admits_again_when_drained),
+		T(full_ring_and_empty_fill_ring_are_taken_off_the_backlog),
+		T(each_receive_queue_has_rings_of_its_own),
+		T(port_that_the_maps_have_no_place_for_is_refused),
+		T(without_a_bridge_the_frame_is_dropped_by_name),
+		T(transmit_sends_out_of_any_chunk_and_gives_each_back_once),
+	};
+
+	if (edge_enter_namespace() ||
+	    system("ip link set p1 mtu 3500 && ip link set q1 mtu 3500 && "
+		   "sysctl -qw net.ipv6.conf.all.disable_ipv6=1"))
+		return 1;
+	return cmocka_run_group_tests_name("voq", tests, NULL, NULL);
+}
