@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <sched.h>
@@ -416,7 +417,7 @@ static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **stat
 				  .sll_ifindex = EDGE_PEER(1),
 				  .sll_protocol =
 					  0xb588 /* ethertype 0x88b5, local experiments */ };
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0xb588);
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(0x88b5));
 	uint64_t chunk = 0;
 
 	(void)state;
