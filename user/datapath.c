@@ -24,7 +24,9 @@
 #define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
 #define PINS_MAX     32
 
-static const char *const counter_maps[SL_COUNTER_MAPS] = { "sl_stats", "sl_drops", "sl_punts" };
+/* All generations share these: counters, and in a cluster what the bridge has open. */
+static const char *const kept_maps[SL_KEPT_MAPS] = { "sl_stats", "sl_drops",   "sl_punts",
+						     "sl_voq",	 "sl_backlog", "sl_xsk" };
 
 /* --- What an earlier life left ---------------------------------------------------------------- */
 
@@ -39,37 +41,46 @@ static bool same_layout(int fd, const struct bpf_map *map)
 	       info.max_entries == bpf_map__max_entries(map);
 }
 
-static int open_earlier_counter(const struct sl_datapath *dp, const char *name)
+static uint32_t n_kept_maps(const struct sl_datapath *dp)
+{
+	return dp->config.n_voqs ? SL_KEPT_MAPS : SL_COUNTER_MAPS;
+}
+
+static int open_earlier(const struct sl_datapath *dp, uint32_t i)
 {
 	char path[sizeof(IPROUTE2_DIR) + 32];
-	int fd = sl_pins_get(dp->pin_dir, 0, name);
+	int fd = sl_pins_get(dp->pin_dir, 0, kept_maps[i]);
 
 	if (fd < 0)
-		fd = sl_pins_get(dp->pin_dir, 1, name);
-	if (fd < 0) {
-		snprintf(path, sizeof(path), IPROUTE2_DIR "/%s", name);
+		fd = sl_pins_get(dp->pin_dir, 1, kept_maps[i]);
+	if (fd < 0 && i < SL_COUNTER_MAPS) {
+		snprintf(path, sizeof(path), IPROUTE2_DIR "/%s", kept_maps[i]);
 		fd = bpf_obj_get(path);
 	}
 	return fd;
 }
 
-static void reuse_counters(struct sl_datapath *dp)
+static void reuse_kept_maps(struct sl_datapath *dp)
 {
-	for (size_t i = 0; i < SL_COUNTER_MAPS; i++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, counter_maps[i]);
+	for (uint32_t i = 0; i < n_kept_maps(dp); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, kept_maps[i]);
 
-		if (dp->counter_fds[i] < 0 && dp->pin_dir)
-			dp->counter_fds[i] = open_earlier_counter(dp, counter_maps[i]);
-		if (dp->counter_fds[i] < 0)
+		if (dp->kept_fds[i] < 0 && dp->pin_dir)
+			dp->kept_fds[i] = open_earlier(dp, i);
+		if (dp->kept_fds[i] < 0)
 			continue;
-		if (same_layout(dp->counter_fds[i], map) &&
-		    !bpf_map__reuse_fd(map, dp->counter_fds[i]))
+		if (same_layout(dp->kept_fds[i], map) && !bpf_map__reuse_fd(map, dp->kept_fds[i]))
 			continue;
-		sl_warning("datapath: the pinned map %s has the layout of another version; its "
-			   "counters start again at 0",
-			   counter_maps[i]);
-		close(dp->counter_fds[i]);
-		dp->counter_fds[i] = -1;
+		if (i < SL_COUNTER_MAPS)
+			sl_warning("datapath: the pinned map %s has the layout of another version; "
+				   "its counters start again at 0",
+				   kept_maps[i]);
+		else
+			sl_warning("datapath: the pinned map %s has another size; a new one takes "
+				   "its place, which the bridge has to open",
+				   kept_maps[i]);
+		close(dp->kept_fds[i]);
+		dp->kept_fds[i] = -1;
 	}
 }
 
@@ -117,6 +128,10 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_dir24", t->engine == SL_ENGINE_FAST ? SL_DIR24_BLOCKS : 0 },
 		{ "sl_tbl8", t->n_tbl8 },
 		{ "sl_tbl6", t->n_tbl6 },
+		{ "sl_voq", dp->config.n_voqs },
+		{ "sl_backlog", dp->config.n_voqs },
+		{ "sl_xsk", dp->n_ports * dp->config.n_queues * dp->config.n_voqs },
+		{ "sl_fabric", dp->config.n_voqs ? SL_FABRIC_MAX : 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -164,15 +179,15 @@ static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
 		goto out;
 	bpf_object__for_each_program(program, dp->object)
 		bpf_program__set_autoload(program, program == dp->program);
-	for (size_t i = 0; i < SL_COUNTER_MAPS; i++)
-		if (!bpf_object__find_map_by_name(dp->object, counter_maps[i]))
+	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
+		if (!bpf_object__find_map_by_name(dp->object, kept_maps[i]))
 			goto out;
 	err = sl_object_set_rodata(dp->object, "sl_config", &dp->config, sizeof(dp->config));
 	if (!err)
 		err = set_sizes(dp);
 	if (err)
 		goto out;
-	reuse_counters(dp);
+	reuse_kept_maps(dp);
 	err = bpf_object__load(dp->object);
 out:
 	if (err) {
@@ -267,6 +282,9 @@ static int write_meta(struct sl_datapath *dp)
 		.abi_version = SL_ABI_VERSION,
 		.engine = dp->config.engine,
 		.hash_seed = dp->config.hash_seed,
+		.n_voqs = dp->config.n_voqs,
+		.n_queues = dp->config.n_queues,
+		.n_ports = dp->n_ports,
 	};
 	struct timespec now;
 	uint32_t zero = 0;
@@ -316,9 +334,9 @@ static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
 	dp->known_fds[SL_KNOWN_PREVIOUS] = dup(sl_datapath_prog_fd(previous));
 	if (dp->known_fds[SL_KNOWN_PREVIOUS] < 0)
 		return -errno;
-	for (size_t i = 0; i < SL_COUNTER_MAPS; i++) {
-		dp->counter_fds[i] = dup(sl_datapath_map_fd(previous, counter_maps[i]));
-		if (dp->counter_fds[i] < 0)
+	for (uint32_t i = 0; i < n_kept_maps(dp); i++) {
+		dp->kept_fds[i] = dup(sl_datapath_map_fd(previous, kept_maps[i]));
+		if (dp->kept_fds[i] < 0)
 			return -errno;
 	}
 	return 0;
@@ -332,8 +350,8 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 	*out = NULL;
 	if (!dp)
 		return -ENOMEM;
-	for (size_t i = 0; i < SL_COUNTER_MAPS; i++)
-		dp->counter_fds[i] = -1;
+	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
+		dp->kept_fds[i] = -1;
 	for (size_t i = 0; i < SL_KNOWN_MAX; i++)
 		dp->known_fds[i] = -1;
 	if (params->pin_dir) {
@@ -346,6 +364,7 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		dp->known_fds[SL_KNOWN_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
 	}
 	dp->config = params->config;
+	dp->n_ports = params->n_ports;
 	if (params->previous)
 		err = take_over(dp, params->previous);
 	if (err)
@@ -390,9 +409,9 @@ void sl_datapath_close(struct sl_datapath *dp)
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (tables[i])
 			munmap(tables[i], dp->mapped_bytes[i]);
-	for (size_t i = 0; i < SL_COUNTER_MAPS; i++)
-		if (dp->counter_fds[i] >= 0)
-			close(dp->counter_fds[i]);
+	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
+		if (dp->kept_fds[i] >= 0)
+			close(dp->kept_fds[i]);
 	forget_earlier_programs(dp);
 	sl_txdrops_close(dp->txdrops);
 	bpf_object__close(dp->object);

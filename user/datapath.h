@@ -32,6 +32,12 @@ struct sl_datapath_params {
 	const struct sl_datapath *previous;
 	/* sizes; 0 means the default of bpf/sluice.h */
 	uint32_t n_nexthop, n_adj, n_group, n_tbl8, n_tbl6, n_fib4, n_fib6;
+	/*
+	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. With the same
+	 * sizes as the previous generation or the pins, sl_voq, sl_backlog and sl_xsk are theirs, so a bridge that
+	 * has them open goes on; the daemon fills sl_dscp and sl_fabric anew before it attaches.
+	 */
+	uint32_t n_ports;
 };
 
 /*

@@ -10,6 +10,7 @@ struct bpf_program;
 struct sl_txdrops;
 
 #define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
+#define SL_KEPT_MAPS	6 /* and sl_voq, sl_backlog, sl_xsk */
 
 /* Programs of earlier lives that may still be attached. */
 enum { SL_KNOWN_PREVIOUS, SL_KNOWN_PUBLISHED, SL_KNOWN_STAGED, SL_KNOWN_MAX };
@@ -22,9 +23,10 @@ struct sl_datapath {
 	struct sl_config config;
 	bool frags;
 	struct sl_fib_tables tables;
-	size_t mapped_bytes[6];		  /* of nexthop, adj, group, dir24, tbl8, tbl6 */
-	int counter_fds[SL_COUNTER_MAPS]; /* owned; of an earlier life, or -1 */
-	int known_fds[SL_KNOWN_MAX];	  /* owned; programs of an earlier life, or -1 */
+	size_t mapped_bytes[6]; /* of nexthop, adj, group, dir24, tbl8, tbl6 */
+	uint32_t n_ports;
+	int kept_fds[SL_KEPT_MAPS];  /* owned; of an earlier life, or -1 */
+	int known_fds[SL_KNOWN_MAX]; /* owned; programs of an earlier life, or -1 */
 };
 
 #endif
