@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What the forwarding tests share. n1 has h1 and h3 behind jumbo ports (eth1, eth3), and h2 behind eth2.
 # Needs netns-lab/lib.sh; PINS is where the node's maps are pinned.
+#
+# The generator runs on one core, where then all of the way is processed between its bursts: so a ring
+# overflows only if the router is too slow, not because another core was busy elsewhere.
+GEN=(taskset -c 0 build/lab/gen eth0 --json)
 
 forward_lab() {
 	local i
@@ -37,9 +41,9 @@ counters() {
 counters_now() {
 	local map
 	for map in stats drops punts; do
-		on n1 bpftool -j map dump pinned "$PINS/sl_$map" |
-			jq "{$map: [.[].formatted | [.values[].value.packets] | add]}"
-	done | jq -cs add
+		on n1 bpftool -j map dump pinned "$PINS/sl_$map"
+	done | jq -cs 'map([.[].formatted | [.values[].value.packets] | add]) |
+		{stats: .[0], drops: .[1], punts: .[2]}'
 }
 
 # slot stats|drops|punts NAME: its number, from the lists in bpf/sluice.h
@@ -86,7 +90,28 @@ send() {
 	shift 3
 	sink_start "$to" received
 	before=$(counters)
-	on "$from" build/lab/gen eth0 --json --dst-mac "$(mac_of n1 "$port")" "$@" >"$LAB_DIR/gen.json"
+	on "$from" "${GEN[@]}" --dst-mac "$(mac_of n1 "$port")" "$@" >"$LAB_DIR/gen.json"
+	sink_stop received
+	after=$(counters)
+}
+
+# traffic_start FROM PORT TO GEN-OPTIONS...: as send, in the background, until traffic_stop
+traffic_start() {
+	local from=$1 port=$2 to=$3
+	shift 3
+	sink_start "$to" received
+	before=$(counters)
+	spawn "$from" gen "${GEN[@]}" --dst-mac "$(mac_of n1 "$port")" "$@"
+	flows_now() { [ "$(change_now)" -gt 0 ]; }
+	wait_for 5 flows_now
+}
+
+traffic_stop() {
+	local pid
+	pid=$(cat "$LAB_DIR/gen.pid")
+	kill -INT "$pid"
+	wait "$pid"
+	cp "$LAB_DIR/gen.out" "$LAB_DIR/gen.json"
 	sink_stop received
 	after=$(counters)
 }
@@ -110,7 +135,7 @@ assert_forwarded() {
 	[ "$(jq .sent "$LAB_DIR/gen.json")" = "$1" ] || return
 	got=$(jq -c '[.packets, .lost, .reordered, .duplicates, .late, .bad_checksum, .bad_payload,
 		.wrong_mac, .ttl_min, .ttl_max]' "$LAB_DIR/received.json")
-	echo "received $got"
+	echo "received $got, tx-ring $(change drops tx-ring)"
 	[ "$got" = "[$1,0,0,0,0,0,0,0,63,63]" ] || return
 	[ "$(change stats forward)" -ge "$1" ] || return
 	assert_conserved "$1"

@@ -31,13 +31,13 @@ setup() {
 }
 
 @test "IPv4 is forwarded, each packet once, in order, TTL down by one" {
-	send h1 eth1 h2 --dst 10.0.2.2 --flows 100 --count 100000 --rate 200000
-	assert_forwarded 100000
+	send h1 eth1 h2 --dst 10.0.2.2 --flows 100 --count 50000 --rate 100000
+	assert_forwarded 50000
 }
 
 @test "IPv6 is forwarded, each packet once, in order, hop limit down by one" {
-	send h1 eth1 h2 --dst fd00:0:0:2::2 --flows 100 --count 100000 --rate 200000
-	assert_forwarded 100000
+	send h1 eth1 h2 --dst fd00:0:0:2::2 --flows 100 --count 50000 --rate 100000
+	assert_forwarded 50000
 }
 
 @test "frames of 3398 bytes are forwarded between jumbo ports" {
@@ -84,16 +84,16 @@ setup() {
 	sink_start h2 back
 	sink_start h1 forth
 	before=$(counters)
-	spawn h2 gen2 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth2)" --dst 10.0.1.2 --count 100000 --rate 100000
+	spawn h2 gen2 "${GEN[@]}" --dst-mac "$(mac_of n1 eth2)" --dst 10.0.1.2 --count 50000 --rate 50000
 	local other=$SPAWNED
-	on h1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --count 100000 --rate 100000 >"$LAB_DIR/gen.json"
+	on h1 "${GEN[@]}" --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --count 50000 --rate 50000 >"$LAB_DIR/gen.json"
 	wait "$other"
 	sink_stop back
 	sink_stop forth
 	after=$(counters)
-	[ "$(jq .packets "$LAB_DIR/back.json")" = 100000 ]
-	[ "$(jq .packets "$LAB_DIR/forth.json")" = 100000 ]
-	assert_conserved 200000
+	[ "$(jq .packets "$LAB_DIR/back.json")" = 50000 ]
+	[ "$(jq .packets "$LAB_DIR/forth.json")" = 50000 ]
+	assert_conserved 100000
 }
 
 @test "bpftool shows named fields" {
@@ -118,7 +118,7 @@ setup() {
 @test "xdp off under traffic: the kernel goes on, nothing is lost" {
 	sink_start h2 received
 	before=$(counters)
-	spawn h1 gen build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --rate 20000 --duration 2
+	spawn h1 gen "${GEN[@]}" --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --rate 20000 --duration 2
 	local gen=$SPAWNED
 	forwards() { [ "$(change_now)" -gt 0 ]; }
 	wait_for 5 forwards
@@ -140,7 +140,7 @@ setup() {
 	run on n1 ip link show type veth
 	[[ "$output" != *xdp* ]]
 	sink_start h2 received
-	on h1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --count 10000 --rate 50000
+	on h1 "${GEN[@]}" --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --count 10000 --rate 50000
 	sink_stop received
 	[ "$(received packets)" = 10000 ]
 }
