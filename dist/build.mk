@@ -2,6 +2,8 @@
 # Installing: DESTDIR is put before every path, PREFIX is where the files believe they are.
 INSTALL ?= install
 UNIT_DIR = $(PREFIX)/lib/systemd/system
+# iproute2 looks nowhere else for names of routing protocols.
+PROTOS_DIR = /etc/iproute2/rt_protos.d
 COMPLETION_DIR = $(PREFIX)/share/bash-completion/completions
 
 # What is installed, as MODE SOURCE TARGET. The configuration is a sample: it names ports.
@@ -11,6 +13,7 @@ INSTALLED = \
 	$(foreach o,$(patsubst bpf/%.bpf.c,%.bpf.o,$(wildcard bpf/*.bpf.c)),0644:$(BUILD)/$(o):$(PREFIX)/lib/sluice/$(o)) \
 	$(foreach m,$(notdir $(wildcard docs/man/*)),0644:docs/man/$(m):$(PREFIX)/share/man/man$(lastword $(subst ., ,$(m)))/$(m)) \
 	0644:dist/sluice.bash:$(COMPLETION_DIR)/sluice \
+	0644:dist/rt_protos.conf:$(PROTOS_DIR)/sluice.conf \
 	0644:$(BUILD)/sluiced.service:$(UNIT_DIR)/sluiced.service \
 	0644:dist/sluice.yaml:$(PREFIX)/share/doc/sluice/sluice.yaml
 

@@ -23,6 +23,7 @@ struct sl_router {
 	struct sl_settings *settings; /* owned */
 	const char *object_path;      /* borrowed */
 	struct generation *current;   /* owned */
+	struct sl_cluster *cluster;   /* owned; NULL: this node is alone */
 	struct sl_netdev *netdev;     /* owned; NULL: this kernel does not say what drivers take */
 	struct sl_router_port ports[PORTS_MAX];
 	uint32_t n_ports;
@@ -150,20 +151,37 @@ static int port_open_and_attach(struct sl_router *r, struct generation *g,
 
 /* --- What the mirror asks and tells ---------------------------------------------------------------- */
 
+/* As in sl_adj; 0: it is no remote port. */
+static uint16_t remote(const struct sl_router *r, uint32_t ifindex)
+{
+	return r->cluster ? sl_cluster_voq_plus1(r->cluster, ifindex) : 0;
+}
+
 static bool on_is_port(void *ctx, uint32_t port_ifindex)
 {
 	struct generation *g = ctx;
 	const struct sl_router_port *port = port_by_ifindex(g->router, port_ifindex);
 
-	return port && port->state == SL_PORT_ON;
+	return (port && port->state == SL_PORT_ON) || remote(g->router, port_ifindex);
+}
+
+static uint16_t on_voq_plus1(void *ctx, uint32_t port_ifindex)
+{
+	struct generation *g = ctx;
+
+	return remote(g->router, port_ifindex);
 }
 
 static void on_port_set(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan)
 {
 	struct generation *g = ctx;
 	char name[IF_NAMESIZE] = "?";
-	int err = sl_datapath_port_set(g->datapath, port, vlan);
+	int err;
 
+	/* Nothing enters at a remote port; its place in the table may be another's. */
+	if (remote(g->router, vlan ? vlan->port_ifindex : port->ifindex))
+		return;
+	err = sl_datapath_port_set(g->datapath, port, vlan);
 	if (!err)
 		return;
 	if_indextoname(port->ifindex, name);
@@ -244,6 +262,7 @@ static void on_link_event(void *ctx, uint32_t ifindex, const char *name, bool pr
 
 static const struct sl_mirror_ops mirror_ops = {
 	.is_port = on_is_port,
+	.voq_plus1 = on_voq_plus1,
 	.port_set = on_port_set,
 	.port_clear = on_port_clear,
 	.link_event = on_link_event,
@@ -338,6 +357,35 @@ static int generation_activate(struct sl_router *r, struct generation *g)
 	return err;
 }
 
+/* --- The cluster ---------------------------------------------------------------------------------- */
+
+static void on_ports_changed(void *ctx)
+{
+	struct sl_router *r = ctx;
+
+	r->ports_changed = true;
+}
+
+static const struct sl_mirror *on_mirror(void *ctx)
+{
+	const struct sl_router *r = ctx;
+
+	return r->current ? r->current->mirror : NULL;
+}
+
+static const struct sl_cluster_ops cluster_ops = {
+	.ports_changed = on_ports_changed,
+	.mirror = on_mirror,
+};
+
+static int cluster_open(struct sl_router *r, const struct sl_settings *settings,
+			struct sl_cluster **out)
+{
+	*out = NULL;
+	return settings->cluster.node ? sl_cluster_open(&settings->cluster, &cluster_ops, r, out)
+				      : 0;
+}
+
 /* --- The router --------------------------------------------------------------------------------------- */
 
 /* Bring the list of ports in line with the file; those it does not name are left with configured false. */
@@ -405,6 +453,9 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	if (err && err != -EOPNOTSUPP)
 		sl_warning("cannot see which drivers take redirected frames: %s", strerror(-err));
 	err = ports_configure(r, settings);
+	/* Before the mirror asks which netdevs are ports. */
+	if (!err)
+		err = cluster_open(r, settings, &r->cluster);
 	if (!err)
 		err = generation_create(r, settings, &g);
 	if (!err)
@@ -444,6 +495,8 @@ int sl_router_detach_all(struct sl_router *r)
 				 strerror(-err));
 		first = first ? first : err;
 	}
+	if (r->cluster)
+		sl_cluster_remove_all(r->cluster);
 	err = sl_pins_remove(r->settings->pin_dir);
 	if (err)
 		sl_error("cannot remove the pins at \"%s\": %s", r->settings->pin_dir,
@@ -454,13 +507,15 @@ int sl_router_detach_all(struct sl_router *r)
 static bool needs_generation(const struct sl_settings *a, const struct sl_settings *b)
 {
 	return a->engine != b->engine || memcmp(&a->tables, &b->tables, sizeof(a->tables)) != 0 ||
-	       strcmp(a->pin_dir, b->pin_dir) != 0;
+	       strcmp(a->pin_dir, b->pin_dir) != 0 || a->cluster.node != b->cluster.node ||
+	       memcmp(&a->cluster.table, &b->cluster.table, sizeof(a->cluster.table)) != 0;
 }
 
 int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 {
 	struct sl_router_port *backup = malloc(sizeof(r->ports));
 	uint32_t n_backup = r->n_ports;
+	struct sl_cluster *cluster = NULL, *old_cluster = r->cluster;
 	struct generation *g = NULL;
 	int err = -ENOMEM;
 
@@ -468,13 +523,24 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		goto out;
 	memcpy(backup, r->ports, sizeof(r->ports));
 	err = ports_configure(r, settings);
+	/* A new one adopts what the old one made. */
+	if (!err)
+		err = cluster_open(r, settings, &cluster);
+	if (!err)
+		r->cluster = cluster;
 	if (!err && needs_generation(r->settings, settings))
 		err = generation_create(r, settings, &g);
 	if (err) {
+		sl_cluster_close(cluster);
+		r->cluster = old_cluster;
 		memcpy(r->ports, backup, sizeof(r->ports));
 		r->n_ports = n_backup;
 		goto out;
 	}
+	if (old_cluster && !cluster)
+		sl_cluster_remove_all(old_cluster);
+	sl_cluster_close(old_cluster);
+	r->ports_changed = true;
 	/* The running generation still knows its own program on the ports that go. */
 	ports_drop_unconfigured(r);
 	/* There is no way back from here; a failure to pin has been logged, and forwarding goes on. */
@@ -528,6 +594,19 @@ int sl_router_detach(struct sl_router *r, const char *name)
 int sl_router_fd(const struct sl_router *r)
 {
 	return sl_mirror_fd(r->current->mirror);
+}
+
+int sl_router_cluster_fd(const struct sl_router *r)
+{
+	return r->cluster ? sl_cluster_fd(r->cluster) : -1;
+}
+
+int sl_router_cluster_poll(struct sl_router *r)
+{
+	int err = r->cluster ? sl_cluster_poll(r->cluster) : 0;
+
+	tell_mirror(r);
+	return err;
 }
 
 int sl_router_poll(struct sl_router *r)
@@ -590,6 +669,11 @@ const struct sl_fib *sl_router_fib(const struct sl_router *r)
 const struct sl_mirror *sl_router_mirror(const struct sl_router *r)
 {
 	return r->current->mirror;
+}
+
+const struct sl_cluster *sl_router_cluster(const struct sl_router *r)
+{
+	return r->cluster;
 }
 
 uint64_t sl_router_uptime_s(const struct sl_router *r)

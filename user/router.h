@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "user/cluster.h"
 #include "user/config.h"
 #include "user/datapath.h"
 #include "user/fib.h"
@@ -47,7 +48,7 @@ struct sl_router;
 int sl_router_start(struct sl_settings *settings, const char *object_path, struct sl_router **out);
 /* Let go: what is attached goes on forwarding. NULL is fine. */
 void sl_router_stop(struct sl_router *router);
-/* Take the fast path off every port and remove the pins. 0 or the first error. */
+/* Take the fast path off every port and remove the pins and the remote ports. 0 or the first error. */
 int sl_router_detach_all(struct sl_router *router);
 
 /*
@@ -65,6 +66,9 @@ int sl_router_detach(struct sl_router *router, const char *port);
 int sl_router_fd(const struct sl_router *router);
 /* Handle what the kernel reports. 0 or -errno: the router can go on no longer. */
 int sl_router_poll(struct sl_router *router);
+/* Cluster control, for the life of the settings: -1 if this node is alone. Handle what is there, as above. */
+int sl_router_cluster_fd(const struct sl_router *router);
+int sl_router_cluster_poll(struct sl_router *router);
 /* Once a second: routes that did not fit, and the warning about them. */
 void sl_router_tick(struct sl_router *router);
 
@@ -73,6 +77,7 @@ const struct sl_settings *sl_router_settings(const struct sl_router *router);
 const struct sl_datapath *sl_router_datapath(const struct sl_router *router);
 const struct sl_fib *sl_router_fib(const struct sl_router *router);
 const struct sl_mirror *sl_router_mirror(const struct sl_router *router);
+const struct sl_cluster *sl_router_cluster(const struct sl_router *router); /* or NULL */
 uint64_t sl_router_uptime_s(const struct sl_router *router); /* since sl_router_start */
 uint32_t sl_router_n_ports(const struct sl_router *router);
 const struct sl_router_port *sl_router_port(const struct sl_router *router, uint32_t i);

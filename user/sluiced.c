@@ -324,6 +324,8 @@ static int run(struct daemon *d)
 		int n;
 
 		err = watch(d, sl_router_fd(d->router));
+		if (!err && sl_router_cluster_fd(d->router) >= 0)
+			err = watch(d, sl_router_cluster_fd(d->router));
 		if (!err && d->ctl)
 			err = watch(d, sl_ctl_fd(d->ctl));
 		n = err ? 0 : epoll_wait(d->epoll_fd, &event, 1, -1);
@@ -337,6 +339,8 @@ static int run(struct daemon *d)
 			handle_second(d);
 		else if (event.data.fd == sl_router_fd(d->router))
 			err = sl_router_poll(d->router);
+		else if (event.data.fd == sl_router_cluster_fd(d->router))
+			err = sl_router_cluster_poll(d->router);
 		else if (d->ctl)
 			sl_ctl_poll(d->ctl, d->router);
 	}

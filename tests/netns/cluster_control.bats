@@ -1,0 +1,279 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Cluster control: three nodes with sluiced each, and tests/tools/fake-bridge between them instead of bridges and
+# fabric. What one node's kernel has, the others' kernels get.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. netns-lab/lib.sh
+	lab_begin
+	mkfifo "$LAB_DIR/control"
+	for n in 1 2 3; do
+		node_up n$n
+		host_up h$n
+		link n$n:eth1 h$n:eth0
+		on n$n ip addr add 10.0.$n.1/24 dev eth1
+		on n$n ip addr add fd00:$n::1/64 dev eth1 nodad
+		on h$n ip addr add 10.0.$n.2/24 dev eth0
+		on h$n ip addr add fd00:$n::2/64 dev eth0 nodad
+		on h$n ip route add default via 10.0.$n.1
+		write_config $n 1 2 3
+	done
+	bridge_start
+	for n in 1 2 3; do router_start n$n; done
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() { . netns-lab/lib.sh; }
+
+# write_config NODE MEMBER...: nodes 1 to 3 have a port eth1 each.
+write_config() {
+	local node=$1 member
+	shift
+	{
+		echo "log_level: debug"
+		echo "cluster:"
+		echo "  node: $node"
+		echo "  socket: $LAB_DIR/bridge$node.sock"
+		echo "  fabric: {device: fab0}"
+		echo "  nodes:"
+		for member in "$@"; do
+			echo "    - {id: $member, address: 10.9.0.$member, ports: [{number: 1, name: eth1}]}"
+		done
+	} >"$LAB_DIR/n$node.yaml"
+}
+
+bridge_start() {
+	local n nodes=()
+	for n in 1 2 3; do
+		nodes+=("$n=/proc/$(holder_of n$n)/ns/net=$LAB_DIR/bridge$n.sock")
+	done
+	env SLUICE_LAB="$LAB_DIR" build/tests/tools/fake-bridge "$LAB_DIR/control" "${nodes[@]}" \
+		</dev/null >"$LAB_DIR/bridge.out" 2>"$LAB_DIR/bridge.err" 3>&- &
+	wait_for 5 test -S "$LAB_DIR/bridge3.sock"
+}
+
+# tell COMMAND NODE: to the bridges; returns when they have done it. Prints the answer.
+tell() {
+	local lines
+	lines=$(wc -l <"$LAB_DIR/bridge.out")
+	echo "$*" >"$LAB_DIR/control"
+	wait_for 5 more_lines_than "$lines"
+	tail -n 1 "$LAB_DIR/bridge.out"
+}
+more_lines_than() { [ "$(wc -l <"$LAB_DIR/bridge.out")" -gt "$1" ]; }
+
+carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier")" = "$3" ]; }
+same_mac() { [ "$(mac_of "$1" "$2")" = "$(mac_of "$3" "$4")" ]; }
+mtu_is() { [ "$(on "$1" cat "/sys/class/net/$2/mtu")" = "$3" ]; }
+# route NODE PREFIX PATTERN
+route() { on "$1" ip route show "$2" proto 164 | grep -q -- "$3"; }
+no_route() { [ -z "$(on "$1" ip route show "$2" proto 164)" ]; }
+route6() { on "$1" ip -6 route show "$2" proto 164 | grep -q -- "$3"; }
+neighbour() { on "$1" ip neigh show dev "$2" | grep -q "^$3 lladdr $4 .*extern_learn.*PERMANENT"; }
+no_neighbour() { ! on "$1" ip neigh show dev "$2" | grep -q "^$3 lladdr"; }
+not() { ! "$@"; }
+
+@test "every port of another node is a netdev with its MAC address, MTU and carrier" {
+	for n in 1 2 3; do
+		for other in 1 2 3; do
+			[ $n != $other ] || continue
+			wait_for 5 carrier n$n n${other}p1 1
+			wait_for 5 same_mac n$n n${other}p1 n$other eth1
+			mtu_is n$n n${other}p1 1500
+		done
+		run ! on n$n test -e /sys/class/net/n${n}p1
+	done
+}
+
+@test "a remote port has no addresses, asks its daemon for neighbours and nobody else" {
+	[ -z "$(on n1 ip -o addr show dev n2p1)" ]
+	[ "$(on n1 cat /proc/sys/net/ipv4/neigh/n2p1/mcast_solicit)" = 0 ]
+	[ "$(on n1 cat /proc/sys/net/ipv6/neigh/n2p1/app_solicit)" = 3 ]
+	[ "$(on n1 cat /sys/class/net/n2p1/ifalias)" = "sluice: port 1 of node 2" ]
+}
+
+@test "connected prefixes of the others are routes, from an address of an own port" {
+	for n in 1 2 3; do
+		for other in 1 2 3; do
+			[ $n != $other ] || continue
+			wait_for 5 route n$n 10.0.$other.0/24 "dev n${other}p1 scope link src 10.0.$n.1"
+			wait_for 5 route6 n$n fd00:$other::/64 "dev n${other}p1 src fd00:$n::1"
+		done
+	done
+}
+
+@test "a neighbour that its owner has resolved is known everywhere" {
+	on n2 ip neigh flush dev eth1
+	on h2 ping -c 1 -W 1 10.0.2.1
+	on h2 ping -c 1 -W 1 fd00:2::1
+	wait_for 2 neighbour n1 n2p1 10.0.2.2 "$(mac_of h2 eth0)"
+	wait_for 2 neighbour n3 n2p1 10.0.2.2 "$(mac_of h2 eth0)"
+	wait_for 2 neighbour n1 n2p1 fd00:2::2 "$(mac_of h2 eth0)"
+}
+
+@test "the kernel's packets for it go into the TAP, none as ARP or neighbour solicitation" {
+	before=$(tell frames 1)
+	on n1 ping -c 1 -W 1 10.0.2.2 || true
+	after=$(tell frames 1)
+	[ $((${after##* } - ${before##* })) -eq 1 ]
+	run ! grep ARP "$LAB_DIR/bridge.err"
+}
+
+@test "an unresolved neighbour is resolved by its owner on request, IPv4 and IPv6" {
+	on n3 ip neigh flush dev eth1
+	wait_for 2 no_neighbour n1 n3p1 10.0.3.2
+	on n1 ping -c 1 -W 1 10.0.3.2 || true
+	wait_for 2 neighbour n1 n3p1 10.0.3.2 "$(mac_of h3 eth0)"
+	on n3 ip -6 neigh flush dev eth1
+	wait_for 2 no_neighbour n1 n3p1 fd00:3::2
+	on n1 ping -c 1 -W 1 fd00:3::2 || true
+	wait_for 2 neighbour n1 n3p1 fd00:3::2 "$(mac_of h3 eth0)"
+	run ! grep ARP "$LAB_DIR/bridge.err"
+}
+
+@test "a neighbour that moved has its new MAC address everywhere" {
+	on h2 ip link set dev eth0 address 02:00:00:00:00:77
+	on h2 ping -c 1 -W 1 10.0.2.1
+	wait_for 2 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
+	wait_for 2 neighbour n3 n2p1 10.0.2.2 02:00:00:00:00:77
+}
+
+@test "MTU and MAC address follow within a second" {
+	on n2 ip link set dev eth1 mtu 1400
+	wait_for 1 mtu_is n1 n2p1 1400
+	on n2 ip link set dev eth1 address 02:00:00:00:00:02
+	wait_for 1 same_mac n1 n2p1 n2 eth1
+	on n2 ip link set dev eth1 mtu 1500
+	wait_for 1 mtu_is n1 n2p1 1500
+}
+
+@test "an address that comes or goes is a route that comes or goes" {
+	on n2 ip addr add 192.0.2.1/28 dev eth1
+	wait_for 1 route n1 192.0.2.0/28 "dev n2p1"
+	on n2 ip addr del 192.0.2.1/28 dev eth1
+	wait_for 1 no_route n1 192.0.2.0/28
+	route n1 10.0.2.0/24 "dev n2p1"
+}
+
+@test "routes move to another source address when theirs goes" {
+	on n1 ip addr add 10.0.1.9/24 dev eth1
+	on n1 sysctl -qw net.ipv4.conf.eth1.promote_secondaries=1
+	on n1 ip addr del 10.0.1.1/24 dev eth1
+	wait_for 2 route n1 10.0.2.0/24 "src 10.0.1.9"
+	on n1 ip addr add 10.0.1.1/24 dev eth1
+	on n1 ip addr del 10.0.1.9/24 dev eth1
+	wait_for 2 route n1 10.0.2.0/24 "src 10.0.1.1"
+}
+
+@test "a port that goes down has no carrier elsewhere, and next hops through it are dead" {
+	on h2 ip link set dev eth0 down
+	wait_for 1 carrier n1 n2p1 0
+	on n1 ip route show 10.0.2.0/24 | grep -q linkdown
+	run ! on n1 ip route get 10.0.2.2
+	on h2 ip link set dev eth0 up
+	on h2 ip addr add fd00:2::2/64 dev eth0 nodad 2>/dev/null || true
+	wait_for 1 carrier n1 n2p1 1
+	wait_for 1 on n1 ip route get 10.0.2.2
+}
+
+@test "a silent peer's ports lose carrier; what is known of it stays for its return" {
+	tell down 3
+	carrier n1 n3p1 0
+	carrier n2 n3p1 0
+	carrier n1 n2p1 1
+	on n1 ip route show 10.0.3.0/24 | grep -q linkdown
+	tell up 3
+	carrier n1 n3p1 1
+	wait_for 1 on n1 ip route get 10.0.3.2
+}
+
+@test "what changed while a peer was silent is right after its return" {
+	tell down 3
+	on n3 ip addr add 198.51.100.1/24 dev eth1
+	on n3 ip addr del fd00:3::1/64 dev eth1
+	tell up 3
+	wait_for 2 route n1 198.51.100.0/24 "dev n3p1"
+	wait_for 2 not route6 n1 fd00:3::/64 "dev n3p1"
+	on n3 ip addr del 198.51.100.1/24 dev eth1
+	on n3 ip addr add fd00:3::1/64 dev eth1 nodad
+	wait_for 2 route6 n1 fd00:3::/64 "dev n3p1"
+}
+
+@test "a bridge that dies takes the carrier of all remote ports of its node; a new one brings it back" {
+	tell close 1
+	carrier n1 n2p1 0
+	carrier n1 n3p1 0
+	carrier n2 n1p1 0
+	carrier n2 n3p1 1
+	tell open 1
+	wait_for 2 carrier n1 n2p1 1
+	wait_for 2 carrier n1 n3p1 1
+	wait_for 2 carrier n2 n1p1 1
+	wait_for 2 on n1 ip route get 10.0.3.2
+}
+
+@test "a daemon that is killed changes nothing; the next one follows again and removes what has gone" {
+	kill -KILL "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	carrier n1 n2p1 1
+	route n1 10.0.2.0/24 "dev n2p1"
+	on n2 ip addr add 192.0.2.1/28 dev eth1
+	index=$(on n1 cat /sys/class/net/n2p1/ifindex)
+	router_start n1
+	wait_for 2 route n1 192.0.2.0/28 "dev n2p1"
+	[ "$(on n1 cat /sys/class/net/n2p1/ifindex)" = "$index" ]
+	kill -KILL "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	on n2 ip addr del 192.0.2.1/28 dev eth1
+	route n1 192.0.2.0/28 "dev n2p1"
+	router_start n1
+	wait_for 2 no_route n1 192.0.2.0/28
+	route n1 10.0.2.0/24 "dev n2p1"
+}
+
+@test "a remote port that was set down and up has its routes and neighbours again" {
+	on h2 ping -c 1 -W 1 10.0.2.1
+	wait_for 2 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
+	on n1 ip link set dev n2p1 down
+	no_neighbour n1 n2p1 10.0.2.2
+	no_route n1 10.0.2.0/24
+	on n1 ip link set dev n2p1 up
+	wait_for 2 route n1 10.0.2.0/24 "dev n2p1"
+	wait_for 2 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
+}
+
+@test "a remote port that was deleted is made again" {
+	on n1 ip link del dev n3p1
+	wait_for 2 carrier n1 n3p1 1
+	wait_for 2 same_mac n1 n3p1 n3 eth1
+	wait_for 2 route n1 10.0.3.0/24 "dev n3p1"
+}
+
+@test "a node that is configured no more goes with the reload" {
+	write_config 1 1 2
+	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	wait_for 5 on n1 test ! -e /sys/class/net/n3p1
+	no_route n1 10.0.3.0/24
+	wait_for 2 carrier n1 n2p1 1
+	write_config 1 1 2 3
+	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	wait_for 5 carrier n1 n3p1 1
+	wait_for 2 route n1 10.0.3.0/24 "dev n3p1"
+}
+
+@test "sluiced --detach leaves no remote port, route or neighbour" {
+	kill -TERM "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	wait_for 5 not kill -0 "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	on n1 test -e /sys/class/net/n2p1
+	spawn n1 sluiced-n1 build/sluiced --detach --config "$LAB_DIR/n1.yaml"
+	wait_for 10 on n1 build/sluice status
+	kill -TERM "$SPAWNED"
+	wait_for 5 not kill -0 "$SPAWNED"
+	[ "$(on n1 sh -c 'cd /sys/class/net && echo *')" = "eth1 lo" ]
+	[ -z "$(on n1 ip route show table all proto 164)" ]
+	[ -z "$(on n1 ip -6 route show table all proto 164)" ]
+}

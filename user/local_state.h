@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What this node announces: its ports, their addresses, the neighbours resolved on them, as the kernel has them now. Read
+ * whole each time, so nothing can drift.
+ */
+#ifndef SL_LOCAL_STATE_H
+#define SL_LOCAL_STATE_H
+
+#include <net/if.h>
+#include <stdint.h>
+
+#include "user/announce.h"
+#include "user/remote_state.h"
+#include "user/rtnl_socket.h"
+
+struct sl_local_port {
+	uint16_t system_port;
+	char name[IF_NAMESIZE];
+	uint64_t rate_bps; /* that it is shaped to; 0: not shaped */
+	uint32_t ifindex;  /* 0: absent; as last read */
+};
+
+struct sl_local_state {
+	struct sl_local_port *ports; /* owned */
+	uint32_t n_ports;
+	struct sl_announce_record *records; /* owned; as last read, in one order */
+	uint32_t n;
+	struct sl_remote_sources sources; /* the first address of the lowest port that has one */
+};
+
+/*
+ * Ask the kernel. 1: the records or the sources have changed; 0: they have not; -errno: they are as before (-EINTR:
+ * something changed meanwhile, ask again).
+ */
+int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests);
+void sl_local_free(struct sl_local_state *local);
+
+const struct sl_local_port *sl_local_port_by_ifindex(const struct sl_local_state *local,
+						     uint32_t ifindex); /* or NULL */
+const struct sl_local_port *sl_local_port_by_number(const struct sl_local_state *local,
+						    uint16_t system_port); /* or NULL */
+
+#endif
