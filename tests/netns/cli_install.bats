@@ -12,7 +12,8 @@ teardown() { rm -rf "$DEST"; }
 	make -s install DESTDIR="$DEST" PREFIX=/opt/sl
 	run find "$DEST" \( -type f -o -type l \) -printf '%m %P\n'
 	echo "$output"
-	[ "$(echo "$output" | sort -k 2)" = "755 opt/sl/bin/sluice
+	[ "$(echo "$output" | sort -k 2)" = "644 etc/iproute2/rt_protos.d/sluice.conf
+755 opt/sl/bin/sluice
 644 opt/sl/lib/sluice/fabric.bpf.o
 644 opt/sl/lib/sluice/sluice.bpf.o
 644 opt/sl/lib/sluice/txdrops.bpf.o
@@ -58,7 +59,7 @@ teardown() { rm -rf "$DEST"; }
 	for word in $(build/sluiced --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
 		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluiced.8
 	done
-	for word in $(grep -oE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config.c | grep -oE '"[^"]+"' | tr -d '"'); do
+	for word in $(grep -ohE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config.c user/config_cluster.c | grep -oE '"[^"]+"' | tr -d '"'); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice.yaml.5
 	done
 }
