@@ -38,7 +38,7 @@
 #define CC_WEIGHT_MAX	   255u /* source weight times class weight */
 #define CC_ONE_PPB	   INT64_C(1000000000)
 #define CC_NO_SOURCE	   UINT16_MAX
-#define CC_NAME_BYTES	   16 /* longest controller or parameter group name, with its NUL */
+#define CC_NAME_BYTES	   16 /* longest controller name, with its NUL */
 #define CC_PARAMS_MAX	   24
 #define CC_GAINS_BYTES	   192
 #define CC_EGRESS_BYTES	   1280

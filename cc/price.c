@@ -25,8 +25,11 @@
  *     seen. Sources that offer less than their share count only for what they use, one large source
  *     among many small ones counts as one, and at rest pi = S and kappa pi = 0.39 for any mix. When
  *     a source leaves, n falls and the others' W rises at once: no need to wait for the price.
+ *   - With normalise, pi starts at S and stays above price_floor (S / 2): at that price every source
+ *     may send twice what the largest sends, so nothing is gained by a lower one, and a load that
+ *     comes back need not fill the queue to build a price.
  *   - u has two values. An empty queue says nothing about how far below C the load is; then only
- *     -u q0 lowers the price. u_below is 30 times u_above (thesis: 0.01 for both).
+ *     -u q0 lowers the price. u_below is 15 times u_above (thesis: 0.01 for both).
  *   - dropped units count as growth of the queue, at most half of C T per interval.
  *   - The step of a source is limited, kappa pi <= step_max: an explicit step with kappa pi > 2
  *     diverges, and a price may be high for a while.
