@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "user/cluster_maps.h"
 #include "user/lib/log.h"
 #include "user/netdev.h"
 #include "user/pins.h"
@@ -285,7 +286,7 @@ static int generation_create(struct sl_router *r, const struct sl_settings *sett
 			     struct generation **out)
 {
 	const struct sl_table_settings *tables = &settings->tables;
-	const struct sl_datapath_params params = {
+	struct sl_datapath_params params = {
 		.object_path = r->object_path,
 		.pin_dir = settings->pin_dir,
 		.previous = r->current ? r->current->datapath : NULL,
@@ -305,9 +306,15 @@ static int generation_create(struct sl_router *r, const struct sl_settings *sett
 	if (!g)
 		goto out;
 	g->router = r;
+	sl_cluster_size_maps(&settings->cluster, &params);
 	err = sl_datapath_open(&params, &g->datapath);
 	if (err)
 		goto out;
+	err = sl_cluster_fill_maps(&settings->cluster, g->datapath);
+	if (err) {
+		sl_error("cannot tell the fast path of the cluster: %s", strerror(-err));
+		goto out;
+	}
 	for (uint32_t i = 0; i < r->n_ports; i++)
 		if (r->ports[i].state == SL_PORT_ON)
 			port_open(r, g, &r->ports[i]);

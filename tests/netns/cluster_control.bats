@@ -37,6 +37,7 @@ write_config() {
 	shift
 	{
 		echo "log_level: debug"
+		echo "tables: {adjacencies: 64}"
 		echo "cluster:"
 		echo "  node: $node"
 		echo "  socket: $LAB_DIR/bridge$node.sock"
@@ -123,6 +124,28 @@ not() { ! "$@"; }
 	after=$(tell frames 1)
 	[ $((${after##* } - ${before##* })) -eq 1 ]
 	run ! grep ARP "$LAB_DIR/bridge.err"
+}
+
+# dump NODE MAP EXPRESSION: of the list of elements e, as bpftool formats them.
+dump() {
+	on "$1" bpftool -j map dump pinned "/sys/fs/bpf/sluice/$2" |
+		/usr/bin/python3 -c "import json,sys; e=[x['formatted'] for x in json.load(sys.stdin)]; print($3)"
+}
+# voqs NODE DEV VOQS: the adjacencies on this netdev, at least one, all have this voq_plus1.
+voqs() {
+	local ifindex
+	ifindex=$(on "$1" cat "/sys/class/net/$2/ifindex")
+	[ "$(dump "$1" sl_adj "{x['value']['voq_plus1'] for x in e if x['value']['port_ifindex'] == $ifindex}")" = "{$3}" ]
+}
+
+@test "XDP has queues for all ports, the fabric's addresses, and neighbours that lead to a queue" {
+	[ "$(dump n1 sl_meta "e[0]['value']['n_voqs'], e[0]['value']['n_ports']")" = "12 1" ]
+	[ "$(dump n1 sl_dscp "[e[i]['value'] for i in (0, 15, 16, 46, 48)]")" = "[0, 0, 1, 2, 3]" ]
+	[ "$(on n1 bpftool map dump pinned /sys/fs/bpf/sluice/sl_fabric -j | grep -o '"0xff","0xff","0x0a","0x09","0x00","0x0[123]"' | wc -l)" = 3 ]
+	on h2 ping -c 1 -W 1 10.0.2.1
+	wait_for 2 voqs n1 n2p1 5
+	on h1 ping -c 1 -W 1 10.0.1.1
+	wait_for 2 voqs n1 eth1 0
 }
 
 @test "an unresolved neighbour is resolved by its owner on request, IPv4 and IPv6" {
