@@ -369,7 +369,8 @@ SL_ASSERT_SIZE(struct sl_frame_meta, 16);
 /*
  * Map sl_xsk: where the AF_XDP socket is that a frame goes to. A socket takes frames of its own port and receive queue
  * only, so each (port, queue, VOQ) has one. port 1..n_ports, queue < n_queues, voq < n_voqs: those of sl_meta;
- * the map has n_ports * n_queues * n_voqs elements. XDP drops (NO_BRIDGE) what has no socket.
+ * the map has n_ports * n_queues * n_voqs elements, and the keys of port 0, which is none, are beyond them. XDP drops
+ * (NO_BRIDGE) what has no socket.
  */
 static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 queue, __u32 voq,
 							      __u32 n_queues, __u32 n_voqs)

@@ -88,8 +88,7 @@ static __always_inline bool sl_redirect_to_voq(const struct sl_packet *pkt, __u3
 	__u32 queue = pkt->ctx->rx_queue_index;
 	__u32 key = sl_xsk_key(pkt->port_number, queue, voq, sl_config.n_queues, sl_config.n_voqs);
 
-	return pkt->port_number && queue < sl_config.n_queues &&
-	       bpf_redirect_map(&sl_xsk, key, 0) == XDP_REDIRECT;
+	return queue < sl_config.n_queues && bpf_redirect_map(&sl_xsk, key, 0) == XDP_REDIRECT;
 }
 
 /* Nothing of the frame is changed; its pointers are set anew. */
@@ -145,7 +144,7 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	sl_verdict verdict;
 	bool mark;
 
-	if (id >= sl_config.n_voqs || !voq || !backlog)
+	if (!voq || !backlog)
 		return SL_PUNT(OTHER); /* nothing that user space writes */
 	if (!sl_redirect_to_voq(pkt, id))
 		return SL_DROP(NO_BRIDGE);

@@ -489,6 +489,12 @@ static const struct admission admissions[] = {
 	  90,
 	  1ULL << 40,
 	  ADMITTED },
+	/* 2^33 * 2^31 is 0 in 64 bits */
+	{ "delay_product_of_64_bits",
+	  { 1ULL << 33, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = 1U << 31 },
+	  90,
+	  1000,
+	  ADMITTED },
 	{ "delay_fastest_rate",
 	  { (1ULL << 48) - 1, SL_UNIT_BYTES, .limit_frames = 999, .delay_max_us = UINT32_MAX },
 	  90,
