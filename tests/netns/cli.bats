@@ -12,6 +12,7 @@ setup_file() {
 	on n1 ip route add 10.8.0.0/16 nexthop via 10.0.2.2 weight 1 nexthop via 10.0.1.2 weight 3
 	on n1 ip route add blackhole 10.7.0.0/16
 	on n1 ip route add unreachable 10.6.0.0/16
+	on n1 ip route add 10.0.0.0/9 via 10.0.1.2
 	on n1 ip route add fd09::/32 via fd00:2::2 proto static
 	daemon
 	warm_up
