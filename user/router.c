@@ -243,6 +243,10 @@ static void on_link_event(void *ctx, uint32_t ifindex, const char *name, bool pr
 	/* While a generation is being filled its ports are not attached yet: that comes after. */
 	if (g != r->current)
 		return;
+	if (port && present && strcmp(port->name, name) != 0) {
+		sl_warning("%s: renamed to %s, which is no port", port->name, name);
+		sl_datapath_detach(g->datapath, ifindex);
+	}
 	if (port && (!present || strcmp(port->name, name) != 0)) {
 		port_vanished(r, g, port);
 		port = NULL;

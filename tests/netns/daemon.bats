@@ -17,7 +17,7 @@ teardown() { lab_end; }
 	NOTIFY_SOCKET=$LAB_DIR/notify daemon
 	[ "$(xdp_program eth1)" = sl_edge_frags ]
 	[ "$(xdp_program eth2)" = sl_edge_frags ]
-	[ "$(pins)" = "$published" ]
+	[ "$(pins)" = "$(published)" ]
 	wait_for 5 grep -q READY=1 "$LAB_DIR/manager.out"
 }
 
@@ -45,7 +45,8 @@ refused() {
 }
 
 @test "configuration: each mistake is one line with file, line, value and remedy; status 2; nothing changed" {
-	keys="write engine, ports, tables, control, pin_dir or log_level"
+	keys=$(printf 'x: 1\n' >"$CONFIG" && build/sluice check "$CONFIG" 2>&1 | grep -o 'write .*')
+	[[ $keys = "write engine, ports, "* ]]
 	while IFS='|' read -r text expected; do
 		printf '%b' "$text" >"$CONFIG"
 		run_daemon --config "$CONFIG"
@@ -70,14 +71,14 @@ refused() {
 	[ "$status" -eq 1 ]
 	[ "$stderr" = "sluiced: error: another sluiced runs on this node: process $DAEMON" ]
 	daemon_ready
-	[ "$(pins)" = "$published" ]
+	[ "$(pins)" = "$(published)" ]
 	port_is eth1 on
 }
 
 @test "without privileges: the capability is named" {
-	run --separate-stderr on n1 capsh --drop=cap_bpf,cap_sys_admin -- -c "build/sluiced --config $CONFIG"
+	run --separate-stderr on n1 setpriv --bounding-set -bpf,-sys_admin --inh-caps=-bpf,-sys_admin build/sluiced --config "$CONFIG"
 	refused 1 "not allowed: this process lacks CAP_BPF (load programs and maps); run it as root, or give it these capabilities"
-	run --separate-stderr on n1 capsh --drop=cap_net_admin -- -c "build/sluiced --config $CONFIG"
+	run --separate-stderr on n1 setpriv --bounding-set -net_admin --inh-caps=-net_admin build/sluiced --config "$CONFIG"
 	refused 1 "not allowed: this process lacks CAP_NET_ADMIN (attach XDP, follow routes); run it as root, or give it these capabilities"
 }
 
@@ -121,6 +122,20 @@ refused() {
 	on n1 test ! -e /sys/fs/bpf/sluice/sl_tx_batch
 }
 
+@test "where programs for frames of several buffers do not load, the plain one runs, and it is said" {
+	mkdir "$LAB_DIR/lib"
+	# What such a kernel refuses is missing here.
+	sed s/sl_edge_frags/sl_other/ bpf/sluice.bpf.c >"$LAB_DIR/plain.bpf.c"
+	clang -target bpf -mcpu=v3 -O2 -g -I. "-I/usr/include/$(uname -m)-linux-gnu" -Wno-address-of-packed-member \
+		-c "$LAB_DIR/plain.bpf.c" -o "$LAB_DIR/lib/sluice.bpf.o"
+	cp build/txdrops.bpf.o "$LAB_DIR/lib"
+	daemon --object "$LAB_DIR/lib/sluice.bpf.o"
+	[ "$(xdp_program eth1)" = sl_edge ]
+	log_says "this kernel does not load XDP programs for frames of several buffers"
+	[ "$(sluice -j status | jq .frags)" = false ]
+	warm_up
+}
+
 # --- Ports ----------------------------------------------------------------------------------------------
 
 @test "a port that vanishes and returns is attached again, and forwards" {
@@ -133,6 +148,17 @@ refused() {
 	default_routes 2
 	wait_for 5 port_is eth2 on
 	warm_up
+}
+
+@test "a port that is renamed is none any more, until it is renamed back" {
+	daemon
+	on n1 ip link set dev eth2 down
+	on n1 ip link set dev eth2 name other
+	wait_for 5 port_is eth2 absent
+	[ "$(xdp_program other)" = none ]
+	on n1 ip link set dev other name eth2
+	wait_for 5 port_is eth2 on
+	[ "$(xdp_program eth2)" = sl_edge_frags ]
 }
 
 @test "an optional port may come later" {

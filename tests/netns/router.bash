@@ -41,28 +41,14 @@ configure() {
 	printf '%s\n' "$@" "ports:" "  - name: eth1" "  - name: eth2" >"$CONFIG"
 }
 
-# What find prints of a complete set of pins.
-# shellcheck disable=SC2034
-published="sluice
-sluice/sl_adj
-sluice/sl_dir24
-sluice/sl_drops
-sluice/sl_edge
-sluice/sl_fib4
-sluice/sl_fib6
-sluice/sl_group
-sluice/sl_meta
-sluice/sl_nexthop
-sluice/sl_port
-sluice/sl_punts
-sluice/sl_stats
-sluice/sl_tbl6
-sluice/sl_tbl8
-sluice/sl_tx
-sluice/sl_tx_batch
-sluice/sl_tx_refused
-sluice/sl_txdrops
-sluice/sl_vlan"
+# What `pins` prints of a complete set: each map of the object, the program, and the links that count transmit drops.
+published() {
+	{
+		llvm-objdump -t build/sluice.bpf.o | sed -n 's/.* \.maps	.* //p'
+		printf '%s
+' sl_edge sl_tx_batch sl_tx_refused sl_txdrops
+	} | sed 's|^|sluice/|; $a sluice' | sort
+}
 
 sluice() { on n1 build/sluice "$@"; }
 
