@@ -15,10 +15,15 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "bpf/sluice.h"
 #include "user/client.h"
 #include "user/ctl.h"
 
 #define LONG_ROWS 200000
+
+#define TEXT_OF(x) #x
+#define NUMBER(x)  TEXT_OF(x)
+#define HELLO	   "{\"hello\":{\"version\":\"" SL_VERSION "\",\"abi\":" NUMBER(SL_ABI_VERSION) "}}"
 
 static char path[64];
 static char context[] = "context";
@@ -114,7 +119,7 @@ static int dial_and_send(const char *request)
 {
 	int fd = dial();
 
-	expect_line(fd, "{\"hello\":{\"version\":\"" SL_VERSION "\",\"abi\":1}}");
+	expect_line(fd, HELLO);
 	assert_int_equal(write(fd, request, strlen(request)), (ssize_t)strlen(request));
 	return fd;
 }
@@ -231,7 +236,7 @@ static void one_client_too_many_is_told_so(void **state)
 		serve_until_readable(fds[i]);
 	}
 	extra = dial();
-	expect_line(extra, "{\"hello\":{\"version\":\"" SL_VERSION "\",\"abi\":1}}");
+	expect_line(extra, HELLO);
 	expect_line(extra, "{\"end\":{\"error\":\"busy: too many clients\"}}");
 	expect_end(extra);
 	for (int i = 0; i < SL_CTL_CLIENTS_MAX; i++)
