@@ -114,8 +114,9 @@ static void port_announced(struct sl_cluster *c, const struct sl_announce_record
 	if (!port)
 		return;
 	sl_remote_port_set(port, c->requests, record->mac, record->mtu_bytes);
-	if (port->up == record->up)
+	if (port->known && port->up == record->up)
 		return;
+	port->known = true;
 	port->up = record->up;
 	sl_cluster_send_port(c, port);
 }
@@ -129,12 +130,13 @@ static void ports_missing(struct sl_cluster *c, const struct sl_peer *peer)
 		struct sl_remote_port *port = &c->ports[i];
 		bool named = false;
 
-		if (port->system_port >> 8 != peer->node || !port->up)
+		if (port->system_port >> 8 != peer->node || (port->known && !port->up))
 			continue;
 		for (uint32_t r = 0; r < a->n && !named; r++)
 			named = a->records[r].type == SL_ANNOUNCE_PORT &&
 				a->records[r].system_port == port->system_port;
 		if (!named) {
+			port->known = true;
 			port->up = false;
 			sl_cluster_send_port(c, port);
 		}
@@ -192,7 +194,6 @@ int sl_cluster_make_ports(struct sl_cluster *c)
 		if (!made)
 			continue;
 		any = true;
-		sl_cluster_send_port(c, port);
 		for (uint32_t p = 0; p < c->n_peers; p++) {
 			struct sl_peer *peer = &c->peers[p];
 
@@ -201,6 +202,7 @@ int sl_cluster_make_ports(struct sl_cluster *c)
 				    peer->assembly.records[r].system_port == port->system_port)
 					port_announced(c, &peer->assembly.records[r]);
 		}
+		sl_cluster_send_port(c, port);
 	}
 	if (any)
 		c->ops->ports_changed(c->ctx);

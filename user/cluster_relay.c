@@ -20,11 +20,13 @@ static void send_message(struct sl_cluster *c, const struct sl_relay_message *me
 		sl_debug("cluster: the bridge does not take a message: %s", strerror(-err));
 }
 
+/* Until the owner has said something, the bridge keeps what an earlier life told it. */
 void sl_cluster_send_port(struct sl_cluster *c, const struct sl_remote_port *port)
 {
-	send_message(c, &(struct sl_relay_message){ .kind = SL_RELAY_PORT,
-						    .system_port = port->system_port,
-						    .up = port->up && port->ifindex });
+	if (port->known && port->ifindex)
+		send_message(c, &(struct sl_relay_message){ .kind = SL_RELAY_PORT,
+							    .system_port = port->system_port,
+							    .up = port->up });
 }
 
 void sl_cluster_send_gone(struct sl_cluster *c, const struct sl_remote_port *port)

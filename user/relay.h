@@ -20,7 +20,8 @@
  * and sets its carrier (TUNSETCARRIER) to `up` and "the peer is up". It takes the carrier away by itself
  * when the peer falls silent, and gives it back when the peer is up again; it keeps what PORT said when sluiced goes, and
  * a TAP without a bridge has none. So a remote port has carrier only while owner, fabric and both bridges say so. On PORT
- * with `gone` the bridge closes the TAP; the netdev vanishes then.
+ * with `gone` the bridge closes the TAP; the netdev vanishes then. Of what the kernel sends into a TAP, the bridge carries
+ * unicast IPv4 and IPv6 frames only: neighbours are resolved by the daemons, and nothing else crosses the fabric.
  */
 #ifndef SL_RELAY_H
 #define SL_RELAY_H

@@ -22,7 +22,8 @@ struct sl_remote_port {
 	/* As announced and set; MTU 0: nothing announced yet */
 	uint8_t mac[6];
 	uint32_t mtu_bytes;
-	bool up; /* what the owner announces */
+	bool known; /* the owner has announced something of it: `up` means something */
+	bool up;
 };
 
 /*

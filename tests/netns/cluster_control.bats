@@ -247,9 +247,11 @@ voqs() {
 	route n1 10.0.2.0/24 "dev n2p1"
 	on n2 ip addr add 192.0.2.1/28 dev eth1
 	index=$(on n1 cat /sys/class/net/n2p1/ifindex)
+	changes=$(on n1 cat /sys/class/net/n2p1/carrier_changes)
 	router_start n1
 	wait_for 2 route n1 192.0.2.0/28 "dev n2p1"
 	[ "$(on n1 cat /sys/class/net/n2p1/ifindex)" = "$index" ]
+	[ "$(on n1 cat /sys/class/net/n2p1/carrier_changes)" = "$changes" ]
 	kill -KILL "$(cat "$LAB_DIR/sluiced-n1.pid")"
 	on n2 ip addr del 192.0.2.1/28 dev eth1
 	route n1 192.0.2.0/28 "dev n2p1"
