@@ -111,9 +111,11 @@ complete_words() {
 @test "the service unit is one systemd understands, and exposes little" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
 	sed 's|@PREFIX@|/usr|; s|^ExecStart=.*|ExecStart=/bin/true|; /^Documentation/d' dist/sluiced.service >"$DEST/sluiced.service"
-	run systemd-analyze verify "$DEST/sluiced.service"
+	# It keeps notes under /run: in a mount namespace they go when it ends.
+	run unshare --mount sh -c 'mount -t tmpfs none /run && systemd-analyze verify "$1"' - "$DEST/sluiced.service"
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]
-	systemd-analyze security --offline=yes --threshold=25 "$DEST/sluiced.service"
+	unshare --mount sh -c 'mount -t tmpfs none /run && systemd-analyze security --offline=yes --threshold=25 "$1"' - \
+		"$DEST/sluiced.service"
 }
