@@ -87,6 +87,7 @@ struct result {
 	uint64_t taken, refused; /* by the veth at the other end */
 	bool have_xmit;		 /* the last two are known */
 	uint64_t elapsed_ns;
+	uint64_t cpu_ns;
 };
 
 static volatile sig_atomic_t stop;
@@ -114,6 +115,15 @@ static uint64_t now_ns(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
+}
+
+/* Processor time of this process: nearly all of it the kernel's, the receivers' included. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
 }
 
@@ -495,7 +505,7 @@ static int send_packets(const struct options *o, struct lab_gen *skel, uint32_t 
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = frame_bytes,
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = o->batch);
 	int fd = bpf_program__fd(skel->progs.lab_gen), err = 0;
-	uint64_t start_ns = now_ns(), due;
+	uint64_t start_ns = now_ns(), start_cpu_ns = cpu_ns(), due;
 
 	skel->bss->start_ns = start_ns;
 	/* The program tells its own frames from those of lo by the MAC address. */
@@ -513,6 +523,7 @@ static int send_packets(const struct options *o, struct lab_gen *skel, uint32_t 
 			break;
 	}
 	r->elapsed_ns = now_ns() - start_ns;
+	r->cpu_ns = cpu_ns() - start_cpu_ns;
 	r->made = skel->bss->packets;
 	r->bytes = skel->bss->bytes;
 	return err;
@@ -534,10 +545,11 @@ static void print_result(const struct options *o, const struct gen_config *confi
 		putchar('\n');
 		return;
 	}
-	json = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:i, s:i}", "sent", (json_int_t)sent,
+	json = json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:i, s:i}", "sent", (json_int_t)sent,
 			 "refused", (json_int_t)r->refused, "made", (json_int_t)r->made, "bytes",
-			 (json_int_t)r->bytes, "seconds", seconds, "rate_pps", rate_pps, "flows",
-			 (int)config->n_flows, "destinations", (int)config->n_dests);
+			 (json_int_t)r->bytes, "seconds", seconds, "cpu_seconds", r->cpu_ns / 1e9,
+			 "rate_pps", rate_pps, "flows", (int)config->n_flows, "destinations",
+			 (int)config->n_dests);
 	json_dumpf(json, stdout, JSON_INDENT(1));
 	putchar('\n');
 	json_decref(json);

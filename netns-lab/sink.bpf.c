@@ -199,6 +199,7 @@ static __always_inline int count_packet(struct xdp_md *ctx)
 	totals.packets++;
 	totals.bytes += data_end - data;
 	totals.tagged += tagged;
+	totals.off_core += bpf_get_smp_processor_id() != config.core;
 	if (ttl < totals.ttl_min)
 		totals.ttl_min = ttl;
 	if (ttl > totals.ttl_max)

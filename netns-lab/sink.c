@@ -32,6 +32,7 @@ static const char usage[] =
 	"  --duration SECONDS  stop after that time\n"
 	"  --verify            check checksums, payload and destination MAC of every packet\n"
 	"  --drop-foreign      drop what is not gen's; without it, that goes to the stack\n"
+	"  --core N            count what arrives on another core than N (default 0)\n"
 	"  --flows             list the flows, too\n"
 	"  -j, --json          print the result as JSON\n"
 	"  -h, --help\n"
@@ -42,6 +43,7 @@ struct options {
 	const char *dev;
 	uint64_t expect;
 	double duration_s;
+	uint32_t core;
 	bool verify, drop_foreign, flows, json;
 };
 
@@ -64,12 +66,13 @@ static __attribute__((format(printf, 2, 3))) int fail(int status, const char *fo
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	enum { OPT_EXPECT = 256, OPT_DURATION, OPT_VERIFY, OPT_DROP_FOREIGN, OPT_FLOWS };
+	enum { OPT_EXPECT = 256, OPT_DURATION, OPT_VERIFY, OPT_DROP_FOREIGN, OPT_CORE, OPT_FLOWS };
 	static const struct option long_options[] = {
 		{ "expect", required_argument, NULL, OPT_EXPECT },
 		{ "duration", required_argument, NULL, OPT_DURATION },
 		{ "verify", no_argument, NULL, OPT_VERIFY },
 		{ "drop-foreign", no_argument, NULL, OPT_DROP_FOREIGN },
+		{ "core", required_argument, NULL, OPT_CORE },
 		{ "flows", no_argument, NULL, OPT_FLOWS },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
@@ -98,6 +101,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case OPT_DROP_FOREIGN:
 			o->drop_foreign = true;
+			break;
+		case OPT_CORE:
+			o->core = strtoul(optarg, &end, 10);
+			if (*end)
+				return fail(2, "--core: \"%s\" is not a number", optarg);
 			break;
 		case OPT_FLOWS:
 			o->flows = true;
@@ -235,6 +243,7 @@ static json_t *to_json(const struct sink_totals *t, const struct summary *s)
 		{ "late", s->late },
 		{ "foreign", t->foreign },
 		{ "tagged", t->tagged },
+		{ "off_core", t->off_core },
 		{ "bad_checksum", t->bad_checksum },
 		{ "bad_payload", t->bad_payload },
 		{ "wrong_mac", t->wrong_mac },
@@ -333,6 +342,7 @@ int main(int argc, char **argv)
 		return fail(1, "cannot open its BPF program: %s", strerror(errno));
 	skel->rodata->config.pass_foreign = !o.drop_foreign;
 	skel->rodata->config.verify = o.verify;
+	skel->rodata->config.core = o.core;
 	err = device_mac(o.dev, (uint8_t *)skel->rodata->config.mac);
 	if (!err)
 		err = lab_sink__load(skel);

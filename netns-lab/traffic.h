@@ -86,6 +86,7 @@ struct sink_flow {
 struct sink_config {
 	__u32 pass_foreign; /* what did not come from the generator goes to the stack, else it is dropped */
 	__u32 verify; /* check checksums, every payload byte and the destination MAC */
+	__u32 core;   /* packets that arrive on another are counted */
 	__u8 mac[6];  /* of the receiving device */
 	__u8 pad[2];
 };
@@ -98,6 +99,7 @@ struct sink_totals {
 	__u64 bad_payload;  /* a byte after the stamp is not the zero that was sent */
 	__u64 wrong_mac;    /* destination is not this device */
 	__u64 tagged;
+	__u64 off_core;		 /* arrived on another core than config.core */
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC, of the packets that carried the time */
 	__u64 latency_max_ns;
 	__u32 ttl_min, ttl_max; /* hop limit; 255 and 0 while nothing came */
