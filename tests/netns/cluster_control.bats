@@ -20,6 +20,9 @@ setup_file() {
 		on h$n ip route add default via 10.0.$n.1
 		write_config $n 1 2 3
 	done
+	# The kernels' own way between two of the nodes.
+	link n1:fab0 n2:fab0
+	for n in 1 2; do on n$n ip addr add 10.9.0.$n/24 dev fab0; done
 	bridge_start
 	for n in 1 2 3; do router_start n$n; done
 }
@@ -107,6 +110,15 @@ not() { ! "$@"; }
 			wait_for 5 route6 n$n fd00:$other::/64 "dev n${other}p1 src fd00:$n::1"
 		done
 	done
+}
+
+@test "the address of a remote port itself is reached through the fabric, by the kernels" {
+	wait_for 5 route n1 10.0.2.1 "via 10.9.0.2 dev fab0"
+	wait_for 5 route n2 10.0.1.1 "via 10.9.0.1 dev fab0"
+	on n2 ip addr add 192.0.2.1/28 dev eth1
+	wait_for 1 route n1 192.0.2.1 "via 10.9.0.2 dev fab0"
+	on n2 ip addr del 192.0.2.1/28 dev eth1
+	wait_for 1 no_route n1 192.0.2.1
 }
 
 @test "a neighbour that its owner has resolved is known everywhere" {
@@ -298,7 +310,7 @@ voqs() {
 	wait_for 10 on n1 build/sluice status
 	kill -TERM "$SPAWNED"
 	wait_for 5 not kill -0 "$SPAWNED"
-	[ "$(on n1 sh -c 'cd /sys/class/net && echo *')" = "eth1 lo" ]
+	[ "$(on n1 sh -c 'cd /sys/class/net && echo *')" = "eth1 fab0 lo" ]
 	[ -z "$(on n1 ip route show table all proto 164)" ]
 	[ -z "$(on n1 ip -6 route show table all proto 164)" ]
 }
