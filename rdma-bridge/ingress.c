@@ -29,8 +29,9 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
 {
 	if (!in)
 		return;
+	/* The inputs may be gone before their VOQs. */
 	for (uint32_t i = 0; in->drr && i < in->n_voqs; i++)
-		in->voqs[i].inputs = NULL;
+		in->voqs[i].inputs = in->voqs[i].turn = NULL;
 	if (in->drr)
 		rb_ingress_discard(in, UINT32_MAX, chunks, counters);
 	rb_drr_destroy(in->drr);
@@ -58,6 +59,18 @@ void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *in
 	input->next = voq->inputs;
 	voq->inputs = input;
 	voq->turn = input;
+}
+
+void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, const struct rb_input *input)
+{
+	struct rb_voq *voq = &in->voqs[i];
+
+	for (struct rb_input **at = &voq->inputs; *at; at = &(*at)->next)
+		if (*at == input) {
+			*at = input->next;
+			break;
+		}
+	voq->turn = voq->inputs;
 }
 
 int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uint32_t degree)

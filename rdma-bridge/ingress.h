@@ -75,6 +75,8 @@ void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port,
 			const volatile struct sl_voq *settings, struct sl_backlog *backlog,
 			uint64_t now_ns);
 void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input);
+/* No effect if it is not an input of VOQ i. What was read from it stays. */
+void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, const struct rb_input *input);
 /* Another message size or degree; only while no message is open: -EBUSY. Else as rb_pack_init. */
 int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uint32_t degree);
 

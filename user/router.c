@@ -173,15 +173,19 @@ static uint16_t on_voq_plus1(void *ctx, uint32_t port_ifindex)
 	return remote(g->router, port_ifindex);
 }
 
-static void on_port_set(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan)
+static void on_port_set(void *ctx, const struct sl_port *mirrored, const struct sl_vlan_key *vlan)
 {
 	struct generation *g = ctx;
+	struct sl_port numbered = *mirrored, *port = &numbered;
+	uint32_t ifindex = vlan ? vlan->port_ifindex : port->ifindex;
+	const struct sl_router_port *entered = port_by_ifindex(g->router, ifindex);
 	char name[IF_NAMESIZE] = "?";
 	int err;
 
 	/* Nothing enters at a remote port; its place in the table may be another's. */
-	if (remote(g->router, vlan ? vlan->port_ifindex : port->ifindex))
+	if (remote(g->router, ifindex))
 		return;
+	port->number = entered ? entered->number : 0;
 	err = sl_datapath_port_set(g->datapath, port, vlan);
 	if (!err)
 		return;
@@ -400,6 +404,17 @@ static int cluster_open(struct sl_router *r, const struct sl_settings *settings,
 /* --- The router --------------------------------------------------------------------------------------- */
 
 /* Bring the list of ports in line with the file; those it does not name are left with configured false. */
+/* In a cluster, the number of this node's port of that name; 0: none. */
+static uint8_t port_number(const struct sl_cluster_settings *cluster, const char *name)
+{
+	const struct sl_cluster_node *node = sl_cluster_find_node(cluster, cluster->node);
+
+	for (uint32_t i = 0; cluster->node && i < node->ports.n; i++)
+		if (strcmp(sl_cluster_port(node, i)->name, name) == 0)
+			return (uint8_t)sl_cluster_port(node, i)->number;
+	return 0;
+}
+
 static int ports_configure(struct sl_router *r, const struct sl_settings *settings)
 {
 	for (uint32_t i = 0; i < r->n_ports; i++)
@@ -413,6 +428,7 @@ static int ports_configure(struct sl_router *r, const struct sl_settings *settin
 		if (!port)
 			return -ENOSPC;
 		port->want = wanted->mode;
+		port->number = port_number(&settings->cluster, wanted->name);
 		port->configured = true;
 		if (port->ifindex)
 			port->state = SL_PORT_ON;

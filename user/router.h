@@ -36,6 +36,7 @@ struct sl_router_port {
 	bool up;	       /* the netdev, administratively */
 	bool transmits;	       /* its driver takes redirected frames; else the kernel sends them */
 	bool transmit_warned;  /* that it does not, since it last did */
+	uint8_t number;	       /* of the port in the cluster; 0: none */
 	bool configured;       /* by the file, not only by `sluice attach` */
 };
 

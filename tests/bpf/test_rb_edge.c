@@ -23,6 +23,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/endian.bpf.h"
 #include "rdma-bridge/edge.h"
 #include "tests/lib/edge.h"
 #include "tests/lib/frame.h"
@@ -415,8 +416,7 @@ static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **stat
 	uint8_t buffer[2048];
 	struct sockaddr_ll to = { .sll_family = AF_PACKET,
 				  .sll_ifindex = EDGE_PEER(1),
-				  .sll_protocol =
-					  0xb588 /* ethertype 0x88b5, local experiments */ };
+				  .sll_protocol = sl_htons(0x88b5) /* local experiments */ };
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(0x88b5));
 	uint64_t chunk = 0;
 

@@ -1,0 +1,108 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# cluster: nodes n1, n2, ... on a fabric; behind port P of node N a host hNpP with both families. The fabric is a
+# bridge in the namespace `fabric`, of MTU 3500, where single-buffer XDP on veth ends.
+
+# shellcheck disable=SC2034
+TOPO_TEXT="routers n1, n2, ... that are one, a host behind each port"
+# shellcheck disable=SC2034
+TOPO_OPTIONS="--nodes N (3), --ports P (2), --fabric roce-xdp"
+
+CLUSTER_FABRIC_MTU=3500
+CLUSTER_EDGE_MTU=3384
+
+topo_up() {
+	local nodes=3 ports=2 fabric=roce-xdp n
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--nodes) nodes=${2:-} ;;
+		--ports) ports=${2:-} ;;
+		--fabric) fabric=${2:-} ;;
+		*) lab_error "cluster: unknown option $1" || return ;;
+		esac
+		shift 2
+	done
+	[[ $nodes =~ ^[2-8]$ ]] || lab_error "--nodes: \"$nodes\" is not a number from 2 to 8" || return
+	[[ $ports =~ ^[1-8]$ ]] || lab_error "--ports: \"$ports\" is not a number from 1 to 8" || return
+	[ "$fabric" = roce-xdp ] || lab_error "--fabric: \"$fabric\" is no fabric of the lab: roce-xdp" || return
+
+	cluster_fabric || return
+	for ((n = 1; n <= nodes; n++)); do
+		cluster_node "$n" "$ports" || return
+	done
+	for ((n = 1; n <= nodes; n++)); do
+		cluster_config "$n" "$nodes" "$ports" "$TOPO_ENGINE" >"$LAB_DIR/n$n.yaml" &&
+			cluster_start "$n" || return
+	done
+	for ((n = 1; n <= nodes; n++)); do
+		wait_for 20 cluster_is_up "$n" $((nodes - 1)) || return
+	done
+}
+
+cluster_fabric() {
+	host_up fabric &&
+		on fabric ip link add br0 mtu $CLUSTER_FABRIC_MTU type bridge &&
+		on fabric ip link set br0 up &&
+		(umask 077 && head -c 32 /dev/urandom >"$LAB_DIR/cluster.key")
+}
+
+# cluster_node N PORTS: node nN on the fabric, with its hosts
+cluster_node() {
+	local n=$1 ports=$2 p
+	node_up "n$n" &&
+		link "n$n:fab0" "fabric:n$n" $CLUSTER_FABRIC_MTU &&
+		on fabric ip link set "n$n" master br0 &&
+		on "n$n" ip addr add "10.9.0.$n/24" dev fab0 || return
+	for ((p = 1; p <= ports; p++)); do
+		host_up "h${n}p$p" &&
+			link "n$n:eth$p" "h${n}p$p:eth0" $CLUSTER_EDGE_MTU &&
+			on "n$n" ip addr add "10.$n.$p.1/24" dev "eth$p" &&
+			on "n$n" ip addr add "fd00:0:$n:$p::1/64" dev "eth$p" nodad &&
+			on "h${n}p$p" ip addr add "10.$n.$p.2/24" dev eth0 &&
+			on "h${n}p$p" ip addr add "fd00:0:$n:$p::2/64" dev eth0 nodad &&
+			on "h${n}p$p" ip route add default via "10.$n.$p.1" &&
+			on "h${n}p$p" ip route add default via "fd00:0:$n:$p::1" || return
+	done
+}
+
+# cluster_config N NODES PORTS ENGINE: the configuration of node N
+cluster_config() {
+	local i p
+	cat <<-END
+		engine: $4
+		cluster:
+		  node: $1
+		  key_file: $LAB_DIR/cluster.key
+		  fabric: {device: fab0, transport: roce-xdp}
+		  nodes:
+	END
+	for ((i = 1; i <= $2; i++)); do
+		printf '    - id: %d\n      address: 10.9.0.%d\n      ports:\n' "$i" "$i"
+		for ((p = 1; p <= $3; p++)); do
+			printf '        - {number: %d, name: eth%d}\n' "$p" "$p"
+		done
+	done
+}
+
+# cluster_start N: both daemons of a node
+cluster_start() {
+	bridge_start "$1" && router_start "n$1"
+}
+
+# bridge_start N [OPTION...]
+bridge_start() {
+	local n=$1
+	shift
+	spawn "n$n" "bridge-n$n" "$LAB_SOURCE/build/sluice-bridge" --config "$LAB_DIR/n$n.yaml" "$@"
+}
+
+# bridge_ask N WHAT: rows of the bridge's control socket, one JSON object a line
+bridge_ask() {
+	printf '{"command": "%s"}\n' "$2" |
+		on "n$1" socat -t 2 - UNIX:/run/sluice/sluice-bridge.sock | jq -c 'select(has("hello") or has("end") | not)'
+}
+
+# cluster_is_up N PEERS: does node N see so many peers, and carrier on a port of each?
+cluster_is_up() {
+	[ "$(on "n$1" ip -j link show up | jq '[.[] | select(.ifname | test("^n[0-9]+p1$")) | select(.operstate == "UP")] | length')" -eq "$2" ]
+}

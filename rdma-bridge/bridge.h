@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A node's bridge, put together from the configuration: packet memory, the fabric's transport, the loop, edge ports, remote
+ * ports, the exchange with the other nodes, and the socket for sluiced. The loop is worker.h; this is what changes
+ * seldom. One thread.
+ *
+ * What vanishes comes back by itself: an edge port whose netdev is gone is tried every RB_BRIDGE_RETRY_NS, and so are the maps when
+ * sluiced has made others.
+ */
+#ifndef RB_BRIDGE_H
+#define RB_BRIDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rdma-bridge/edge.h"
+#include "rdma-bridge/maps.h"
+#include "rdma-bridge/meet.h"
+#include "rdma-bridge/tap.h"
+#include "rdma-bridge/worker.h"
+#include "user/config.h"
+
+#define RB_BRIDGE_TICK_NS   1000000ULL	 /* hellos, sockets */
+#define RB_BRIDGE_SETTLE_NS 100000000ULL /* what the kernel dropped */
+#define RB_BRIDGE_RETRY_NS  500000000ULL
+
+struct rb_bridge_options {
+	uint32_t memory_mib;	/* packet memory */
+	uint32_t degree;	/* most frames in one message */
+	uint32_t pack_delay_us; /* how long a message may wait for more */
+	uint32_t queue_frames;	/* limit of each egress queue */
+	uint32_t voq_frames;	/* limit that a VOQ begins with */
+};
+
+/* An edge port of this node. */
+struct rb_bridge_port {
+	const struct sl_cluster_port *settings; /* borrowed */
+	uint16_t system_port;
+	struct rb_edge *edge; /* owned; NULL: not open */
+	uint32_t ifindex;     /* of the netdev it was opened on */
+	int err;	      /* why it is not open; logged when it changes */
+};
+
+/* A port of another node. */
+struct rb_bridge_remote {
+	uint16_t system_port;
+	uint32_t first_voq; /* of the peer's ingress: class 0 */
+	struct rb_tap *tap; /* owned; NULL: not open */
+	bool up;	    /* as its owner announced */
+};
+
+struct rb_bridge {
+	struct sl_settings *settings; /* borrowed */
+	struct rb_bridge_options options;
+	struct rb_key key;
+	uint32_t epoch;
+	uint32_t fabric_ifindex;
+	uint8_t *area; /* owned */
+	uint64_t area_bytes;
+	struct rb_chunks *chunks;
+	struct rb_transport *transport;
+	struct rb_worker *worker;
+	struct rb_maps maps;
+	int maps_err; /* why they are not open; 0: they are */
+	struct rb_meet *meet;
+	uint32_t n_ports, n_remotes, n_voqs;
+	struct rb_bridge_port *ports;	  /* owned */
+	struct rb_bridge_remote *remotes; /* owned */
+	uint32_t *voqs; /* owned: VOQ ids that lead to other nodes, n_voqs of them */
+	int all_fd;	/* epoll: everything that may end an idle bridge's sleep */
+	int control_fd; /* epoll, in all_fd: what is looked at once a tick */
+	int relay_fd,
+		client_fd; /* for sluiced: the socket it connects to; the one that is served, or -1 */
+	uint64_t tick_ns, settle_ns, retry_ns; /* when each is due */
+	uint64_t round_ns;		       /* when the last round began; 0: it slept since */
+	uint64_t longest_ns;		       /* between two rounds without a sleep */
+	uint64_t relay_dropped; /* RECEIVED messages that the client had no room for */
+};
+
+/* Failures have been logged. 0 or -errno. */
+int rb_bridge_open(struct sl_settings *settings, const struct rb_bridge_options *options,
+		   struct rb_bridge **out);
+void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
+
+/* One round of the loop, and what is due beside it. True if there was or is work. */
+bool rb_bridge_round(struct rb_bridge *bridge, uint64_t now_ns);
+/* Sleep until something happens, or the next thing is due. */
+void rb_bridge_wait(struct rb_bridge *bridge, uint64_t now_ns);
+
+/* Let a readable descriptor end the sleep; what it wants is the caller's to see to. */
+void rb_bridge_watch(struct rb_bridge *bridge, int fd);
+
+/* --- For the files of the bridge itself --- */
+
+/* relay.c: sluiced's socket and the remote ports. */
+int rb_relay_open(struct rb_bridge *bridge);
+void rb_relay_close(struct rb_bridge *bridge);
+void rb_relay_poll(struct rb_bridge *bridge, uint64_t now_ns);
+void rb_relay_peer(struct rb_bridge *bridge, uint8_t node);
+void rb_relay_received(struct rb_bridge *bridge, uint8_t node, const uint8_t *part,
+		       uint32_t part_bytes);
+
+#endif

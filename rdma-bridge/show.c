@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/show.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <jansson.h>
+
+#include "rdma-bridge/roce_xdp.h"
+#include "user/ctl.h"
+
+#define SECOND_NS 1000000000ULL
+
+struct rb_show {
+	struct sl_ctl *ctl; /* owned */
+	uint64_t tick_ns;
+};
+
+static json_t *integer(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+/* All of a list of counters, by their names. */
+static json_t *by_name(const uint64_t *values, uint32_t n, const char *(*name)(uint32_t))
+{
+	json_t *object = json_object();
+
+	for (uint32_t i = 0; i < n; i++)
+		json_object_set_new(object, name(i), integer(values[i]));
+	return object;
+}
+
+static const char *verdict_name(uint32_t i)
+{
+	return rb_verdict_name(i);
+}
+
+static const char *roce_name(uint32_t i)
+{
+	return rb_roce_verdict_name(i);
+}
+
+static const char *refusal_name(uint32_t i)
+{
+	return rb_refusal_name(i);
+}
+
+static void port_name(uint16_t system_port, char out[16])
+{
+	snprintf(out, 16, "n%up%u", system_port >> 8, system_port & 0xff);
+}
+
+static void show_status(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const struct rb_bridge *b = ctx;
+	const struct rb_worker *w = b->worker;
+	json_t *chunks = json_object(), *frames = json_object();
+
+	(void)request;
+	for (uint32_t i = 0; i < RB_OWNER_COUNT; i++)
+		json_object_set_new(chunks, rb_owner_name(i), integer(b->chunks->count[i]));
+	for (uint32_t i = 0; i < RB_COUNT_COUNT; i++)
+		json_object_set_new(frames, rb_frame_counter_name(i),
+				    json_pack("{s:o, s:o}", "packets",
+					      integer(w->counters[i].packets), "bytes",
+					      integer(w->counters[i].bytes)));
+	sl_ctl_put(answer,
+		   json_pack("{s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "node", w->self.node,
+			     "epoch", integer(b->epoch), "maps", b->maps.voq != NULL, "chunks",
+			     chunks, "violations", integer(b->chunks->violations), "rounds",
+			     integer(w->rounds), "idle_rounds", integer(w->idle_rounds),
+			     "longest_round_us", integer(b->longest_ns / 1000), "frames", frames));
+}
+
+static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const struct rb_bridge *b = ctx;
+	const struct rb_worker *w = b->worker;
+
+	(void)request;
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		const struct rb_worker_peer *peer = w->peer[w->nodes[i]];
+		const struct rb_peer *state = &w->peers.peer[w->nodes[i]];
+		struct rb_seq sum = { 0 };
+
+		for (int s = 0; s < RB_STREAMS_MAX; s++) {
+			sum.received += state->seq[s].received;
+			sum.lost += state->seq[s].lost;
+			sum.late += state->seq[s].late;
+			sum.duplicate += state->seq[s].duplicate;
+			sum.stale += state->seq[s].stale;
+		}
+		if (sl_ctl_put(answer,
+			       json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+					 "s:o, s:o}",
+					 "node", peer->node, "state",
+					 rb_peer_state_name(state->state), "epoch",
+					 integer(state->epoch), "ups", integer(state->ups), "downs",
+					 integer(state->downs), "data_sent",
+					 integer(peer->sent[RB_MSG_DATA]), "data_bytes_sent",
+					 integer(peer->sent_bytes[RB_MSG_DATA]), "hellos_sent",
+					 integer(peer->sent[RB_MSG_HELLO]), "received",
+					 integer(sum.received), "lost", integer(sum.lost), "late",
+					 integer(sum.late), "duplicate", integer(sum.duplicate),
+					 "stale", integer(sum.stale))))
+			return;
+	}
+}
+
+static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const struct rb_bridge *b = ctx;
+	struct rb_transport_stats stats;
+	struct rb_roce_xdp_info info;
+	struct rb_meet_stats meet;
+	struct rb_endpoint endpoint;
+
+	(void)request;
+	b->transport->ops->stats(b->transport, &stats);
+	b->transport->ops->endpoint(b->transport, &endpoint);
+	rb_roce_xdp_info(b->transport, &info);
+	rb_meet_stats(b->meet, &meet);
+	sl_ctl_put(answer,
+		   json_pack("{s:s, s:s, s:i, s:b, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+			     "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			     "transport", b->transport->ops->name, "device",
+			     b->settings->cluster.device, "queues", info.queues, "zero_copy",
+			     info.zero_copy, "native_xdp", info.native_xdp, "message_max_bytes",
+			     endpoint.message_max_bytes, "sent", integer(stats.sent), "sent_bytes",
+			     integer(stats.sent_bytes), "received", integer(stats.received),
+			     "received_bytes", integer(stats.received_bytes), "no_buffer",
+			     integer(stats.no_buffer), "ring_full", integer(stats.ring_full),
+			     "send_failed", integer(stats.send_failed), "marked",
+			     integer(stats.marked), "cnp_sent", integer(stats.cnp_sent),
+			     "cnp_received", integer(stats.cnp_received), "frames",
+			     by_name(info.verdicts, RB_ROCE_VERDICT_COUNT, roce_name), "messages",
+			     by_name(b->worker->verdicts, RB_VERDICT_COUNT, verdict_name), "met",
+			     integer(meet.met), "refused",
+			     by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
+			     by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
+}
+
+static void show_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const struct rb_bridge *b = ctx;
+
+	(void)request;
+	for (uint32_t i = 0; b->maps.voq && i < b->n_voqs; i++) {
+		const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
+		const struct rb_ingress *in = b->worker->peer[remote->system_port >> 8]->ingress;
+		const struct rb_voq *voq = &in->voqs[remote->first_voq + i % SL_CLASSES];
+		const struct sl_voq *settings = &b->maps.voq[b->voqs[i]];
+		const struct sl_backlog *backlog = &b->maps.backlog[b->voqs[i]];
+		char name[16];
+
+		port_name(remote->system_port, name);
+		if (sl_ctl_put(
+			    answer,
+			    json_pack("{s:i, s:s, s:i, s:s%, s:o, s:s, s:i, s:i, s:o, s:o, s:o, "
+				      "s:o}",
+				      "voq", b->voqs[i], "port", name, "class", voq->class,
+				      "controller", settings->controller,
+				      strnlen(settings->controller, sizeof(settings->controller)),
+				      "rate",
+				      settings->rate == SL_RATE_UNLIMITED ? json_null()
+									  : integer(settings->rate),
+				      "unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames",
+				      "limit_frames", settings->limit_frames, "ecn_frames",
+				      settings->ecn_frames, "waiting_frames",
+				      integer(backlog->enqueued.frames - backlog->dequeued.frames),
+				      "enqueued_frames", integer(backlog->enqueued.frames),
+				      "taken_frames", integer(voq->taken.packets), "taken_bytes",
+				      integer(voq->taken.bytes))))
+			return;
+	}
+}
+
+static void show_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const struct rb_bridge *b = ctx;
+
+	(void)request;
+	for (uint32_t i = 0; i < b->n_ports * SL_CLASSES; i++) {
+		const struct rb_bridge_port *port = &b->ports[i / SL_CLASSES];
+		const struct rb_egress_port *egress = b->worker->port[port->settings->number];
+		const struct rb_egress_queue *queue = &egress->queue[i % SL_CLASSES];
+		char name[16];
+
+		port_name(port->system_port, name);
+		if (sl_ctl_put(answer,
+			       json_pack("{s:s, s:s, s:b, s:i, s:o, s:i, s:o, s:o, s:o, s:o}",
+					 "port", name, "netdev", port->settings->name, "open",
+					 port->edge != NULL, "class", i % SL_CLASSES, "rate",
+					 egress->pace.rate == SL_RATE_UNLIMITED
+						 ? json_null()
+						 : integer(egress->pace.rate),
+					 "waiting_frames",
+					 rb_egress_backlog(egress, i % SL_CLASSES),
+					 "arrived_frames", integer(queue->arrived.packets),
+					 "departed_frames", integer(queue->departed.packets),
+					 "dropped_frames", integer(queue->dropped.packets),
+					 "departed_bytes", integer(queue->departed.bytes))))
+			return;
+	}
+}
+
+static const struct sl_ctl_command commands[] = {
+	{ "status", false, show_status },
+	{ "peers", false, show_peers },
+	{ "fabric", false, show_fabric },
+	{ "voqs", false, show_voqs },
+	{ "egress-queues", false, show_egress_queues },
+	{ NULL, false, NULL },
+};
+
+int rb_show_open(const char *path, struct rb_show **out)
+{
+	struct rb_show *show = calloc(1, sizeof(*show));
+	int err;
+
+	*out = NULL;
+	if (!show)
+		return -ENOMEM;
+	err = sl_ctl_open(path, 0660, NULL, commands, &show->ctl);
+	if (err)
+		rb_show_close(show);
+	else
+		*out = show;
+	return err;
+}
+
+void rb_show_close(struct rb_show *show)
+{
+	if (!show)
+		return;
+	sl_ctl_close(show->ctl);
+	free(show);
+}
+
+int rb_show_fd(const struct rb_show *show)
+{
+	return sl_ctl_fd(show->ctl);
+}
+
+void rb_show_poll(struct rb_show *show, struct rb_bridge *bridge, uint64_t now_ns)
+{
+	sl_ctl_poll(show->ctl, bridge);
+	if (now_ns < show->tick_ns)
+		return;
+	show->tick_ns = now_ns + SECOND_NS;
+	sl_ctl_tick(show->ctl);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bridge's control socket (user/ctl.h): what it shows of itself, as rows of JSON.
+ *
+ *   status         node, epoch, packet memory by owner, rounds, frame counters
+ *   peers          the other nodes: state, messages and sequence numbers
+ *   fabric         the transport: messages, drops by name, exchanges
+ *   voqs           virtual output queues: rate, backlog, what left
+ *   egress-queues  queues of the edge ports: waiting, arrived, departed, dropped
+ */
+#ifndef RB_SHOW_H
+#define RB_SHOW_H
+
+#include <stdint.h>
+
+#include "rdma-bridge/bridge.h"
+
+#define RB_SHOW_DEFAULT_SOCKET "/run/sluice/sluice-bridge.sock"
+
+struct rb_show;
+
+int rb_show_open(const char *path, struct rb_show **out); /* 0 or -errno */
+void rb_show_close(struct rb_show *show);		  /* NULL is fine */
+int rb_show_fd(const struct rb_show *show);
+/* Answer who asks; at least every 100 ms, so that slow clients are noticed. */
+void rb_show_poll(struct rb_show *show, struct rb_bridge *bridge, uint64_t now_ns);
+
+#endif

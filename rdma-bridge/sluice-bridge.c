@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sluice-bridge: carries frames between the edge ports of this node and those of the others.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "rdma-bridge/bridge.h"
+#include "rdma-bridge/show.h"
+#include "user/lib/log.h"
+#include "user/lib/notify.h"
+
+#define EXIT_CONFIG 2
+#define SPIN_NS	    50000ULL /* an adaptive bridge looks on for so long before it sleeps */
+
+struct options {
+	const char *config_path;
+	const char *control_path;
+	bool busy, verbose;
+	struct rb_bridge_options bridge;
+};
+
+static volatile sig_atomic_t stop;
+
+static const char usage[] =
+	"Usage: sluice-bridge [OPTION]...\n"
+	"Carry frames between the edge ports of this node and those of the other nodes of a cluster.\n"
+	"\n"
+	"  -c, --config FILE     configuration (default " SL_CONFIG_DEFAULT_PATH ")\n"
+	"      --control PATH    control socket (default " RB_SHOW_DEFAULT_SOCKET ")\n"
+	"      --poll MODE       adaptive: sleep when idle (default); busy: never sleep\n"
+	"      --packing N       most frames in one message, 1..255 (default 255)\n"
+	"      --pack-delay US   how long a message may wait for more frames (default 0: never)\n"
+	"      --queue FRAMES    limit of each egress queue, rounded up to a power of two (default 1024)\n"
+	"      --voq FRAMES      limit that a virtual output queue begins with (default 512)\n"
+	"      --memory MIB      packet memory (default 64)\n"
+	"  -v, --verbose         log at level debug\n"
+	"  -h, --help            this text\n"
+	"  -V, --version         the version\n";
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+/* A decimal number in a range; or say what would be right. */
+static int number(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || value < min || value > max) {
+		fprintf(stderr, "sluice-bridge: --%s: \"%s\" is not a number from %u to %u\n",
+			option, text, min, max);
+		return -EINVAL;
+	}
+	*out = (uint32_t)value;
+	return 0;
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	enum {
+		OPT_CONTROL = 256,
+		OPT_POLL,
+		OPT_PACKING,
+		OPT_DELAY,
+		OPT_QUEUE,
+		OPT_VOQ,
+		OPT_MEMORY
+	};
+	static const struct option longs[] = {
+		{ "config", required_argument, NULL, 'c' },
+		{ "control", required_argument, NULL, OPT_CONTROL },
+		{ "poll", required_argument, NULL, OPT_POLL },
+		{ "packing", required_argument, NULL, OPT_PACKING },
+		{ "pack-delay", required_argument, NULL, OPT_DELAY },
+		{ "queue", required_argument, NULL, OPT_QUEUE },
+		{ "voq", required_argument, NULL, OPT_VOQ },
+		{ "memory", required_argument, NULL, OPT_MEMORY },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, err = 0;
+
+	*o = (struct options){
+		.config_path = SL_CONFIG_DEFAULT_PATH,
+		.control_path = RB_SHOW_DEFAULT_SOCKET,
+		.bridge = { .memory_mib = 64,
+			    .degree = RB_RECORDS_MAX,
+			    .queue_frames = 1024,
+			    .voq_frames = 512 },
+	};
+	while (!err && (c = getopt_long(argc, argv, "c:vhV", longs, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			o->config_path = optarg;
+			break;
+		case OPT_CONTROL:
+			o->control_path = optarg;
+			break;
+		case OPT_POLL:
+			o->busy = strcmp(optarg, "busy") == 0;
+			if (!o->busy && strcmp(optarg, "adaptive") != 0) {
+				fprintf(stderr,
+					"sluice-bridge: --poll: \"%s\" is not adaptive or busy\n",
+					optarg);
+				err = -EINVAL;
+			}
+			break;
+		case OPT_PACKING:
+			err = number("packing", optarg, 1, RB_RECORDS_MAX, &o->bridge.degree);
+			break;
+		case OPT_DELAY:
+			err = number("pack-delay", optarg, 0, 100000, &o->bridge.pack_delay_us);
+			break;
+		case OPT_QUEUE:
+			err = number("queue", optarg, 1, 65536, &o->bridge.queue_frames);
+			break;
+		case OPT_VOQ:
+			err = number("voq", optarg, 1, 65536, &o->bridge.voq_frames);
+			break;
+		case OPT_MEMORY:
+			err = number("memory", optarg, 16, 16384, &o->bridge.memory_mib);
+			break;
+		case 'v':
+			o->verbose = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(EXIT_SUCCESS);
+		case 'V':
+			puts("sluice-bridge " SL_VERSION);
+			exit(EXIT_SUCCESS);
+		default:
+			err = -EINVAL;
+		}
+	}
+	if (!err && optind < argc) {
+		fprintf(stderr, "sluice-bridge: unexpected argument \"%s\"\n", argv[optind]);
+		err = -EINVAL;
+	}
+	return err;
+}
+
+static int load_settings(const struct options *o, struct sl_settings **out)
+{
+	char error[SL_YAML_ERROR_BYTES];
+	int err = sl_settings_load(o->config_path, out, error);
+
+	if (err) {
+		sl_error("%s", error);
+		return err;
+	}
+	if ((*out)->cluster.node == 0) {
+		sl_error("%s: there is no `cluster:`; a node alone needs no bridge",
+			 o->config_path);
+		sl_settings_free(*out);
+		*out = NULL;
+		return -EINVAL;
+	}
+	sl_log_set_level(o->verbose ? SL_LOG_DEBUG : (*out)->log_level);
+	return 0;
+}
+
+static void run(struct rb_bridge *bridge, struct rb_show *show, bool busy)
+{
+	uint64_t active_ns = now_ns(), show_ns = 0;
+
+	while (!stop) {
+		uint64_t now = now_ns();
+
+		if (rb_bridge_round(bridge, now))
+			active_ns = now;
+		if (now >= show_ns) {
+			show_ns = now + RB_BRIDGE_TICK_NS;
+			rb_show_poll(show, bridge, now);
+		}
+		if (!busy && now - active_ns > SPIN_NS)
+			rb_bridge_wait(bridge, now);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct sigaction action = { .sa_handler = on_signal };
+	struct sl_settings *settings = NULL;
+	struct rb_bridge *bridge = NULL;
+	struct rb_show *show = NULL;
+	struct options options;
+	int status = EXIT_FAILURE, err;
+
+	sl_log_set_prefix("sluice-bridge: ");
+	if (parse_options(argc, argv, &options))
+		return EXIT_CONFIG;
+	if (load_settings(&options, &settings))
+		return EXIT_CONFIG;
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	if (rb_bridge_open(settings, &options.bridge, &bridge))
+		goto out;
+	err = rb_show_open(options.control_path, &show);
+	if (err) {
+		sl_error("cannot listen at \"%s\": %s", options.control_path, strerror(-err));
+		goto out;
+	}
+	rb_bridge_watch(bridge, rb_show_fd(show));
+	sl_notify("READY=1");
+	run(bridge, show, options.busy);
+	status = EXIT_SUCCESS;
+out:
+	rb_show_close(show);
+	rb_bridge_close(bridge);
+	sl_settings_free(settings);
+	return status;
+}

@@ -1,0 +1,272 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# A cluster of three nodes: what enters at one leaves at another, whole, in order and one hop older; what dies is
+# noticed, and comes back; strangers stay outside.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. netns-lab/lib.sh
+	. netns-lab/topo/cluster.sh
+	# shellcheck disable=SC2119
+	lab_begin
+	TOPO_ENGINE=fast
+	topo_up --nodes 3 --ports 2
+	for n in 1 2 3; do # so that every node knows its hosts
+		for p in 1 2; do
+			wait_for 10 on "h${n}p$p" ping -c 1 -W 1 "10.$((n % 3 + 1)).$p.2"
+			wait_for 10 on "h${n}p$p" ping -c 1 -W 1 "fd00:0:$((n % 3 + 1)):$p::2"
+		done
+	done
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() {
+	. netns-lab/lib.sh
+	. netns-lab/topo/cluster.sh
+}
+
+# bridge_stop N: end a bridge as an operator does, and wait until it has gone
+bridge_stop() {
+	local pid
+	pid=$(cat "$LAB_DIR/bridge-n$1.pid")
+	kill "$pid"
+	gone() { ! kill -0 "$pid" 2>/dev/null; }
+	wait_for 5 gone
+}
+
+# killed_now N: a bridge dies
+killed_now() { kill -9 "$(cat "$LAB_DIR/bridge-n$1.pid")"; }
+
+# frames N NAME: a frame counter of the bridge of node N
+frames() { bridge_ask "$1" status | jq ".frames[\"$2\"].packets"; }
+
+peer_state() { bridge_ask "$1" peers | jq -r "select(.node == $2).state"; }
+peer_is() { [ "$(peer_state "$1" "$2")" = "$3" ]; }
+
+# carrier N M P: does node N see carrier on port P of node M?
+carrier() { [ "$(on "n$1" cat "/sys/class/net/n$2p$3/carrier")" = 1 ]; }
+no_carrier() { ! carrier "$@"; }
+
+# sum NAME: of all bridges
+sum() { echo $(($(frames 1 "$1") + $(frames 2 "$1") + $(frames 3 "$1"))); }
+
+# snapshot: all that the conservation of frames is about, of all bridges
+snapshot() {
+	for n in 1 2 3; do bridge_ask "$n" status; done |
+		jq -cs '[.[].frames | map_values(.packets)] | map(to_entries) | add | group_by(.key) |
+			map({(.[0].key): (map(.value) | add)}) | add'
+}
+
+# Every frame that a bridge took is sent or dropped by name, every frame sent comes out, every one that came out is
+# transmitted or dropped by name: over the whole cluster, once nothing is under way.
+assert_cluster_conserves() {
+	jq -ne --argjson s "$(snapshot)" '$s, (
+		$s.ingress == $s.sent + $s["drop-peer-down"] + $s["drop-too-big"] and
+		$s.sent == $s.egress and
+		$s.egress == $s.transmitted + $s["drop-queue-full"] + $s["drop-port-down"] + $s["drop-transmit"])'
+}
+
+# send FROM FROM-PORT TO GEN-OPTIONS...: host FROM (behind port FROM-PORT, as n1:eth1) sends, host TO counts
+send() {
+	local from=$1 node=${2%%:*} dev=${2#*:} to=$3 pid
+	shift 3
+	spawn "$to" received build/lab/sink eth0 --json --verify
+	wait_for 5 grep -q ready "$LAB_DIR/received.err"
+	pid=$SPAWNED
+	on "$from" taskset -c 0 build/lab/gen eth0 --json --dst-mac "$(mac_of "$node" "$dev")" "$@" >"$LAB_DIR/gen.json"
+	wait_for 5 sink_has_them_all || true
+	kill -INT "$pid"
+	wait "$pid"
+}
+
+# All that was sent has left the cluster: nothing waits any more.
+sink_has_them_all() { assert_cluster_conserves; }
+
+# assert_received N: N packets came, once each, in order, intact, one hop older
+assert_received() {
+	local got
+	got=$(jq -c '[.packets, .lost, .reordered, .duplicates, .late, .bad_checksum, .bad_payload,
+		.wrong_mac, .ttl_min, .ttl_max]' "$LAB_DIR/received.out")
+	echo "sent $(jq .sent "$LAB_DIR/gen.json"), received $got"
+	[ "$(jq .sent "$LAB_DIR/gen.json")" = "$1" ]
+	[ "$got" = "[$1,0,0,0,0,0,0,0,63,63]" ]
+}
+
+@test "every host reaches every other, and the cluster is one hop" {
+	for n in 1 2 3; do
+		for m in 1 2 3; do
+			[ $n != $m ] || continue
+			on "h${n}p1" ping -c 1 -W 2 "10.$m.2.2" | grep -q "ttl=63"
+			on "h${n}p1" ping -c 1 -W 2 "fd00:0:$m:2::2" | grep -q "ttl=63"
+		done
+	done
+	run on h1p1 traceroute -n -w 2 -q 1 10.2.1.2
+	[ "$(grep -c '^ [0-9]' <<<"$output")" = 2 ]
+	grep -q '^ 1  10.1.1.1 ' <<<"$output"
+	grep -q '^ 2  10.2.1.2 ' <<<"$output"
+}
+
+@test "IPv4 crosses the fabric whole and in order, to the packet" {
+	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --flows 100 --count 20000 --rate 20000
+	assert_received 20000
+	assert_cluster_conserves
+}
+
+@test "IPv6 crosses the fabric whole and in order, to the packet" {
+	send h3p2 n3:eth2 h1p2 --dst fd00:0:1:2::2 --flows 100 --count 20000 --rate 20000
+	assert_received 20000
+	assert_cluster_conserves
+}
+
+@test "frames of 60, 590, 1514 and 3398 bytes cross alike" {
+	send h2p2 n2:eth2 h3p1 --dst 10.3.1.2 --imix --flows 10 --count 12000 --rate 20000
+	assert_received 12000
+	send h2p2 n2:eth2 h3p1 --dst 10.3.1.2 --size 3398 --count 3000 --rate 10000
+	assert_received 3000
+	assert_cluster_conserves
+}
+
+@test "small frames share messages" {
+	before=$(bridge_ask 1 peers | jq 'select(.node == 2).data_sent')
+	sent=$(frames 1 sent)
+	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --flows 100 --count 20000 --rate 100000
+	after=$(bridge_ask 1 peers | jq 'select(.node == 2).data_sent')
+	sent=$(($(frames 1 sent) - sent))
+	echo "$sent frames in $((after - before)) messages"
+	[ $((sent)) -ge $(((after - before) * 2)) ]
+}
+
+@test "each class has its own queue" {
+	before=$(bridge_ask 2 egress-queues | jq -cs 'map(select(.port == "n2p1").arrived_frames)')
+	for class in 0 1 2 3; do
+		send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --dscp $((class * 16)) --count 1000 --rate 10000
+		assert_received 1000
+	done
+	after=$(bridge_ask 2 egress-queues | jq -cs 'map(select(.port == "n2p1").arrived_frames)')
+	jq -ne --argjson a "$after" --argjson b "$before" \
+		'[$a, $b] | transpose | map(.[0] - .[1]), (map(.[0] - .[1]) | all(. >= 1000 and . < 1100))'
+}
+
+@test "tshark dissects what is on the fabric as RoCEv2, and every ICRC is right" {
+	spawn fabric capture tcpdump -i n2 -w "$LAB_DIR/fabric.pcap" -s 0 -U udp port 4791
+	wait_for 5 grep -q listening "$LAB_DIR/capture.err"
+	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --imix --flows 10 --count 2000 --rate 10000
+	kill -INT "$(cat "$LAB_DIR/capture.pid")"
+	wait "$(cat "$LAB_DIR/capture.pid")"
+	run -0 /usr/bin/python3 tests/oracle/roce_capture.py "$LAB_DIR/fabric.pcap"
+	echo "$output"
+	[ "$(jq .wrong <<<"$output")" = 0 ]
+	[ "$(jq .data <<<"$output")" -ge 100 ]
+}
+
+@test "a bridge that is killed is noticed within the bound, and comes back without help" {
+	carrier 1 2 1
+	killed_now 2
+	killed=${EPOCHREALTIME/./}
+	wait_for 3 no_carrier 1 2 1
+	noticed=$(((${EPOCHREALTIME/./} - killed) / 1000))
+	echo "noticed after $noticed ms"
+	# 50 ms of silence, and the time that this shell takes to look
+	[ $noticed -lt 500 ]
+	no_carrier 3 2 2
+	peer_is 1 3 up
+	send h1p1 n1:eth1 h3p1 --dst 10.3.1.2 --count 2000 --rate 10000
+	assert_received_of_survivors 2000
+	bridge_start 2
+	wait_for 10 carrier 1 2 1
+	wait_for 10 carrier 2 1 1
+	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
+	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --count 2000 --rate 10000
+	assert_received 2000
+}
+
+# The dead bridge's counters cannot be asked.
+assert_received_of_survivors() {
+	[ "$(jq -c '[.packets, .lost, .reordered, .duplicates]' "$LAB_DIR/received.out")" = "[$1,0,0,0]" ]
+}
+
+@test "locally switched traffic does not notice that the bridge is dead" {
+	killed_now 3
+	spawn h3p2 received build/lab/sink eth0 --json --verify
+	wait_for 5 grep -q ready "$LAB_DIR/received.err"
+	on h3p1 build/lab/gen eth0 --json --dst-mac "$(mac_of n3 eth1)" --dst 10.3.2.2 --count 5000 --rate 20000 >"$LAB_DIR/gen.json"
+	kill -INT "$SPAWNED"
+	wait "$SPAWNED"
+	assert_received_of_survivors 5000
+	bridge_start 3
+	wait_for 10 carrier 1 3 1
+	wait_for 10 on h1p1 ping -c 1 -W 1 10.3.1.2
+}
+
+@test "a daemon that is killed stops no traffic through the fabric" {
+	kill -9 "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --count 2000 --rate 10000
+	assert_received 2000
+	router_start n1
+	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
+	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --count 2000 --rate 10000
+	assert_received 2000
+}
+
+@test "a cut fabric link is noticed on both sides, and mended without help" {
+	on fabric ip link set n3 down
+	wait_for 3 no_carrier 1 3 1
+	wait_for 3 no_carrier 3 1 1
+	carrier 1 2 1
+	on fabric ip link set n3 up
+	wait_for 10 carrier 1 3 1
+	wait_for 10 carrier 3 1 1
+	wait_for 10 on h1p1 ping -c 1 -W 1 10.3.1.2
+}
+
+@test "another cluster's key is refused, counted and logged" {
+	bridge_stop 3
+	wait_for 3 no_carrier 1 3 1
+	(umask 077 && echo "another key, long enough" >"$LAB_DIR/other.key")
+	sed "s|key_file: .*|key_file: $LAB_DIR/other.key|" "$LAB_DIR/n3.yaml" >"$LAB_DIR/n3-other.yaml"
+	spawn n3 bridge-n3 build/sluice-bridge --config "$LAB_DIR/n3-other.yaml"
+	refused() { [ "$(bridge_ask 1 fabric | jq .refused.key)" -ge 1 ]; }
+	wait_for 5 refused
+	grep -q "node 3 at 10.9.0.3 is refused: the cluster keys differ (key)" "$LAB_DIR/bridge-n1.err"
+	[ "$(grep -c "cluster keys differ" "$LAB_DIR/bridge-n1.err")" = 1 ]
+	wait_for 5 grep -q "node 1 at 10.9.0.1 refuses us: the cluster keys differ" "$LAB_DIR/bridge-n3.err"
+	no_carrier 1 3 1
+	bridge_stop 3
+	bridge_start 3
+	wait_for 10 carrier 1 3 1
+}
+
+@test "another table of ports is refused, with both values" {
+	bridge_stop 3
+	wait_for 3 no_carrier 1 3 1
+	sed '$d' "$LAB_DIR/n3.yaml" >"$LAB_DIR/n3-other.yaml"
+	spawn n3 bridge-n3 build/sluice-bridge --config "$LAB_DIR/n3-other.yaml"
+	wait_for 5 grep -qE "node 3 at 10.9.0.3 has another table of system ports: SHA-256 [0-9a-f]{8}..., ours is [0-9a-f]{8}" \
+		"$LAB_DIR/bridge-n1.err"
+	bridge_stop 3
+	bridge_start 3
+	wait_for 10 carrier 1 3 1
+}
+
+@test "an idle bridge sleeps" {
+	pid=$(cat "$LAB_DIR/bridge-n1.pid")
+	ticks() { awk '{ print $14 + $15 }' "/proc/$pid/stat"; }
+	before=$(ticks)
+	sleep 2
+	used=$(($(ticks) - before))
+	echo "$used of $((2 * $(getconf CLK_TCK))) ticks"
+	[ $((used * 50)) -le $((2 * $(getconf CLK_TCK) * 2)) ]
+}
+
+@test "a bridge that is told to stop leaves no socket and no program behind" {
+	bridge_stop 1
+	run ! on n1 test -e /run/sluice/bridge.sock
+	run ! on n1 test -e /run/sluice/sluice-bridge.sock
+	[ "$(on n1 ip -j link show fab0 | jq '.[0] | has("xdp")')" = false ]
+	bridge_start 1
+	wait_for 10 carrier 2 1 1
+}

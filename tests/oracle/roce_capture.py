@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Look at a capture of the fabric as a stranger would: tshark dissects, zlib computes each ICRC.
+
+Prints one JSON object: how many frames are RoCEv2, how many carry data messages, how many frames are in
+those, and how many frames are wrong in any way (then also which and why).
+"""
+import json
+import struct
+import subprocess
+import sys
+import zlib
+
+
+def icrc(frame):
+    """Annex A17 of the InfiniBand specification, over the bytes of an Ethernet frame."""
+    b = bytearray(frame[14:-4])
+    ip = 20 if b[0] >> 4 == 4 else 40
+    if ip == 20:
+        b[1] = b[8] = b[10] = b[11] = 0xFF
+    else:
+        b[0] |= 0x0F
+        b[1] = b[2] = b[3] = b[7] = 0xFF
+    b[ip + 6] = b[ip + 7] = b[ip + 12] = 0xFF
+    return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(b)))
+
+
+def frames_of(path):
+    with open(path, "rb") as f:
+        f.read(24)
+        while header := f.read(16):
+            bytes_, wire = struct.unpack("<II", header[8:])
+            assert bytes_ == wire, "the capture is cut"
+            yield f.read(bytes_)
+
+
+def main():
+    path = sys.argv[1]
+    out = subprocess.run(["tshark", "-r", path, "-T", "fields", "-E", "separator=|",
+                          "-o", "udp.ignore_ipv6_zero_checksum:TRUE",
+                          "-e", "infiniband.bth.opcode", "-e", "infiniband.invariant.crc", "-e", "_ws.malformed",
+                          "-e", "_ws.expert.message"], check=True, capture_output=True, text=True).stdout
+    rows = [line.split("|") for line in out.splitlines()]
+    frames = list(frames_of(path))
+    assert len(rows) == len(frames)
+    result = {"roce": 0, "data": 0, "frames": 0, "wrong": 0, "reasons": []}
+    for i, (frame, (opcode, crc, malformed, expert)) in enumerate(zip(frames, rows)):
+        reason = None
+        if malformed or expert:
+            reason = f"tshark: {malformed} {expert}"
+        elif opcode not in ("100", "0x64"):
+            reason = f"opcode {opcode}"
+        elif struct.pack(">I", int(crc, 0)) != frame[-4:]:
+            reason = f"tshark sees ICRC {crc} at another place"
+        elif icrc(frame) != frame[-4:]:
+            reason = f"ICRC {frame[-4:].hex()}, zlib {icrc(frame).hex()}"
+        if reason:
+            result["wrong"] += 1
+            result["reasons"].append(f"frame {i + 1}: {reason}")
+        result["roce"] += 1
+        message = frame[62 if frame[14] >> 4 == 4 else 82:]
+        if message[1] == 1:
+            result["data"] += 1
+            result["frames"] += message[7]
+    result["reasons"] = result["reasons"][:20]
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
