@@ -291,7 +291,7 @@ static struct sl_path *path_create(struct sl_mirror *m, const struct sl_path_dra
 		if (!path->object)
 			goto out;
 	}
-	path->is_group = has_hops(&d->key) && n > 1;
+	path->is_group = has_hops(&d->key) && n > 1 && punt_reason(path) == SL_PUNT_COUNT;
 	if (path->is_group) {
 		path->failed = true; /* nothing was set yet */
 		if (sl_fib_nexthop_create(m->fib, &path->id))

@@ -7,6 +7,7 @@
  *   lookup ADDR    what XDP would do with a packet to this address
  *   compare        open a second, fresh mirror and list what differs (an empty list is right)
  *   stats          counters
+ *   port NAME      flags that XDP was told for packets entering there
  *   ports A,B      only these links are ports (at first every Ethernet link is)
  *   buffer BYTES   receive buffer of events
  *   run SECONDS [ADDR...]  poll for so long, marking the adjacencies of these addresses as used by XDP
@@ -520,6 +521,18 @@ static json_t *run(struct view *v, char *args)
 	return json_pack("{s:I, s:I}", "looks", looks, "misses", misses);
 }
 
+static json_t *port_flags(const struct view *v, uint32_t ifindex)
+{
+	static const char *const names[] = { "forward4", "forward6", "rp-strict", "rp-loose",
+					     "punt4",	 "punt6",    "redirect4", "redirect6" };
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (v->port[ifindex % PORTS_MAX].flags & 1u << i)
+			json_array_append_new(list, json_string(names[i]));
+	return list;
+}
+
 static json_t *command(struct view *v, char *line)
 {
 	char *args = strchr(line, ' ');
@@ -544,6 +557,8 @@ static json_t *command(struct view *v, char *line)
 		return json_pack(
 			"{s:i}", "error",
 			sl_mirror_set_receive_buffer(v->mirror, (uint32_t)strtoul(args, NULL, 10)));
+	if (!strcmp(line, "port") && args)
+		return port_flags(v, if_nametoindex(args));
 	if (!strcmp(line, "ports") && args) {
 		free(ports);
 		ports = strdup(args);
