@@ -89,9 +89,12 @@ static void print_status(void *arg, const json_t *row)
 	print_bytes(sl_cmd_number(row, "process_bytes"));
 	fputs(", maps ", stdout);
 	print_bytes(sl_cmd_number(tables, "map_bytes"));
-	printf("\npackets    in %lld = forwarded %lld + dropped %lld + to the kernel %lld\n",
-	       sl_cmd_number(packets, "rx"), sl_cmd_number(packets, "forward"),
-	       sl_cmd_number(packets, "drops"), sl_cmd_number(packets, "punts"));
+	printf("\npackets    in %lld = forwarded %lld", sl_cmd_number(packets, "rx"),
+	       sl_cmd_number(packets, "forward"));
+	if (sl_cmd_number(packets, "voq"))
+		printf(" + to other nodes %lld", sl_cmd_number(packets, "voq"));
+	printf(" + dropped %lld + to the kernel %lld\n", sl_cmd_number(packets, "drops"),
+	       sl_cmd_number(packets, "punts"));
 	if (sl_cmd_number(packets, "unsent"))
 		printf("           %lld of those forwarded were not taken by the egress driver\n",
 		       sl_cmd_number(packets, "unsent"));

@@ -66,14 +66,22 @@ static const char *text_of_reason(const struct sl_nexthop *nh)
 	return sl_punt_texts[SL_PUNT_NO_ROUTE].text;
 }
 
-static bool sends(const struct sl_router *router, const struct sl_nexthop *nh)
+/* How frames to a next hop of kind FORWARD leave; NULL: not by XDP. */
+static const char *text_of_way_out(const struct sl_router *router, const struct sl_nexthop *nh)
 {
 	const struct sl_fib_tables *tables = sl_datapath_tables(sl_router_datapath(router));
-	const struct sl_router_port *port = NULL;
+	const struct sl_adj *adj = nh->ref < tables->n_adj ? &tables->adj[nh->ref] : NULL;
+	const struct sl_router_port *port;
 
-	if (nh->ref < tables->n_adj)
-		port = sl_router_find_port(router, tables->adj[nh->ref].port_ifindex);
-	return port && port->transmits;
+	if (!adj)
+		return NULL;
+	if (adj->voq_plus1)
+		return "into the virtual output queue of the remote port with new MAC addresses; TTL or "
+		       "hop limit falls by one";
+	port = sl_router_find_port(router, adj->port_ifindex);
+	if (!port || !port->transmits)
+		return NULL;
+	return "sent straight to the port with new MAC addresses; TTL or hop limit falls by one";
 }
 
 /* The verdict in a word, and the sentence that explains it. */
@@ -94,11 +102,12 @@ static void set_verdict(const struct sl_router *router, json_t *row, uint8_t fam
 	} else if (sl_router_settings(router)->engine == SL_ENGINE_KERNEL) {
 		word = "ask";
 		why = "engine kernel: each packet asks the kernel's own table, which should say what follows";
-	} else if (nh->kind == SL_NH_FORWARD && !sends(router, nh)) {
-		word = "kernel";
-		why = "the egress port takes no redirected frames now: the kernel sends them";
 	} else if (nh->kind == SL_NH_FORWARD) {
-		why = "sent straight to the port with new MAC addresses; TTL or hop limit falls by one";
+		why = text_of_way_out(router, nh);
+		if (!why) {
+			word = "kernel";
+			why = "the egress port takes no redirected frames now: the kernel sends them";
+		}
 	} else if (nh->kind == SL_NH_GROUP) {
 		why = "a hash of each flow chooses one of the members";
 	} else {

@@ -90,8 +90,10 @@ static json_t *packets_json(const struct sl_router *router)
 
 	if (sl_router_counters(router, &c))
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rx", integer(c.stats[SL_STAT_RX].packets),
-			 "forward", integer(c.stats[SL_STAT_FORWARD].packets), "drops",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rx",
+			 integer(c.stats[SL_STAT_RX].packets), "forward",
+			 integer(c.stats[SL_STAT_FORWARD].packets), "voq",
+			 integer(c.stats[SL_STAT_VOQ].packets), "drops",
 			 integer(sl_counters_dropped(&c).packets), "punts",
 			 integer(sl_counters_punted(&c).packets), "unsent",
 			 integer(sl_counters_unsent(&c).packets));
