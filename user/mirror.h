@@ -49,7 +49,8 @@ struct sl_mirror_stats {
 
 /*
  * Open the netlink sockets, subscribe, then dump everything into fib. Returns with the fib complete.
- * fib and ops are borrowed until sl_mirror_close. 0 or -errno (-EPERM: CAP_NET_ADMIN missing).
+ * fib and ops are borrowed until sl_mirror_close. 0 or -errno. Without CAP_NET_ADMIN it follows, but the kernel
+ * refuses to resolve neighbours for it.
  */
 int sl_mirror_open(struct sl_fib *fib, const struct sl_mirror_ops *ops, void *ctx,
 		   struct sl_mirror **out);
