@@ -19,8 +19,8 @@
 #include "user/lib/prefix.h"
 
 #define CHUNK_BYTES	4096
-#define TRANSPORT_RING	1024
-#define RECEIVE_TARGET	512
+#define TRANSPORT_RING	2048
+#define RECEIVE_TARGET	2048
 #define VOQ_RING	1024
 #define FILL_TARGET	1024
 #define FRAME_MAX_BYTES 3500 /* what a chunk holds with all that surrounds it */

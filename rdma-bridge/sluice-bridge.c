@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "rdma-bridge/bridge.h"
@@ -16,6 +17,7 @@
 #include "user/lib/notify.h"
 
 #define EXIT_CONFIG 2
+#define NICE	    (-10)    /* a hello that waits for a processor is a peer that seems dead */
 #define SPIN_NS	    50000ULL /* an adaptive bridge looks on for so long before it sleeps */
 
 struct options {
@@ -216,6 +218,8 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	if (setpriority(PRIO_PROCESS, 0, NICE))
+		sl_debug("cannot raise the priority: %s", strerror(errno));
 	if (rb_bridge_open(settings, &options.bridge, &bridge))
 		goto out;
 	err = rb_show_open(options.control_path, &show);

@@ -7,16 +7,17 @@
 
 #define MESSAGES_PER_ROUND 4 /* to one peer, before the next one has its turn */
 #define DISCARD_PER_ROUND  64
+#define POST_BATCH	   64
 
 static void post_receives(struct rb_worker *w)
 {
-	uint64_t offsets[RB_WORKER_BATCH];
+	uint64_t offsets[POST_BATCH];
 
 	while (w->chunks->count[RB_OWNER_RECEIVE] < w->config.receive_target) {
 		uint32_t missing = w->config.receive_target - w->chunks->count[RB_OWNER_RECEIVE];
 		uint32_t n = 0, taken;
 
-		while (n < RB_WORKER_BATCH && n < missing) {
+		while (n < POST_BATCH && n < missing) {
 			offsets[n] = rb_chunk_take(w->chunks, RB_OWNER_RECEIVE);
 			if (offsets[n] == RB_CHUNK_NONE)
 				break;
@@ -25,7 +26,7 @@ static void post_receives(struct rb_worker *w)
 		taken = w->transport->ops->post_receive(w->transport, offsets, n);
 		for (uint32_t i = taken; i < n; i++)
 			rb_chunk_release(w->chunks, offsets[i], RB_OWNER_RECEIVE);
-		if (taken < RB_WORKER_BATCH)
+		if (taken < POST_BATCH)
 			return;
 	}
 }
@@ -346,26 +347,39 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 	return false;
 }
 
-static uint32_t poll_transport(struct rb_worker *w, uint64_t now_ns)
+static void complete(struct rb_worker *w, const struct rb_completion *c, uint64_t now_ns)
 {
-	struct rb_completion completions[RB_WORKER_BATCH];
-	uint32_t n = w->transport->ops->poll(w->transport, completions, RB_WORKER_BATCH, now_ns);
+	uint32_t slot = (uint32_t)c->cookie;
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rb_completion *c = &completions[i];
-
-		if (c->kind == RB_SENT) {
-			uint32_t slot = (uint32_t)c->cookie;
-
-			for (uint32_t k = 0; k < w->lent[slot].n; k++)
-				rb_chunk_release(w->chunks, w->lent[slot].offsets[k],
-						 RB_OWNER_INGRESS);
-			w->free_lent[w->n_free_lent++] = slot;
-		} else if (!receive(w, c, now_ns)) {
+	if (c->kind == RB_RECEIVED) {
+		if (!receive(w, c, now_ns))
 			rb_chunk_release(w->chunks, c->offset, RB_OWNER_MESSAGE);
-		}
+		return;
 	}
-	return n;
+	for (uint32_t k = 0; k < w->lent[slot].n; k++)
+		rb_chunk_release(w->chunks, w->lent[slot].offsets[k], RB_OWNER_INGRESS);
+	w->free_lent[w->n_free_lent++] = slot;
+}
+
+/*
+ * A burst of full messages must not overrun an egress queue that could drain it: so what a round takes in is bounded by
+ * frames, not by messages.
+ */
+static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
+{
+	uint64_t first = w->counters[RB_COUNT_EGRESS].packets;
+	struct rb_completion completions[RB_WORKER_BATCH];
+	bool any = false;
+	uint32_t n;
+
+	do {
+		n = w->transport->ops->poll(w->transport, completions, RB_WORKER_BATCH, now_ns);
+		for (uint32_t i = 0; i < n; i++)
+			complete(w, &completions[i], now_ns);
+		any |= n > 0;
+	} while (n == RB_WORKER_BATCH &&
+		 w->counters[RB_COUNT_EGRESS].packets - first < RB_RECEIVE_FRAMES);
+	return any;
 }
 
 /* --- The loop ----------------------------------------------------------------------------- */
@@ -376,14 +390,14 @@ static uint32_t poll_transport(struct rb_worker *w, uint64_t now_ns)
  */
 bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 {
-	bool busy = poll_transport(w, now_ns) > 0;
+	bool busy = poll_transport(w, now_ns);
 
 	post_receives(w);
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		struct rb_egress_port *port = w->port[w->ports[i]];
 
 		rb_egress_reap(port, w->chunks);
-		if (rb_egress_serve(port, RB_WORKER_BATCH, now_ns, w->counters) > 0 ||
+		if (rb_egress_serve(port, RB_EGRESS_BUDGET, now_ns, w->counters) > 0 ||
 		    port->drr->levels)
 			busy = true;
 		if (port->tx && port->tx->ops->flush(port->tx) == -EAGAIN)
