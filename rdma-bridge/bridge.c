@@ -21,8 +21,8 @@
 #define CHUNK_BYTES	4096
 #define TRANSPORT_RING	2048
 #define RECEIVE_TARGET	2048
-#define VOQ_RING	1024
-#define FILL_TARGET	1024
+#define VOQ_RING	2048
+#define FILL_TARGET	2048
 #define FRAME_MAX_BYTES 3500 /* what a chunk holds with all that surrounds it */
 #define HELLOS_PER_LIFE 5    /* in the time after which a silent peer is down */
 #define BURST_BYTES	(16 * 1514)
@@ -184,7 +184,8 @@ static void point_voqs(struct rb_bridge *b, uint64_t now_ns)
 		if (voq && !voq->controller[0])
 			*voq = (struct sl_voq){ .rate = SL_RATE_UNLIMITED,
 						.burst = BURST_FRAMES,
-						.limit_frames = b->options.voq_frames,
+						.limit_frames =
+							b->settings->cluster.bridge.voq_frames,
 						.controller = "fixed" };
 		backlog->dequeued = backlog->enqueued;
 		rb_ingress_set_voq(in, local, b->remotes[i / SL_CLASSES].system_port,
@@ -293,9 +294,31 @@ static void on_announce(void *context, uint8_t node, const uint8_t *part, uint32
 
 /* --- Opening ------------------------------------------------------------------------------ */
 
+/*
+ * Chunks for all that may hold some at once: the transport's rings, the fill rings of each receive queue of an edge
+ * port, and messages whose frames wait in its egress queues.
+ */
+static uint64_t memory_needed(const struct rb_bridge *b)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
+	uint64_t chunks = RECEIVE_TARGET + 2 * TRANSPORT_RING;
+
+	for (uint32_t p = 0; p < self->ports.n; p++) {
+		struct rb_netdev netdev = { .queues = 1 };
+
+		rb_netdev_query(sl_cluster_port(self, p)->name, &netdev);
+		chunks += (netdev.queues ? netdev.queues : 1) * FILL_TARGET +
+			  2 * (uint64_t)cluster->bridge.queue_frames;
+	}
+	return chunks * CHUNK_BYTES;
+}
+
 static int open_memory(struct rb_bridge *b)
 {
-	b->area_bytes = (uint64_t)b->options.memory_mib << 20;
+	b->area_bytes = (uint64_t)b->settings->cluster.bridge.memory_mib << 20;
+	if (b->area_bytes == 0)
+		b->area_bytes = memory_needed(b);
 	b->area = mmap(NULL, b->area_bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (b->area == MAP_FAILED) {
@@ -360,8 +383,8 @@ static int open_worker(struct rb_bridge *b)
 		.node = (uint8_t)cluster->node,
 		.dead_after_ns = cluster->liveness_ms * 1000000ULL,
 		.hello_interval_ns = cluster->liveness_ms * 1000000ULL / HELLOS_PER_LIFE,
-		.pack_delay_ns = b->options.pack_delay_us * 1000ULL,
-		.degree = b->options.degree,
+		.pack_delay_ns = cluster->bridge.pack_delay_us * 1000ULL,
+		.degree = cluster->bridge.packing,
 		.receive_target = RECEIVE_TARGET,
 		.transport = b->transport,
 	};
@@ -395,7 +418,7 @@ static int add_own_port(struct rb_bridge *b, const struct sl_cluster_port *setti
 		egress.class[c] = (struct rb_egress_class_config){
 			.level = c == SL_CLASSES - 1,
 			.weight = 1,
-			.limit_frames = b->options.queue_frames,
+			.limit_frames = b->settings->cluster.bridge.queue_frames,
 		};
 	*port = (struct rb_bridge_port){ .settings = settings, .system_port = egress.system_port };
 	b->n_ports++;
@@ -484,8 +507,7 @@ static void raise_limits(void)
 	}
 }
 
-int rb_bridge_open(struct sl_settings *settings, const struct rb_bridge_options *options,
-		   struct rb_bridge **out)
+int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
 {
 	struct rb_bridge *b = calloc(1, sizeof(*b));
 	struct epoll_event event = { .events = EPOLLIN };
@@ -495,7 +517,6 @@ int rb_bridge_open(struct sl_settings *settings, const struct rb_bridge_options 
 	if (!b)
 		return -ENOMEM;
 	b->settings = settings;
-	b->options = *options;
 	b->maps_err = 1; /* not known yet */
 	b->maps.xsk_fd = b->all_fd = b->control_fd = b->relay_fd = b->client_fd = -1;
 	raise_limits();

@@ -24,14 +24,6 @@
 #define RB_BRIDGE_SETTLE_NS 100000000ULL /* what the kernel dropped */
 #define RB_BRIDGE_RETRY_NS  500000000ULL
 
-struct rb_bridge_options {
-	uint32_t memory_mib;	/* packet memory */
-	uint32_t degree;	/* most frames in one message */
-	uint32_t pack_delay_us; /* how long a message may wait for more */
-	uint32_t queue_frames;	/* limit of each egress queue */
-	uint32_t voq_frames;	/* limit that a VOQ begins with */
-};
-
 /* An edge port of this node. */
 struct rb_bridge_port {
 	const struct sl_cluster_port *settings; /* borrowed */
@@ -51,7 +43,6 @@ struct rb_bridge_remote {
 
 struct rb_bridge {
 	struct sl_settings *settings; /* borrowed */
-	struct rb_bridge_options options;
 	struct rb_key key;
 	uint32_t epoch;
 	uint32_t fabric_ifindex;
@@ -78,8 +69,7 @@ struct rb_bridge {
 };
 
 /* Failures have been logged. 0 or -errno. */
-int rb_bridge_open(struct sl_settings *settings, const struct rb_bridge_options *options,
-		   struct rb_bridge **out);
+int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out);
 void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
 
 /* One round of the loop, and what is due beside it. True if there was or is work. */

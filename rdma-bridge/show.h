@@ -15,8 +15,6 @@
 
 #include "rdma-bridge/bridge.h"
 
-#define RB_SHOW_DEFAULT_SOCKET "/run/sluice/sluice-bridge.sock"
-
 struct rb_show;
 
 int rb_show_open(const char *path, struct rb_show **out); /* 0 or -errno */

@@ -22,9 +22,7 @@
 
 struct options {
 	const char *config_path;
-	const char *control_path;
-	bool busy, verbose;
-	struct rb_bridge_options bridge;
+	bool verbose;
 };
 
 static volatile sig_atomic_t stop;
@@ -33,17 +31,12 @@ static const char usage[] =
 	"Usage: sluice-bridge [OPTION]...\n"
 	"Carry frames between the edge ports of this node and those of the other nodes of a cluster.\n"
 	"\n"
-	"  -c, --config FILE     configuration (default " SL_CONFIG_DEFAULT_PATH ")\n"
-	"      --control PATH    control socket (default " RB_SHOW_DEFAULT_SOCKET ")\n"
-	"      --poll MODE       adaptive: sleep when idle (default); busy: never sleep\n"
-	"      --packing N       most frames in one message, 1..255 (default 255)\n"
-	"      --pack-delay US   how long a message may wait for more frames (default 0: never)\n"
-	"      --queue FRAMES    limit of each egress queue, rounded up to a power of two (default 1024)\n"
-	"      --voq FRAMES      limit that a virtual output queue begins with (default 512)\n"
-	"      --memory MIB      packet memory (default 64)\n"
-	"  -v, --verbose         log at level debug\n"
-	"  -h, --help            this text\n"
-	"  -V, --version         the version\n";
+	"  -c, --config FILE   configuration (default " SL_CONFIG_DEFAULT_PATH ")\n"
+	"  -v, --verbose       log at level debug, whatever the configuration says\n"
+	"  -h, --help          this text\n"
+	"  -V, --version       the version\n"
+	"\n"
+	"It stays in the foreground and logs to standard error. See sluice-bridge(8) and sluice.yaml(5).\n";
 
 static void on_signal(int signal)
 {
@@ -59,89 +52,22 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-/* A decimal number in a range; or say what would be right. */
-static int number(const char *option, const char *text, uint32_t min, uint32_t max, uint32_t *out)
-{
-	char *end;
-	unsigned long value;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || value < min || value > max) {
-		fprintf(stderr, "sluice-bridge: --%s: \"%s\" is not a number from %u to %u\n",
-			option, text, min, max);
-		return -EINVAL;
-	}
-	*out = (uint32_t)value;
-	return 0;
-}
-
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	enum {
-		OPT_CONTROL = 256,
-		OPT_POLL,
-		OPT_PACKING,
-		OPT_DELAY,
-		OPT_QUEUE,
-		OPT_VOQ,
-		OPT_MEMORY
-	};
 	static const struct option longs[] = {
 		{ "config", required_argument, NULL, 'c' },
-		{ "control", required_argument, NULL, OPT_CONTROL },
-		{ "poll", required_argument, NULL, OPT_POLL },
-		{ "packing", required_argument, NULL, OPT_PACKING },
-		{ "pack-delay", required_argument, NULL, OPT_DELAY },
-		{ "queue", required_argument, NULL, OPT_QUEUE },
-		{ "voq", required_argument, NULL, OPT_VOQ },
-		{ "memory", required_argument, NULL, OPT_MEMORY },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int c, err = 0;
+	int c;
 
-	*o = (struct options){
-		.config_path = SL_CONFIG_DEFAULT_PATH,
-		.control_path = RB_SHOW_DEFAULT_SOCKET,
-		.bridge = { .memory_mib = 64,
-			    .degree = RB_RECORDS_MAX,
-			    .queue_frames = 1024,
-			    .voq_frames = 512 },
-	};
-	while (!err && (c = getopt_long(argc, argv, "c:vhV", longs, NULL)) != -1) {
+	*o = (struct options){ .config_path = SL_CONFIG_DEFAULT_PATH };
+	while ((c = getopt_long(argc, argv, "c:vhV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'c':
 			o->config_path = optarg;
-			break;
-		case OPT_CONTROL:
-			o->control_path = optarg;
-			break;
-		case OPT_POLL:
-			o->busy = strcmp(optarg, "busy") == 0;
-			if (!o->busy && strcmp(optarg, "adaptive") != 0) {
-				fprintf(stderr,
-					"sluice-bridge: --poll: \"%s\" is not adaptive or busy\n",
-					optarg);
-				err = -EINVAL;
-			}
-			break;
-		case OPT_PACKING:
-			err = number("packing", optarg, 1, RB_RECORDS_MAX, &o->bridge.degree);
-			break;
-		case OPT_DELAY:
-			err = number("pack-delay", optarg, 0, 100000, &o->bridge.pack_delay_us);
-			break;
-		case OPT_QUEUE:
-			err = number("queue", optarg, 1, 65536, &o->bridge.queue_frames);
-			break;
-		case OPT_VOQ:
-			err = number("voq", optarg, 1, 65536, &o->bridge.voq_frames);
-			break;
-		case OPT_MEMORY:
-			err = number("memory", optarg, 16, 16384, &o->bridge.memory_mib);
 			break;
 		case 'v':
 			o->verbose = true;
@@ -153,14 +79,14 @@ static int parse_options(int argc, char **argv, struct options *o)
 			puts("sluice-bridge " SL_VERSION);
 			exit(EXIT_SUCCESS);
 		default:
-			err = -EINVAL;
+			return -EINVAL;
 		}
 	}
-	if (!err && optind < argc) {
+	if (optind < argc) {
 		fprintf(stderr, "sluice-bridge: unexpected argument \"%s\"\n", argv[optind]);
-		err = -EINVAL;
+		return -EINVAL;
 	}
-	return err;
+	return 0;
 }
 
 static int load_settings(const struct options *o, struct sl_settings **out)
@@ -220,16 +146,17 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (setpriority(PRIO_PROCESS, 0, NICE))
 		sl_debug("cannot raise the priority: %s", strerror(errno));
-	if (rb_bridge_open(settings, &options.bridge, &bridge))
+	if (rb_bridge_open(settings, &bridge))
 		goto out;
-	err = rb_show_open(options.control_path, &show);
+	err = rb_show_open(settings->cluster.bridge.control, &show);
 	if (err) {
-		sl_error("cannot listen at \"%s\": %s", options.control_path, strerror(-err));
+		sl_error("cannot listen at \"%s\": %s", settings->cluster.bridge.control,
+			 strerror(-err));
 		goto out;
 	}
 	rb_bridge_watch(bridge, rb_show_fd(show));
 	sl_notify("READY=1");
-	run(bridge, show, options.busy);
+	run(bridge, show, settings->cluster.bridge.poll == SL_POLL_BUSY);
 	status = EXIT_SUCCESS;
 out:
 	rb_show_close(show);

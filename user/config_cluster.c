@@ -147,6 +147,55 @@ static const struct sl_yaml_key fabric_keys[] = {
 	{ 0 },
 };
 
+static const struct sl_yaml_choice polls[] = {
+	{ "adaptive", SL_POLL_ADAPTIVE },
+	{ "busy", SL_POLL_BUSY },
+	{ NULL, 0 },
+};
+
+static const struct sl_yaml_key bridge_keys[] = {
+	{ .name = "poll",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_bridge_settings, poll),
+	  .choices = polls,
+	  .what = "a way to wait" },
+	{ .name = "packing",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, packing),
+	  .min = 1,
+	  .max = 255,
+	  .what = "a number of frames" },
+	{ .name = "pack_delay_us",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, pack_delay_us),
+	  .max = 100000,
+	  .what = "a time in microseconds" },
+	{ .name = "voq_frames",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, voq_frames),
+	  .min = 1,
+	  .max = 65536,
+	  .what = "a number of frames" },
+	{ .name = "queue_frames",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, queue_frames),
+	  .min = 1,
+	  .max = 65536,
+	  .what = "a number of frames" },
+	{ .name = "memory_mib",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, memory_mib),
+	  .min = 16,
+	  .max = 16384,
+	  .what = "a size in MiB" },
+	{ .name = "control",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_bridge_settings, control),
+	  .valid = valid_socket,
+	  .what = "a socket's path: write an absolute one of at most 107 characters" },
+	{ 0 },
+};
+
 const struct sl_yaml_key sl_cluster_keys[] = {
 	{ .type = SL_YAML_LINE, FIELD(sl_cluster_settings, line) },
 	{ .name = "node",
@@ -173,6 +222,10 @@ const struct sl_yaml_key sl_cluster_keys[] = {
 	  .valid = valid_socket,
 	  .what = "a socket's path: write an absolute one of at most 107 characters" },
 	{ .name = "fabric", .type = SL_YAML_MAP, .required = true, .keys = fabric_keys },
+	{ .name = "bridge",
+	  .type = SL_YAML_MAP,
+	  FIELD(sl_cluster_settings, bridge),
+	  .keys = bridge_keys },
 	{ .name = "nodes",
 	  .type = SL_YAML_LIST,
 	  FIELD(sl_cluster_settings, nodes),
@@ -188,7 +241,12 @@ int sl_cluster_settings_init(struct sl_cluster_settings *c)
 	c->liveness_ms = SL_CONFIG_DEFAULT_LIVENESS_MS;
 	c->key_file = strdup(SL_CONFIG_DEFAULT_KEY);
 	c->socket = strdup(SL_RELAY_DEFAULT_SOCKET);
-	return c->key_file && c->socket ? 0 : -ENOMEM;
+	c->bridge =
+		(struct sl_bridge_settings){ .packing = 255,
+					     .voq_frames = 1024,
+					     .queue_frames = 1024,
+					     .control = strdup(SL_CONFIG_DEFAULT_BRIDGE_CONTROL) };
+	return c->key_file && c->socket && c->bridge.control ? 0 : -ENOMEM;
 }
 
 const struct sl_cluster_node *sl_cluster_node(const struct sl_cluster_settings *c, uint32_t i)

@@ -40,6 +40,23 @@ struct sl_cluster_node {
 	uint32_t line;
 };
 
+enum sl_poll {
+	SL_POLL_ADAPTIVE, /* sleep when idle */
+	SL_POLL_BUSY,	  /* never sleep */
+};
+
+/* Of sluice-bridge alone. */
+struct sl_bridge_settings {
+	enum sl_poll poll;
+	uint32_t packing;	/* most frames in one message, 1..255 */
+	uint32_t pack_delay_us; /* how long a message may wait for more frames; 0: never */
+	uint32_t voq_frames;	/* limit that a virtual output queue begins with */
+	uint32_t queue_frames;	/* limit of each egress queue, rounded up to a power of two */
+	uint32_t memory_mib;	/* packet memory; 0: by the number of ports */
+	char *control;		/* path of its control socket */
+};
+#define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
+
 struct sl_cluster_settings {
 	uint32_t node; /* this node's id; 0: it is alone, and nothing below means anything */
 	char *key_file;
@@ -47,6 +64,7 @@ struct sl_cluster_settings {
 	char *socket;	      /* that sluice-bridge offers, user/relay.h */
 	char *device;	      /* netdev of the fabric */
 	enum sl_transport transport;
+	struct sl_bridge_settings bridge;
 	struct sl_yaml_list nodes; /* of struct sl_cluster_node */
 	struct sl_sysport_table table;
 	uint32_t line; /* 0: there is no `cluster:` */

@@ -65,7 +65,7 @@ cluster_node() {
 	done
 }
 
-# cluster_config N NODES PORTS ENGINE: the configuration of node N
+# cluster_config N NODES PORTS ENGINE: the configuration of node N; CLUSTER_BRIDGE has keys of `bridge:`
 cluster_config() {
 	local i p
 	cat <<-END
@@ -74,6 +74,7 @@ cluster_config() {
 		  node: $1
 		  key_file: $LAB_DIR/cluster.key
 		  fabric: {device: fab0, transport: roce-xdp}
+		  bridge: {${CLUSTER_BRIDGE:-}}
 		  nodes:
 	END
 	for ((i = 1; i <= $2; i++)); do
@@ -89,11 +90,10 @@ cluster_start() {
 	bridge_start "$1" && router_start "n$1"
 }
 
-# bridge_start N [OPTION...]
+# bridge_start N [CONFIG]: with no more rights than its service unit gives it
 bridge_start() {
-	local n=$1
-	shift
-	spawn "n$n" "bridge-n$n" "$LAB_SOURCE/build/sluice-bridge" --config "$LAB_DIR/n$n.yaml" "$@"
+	spawn "n$1" "bridge-n$1" setpriv --bounding-set=-all,+bpf,+perfmon,+net_admin,+net_raw,+ipc_lock,+chown \
+		"$LAB_SOURCE/build/sluice-bridge" --config "${2:-$LAB_DIR/n$1.yaml}"
 }
 
 # bridge_ask N WHAT: rows of the bridge's control socket, one JSON object a line

@@ -228,7 +228,7 @@ assert_received_of_survivors() {
 	wait_for 3 no_carrier 1 3 1
 	(umask 077 && echo "another key, long enough" >"$LAB_DIR/other.key")
 	sed "s|key_file: .*|key_file: $LAB_DIR/other.key|" "$LAB_DIR/n3.yaml" >"$LAB_DIR/n3-other.yaml"
-	spawn n3 bridge-n3 build/sluice-bridge --config "$LAB_DIR/n3-other.yaml"
+	bridge_start 3 "$LAB_DIR/n3-other.yaml"
 	refused() { [ "$(bridge_ask 1 fabric | jq .refused.key)" -ge 1 ]; }
 	wait_for 5 refused
 	grep -q "node 3 at 10.9.0.3 is refused: the cluster keys differ (key)" "$LAB_DIR/bridge-n1.err"
@@ -244,7 +244,7 @@ assert_received_of_survivors() {
 	bridge_stop 3
 	wait_for 3 no_carrier 1 3 1
 	sed '$d' "$LAB_DIR/n3.yaml" >"$LAB_DIR/n3-other.yaml"
-	spawn n3 bridge-n3 build/sluice-bridge --config "$LAB_DIR/n3-other.yaml"
+	bridge_start 3 "$LAB_DIR/n3-other.yaml"
 	wait_for 5 grep -qE "node 3 at 10.9.0.3 has another table of system ports: SHA-256 [0-9a-f]{8}..., ours is [0-9a-f]{8}" \
 		"$LAB_DIR/bridge-n1.err"
 	bridge_stop 3

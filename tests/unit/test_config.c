@@ -314,6 +314,8 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 		"  node: 7\n"
 		"  key_file: /k\n"
 		"  liveness_ms: 20\n"
+		"  bridge: {poll: busy, packing: 8, pack_delay_us: 50, voq_frames: 64,\n"
+		"    queue_frames: 256, memory_mib: 32, control: /run/b.sock}\n"
 		"  socket: /s\n"
 		"  fabric: {device: fab0, transport: verbs-rc}\n"
 		"  nodes:\n"
@@ -329,6 +331,13 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 	assert_int_equal(c->node, 7);
 	assert_string_equal(c->key_file, "/k");
 	assert_int_equal(c->liveness_ms, 20);
+	assert_int_equal(c->bridge.poll, SL_POLL_BUSY);
+	assert_int_equal(c->bridge.packing, 8);
+	assert_int_equal(c->bridge.pack_delay_us, 50);
+	assert_int_equal(c->bridge.voq_frames, 64);
+	assert_int_equal(c->bridge.queue_frames, 256);
+	assert_int_equal(c->bridge.memory_mib, 32);
+	assert_string_equal(c->bridge.control, "/run/b.sock");
 	assert_string_equal(c->socket, "/s");
 	assert_string_equal(c->device, "fab0");
 	assert_string_equal(sl_transport_name(c->transport), "verbs-rc");
