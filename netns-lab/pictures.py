@@ -20,7 +20,8 @@ def bars(axes, series, title, unit):
         values = series[name]
         if len(values) > 1:
             axes.plot([x] * len(values), values, ".", color="#222222", markersize=4)
-        axes.annotate(f"{heights[x]:.2f}", (x, max(values)), xytext=(0, 5), textcoords="offset points",
+        digits = 0 if heights[x] >= 100 else 2
+        axes.annotate(f"{heights[x]:,.{digits}f}", (x, max(values)), xytext=(0, 5), textcoords="offset points",
                       ha="center", fontsize=10)
     axes.set_xticks(range(len(names)), names)
     axes.set_ylim(0, 1.15 * max([v for values in series.values() for v in values] + [0.01]))
