@@ -71,12 +71,12 @@ lab_processes() {
 	} | cut -d/ -f3 | sort -un
 }
 
-# Holders that are alive and still the process that was recorded (a pid may have been reused).
+# Holders that are alive, not zombies, and still the process that was recorded (a pid may have been reused).
 lab_holders() {
 	local file pid born
 	for file in "$LAB_DIR"/{node,host}/*; do
 		[ -f "$file" ] && read -r pid born <"$file" &&
-			[ "$(process_born "$pid")" = "$born" ] && echo "$pid"
+			[ "$(process_born "$pid")" = "$born" ] && [ -e "/proc/$pid/ns/net" ] && echo "$pid"
 	done
 	return 0
 }

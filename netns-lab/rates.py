@@ -21,9 +21,16 @@ class Failure(Exception):
 
 
 def lab_command(*args):
-    result = subprocess.run([f"{HERE}/lab", *args], capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise Failure(f"lab {' '.join(args)}: {result.stderr.strip()}")
+    """Run netns-lab/lab. Ctrl-C reaches it, too: then wait until it has cleaned up."""
+    lab = subprocess.Popen([f"{HERE}/lab", *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                           text=True)
+    try:
+        _, err = lab.communicate()
+    except KeyboardInterrupt:
+        lab.wait()
+        raise
+    if lab.returncode:
+        raise Failure(f"lab {' '.join(args)}: {err.strip()}")
 
 
 def finish(process):

@@ -1,0 +1,133 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# measure and bench: the search and the verdict on numbers made up, then both tools for real, and interrupted.
+bats_require_minimum_version 1.5.0
+
+setup() {
+	LAB_ROOT=$(mktemp -d)
+	export LAB_ROOT
+}
+
+teardown() {
+	netns-lab/lab down --all
+	rmdir "$LAB_ROOT"
+}
+
+assert_nothing_left() {
+	[ -z "$(ls "$LAB_ROOT")" ]
+	[ "$(grep -lzF "SLUICE_LAB=$LAB_ROOT/" /proc/[0-9]*/environ 2>/dev/null | wc -l)" = 0 ]
+}
+
+python() {
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=netns-lab /usr/bin/python3 "$@"
+}
+
+@test "the search finds the rate above which a router loses, also far from the guess" {
+	python - <<-'PY'
+		from rates import Path
+
+		class Made(Path):
+		    """Loses what is over its limit."""
+		    def __init__(self, limit):
+		        self.limit, self.trials = limit, 0
+		    def trial(self, packets, seconds, rate=None):
+		        self.trials += 1
+		        return {"loss": max(0, 1 - self.limit / rate), "offered_pps": rate, "delivered_pps": min(rate, self.limit)}
+
+		for limit in (1e4, 3e5, 1e6, 1.25e6):
+		    path = Made(limit)
+		    found = path.no_drop([], 1, 0.001, 0.02, 1e6)["delivered_pps"]
+		    assert 0.96 * limit <= found <= 1.001 * limit, (limit, found)
+		    assert path.trials < 60
+	PY
+}
+
+@test "a rate that the generator did not keep does not count as passed" {
+	python - <<-'PY'
+		from rates import Path
+
+		class Starved(Path):
+		    def __init__(self):
+		        pass
+		    def trial(self, packets, seconds, rate=None):
+		        return {"loss": 0, "offered_pps": min(rate, 7e5), "delivered_pps": min(rate, 7e5)}
+
+		found = Starved().no_drop([], 1, 0.001, 0.02, 1e6)["delivered_pps"]
+		assert 0.95 * 7e5 <= found <= 7e5, found
+	PY
+}
+
+@test "a difference that the A/A pair shows as well is noise; a larger one is a number" {
+	python - <<-'PY'
+		from importlib.machinery import SourceFileLoader
+		measure = SourceFileLoader("measure", "netns-lab/measure").load_module()
+
+		def rounds(*rates):
+		    return [{"flood": {"delivered": rate, "core_seconds": 1}} for rate in rates]
+
+		quiet = {"kernel": rounds(100, 101, 99, 100, 100), "kernel again": rounds(100, 100, 101, 99, 100),
+		         "a": rounds(110, 111, 109, 110, 110), "b": rounds(300, 303, 297, 300, 300)}
+		noise = measure.noise_of(quiet, "kernel", "flood")
+		assert noise < 0.03, noise
+		assert measure.verdict(quiet, "a", "kernel", "flood", noise) == "1.10"
+		assert measure.verdict(quiet, "b", "kernel", "flood", noise) == "3.00"
+
+		loud = dict(quiet, **{"kernel again": rounds(70, 140, 120, 60, 130)})
+		noise = measure.noise_of(loud, "kernel", "flood")
+		assert noise > 0.1, noise
+		assert measure.verdict(loud, "a", "kernel", "flood", noise) == "noise"
+		assert measure.verdict(loud, "b", "kernel", "flood", noise) == "3.00"
+
+		broken = dict(quiet, **{"kernel again": rounds(200, 202, 198, 200, 200)})
+		noise = measure.noise_of(broken, "kernel", "flood")
+		assert measure.verdict(broken, "a", "kernel", "flood", noise) == "noise"
+	PY
+}
+
+@test "measure compares contenders, and keeps everything as JSON" {
+	run netns-lab/measure --tables one --contenders kernel,fib-lookup,bare,fast,wire --flood-only \
+		--trial 0.05 --runs 2 --core 0 -o "$BATS_TEST_TMPDIR/out.json"
+	[ "$status" -eq 0 ]
+	for row in kernel 'kernel again' fib-lookup bare fast wire A/A; do
+		grep -q "^$row " <<<"$output"
+	done
+	[ "$(jq -c '[.tables[0].rows[].contender]' "$BATS_TEST_TMPDIR/out.json")" = \
+		'["kernel","kernel again","fib-lookup","bare","fast","wire"]' ]
+	# each lost nothing that it did not report, and none reordered
+	[ "$(jq '[.tables[0].rounds[][].flood | select(.reordered > 0 or .duplicates > 0)] | length' "$BATS_TEST_TMPDIR/out.json")" = 0 ]
+	[ "$(jq '[.tables[0].rounds[][].flood | select(.delivered > .offered or .delivered == 0)] | length' "$BATS_TEST_TMPDIR/out.json")" = 0 ]
+	assert_nothing_left
+}
+
+@test "Ctrl-C in a measurement leaves nothing" {
+	setsid env --default-signal=INT netns-lab/measure --tables one --contenders kernel,wire --trial 0.2 \
+		--runs 100 --core 0 >/dev/null 2>&1 3>&- &
+	local measure=$! deadline=$((SECONDS + 30))
+	until [ "$(ls "$LAB_ROOT" | wc -l)" = 3 ]; do
+		[ $SECONDS -lt $deadline ]
+		sleep 0.05
+	done
+	kill -INT -- "-$measure"
+	local status=0
+	wait "$measure" || status=$?
+	[ "$status" = 130 ]
+	assert_nothing_left
+}
+
+@test "bench follows the kernel and draws pictures" {
+	run netns-lab/bench --quick mirror
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"10000 routes in the kernel"*"mirrored"* ]]
+	[[ "$output" == *"; 0 of "*" packets lost"* ]]
+	[ "$(jq '.churn[0].changes' build/bench/mirror.json)" = 200000 ]
+	assert_nothing_left
+}
+
+@test "wrong use is refused" {
+	run netns-lab/measure --contenders kernel,turbo
+	[ "$status" -eq 2 ]
+	[[ "$output" == *'"turbo" is none of kernel, fib-lookup, bare, lpm, fast, wire'* ]]
+	run netns-lab/bench everything
+	[ "$status" -eq 2 ]
+	[[ "$output" == *'"everything" is none of lookup, mirror, forwarding'* ]]
+}
