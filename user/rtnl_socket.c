@@ -155,7 +155,8 @@ static ssize_t receive_answer(struct sl_rtnl_socket *s)
 		n = mnl_socket_recvfrom(s->nl, s->buffer, MESSAGE_BYTES);
 		if (n >= 0)
 			return n;
-		if (errno == EINTR || errno == ENOBUFS) /* refusals that nobody waits for were lost */
+		if (errno == EINTR ||
+		    errno == ENOBUFS) /* refusals that nobody waits for were lost */
 			continue;
 		if (errno != EAGAIN)
 			return -errno;
