@@ -135,6 +135,8 @@ spawn() {
 	local holder label=$2
 	holder=$(holder_of "$1") || return
 	shift 2
+	# Emptied here and not by the child, so that nobody reads what the last of this label said.
+	: >"$LAB_DIR/$label.out" 2>"$LAB_DIR/$label.err"
 	env SLUICE_LAB="$LAB_DIR" setsid nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@" \
 		</dev/null >"$LAB_DIR/$label.out" 2>"$LAB_DIR/$label.err" 3>&- &
 	SPAWNED=$!

@@ -43,7 +43,11 @@ interrupt_in_step() {
 	local status=0
 	wait "$DEMO" || status=$?
 	[ "$status" = 130 ]
-	[ -z "$(ps -o pid= -s "$DEMO")" ] # not even a helper of the script itself
+	local deadline=$((SECONDS + 5)) # not even a helper of the script itself, zombies aside
+	while ps -o stat= -s "$DEMO" | grep -v '^Z'; do
+		[ $SECONDS -lt $deadline ]
+		sleep 0.05
+	done
 	assert_nothing_left
 }
 
