@@ -21,14 +21,14 @@ _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command='' what=''
 	COMPREPLY=()
 	case $prev in
-	-s | --socket | -p | --pin-dir)
+	-s | --socket | -p | --pin-dir | -B | --bridge)
 		_sluice_files
 		return
 		;;
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-s | --socket | -p | --pin-dir) i=$((i + 1)) ;;
+		-s | --socket | -p | --pin-dir | -B | --bridge) i=$((i + 1)) ;;
 		-*) ;;
 		*)
 			if [ -z "$command" ]; then
@@ -40,12 +40,12 @@ _sluice() {
 		esac
 	done
 	if [[ $cur == -* ]]; then
-		_sluice_words "--json --all --socket --pin-dir --help --version"
+		_sluice_words "--json --all --socket --bridge --pin-dir --help --version"
 		return
 	fi
 	case $command in
 	'') _sluice_words "status show explain attach detach check" ;;
-	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops" ;;
+	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops system-ports peers fabric" ;;
 	attach) [ -n "$what" ] || _sluice_netdevs ;;
 	detach) [ -n "$what" ] || _sluice_ports ;;
 	check) [ -n "$what" ] || _sluice_files ;;

@@ -7,10 +7,12 @@
 #include <string.h>
 #include <jansson.h>
 
+#include "rdma-bridge/netdev.h"
 #include "rdma-bridge/roce_xdp.h"
 #include "user/ctl.h"
 
 #define SECOND_NS 1000000000ULL
+#define NS_PER_MS 1000000ULL
 
 struct rb_show {
 	struct sl_ctl *ctl; /* owned */
@@ -74,6 +76,25 @@ static void show_status(void *ctx, const json_t *request, struct sl_ctl_answer *
 			     "longest_round_us", integer(b->longest_ns / 1000), "frames", frames));
 }
 
+/* Sequence numbers of a peer, over all its streams. */
+static void add_seqs(struct rb_seq *sum, const struct rb_peer *peer)
+{
+	for (int s = 0; s < RB_STREAMS_MAX; s++) {
+		sum->received += peer->seq[s].received;
+		sum->lost += peer->seq[s].lost;
+		sum->late += peer->seq[s].late;
+		sum->duplicate += peer->seq[s].duplicate;
+		sum->stale += peer->seq[s].stale;
+	}
+}
+
+static json_t *ms_since(uint64_t then_ns, uint64_t now_ns)
+{
+	if (then_ns == 0)
+		return json_null();
+	return integer(now_ns > then_ns ? (now_ns - then_ns) / NS_PER_MS : 0);
+}
+
 static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
@@ -84,29 +105,82 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 		const struct rb_worker_peer *peer = w->peer[w->nodes[i]];
 		const struct rb_peer *state = &w->peers.peer[w->nodes[i]];
 		struct rb_seq sum = { 0 };
+		json_t *row;
 
-		for (int s = 0; s < RB_STREAMS_MAX; s++) {
-			sum.received += state->seq[s].received;
-			sum.lost += state->seq[s].lost;
-			sum.late += state->seq[s].late;
-			sum.duplicate += state->seq[s].duplicate;
-			sum.stale += state->seq[s].stale;
-		}
-		if (sl_ctl_put(answer,
-			       json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-					 "s:o, s:o}",
-					 "node", peer->node, "state",
-					 rb_peer_state_name(state->state), "epoch",
-					 integer(state->epoch), "ups", integer(state->ups), "downs",
-					 integer(state->downs), "data_sent",
-					 integer(peer->sent[RB_MSG_DATA]), "data_bytes_sent",
-					 integer(peer->sent_bytes[RB_MSG_DATA]), "hellos_sent",
-					 integer(peer->sent[RB_MSG_HELLO]), "received",
-					 integer(sum.received), "lost", integer(sum.lost), "late",
-					 integer(sum.late), "duplicate", integer(sum.duplicate),
-					 "stale", integer(sum.stale))))
+		add_seqs(&sum, state);
+		row = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "node", peer->node,
+				"address",
+				sl_cluster_find_node(&b->settings->cluster, peer->node)->address,
+				"state", rb_peer_state_name(state->state), "since_ms",
+				ms_since(peer->since_ns, b->round_ns), "epoch",
+				state->introduced ? integer(state->epoch) : json_null(), "heard_ms",
+				ms_since(state->heard_ns, b->round_ns), "ups", integer(state->ups),
+				"downs", integer(state->downs));
+		json_object_update_new(
+			row,
+			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "data_sent",
+				  integer(peer->sent[RB_MSG_DATA]), "data_bytes_sent",
+				  integer(peer->sent_bytes[RB_MSG_DATA]), "hellos_sent",
+				  integer(peer->sent[RB_MSG_HELLO]), "send_refused",
+				  integer(peer->send_refused), "received", integer(sum.received),
+				  "lost", integer(sum.lost), "late", integer(sum.late), "duplicate",
+				  integer(sum.duplicate), "stale", integer(sum.stale)));
+		if (sl_ctl_put(answer, row))
 			return;
 	}
+}
+
+/* How many frames the data messages held that were sent: a list of {least, most, messages}, and the mean. */
+static void put_packing(json_t *row, const struct rb_worker *w)
+{
+	uint64_t frames = w->counters[RB_COUNT_SENT].packets, messages = 0;
+	json_t *classes = json_array();
+
+	for (uint32_t i = 0; i < RB_PACKED_CLASSES; i++) {
+		messages += w->packed[i];
+		json_array_append_new(classes,
+				      json_pack("{s:i, s:i, s:o}", "least", 1 << i, "most",
+						(2 << i) - 1, "messages", integer(w->packed[i])));
+	}
+	json_object_set_new(row, "packing_limit", integer(w->config.degree));
+	json_object_set_new(row, "packing_mean",
+			    messages ? json_real((double)frames / (double)messages) : json_null());
+	json_object_set_new(row, "packing", classes);
+	json_object_set_new(row, "data_messages_sent", integer(messages));
+	json_object_set_new(row, "frames_sent", integer(frames));
+	json_object_set_new(row, "frames_received", integer(w->counters[RB_COUNT_EGRESS].packets));
+}
+
+static void put_sequences(json_t *row, const struct rb_worker *w)
+{
+	struct rb_seq sum = { 0 };
+
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		add_seqs(&sum, &w->peers.peer[w->nodes[i]]);
+	json_object_set_new(row, "lost", integer(sum.lost));
+	json_object_set_new(row, "late", integer(sum.late));
+	json_object_set_new(row, "duplicate", integer(sum.duplicate));
+	json_object_set_new(row, "stale", integer(sum.stale));
+}
+
+/* What the bridge works with. */
+static json_t *fabric_device(const struct rb_bridge *b, const struct rb_roce_xdp_info *info)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	struct rb_endpoint endpoint;
+	struct rb_netdev netdev = { 0 };
+
+	b->transport->ops->endpoint(b->transport, &endpoint);
+	rb_netdev_query(cluster->device, &netdev);
+	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:b, s:b, s:i, s:s, s:o, s:i, s:i}",
+			 "node", (int)cluster->node, "address",
+			 sl_cluster_find_node(cluster, cluster->node)->address, "transport",
+			 b->transport->ops->name, "device", cluster->device, "mtu_bytes",
+			 (int)netdev.mtu_bytes, "queues", info->queues, "zero_copy",
+			 info->zero_copy, "native_xdp", info->native_xdp, "message_max_bytes",
+			 endpoint.message_max_bytes, "poll", sl_poll_name(cluster->bridge.poll),
+			 "memory_bytes", integer(b->area_bytes), "chunks", b->chunks->n,
+			 "chunks_free", b->chunks->n_free);
 }
 
 static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
@@ -115,31 +189,34 @@ static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *
 	struct rb_transport_stats stats;
 	struct rb_roce_xdp_info info;
 	struct rb_meet_stats meet;
-	struct rb_endpoint endpoint;
+	json_t *row;
 
 	(void)request;
 	b->transport->ops->stats(b->transport, &stats);
-	b->transport->ops->endpoint(b->transport, &endpoint);
 	rb_roce_xdp_info(b->transport, &info);
 	rb_meet_stats(b->meet, &meet);
-	sl_ctl_put(answer,
-		   json_pack("{s:s, s:s, s:i, s:b, s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-			     "s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-			     "transport", b->transport->ops->name, "device",
-			     b->settings->cluster.device, "queues", info.queues, "zero_copy",
-			     info.zero_copy, "native_xdp", info.native_xdp, "message_max_bytes",
-			     endpoint.message_max_bytes, "sent", integer(stats.sent), "sent_bytes",
-			     integer(stats.sent_bytes), "received", integer(stats.received),
-			     "received_bytes", integer(stats.received_bytes), "no_buffer",
-			     integer(stats.no_buffer), "ring_full", integer(stats.ring_full),
-			     "send_failed", integer(stats.send_failed), "marked",
-			     integer(stats.marked), "cnp_sent", integer(stats.cnp_sent),
-			     "cnp_received", integer(stats.cnp_received), "frames",
-			     by_name(info.verdicts, RB_ROCE_VERDICT_COUNT, roce_name), "messages",
-			     by_name(b->worker->verdicts, RB_VERDICT_COUNT, verdict_name), "met",
-			     integer(meet.met), "refused",
-			     by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
-			     by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
+	row = fabric_device(b, &info);
+	put_packing(row, b->worker);
+	put_sequences(row, b->worker);
+	json_object_update_new(
+		row,
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sent",
+			  integer(stats.sent), "sent_bytes", integer(stats.sent_bytes), "received",
+			  integer(stats.received), "received_bytes", integer(stats.received_bytes),
+			  "no_buffer", integer(stats.no_buffer), "ring_full",
+			  integer(stats.ring_full), "send_failed", integer(stats.send_failed),
+			  "bytes_copied", integer(stats.bytes_copied), "marked",
+			  integer(stats.marked), "cnp_sent", integer(stats.cnp_sent),
+			  "cnp_received", integer(stats.cnp_received)));
+	json_object_update_new(
+		row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "frames",
+			       by_name(info.verdicts, RB_ROCE_VERDICT_COUNT, roce_name), "messages",
+			       by_name(b->worker->verdicts, RB_VERDICT_COUNT, verdict_name), "met",
+			       integer(meet.met), "unreachable", integer(meet.unreachable),
+			       "overflow", integer(meet.overflow), "refused",
+			       by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
+			       by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
+	sl_ctl_put(answer, row);
 }
 
 static void show_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer)

@@ -258,6 +258,7 @@ static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 		return false;
 	}
 	count_message(peer, &header);
+	w->packed[31 - __builtin_clz(count)]++;
 	rb_ingress_sent(in, w->counters);
 	return true;
 }
@@ -437,6 +438,8 @@ void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 		/* News travels at once: the peer's state waits for it. */
 		if (peer->path && (changed || now_ns >= peer->hello_ns))
 			say_hello(w, peer, now_ns);
+		if (changed || peer->since_ns == 0)
+			peer->since_ns = now_ns;
 		if (changed && w->on_peer)
 			w->on_peer(w->event_context, peer->node,
 				   rb_worker_peer_state(w, peer->node));
@@ -479,6 +482,8 @@ int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,
 	err = rb_peers_introduce(&w->peers, node, epoch);
 	if (err)
 		return err;
+	if (before != rb_worker_peer_state(w, node))
+		peer->since_ns = now_ns;
 	if (before != rb_worker_peer_state(w, node) && w->on_peer)
 		w->on_peer(w->event_context, node, rb_worker_peer_state(w, node));
 	say_hello(w, peer, now_ns);

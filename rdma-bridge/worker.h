@@ -21,6 +21,7 @@
 #define RB_RECEIVE_FRAMES 256 /* a round takes no further batch once so many frames came out */
 #define RB_EGRESS_BUDGET  512 /* frames sent per port in one round: more than come in */
 #define RB_LENT_MAX	  256 /* messages whose frames a transport may hold at once */
+#define RB_PACKED_CLASSES 8   /* 1, 2..3, 4..7, ... 128..255 frames */
 #define RB_RECEIVE_TARGET 512 /* chunks kept posted to the transport, unless configured */
 
 struct rb_worker_config {
@@ -49,6 +50,7 @@ struct rb_worker_peer {
 	uint64_t hello_ns;	    /* when the next hello is due */
 	uint64_t sent[RB_MSG_TYPE_COUNT], sent_bytes[RB_MSG_TYPE_COUNT]; /* messages by type */
 	uint64_t send_refused; /* tries that found no room */
+	uint64_t since_ns;     /* its state is what it is; 0: no tick yet */
 };
 
 struct rb_worker {
@@ -66,6 +68,7 @@ struct rb_worker {
 	uint32_t n_ports;
 	struct sl_counter counters[RB_COUNT_COUNT];
 	uint64_t verdicts[RB_VERDICT_COUNT]; /* received messages, by what was found */
+	uint64_t packed[RB_PACKED_CLASSES];  /* data messages sent, by log2 of their frames */
 	uint64_t rounds, idle_rounds;
 	void *event_context;
 	rb_peer_event_fn on_peer;   /* may be NULL */

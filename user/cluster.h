@@ -16,6 +16,7 @@
 #ifndef SL_CLUSTER_H
 #define SL_CLUSTER_H
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -53,6 +54,33 @@ void sl_cluster_remove_all(struct sl_cluster *c);
 int sl_cluster_fd(const struct sl_cluster *c);
 /* Handle what is there, a bounded batch. 0 or -errno: it can go on no longer. */
 int sl_cluster_poll(struct sl_cluster *c);
+
+/* --- For those who show things --- */
+
+enum sl_system_port_state {
+	SL_SYSTEM_PORT_UP,
+	SL_SYSTEM_PORT_DOWN,	    /* its owner says so */
+	SL_SYSTEM_PORT_ABSENT,	    /* of this node: there is no such netdev */
+	SL_SYSTEM_PORT_UNREACHABLE, /* its owner is down, or no bridge runs here */
+	SL_SYSTEM_PORT_UNKNOWN,	    /* its owner has announced nothing of it yet */
+};
+const char *sl_system_port_state_name(enum sl_system_port_state state);
+
+struct sl_system_port_view {
+	uint16_t system_port;
+	bool local;	       /* a port of this node */
+	const char *netdev;    /* borrowed: on its own node */
+	char dev[IF_NAMESIZE]; /* by which this node sees it; "": none */
+	enum sl_system_port_state state;
+	uint8_t mac[6];
+	uint32_t mtu_bytes;  /* 0: that and the MAC address are not known */
+	struct sl_rate rate; /* that it is shaped to, by this node's configuration; per_s 0: not */
+};
+
+/* Each edge port of each node, in the order of the configuration. */
+void sl_cluster_each_system_port(const struct sl_cluster *c,
+				 void (*each)(void *ctx, const struct sl_system_port_view *view),
+				 void *ctx);
 
 /* 0: no remote port; else as in sl_adj. */
 uint16_t sl_cluster_voq_plus1(const struct sl_cluster *c, uint32_t ifindex);

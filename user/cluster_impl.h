@@ -4,6 +4,7 @@
  *
  *   cluster.c         open, poll, what is due, events of the kernel
  *   cluster_relay.c   to and from the bridge: announcements, requests, peers
+ *   cluster_view.c    what is shown of it
  *   cluster_kernel.c  to the kernel: remote ports, and a peer's entries; what an earlier life left there
  */
 #ifndef SL_CLUSTER_IMPL_H

@@ -6,28 +6,34 @@
 
 #include "user/client.h"
 #include "user/cmd.h"
+#include "user/config_cluster.h"
 #include "user/lib/table.h"
 
-static int explain_failure(const char *socket_path, int err)
+/* Who listens at a control socket. */
+struct side {
+	const char *name, *path;
+};
+
+static int explain_failure(const struct side *side, int err)
 {
 	switch (err) {
 	case -ENOENT:
 	case -ECONNREFUSED:
-		fprintf(stderr, "sluice: sluiced is not running: nothing listens at \"%s\"\n",
-			socket_path);
+		fprintf(stderr, "sluice: %s is not running: nothing listens at \"%s\"\n",
+			side->name, side->path);
 		return SL_EXIT_NOT_RUNNING;
 	case -EACCES:
 		fprintf(stderr, "sluice: \"%s\" is not yours to use: be root, or of its group\n",
-			socket_path);
+			side->path);
 		return SL_EXIT_FAILED;
 	case -EPROTO:
 		fprintf(stderr,
-			"sluice: what answers at \"%s\" is too busy, or not a sluiced of "
+			"sluice: what answers at \"%s\" is too busy, or not a %s of "
 			"version " SL_VERSION "\n",
-			socket_path);
+			side->path, side->name);
 		return SL_EXIT_FAILED;
 	default:
-		fprintf(stderr, "sluice: cannot ask at \"%s\": %s\n", socket_path, strerror(-err));
+		fprintf(stderr, "sluice: cannot ask at \"%s\": %s\n", side->path, strerror(-err));
 		return SL_EXIT_FAILED;
 	}
 }
@@ -42,16 +48,16 @@ bool sl_cmd_daemon_runs(const struct sl_cmd_options *options)
 	return err != -ENOENT && err != -ECONNREFUSED;
 }
 
-int sl_cmd_ask(const struct sl_cmd_options *options, json_t *request,
-	       void (*row)(void *arg, const json_t *row), void *arg)
+static int ask(const struct side *side, json_t *request, void (*row)(void *arg, const json_t *row),
+	       void *arg)
 {
 	struct sl_client *client;
-	int err = sl_client_open(options->socket_path, request, &client);
+	int err = sl_client_open(side->path, request, &client);
 	int status = SL_EXIT_OK;
 	json_t *got;
 
 	if (err)
-		return explain_failure(options->socket_path, err);
+		return explain_failure(side, err);
 	while ((got = sl_client_row(client))) {
 		if (row)
 			row(arg, got);
@@ -62,6 +68,45 @@ int sl_cmd_ask(const struct sl_cmd_options *options, json_t *request,
 		status = SL_EXIT_FAILED;
 	}
 	sl_client_close(client);
+	return status;
+}
+
+int sl_cmd_ask(const struct sl_cmd_options *options, json_t *request,
+	       void (*row)(void *arg, const json_t *row), void *arg)
+{
+	const struct side daemon = { "sluiced", options->socket_path };
+
+	return ask(&daemon, request, row, arg);
+}
+
+static void take_bridge_path(void *arg, const json_t *row)
+{
+	char **path = arg;
+
+	free(*path);
+	*path = strdup(sl_cmd_text(row, "bridge"));
+}
+
+int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
+		      void (*row)(void *arg, const json_t *row), void *arg)
+{
+	struct side bridge = { "sluice-bridge", options->bridge_path };
+	char *path = NULL;
+	int status = SL_EXIT_OK;
+
+	/* The daemon knows whether there should be one, and where. A bridge does without a daemon. */
+	if (!bridge.path && sl_cmd_daemon_runs(options))
+		status = sl_cmd_ask(options,
+				    json_pack("{s:s, s:s}", "command", "show", "what", "cluster"),
+				    take_bridge_path, &path);
+	if (status != SL_EXIT_OK) {
+		json_decref(request);
+		return status;
+	}
+	if (!bridge.path)
+		bridge.path = path ? path : SL_CONFIG_DEFAULT_BRIDGE_CONTROL;
+	status = ask(&bridge, request, row, arg);
+	free(path);
 	return status;
 }
 
@@ -80,17 +125,32 @@ static void dump_object(void *arg, const json_t *row)
 	sl_cmd_dump(row);
 }
 
-int sl_cmd_print_json(const struct sl_cmd_options *options, json_t *request, bool is_list)
+/* Either of the two above. */
+typedef int (*ask_fn)(const struct sl_cmd_options *options, json_t *request,
+		      void (*row)(void *arg, const json_t *row), void *arg);
+
+static int print_json(ask_fn ask_it, const struct sl_cmd_options *options, json_t *request,
+		      bool is_list)
 {
 	unsigned int n = 0;
 	int status;
 
 	if (!is_list)
-		return sl_cmd_ask(options, request, dump_object, NULL);
+		return ask_it(options, request, dump_object, NULL);
 	fputs("[", stdout);
-	status = sl_cmd_ask(options, request, dump_row, &n);
+	status = ask_it(options, request, dump_row, &n);
 	puts(n ? "\n]" : "]");
 	return status;
+}
+
+int sl_cmd_print_json(const struct sl_cmd_options *options, json_t *request, bool is_list)
+{
+	return print_json(sl_cmd_ask, options, request, is_list);
+}
+
+int sl_cmd_print_bridge_json(const struct sl_cmd_options *options, json_t *request, bool is_list)
+{
+	return print_json(sl_cmd_ask_bridge, options, request, is_list);
 }
 
 void sl_cmd_dump(const json_t *value)

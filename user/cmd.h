@@ -11,11 +11,12 @@ enum {
 	SL_EXIT_OK = 0,
 	SL_EXIT_FAILED = 1,	 /* the daemon said no, or what was asked for does not exist */
 	SL_EXIT_USAGE = 2,	 /* bad arguments, or a bad configuration file */
-	SL_EXIT_NOT_RUNNING = 3, /* no daemon */
+	SL_EXIT_NOT_RUNNING = 3, /* no daemon, or no bridge */
 };
 
 struct sl_cmd_options {
 	const char *socket_path, *pin_dir;
+	const char *bridge_path; /* control socket of the bridge; NULL: as the daemon says */
 	bool json;
 	bool all; /* rows that are zero, too */
 };
@@ -40,12 +41,22 @@ int sl_cmd_ask(const struct sl_cmd_options *options, json_t *request,
 	       void (*row)(void *arg, const json_t *row), void *arg);
 /* As sl_cmd_ask, for --json: the rows as one array, or the only row as an object. */
 int sl_cmd_print_json(const struct sl_cmd_options *options, json_t *request, bool is_list);
+/* The same of the bridge, whose socket the daemon names; a node without a bridge is told so. */
+int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
+		      void (*row)(void *arg, const json_t *row), void *arg);
+int sl_cmd_print_bridge_json(const struct sl_cmd_options *options, json_t *request, bool is_list);
 /* A value as JSON on standard output. */
 void sl_cmd_dump(const json_t *value);
 
 /* Text of a member, or "" if it is missing or no string; number of a member, or 0. */
 const char *sl_cmd_text(const json_t *row, const char *key);
 long long sl_cmd_number(const json_t *row, const char *key);
+
+/* Cells and texts of the cluster's views, for sl_cmd_show. */
+struct sl_table;
+void sl_cmd_system_port_cells(struct sl_table *table, const json_t *row);
+void sl_cmd_peer_cells(struct sl_table *table, const json_t *row);
+void sl_cmd_print_fabric(void *arg, const json_t *row);
 
 /* "10.0.0.0/8 via 10.0.0.1 dev eth1 proto bird metric 32", as `ip route` prints it. */
 void sl_cmd_print_route(const json_t *route);

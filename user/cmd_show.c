@@ -70,22 +70,43 @@ static void route_line(void *arg, const json_t *row)
 struct view {
 	const char *what, *command;
 	const char *headers[10];
-	void (*cells)(struct sl_table *table, const json_t *row); /* NULL: not a plain table */
+	void (*cells)(struct sl_table *table, const json_t *row); /* a plain table; or: */
+	void (*print)(void *arg, const json_t *row);		  /* each row by itself */
+	bool of_bridge;						  /* who is asked */
+	bool is_object;						  /* one row, not a list */
 };
 
 static const struct view views[] = {
-	{ "ports",
-	  "show",
-	  { "port", "state", "mode", "link", "sends", ">ifindex", ">mtu", "mac", "by" },
-	  port_cells },
-	{ "routes", "list", { NULL }, NULL },
-	{ "nexthops",
-	  "list",
-	  { ">id", "kind", "via", "dev", "mac", ">mtu", ">share", ">routes" },
-	  nexthop_cells },
-	{ "neighbours", "list", { "address", "dev", "mac", "state", "in use" }, neighbour_cells },
-	{ "counters", "show", { NULL }, NULL },
-	{ "drops", "show", { NULL }, NULL },
+	{ .what = "ports",
+	  .command = "show",
+	  .headers = { "port", "state", "mode", "link", "sends", ">ifindex", ">mtu", "mac", "by" },
+	  .cells = port_cells },
+	{ .what = "routes", .command = "list", .print = route_line },
+	{ .what = "nexthops",
+	  .command = "list",
+	  .headers = { ">id", "kind", "via", "dev", "mac", ">mtu", ">share", ">routes" },
+	  .cells = nexthop_cells },
+	{ .what = "neighbours",
+	  .command = "list",
+	  .headers = { "address", "dev", "mac", "state", "in use" },
+	  .cells = neighbour_cells },
+	{ .what = "counters" },
+	{ .what = "drops" },
+	{ .what = "system-ports",
+	  .command = "show",
+	  .headers = { "port", "netdev", "here", "state", "mac", ">mtu", ">rate" },
+	  .cells = sl_cmd_system_port_cells },
+	{ .what = "peers",
+	  .command = "peers",
+	  .headers = { ">node", "address", "state", ">since", ">heard", ">sent", ">received",
+		       ">lost", ">epoch" },
+	  .cells = sl_cmd_peer_cells,
+	  .of_bridge = true },
+	{ .what = "fabric",
+	  .command = "fabric",
+	  .print = sl_cmd_print_fabric,
+	  .of_bridge = true,
+	  .is_object = true },
 };
 
 struct fill {
@@ -103,6 +124,8 @@ static void fill_row(void *arg, const json_t *row)
 static int show_table(const struct sl_cmd_options *options, const struct view *view,
 		      json_t *request)
 {
+	int (*ask)(const struct sl_cmd_options *, json_t *, void (*)(void *, const json_t *),
+		   void *) = view->of_bridge ? sl_cmd_ask_bridge : sl_cmd_ask;
 	struct fill fill = { .view = view };
 	unsigned int n = 0;
 	int status;
@@ -114,7 +137,7 @@ static int show_table(const struct sl_cmd_options *options, const struct view *v
 		json_decref(request);
 		return SL_EXIT_FAILED;
 	}
-	status = sl_cmd_ask(options, request, fill_row, &fill);
+	status = ask(options, request, fill_row, &fill);
 	if (status == SL_EXIT_OK && sl_table_print(fill.table, stdout))
 		status = SL_EXIT_FAILED;
 	sl_table_destroy(fill.table);
@@ -176,7 +199,7 @@ int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv)
 	if (!view || (argc > 1 && strcmp(view->what, "routes") != 0) || argc > 2) {
 		fprintf(stderr,
 			"sluice: show %s: write ports, routes [PREFIX], nexthops, neighbours, "
-			"counters or drops\n",
+			"counters, drops, system-ports, peers or fabric\n",
 			argc > 0 ? argv[0] : "what?");
 		return SL_EXIT_USAGE;
 	}
@@ -191,9 +214,12 @@ int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv)
 		return show_counters(options, view->what);
 	request = json_pack("{s:s, s:s, s:s*}", "command", view->command, "what", view->what,
 			    "prefix", argc == 2 ? argv[1] : NULL);
+	if (options->json && view->of_bridge)
+		return sl_cmd_print_bridge_json(options, request, !view->is_object);
 	if (options->json)
-		return sl_cmd_print_json(options, request, true);
-	if (!view->cells)
-		return sl_cmd_ask(options, request, route_line, NULL);
-	return show_table(options, view, request);
+		return sl_cmd_print_json(options, request, !view->is_object);
+	if (view->cells)
+		return show_table(options, view, request);
+	return (view->of_bridge ? sl_cmd_ask_bridge : sl_cmd_ask)(options, request, view->print,
+								  NULL);
 }

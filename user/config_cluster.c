@@ -153,6 +153,11 @@ static const struct sl_yaml_choice polls[] = {
 	{ NULL, 0 },
 };
 
+const char *sl_poll_name(enum sl_poll poll)
+{
+	return polls[poll].name;
+}
+
 static const struct sl_yaml_key bridge_keys[] = {
 	{ .name = "poll",
 	  .type = SL_YAML_CHOICE,

@@ -85,5 +85,6 @@ const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_setti
 						   uint32_t id); /* or NULL */
 const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i);
 const char *sl_transport_name(enum sl_transport transport);
+const char *sl_poll_name(enum sl_poll poll);
 
 #endif

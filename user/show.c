@@ -119,8 +119,13 @@ static void run_show(void *ctx, const json_t *request, struct sl_ctl_answer *ans
 		show_counters(ctx, sl_counter_rows, answer);
 	else if (what && strcmp(what, "drops") == 0)
 		show_counters(ctx, sl_counter_reason_rows, answer);
+	else if (what && strcmp(what, "cluster") == 0)
+		sl_show_cluster(ctx, answer);
+	else if (what && strcmp(what, "system-ports") == 0)
+		sl_show_system_ports(ctx, answer);
 	else
-		sl_ctl_fail(answer, "\"what\" is not one of ports, counters, drops");
+		sl_ctl_fail(answer, "\"what\" is not one of ports, counters, drops, cluster, "
+				    "system-ports");
 }
 
 static void run_list(void *ctx, const json_t *request, struct sl_ctl_answer *answer)

@@ -17,6 +17,9 @@ extern const struct sl_ctl_command sl_commands[];
 /* One object: is it well? Also the ports, as a short list. */
 void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer);
 void sl_show_ports(const struct sl_router *router, struct sl_ctl_answer *answer);
+/* What this node's cluster is, one object; every edge port of every node. Fail if the node is alone. */
+void sl_show_cluster(const struct sl_router *router, struct sl_ctl_answer *answer);
+void sl_show_system_ports(const struct sl_router *router, struct sl_ctl_answer *answer);
 /* Routes within a prefix; NULL: all. */
 void sl_show_routes(const struct sl_router *router, const struct sl_prefix *within,
 		    struct sl_ctl_answer *answer);

@@ -12,8 +12,10 @@ static const struct command {
 	sl_cmd_run run;
 } commands[] = {
 	{ "status", "", "is the daemon well; without one, what still runs", sl_cmd_status },
-	{ "show", " ports|routes [PREFIX]|nexthops|neighbours|counters|drops",
-	  "what the fast path holds and counts", sl_cmd_show },
+	{ "show",
+	  " ports|routes [PREFIX]|nexthops|neighbours|counters|drops|\n"
+	  "       system-ports|peers|fabric",
+	  "what the fast path holds and counts, and what the cluster does", sl_cmd_show },
 	{ "explain", " ADDRESS", "what the fast path does with packets to an address, and why",
 	  sl_cmd_explain },
 	{ "attach", " PORT", "put the fast path on a port until the next reload", sl_cmd_attach },
@@ -28,11 +30,12 @@ static void print_options(FILE *out)
 	      "  -j, --json           answer in JSON\n"
 	      "  -a, --all            show drops: reasons that did not happen, too\n"
 	      "  -s, --socket PATH    control socket (default " SL_CONFIG_DEFAULT_SOCKET ")\n"
+	      "  -B, --bridge PATH    control socket of sluice-bridge (default: as sluiced says)\n"
 	      "  -p, --pin-dir PATH   pinned maps (default " SL_CONFIG_DEFAULT_PINS ")\n"
 	      "  -h, --help           this text, or a command's\n"
 	      "  -V, --version        the version\n"
 	      "\n"
-	      "Exit status: 0 done; 1 failed; 2 bad arguments or configuration; 3 no daemon runs.\n"
+	      "Exit status: 0 done; 1 failed; 2 bad arguments or configuration; 3 no daemon runs, or no bridge.\n"
 	      "See sluice(8).\n",
 	      out);
 }
@@ -67,6 +70,7 @@ int main(int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "all", no_argument, NULL, 'a' },
 		{ "socket", required_argument, NULL, 's' },
+		{ "bridge", required_argument, NULL, 'B' },
 		{ "pin-dir", required_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
@@ -80,7 +84,7 @@ int main(int argc, char **argv)
 	bool help = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "jas:p:hV", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "jas:B:p:hV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'j':
 			options.json = true;
@@ -90,6 +94,9 @@ int main(int argc, char **argv)
 			break;
 		case 's':
 			options.socket_path = optarg;
+			break;
+		case 'B':
+			options.bridge_path = optarg;
 			break;
 		case 'p':
 			options.pin_dir = optarg;
