@@ -32,7 +32,7 @@ struct rb_edge {
 	uint32_t number; /* of the port on its node */
 	uint32_t n_queues, n_voqs, meta_queues, meta_voqs, fill_target;
 	int xsk_fd;
-	uint64_t strangers;
+	uint64_t strangers, strangers_counted;
 	bool shut;
 	uint64_t *filled; /* owned: a bit per chunk of ours that is in a fill ring */
 	/* What is being transmitted, oldest first; completions come in this order but for a few. */
@@ -138,6 +138,8 @@ static void off_the_backlog(struct edge_ring *ring, uint64_t frames, struct sl_b
 
 void rb_edge_settle(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters)
 {
+	rb_count(counters, RB_COUNT_DROP_NO_META, edge->strangers - edge->strangers_counted, 0);
+	edge->strangers_counted = edge->strangers;
 	for (uint32_t i = 0; i < edge->n_queues * edge->n_voqs; i++) {
 		struct edge_ring *ring = &edge->rings[i];
 		struct sl_backlog *b = &backlog[ring->voq];

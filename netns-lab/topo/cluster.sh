@@ -106,3 +106,12 @@ bridge_ask() {
 cluster_is_up() {
 	[ "$(on "n$1" ip -j link show up | jq '[.[] | select(.ifname | test("^n[0-9]+p1$")) | select(.operstate == "UP")] | length')" -eq "$2" ]
 }
+
+# cluster_counts: what cluster_conserves speaks of begins now; waits for quiet
+cluster_counts() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/conservation.py" begin; }
+
+# cluster_conserves [SENT RECEIVED]: is every frame since cluster_counts accounted for on all nodes? Waits until nothing is under
+# way. With the numbers that generator and sink counted: to the packet, end to end. Prints the ledger.
+cluster_conserves() {
+	/usr/bin/python3 -B "$LAB_SOURCE/netns-lab/conservation.py" check ${1:+--sent "$1" --received "$2"}
+}

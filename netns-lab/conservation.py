@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+Is every frame of a cluster accounted for? Reads all counters of the nodes of a lab (XDP, bridges, remote ports, drivers,
+the fabric) and says where a frame went missing without a name.
+
+    conservation.py begin                            counters from now on (in the lab's directory)
+    conservation.py check [--sent N --received N] [--within S]
+
+A lab is found by LAB_DIR or --lab. `check` looks again until nothing is under way and all sums hold, or the time is over;
+then it prints the ledger, one JSON object, and what is wrong on standard error. Exit status: 0 all sums hold, 1 not, 2 wrong use.
+
+The sums, for what happened since `begin`, on each node:
+
+    edge ports   rx = forward + voq + drops + punts
+    ingress      voq + frames read from remote ports = sent + the bridge's drops + what waits in VOQs
+    egress       egress = transmitted + the bridge's drops + what waits in egress queues
+    departure    frames that edge ports sent or refused >= forward + transmitted (the kernel sends, too)
+    memory       no chunk of packet memory has changed its owner against the rules
+
+and for the cluster
+
+    fabric       frames sent = frames of egress + those in lost messages, if any message was lost
+    whole        --sent = --received + all drops by name + what waits + what ended in a kernel (no more than was punted):
+                 for traffic of the generator, less the drops that may be of what kernels and hosts said meanwhile
+
+A bridge that was started anew counts from zero, and what its former life counted is not known: sums that need it are left
+out and the node is named in `restarted`.
+"""
+import argparse
+import glob
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+BRIDGE_SOCKET = "/run/sluice/sluice-bridge.sock"
+LOOK_AGAIN_S = 0.1
+TX_DROPS = ("tx-ring", "tx-error")
+INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta")
+EGRESS_DROPS = ("drop-queue-full", "drop-port-down", "drop-transmit")
+
+
+class Failure(Exception):
+    """One line for the user."""
+
+
+class Node:
+    """A node of a cluster: `pid` is a process in its namespaces; `edges` and `remotes` are names of netdevs."""
+
+    def __init__(self, name, pid):
+        self.name, self.pid = name, int(pid)
+        self.root = f"/proc/{pid}/root"
+
+    def run(self, *command):
+        """Standard output of a command there."""
+        return subprocess.run(["nsenter", f"--net=/proc/{self.pid}/ns/net", f"--mount=/proc/{self.pid}/ns/mnt", *command],
+                              check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+
+    def ask_bridge(self, command):
+        """Rows of the bridge's control socket, or None: it does not run."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+            s.settimeout(5)
+            try:
+                s.connect(self.root + BRIDGE_SOCKET)
+                s.sendall(json.dumps({"command": command}).encode() + b"\n")
+                lines = b"".join(iter(lambda: s.recv(65536), b"")).splitlines()
+            except OSError:
+                return None
+        rows = [json.loads(line) for line in lines]
+        if not rows or "end" not in rows[-1]:
+            return None
+        return [row for row in rows if "hello" not in row and "end" not in row]
+
+    def netdevs(self):
+        return os.listdir(f"{self.root}/sys/class/net")
+
+    def statistic(self, netdev, name):
+        with open(f"{self.root}/sys/class/net/{netdev}/statistics/{name}", encoding="ascii") as file:
+            return int(file.read())
+
+    def refused_redirects(self, netdev):
+        """Frames that other programs redirected to a veth and that it did not take: its tx_dropped has them, too."""
+        out = self.run("ethtool", "-S", netdev).decode()
+        return sum(int(line.split(":")[1]) for line in out.splitlines()
+                   if "tx_queue_" in line and "xdp_xmit_errors" in line)
+
+
+def xdp_counters(node):
+    """What sl_edge counted: by name, without what drivers refused; None if there is nothing to ask."""
+    sluice = (os.path.join(SOURCE, "build", "sluice"), "--json")
+    try:
+        stages = json.loads(node.run(*sluice, "show", "counters"))
+        reasons = json.loads(node.run(*sluice, "--all", "show", "drops"))
+    except subprocess.CalledProcessError as error:
+        raise Failure(f"{node.name}: sluice cannot show its counters: status {error.returncode}") from error
+    out = {row["name"]: row["packets"] for row in stages if row["kind"] == "stage"}
+    out["drops"] = {row["name"]: row["packets"] for row in reasons if row["kind"] == "drop"}
+    out["punts"] = {row["name"]: row["packets"] for row in reasons if row["kind"] == "punt"}
+    return out
+
+
+def bridge_counters(node):
+    status, peers, fabric, voqs, queues = (node.ask_bridge(c) for c in ("status", "peers", "fabric", "voqs", "egress-queues"))
+    if None in (status, peers, fabric, voqs, queues):
+        return None
+    return {
+        "epoch": status[0]["epoch"],
+        "violations": status[0]["violations"],
+        "frames": {name: count["packets"] for name, count in status[0]["frames"].items()},
+        "lost_messages": sum(peer["lost"] for peer in peers),
+        "refused_messages": sum(n for name, n in fabric[0]["messages"].items() if name != "ok")
+        + sum(n for name, n in fabric[0]["frames"].items() if name not in ("send", "cnp")),
+        "no_room_messages": fabric[0]["no_buffer"] + fabric[0]["ring_full"],
+        "waiting_voq": sum(row["waiting_frames"] for row in voqs),
+        "waiting_egress": sum(row["waiting_frames"] for row in queues),
+        "edges": sorted({row["netdev"] for row in queues}),
+        "remotes": sorted({row["port"] for row in voqs}),
+    }
+
+
+def node_counters(node):
+    bridge = bridge_counters(node)
+    netdevs = node.netdevs()
+    edges = [d for d in (bridge or {}).get("edges", []) if d in netdevs]
+    remotes = [d for d in (bridge or {}).get("remotes", []) if d in netdevs]
+    return {
+        "xdp": xdp_counters(node),
+        "bridge": bridge,
+        "remote": {"read": sum(node.statistic(d, "tx_packets") for d in remotes),
+                   "refused": sum(node.statistic(d, "tx_dropped") for d in remotes)},
+        "edge": {"sent": sum(node.statistic(d, "tx_packets") for d in edges),
+                 "refused": sum(node.statistic(d, "tx_dropped") - node.refused_redirects(d) for d in edges)},
+    }
+
+
+def fabric_drops(node):
+    """Frames that the switch between the nodes dropped, and its links."""
+    names = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
+    return sum(node.statistic(d, name) for d in node.netdevs() for name in names)
+
+
+def lab_nodes(lab_dir):
+    """(nodes of the lab that are part of a cluster, its fabric or None)."""
+    nodes = []
+    for kind in ("node", "host"):
+        for path in glob.glob(f"{lab_dir}/{kind}/*"):
+            with open(path, encoding="ascii") as file:
+                nodes.append((kind, Node(os.path.basename(path), file.read().split()[0])))
+    nodes.sort(key=lambda n: n[1].name)
+    return [n for kind, n in nodes if kind == "node"], next((n for _, n in nodes if n.name == "fabric"), None)
+
+
+def snapshot(nodes, fabric=None):
+    """All counters now. `nodes` and `fabric` are Nodes; fabric None: nobody counts what the switch drops."""
+    return {"nodes": {node.name: node_counters(node) for node in nodes},
+            "fabric_drops": fabric_drops(fabric) if fabric else 0}
+
+
+def quiet_snapshot(look, within_s=5.0):
+    """A snapshot of a moment when nothing was under way: two in a row are equal."""
+    deadline = time.monotonic() + within_s
+    last = look()
+    while (now := look()) != last:
+        if time.monotonic() > deadline:
+            raise Failure(f"there is traffic after {within_s} s: counters cannot be compared")
+        last = now
+    return now
+
+
+def minus(after, before):
+    """after - before, number by number; what is no number is as after."""
+    if isinstance(after, dict):
+        return {key: minus(value, (before or {}).get(key, 0)) for key, value in after.items()}
+    if isinstance(after, int) and isinstance(before, int) and not isinstance(after, bool):
+        return after - before
+    return after
+
+
+class Ledger:
+    """What became of every frame between two snapshots."""
+
+    def __init__(self, before, after):
+        self.wrong, self.drops, self.nodes, self.restarted = [], {}, {}, []
+        self.waiting = 0
+        self.fabric_drops = after["fabric_drops"] - before["fabric_drops"]
+        for name, now in after["nodes"].items():
+            then = before["nodes"][name]
+            alive = now["bridge"] and then["bridge"] and now["bridge"]["epoch"] == then["bridge"]["epoch"]
+            if not alive:
+                self.restarted.append(name)
+            self.node(name, minus(now, then), alive)
+        if not self.restarted:
+            self.fabric()
+
+    def claim(self, holds, text):
+        if not holds:
+            self.wrong.append(text)
+
+    def drop(self, name, frames):
+        if frames:
+            self.drops[name] = self.drops.get(name, 0) + frames
+
+    def node(self, name, d, alive):
+        xdp, remote, edge = d["xdp"], d["remote"], d["edge"]
+        drops = sum(n for reason, n in xdp["drops"].items() if reason not in TX_DROPS)
+        punts = sum(xdp["punts"].values())
+        self.claim(xdp["rx"] == xdp["forward"] + xdp["voq"] + drops + punts,
+                   f"{name}: edge ports: rx {xdp['rx']}, forward {xdp['forward']} + voq {xdp['voq']} + drops {drops} "
+                   f"+ punts {punts}")
+        for reason, n in xdp["drops"].items():
+            self.drop(reason, n)
+        self.nodes[name] = {"rx": xdp["rx"], "forward": xdp["forward"], "voq": xdp["voq"], "punts": punts}
+        if not alive:
+            return
+        self.drop("remote-port", remote["refused"])
+        self.drop("edge-driver", edge["refused"])
+        frames = d["bridge"]["frames"]
+        for reason in INGRESS_DROPS + EGRESS_DROPS:
+            self.drop(reason, frames.get(reason, 0))
+        self.nodes[name].update(remote=remote["read"], sent=frames["sent"], egress=frames["egress"],
+                                transmitted=frames["transmitted"])
+        lost, waiting = sum(frames.get(r, 0) for r in INGRESS_DROPS), d["bridge"]["waiting_voq"]
+        self.claim(xdp["voq"] + remote["read"] == frames["sent"] + lost + waiting,
+                   f"{name}: ingress: voq {xdp['voq']} + read from remote ports {remote['read']}, sent {frames['sent']} + "
+                   f"dropped {lost} + waiting {waiting}")
+        self.waiting += waiting
+        lost, waiting = sum(frames.get(r, 0) for r in EGRESS_DROPS), d["bridge"]["waiting_egress"]
+        self.claim(frames["egress"] == frames["transmitted"] + lost + waiting,
+                   f"{name}: egress: {frames['egress']}, transmitted {frames['transmitted']} + dropped {lost} + waiting {waiting}")
+        self.waiting += waiting
+        handed = xdp["forward"] + frames["transmitted"]
+        taken = edge["sent"] + edge["refused"] + sum(xdp["drops"][r] for r in TX_DROPS)
+        self.claim(taken >= handed, f"{name}: departure: handed to edge ports {handed}, sent or refused by them {taken}")
+        self.claim(d["bridge"]["violations"] == 0, f"{name}: {d['bridge']['violations']} chunks changed hands against the rules")
+        self.nodes[name].update(lost_messages=d["bridge"]["lost_messages"], refused_messages=d["bridge"]["refused_messages"],
+                                no_room_messages=d["bridge"]["no_room_messages"])
+
+    def fabric(self):
+        sent, egress, lost, refused, no_room = (sum(node[key] for node in self.nodes.values()) for key in (
+            "sent", "egress", "lost_messages", "refused_messages", "no_room_messages"))
+        if sent > egress and lost + refused:
+            self.drop("fabric", sent - egress)
+            self.claim(lost <= refused + no_room + self.fabric_drops,
+                       f"fabric: {lost} messages lost, but {no_room} had no room, {refused} were refused and its links "
+                       f"dropped {self.fabric_drops}")
+        else:
+            self.claim(sent == egress, f"fabric: sent {sent}, egress {egress}, no message lost")
+
+    def whole(self, sent, received):
+        """
+        Exact if nothing was punted and nobody else spoke. Otherwise what a kernel got may have ended there, as unreachable, say,
+        and drops may be of other frames than those sent, but of no more than there were.
+        """
+        dropped = sum(self.drops.values())
+        punts = sum(n["punts"] for n in self.nodes.values())
+        others = sum(n["rx"] + n.get("remote", 0) for n in self.nodes.values()) - sent
+        missing = sent - received - dropped - self.waiting
+        self.claim(-min(max(others, 0), dropped) <= missing <= punts,
+                   f"whole: sent {sent}, received {received} + dropped {dropped} + waiting {self.waiting}; {punts} punted, "
+                   f"{others} of others")
+        self.drop("kernel", max(missing, 0))
+
+    def as_dict(self):
+        return {"wrong": self.wrong, "drops": self.drops, "waiting": self.waiting, "restarted": self.restarted,
+                "fabric_drops": self.fabric_drops, "nodes": self.nodes}
+
+
+def check(before, look, sent=None, received=None, within_s=5.0):
+    """The ledger since `before`, once it is right or the time is over. `look` returns a snapshot."""
+    deadline = time.monotonic() + within_s
+    while True:
+        ledger = Ledger(before, look())
+        if sent is not None:
+            ledger.whole(sent, received)
+        if not ledger.wrong or time.monotonic() > deadline:
+            return ledger
+        time.sleep(LOOK_AGAIN_S)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", choices=("begin", "check"))
+    parser.add_argument("--lab", default=os.environ.get("LAB_DIR"), help="the lab's directory (default: LAB_DIR)")
+    parser.add_argument("--sent", type=int)
+    parser.add_argument("--received", type=int)
+    parser.add_argument("--within", type=float, default=5.0, help="seconds (default 5)")
+    options = parser.parse_args()
+    if not options.lab or not os.path.isdir(options.lab):
+        parser.error("name a lab: LAB_DIR or --lab")
+    if (options.sent is None) != (options.received is None):
+        parser.error("--sent and --received go together")
+    nodes, fabric = lab_nodes(options.lab)
+    memory = os.path.join(options.lab, "conservation.json")
+    try:
+        if options.command == "begin":
+            with open(memory, "w", encoding="ascii") as file:
+                json.dump(quiet_snapshot(lambda: snapshot(nodes, fabric)), file)
+            return 0
+        with open(memory, encoding="ascii") as file:
+            before = json.load(file)
+        ledger = check(before, lambda: snapshot(nodes, fabric), options.sent, options.received, options.within)
+    except (Failure, OSError) as error:
+        print(f"conservation: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps(ledger.as_dict()))
+    for line in ledger.wrong:
+        print(f"conservation: {line}", file=sys.stderr)
+    return 1 if ledger.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
