@@ -65,7 +65,8 @@ cluster_node() {
 	done
 }
 
-# cluster_config N NODES PORTS ENGINE: the configuration of node N; CLUSTER_BRIDGE has keys of `bridge:`
+# cluster_config N NODES PORTS ENGINE: the configuration of node N; CLUSTER_BRIDGE has keys of `bridge:`,
+# CLUSTER_LIVENESS_MS the silence that means death
 cluster_config() {
 	local i p
 	cat <<-END
@@ -74,6 +75,7 @@ cluster_config() {
 		  node: $1
 		  key_file: $LAB_DIR/cluster.key
 		  fabric: {device: fab0, transport: roce-xdp}
+		  liveness_ms: ${CLUSTER_LIVENESS_MS:-50}
 		  bridge: {${CLUSTER_BRIDGE:-}}
 		  nodes:
 	END
@@ -90,9 +92,9 @@ cluster_start() {
 	bridge_start "$1" && router_start "n$1"
 }
 
-# bridge_start N [CONFIG]: with no more rights than its service unit gives it
+# bridge_start N [CONFIG]: with the priority of its service unit, and no more rights than that gives it
 bridge_start() {
-	spawn "n$1" "bridge-n$1" setpriv --bounding-set=-all,+bpf,+perfmon,+net_admin,+net_raw,+ipc_lock,+chown \
+	spawn "n$1" "bridge-n$1" nice -n -10 setpriv --bounding-set=-all,+bpf,+perfmon,+net_admin,+net_raw,+ipc_lock,+chown \
 		"$LAB_SOURCE/build/sluice-bridge" --config "${2:-$LAB_DIR/n$1.yaml}"
 }
 
