@@ -164,9 +164,6 @@ static void open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 
 /* --- Maps --------------------------------------------------------------------------------- */
 
-/* What a VOQ goes by while there are no maps: frames of remote ports' netdevs alone can come then. */
-static const struct sl_voq open_voq = { .rate = SL_RATE_UNLIMITED, .burst = BURST_FRAMES };
-
 /*
  * Point every VOQ at its elements of the maps, or away from them. One that no controller has touched yet begins
  * open, with a limit; and each with nothing waiting.
@@ -181,6 +178,9 @@ static void point_voqs(struct rb_bridge *b, uint64_t now_ns)
 		uint32_t local;
 		struct rb_ingress *in = ingress_of(b, i, &local);
 
+		/* Without maps: frames of remote ports' netdevs alone can come then. */
+		b->open_voqs[i] =
+			(struct sl_voq){ .rate = SL_RATE_UNLIMITED, .burst = BURST_FRAMES };
 		if (voq && !voq->controller[0])
 			*voq = (struct sl_voq){ .rate = SL_RATE_UNLIMITED,
 						.burst = BURST_FRAMES,
@@ -189,9 +189,10 @@ static void point_voqs(struct rb_bridge *b, uint64_t now_ns)
 						.controller = "fixed" };
 		backlog->dequeued = backlog->enqueued;
 		rb_ingress_set_voq(in, local, b->remotes[i / SL_CLASSES].system_port,
-				   (uint8_t)(i % SL_CLASSES), voq ? voq : &open_voq, backlog,
+				   (uint8_t)(i % SL_CLASSES), voq ? voq : &b->open_voqs[i], backlog,
 				   now_ns);
 	}
+	rb_control_rewrite(b->worker->control);
 }
 
 static void log_maps(const struct rb_bridge *b, int err)
@@ -451,7 +452,8 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	b->ports = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->ports));
 	b->remotes = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->remotes));
 	b->voqs = calloc(SL_VOQS_MAX, sizeof(*b->voqs));
-	if (!b->ports || !b->remotes || !b->voqs)
+	b->open_voqs = calloc(SL_VOQS_MAX, sizeof(*b->open_voqs));
+	if (!b->ports || !b->remotes || !b->voqs || !b->open_voqs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++) {
 		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
@@ -583,6 +585,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	free(b->ports);
 	free(b->remotes);
 	free(b->voqs);
+	free(b->open_voqs);
 	OPENSSL_cleanse(&b->key, sizeof(b->key));
 	free(b);
 }
@@ -633,6 +636,7 @@ bool rb_bridge_round(struct rb_bridge *b, uint64_t now_ns)
 
 void rb_bridge_wait(struct rb_bridge *b, uint64_t now_ns)
 {
+	struct timespec timeout = { 0 };
 	struct epoll_event event;
 	/* Nothing that is due by the clock alone is finer than a fraction of the time to notice a death. */
 	uint64_t until_ns = now_ns + b->worker->config.hello_interval_ns / 4;
@@ -641,7 +645,12 @@ void rb_bridge_wait(struct rb_bridge *b, uint64_t now_ns)
 		return;
 	if (until_ns > b->retry_ns)
 		until_ns = b->retry_ns;
+	if (until_ns > rb_control_due_ns(b->worker->control))
+		until_ns = rb_control_due_ns(b->worker->control);
 	b->round_ns = 0;
-	if (until_ns > now_ns)
-		epoll_wait(b->all_fd, &event, 1, (int)((until_ns - now_ns) / 1000000) + 1);
+	if (until_ns <= now_ns)
+		return;
+	timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
+	timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
+	epoll_pwait2(b->all_fd, &event, 1, &timeout, NULL);
 }

@@ -57,9 +57,10 @@ struct rb_bridge {
 	uint32_t n_ports, n_remotes, n_voqs;
 	struct rb_bridge_port *ports;	  /* owned */
 	struct rb_bridge_remote *remotes; /* owned */
-	uint32_t *voqs; /* owned: VOQ ids that lead to other nodes, n_voqs of them */
-	int all_fd;	/* epoll: everything that may end an idle bridge's sleep */
-	int control_fd; /* epoll, in all_fd: what is looked at once a tick */
+	struct sl_voq *open_voqs; /* owned, n_voqs: what they go by while there are no maps */
+	uint32_t *voqs;		  /* owned: VOQ ids that lead to other nodes, n_voqs of them */
+	int all_fd;		  /* epoll: everything that may end an idle bridge's sleep */
+	int control_fd;		  /* epoll, in all_fd: what is looked at once a tick */
 	int relay_fd,
 		client_fd; /* for sluiced: the socket it connects to; the one that is served, or -1 */
 	uint64_t tick_ns, settle_ns, retry_ns; /* when each is due */

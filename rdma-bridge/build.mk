@@ -6,7 +6,7 @@ RB_LDLIBS := $(shell pkg-config --libs libisal libxdp libcrypto 2>/dev/null)
 
 PROGRAMS += sluice-bridge
 sluice-bridge_SRCS := rdma-bridge/sluice-bridge.c
-sluice-bridge_USES := librb libsluice
+sluice-bridge_USES := librb libsluice libcc
 sluice-bridge_LDLIBS := $(RB_LDLIBS)
 
 # The program for the fabric's netdev travels inside the bridge, as a skeleton.

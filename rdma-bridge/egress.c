@@ -106,16 +106,12 @@ void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 	free(port);
 }
 
-void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
-		       const struct rb_egress_frame *frame, struct rb_chunks *chunks,
-		       struct sl_counter *counters)
+static void enqueue(struct rb_egress_port *port, uint32_t class,
+		    const struct rb_egress_frame *frame, struct rb_chunks *chunks,
+		    struct sl_counter *counters)
 {
 	struct rb_egress_queue *q = &port->queue[class];
 
-	q->arrived.packets++;
-	q->arrived.bytes += frame->len_bytes;
-	q->arrived_from[frame->source] += port->unit == SL_UNIT_BYTES ? frame->len_bytes : 1;
-	q->last_source = frame->source;
 	if (!port->tx) {
 		drop(q, frame, RB_COUNT_DROP_PORT_DOWN, chunks, counters);
 		return;
@@ -126,6 +122,28 @@ void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
 	}
 	q->frames[q->tail++ & q->mask] = *frame;
 	rb_drr_activate(port->drr, class);
+}
+
+void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
+		       const struct rb_egress_frame *frame, struct rb_chunks *chunks,
+		       struct sl_counter *counters)
+{
+	struct rb_egress_queue *q = &port->queue[class];
+	uint32_t units = port->unit == SL_UNIT_BYTES ? frame->len_bytes : 1;
+
+	q->arrived.packets++;
+	q->arrived.bytes += frame->len_bytes;
+	q->arrived_from[frame->source] += units;
+	q->last_source = frame->source;
+	enqueue(port, class, frame, chunks, counters);
+	if (!q->sample_units)
+		return;
+	if (q->sample_units > units) {
+		q->sample_units -= units;
+		return;
+	}
+	q->sample_units = 0;
+	port->on_sample(port->sample_context, class);
 }
 
 static int head_bytes(void *context, uint32_t class)

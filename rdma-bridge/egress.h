@@ -66,7 +66,12 @@ struct rb_egress_queue {
 	struct sl_counter arrived, departed, dropped;
 	uint64_t arrived_from[256]; /* units, dropped ones included, by source node */
 	uint8_t last_source;	    /* node of the latest arrival; 0: none yet */
+	uint32_t
+		sample_units; /* so many may arrive before on_sample is called, once; 0: it is not */
 };
+
+/* A controller wants a sample of a queue; called between two frames. */
+typedef void (*rb_sample_fn)(void *context, uint32_t class);
 
 struct rb_egress_port {
 	uint16_t system_port;
@@ -76,6 +81,8 @@ struct rb_egress_port {
 	struct rb_tx
 		*tx; /* owned; NULL while the port is down: what waits and arrives is dropped */
 	struct rb_egress_queue queue[SL_CLASSES];
+	rb_sample_fn on_sample; /* set where a sample_units is */
+	void *sample_context;
 	uint64_t flush_errors;
 };
 

@@ -40,7 +40,7 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
 }
 
 void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,
-			const volatile struct sl_voq *settings, struct sl_backlog *backlog,
+			volatile struct sl_voq *settings, struct sl_backlog *backlog,
 			uint64_t now_ns)
 {
 	struct rb_voq *voq = &in->voqs[i];
@@ -98,6 +98,7 @@ static bool read_ahead(struct rb_voq *voq, struct sl_counter *counters)
 		if (voq->turn == begin)
 			break;
 	}
+	voq->ran_empty |= voq->n_ahead == 0;
 	return voq->n_ahead > 0;
 }
 

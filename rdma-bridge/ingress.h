@@ -39,13 +39,14 @@ struct rb_input {
 struct rb_voq {
 	uint16_t system_port;
 	uint8_t class;
-	const volatile struct sl_voq *settings; /* borrowed: element of sl_voq */
-	struct sl_backlog *backlog; /* borrowed: element of sl_backlog; we write dequeued */
+	volatile struct sl_voq *settings; /* borrowed: element of sl_voq; control.h writes it */
+	struct sl_backlog *backlog;	  /* borrowed: element of sl_backlog; we write dequeued */
 	struct rb_pace pace;
 	struct rb_input *inputs; /* borrowed list */
 	struct rb_input *turn;	 /* the input to be read next */
 	struct rb_ingress_frame ahead[RB_READ_AHEAD];
 	uint32_t first, n_ahead;
+	bool ran_empty;		 /* since a controller cleared it: it could not have sent more */
 	struct sl_counter taken; /* frames that left it: packed or dropped */
 };
 
@@ -72,7 +73,7 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
 
 /* Set VOQ i up; its settings decide its rate from now on. */
 void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,
-			const volatile struct sl_voq *settings, struct sl_backlog *backlog,
+			volatile struct sl_voq *settings, struct sl_backlog *backlog,
 			uint64_t now_ns);
 void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input);
 /* No effect if it is not an input of VOQ i. What was read from it stays. */

@@ -188,20 +188,33 @@ void rb_mem_network_advance(struct rb_mem_network *network, uint64_t now_ns)
 	}
 }
 
+/* What the network does to this message. */
+static const struct rb_mem_config *impairment(const struct rb_mem_network *network,
+					      const struct rb_piece *pieces)
+{
+	static const struct rb_mem_config none;
+	uint8_t only = network->config.only_type;
+
+	return only == 0 || (pieces[0].len_bytes > 1 && pieces[0].data[1] == only)
+		       ? &network->config
+		       : &none;
+}
+
 /* Put one copy on its way. */
 static int depart(struct rb_mem_network *network, const struct mem_transport *t,
 		  const struct rb_path *path, const struct rb_piece *pieces, uint32_t n,
 		  uint32_t len_bytes)
 {
+	const struct rb_mem_config *bad = impairment(network, pieces);
 	struct flight *f = &network->flights[network->n_flights];
 	uint32_t at = 0;
 
-	*f = (struct flight){ .due_ns = network->now_ns + network->config.delay_ns,
+	*f = (struct flight){ .due_ns = network->now_ns + bad->delay_ns,
 			      .order = network->order++,
 			      .to = path->remote,
 			      .from = t->self,
 			      .len_bytes = len_bytes,
-			      .ce = chance(network, network->config.mark_ppm),
+			      .ce = chance(network, bad->mark_ppm),
 			      .data = malloc(len_bytes) };
 	if (!f->data)
 		return -EAGAIN;
@@ -209,8 +222,8 @@ static int depart(struct rb_mem_network *network, const struct mem_transport *t,
 		memcpy(f->data + at, pieces[i].data, pieces[i].len_bytes);
 		at += pieces[i].len_bytes;
 	}
-	if (chance(network, network->config.reorder_ppm)) {
-		f->due_ns += network->config.reorder_ns;
+	if (chance(network, bad->reorder_ppm)) {
+		f->due_ns += bad->reorder_ns;
 		network->stats.reordered++;
 	}
 	network->n_flights++;
@@ -294,10 +307,10 @@ static int mem_post_send(struct rb_transport *base, struct rb_path *path,
 	if (network->n_flights + 2 > network->config.in_flight_max ||
 	    t->n_lent == network->config.in_flight_max)
 		return -EAGAIN;
-	if (chance(network, network->config.loss_ppm)) {
+	if (chance(network, impairment(network, pieces)->loss_ppm)) {
 		network->stats.lost++;
 		copies = 0;
-	} else if (chance(network, network->config.duplicate_ppm)) {
+	} else if (chance(network, impairment(network, pieces)->duplicate_ppm)) {
 		network->stats.duplicated++;
 		copies = 2;
 	}

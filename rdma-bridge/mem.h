@@ -18,6 +18,7 @@ struct rb_mem_config {
 	uint32_t mark_ppm;	/* so many carry a congestion mark */
 	uint64_t delay_ns;
 	uint64_t reorder_ns;
+	uint8_t only_type; /* all of the above meets messages of this enum rb_msg_type; 0: of any */
 	uint32_t in_flight_max; /* messages on the way; a send beyond them finds no room */
 	bool lend;		/* sends borrow their pieces until the next poll, as adapters do */
 };

@@ -57,6 +57,35 @@ void rb_hello_encode(const struct rb_hello *hello, uint8_t *out)
 	rb_put32(out + 4, hello->interval_us);
 }
 
+uint32_t rb_policy_encode(const struct rb_policy *policy, uint8_t *out)
+{
+	rb_put16(out, policy->system_port);
+	out[2] = policy->controller;
+	out[3] = policy->unit;
+	rb_put32(out + 4, policy->generation);
+	rb_put32(out + 8, policy->interval_ns);
+	rb_put16(out + 12, policy->frame_bytes);
+	rb_put16(out + 14, policy->sources);
+	rb_put64(out + 16, policy->capacity);
+	rb_put64(out + 24, policy->line);
+	for (int c = 0; c < SL_CLASSES; c++)
+		rb_put16(out + 32 + 2 * c, policy->weight[c]);
+	memset(out + 40, 0, 8);
+	out[40] = policy->n_params;
+	for (uint32_t i = 0; i < policy->n_params; i++)
+		rb_put64(out + RB_POLICY_BYTES + 8 * i, policy->param[i]);
+	return RB_POLICY_BYTES + 8 * policy->n_params;
+}
+
+void rb_report_encode(const struct rb_report *report, uint8_t *out)
+{
+	memset(out, 0, RB_REPORT_BYTES);
+	rb_put16(out, report->system_port);
+	out[2] = report->class;
+	rb_put32(out + 4, report->sequence);
+	rb_put32(out + 8, report->waiting);
+}
+
 /* The bytes that `count` records of a type take at least; a data message has frames beyond them. */
 static uint32_t records_bytes(uint8_t type, uint32_t count)
 {
@@ -67,6 +96,10 @@ static uint32_t records_bytes(uint8_t type, uint32_t count)
 		return count * RB_FEEDBACK_BYTES;
 	case RB_MSG_ANNOUNCE:
 		return count; /* a byte at least */
+	case RB_MSG_POLICY:
+		return count * RB_POLICY_BYTES;
+	case RB_MSG_REPORT:
+		return count * RB_REPORT_BYTES;
 	default:
 		return count * RB_HELLO_BYTES;
 	}
@@ -77,8 +110,10 @@ static bool count_fits(const struct rb_msg_header *header)
 	uint32_t body_bytes = header->length_bytes - RB_MSG_HEADER_BYTES;
 	uint32_t need_bytes = records_bytes(header->type, header->count);
 
-	bool single = header->type == RB_MSG_HELLO || header->type == RB_MSG_ANNOUNCE;
-	bool exact = header->type == RB_MSG_HELLO || header->type == RB_MSG_FEEDBACK;
+	bool single = header->type == RB_MSG_HELLO || header->type == RB_MSG_ANNOUNCE ||
+		      header->type == RB_MSG_POLICY;
+	bool exact = header->type == RB_MSG_HELLO || header->type == RB_MSG_FEEDBACK ||
+		     header->type == RB_MSG_REPORT;
 
 	if (header->count == 0 || (single && header->count != 1))
 		return false;
@@ -193,6 +228,68 @@ enum rb_verdict rb_unpack_feedback(const struct rb_msg_header *header, const uin
 			.wide = rb_get64(r + 24),
 		};
 		if (out[i].system_port >> 8 != header->source || out[i].class >= SL_CLASSES)
+			return RB_VERDICT_RECORD;
+	}
+	*n = header->count;
+	return RB_VERDICT_OK;
+}
+
+static bool all_zero(const uint8_t *bytes, uint32_t n)
+{
+	while (n > 0 && bytes[n - 1] == 0)
+		n--;
+	return n == 0;
+}
+
+enum rb_verdict rb_unpack_policy(const struct rb_msg_header *header, const uint8_t *msg,
+				 struct rb_policy *out)
+{
+	const uint8_t *r = msg + RB_MSG_HEADER_BYTES;
+
+	*out = (struct rb_policy){
+		.system_port = rb_get16(r),
+		.controller = r[2],
+		.unit = r[3],
+		.generation = rb_get32(r + 4),
+		.interval_ns = rb_get32(r + 8),
+		.frame_bytes = rb_get16(r + 12),
+		.sources = rb_get16(r + 14),
+		.capacity = rb_get64(r + 16),
+		.line = rb_get64(r + 24),
+		.n_params = r[40],
+	};
+	if (out->n_params > RB_POLICY_PARAMS_MAX ||
+	    header->length_bytes != RB_MSG_HEADER_BYTES + RB_POLICY_BYTES + 8 * out->n_params)
+		return RB_VERDICT_RECORD_COUNT;
+	if (out->system_port >> 8 != header->source || out->unit > SL_UNIT_BYTES ||
+	    !all_zero(r + 41, 7))
+		return RB_VERDICT_RECORD;
+	for (int c = 0; c < SL_CLASSES; c++) {
+		out->weight[c] = rb_get16(r + 32 + 2 * c);
+		if (out->weight[c] == 0)
+			return RB_VERDICT_RECORD;
+	}
+	for (uint32_t i = 0; i < out->n_params; i++)
+		out->param[i] = rb_get64(r + RB_POLICY_BYTES + 8 * i);
+	return RB_VERDICT_OK;
+}
+
+enum rb_verdict rb_unpack_reports(const struct rb_receiver *self,
+				  const struct rb_msg_header *header, const uint8_t *msg,
+				  struct rb_report *out, uint32_t *n)
+{
+	const uint8_t *r = msg + RB_MSG_HEADER_BYTES;
+
+	*n = 0;
+	for (uint32_t i = 0; i < header->count; i++, r += RB_REPORT_BYTES) {
+		out[i] = (struct rb_report){
+			.system_port = rb_get16(r),
+			.class = r[2],
+			.sequence = rb_get32(r + 4),
+			.waiting = rb_get32(r + 8),
+		};
+		if (!has_port(self, out[i].system_port) || out[i].class >= SL_CLASSES ||
+		    r[3] != 0 || !all_zero(r + 12, 4))
 			return RB_VERDICT_RECORD;
 	}
 	*n = header->count;

@@ -19,6 +19,9 @@
 #define RB_FRAME_HEADER_BYTES 12
 #define RB_FEEDBACK_BYTES     32
 #define RB_HELLO_BYTES	      8
+#define RB_POLICY_BYTES	      48 /* and 8 for each parameter */
+#define RB_POLICY_PARAMS_MAX  32
+#define RB_REPORT_BYTES	      16
 #define RB_MSG_MAX_BYTES      65535 /* the length field has 16 bits */
 #define RB_RECORDS_MAX	      255   /* the count field has 8: frames or records in one message */
 #define RB_FRAME_MIN_BYTES    14    /* an Ethernet header */
@@ -32,6 +35,8 @@ enum rb_msg_type {
 	RB_MSG_FEEDBACK = 2, /* count feedback records, 1..255 */
 	RB_MSG_HELLO = 3,    /* one hello record */
 	RB_MSG_ANNOUNCE = 4, /* one announcement of the sender's daemon, opaque to the bridge */
+	RB_MSG_POLICY = 5,   /* how one port of the sender is controlled */
+	RB_MSG_REPORT = 6,   /* count reports of what waits for the receiver's ports, 1..255 */
 	RB_MSG_TYPE_COUNT
 };
 
@@ -57,7 +62,7 @@ enum rb_msg_type {
 	  "claims to have entered at a port that is not the sender's")                         \
 	X(FRAME_CLASS, "frame-class", "a class that does not exist")                           \
 	X(FRAME_FLAGS, "frame-flags", "a flag that does not exist")                            \
-	X(RECORD, "record", "feedback for a port that is not the sender's, or a bad class")    \
+	X(RECORD, "record", "a control record about a port, class or value that cannot be")    \
 	X(UNKNOWN_NODE, "unknown-node", "from a node that is no peer, or not yet")             \
 	X(EPOCH, "epoch", "from another life of the peer than the one that introduced itself") \
 	X(DUPLICATE, "duplicate", "a sequence number that was received before")                \
@@ -109,6 +114,34 @@ struct rb_feedback {
 	uint64_t wide;
 };
 
+/*
+ * What an egress says about one of its ports to an ingress that feeds it: by which controller, with which
+ * parameters. What the numbers mean is the controller's (cc/), the ranges of struct cc_port. Only a newer
+ * generation than the newest seen counts.
+ */
+struct rb_policy {
+	uint16_t system_port; /* of the sender */
+	uint8_t controller;
+	uint8_t unit;	     /* enum sl_unit */
+	uint32_t generation; /* one more with each change, wraps */
+	uint32_t interval_ns;
+	uint16_t frame_bytes;
+	uint16_t sources;
+	uint64_t capacity;	     /* of the port, units a second */
+	uint64_t line;		     /* the most that one source can send */
+	uint16_t weight[SL_CLASSES]; /* the receiver's, by class */
+	uint8_t n_params;	     /* 0..RB_POLICY_PARAMS_MAX */
+	uint64_t param[RB_POLICY_PARAMS_MAX];
+};
+
+/* What an ingress says about one of its VOQs to the egress that it leads to. */
+struct rb_report {
+	uint16_t system_port; /* of the receiver */
+	uint8_t class;	      /* below SL_CLASSES */
+	uint32_t sequence;    /* per VOQ, wraps */
+	uint32_t waiting;     /* units in the VOQ */
+};
+
 struct rb_hello {
 	uint32_t heard_epoch; /* the receiver's epoch, if the sender hears it now; else 0 */
 	uint32_t interval_us; /* the sender says hello at least so often, not 0 */
@@ -119,6 +152,9 @@ void rb_msg_header_encode(const struct rb_msg_header *header, uint8_t *out);
 void rb_frame_header_encode(const struct rb_frame *frame, uint8_t *out);
 void rb_feedback_encode(const struct rb_feedback *record, uint8_t *out);
 void rb_hello_encode(const struct rb_hello *hello, uint8_t *out);
+/* RB_POLICY_BYTES + 8 * n_params are written; how many. */
+uint32_t rb_policy_encode(const struct rb_policy *policy, uint8_t *out);
+void rb_report_encode(const struct rb_report *report, uint8_t *out);
 
 /* Who judges: the receiving node and the ports it has. */
 struct rb_receiver {
@@ -151,5 +187,10 @@ void rb_unpack_announce(const struct rb_msg_header *header, const uint8_t *msg,
 			const uint8_t **body, uint32_t *body_bytes);
 enum rb_verdict rb_unpack_hello(const struct rb_msg_header *header, const uint8_t *msg,
 				struct rb_hello *out);
+enum rb_verdict rb_unpack_policy(const struct rb_msg_header *header, const uint8_t *msg,
+				 struct rb_policy *out);
+enum rb_verdict rb_unpack_reports(const struct rb_receiver *self,
+				  const struct rb_msg_header *header, const uint8_t *msg,
+				  struct rb_report *out, uint32_t *n);
 
 #endif

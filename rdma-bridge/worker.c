@@ -64,6 +64,9 @@ int rb_worker_create(const struct rb_worker_config *config, struct rb_worker **o
 		goto out;
 	}
 	w->self.node = config->node;
+	err = rb_control_create(w, &w->control);
+	if (err)
+		goto out;
 	/* Before anyone can know of us, so that not even a first hello is lost. */
 	post_receives(w);
 	*out = w;
@@ -77,6 +80,7 @@ void rb_worker_destroy(struct rb_worker *w)
 {
 	if (!w)
 		return;
+	rb_control_destroy(w->control);
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		struct rb_worker_peer *peer = w->peer[w->nodes[i]];
 
@@ -192,9 +196,10 @@ static void count_message(struct rb_worker_peer *peer, const struct rb_msg_heade
 	peer->sent_bytes[header->type] += header->length_bytes;
 }
 
-/* A message of one record: a chunk holds all of it. */
-static int send_control(struct rb_worker *w, struct rb_worker_peer *peer, enum rb_msg_type type,
-			const uint8_t *body, uint32_t body_bytes, uint64_t now_ns)
+/* A chunk holds all of it. */
+int rb_worker_send_control(struct rb_worker *w, struct rb_worker_peer *peer, enum rb_msg_type type,
+			   uint32_t count, const uint8_t *body, uint32_t body_bytes,
+			   uint64_t now_ns)
 {
 	struct rb_msg_header header = header_to(w, peer, type, now_ns);
 	struct rb_piece piece;
@@ -208,7 +213,7 @@ static int send_control(struct rb_worker *w, struct rb_worker_peer *peer, enum r
 	if (offset == RB_CHUNK_NONE)
 		return -EAGAIN;
 	bytes = rb_chunk_data(w->chunks, offset);
-	header.count = 1;
+	header.count = (uint8_t)count;
 	header.length_bytes = (uint16_t)(RB_MSG_HEADER_BYTES + body_bytes);
 	rb_msg_header_encode(&header, bytes);
 	memcpy(bytes + RB_MSG_HEADER_BYTES, body, body_bytes);
@@ -232,7 +237,7 @@ int rb_worker_announce(struct rb_worker *w, uint8_t node, const uint8_t *bytes, 
 		return -ENOTCONN;
 	if (n_bytes == 0 || n_bytes > RB_MSG_MAX_BYTES - RB_MSG_HEADER_BYTES)
 		return -EMSGSIZE;
-	return send_control(w, peer, RB_MSG_ANNOUNCE, bytes, n_bytes, now_ns);
+	return rb_worker_send_control(w, peer, RB_MSG_ANNOUNCE, 1, bytes, n_bytes, now_ns);
 }
 
 /* Send the open message of a peer. False if it has to wait. */
@@ -303,15 +308,68 @@ static void deliver(struct rb_worker *w, const struct rb_msg_header *header,
 	}
 }
 
+/* What the records of a control message say, by the type of the message. */
+union records {
+	struct rb_feedback feedback[RB_RECORDS_MAX];
+	struct rb_report reports[RB_RECORDS_MAX];
+	struct rb_policy policy;
+	struct rb_hello hello;
+};
+
+static enum rb_verdict unpack_control(const struct rb_worker *w, const struct rb_msg_header *header,
+				      const uint8_t *msg, union records *out, uint32_t *n)
+{
+	switch (header->type) {
+	case RB_MSG_FEEDBACK:
+		return rb_unpack_feedback(header, msg, out->feedback, n);
+	case RB_MSG_HELLO:
+		return rb_unpack_hello(header, msg, &out->hello);
+	case RB_MSG_POLICY:
+		return rb_unpack_policy(header, msg, &out->policy);
+	case RB_MSG_REPORT:
+		return rb_unpack_reports(&w->self, header, msg, out->reports, n);
+	default:
+		return RB_VERDICT_OK;
+	}
+}
+
+static void use_control(struct rb_worker *w, const struct rb_msg_header *header, const uint8_t *msg,
+			const union records *records, uint32_t n, uint64_t now_ns)
+{
+	const uint8_t *body;
+	uint32_t body_bytes;
+
+	switch (header->type) {
+	case RB_MSG_FEEDBACK:
+		rb_control_feedback(w->control, records->feedback, n, now_ns);
+		break;
+	case RB_MSG_HELLO:
+		rb_peers_hello(&w->peers, header->source, &records->hello, now_ns);
+		break;
+	case RB_MSG_POLICY:
+		rb_control_policy(w->control, &records->policy, now_ns);
+		break;
+	case RB_MSG_REPORT:
+		rb_control_reports(w->control, header->source, records->reports, n, now_ns);
+		break;
+	case RB_MSG_ANNOUNCE:
+		rb_unpack_announce(header, msg, &body, &body_bytes);
+		if (w->on_announce)
+			w->on_announce(w->event_context, header->source, body, body_bytes);
+		break;
+	default:
+		break;
+	}
+}
+
 /* Judge a message to its end, then use it. True if its chunk now belongs to its frames. */
 static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t now_ns)
 {
 	const uint8_t *msg = rb_chunk_data(w->chunks, c->offset);
 	const struct rb_worker_peer *peer = c->context;
 	struct rb_frame frames[RB_RECORDS_MAX];
-	struct rb_feedback feedback[RB_RECORDS_MAX];
 	struct rb_msg_header header;
-	struct rb_hello hello;
+	union records records;
 	uint32_t n = 0;
 	enum rb_verdict verdict = rb_msg_header_decode(&w->self, msg, c->len_bytes, &header);
 
@@ -322,10 +380,8 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 		verdict = RB_VERDICT_SOURCE;
 	if (verdict == RB_VERDICT_OK && header.type == RB_MSG_DATA)
 		verdict = rb_unpack_frames(&w->self, &header, msg, frames, &n);
-	else if (verdict == RB_VERDICT_OK && header.type == RB_MSG_FEEDBACK)
-		verdict = rb_unpack_feedback(&header, msg, feedback, &n);
-	else if (verdict == RB_VERDICT_OK && header.type == RB_MSG_HELLO)
-		verdict = rb_unpack_hello(&header, msg, &hello);
+	else if (verdict == RB_VERDICT_OK)
+		verdict = unpack_control(w, &header, msg, &records, &n);
 	if (verdict == RB_VERDICT_OK)
 		verdict = rb_peers_judge(&w->peers, &header, now_ns);
 	w->verdicts[verdict]++;
@@ -336,15 +392,7 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 		deliver(w, &header, frames, n, c->offset, msg);
 		return true;
 	}
-	if (header.type == RB_MSG_HELLO) {
-		rb_peers_hello(&w->peers, header.source, &hello, now_ns);
-	} else if (header.type == RB_MSG_ANNOUNCE && w->on_announce) {
-		const uint8_t *body;
-		uint32_t body_bytes;
-
-		rb_unpack_announce(&header, msg, &body, &body_bytes);
-		w->on_announce(w->event_context, header.source, body, body_bytes);
-	}
+	use_control(w, &header, msg, &records, n, now_ns);
 	return false;
 }
 
@@ -391,8 +439,10 @@ static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
  */
 bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 {
-	bool busy = poll_transport(w, now_ns);
+	bool busy;
 
+	w->now_ns = now_ns;
+	busy = poll_transport(w, now_ns);
 	post_receives(w);
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		struct rb_egress_port *port = w->port[w->ports[i]];
@@ -404,6 +454,8 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 		if (port->tx && port->tx->ops->flush(port->tx) == -EAGAIN)
 			busy = true;
 	}
+	/* Feedback goes before data. */
+	rb_control_round(w->control, now_ns);
 	for (uint32_t i = 0; i < w->n_nodes; i++)
 		if (serve_peer(w, w->peer[w->nodes[(w->turn + i) % w->n_nodes]], now_ns))
 			busy = true;
@@ -425,7 +477,7 @@ static void say_hello(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 	uint8_t body[RB_HELLO_BYTES];
 
 	rb_hello_encode(&hello, body);
-	if (send_control(w, peer, RB_MSG_HELLO, body, sizeof(body), now_ns) == 0)
+	if (rb_worker_send_control(w, peer, RB_MSG_HELLO, 1, body, sizeof(body), now_ns) == 0)
 		peer->hello_ns = now_ns + w->config.hello_interval_ns;
 }
 
@@ -440,6 +492,8 @@ void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 			say_hello(w, peer, now_ns);
 		if (changed || peer->since_ns == 0)
 			peer->since_ns = now_ns;
+		if (changed)
+			rb_control_peer(w->control, peer->node, now_ns);
 		if (changed && w->on_peer)
 			w->on_peer(w->event_context, peer->node,
 				   rb_worker_peer_state(w, peer->node));
@@ -479,6 +533,8 @@ int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,
 		if (err)
 			return err;
 	}
+	if (epoch != w->peers.peer[node].epoch)
+		rb_control_new_life(w->control, node);
 	err = rb_peers_introduce(&w->peers, node, epoch);
 	if (err)
 		return err;

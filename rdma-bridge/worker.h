@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rdma-bridge/control.h"
 #include "rdma-bridge/counters.h"
 #include "rdma-bridge/egress.h"
 #include "rdma-bridge/ingress.h"
@@ -70,6 +71,8 @@ struct rb_worker {
 	uint64_t verdicts[RB_VERDICT_COUNT]; /* received messages, by what was found */
 	uint64_t packed[RB_PACKED_CLASSES];  /* data messages sent, by log2 of their frames */
 	uint64_t rounds, idle_rounds;
+	uint64_t now_ns;	    /* of the current round */
+	struct rb_control *control; /* owned */
 	void *event_context;
 	rb_peer_event_fn on_peer;   /* may be NULL */
 	rb_announce_fn on_announce; /* may be NULL */
@@ -107,6 +110,14 @@ void rb_worker_tick(struct rb_worker *worker, uint64_t now_ns);
 /* Send a daemon's announcement, 1 byte and up. 0, -ENOENT, -ENOTCONN (not introduced), -EMSGSIZE, -EAGAIN. */
 int rb_worker_announce(struct rb_worker *worker, uint8_t node, const uint8_t *bytes,
 		       uint32_t n_bytes, uint64_t now_ns);
+
+/*
+ * A control message of ours, at once: `count` records of together body_bytes, which fit a chunk. 0; -EMSGSIZE; -EAGAIN (no
+ * room) or what else the transport says: then it is lost. For peers with a path.
+ */
+int rb_worker_send_control(struct rb_worker *worker, struct rb_worker_peer *peer,
+			   enum rb_msg_type type, uint32_t count, const uint8_t *body,
+			   uint32_t body_bytes, uint64_t now_ns);
 
 enum rb_peer_state rb_worker_peer_state(const struct rb_worker *worker, uint8_t node);
 

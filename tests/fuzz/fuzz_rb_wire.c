@@ -31,11 +31,23 @@ static void check_data(const struct rb_msg_header *h, const uint8_t *msg, uint32
 		abort();
 }
 
+static void check_policy(const struct rb_msg_header *h, const uint8_t *msg)
+{
+	uint8_t again[RB_POLICY_BYTES + 8 * RB_POLICY_PARAMS_MAX];
+	struct rb_policy policy;
+
+	if (rb_unpack_policy(h, msg, &policy) == RB_VERDICT_OK &&
+	    (rb_policy_encode(&policy, again) != h->length_bytes - RB_MSG_HEADER_BYTES ||
+	     memcmp(again, msg + RB_MSG_HEADER_BYTES, h->length_bytes - RB_MSG_HEADER_BYTES)))
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct rb_feedback feedback[RB_RECORDS_MAX];
+	static struct rb_report reports[RB_RECORDS_MAX];
 	struct rb_msg_header h;
 	struct rb_hello hello;
 	const uint8_t *body;
@@ -58,6 +70,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		rb_unpack_announce(&h, data, &body, &n);
 		if (body < data || body + n != data + size || n == 0)
 			abort();
+		break;
+	case RB_MSG_POLICY:
+		check_policy(&h, data);
+		break;
+	case RB_MSG_REPORT:
+		rb_unpack_reports(&self, &h, data, reports, &n);
+		for (uint32_t i = 0; i < n; i++) {
+			uint8_t again[RB_REPORT_BYTES];
+
+			rb_report_encode(&reports[i], again);
+			if (memcmp(again, data + RB_MSG_HEADER_BYTES + i * RB_REPORT_BYTES,
+				   RB_REPORT_BYTES))
+				abort();
+		}
 		break;
 	default:
 		abort();

@@ -231,8 +231,161 @@ static const uint8_t announce_msg[] = {
 	1, 4, 0, 27, 1, 2, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5, 'x', 'y', 'z',
 };
 
+/* Port 7 of node 1 is controlled by price (3), by bytes, generation 258, T 1 ms. */
+static const uint8_t policy_msg[] = {
+	1,
+	5,
+	0,
+	88,
+	1,
+	2,
+	0,
+	1,
+	0,
+	0,
+	0,
+	9,
+	0,
+	0,
+	0,
+	1,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	5,
+	/* 24: port, controller, unit, generation */ 1,
+	7,
+	3,
+	1,
+	0,
+	0,
+	1,
+	2,
+	/* 32: interval, frame, sources */ 0,
+	0x0f,
+	0x42,
+	0x40,
+	5,
+	0xea,
+	0,
+	3,
+	/* 40: capacity, line */ 0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0x9c,
+	0x40,
+	0,
+	0,
+	0,
+	1,
+	0,
+	0,
+	0,
+	0,
+	/* 56: weights */ 0,
+	1,
+	0,
+	2,
+	0,
+	3,
+	1,
+	4,
+	/* 64: parameters */ 2,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	/* 72 */ 0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	7,
+	0,
+	0,
+	0,
+	2,
+	0,
+	0,
+	0,
+	8,
+};
+
+static const uint8_t report_msg[] = {
+	1,
+	6,
+	0,
+	56,
+	1,
+	2,
+	0,
+	2,
+	0,
+	0,
+	0,
+	9,
+	0,
+	0,
+	0,
+	1,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	0,
+	5,
+	/* 24: port, class, zero, sequence, waiting, zero */ 2,
+	1,
+	3,
+	0,
+	0,
+	0,
+	0,
+	33,
+	0,
+	0,
+	1,
+	0,
+	0,
+	0,
+	0,
+	0,
+	/* 40 */ 2,
+	200,
+	0,
+	0,
+	0,
+	0,
+	0,
+	34,
+	0,
+	0,
+	0,
+	1,
+	0,
+	0,
+	0,
+	0,
+};
+
 struct records {
 	struct rb_msg_header header;
+	struct rb_policy policy;
+	struct rb_report report[RB_RECORDS_MAX];
 	struct rb_frame frame[RB_RECORDS_MAX];
 	struct rb_feedback feedback[RB_RECORDS_MAX];
 	struct rb_hello hello;
@@ -255,6 +408,10 @@ static enum rb_verdict judge(const uint8_t *bytes, uint32_t n_bytes, struct reco
 		verdict = rb_unpack_feedback(&out->header, msg, out->feedback, &out->n);
 	else if (verdict == RB_VERDICT_OK && out->header.type == RB_MSG_HELLO)
 		verdict = rb_unpack_hello(&out->header, msg, &out->hello);
+	else if (verdict == RB_VERDICT_OK && out->header.type == RB_MSG_POLICY)
+		verdict = rb_unpack_policy(&out->header, msg, &out->policy);
+	else if (verdict == RB_VERDICT_OK && out->header.type == RB_MSG_REPORT)
+		verdict = rb_unpack_reports(&node2, &out->header, msg, out->report, &out->n);
 	free(msg);
 	return verdict;
 }
@@ -366,6 +523,53 @@ static void hello_decodes_and_encodes_to_the_same_bytes(void **state)
 	assert_memory_equal(out, hello_msg, sizeof(out));
 }
 
+static void policy_decodes_and_encodes_to_the_same_bytes(void **state)
+{
+	static struct records r;
+	uint8_t out[sizeof(policy_msg)];
+
+	(void)state;
+	assert_int_equal(judge(policy_msg, sizeof(policy_msg), &r), RB_VERDICT_OK);
+	assert_int_equal(r.policy.system_port, SL_SYSTEM_PORT(1, 7));
+	assert_int_equal(r.policy.controller, 3);
+	assert_int_equal(r.policy.unit, SL_UNIT_BYTES);
+	assert_int_equal(r.policy.generation, 258);
+	assert_int_equal(r.policy.interval_ns, 1000000);
+	assert_int_equal(r.policy.frame_bytes, 1514);
+	assert_int_equal(r.policy.sources, 3);
+	assert_int_equal(r.policy.capacity, 40000);
+	assert_true(r.policy.line == 1ULL << 32);
+	assert_int_equal(r.policy.weight[0], 1);
+	assert_int_equal(r.policy.weight[3], 260);
+	assert_int_equal(r.policy.n_params, 2);
+	assert_true(r.policy.param[0] == 7 && r.policy.param[1] == (2ULL << 32 | 8));
+
+	rb_msg_header_encode(&r.header, out);
+	assert_int_equal(rb_policy_encode(&r.policy, out + RB_MSG_HEADER_BYTES), 64);
+	assert_memory_equal(out, policy_msg, sizeof(out));
+}
+
+static void reports_decode_and_encode_to_the_same_bytes(void **state)
+{
+	static struct records r;
+	uint8_t out[sizeof(report_msg)];
+
+	(void)state;
+	assert_int_equal(judge(report_msg, sizeof(report_msg), &r), RB_VERDICT_OK);
+	assert_int_equal(r.n, 2);
+	assert_int_equal(r.report[0].system_port, SL_SYSTEM_PORT(2, 1));
+	assert_int_equal(r.report[0].class, 3);
+	assert_int_equal(r.report[0].sequence, 33);
+	assert_int_equal(r.report[0].waiting, 256);
+	assert_int_equal(r.report[1].system_port, SL_SYSTEM_PORT(2, 200));
+	assert_int_equal(r.report[1].waiting, 1);
+
+	rb_msg_header_encode(&r.header, out);
+	for (uint32_t i = 0; i < r.n; i++)
+		rb_report_encode(&r.report[i], out + RB_MSG_HEADER_BYTES + i * RB_REPORT_BYTES);
+	assert_memory_equal(out, report_msg, sizeof(out));
+}
+
 static void announcement_body_is_the_daemons(void **state)
 {
 	static struct records r;
@@ -403,6 +607,8 @@ struct refusal {
 #define FEEDBACK feedback_msg, sizeof(feedback_msg)
 #define HELLO	 hello_msg, sizeof(hello_msg)
 #define ANNOUNCE announce_msg, sizeof(announce_msg)
+#define POLICY	 policy_msg, sizeof(policy_msg)
+#define REPORT	 report_msg, sizeof(report_msg)
 
 static const struct refusal refusals[] = {
 	{ "version 0", DATA, 0, 0, RB_VERDICT_VERSION },
@@ -447,6 +653,21 @@ static const struct refusal refusals[] = {
 	{ "hello without record", HELLO, 7, 0, RB_VERDICT_RECORD_COUNT },
 	{ "announcement without record", ANNOUNCE, 7, 0, RB_VERDICT_RECORD_COUNT },
 	{ "announcement with two records", ANNOUNCE, 7, 2, RB_VERDICT_RECORD_COUNT },
+	{ "policy without record", POLICY, 7, 0, RB_VERDICT_RECORD_COUNT },
+	{ "policy with two records", POLICY, 7, 2, RB_VERDICT_RECORD_COUNT },
+	{ "policy of our own port", POLICY, 24, 2, RB_VERDICT_RECORD },
+	{ "policy, unit 2", POLICY, 27, 2, RB_VERDICT_RECORD },
+	{ "policy, weight 0", POLICY, 59, 0, RB_VERDICT_RECORD },
+	{ "policy, one parameter too few", POLICY, 64, 3, RB_VERDICT_RECORD_COUNT },
+	{ "policy, one parameter too many", POLICY, 64, 1, RB_VERDICT_RECORD_COUNT },
+	{ "policy, 33 parameters", POLICY, 64, 33, RB_VERDICT_RECORD_COUNT },
+	{ "policy, padding", POLICY, 71, 1, RB_VERDICT_RECORD },
+	{ "report, count too low", REPORT, 7, 1, RB_VERDICT_RECORD_COUNT },
+	{ "report of the sender's port", REPORT, 24, 1, RB_VERDICT_RECORD },
+	{ "report of a port that does not exist", REPORT, 41, 201, RB_VERDICT_RECORD },
+	{ "report, class 4", REPORT, 26, 4, RB_VERDICT_RECORD },
+	{ "report, first padding", REPORT, 43, 1, RB_VERDICT_RECORD },
+	{ "report, last padding", REPORT, 39, 1, RB_VERDICT_RECORD },
 	{ "hello with two records", HELLO, 7, 2, RB_VERDICT_RECORD_COUNT },
 };
 
@@ -644,6 +865,8 @@ int main(void)
 		cmocka_unit_test(data_message_of_two_frames_encodes_to_the_same_bytes),
 		cmocka_unit_test(feedback_decodes_and_encodes_to_the_same_bytes),
 		cmocka_unit_test(hello_decodes_and_encodes_to_the_same_bytes),
+		cmocka_unit_test(policy_decodes_and_encodes_to_the_same_bytes),
+		cmocka_unit_test(reports_decode_and_encode_to_the_same_bytes),
 		cmocka_unit_test(announcement_body_is_the_daemons),
 		cmocka_unit_test(announcement_without_a_body_is_refused),
 		cmocka_unit_test(bad_field_is_refused_under_its_name),

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Controllers at work in bridges: nodes on a network in memory, all of them sources of one port of the last, which is shaped.
+ * A VOQ is admitted to by its limit as XDP does it. Time is the test's, so every figure is the same in every run.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma-bridge/mem.h"
+#include "rdma-bridge/worker.h"
+
+#define NODES_MAX   5
+#define EGRESS	    5 /* its ports are fed by the others */
+#define CHUNKS	    4096
+#define CHUNK_BYTES 4096
+#define US	    1000ULL
+#define MS	    1000000ULL
+#define SECOND	    1000000000ULL
+#define STEP_NS	    (20 * US)
+#define DEAD_NS	    (50 * MS)
+#define CAPACITY    200000 /* frames a second: 200 in an interval of 1 ms */
+#define LIMIT	    512	   /* frames of a VOQ */
+#define FRAME_BYTES 60
+
+/* A source of one class: frames come at a rate and wait up to the limit. */
+struct ring {
+	struct rb_input input;
+	struct node *node;
+	uint64_t offered_pps;
+	uint64_t part; /* of a frame, 1e-9 */
+	uint64_t offered, admitted, dropped;
+	uint32_t waiting;
+};
+
+struct port {
+	struct rb_tx tx;
+	uint64_t held[4096];
+	uint32_t n_held;
+};
+
+struct node {
+	uint8_t id;
+	bool dead;
+	uint8_t *area;
+	struct rb_chunks *chunks;
+	struct rb_transport *transport;
+	struct rb_worker *worker;
+	struct sl_voq voq[SL_CLASSES];
+	struct sl_backlog backlog[SL_CLASSES];
+	struct ring ring[SL_CLASSES];
+	struct port port;
+	uint32_t epoch;
+};
+
+static struct rb_mem_network *network;
+static struct node nodes[NODES_MAX + 1]; /* by id */
+static uint64_t now_ns;
+static uint32_t turn; /* of the order in which the nodes run */
+
+static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+{
+	struct ring *ring = context;
+	uint32_t n;
+
+	for (n = 0; n < max && n < ring->waiting; n++) {
+		uint64_t offset = rb_chunk_take(ring->node->chunks, RB_OWNER_INGRESS);
+
+		if (offset == RB_CHUNK_NONE)
+			break;
+		out[n] = (struct rb_ingress_frame){
+			.offset = offset + 256,
+			.arrival_ns = now_ns,
+			.len_bytes = FRAME_BYTES,
+			.ingress_port = SL_SYSTEM_PORT(ring->node->id, 1),
+		};
+		memset(rb_chunk_data(ring->node->chunks, offset + 256), 0, FRAME_BYTES);
+	}
+	ring->waiting -= n;
+	return n;
+}
+
+/* XDP's part: frames of this step are admitted while the VOQ holds less than its limit. */
+static void ring_fill(struct ring *ring, uint32_t class)
+{
+	struct sl_backlog *backlog = &ring->node->backlog[class];
+
+	ring->part += ring->offered_pps * STEP_NS;
+	for (; ring->part >= SECOND; ring->part -= SECOND) {
+		ring->offered++;
+		if (ring->node->voq[class].rate == 0 ||
+		    backlog->enqueued.frames - backlog->dequeued.frames >= LIMIT) {
+			ring->dropped++;
+			continue;
+		}
+		ring->admitted++;
+		ring->waiting++;
+		backlog->enqueued.frames++;
+		backlog->enqueued.bytes += FRAME_BYTES;
+	}
+}
+
+static struct port *port_of(struct rb_tx *tx)
+{
+	return (struct port *)((char *)tx - offsetof(struct port, tx));
+}
+
+static void port_close(struct rb_tx *tx)
+{
+	(void)tx;
+}
+
+static uint32_t port_room(struct rb_tx *tx)
+{
+	return 4096 - port_of(tx)->n_held;
+}
+
+static uint32_t port_put(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		port_of(tx)->held[port_of(tx)->n_held++] = frames[i].offset;
+	return n;
+}
+
+static int port_flush(struct rb_tx *tx)
+{
+	(void)tx;
+	return 0;
+}
+
+static uint32_t port_reap(struct rb_tx *tx, uint64_t *offsets, uint32_t max)
+{
+	struct port *port = port_of(tx);
+	uint32_t n = port->n_held < max ? port->n_held : max;
+
+	for (uint32_t i = 0; i < n; i++)
+		offsets[i] = port->held[--port->n_held];
+	return n;
+}
+
+static const struct rb_tx_ops port_ops = {
+	.name = "memory",
+	.close = port_close,
+	.room = port_room,
+	.put = port_put,
+	.flush = port_flush,
+	.reap = port_reap,
+};
+
+static struct rb_endpoint endpoint(const struct node *node)
+{
+	struct rb_endpoint e = { .qpn = 0x100u + node->id,
+				 .qkey = node->epoch * 7,
+				 .message_max_bytes = 2048 };
+
+	e.gid[0] = 0xfd;
+	e.gid[15] = node->id;
+	return e;
+}
+
+static void add_own_port(struct node *node, uint64_t rate)
+{
+	struct rb_egress_config egress = {
+		.system_port = SL_SYSTEM_PORT(node->id, 1),
+		.frame_max_bytes = 1514,
+		.rate = rate,
+		.burst = 16,
+	};
+
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		egress.class[c] = (struct rb_egress_class_config){ .level = c == 3,
+								   .weight = 1,
+								   .limit_frames = 2048 };
+	assert_int_equal(rb_worker_add_port(node->worker, &egress, now_ns), 0);
+	memset(&node->port, 0, sizeof(node->port));
+	node->port.tx.ops = &port_ops;
+	rb_egress_set_tx(node->worker->port[1], &node->port.tx, node->chunks,
+			 node->worker->counters);
+}
+
+/* Every node but the egress has VOQs to it, and it has none. */
+static void add_peers(struct node *node)
+{
+	for (uint8_t other = 1; other <= NODES_MAX; other++) {
+		struct rb_ingress *in;
+
+		if (other == node->id)
+			continue;
+		assert_int_equal(rb_worker_add_peer(node->worker, other,
+						    other == EGRESS ? SL_CLASSES : 0, 1514),
+				 0);
+		in = node->worker->peer[other]->ingress;
+		for (uint8_t c = 0; in && c < SL_CLASSES; c++) {
+			struct ring *ring = &node->ring[c];
+
+			node->voq[c] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED, .burst = 16 };
+			node->backlog[c] = (struct sl_backlog){ .pad0 = { 0 } };
+			*ring = (struct ring){ .input = { ring_receive, ring, NULL },
+					       .node = node };
+			rb_ingress_set_voq(in, c, SL_SYSTEM_PORT(EGRESS, 1), c, &node->voq[c],
+					   &node->backlog[c], now_ns);
+			rb_ingress_add_input(in, c, &ring->input);
+		}
+	}
+}
+
+static void start(struct node *node, uint32_t epoch)
+{
+	struct rb_worker_config config = {
+		.node = node->id,
+		.epoch = epoch,
+		.dead_after_ns = DEAD_NS,
+		.hello_interval_ns = DEAD_NS / 5,
+		.degree = 16,
+		.receive_target = 512,
+	};
+	struct rb_endpoint self;
+
+	node->epoch = epoch;
+	node->dead = false;
+	self = endpoint(node);
+	assert_int_equal(rb_chunks_create(node->area, 0, CHUNKS, CHUNK_BYTES, &node->chunks), 0);
+	assert_int_equal(rb_mem_open(network, &self, node->chunks, 1024, &node->transport), 0);
+	config.transport = node->transport;
+	assert_int_equal(rb_worker_create(&config, &node->worker), 0);
+	add_own_port(node, node->id == EGRESS ? CAPACITY : SL_RATE_UNLIMITED);
+	add_peers(node);
+}
+
+static void stop(struct node *node)
+{
+	rb_worker_destroy(node->worker);
+	node->transport->ops->close(node->transport);
+	rb_chunks_reclaim(node->chunks, RB_OWNER_RECEIVE);
+	assert_int_equal(node->chunks->n_free, CHUNKS);
+	assert_int_equal(node->chunks->violations, 0);
+	rb_chunks_destroy(node->chunks);
+}
+
+static void introduce(struct node *to, const struct node *whom)
+{
+	struct rb_endpoint e = endpoint(whom);
+
+	assert_int_equal(rb_worker_connect(to->worker, whom->id, whom->epoch, &e, now_ns), 0);
+}
+
+/* In an order of its own each time: bridges do not run in step. */
+static void run_for(uint64_t ns)
+{
+	for (uint64_t end = now_ns + ns; now_ns < end; now_ns += STEP_NS) {
+		turn = turn * 1664525 + 1013904223;
+		rb_mem_network_advance(network, now_ns);
+		for (uint32_t k = 0; k < NODES_MAX; k++) {
+			uint32_t i = 1 + ((turn >> 16) + k) % NODES_MAX;
+
+			if (nodes[i].dead)
+				continue;
+			for (uint32_t c = 0; c < SL_CLASSES && i != EGRESS; c++)
+				ring_fill(&nodes[i].ring[c], c);
+			rb_worker_round(nodes[i].worker, now_ns);
+			if (now_ns % MS == 0)
+				rb_worker_tick(nodes[i].worker, now_ns);
+		}
+	}
+}
+
+static const struct rb_mem_config good_network = { .seed = 5, .in_flight_max = 4096 };
+
+static void begin(void)
+{
+	now_ns = SECOND;
+	turn = 1;
+	assert_int_equal(rb_mem_network_create(&good_network, &network), 0);
+	for (uint8_t i = 1; i <= NODES_MAX; i++) {
+		uint8_t *area = malloc((size_t)CHUNKS * CHUNK_BYTES);
+
+		assert_non_null(area);
+		memset(&nodes[i], 0, sizeof(nodes[i]));
+		nodes[i].id = i;
+		nodes[i].area = area;
+		start(&nodes[i], 1000u + i);
+	}
+	for (int i = 1; i <= NODES_MAX; i++)
+		for (int k = 1; k <= NODES_MAX; k++)
+			if (i != k)
+				introduce(&nodes[i], &nodes[k]);
+	run_for(10 * MS);
+}
+
+static void end(void)
+{
+	for (int i = 1; i <= NODES_MAX; i++) {
+		stop(&nodes[i]);
+		free(nodes[i].area);
+	}
+	rb_mem_network_destroy(network);
+}
+
+/* --- What the tests do and ask ---------------------------------------------------------------- */
+
+static void control(const char *controller, const char *words)
+{
+	struct sl_cc_settings settings;
+	char why[SL_CC_WHY_BYTES] = "";
+	struct rb_control *c = nodes[EGRESS].worker->control;
+
+	assert_int_equal(sl_cc_settings_init(&settings, controller), 0);
+	if (sl_cc_settings_set_all(&settings, words, why))
+		fail_msg("%s", why);
+	assert_int_equal(rb_control_set_port(c, 1, &settings, 1000000, 10000000, now_ns, NULL), 0);
+}
+
+static void offer(int node, uint32_t class, uint64_t pps)
+{
+	nodes[node].ring[class].offered_pps = pps;
+}
+
+static void offer_all(uint64_t pps)
+{
+	for (int i = 1; i < EGRESS; i++)
+		offer(i, 0, pps);
+}
+
+static struct rb_egress_queue *queue(uint32_t class)
+{
+	return &nodes[EGRESS].worker->port[1]->queue[class];
+}
+
+/* Frames since a mark. */
+struct mark {
+	uint64_t from[NODES_MAX + 1][SL_CLASSES];
+	uint64_t departed, dropped, arrived;
+	uint64_t ns;
+};
+
+static struct mark mark(void)
+{
+	struct mark m = { .ns = now_ns };
+
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		for (int i = 1; i < EGRESS; i++)
+			m.from[i][c] = queue(c)->arrived_from[i];
+		m.departed += queue(c)->departed.packets;
+		m.dropped += queue(c)->dropped.packets;
+		m.arrived += queue(c)->arrived.packets;
+	}
+	return m;
+}
+
+static double rate_of(const struct mark *m, int node, uint32_t class)
+{
+	return (double)(queue(class)->arrived_from[node] - m->from[node][class]) * 1e9 /
+	       (double)(now_ns - m->ns);
+}
+
+static double use_of(const struct mark *m)
+{
+	return (double)(mark().departed - m->departed) * 1e9 / (double)(now_ns - m->ns) / CAPACITY;
+}
+
+static void assert_share(const struct mark *m, int node, uint32_t class, double expected,
+			 double tolerance)
+{
+	double rate = rate_of(m, node, class);
+
+	if (rate < expected * (1 - tolerance) || rate > expected * (1 + tolerance))
+		fail_msg("node %d class %u: %.0f frames/s, expected %.0f within %.1f %%", node,
+			 class, rate, expected, tolerance * 100);
+}
+
+/* Every frame that was offered is somewhere, or counted under a name. */
+static void check_conservation(void)
+{
+	uint64_t offered = 0, dropped = 0, waiting = 0, lost = 0, out = 0;
+
+	for (int i = 1; i < EGRESS; i++)
+		for (uint32_t c = 0; c < SL_CLASSES; c++) {
+			offered += nodes[i].ring[c].offered;
+			dropped += nodes[i].ring[c].dropped;
+			waiting += nodes[i].ring[c].waiting;
+		}
+	for (int i = 1; i < EGRESS; i++) {
+		const struct rb_worker *w = nodes[i].worker;
+
+		waiting += w->counters[RB_COUNT_INGRESS].packets -
+			   w->counters[RB_COUNT_SENT].packets -
+			   w->counters[RB_COUNT_DROP_PEER_DOWN].packets;
+		lost += w->counters[RB_COUNT_SENT].packets;
+		dropped += w->counters[RB_COUNT_DROP_PEER_DOWN].packets;
+	}
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		lost -= queue(c)->arrived.packets;
+		out += queue(c)->departed.packets;
+		dropped += queue(c)->dropped.packets;
+		waiting += rb_egress_backlog(nodes[EGRESS].worker->port[1], c);
+	}
+	assert_int_equal(lost, 0);
+	assert_int_equal(offered, out + dropped + waiting);
+}
+
+/* Nothing new, and what waits leaves. */
+static void drain(void)
+{
+	for (int i = 1; i < EGRESS; i++)
+		for (uint32_t c = 0; c < SL_CLASSES; c++)
+			offer(i, c, 0);
+	run_for(100 * MS);
+	check_conservation();
+}
+
+/* --- Tests ------------------------------------------------------------------------------------ */
+
+static void without_control_the_excess_is_dropped_at_the_egress(void **state)
+{
+	struct mark m;
+
+	(void)state;
+	begin();
+	control("fixed", "");
+	offer_all(CAPACITY);
+	run_for(50 * MS);
+	m = mark();
+	run_for(100 * MS);
+	/* Four times what the port takes crosses the fabric. */
+	assert_in_range(mark().arrived - m.arrived, CAPACITY * 4 / 10 * 99 / 100,
+			CAPACITY * 4 / 10 * 101 / 100);
+	assert_true(mark().dropped - m.dropped > CAPACITY / 10 * 29 / 10);
+	assert_int_equal(nodes[1].voq[0].rate == SL_RATE_UNLIMITED, 1);
+	drain();
+	end();
+}
+
+/* Offered rates in thousandths of C, and the max-min shares of them, written out. */
+static const struct row {
+	const char *name;
+	uint32_t offered[4], share[4];
+} rows[] = {
+	{ "all the same, 4 times too much", { 1000, 1000, 1000, 1000 }, { 250, 250, 250, 250 } },
+	{ "table 7.1, row 1", { 408, 408, 204, 0 }, { 398, 398, 204, 0 } },
+	{ "table 7.1, row 2", { 408, 408, 306, 0 }, { 347, 347, 306, 0 } },
+	{ "table 7.1, row 3", { 408, 408, 408, 0 }, { 333, 333, 333, 0 } },
+	{ "500, 50, 5", { 1200, 120, 12, 0 }, { 868, 120, 12, 0 } },
+	{ "one source alone", { 1500, 0, 0, 0 }, { 1000, 0, 0, 0 } },
+};
+
+static void price_gives_max_min_shares_fills_the_port_and_drops_nothing_at_the_egress(void **state)
+{
+	(void)state;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		uint32_t longest = 0;
+		struct mark m;
+
+		begin();
+		control("price", "");
+		for (int i = 1; i < EGRESS; i++)
+			offer(i, 0, (uint64_t)rows[r].offered[i - 1] * CAPACITY / 1000);
+		run_for(200 * MS);
+		m = mark();
+		for (int i = 0; i < 200; i++) {
+			uint32_t backlog = rb_egress_backlog(nodes[EGRESS].worker->port[1], 0);
+
+			longest = backlog > longest ? backlog : longest;
+			run_for(MS);
+		}
+		print_message("price, %s: %.0f %.0f %.0f %.0f, use %.2f %%, longest queue %u\n",
+			      rows[r].name, rate_of(&m, 1, 0), rate_of(&m, 2, 0), rate_of(&m, 3, 0),
+			      rate_of(&m, 4, 0), use_of(&m) * 100, longest);
+		for (int i = 1; i < EGRESS; i++)
+			assert_share(&m, i, 0, rows[r].share[i - 1] * (CAPACITY / 1000.0), 0.02);
+		assert_int_equal(mark().dropped, 0);
+		assert_true(use_of(&m) >= 0.99);
+		/* Four times the target, 0.13 C T, in a port that serves every 20 us. */
+		assert_true(longest < 4 * 26 + 16);
+		drain();
+		end();
+	}
+}
+
+static void rates_stand_in_the_voqs_settings(void **state)
+{
+	(void)state;
+	begin();
+	control("price", "");
+	run_for(30 * MS);
+	/* The policy alone brings name and first rate: a fourth each. */
+	assert_string_equal(nodes[2].voq[0].controller, "price");
+	assert_int_equal(nodes[2].voq[0].rate, CAPACITY / 4);
+	assert_int_equal(nodes[2].voq[0].unit, SL_UNIT_FRAMES);
+	offer_all(CAPACITY);
+	run_for(200 * MS);
+	for (int i = 1; i < EGRESS; i++)
+		assert_in_range(nodes[i].voq[0].rate, CAPACITY / 4 * 97 / 100,
+				CAPACITY / 4 * 103 / 100);
+	drain();
+	end();
+}
+
+static void weights_of_nodes_and_classes_share_the_port(void **state)
+{
+	struct mark m;
+
+	(void)state;
+	begin();
+	control("price", "node2.weight=2 node3.weight=3");
+	for (int i = 1; i <= 3; i++)
+		offer(i, 0, CAPACITY);
+	run_for(300 * MS);
+	m = mark();
+	run_for(200 * MS);
+	for (int i = 1; i <= 3; i++)
+		assert_share(&m, i, 0, CAPACITY * i / 6.0, 0.02);
+	drain();
+	/* Two classes of one level: each has half of the port, and its own price. */
+	for (int i = 1; i <= 2; i++) {
+		offer(i, 0, CAPACITY);
+		offer(i, 1, CAPACITY);
+	}
+	run_for(400 * MS);
+	m = mark();
+	run_for(200 * MS);
+	assert_share(&m, 1, 0, CAPACITY / 6.0, 0.03);
+	assert_share(&m, 2, 0, CAPACITY / 3.0, 0.03);
+	assert_share(&m, 1, 1, CAPACITY / 6.0, 0.03);
+	assert_share(&m, 2, 1, CAPACITY / 3.0, 0.03);
+	assert_true(use_of(&m) >= 0.99);
+	drain();
+	end();
+}
+
+/* Every controller keeps the port in use, starves nobody, and takes the excess away at the ingress. */
+static void every_controller_works(void **state)
+{
+	static const struct {
+		const char *name, *words;
+		double use, least; /* of C, of a fair share */
+	} cases[] = {
+		{ "weights", "", 0.85, 0.6 },  { "price", "", 0.99, 0.98 },
+		{ "aimd", "", 0.65, 0.65 },    { "qcn", "", 0.9, 0.4 },
+		{ "asm", "fair=1", 0.9, 0.5 }, { "dq", "", 0.99, 0.98 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct mark m;
+
+		begin();
+		control(cases[k].name, cases[k].words);
+		offer_all(CAPACITY);
+		run_for(500 * MS);
+		m = mark();
+		run_for(500 * MS);
+		print_message("%s: %.0f %.0f %.0f %.0f, use %.1f %%, dropped at the egress %llu\n",
+			      cases[k].name, rate_of(&m, 1, 0), rate_of(&m, 2, 0),
+			      rate_of(&m, 3, 0), rate_of(&m, 4, 0), use_of(&m) * 100,
+			      (unsigned long long)(mark().dropped - m.dropped));
+		assert_true(use_of(&m) >= cases[k].use);
+		for (int i = 1; i < EGRESS; i++)
+			assert_true(rate_of(&m, i, 0) >= cases[k].least * CAPACITY / 4);
+		assert_true(mark().arrived - m.arrived < CAPACITY / 2 * 11 / 10);
+		drain();
+		end();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_control_the_excess_is_dropped_at_the_egress),
+		cmocka_unit_test(
+			price_gives_max_min_shares_fills_the_port_and_drops_nothing_at_the_egress),
+		cmocka_unit_test(rates_stand_in_the_voqs_settings),
+		cmocka_unit_test(weights_of_nodes_and_classes_share_the_port),
+		cmocka_unit_test(every_controller_works),
+	};
+	return cmocka_run_group_tests_name("rb_control", tests, NULL, NULL);
+}
