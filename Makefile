@@ -24,7 +24,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo test bench soak lint format install uninstall clean help
+.PHONY: all deps demo test test-rdma bench soak lint format install uninstall clean help
 
 # Each build.mk adds to these; the rules below make them.
 #   LIBS      static libraries, each with NAME_SRCS
@@ -98,7 +98,13 @@ demo: deps ## bring up the lab, forward real traffic, show the result, clean up
 
 test: deps ## build and run every test
 	$(MAKE) --no-print-directory -j$$(nproc) all test-programs
+	-netns-lab/vm-image $(BUILD)/vm
 	tests/run
+
+test-rdma: deps ## run the tests of RDMA alone, in virtual machines
+	$(MAKE) --no-print-directory -j$$(nproc) all test-programs
+	netns-lab/vm-image $(BUILD)/vm
+	tests/run tests/rdma
 
 bench: all ## measure; prints machine, medians, spreads and an A/A run
 	netns-lab/bench

@@ -3,22 +3,23 @@
 .PHONY: test-programs
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 BPF_TESTS  := $(patsubst tests/bpf/%.c,$(BUILD)/tests/bpf/%,$(wildcard tests/bpf/test_*.c))
+RDMA_TESTS := $(patsubst tests/rdma/%.c,$(BUILD)/tests/rdma/%,$(wildcard tests/rdma/*.c))
 ORACLE_TOOLS := $(patsubst tests/oracle/%.c,$(BUILD)/tests/oracle/%,$(wildcard tests/oracle/*.c))
 FUZZERS    := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_LIB   := $(wildcard tests/lib/*.c)
 TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLIBS) -lz -lm
 
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
-test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) ## build the tests without running them
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) ## build the tests without running them
 
-# Unit tests run under ASan and UBSan; tests that load BPF run plain.
+# Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain.
 $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
 		$(LIBS:%=$(BUILD)/asan/%.a)
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
 
-$(BPF_TESTS): $(BUILD)/tests/bpf/%: $(BUILD)/obj/tests/bpf/%.o $(TEST_LIB:%.c=$(BUILD)/obj/%.o) \
+$(BPF_TESTS) $(RDMA_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(TEST_LIB:%.c=$(BUILD)/obj/%.o) \
 		$(LIBS:%=$(BUILD)/obj/%.a)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)

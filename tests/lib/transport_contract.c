@@ -21,7 +21,8 @@ static transport_pair_close_fn close_pair;
 static struct transport_pair pair;
 static struct rb_path *path[2]; /* from t[i] to the other */
 static int context[2];		/* what t[i] calls the other */
-static uint8_t content[65536];
+static uint8_t elsewhere[RB_CONTRACT_CONTENT_BYTES];
+static uint8_t *content;
 
 static uint64_t now_ns(void)
 {
@@ -76,11 +77,17 @@ static void send_pieces(int i, const struct rb_piece *pieces, uint32_t n)
 {
 	struct rb_transport *t = pair.t[i];
 	struct rb_completion done;
-	int err = t->ops->post_send(t, path[i], pieces, n, 77);
+	uint64_t end = now_ns() + DEADLINE_NS;
+	int err;
 
+	/* Room may come of a poll alone; nothing that it returns is of these tests. */
+	while ((err = t->ops->post_send(t, path[i], pieces, n, 77)) == -EAGAIN) {
+		assert_true(now_ns() < end);
+		assert_int_equal(poll_once(i, &done, 1), 0);
+	}
 	assert_in_range(err, 0, 1);
 	t->ops->flush(t);
-	for (uint64_t end = now_ns() + DEADLINE_NS; err == 0;) {
+	while (err == 0) {
 		assert_true(now_ns() < end);
 		if (poll_once(i, &done, 1) == 1) {
 			assert_int_equal(done.kind, RB_SENT);
@@ -139,10 +146,12 @@ static struct rb_transport_stats stats_of(int i)
 static int setup(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(content); i++)
-		content[i] = (uint8_t)(i * 31 + i / 251);
+	memset(&pair, 0, sizeof(pair));
 	if (open_pair(&pair))
 		return -1;
+	content = pair.content ? pair.content : elsewhere;
+	for (size_t i = 0; i < RB_CONTRACT_CONTENT_BYTES; i++)
+		content[i] = (uint8_t)(i * 31 + i / 251);
 	for (int i = 0; i < 2; i++) {
 		struct rb_endpoint other = endpoint_of(!i);
 
@@ -261,12 +270,12 @@ static void message_without_a_posted_chunk_is_lost_and_the_next_one_is_not(void 
 	(void)state;
 	send_bytes(0, 0, 100);
 	expect_silence(1);
-	assert_int_equal(stats_of(1).no_buffer, 1);
+	assert_int_equal(stats_of(1).no_buffer, !pair.silent_no_buffer);
 	assert_int_equal(stats_of(1).received, 0);
 	post(1, 1);
 	send_bytes(0, 200, 100);
 	expect(1, 200, 100);
-	assert_int_equal(stats_of(1).no_buffer, 1);
+	assert_int_equal(stats_of(1).no_buffer, !pair.silent_no_buffer);
 }
 
 static void wrong_queue_key_delivers_nothing(void **state)
@@ -342,7 +351,7 @@ static void messages_keep_their_order_and_are_counted(void **state)
 
 static void full_queue_says_so_and_takes_more_after_polling(void **state)
 {
-	static const struct rb_piece piece = { content, 64 };
+	const struct rb_piece piece = { content, 64 };
 	struct rb_transport *t = pair.t[0];
 	struct rb_completion done[BATCH];
 	uint64_t end = now_ns() + DEADLINE_NS, accepted = 0;

@@ -8,10 +8,15 @@
 
 #include "rdma-bridge/transport.h"
 
+#define RB_CONTRACT_CONTENT_BYTES 65536
+
 struct transport_pair {
 	struct rb_transport *t[2]; /* each with chunks of its own, at least 64 * spread free ones */
 	uint32_t spread; /* receive queues over which posted chunks are spread, 1 or more */
-	void *private;	 /* the suite's */
+	/* RB_CONTRACT_CONTENT_BYTES that messages are sent from; NULL: anywhere outside of packet memory. */
+	uint8_t *content;
+	bool silent_no_buffer; /* a message without a chunk is lost, but the device does not tell */
+	void *private;	       /* the suite's */
 	/* Called again and again while a test waits for something to happen. */
 	void (*let_pass)(struct transport_pair *pair);
 };

@@ -1,0 +1,46 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Transports on verbs, over the kernel's own RoCE in a virtual machine.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. netns-lab/lib.sh
+	. netns-lab/vm.sh
+	vm_image || return 0
+	# shellcheck disable=SC2119
+	lab_begin
+	host_up fabric
+	vm_up m1 fabric:m1:9000
+	vm_wait m1
+	vm_on m1 ip link set eth0 up
+	vm_on m1 ip addr add 10.9.0.1/24 dev eth0
+	vm_on m1 ip addr add fd09::1/64 dev eth0 nodad
+	vm_on m1 rdma link add rxe0 type rxe netdev eth0
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() {
+	. netns-lab/lib.sh
+	. netns-lab/vm.sh
+	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
+}
+
+# objects: how many of each kind of RDMA object there are
+objects() { vm_on m1 rdma -j resource show | jq -c '.[0] | del(.ifindex)'; }
+
+# contract KIND: all of it, and nothing left behind
+contract() {
+	local before
+	before=$(objects)
+	[ "$(jq .qp <<<"$before")" -ge 1 ]
+	vm_on m1 env CMOCKA_MESSAGE_OUTPUT=TAP "$LAB_SOURCE/build/tests/rdma/verbs_contract" "$1" 10.9.0.1 fd09::1
+	[ "$(objects)" = "$before" ]
+}
+
+@test "verbs-ud keeps the contract of transports, over IPv4 and IPv6, and recovers from 50 errors" {
+	contract ud
+}
