@@ -115,6 +115,26 @@ namespaces_up() {
 node_up() { namespaces_up node "$1"; } # forwards IPv4 and IPv6
 host_up() { namespaces_up host "$1"; }
 
+# namespaces_down NAME: as a power failure: every process of the node or host at once, and so its netdevs and pins. The
+# other ends of its links go a moment later; the name can be used again.
+namespaces_down() {
+	local name=$1 holder pid pids=()
+	holder=$(holder_of "$name") || return
+	while read -r pid; do
+		pids+=("$pid")
+	done < <(find -L /proc/[0-9]*/ns/net -maxdepth 0 -samefile "/proc/$holder/ns/net" 2>/dev/null | cut -d/ -f3)
+	kill -KILL "${pids[@]}" 2>/dev/null
+	rm -f "$LAB_DIR/node/$name" "$LAB_DIR/host/$name"
+	wait_for 5 no_processes "${pids[@]}"
+}
+
+no_processes() {
+	local pid
+	for pid in "$@"; do
+		! [ -e "/proc/$pid/ns/net" ] || return
+	done
+}
+
 holder_of() {
 	cut -d' ' -f1 "$LAB_DIR/node/$1" 2>/dev/null || cut -d' ' -f1 "$LAB_DIR/host/$1" 2>/dev/null ||
 		lab_error "no node or host \"$1\" in lab $LAB_ID"

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,7 +14,6 @@
 #include <openssl/rand.h>
 
 #include "rdma-bridge/neighbour.h"
-#include "rdma-bridge/netdev.h"
 #include "rdma-bridge/roce_xdp.h"
 #include "user/lib/log.h"
 #include "user/lib/prefix.h"
@@ -149,7 +149,9 @@ static void open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 	uint32_t ifindex = if_nametoindex(port->settings->name);
 	int err = rb_edge_open(&config, &port->edge);
 
-	if (err && err != port->err)
+	/* The kernel lets go of a queue up to half a second after the last user, who may have been killed. */
+	port->busy = err == -EBUSY ? port->busy + 1 : 0;
+	if (err && (err == -EBUSY ? port->busy == RB_BRIDGE_BUSY_MAX : err != port->err))
 		sl_warning("port %s: cannot open AF_XDP rings: %s; trying again",
 			   port->settings->name, strerror(-err));
 	port->err = err;
@@ -232,9 +234,27 @@ static int open_maps(struct rb_bridge *b, uint64_t now_ns)
 	return err;
 }
 
+static void look_at_fabric(struct rb_bridge *b)
+{
+	const char *device = b->settings->cluster.device;
+	struct rb_netdev now;
+
+	if (rb_netdev_query(device, &now)) {
+		sl_error("fabric: the netdev %s is gone; waiting for its return", device);
+		b->lost = true;
+	} else if (now.ifindex != b->fabric.ifindex || now.mtu_bytes != b->fabric.mtu_bytes ||
+		   memcmp(now.mac, b->fabric.mac, sizeof(now.mac)) != 0) {
+		sl_warning("fabric: %s is another netdev now, or has another MAC address or MTU; "
+			   "beginning anew",
+			   device);
+		b->lost = true;
+	}
+}
+
 /* Ports and maps that are gone or new. */
 static void look_around(struct rb_bridge *b, uint64_t now_ns)
 {
+	look_at_fabric(b);
 	if (b->maps.voq && rb_maps_changed(&b->maps, b->settings->pin_dir)) {
 		sl_info("sluiced has made other maps; opening the ports anew");
 		for (uint32_t i = 0; i < b->n_ports; i++)
@@ -270,7 +290,7 @@ static void on_met(void *context, const struct rb_introduction *peer)
 	int err;
 
 	memcpy(remote.gid, peer->gid, sizeof(remote.gid));
-	err = rb_neighbour_mac(b->fabric_ifindex, peer->gid, remote.mac);
+	err = rb_neighbour_mac(b->fabric.ifindex, peer->gid, remote.mac);
 	if (!err)
 		err = rb_worker_connect(b->worker, peer->node, peer->epoch, &remote, b->tick_ns);
 	if (err)
@@ -342,7 +362,6 @@ static int open_transport(struct rb_bridge *b)
 	};
 	struct rb_roce_xdp_info info;
 	struct rb_endpoint endpoint;
-	struct rb_netdev netdev;
 	int err;
 
 	if (cluster->transport != SL_TRANSPORT_ROCE_XDP) {
@@ -356,14 +375,13 @@ static int open_transport(struct rb_bridge *b)
 	if (!err)
 		err = random_u32(0, UINT32_MAX - 1, &config.qkey);
 	if (!err)
-		err = rb_netdev_query(cluster->device, &netdev);
+		err = rb_netdev_query(cluster->device, &b->fabric);
 	if (!err)
 		err = rb_roce_xdp_open(&config, &b->transport);
 	if (err) {
 		sl_error("fabric: cannot use %s: %s", cluster->device, strerror(-err));
 		return err;
 	}
-	b->fabric_ifindex = netdev.ifindex;
 	b->transport->ops->endpoint(b->transport, &endpoint);
 	rb_roce_xdp_info(b->transport, &info);
 	sl_info("fabric: roce-xdp on %s, %u queues, %s XDP, %s, messages up to %u bytes",
@@ -372,7 +390,7 @@ static int open_transport(struct rb_bridge *b)
 	if (endpoint.message_max_bytes < 1514 + RB_MSG_OVERHEAD_BYTES)
 		sl_warning("fabric: the MTU of %s, %u, holds messages of %u bytes; a full Ethernet "
 			   "frame needs %u: larger frames will be dropped",
-			   cluster->device, netdev.mtu_bytes, endpoint.message_max_bytes,
+			   cluster->device, b->fabric.mtu_bytes, endpoint.message_max_bytes,
 			   1514 + RB_MSG_OVERHEAD_BYTES);
 	return 0;
 }
@@ -597,6 +615,40 @@ static void settle(struct rb_bridge *b)
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		if (b->ports[i].edge)
 			rb_edge_settle(b->ports[i].edge, b->maps.backlog, b->worker->counters);
+}
+
+bool rb_bridge_is_lost(const struct rb_bridge *b)
+{
+	return b->lost;
+}
+
+bool rb_bridge_has_fabric(const struct sl_settings *settings)
+{
+	const struct sl_cluster_settings *cluster = &settings->cluster;
+	struct sockaddr_storage address = { 0 };
+	struct rb_netdev netdev;
+	uint8_t family, addr[16];
+	socklen_t len;
+	bool ours;
+	int fd;
+
+	if (rb_netdev_query(cluster->device, &netdev) || !netdev.up ||
+	    sl_addr_parse(sl_cluster_find_node(cluster, cluster->node)->address, &family, addr))
+		return false;
+	address.ss_family = family;
+	if (family == AF_INET) {
+		memcpy(&((struct sockaddr_in *)&address)->sin_addr, addr, 4);
+		len = sizeof(struct sockaddr_in);
+	} else {
+		memcpy(&((struct sockaddr_in6 *)&address)->sin6_addr, addr, 16);
+		len = sizeof(struct sockaddr_in6);
+	}
+	fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	ours = bind(fd, (struct sockaddr *)&address, len) == 0;
+	close(fd);
+	return ours;
 }
 
 void rb_bridge_watch(struct rb_bridge *b, int fd)

@@ -5,7 +5,8 @@
  * seldom. One thread.
  *
  * What vanishes comes back by itself: an edge port whose netdev is gone is tried every RB_BRIDGE_RETRY_NS, and so are the maps when
- * sluiced has made others.
+ * sluiced has made others. Without its fabric netdev a bridge is nothing: its owner closes it, and opens another when
+ * the fabric is there again.
  */
 #ifndef RB_BRIDGE_H
 #define RB_BRIDGE_H
@@ -16,13 +17,15 @@
 #include "rdma-bridge/edge.h"
 #include "rdma-bridge/maps.h"
 #include "rdma-bridge/meet.h"
+#include "rdma-bridge/netdev.h"
 #include "rdma-bridge/tap.h"
 #include "rdma-bridge/worker.h"
 #include "user/config.h"
 
 #define RB_BRIDGE_TICK_NS   1000000ULL	 /* hellos, sockets */
 #define RB_BRIDGE_SETTLE_NS 100000000ULL /* what the kernel dropped */
-#define RB_BRIDGE_RETRY_NS  500000000ULL
+#define RB_BRIDGE_RETRY_NS  100000000ULL /* looking for what is gone, or new */
+#define RB_BRIDGE_BUSY_MAX  20		 /* tries of a busy netdev before it is said */
 
 /* An edge port of this node. */
 struct rb_bridge_port {
@@ -31,6 +34,7 @@ struct rb_bridge_port {
 	struct rb_edge *edge; /* owned; NULL: not open */
 	uint32_t ifindex;     /* of the netdev it was opened on */
 	int err;	      /* why it is not open; logged when it changes */
+	uint32_t busy;	      /* tries that found the netdev busy, in a row */
 };
 
 /* A port of another node. */
@@ -45,8 +49,9 @@ struct rb_bridge {
 	struct sl_settings *settings; /* borrowed */
 	struct rb_key key;
 	uint32_t epoch;
-	uint32_t fabric_ifindex;
-	uint8_t *area; /* owned */
+	struct rb_netdev fabric; /* as it was when it was opened */
+	bool lost;		 /* and is no more */
+	uint8_t *area;		 /* owned */
 	uint64_t area_bytes;
 	struct rb_chunks *chunks;
 	struct rb_transport *transport;
@@ -77,6 +82,11 @@ void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
 bool rb_bridge_round(struct rb_bridge *bridge, uint64_t now_ns);
 /* Sleep until something happens, or the next thing is due. */
 void rb_bridge_wait(struct rb_bridge *bridge, uint64_t now_ns);
+
+/* The fabric's netdev is gone, or another than the one that was opened: close this bridge. Logged. */
+bool rb_bridge_is_lost(const struct rb_bridge *bridge);
+/* Can a bridge be opened: is the fabric's netdev up, and the node's address on this host? */
+bool rb_bridge_has_fabric(const struct sl_settings *settings);
 
 /* Let a readable descriptor end the sleep; what it wants is the caller's to see to. */
 void rb_bridge_watch(struct rb_bridge *bridge, int fd);

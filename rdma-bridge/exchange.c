@@ -6,10 +6,12 @@
  *	CONFIRM  introduction, MAC    ->
  *	                              <-        VERDICT  code, MAC
  *	                              <->       REFUSE   code, in the place of any message
+ *	KNOCK    node                 ->        alone, from a higher id: call me
  *
  * A MAC covers a label that is different for each message, both node ids, both nonces, and the content before it. The
  * opener believes nothing before ANSWER's MAC, the responder nothing before CONFIRM's. REFUSE carries no
- * proof: it ends an exchange, which whoever can forge it could end anyway, and tells the reason to a person.
+ * proof: it ends an exchange, which whoever can forge it could end anyway, and tells the reason to a person. KNOCK carries none
+ * either: it comes from the peer's address, and all it causes is an exchange.
  */
 #include "rdma-bridge/exchange.h"
 
@@ -30,7 +32,7 @@
 #define CODE_BYTES	   4 /* code, three zeros */
 #define INTRODUCTION_BYTES 72
 
-enum type { OPEN = 1, ANSWER = 2, CONFIRM = 3, VERDICT = 4, REFUSE = 5 };
+enum type { OPEN = 1, ANSWER = 2, CONFIRM = 3, VERDICT = 4, REFUSE = 5, KNOCK = 6 };
 
 static const uint32_t message_bytes[] = {
 	[OPEN] = HEADER_BYTES + NODE_BYTES + RB_NONCE_BYTES,
@@ -38,6 +40,7 @@ static const uint32_t message_bytes[] = {
 	[CONFIRM] = HEADER_BYTES + INTRODUCTION_BYTES + RB_MAC_BYTES,
 	[VERDICT] = HEADER_BYTES + CODE_BYTES + RB_MAC_BYTES,
 	[REFUSE] = HEADER_BYTES + CODE_BYTES,
+	[KNOCK] = HEADER_BYTES + NODE_BYTES,
 };
 
 #define NAME(id, name, text) name,
@@ -241,28 +244,57 @@ void rb_exchange_answer(struct rb_exchange *x, const struct rb_key *key,
 	x->step = OPEN;
 }
 
+void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self)
+{
+	static const struct rb_key none;
+
+	start(x, &none, self);
+	begin(x, KNOCK)[0] = self->node;
+	x->step = REFUSE;
+}
+
+/* What speaks against a node that begins a conversation, whoever it may be in truth. */
+static enum rb_refusal judge_caller(const struct rb_exchange *x, uint8_t node, bool higher)
+{
+	if (node == x->self.node)
+		return RB_REFUSAL_NODE_SAME;
+	if (node == 0 || x->peers[node] == RB_STANDING_NONE)
+		return RB_REFUSAL_NODE_UNKNOWN;
+	if (x->peers[node] == RB_STANDING_ELSEWHERE)
+		return RB_REFUSAL_ADDRESS;
+	return (node > x->self.node) == higher ? RB_REFUSAL_NONE : RB_REFUSAL_ROLE;
+}
+
 static void on_open(struct rb_exchange *x, const uint8_t *p)
 {
+	enum rb_refusal why = judge_caller(x, p[0], false);
 	uint8_t *answer;
 
 	x->peer_node = p[0];
 	x->node[0] = p[0];
 	memcpy(x->nonce[0], p + NODE_BYTES, RB_NONCE_BYTES);
-	if (p[0] == x->self.node) {
-		refuse(x, RB_REFUSAL_NODE_SAME);
-	} else if (p[0] == 0 || !x->peers[p[0]]) {
-		refuse(x, RB_REFUSAL_NODE_UNKNOWN);
-	} else if (p[0] > x->self.node) {
-		refuse(x, RB_REFUSAL_ROLE);
-	} else {
-		answer = begin(x, ANSWER);
-		answer[0] = x->self.node;
-		memcpy(answer + NODE_BYTES, x->nonce[1], RB_NONCE_BYTES);
-		put_introduction(answer + NODE_BYTES + RB_NONCE_BYTES, &x->self);
-		mac(x, ANSWER, answer + NODE_BYTES + RB_NONCE_BYTES, INTRODUCTION_BYTES,
-		    answer + NODE_BYTES + RB_NONCE_BYTES + INTRODUCTION_BYTES);
-		x->step = CONFIRM;
+	if (why != RB_REFUSAL_NONE) {
+		refuse(x, why);
+		return;
 	}
+	answer = begin(x, ANSWER);
+	answer[0] = x->self.node;
+	memcpy(answer + NODE_BYTES, x->nonce[1], RB_NONCE_BYTES);
+	put_introduction(answer + NODE_BYTES + RB_NONCE_BYTES, &x->self);
+	mac(x, ANSWER, answer + NODE_BYTES + RB_NONCE_BYTES, INTRODUCTION_BYTES,
+	    answer + NODE_BYTES + RB_NONCE_BYTES + INTRODUCTION_BYTES);
+	x->step = CONFIRM;
+}
+
+static void on_knock(struct rb_exchange *x, const uint8_t *p)
+{
+	enum rb_refusal why = judge_caller(x, p[0], true);
+
+	x->peer_node = p[0];
+	if (why == RB_REFUSAL_NONE)
+		x->state = RB_EXCHANGE_KNOCKED;
+	else
+		refuse(x, why);
 }
 
 static void on_answer(struct rb_exchange *x, const uint8_t *p)
@@ -341,6 +373,10 @@ static void on_message(struct rb_exchange *x, uint8_t type, const uint8_t *conte
 		     true);
 		return;
 	}
+	if (type == KNOCK && x->step == OPEN) {
+		on_knock(x, content);
+		return;
+	}
 	if (type != x->step) {
 		refuse(x, RB_REFUSAL_MALFORMED);
 		return;
@@ -376,7 +412,7 @@ static uint32_t judge_header(struct rb_exchange *x)
 		refuse(x, RB_REFUSAL_VERSION);
 		return 0;
 	}
-	if (p[4] < OPEN || p[4] > REFUSE || rb_get16(p + 6) != message_bytes[p[4]]) {
+	if (p[4] < OPEN || p[4] > KNOCK || rb_get16(p + 6) != message_bytes[p[4]]) {
 		refuse(x, RB_REFUSAL_MALFORMED);
 		return 0;
 	}

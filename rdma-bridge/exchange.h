@@ -4,7 +4,8 @@
  * reached. Four messages over TCP (docs/PROTOCOL.md section 3), each side bound to both nonces by
  * HMAC-SHA256, so that nothing of a former exchange can be used again.
  *
- * This is the machine without its socket: bytes in, bytes out. The node with the lower id opens. Not thread-safe.
+ * This is the machine without its socket: bytes in, bytes out. The node with the lower id opens; the other may knock, which asks
+ * it to. Not thread-safe.
  */
 #ifndef RB_EXCHANGE_H
 #define RB_EXCHANGE_H
@@ -55,13 +56,14 @@ struct rb_introduction {
 	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")        \
 	X(NODE_SAME, "node-same", "two nodes have the same id")                  \
 	X(NODE_OTHER, "node-other", "another node than the one at this address") \
-	X(ROLE, "role", "the node with the higher id has opened")                \
+	X(ROLE, "role", "the lower id opens and the higher one knocks")          \
 	X(KEY, "key", "the cluster keys differ")                                 \
 	X(INTRODUCTION, "introduction",                                          \
 	  "a value that cannot be: epoch, queue pair, address, size")            \
 	X(TRANSPORT, "transport", "another transport")                           \
 	X(PORT_TABLE, "port-table", "another table of system ports")             \
-	X(CLOSED, "closed", "the other side closed, or was silent too long")
+	X(CLOSED, "closed", "the other side closed, or was silent too long")     \
+	X(ADDRESS, "address", "a node that has another address by configuration")
 #define RB_ENUM_REFUSAL(id, name, text) RB_REFUSAL_##id,
 enum rb_refusal { RB_REFUSALS(RB_ENUM_REFUSAL) RB_REFUSAL_COUNT };
 const char *rb_refusal_name(enum rb_refusal refusal);
@@ -71,6 +73,14 @@ enum rb_exchange_state {
 	RB_EXCHANGE_RUNNING,
 	RB_EXCHANGE_DONE,    /* peer is proven; `peer` is valid */
 	RB_EXCHANGE_REFUSED, /* see refusal, and by_peer: who refused */
+	RB_EXCHANGE_KNOCKED, /* peer_node, which has proven nothing, asks to be called */
+};
+
+/* What a node id means to a responder, on a connection from one address. */
+enum rb_standing {
+	RB_STANDING_NONE = 0,	   /* no peer of ours */
+	RB_STANDING_PEER = 1,	   /* a peer, and this is its address */
+	RB_STANDING_ELSEWHERE = 2, /* a peer that has another address */
 };
 
 struct rb_exchange {
@@ -83,7 +93,7 @@ struct rb_exchange {
 	/* The rest is the machine's. */
 	const struct rb_key *key; /* borrowed */
 	struct rb_introduction self;
-	const uint8_t *peers; /* borrowed: 256 flags, by node id: a peer of ours */
+	const uint8_t *peers; /* borrowed: 256 times enum rb_standing, by node id */
 	uint8_t expected;     /* opener: the node that should answer; 0: responder */
 	uint8_t step;
 	uint8_t nonce[2][RB_NONCE_BYTES]; /* opener's, responder's */
@@ -96,13 +106,17 @@ struct rb_exchange {
 
 /*
  * Begin. nonce: RB_NONCE_BYTES of randomness never used before. rb_exchange_open is for the node with the
- * lower id and names the peer it connects to; rb_exchange_answer takes any of `peers` with a lower id.
+ * lower id and names the peer it connects to; rb_exchange_answer takes any of `peers` that has this standing, to
+ * open if its id is lower and to knock if it is higher. rb_exchange_knock is for the higher id; the answer is a call of the
+ * other side on a connection of its own, or REFUSED, and CLOSED says nothing then.
  */
 void rb_exchange_open(struct rb_exchange *x, const struct rb_key *key,
 		      const struct rb_introduction *self, uint8_t peer, const uint8_t *nonce);
 void rb_exchange_answer(struct rb_exchange *x, const struct rb_key *key,
 			const struct rb_introduction *self, const uint8_t *peers,
 			const uint8_t *nonce);
+
+void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self);
 
 /* Feed received bytes, in any pieces. The new state; bytes after the end are ignored. */
 enum rb_exchange_state rb_exchange_input(struct rb_exchange *x, const uint8_t *bytes, size_t n);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -10,13 +11,16 @@
 
 #include "rdma-bridge/fabric.skel.h"
 
+#define RETRY_NS 10000000L
+#define TRIES	 100
+
 struct rb_fabric_xdp {
 	struct rb_fabric_bpf *bpf; /* owned */
 	int link_fd;		   /* owned; the program is attached while it is open */
 	bool native;
 };
 
-static int attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
+static int try_attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts);
 	int prog_fd = bpf_program__fd(xdp->bpf->progs.sl_fabric);
@@ -30,6 +34,17 @@ static int attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
 		xdp->link_fd = bpf_link_create(prog_fd, (int)ifindex, BPF_XDP, &opts);
 	}
 	return xdp->link_fd < 0 ? xdp->link_fd : 0;
+}
+
+/* A bridge that was killed is attached until the kernel has cleared it away: busy may pass. */
+static int attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
+{
+	const struct timespec pause = { .tv_nsec = RETRY_NS };
+	int err;
+
+	for (int i = 0; (err = try_attach(xdp, ifindex)) == -EBUSY && i < TRIES; i++)
+		nanosleep(&pause, NULL);
+	return err;
 }
 
 int rb_fabric_xdp_open(uint32_t ifindex, const uint8_t address[16], struct rb_fabric_xdp **out)

@@ -17,23 +17,27 @@
 #include "user/lib/prefix.h"
 
 #define CALLS_MAX	64 /* connections at once, of both directions */
+#define STRANGERS_MAX	16 /* of them from addresses that are no peer's */
 #define LOG_INTERVAL_NS 60000000000ULL
 
 /* One connection. */
 struct call {
-	int fd; /* -1: free */
-	bool opener;
+	int fd;	   /* -1: free */
+	bool ours; /* we called `node`, to open or to knock */
 	bool connecting;
-	uint8_t node; /* opener: whom we call */
+	bool stranger; /* from an address that is no peer's */
+	uint8_t node;
 	uint64_t deadline_ns;
-	uint8_t from[16]; /* address of the other side */
+	uint8_t from[16];      /* address of the other side */
+	uint8_t standing[256]; /* not ours: who may speak from there, for the machine */
 	struct rb_exchange x;
 };
 
 struct peer {
 	bool known, wanted, calling;
+	bool knocked; /* and has not been called since */
 	uint8_t address[16];
-	uint64_t next_try_ns;
+	uint64_t called_ns; /* when last; 0: never */
 };
 
 struct rb_meet {
@@ -41,9 +45,9 @@ struct rb_meet {
 	struct rb_meet_stats stats;
 	int listen_fd, epoll_fd;
 	uint64_t now_ns;
-	uint8_t is_peer[256]; /* for the machines */
 	struct peer peers[256];
 	struct call calls[CALLS_MAX];
+	uint32_t n_strangers; /* of the calls */
 	/* When a line was logged last: by peer, and reason with RB_REFUSAL_COUNT added if it was the peer's. */
 	uint64_t logged_ns[256][2 * RB_REFUSAL_COUNT];
 };
@@ -94,7 +98,7 @@ static void log_refusal(struct rb_meet *meet, const struct call *call)
 	uint8_t node = x->peer_node ? x->peer_node : call->node;
 	uint64_t *logged_ns =
 		&meet->logged_ns[node][x->refusal + (x->by_peer ? RB_REFUSAL_COUNT : 0)];
-	char address[SL_PREFIX_STRLEN];
+	char address[SL_PREFIX_STRLEN], configured[SL_PREFIX_STRLEN];
 
 	if (*logged_ns && meet->now_ns - *logged_ns < LOG_INTERVAL_NS)
 		return;
@@ -109,6 +113,10 @@ static void log_refusal(struct rb_meet *meet, const struct call *call)
 	else if (x->refusal == RB_REFUSAL_NODE_SAME)
 		sl_error("fabric: the node at %s has id %u, and so have we; ids must differ",
 			 address, meet->config.self.node);
+	else if (x->refusal == RB_REFUSAL_ADDRESS && !x->by_peer)
+		sl_error("fabric: %s says that it is node %u, which is at %s by our "
+			 "configuration; two nodes have one id, or `nodes` differs",
+			 address, node, text_of(meet->peers[node].address, configured));
 	else if (x->refusal == RB_REFUSAL_TRANSPORT && !x->by_peer)
 		sl_error("fabric: node %u at %s uses transport %u, we use %u", node, address,
 			 x->peer.transport, meet->config.self.transport);
@@ -126,10 +134,9 @@ static void hang_up(struct rb_meet *meet, struct call *call)
 		return;
 	close(call->fd);
 	call->fd = -1;
-	if (call->opener) {
+	meet->n_strangers -= call->stranger;
+	if (call->ours)
 		meet->peers[call->node].calling = false;
-		meet->peers[call->node].next_try_ns = meet->now_ns + RB_MEET_RETRY_NS;
-	}
 }
 
 static struct call *take_call(struct rb_meet *meet, int fd)
@@ -137,7 +144,9 @@ static struct call *take_call(struct rb_meet *meet, int fd)
 	for (int i = 0; i < CALLS_MAX; i++)
 		if (meet->calls[i].fd < 0) {
 			meet->calls[i].fd = fd;
+			meet->calls[i].ours = false;
 			meet->calls[i].connecting = false;
+			meet->calls[i].stranger = false;
 			meet->calls[i].node = 0;
 			meet->calls[i].deadline_ns = meet->now_ns + RB_MEET_PATIENCE_NS;
 			return &meet->calls[i];
@@ -145,6 +154,23 @@ static struct call *take_call(struct rb_meet *meet, int fd)
 	meet->stats.overflow++;
 	close(fd);
 	return NULL;
+}
+
+/* Who may speak from the address of a call, and whether anyone may. */
+static void set_standing(struct rb_meet *meet, struct call *call)
+{
+	call->stranger = true;
+	for (int node = 0; node < 256; node++) {
+		const struct peer *peer = &meet->peers[node];
+		bool here = peer->known && memcmp(peer->address, call->from, 16) == 0;
+
+		call->standing[node] = here	     ? RB_STANDING_PEER
+				       : peer->known ? RB_STANDING_ELSEWHERE
+						     : RB_STANDING_NONE;
+		if (here)
+			call->stranger = false;
+	}
+	meet->n_strangers += call->stranger;
 }
 
 static int watch(struct rb_meet *meet, struct call *call, uint32_t events)
@@ -173,13 +199,18 @@ static void accept_calls(struct rb_meet *meet)
 		call = take_call(meet, fd);
 		if (!call)
 			continue;
-		call->opener = false;
 		gid_of(&from, call->from);
+		set_standing(meet, call);
+		if (meet->n_strangers > STRANGERS_MAX) {
+			meet->stats.overflow++;
+			hang_up(meet, call);
+			continue;
+		}
 		if (!nonce(random) || watch(meet, call, EPOLLIN)) {
 			hang_up(meet, call);
 			continue;
 		}
-		rb_exchange_answer(&call->x, meet->config.key, &meet->config.self, meet->is_peer,
+		rb_exchange_answer(&call->x, meet->config.key, &meet->config.self, call->standing,
 				   random);
 	}
 }
@@ -195,15 +226,17 @@ static void start_call(struct rb_meet *meet, uint8_t node)
 	struct call *call;
 	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	peer->next_try_ns = meet->now_ns + RB_MEET_RETRY_NS;
+	peer->called_ns = meet->now_ns;
+	peer->knocked = false;
 	if (fd < 0)
 		return;
 	call = take_call(meet, fd);
 	if (!call)
 		return;
-	call->opener = true;
+	call->ours = true;
 	call->connecting = true;
 	call->node = node;
+	call->deadline_ns = meet->now_ns + RB_MEET_CONNECT_NS;
 	memcpy(call->from, peer->address, sizeof(call->from));
 	peer->calling = true;
 	if (!nonce(random) || bind(fd, (struct sockaddr *)&from, from_len) ||
@@ -213,12 +246,16 @@ static void start_call(struct rb_meet *meet, uint8_t node)
 		hang_up(meet, call);
 		return;
 	}
-	rb_exchange_open(&call->x, meet->config.key, &meet->config.self, node, random);
+	if (node > meet->config.self.node)
+		rb_exchange_open(&call->x, meet->config.key, &meet->config.self, node, random);
+	else
+		rb_exchange_knock(&call->x, &meet->config.self);
 }
 
 static void conclude(struct rb_meet *meet, struct call *call)
 {
 	struct rb_exchange *x = &call->x;
+	bool knock = call->ours && call->node < meet->config.self.node;
 
 	if (x->state == RB_EXCHANGE_DONE &&
 	    memcmp(x->peer.gid, meet->peers[x->peer.node].address, 16) != 0) {
@@ -229,7 +266,10 @@ static void conclude(struct rb_meet *meet, struct call *call)
 	if (x->state == RB_EXCHANGE_DONE) {
 		meet->stats.met++;
 		meet->config.met(meet->config.context, &x->peer);
-	} else {
+	} else if (x->state == RB_EXCHANGE_KNOCKED) {
+		meet->stats.knocks++;
+		meet->peers[x->peer_node].knocked = true;
+	} else if (!knock || x->by_peer) { /* a knock ends when the other side closes */
 		if (x->by_peer)
 			meet->stats.refused_us[x->refusal]++;
 		else
@@ -264,6 +304,7 @@ static bool is_connected(struct rb_meet *meet, struct call *call)
 	if (getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err)
 		return false;
 	call->connecting = false;
+	call->deadline_ns = meet->now_ns + RB_MEET_PATIENCE_NS;
 	return epoll_ctl(meet->epoll_fd, EPOLL_CTL_MOD, call->fd, &event) == 0;
 }
 
@@ -360,7 +401,6 @@ void rb_meet_close(struct rb_meet *meet)
 
 void rb_meet_add(struct rb_meet *meet, uint8_t node, const uint8_t address[16])
 {
-	meet->is_peer[node] = 1;
 	meet->peers[node] = (struct peer){ .known = true, .wanted = true };
 	memcpy(meet->peers[node].address, address, 16);
 }
@@ -378,6 +418,16 @@ int rb_meet_fd(const struct rb_meet *meet)
 void rb_meet_stats(const struct rb_meet *meet, struct rb_meet_stats *out)
 {
 	*out = meet->stats;
+}
+
+static bool is_due(const struct peer *peer, uint64_t now_ns)
+{
+	uint64_t since_ns = peer->called_ns ? now_ns - peer->called_ns : UINT64_MAX;
+
+	if (!peer->known || peer->calling)
+		return false;
+	return (peer->wanted && since_ns >= RB_MEET_RETRY_NS) ||
+	       (peer->knocked && since_ns >= RB_MEET_KNOCK_NS);
 }
 
 void rb_meet_poll(struct rb_meet *meet, uint64_t now_ns)
@@ -405,10 +455,7 @@ void rb_meet_poll(struct rb_meet *meet, uint64_t now_ns)
 		rb_exchange_closed(&call->x);
 		conclude(meet, call);
 	}
-	for (int node = meet->config.self.node + 1; node < 256; node++) {
-		struct peer *peer = &meet->peers[node];
-
-		if (peer->known && peer->wanted && !peer->calling && now_ns >= peer->next_try_ns)
+	for (int node = 1; node < 256; node++)
+		if (is_due(&meet->peers[node], now_ns))
 			start_call(meet, (uint8_t)node);
-	}
 }

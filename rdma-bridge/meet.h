@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Meeting the other nodes: the sockets of the start-up exchange. Listens on the fabric address, connects to the peers
- * with a higher id that are wanted, drives the machines of exchange.h, and reports whom it met. Never
- * blocks. What goes wrong is counted, and logged at most once a minute per peer and reason.
+ * Meeting the other nodes: the sockets of the start-up exchange. Listens on the fabric address, connects to the peers that
+ * are wanted, drives the machines of exchange.h, and reports whom it met. To a peer with a higher id a
+ * connection is the exchange; to one with a lower id it is a knock, and the peer calls back at once, even if it has not
+ * noticed yet that we are new. Never blocks. What goes wrong is counted, and logged at most once a minute
+ * per peer and reason.
  *
  * Not thread-safe.
  */
@@ -16,7 +18,9 @@
 
 #define RB_MEET_PORT	    4792
 #define RB_MEET_PATIENCE_NS 1000000000ULL /* for one exchange */
+#define RB_MEET_CONNECT_NS  300000000ULL  /* for a connection to be made */
 #define RB_MEET_RETRY_NS    200000000ULL  /* between two tries with one peer */
+#define RB_MEET_KNOCK_NS    20000000ULL	  /* between two calls, however much a peer knocks */
 
 struct rb_meet;
 
@@ -51,6 +55,7 @@ struct rb_meet_stats {
 	uint64_t refused_us[RB_REFUSAL_COUNT]; /* by the other side */
 	uint64_t unreachable;		       /* connections that failed */
 	uint64_t overflow;		       /* connections closed because there were too many */
+	uint64_t knocks;		       /* of peers, that were heard */
 };
 void rb_meet_stats(const struct rb_meet *meet, struct rb_meet_stats *out);
 

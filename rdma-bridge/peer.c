@@ -154,6 +154,31 @@ void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello 
 		peer->hears_us_ns = 0;
 }
 
+static void forgive(uint64_t *then_ns, uint64_t pause_ns, uint64_t now_ns)
+{
+	if (*then_ns == 0)
+		return;
+	/* What was heard after the pause stays as it is. */
+	*then_ns = *then_ns + pause_ns < now_ns ? *then_ns + pause_ns : now_ns;
+}
+
+void rb_peers_run(struct rb_peers *peers, uint64_t now_ns)
+{
+	const uint64_t usual_ns = peers->dead_after_ns / RB_PEERS_STALL;
+	uint64_t pause_ns = peers->ran_ns ? now_ns - peers->ran_ns : 0;
+
+	peers->ran_ns = now_ns;
+	if (pause_ns <= usual_ns)
+		return;
+	peers->stalls++;
+	for (int i = 1; i < 256; i++) {
+		if (!peers->peer[i].introduced)
+			continue;
+		forgive(&peers->peer[i].heard_ns, pause_ns - usual_ns, now_ns);
+		forgive(&peers->peer[i].hears_us_ns, pause_ns - usual_ns, now_ns);
+	}
+}
+
 static bool recent(const struct rb_peers *peers, uint64_t then_ns, uint64_t now_ns)
 {
 	return then_ns != 0 && now_ns - then_ns <= peers->dead_after_ns;

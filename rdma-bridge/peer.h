@@ -5,7 +5,9 @@
  * I/O: time is an argument, in ns of any monotonic clock.
  *
  * A peer is UP when it was heard within dead_after_ns and has said within dead_after_ns that it hears
- * us; hearing alone is ONE_WAY, so a path that works in one direction only carries no traffic.
+ * us; hearing alone is ONE_WAY, so a path that works in one direction only carries no traffic. Silence is
+ * measured in the time that we ourselves ran: who got no processor for a while has heard nobody in it, and knows nothing
+ * of the others.
  *
  * Threads: a peer's liveness belongs to one thread. Each sequence tracker belongs to the one thread that
  * receives its stream.
@@ -64,9 +66,11 @@ struct rb_peer {
 };
 
 struct rb_peers {
-	uint8_t self;		  /* own node id */
-	uint32_t self_epoch;	  /* own life, not 0 */
-	uint64_t dead_after_ns;	  /* silence that means death */
+	uint8_t self;		/* own node id */
+	uint32_t self_epoch;	/* own life, not 0 */
+	uint64_t dead_after_ns; /* silence that means death */
+	uint64_t ran_ns;	/* last call of rb_peers_run; 0: none yet */
+	uint64_t stalls;	/* times that we did not run for longer than RB_PEERS_STALL of it */
 	struct rb_peer peer[256]; /* by node id */
 };
 
@@ -94,6 +98,14 @@ void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello 
 		    uint64_t now_ns);
 /* What our next hello to this peer says of hearing it: its epoch, or 0. */
 uint32_t rb_peers_heard_epoch(const struct rb_peers *peers, uint8_t node, uint64_t now_ns);
+
+#define RB_PEERS_STALL 4 /* a pause of more than dead_after_ns / 4 was a stall of ours */
+
+/*
+ * We run: call it before rb_peers_tick, with the same time. What passed since the last call beyond
+ * dead_after_ns / RB_PEERS_STALL is nobody's silence.
+ */
+void rb_peers_run(struct rb_peers *peers, uint64_t now_ns);
 
 /* Let time pass for one peer. True if its state changed; call it at least every dead_after_ns / 4. */
 bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns);

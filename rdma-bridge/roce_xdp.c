@@ -14,6 +14,8 @@
 #define PATHS_MAX    256
 #define BATCH	     64
 #define XDP_HEADROOM 256 /* the kernel keeps it free before each received frame */
+/* The kernel lets go of a queue up to half a second after its last user closed it. */
+#define BIND_PATIENCE_NS 1000000000ULL
 #define CNP_INTERVAL_NS \
 	50000ULL /* at most one notification per path in this time, as adapters do */
 
@@ -399,6 +401,7 @@ static int open_queue(struct roce_transport *t, const struct rb_roce_xdp_config 
 		.fill_size = config->ring_size,
 		.receive_size = config->ring_size,
 		.send_size = config->ring_size,
+		.patience_ns = BIND_PATIENCE_NS,
 	};
 	struct epoll_event event = { .events = EPOLLIN };
 	int err = rb_xsk_open(&xsk, &t->queues[i].xsk);

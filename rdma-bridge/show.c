@@ -209,13 +209,15 @@ static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *
 			  integer(stats.marked), "cnp_sent", integer(stats.cnp_sent),
 			  "cnp_received", integer(stats.cnp_received)));
 	json_object_update_new(
-		row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "frames",
-			       by_name(info.verdicts, RB_ROCE_VERDICT_COUNT, roce_name), "messages",
-			       by_name(b->worker->verdicts, RB_VERDICT_COUNT, verdict_name), "met",
-			       integer(meet.met), "unreachable", integer(meet.unreachable),
-			       "overflow", integer(meet.overflow), "refused",
-			       by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
-			       by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
+		row,
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "frames",
+			  by_name(info.verdicts, RB_ROCE_VERDICT_COUNT, roce_name), "messages",
+			  by_name(b->worker->verdicts, RB_VERDICT_COUNT, verdict_name), "met",
+			  integer(meet.met), "knocks", integer(meet.knocks), "stalls",
+			  integer(b->worker->peers.stalls), "unreachable",
+			  integer(meet.unreachable), "overflow", integer(meet.overflow), "refused",
+			  by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
+			  by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
 	sl_ctl_put(answer, row);
 }
 

@@ -16,9 +16,10 @@
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
 
-#define EXIT_CONFIG 2
-#define NICE	    (-10)    /* a hello that waits for a processor is a peer that seems dead */
-#define SPIN_NS	    50000ULL /* an adaptive bridge looks on for so long before it sleeps */
+#define EXIT_CONFIG	2
+#define NICE		(-10)	  /* a hello that waits for a processor is a peer that seems dead */
+#define FABRIC_RETRY_NS 20000000L /* looking for a fabric netdev that is gone */
+#define SPIN_NS		50000ULL  /* an adaptive bridge looks on for so long before it sleeps */
 
 struct options {
 	const char *config_path;
@@ -109,11 +110,12 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 	return 0;
 }
 
+/* Until told to stop, or the fabric's netdev is gone. */
 static void run(struct rb_bridge *bridge, struct rb_show *show, bool busy)
 {
 	uint64_t active_ns = now_ns(), show_ns = 0;
 
-	while (!stop) {
+	while (!stop && !rb_bridge_is_lost(bridge)) {
 		uint64_t now = now_ns();
 
 		if (rb_bridge_round(bridge, now))
@@ -127,14 +129,49 @@ static void run(struct rb_bridge *bridge, struct rb_show *show, bool busy)
 	}
 }
 
+/* One life, from opening to closing. 0: told to stop; -ENODEV: the fabric's netdev is gone; else it cannot start. */
+static int live(struct sl_settings *settings)
+{
+	struct rb_bridge *bridge = NULL;
+	struct rb_show *show = NULL;
+	int err = rb_bridge_open(settings, &bridge);
+
+	if (err)
+		return -EIO; /* has been logged */
+	err = rb_show_open(settings->cluster.bridge.control, &show);
+	if (err) {
+		sl_error("cannot listen at \"%s\": %s", settings->cluster.bridge.control,
+			 strerror(-err));
+		err = -EIO;
+		goto out;
+	}
+	rb_bridge_watch(bridge, rb_show_fd(show));
+	sl_notify("READY=1");
+	run(bridge, show, settings->cluster.bridge.poll == SL_POLL_BUSY);
+	if (rb_bridge_is_lost(bridge))
+		err = -ENODEV;
+out:
+	rb_show_close(show);
+	rb_bridge_close(bridge);
+	return err;
+}
+
+static void wait_for_fabric(const struct sl_settings *settings)
+{
+	const struct timespec pause = { .tv_nsec = FABRIC_RETRY_NS };
+
+	while (!stop && !rb_bridge_has_fabric(settings))
+		nanosleep(&pause, NULL);
+	if (!stop)
+		sl_info("fabric: %s is there again", settings->cluster.device);
+}
+
 int main(int argc, char **argv)
 {
 	const struct sigaction action = { .sa_handler = on_signal };
 	struct sl_settings *settings = NULL;
-	struct rb_bridge *bridge = NULL;
-	struct rb_show *show = NULL;
 	struct options options;
-	int status = EXIT_FAILURE, err;
+	int err;
 
 	sl_log_set_prefix("sluice-bridge: ");
 	if (parse_options(argc, argv, &options))
@@ -146,21 +183,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (setpriority(PRIO_PROCESS, 0, NICE))
 		sl_debug("cannot raise the priority: %s", strerror(errno));
-	if (rb_bridge_open(settings, &bridge))
-		goto out;
-	err = rb_show_open(settings->cluster.bridge.control, &show);
-	if (err) {
-		sl_error("cannot listen at \"%s\": %s", settings->cluster.bridge.control,
-			 strerror(-err));
-		goto out;
-	}
-	rb_bridge_watch(bridge, rb_show_fd(show));
-	sl_notify("READY=1");
-	run(bridge, show, settings->cluster.bridge.poll == SL_POLL_BUSY);
-	status = EXIT_SUCCESS;
-out:
-	rb_show_close(show);
-	rb_bridge_close(bridge);
+	while ((err = live(settings)) == -ENODEV && !stop)
+		wait_for_fabric(settings);
 	sl_settings_free(settings);
-	return status;
+	return err && !stop ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -483,6 +483,7 @@ static void say_hello(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 
 void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 {
+	rb_peers_run(&w->peers, now_ns);
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		struct rb_worker_peer *peer = w->peer[w->nodes[i]];
 		bool changed = rb_peers_tick(&w->peers, peer->node, now_ns);

@@ -12,9 +12,8 @@
 #include <bpf/bpf.h>
 #include <xdp/xsk.h>
 
-#define BIND_PATIENCE_NS 1000000000ULL
-#define BIND_RETRY_NS	 10000000L
-#define SEND_BATCH	 32 /* frames the kernel sends per call in copy mode */
+#define BIND_RETRY_NS 10000000L
+#define SEND_BATCH    32 /* frames the kernel sends per call in copy mode */
 
 struct ring {
 	struct xsk_socket *socket; /* owned */
@@ -90,7 +89,7 @@ static void forget(struct rb_xsk_queue *queue)
 
 int rb_xsk_open(const struct rb_xsk_config *config, struct rb_xsk_queue **out)
 {
-	uint64_t deadline_ns = now_ns() + BIND_PATIENCE_NS;
+	uint64_t deadline_ns = now_ns() + config->patience_ns;
 	const struct timespec pause = { .tv_nsec = BIND_RETRY_NS };
 	struct xdp_options options = { 0 };
 	socklen_t len = sizeof(options);

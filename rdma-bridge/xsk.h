@@ -23,6 +23,7 @@ struct rb_xsk_config {
 	uint32_t fill_size;    /* entries; these and the next are powers of two */
 	uint32_t receive_size; /* of each receive ring */
 	uint32_t send_size;    /* of the transmit and the completion ring */
+	uint64_t patience_ns;  /* how long a queue that is busy is waited for; 0: not */
 };
 
 struct rb_xsk_frame {

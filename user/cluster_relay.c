@@ -7,8 +7,8 @@
 #include "user/lib/log.h"
 
 enum {
-	RECONNECT_MS = 250, /* to a bridge that does not answer */
-	RELAY_BATCH = 256,  /* messages of the bridge in one poll */
+	RECONNECT_MS = 50, /* to a bridge that does not answer */
+	RELAY_BATCH = 256, /* messages of the bridge in one poll */
 };
 
 static void send_message(struct sl_cluster *c, const struct sl_relay_message *message)

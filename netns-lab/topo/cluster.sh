@@ -49,20 +49,29 @@ cluster_fabric() {
 # cluster_node N PORTS: node nN on the fabric, with its hosts
 cluster_node() {
 	local n=$1 ports=$2 p
-	node_up "n$n" &&
-		link "n$n:fab0" "fabric:n$n" $CLUSTER_FABRIC_MTU &&
-		on fabric ip link set "n$n" master br0 &&
-		on "n$n" ip addr add "10.9.0.$n/24" dev fab0 || return
+	node_up "n$n" && cluster_wire_fabric "$n" || return
 	for ((p = 1; p <= ports; p++)); do
-		host_up "h${n}p$p" &&
-			link "n$n:eth$p" "h${n}p$p:eth0" $CLUSTER_EDGE_MTU &&
-			on "n$n" ip addr add "10.$n.$p.1/24" dev "eth$p" &&
-			on "n$n" ip addr add "fd00:0:$n:$p::1/64" dev "eth$p" nodad &&
-			on "h${n}p$p" ip addr add "10.$n.$p.2/24" dev eth0 &&
-			on "h${n}p$p" ip addr add "fd00:0:$n:$p::2/64" dev eth0 nodad &&
-			on "h${n}p$p" ip route add default via "10.$n.$p.1" &&
-			on "h${n}p$p" ip route add default via "fd00:0:$n:$p::1" || return
+		host_up "h${n}p$p" && cluster_wire_port "$n" "$p" || return
 	done
+}
+
+# cluster_wire_fabric N: node nN's netdev on the fabric, new or again
+cluster_wire_fabric() {
+	link "n$1:fab0" "fabric:n$1" $CLUSTER_FABRIC_MTU &&
+		on fabric ip link set "n$1" master br0 &&
+		on "n$1" ip addr add "10.9.0.$1/24" dev fab0
+}
+
+# cluster_wire_port N P: port P of node nN and the host behind it, new or again
+cluster_wire_port() {
+	local n=$1 p=$2
+	link "n$n:eth$p" "h${n}p$p:eth0" $CLUSTER_EDGE_MTU &&
+		on "n$n" ip addr add "10.$n.$p.1/24" dev "eth$p" &&
+		on "n$n" ip addr add "fd00:0:$n:$p::1/64" dev "eth$p" nodad &&
+		on "h${n}p$p" ip addr add "10.$n.$p.2/24" dev eth0 &&
+		on "h${n}p$p" ip addr add "fd00:0:$n:$p::2/64" dev eth0 nodad &&
+		on "h${n}p$p" ip route add default via "10.$n.$p.1" &&
+		on "h${n}p$p" ip route add default via "fd00:0:$n:$p::1"
 }
 
 # cluster_config N NODES PORTS ENGINE: the configuration of node N; CLUSTER_BRIDGE has keys of `bridge:`,

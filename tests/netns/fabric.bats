@@ -11,12 +11,8 @@ setup_file() {
 	lab_begin
 	TOPO_ENGINE=fast
 	topo_up --nodes 3 --ports 2
-	for n in 1 2 3; do # so that every node knows its hosts
-		for p in 1 2; do
-			wait_for 10 on "h${n}p$p" ping -c 1 -W 1 "10.$((n % 3 + 1)).$p.2"
-			wait_for 10 on "h${n}p$p" ping -c 1 -W 1 "fd00:0:$((n % 3 + 1)):$p::2"
-		done
-	done
+	. tests/netns/cluster.bash
+	hosts_meet
 }
 
 teardown_file() {
@@ -27,55 +23,7 @@ teardown_file() {
 setup() {
 	. netns-lab/lib.sh
 	. netns-lab/topo/cluster.sh
-}
-
-# bridge_stop N: end a bridge as an operator does, and wait until it has gone
-bridge_stop() {
-	local pid
-	pid=$(cat "$LAB_DIR/bridge-n$1.pid")
-	kill "$pid"
-	gone() { ! kill -0 "$pid" 2>/dev/null; }
-	wait_for 5 gone
-}
-
-# killed_now N: a bridge dies
-killed_now() { kill -9 "$(cat "$LAB_DIR/bridge-n$1.pid")"; }
-
-# frames N NAME: a frame counter of the bridge of node N
-frames() { bridge_ask "$1" status | jq ".frames[\"$2\"].packets"; }
-
-peer_state() { bridge_ask "$1" peers | jq -r "select(.node == $2).state"; }
-peer_is() { [ "$(peer_state "$1" "$2")" = "$3" ]; }
-
-# carrier N M P: does node N see carrier on port P of node M?
-carrier() { [ "$(on "n$1" cat "/sys/class/net/n$2p$3/carrier")" = 1 ]; }
-no_carrier() { ! carrier "$@"; }
-
-# send FROM FROM-PORT TO GEN-OPTIONS...: host FROM (behind port FROM-PORT, as n1:eth1) sends, host TO counts, and every frame is
-# accounted for
-send() {
-	local from=$1 node=${2%%:*} dev=${2#*:} to=$3 pid
-	shift 3
-	spawn "$to" received build/lab/sink eth0 --json --verify
-	wait_for 5 grep -q ready "$LAB_DIR/received.err"
-	pid=$SPAWNED
-	cluster_counts
-	on "$from" taskset -c 0 build/lab/gen eth0 --json --dst-mac "$(mac_of "$node" "$dev")" "$@" >"$LAB_DIR/gen.json"
-	cluster_conserves >/dev/null
-	kill -INT "$pid"
-	wait "$pid"
-	cluster_conserves "$(jq .sent "$LAB_DIR/gen.json")" "$(jq .packets "$LAB_DIR/received.out")"
-}
-
-# assert_received N: N packets were sent, and what came of them came once, in order, intact, one hop older. A bridge that gets no
-# processor for long drops; what that is was counted by name already (send).
-assert_received() {
-	local got
-	got=$(jq -c '[.packets + .lost <= '"$1"', .packets * 2 > '"$1"', .reordered, .duplicates, .late, .bad_checksum,
-		.bad_payload, .wrong_mac, .ttl_min, .ttl_max]' "$LAB_DIR/received.out")
-	echo "sent $(jq .sent "$LAB_DIR/gen.json"), received $got"
-	[ "$(jq .sent "$LAB_DIR/gen.json")" = "$1" ]
-	[ "$got" = "[true,true,0,0,0,0,0,0,63,63]" ]
+	. tests/netns/cluster.bash
 }
 
 @test "every host reaches every other, and the cluster is one hop" {

@@ -81,7 +81,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(peers, 0, sizeof(peers));
-	peers[1] = 1;
+	peers[1] = RB_STANDING_PEER;
 	one = intro(1);
 	two = intro(2);
 	tap = (struct tap){ .spoil_side = -1 };
@@ -158,11 +158,79 @@ static void unknown_node_is_refused(void **state)
 static void higher_id_that_opens_is_refused(void **state)
 {
 	(void)state;
-	peers[3] = 1;
+	peers[3] = RB_STANDING_PEER;
 	one.node = 3;
 	rb_exchange_open(&opener, &key_a, &one, 2, nonce_1);
 	converse(&opener, &responder, &tap, 1000);
 	expect_refusal(&responder, RB_REFUSAL_ROLE, false);
+}
+
+static void higher_id_knocks_and_the_lower_one_is_asked_to_call(void **state)
+{
+	(void)state;
+	peers[2] = RB_STANDING_PEER;
+	rb_exchange_knock(&opener, &two);
+	assert_int_equal(opener.n_out, 12);
+	rb_exchange_answer(&responder, &key_a, &one, peers, nonce_1);
+	for (uint32_t piece = 1; piece < 13; piece++) {
+		rb_exchange_knock(&opener, &two);
+		rb_exchange_answer(&responder, &key_a, &one, peers, nonce_1);
+		converse(&opener, &responder, &tap, piece);
+		assert_int_equal(responder.state, RB_EXCHANGE_KNOCKED);
+		assert_int_equal(responder.peer_node, 2);
+		expect_refusal(&opener, RB_REFUSAL_CLOSED, false);
+	}
+}
+
+static void knock_of_a_lower_id_a_stranger_or_ourselves_is_refused(void **state)
+{
+	static const struct {
+		uint8_t node, standing;
+		enum rb_refusal why;
+	} cases[] = {
+		{ 1, RB_STANDING_PEER, RB_REFUSAL_ROLE },
+		{ 2, RB_STANDING_PEER, RB_REFUSAL_NODE_SAME },
+		{ 3, RB_STANDING_NONE, RB_REFUSAL_NODE_UNKNOWN },
+		{ 3, RB_STANDING_ELSEWHERE, RB_REFUSAL_ADDRESS },
+		{ 0, RB_STANDING_NONE, RB_REFUSAL_NODE_UNKNOWN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(peers, 0, sizeof(peers));
+		peers[cases[i].node] = cases[i].standing;
+		one.node = cases[i].node;
+		tap = (struct tap){ .spoil_side = -1 };
+		rb_exchange_knock(&opener, &one);
+		rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+		converse(&opener, &responder, &tap, 1000);
+		expect_refusal(&responder, cases[i].why, false);
+		expect_refusal(&opener, cases[i].why, true);
+	}
+}
+
+static void knock_in_the_middle_of_a_conversation_is_refused(void **state)
+{
+	static struct rb_exchange knocker;
+
+	(void)state;
+	peers[3] = RB_STANDING_PEER;
+	rb_exchange_input(&responder, opener.out, opener.n_out);
+	assert_int_equal(responder.state, RB_EXCHANGE_RUNNING);
+	two.node = 3;
+	rb_exchange_knock(&knocker, &two);
+	rb_exchange_input(&responder, knocker.out, knocker.n_out);
+	expect_refusal(&responder, RB_REFUSAL_MALFORMED, false);
+}
+
+static void node_that_opens_from_another_address_is_refused_before_any_proof(void **state)
+{
+	(void)state;
+	peers[1] = RB_STANDING_ELSEWHERE;
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&responder, RB_REFUSAL_ADDRESS, false);
+	expect_refusal(&opener, RB_REFUSAL_ADDRESS, true);
+	assert_int_equal(responder.peer_node, 1);
 }
 
 static void another_node_at_the_address_is_refused(void **state)
@@ -368,6 +436,10 @@ int main(void)
 		T(same_node_id_is_refused_and_both_know),
 		T(unknown_node_is_refused),
 		T(higher_id_that_opens_is_refused),
+		T(higher_id_knocks_and_the_lower_one_is_asked_to_call),
+		T(knock_of_a_lower_id_a_stranger_or_ourselves_is_refused),
+		T(knock_in_the_middle_of_a_conversation_is_refused),
+		T(node_that_opens_from_another_address_is_refused_before_any_proof),
 		T(another_node_at_the_address_is_refused),
 		T(other_port_table_is_refused_and_both_have_both_values),
 		T(other_transport_is_refused),

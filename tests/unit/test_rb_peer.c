@@ -283,6 +283,59 @@ static void data_alone_does_not_prove_that_the_peer_hears_us(void **state)
 	assert_int_equal(peers.peer[2].state, RB_PEER_ONE_WAY);
 }
 
+/* Ticks every millisecond but for a pause: the peer is given up dead_after of running time after it was heard last. */
+static void silence_is_measured_in_the_time_that_we_ran(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t pause_at_ms, pause_ms, down_at_ms;
+	} cases[] = {
+		{ "no pause", 10, 1, 52 },
+		{ "a pause as long as loops take", 10, 12, 52 },
+		{ "a pause of 112 ms, 12.5 of which count", 10, 112, 151 },
+		{ "a pause of a minute", 10, 60012, 60051 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t ms = 1;
+
+		setup(state);
+		hear(0, 111, 1 * MS);
+		do {
+			rb_peers_run(&peers, ms * MS);
+			rb_peers_tick(&peers, 2, ms * MS);
+			ms += ms == cases[i].pause_at_ms ? cases[i].pause_ms : 1;
+		} while (peers.peer[2].state == RB_PEER_UP && ms < 100000);
+		if (ms - 1 != cases[i].down_at_ms)
+			print_error("%s: down at %u\n", cases[i].name, (unsigned)(ms - 1));
+		assert_int_equal(ms - 1, cases[i].down_at_ms);
+	}
+}
+
+static void who_was_silent_before_our_pause_is_not_forgiven_that(void **state)
+{
+	(void)state;
+	hear(0, 111, 1 * MS);
+	for (uint64_t ms = 1; ms <= 50; ms++) {
+		rb_peers_run(&peers, ms * MS);
+		rb_peers_tick(&peers, 2, ms * MS);
+	}
+	rb_peers_run(&peers, 1050 * MS);
+	rb_peers_tick(&peers, 2, 1050 * MS);
+	assert_int_equal(peers.peer[2].state, RB_PEER_DOWN);
+	assert_int_equal(peers.stalls, 1);
+}
+
+static void what_is_heard_after_a_pause_is_not_in_the_future(void **state)
+{
+	(void)state;
+	rb_peers_run(&peers, 1 * MS);
+	hear(0, 111, 500 * MS);
+	rb_peers_run(&peers, 500 * MS);
+	assert_true(peers.peer[2].heard_ns == 500 * MS);
+	assert_true(peers.peer[2].hears_us_ns == 500 * MS);
+}
+
 static void hello_names_the_peers_epoch_while_it_is_heard(void **state)
 {
 	(void)state;
@@ -311,6 +364,9 @@ int main(void)
 		PEER_TEST(streams_count_apart),
 		PEER_TEST(liveness_follows_both_directions),
 		PEER_TEST(data_alone_does_not_prove_that_the_peer_hears_us),
+		PEER_TEST(silence_is_measured_in_the_time_that_we_ran),
+		PEER_TEST(who_was_silent_before_our_pause_is_not_forgiven_that),
+		PEER_TEST(what_is_heard_after_a_pause_is_not_in_the_future),
 		PEER_TEST(hello_names_the_peers_epoch_while_it_is_heard),
 	};
 	return cmocka_run_group_tests_name("rb_peer", tests, NULL, NULL);
