@@ -113,7 +113,7 @@ lint: all ## formatting, shellcheck, sparse, headers, includes, licences
 	tests/lint/run
 
 format: ## rewrite C sources with clang-format
-	clang-format -i $$(git ls-files '*.c' '*.h')
+	clang-format-14 -i $$(git ls-files '*.c' '*.h')
 
 clean: ## remove everything made
 	rm -rf $(BUILD)

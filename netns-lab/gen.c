@@ -14,12 +14,10 @@
 #include <net/if.h>
 #include <netinet/ether.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -27,10 +25,9 @@
 #include "bpf/endian.bpf.h"
 #include "netns-lab/destinations.h"
 #include "netns-lab/device.h"
+#include "netns-lab/tool.h"
 #include "netns-lab/traffic.h"
 #include "lab/gen.skel.h" /* uses the types above */
-
-#define NSEC_PER_SEC 1000000000ULL
 
 /* Paced, packets leave in bursts this long; a call of the kernel costs some ten microseconds. */
 #define TICK_NS 1000000ULL
@@ -98,79 +95,7 @@ static void on_signal(int signal)
 	stop = 1;
 }
 
-static __attribute__((format(printf, 2, 3))) int fail(int status, const char *format, ...)
-{
-	va_list args;
-
-	fputs("gen: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return status;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
-}
-
-/* Processor time of this process: nearly all of it the kernel's, the receivers' included. */
-static uint64_t cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return t.tv_sec * NSEC_PER_SEC + t.tv_nsec;
-}
-
-static void sleep_until(uint64_t time_ns)
-{
-	struct timespec t = { .tv_sec = time_ns / NSEC_PER_SEC, .tv_nsec = time_ns % NSEC_PER_SEC };
-
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
-}
-
 /* --- Options --- */
-
-static int parse_number(const char *name, const char *text, uint64_t min, uint64_t max,
-			uint64_t *out)
-{
-	char *end;
-	uint64_t value;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || value < min || value > max)
-		return fail(2, "--%s: \"%s\" is not a number from %" PRIu64 " to %" PRIu64, name,
-			    text, min, max);
-	*out = value;
-	return 0;
-}
-
-static int parse_u32(const char *name, const char *text, uint64_t min, uint64_t max, uint32_t *out)
-{
-	uint64_t value;
-	int status = parse_number(name, text, min, max, &value);
-
-	if (!status)
-		*out = value;
-	return status;
-}
-
-static int parse_duration(const char *text, uint64_t *ns)
-{
-	char *end;
-	double seconds = strtod(text, &end);
-
-	if (end == text || *end || !(seconds > 0 && seconds <= 86400))
-		return fail(2, "--duration: \"%s\" is not a number of seconds up to 86400", text);
-	*ns = seconds * NSEC_PER_SEC;
-	return 0;
-}
 
 static int parse_vlan(const char *text, struct options *o)
 {
@@ -180,8 +105,8 @@ static int parse_vlan(const char *text, struct options *o)
 	snprintf(copy, sizeof(copy), "%s", text);
 	for (part = strtok_r(copy, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
 		if (o->n_tags == LAB_TAGS_MAX)
-			return fail(2, "--vlan: \"%s\" has more than two tags", text);
-		status = parse_u32("vlan", part, 1, 4094, &o->vlan[o->n_tags++]);
+			return lab_fail(2, "--vlan: \"%s\" has more than two tags", text);
+		status = lab_parse_u32("vlan", part, 1, 4094, &o->vlan[o->n_tags++]);
 		if (status)
 			return status;
 	}
@@ -195,7 +120,7 @@ static int parse_src(const char *text, struct options *o)
 	else if (inet_pton(AF_INET6, text, o->src.addr) == 1)
 		o->src_family = AF_INET6;
 	else
-		return fail(2, "--src: \"%s\" is not an IPv4 or IPv6 address", text);
+		return lab_fail(2, "--src: \"%s\" is not an IPv4 or IPv6 address", text);
 	return 0;
 }
 
@@ -205,7 +130,7 @@ static int parse_mac(const char *text, struct options *o)
 
 	if (!ether_aton_r(text, (struct ether_addr *)o->headers.eth) ||
 	    !memcmp(o->headers.eth, zero, sizeof(zero)))
-		return fail(2, "--dst-mac: \"%s\" is not the MAC address of a station", text);
+		return lab_fail(2, "--dst-mac: \"%s\" is not the MAC address of a station", text);
 	o->have_dst_mac = true;
 	return 0;
 }
@@ -270,41 +195,41 @@ static int parse_option(int c, struct options *o)
 		o->dst_file = optarg;
 		return 0;
 	case OPT_DESTS:
-		return parse_u32("dests", optarg, 1, LAB_FLOWS_MAX, &o->n_dests);
+		return lab_parse_u32("dests", optarg, 1, LAB_FLOWS_MAX, &o->n_dests);
 	case OPT_SEED:
-		return parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
+		return lab_parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
 	case OPT_SRC:
 		return parse_src(optarg, o);
 	case OPT_FLOWS:
-		return parse_u32("flows", optarg, 1, LAB_FLOWS_MAX, &o->n_flows);
+		return lab_parse_u32("flows", optarg, 1, LAB_FLOWS_MAX, &o->n_flows);
 	case OPT_SIZE:
-		return parse_u32("size", optarg, 60, LAB_FRAME_MAX, &o->size);
+		return lab_parse_u32("size", optarg, 60, LAB_FRAME_MAX, &o->size);
 	case OPT_IMIX:
 		o->imix = true;
 		return 0;
 	case OPT_VLAN:
 		return parse_vlan(optarg, o);
 	case OPT_TTL:
-		status = parse_u32("ttl", optarg, 0, 255, &value);
+		status = lab_parse_u32("ttl", optarg, 0, 255, &value);
 		o->headers.ttl = status ? 0 : value;
 		return status;
 	case OPT_DSCP:
-		status = parse_u32("dscp", optarg, 0, 63, &value);
+		status = lab_parse_u32("dscp", optarg, 0, 63, &value);
 		o->headers.dscp_ecn = status ? 0 : value << 2;
 		return status;
 	case OPT_RATE:
-		return parse_number("rate", optarg, 1, 100000000, &o->rate_pps);
+		return lab_parse_number("rate", optarg, 1, 100000000, &o->rate_pps);
 	case OPT_SPIN:
 		o->spin = true;
 		return 0;
 	case OPT_COUNT:
-		return parse_number("count", optarg, 1, UINT64_MAX, &o->count);
+		return lab_parse_number("count", optarg, 1, UINT64_MAX, &o->count);
 	case OPT_DURATION:
-		return parse_duration(optarg, &o->duration_ns);
+		return lab_parse_duration(optarg, &o->duration_ns);
 	case OPT_BATCH:
-		return parse_u32("batch", optarg, 1, BATCH_MAX, &o->batch);
+		return lab_parse_u32("batch", optarg, 1, BATCH_MAX, &o->batch);
 	case OPT_STAMP_EVERY:
-		return parse_u32("stamp-every", optarg, 1, UINT32_MAX, &o->stamp_every);
+		return lab_parse_u32("stamp-every", optarg, 1, UINT32_MAX, &o->stamp_every);
 	case 'j':
 		o->json = true;
 		return 0;
@@ -329,16 +254,16 @@ static int parse_options(int argc, char **argv, struct options *o)
 			return status;
 	}
 	if (argc - optind != 1)
-		return fail(2, "name one device; see gen --help");
+		return lab_fail(2, "name one device; see gen --help");
 	o->dev = argv[optind];
 	if (!o->have_dst_mac)
-		return fail(2, "--dst-mac is needed: where should the frames go?");
+		return lab_fail(2, "--dst-mac is needed: where should the frames go?");
 	if (!o->dst == !o->dst_file)
-		return fail(2, "one of --dst and --dst-file is needed");
+		return lab_fail(2, "one of --dst and --dst-file is needed");
 	if (o->spin && !o->rate_pps)
-		return fail(2, "--spin keeps to a --rate");
+		return lab_fail(2, "--spin keeps to a --rate");
 	if (!o->count && !o->duration_ns)
-		return fail(2, "one of --count and --duration is needed");
+		return lab_fail(2, "one of --count and --duration is needed");
 	return 0;
 }
 
@@ -352,16 +277,16 @@ static int read_destinations(const struct options *o, struct destinations *d)
 	if (o->dst) {
 		err = destinations_parse(o->dst, o->n_dests, d);
 		if (err == -EINVAL)
-			return fail(2, "--dst: \"%s\" is not an address or prefix", o->dst);
+			return lab_fail(2, "--dst: \"%s\" is not an address or prefix", o->dst);
 	} else {
 		err = destinations_read(o->dst_file, o->n_dests, o->seed, d, &line);
 		if (err == -EINVAL && !line)
-			return fail(2, "--dst-file: %s is empty", o->dst_file);
+			return lab_fail(2, "--dst-file: %s is empty", o->dst_file);
 		if (err == -EINVAL)
-			return fail(2, "%s:%u: not an address or prefix of the file's family",
-				    o->dst_file, line);
+			return lab_fail(2, "%s:%u: not an address or prefix of the file's family",
+					o->dst_file, line);
 	}
-	return err ? fail(1, "destinations: %s", strerror(-err)) : 0;
+	return err ? lab_fail(1, "destinations: %s", strerror(-err)) : 0;
 }
 
 static uint32_t add16(uint32_t sum, const void *bytes, size_t len)
@@ -418,29 +343,30 @@ static int describe_packets(struct options *o, const struct destinations *d, str
 	int err;
 
 	if (n_flows < d->n)
-		return fail(2, "--flows: %u flows cannot reach %u destinations", n_flows, d->n);
+		return lab_fail(2, "--flows: %u flows cannot reach %u destinations", n_flows, d->n);
 	if (o->src_family && o->src_family != d->family)
-		return fail(2, "--src is of another family than the destinations");
+		return lab_fail(2, "--src is of another family than the destinations");
 	if (!o->src_family) {
 		err = device_address(o->dev, d->family, (uint8_t *)o->src.addr);
 		if (err)
-			return fail(1, "%s has no IPv%c address: give --src", o->dev,
-				    is_ip6 ? '6' : '4');
+			return lab_fail(1, "%s has no IPv%c address: give --src", o->dev,
+					is_ip6 ? '6' : '4');
 	}
 	memcpy(o->headers.src, o->src.addr, sizeof(o->headers.src));
 	err = device_mac(o->dev, o->headers.eth + 6);
 	if (!err)
 		err = device_mtu(o->dev, &mtu);
 	if (err)
-		return fail(1, "%s: %s", o->dev, strerror(-err));
+		return lab_fail(1, "%s: %s", o->dev, strerror(-err));
 	set_tags(o, is_ip6);
 
 	*largest = o->imix ? 1514 : o->size ? o->size : smallest < 60 ? 60 : smallest;
 	if (*largest < smallest)
-		return fail(2, "--size: %u is too small, the stamp needs %u", *largest, smallest);
+		return lab_fail(2, "--size: %u is too small, the stamp needs %u", *largest,
+				smallest);
 	if (*largest > mtu + l2_bytes)
-		return fail(2, "frames of %u bytes do not fit %s's MTU of %u", *largest, o->dev,
-			    mtu);
+		return lab_fail(2, "frames of %u bytes do not fit %s's MTU of %u", *largest, o->dev,
+				mtu);
 	skel->rodata->config = (struct gen_config){
 		.out_ifindex = if_nametoindex(o->dev),
 		.is_ip6 = is_ip6,
@@ -476,7 +402,7 @@ static int fill_destinations(struct lab_gen *skel, const struct destinations *d)
 /* How many packets to ask for now; or 0, having slept until some are due. */
 static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t sent)
 {
-	uint64_t elapsed_ns = now_ns() - start_ns, due = CALL_PACKETS_MAX, next_ns;
+	uint64_t elapsed_ns = lab_now_ns() - start_ns, due = CALL_PACKETS_MAX, next_ns;
 
 	if (o->rate_pps && !o->spin) {
 		due = (unsigned __int128)elapsed_ns * o->rate_pps / NSEC_PER_SEC + 1;
@@ -487,7 +413,7 @@ static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t
 				next_ns = elapsed_ns + TICK_NS;
 			if (o->duration_ns && next_ns > o->duration_ns)
 				next_ns = o->duration_ns;
-			sleep_until(start_ns + next_ns);
+			lab_sleep_until(start_ns + next_ns);
 			return 0;
 		}
 	}
@@ -505,13 +431,13 @@ static int send_packets(const struct options *o, struct lab_gen *skel, uint32_t 
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = frame_bytes,
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = o->batch);
 	int fd = bpf_program__fd(skel->progs.lab_gen), err = 0;
-	uint64_t start_ns = now_ns(), start_cpu_ns = cpu_ns(), due;
+	uint64_t start_ns = lab_now_ns(), start_cpu_ns = lab_cpu_ns(), due;
 
 	skel->bss->start_ns = start_ns;
 	/* The program tells its own frames from those of lo by the MAC address. */
 	memcpy(frame, o->headers.eth, sizeof(o->headers.eth));
 	while (!stop && (!o->count || skel->bss->packets < o->count) &&
-	       (!o->duration_ns || now_ns() - start_ns < o->duration_ns)) {
+	       (!o->duration_ns || lab_now_ns() - start_ns < o->duration_ns)) {
 		due = packets_due(o, start_ns, skel->bss->packets);
 		if (!due)
 			continue;
@@ -522,8 +448,8 @@ static int send_packets(const struct options *o, struct lab_gen *skel, uint32_t 
 		if (err)
 			break;
 	}
-	r->elapsed_ns = now_ns() - start_ns;
-	r->cpu_ns = cpu_ns() - start_cpu_ns;
+	r->elapsed_ns = lab_now_ns() - start_ns;
+	r->cpu_ns = lab_cpu_ns() - start_cpu_ns;
 	r->made = skel->bss->packets;
 	r->bytes = skel->bss->bytes;
 	return err;
@@ -550,9 +476,7 @@ static void print_result(const struct options *o, const struct gen_config *confi
 			 (json_int_t)r->bytes, "seconds", seconds, "cpu_seconds", r->cpu_ns / 1e9,
 			 "rate_pps", rate_pps, "flows", (int)config->n_flows, "destinations",
 			 (int)config->n_dests);
-	json_dumpf(json, stdout, JSON_INDENT(1));
-	putchar('\n');
-	json_decref(json);
+	lab_print_json(json);
 }
 
 static int run(struct options *o)
@@ -570,7 +494,7 @@ static int run(struct options *o)
 	libbpf_set_print(NULL);
 	skel = lab_gen__open();
 	if (!skel) {
-		status = fail(1, "cannot open its BPF program: %s", strerror(errno));
+		status = lab_fail(1, "cannot open its BPF program: %s", strerror(errno));
 		goto out;
 	}
 	status = describe_packets(o, &dests, skel, &frame_bytes);
@@ -581,15 +505,15 @@ static int run(struct options *o)
 	if (!err)
 		err = fill_destinations(skel, &dests);
 	if (err) {
-		status = fail(1, "cannot load its BPF program: %s", strerror(-err));
+		status = lab_fail(1, "cannot load its BPF program: %s", strerror(-err));
 		goto out;
 	}
 	err = bpf_xdp_attach(lo, bpf_program__fd(skel->progs.lab_gen),
 			     XDP_FLAGS_SKB_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
 	if (err) {
-		status = fail(1,
-			      "lo of this namespace has an XDP program (%s): does another gen run?",
-			      strerror(-err));
+		status = lab_fail(
+			1, "lo of this namespace has an XDP program (%s): does another gen run?",
+			strerror(-err));
 		goto out;
 	}
 	r.have_xmit = !device_xdp_xmit(o->dev, &taken, &refused);
@@ -600,13 +524,13 @@ static int run(struct options *o)
 	}
 	bpf_xdp_detach(lo, XDP_FLAGS_SKB_MODE, NULL);
 	if (err)
-		status = fail(1, "the kernel does not run live frames on %s: %s", o->dev,
-			      strerror(-err));
+		status = lab_fail(1, "the kernel does not run live frames on %s: %s", o->dev,
+				  strerror(-err));
 	else if (r.have_xmit && r.made && !r.taken && !r.refused)
-		status = fail(1,
-			      "%s passes no redirected frames on: its peer needs XDP or GRO, "
-			      "switched on while the link is up",
-			      o->dev);
+		status = lab_fail(1,
+				  "%s passes no redirected frames on: its peer needs XDP or GRO, "
+				  "switched on while the link is up",
+				  o->dev);
 	print_result(o, (const struct gen_config *)&skel->rodata->config, &r);
 out:
 	lab_gen__destroy(skel);
@@ -623,7 +547,7 @@ int main(int argc, char **argv)
 	if (status)
 		return status;
 	if (!if_nametoindex(o.dev))
-		return fail(2, "no device \"%s\" in this network namespace", o.dev);
+		return lab_fail(2, "no device \"%s\" in this network namespace", o.dev);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
 	return run(&o);

@@ -49,17 +49,18 @@ class Path:
         self.source, self.next_hop, self.sink, self.core = source, next_hop, sink, str(core)
         self.ksoftirqd = None
 
-    def spawn(self, name, *command):
-        """Start it on a host or node; as lib.sh's `on`, so lab_end finds it."""
+    def holder(self, name):
+        """The process that holds the namespaces of a host or node."""
         for kind in ("host", "node"):
             if os.path.exists(f"{self.dir}/{kind}/{name}"):
                 with open(f"{self.dir}/{kind}/{name}", encoding="ascii") as file:
-                    holder = file.read().split()[0]
-                break
-        else:
-            raise Failure(f"no {name} in {self.dir}")
+                    return file.read().split()[0]
+        raise Failure(f"no {name} in {self.dir}")
+
+    def spawn(self, name, *command):
+        """Start it on a host or node; as lib.sh's `on`, so lab_end finds it."""
         return subprocess.Popen(
-            ["nsenter", "--target", holder, "--net", "--mount", f"--wdns={SOURCE}", "--", *command],
+            ["nsenter", "--target", self.holder(name), "--net", "--mount", f"--wdns={SOURCE}", "--", *command],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=dict(os.environ, SLUICE_LAB=self.dir))
 

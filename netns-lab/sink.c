@@ -10,7 +10,6 @@
 #include <linux/if_link.h>
 #include <net/if.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include <bpf/libbpf.h>
 
 #include "netns-lab/device.h"
+#include "netns-lab/tool.h"
 #include "netns-lab/traffic.h"
 #include "lab/sink.skel.h" /* uses the types above */
 
@@ -42,7 +42,7 @@ static const char usage[] =
 struct options {
 	const char *dev;
 	uint64_t expect;
-	double duration_s;
+	uint64_t duration_ns;
 	uint32_t core;
 	bool verify, drop_foreign, flows, json;
 };
@@ -51,18 +51,6 @@ struct summary {
 	uint64_t flows, lost, reordered, duplicates, late;
 	uint64_t latency_count, p50_ns, p99_ns, p999_ns;
 };
-
-static __attribute__((format(printf, 2, 3))) int fail(int status, const char *format, ...)
-{
-	va_list args;
-
-	fputs("sink: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-	return status;
-}
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
@@ -78,23 +66,16 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	char *end;
-	int c;
+	int c, status = 0;
 
 	*o = (struct options){ 0 };
-	while ((c = getopt_long(argc, argv, "jh", long_options, NULL)) != -1) {
+	while (!status && (c = getopt_long(argc, argv, "jh", long_options, NULL)) != -1) {
 		switch (c) {
 		case OPT_EXPECT:
-			o->expect = strtoull(optarg, &end, 10);
-			if (*end || !o->expect)
-				return fail(2, "--expect: \"%s\" is not a number of packets",
-					    optarg);
+			status = lab_parse_number("expect", optarg, 1, UINT64_MAX, &o->expect);
 			break;
 		case OPT_DURATION:
-			o->duration_s = strtod(optarg, &end);
-			if (*end || !(o->duration_s > 0))
-				return fail(2, "--duration: \"%s\" is not a number of seconds",
-					    optarg);
+			status = lab_parse_duration(optarg, &o->duration_ns);
 			break;
 		case OPT_VERIFY:
 			o->verify = true;
@@ -103,9 +84,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			o->drop_foreign = true;
 			break;
 		case OPT_CORE:
-			o->core = strtoul(optarg, &end, 10);
-			if (*end)
-				return fail(2, "--core: \"%s\" is not a number", optarg);
+			status = lab_parse_u32("core", optarg, 0, UINT32_MAX, &o->core);
 			break;
 		case OPT_FLOWS:
 			o->flows = true;
@@ -117,11 +96,13 @@ static int parse_options(int argc, char **argv, struct options *o)
 			fputs(usage, stdout);
 			exit(0);
 		default:
-			return 2;
+			status = 2;
 		}
 	}
+	if (status)
+		return status;
 	if (argc - optind != 1)
-		return fail(2, "name one device; see sink --help");
+		return lab_fail(2, "name one device; see sink --help");
 	o->dev = argv[optind];
 	return 0;
 }
@@ -140,17 +121,13 @@ static void wait_for_end(const struct options *o, const struct lab_sink *skel,
 {
 	const struct timespec poll = { .tv_nsec = 10 * 1000 * 1000 };
 	const int quiet_polls = 3, polls_max = 100;
-	struct timespec start, now;
+	const uint64_t start_ns = lab_now_ns();
 	uint64_t last;
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (sigtimedwait(signals, NULL, &poll) < 0) {
 		if (o->expect && packets_now(skel) >= o->expect)
 			return;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (o->duration_s > 0 &&
-		    now.tv_sec - start.tv_sec + (now.tv_nsec - start.tv_nsec) / 1e9 >=
-			    o->duration_s)
+		if (o->duration_ns && lab_now_ns() - start_ns >= o->duration_ns)
 			break;
 	}
 	last = packets_now(skel);
@@ -298,7 +275,7 @@ static int report(const struct lab_sink *skel, const struct options *o)
 
 	if (err) {
 		json_decref(list);
-		return fail(1, "cannot read its counters: %s", strerror(-err));
+		return lab_fail(1, "cannot read its counters: %s", strerror(-err));
 	}
 	if (!o->json) {
 		print_text(&totals, &s, list);
@@ -306,9 +283,7 @@ static int report(const struct lab_sink *skel, const struct options *o)
 		json = to_json(&totals, &s);
 		if (o->flows)
 			json_object_set(json, "flow", list);
-		json_dumpf(json, stdout, JSON_INDENT(1));
-		putchar('\n');
-		json_decref(json);
+		lab_print_json(json);
 	}
 	json_decref(list);
 	return 0;
@@ -326,11 +301,12 @@ int main(int argc, char **argv)
 		return status;
 	ifindex = if_nametoindex(o.dev);
 	if (!ifindex)
-		return fail(2, "no device \"%s\" in this network namespace", o.dev);
+		return lab_fail(2, "no device \"%s\" in this network namespace", o.dev);
 	err = device_rx_queues(o.dev, &n_queues);
 	if (!err && n_queues != 1)
-		return fail(1, "%s has %u receive queues; counting needs one: ethtool -L %s rx 1",
-			    o.dev, n_queues, o.dev);
+		return lab_fail(1,
+				"%s has %u receive queues; counting needs one: ethtool -L %s rx 1",
+				o.dev, n_queues, o.dev);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
@@ -339,7 +315,7 @@ int main(int argc, char **argv)
 	libbpf_set_print(NULL);
 	skel = lab_sink__open();
 	if (!skel)
-		return fail(1, "cannot open its BPF program: %s", strerror(errno));
+		return lab_fail(1, "cannot open its BPF program: %s", strerror(errno));
 	skel->rodata->config.pass_foreign = !o.drop_foreign;
 	skel->rodata->config.verify = o.verify;
 	skel->rodata->config.core = o.core;
@@ -347,13 +323,13 @@ int main(int argc, char **argv)
 	if (!err)
 		err = lab_sink__load(skel);
 	if (err) {
-		status = fail(1, "cannot load its BPF program: %s", strerror(-err));
+		status = lab_fail(1, "cannot load its BPF program: %s", strerror(-err));
 		goto out;
 	}
 	err = bpf_xdp_attach(ifindex, bpf_program__fd(skel->progs.lab_sink),
 			     XDP_FLAGS_DRV_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
 	if (err) {
-		status = fail(1, "cannot attach to %s: %s", o.dev, strerror(-err));
+		status = lab_fail(1, "cannot attach to %s: %s", o.dev, strerror(-err));
 		goto out;
 	}
 	fputs("sink: ready\n", stderr);

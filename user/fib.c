@@ -2,9 +2,12 @@
 #include "user/fib_impl.h"
 
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 static uint64_t monotonic_ns(void)
 {
@@ -14,9 +17,16 @@ static uint64_t monotonic_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-void sl_fib_set_clock(struct sl_fib *fib, uint64_t (*now_ns)(void))
+/* In the kernel this is synchronize_rcu, and each run of an XDP program is an RCU reader. Some ten milliseconds. */
+static int wait_readers(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) ? -errno : 0;
+}
+
+void sl_fib_set_clock(struct sl_fib *fib, uint64_t (*now_ns)(void), int (*wait)(void))
 {
 	fib->now_ns = now_ns;
+	fib->wait_readers = wait;
 }
 
 static int open_family(struct sl_fib *fib, struct sl_fib_family *family, uint8_t af)
@@ -75,6 +85,7 @@ int sl_fib_create(const struct sl_fib_tables *tables, struct sl_fib **out)
 		return -ENOMEM;
 	fib->tables = *tables;
 	fib->now_ns = monotonic_ns;
+	fib->wait_readers = wait_readers;
 	fib->engine = tables->engine == SL_ENGINE_FAST ? &sl_fib_engine_fast : &sl_fib_engine_lpm;
 	rc = open_nexthops(fib);
 	if (!rc)

@@ -66,8 +66,11 @@ void sl_fib_destroy(struct sl_fib *fib); /* NULL is fine; the tables keep their 
  * this about once a second. Costs nothing while nothing overflows.
  */
 void sl_fib_tick(struct sl_fib *fib);
-/* Another clock than CLOCK_MONOTONIC, for tests. It may not go backwards. */
-void sl_fib_set_clock(struct sl_fib *fib, uint64_t (*now_ns)(void));
+/*
+ * For tests: another clock than CLOCK_MONOTONIC, which may not go backwards, and another way to wait until no program
+ * run is left that began before (0, or -errno: not possible, only time helps).
+ */
+void sl_fib_set_clock(struct sl_fib *fib, uint64_t (*now_ns)(void), int (*wait_readers)(void));
 
 /* --- Next hops ---
  * An id is handed out once and may be named by any number of routes; setting it again changes all of them at

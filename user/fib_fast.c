@@ -25,6 +25,9 @@
 #define STRIDE_BITS 8
 #define LEVELS_MAX  (1 + (128 - 16) / STRIDE_BITS)
 
+/* Waiting for readers pays for at least this part of the blocks. */
+#define WAIT_WORTH_SHARE 16
+
 _Static_assert(SL_BLOCK_SLOTS == 1 << STRIDE_BITS, "a block is one stride");
 
 struct trie {
@@ -127,6 +130,21 @@ static void fill(uint32_t *slots, uint32_t leaf)
 }
 
 /*
+ * Can `want` blocks be had? Routes that come and go quickly may have used up the pool while what they gave back waits for
+ * its time. Then it is worth asking the kernel once for all of that; but not for each of a few blocks.
+ */
+static bool have_blocks(const struct sl_fib *fib, struct trie *t, uint32_t want)
+{
+	if (sl_pool_available(&t->pool, fib->now_ns(), want))
+		return true;
+	if (t->pool.waiting < want || t->pool.waiting < t->pool.n / WAIT_WORTH_SHARE ||
+	    fib->wait_readers())
+		return false;
+	sl_pool_unread(&t->pool);
+	return true;
+}
+
+/*
  * Hang a chain of blocks, as deep as the prefix needs, below a leaf. Nobody can see the chain until the last
  * store; the addresses beside the prefix keep the leaf.
  */
@@ -139,7 +157,7 @@ static int grow(const struct sl_fib *fib, struct trie *t, const struct level *l,
 	uint32_t below = leaf;
 	uint32_t n = 1u << (from - prefix->len);
 
-	if (!sl_pool_available(&t->pool, now_ns, depth))
+	if (!have_blocks(fib, t, depth))
 		return -ENOSPC;
 	do {
 		uint32_t block, *slots, first;

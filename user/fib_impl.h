@@ -57,6 +57,7 @@ struct sl_fib {
 	struct sl_fib_family ip4, ip6;
 	struct sl_pool nexthops, adjs, groups;
 	uint64_t (*now_ns)(void);
+	int (*wait_readers)(void);
 	uint64_t inserts, replaces, deletes;
 };
 

@@ -26,6 +26,11 @@ static uint32_t ring(const struct sl_pool *pool, uint32_t position)
 	return i >= pool->n ? i - pool->n : i;
 }
 
+static bool has_waited(const struct sl_pool *pool, uint32_t position, uint64_t now_ns)
+{
+	return position < pool->unread || pool->queue[ring(pool, position)].free_ns <= now_ns;
+}
+
 bool sl_pool_available(const struct sl_pool *pool, uint64_t now_ns, uint32_t want)
 {
 	uint32_t fresh = pool->n - pool->fresh;
@@ -33,16 +38,17 @@ bool sl_pool_available(const struct sl_pool *pool, uint64_t now_ns, uint32_t wan
 	if (want <= fresh)
 		return true;
 	want -= fresh;
-	return want <= pool->waiting && pool->queue[ring(pool, want - 1)].free_ns <= now_ns;
+	return want <= pool->waiting && has_waited(pool, want - 1, now_ns);
 }
 
 int sl_pool_take(struct sl_pool *pool, uint64_t now_ns, uint32_t *number)
 {
 	/* Used memory first: it is in the caches, and the rest stays untouched. */
-	if (pool->waiting && pool->queue[pool->head].free_ns <= now_ns) {
+	if (pool->waiting && has_waited(pool, 0, now_ns)) {
 		*number = pool->queue[pool->head].number;
 		pool->head = ring(pool, 1);
 		pool->waiting--;
+		pool->unread -= pool->unread > 0;
 		return 0;
 	}
 	if (pool->fresh == pool->n)
@@ -57,6 +63,11 @@ void sl_pool_retire(struct sl_pool *pool, uint64_t now_ns, uint32_t number)
 		.free_ns = now_ns + SL_GRACE_NS,
 		.number = number,
 	};
+}
+
+void sl_pool_unread(struct sl_pool *pool)
+{
+	pool->unread = pool->waiting;
 }
 
 uint32_t sl_pool_used(const struct sl_pool *pool)

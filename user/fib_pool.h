@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Numbers first..first+n-1 to hand out and take back, where what was taken back is handed out again no sooner
- * than SL_GRACE_NS later: a program run that read the number before it was taken back has ended by then.
+ * than SL_GRACE_NS later, or after sl_pool_unread: a program run that read the number before has ended by then.
  *
  * Returned numbers wait in a queue, oldest first; numbers never used come from a mark that only rises.
  */
@@ -22,6 +22,7 @@ struct sl_pool {
 	uint32_t fresh;	   /* numbers handed out so far that had never been: first..first+fresh-1 */
 	uint32_t head;	   /* oldest of the queue */
 	uint32_t waiting;  /* length of the queue */
+	uint32_t unread;   /* its oldest that nobody can still use, whatever the time */
 	struct sl_pool_retired *queue; /* owned; ring of n entries */
 };
 
@@ -34,6 +35,9 @@ bool sl_pool_available(const struct sl_pool *pool, uint64_t now_ns, uint32_t wan
 int sl_pool_take(struct sl_pool *pool, uint64_t now_ns, uint32_t *number);
 /* Only what was taken. */
 void sl_pool_retire(struct sl_pool *pool, uint64_t now_ns, uint32_t number);
+
+/* No program run is left that began before this moment: what waits may be handed out. */
+void sl_pool_unread(struct sl_pool *pool);
 
 uint32_t sl_pool_used(const struct sl_pool *pool); /* without those that wait */
 size_t sl_pool_bytes(const struct sl_pool *pool);  /* memory of the queue */

@@ -128,7 +128,8 @@ setup() {
 	after=$(counters)
 	cp "$LAB_DIR/gen.out" "$LAB_DIR/gen.json"
 	[ "$(received packets)" = "$(jq .sent "$LAB_DIR/gen.json")" ]
-	[ "$(received ttl_min)" = 63 ] && [ "$(received ttl_max)" = 63 ]
+	[ "$(received ttl_min)" = 63 ]
+	[ "$(received ttl_max)" = 63 ]
 	[ "$(change stats forward)" -lt "$(jq .sent "$LAB_DIR/gen.json")" ]
 	on n1 ip link set dev eth1 xdp obj build/sluice.bpf.o section xdp
 }

@@ -62,19 +62,26 @@ assert_nothing_left() {
 
 @test "wrong use is one line and status 2, a failed up leaves nothing" {
 	run lab up
-	[ "$status" -eq 2 ] && [ "$output" = "lab: up: name a topology; see lab --help" ]
+	[ "$status" -eq 2 ]
+	[ "$output" = "lab: up: name a topology; see lab --help" ]
 	run lab up nosuch
-	[ "$status" -eq 2 ] && [ "$output" = 'lab: "nosuch" is no topology; see lab --help' ]
+	[ "$status" -eq 2 ]
+	[ "$output" = 'lab: "nosuch" is no topology; see lab --help' ]
 	run lab dwon
-	[ "$status" -eq 2 ] && [ "$output" = 'lab: "dwon" is no command; see lab --help' ]
+	[ "$status" -eq 2 ]
+	[ "$output" = 'lab: "dwon" is no command; see lab --help' ]
 	run lab up one-node --ports many
-	[ "$status" -eq 1 ] && [ "$output" = 'lab: --ports: "many" is not a number from 1 to 250' ]
+	[ "$status" -eq 1 ]
+	[ "$output" = 'lab: --ports: "many" is not a number from 1 to 250' ]
 	run lab up one-node --engine turbo --ports 1
-	[ "$status" -eq 1 ] && [ "$output" = 'lab: "turbo" is no engine: none, bare, kernel, lpm or fast' ]
+	[ "$status" -eq 1 ]
+	[ "$output" = 'lab: "turbo" is no engine: none, bare, kernel, lpm or fast' ]
 	run lab exec h1 true
-	[ "$status" -eq 1 ] && [ "$output" = "lab: no lab is up: lab up one-node" ]
+	[ "$status" -eq 1 ]
+	[ "$output" = "lab: no lab is up: lab up one-node" ]
 	run lab down nosuch
-	[ "$status" -eq 1 ] && [ "$output" = 'lab: no lab "nosuch"; there are: none' ]
+	[ "$status" -eq 1 ]
+	[ "$output" = 'lab: no lab "nosuch"; there are: none' ]
 	assert_nothing_left
 }
 

@@ -104,7 +104,8 @@ assert_all_came() {
 	send --dst 10.0.0.2 --rate 50000 --duration 1
 	local sent
 	sent=$(field "$LAB_DIR/gen.json" sent)
-	[ "$sent" -ge 49500 ] && [ "$sent" -le 50500 ]
+	[ "$sent" -ge 49500 ]
+	[ "$sent" -le 50500 ]
 }
 
 @test "SIGINT ends the generator, which reports what it sent" {

@@ -40,6 +40,14 @@ static uint32_t random_below(uint32_t n)
 	return (uint32_t)((uint64_t)random_u32() * n >> 32);
 }
 
+static int wait_result, waits; /* of test_wait */
+
+static int test_wait(void)
+{
+	waits++;
+	return wait_result;
+}
+
 static uint64_t test_clock(void)
 {
 	return clock_ns;
@@ -100,7 +108,9 @@ static struct world *world_create(enum sl_engine engine, uint32_t room)
 		t->fib6_fd = lpm_map(sizeof(struct sl_key6), t->n_fib6);
 	}
 	assert_int_equal(sl_fib_create(t, &w->fib), 0);
-	sl_fib_set_clock(w->fib, test_clock);
+	sl_fib_set_clock(w->fib, test_clock, test_wait);
+	wait_result = -ENOSYS;
+	waits = 0;
 	for (int i = 0; i < NEXTHOPS; i++)
 		assert_int_equal(sl_fib_nexthop_create(w->fib, &w->nexthop_id[i]), 0);
 	return w;
@@ -465,6 +475,51 @@ static void prefixes_of_every_length_nest(void **state)
 	world_destroy(w);
 }
 
+/* One host route at a time, in 14 of 14 blocks: each next one needs those that the last one gave back. */
+static void churn_that_uses_up_the_blocks_waits_for_readers(void **state)
+{
+	struct world *w = world_create(SL_ENGINE_FAST, 14);
+	struct sl_prefix p;
+
+	(void)state;
+	wait_result = 0;
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(sl_prefix_parse("2001:db8::1/128", &p), 0);
+		p.addr[2] = (uint8_t)i;
+		assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[i % NEXTHOPS]), 0);
+		assert_int_equal(sl_fib_lookup(w->fib, AF_INET6, p.addr),
+				 w->nexthop_id[i % NEXTHOPS]);
+		assert_int_equal(sl_fib_delete(w->fib, &p), 0);
+		assert_int_equal(waits, i);
+	}
+	world_destroy(w);
+}
+
+/* All blocks but one are in use: there is little to gain from waiting for that one, again and again. */
+static void full_tables_wait_for_no_reader(void **state)
+{
+	struct world *w = world_create(SL_ENGINE_FAST, 32);
+	struct sl_prefix p;
+
+	(void)state;
+	wait_result = 0;
+	for (int i = 0; i < 34; i++) {
+		assert_int_equal(sl_prefix_parse("192.0.2.128/25", &p), 0);
+		p.addr[1] = (uint8_t)i;
+		assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[0]), 0);
+		assert_int_equal(sl_fib_lookup(w->fib, AF_INET, p.addr),
+				 i < 32 ? w->nexthop_id[0] : SL_NEXTHOP_OVERFLOW);
+	}
+	assert_int_equal(waits, 0);
+	p.addr[1] = 0;
+	assert_int_equal(sl_fib_delete(w->fib, &p), 0);
+	p.addr[1] = 40;
+	assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[0]), 0);
+	assert_int_equal(sl_fib_lookup(w->fib, AF_INET, p.addr), SL_NEXTHOP_OVERFLOW);
+	assert_int_equal(waits, 0);
+	world_destroy(w);
+}
+
 /* 14 blocks make one host route; while they wait for their grace they cannot make another. */
 static void blocks_are_reused_after_the_grace_period_and_not_before(void **state)
 {
@@ -583,6 +638,8 @@ int main(void)
 		FOR_ENGINE(overflow_heals_when_room_appears, lpm),
 		FOR_ENGINE(prefixes_of_every_length_nest, fast),
 		FOR_ENGINE(prefixes_of_every_length_nest, lpm),
+		cmocka_unit_test(churn_that_uses_up_the_blocks_waits_for_readers),
+		cmocka_unit_test(full_tables_wait_for_no_reader),
 		cmocka_unit_test(blocks_are_reused_after_the_grace_period_and_not_before),
 		FOR_ENGINE(default_routes_cover_everything_and_go_again, fast),
 		FOR_ENGINE(default_routes_cover_everything_and_go_again, lpm),

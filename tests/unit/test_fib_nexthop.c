@@ -18,6 +18,11 @@
 
 static uint64_t clock_ns;
 
+static int test_wait(void)
+{
+	return -ENOSYS;
+}
+
 static uint64_t test_clock(void)
 {
 	return clock_ns;
@@ -52,7 +57,7 @@ static int setup(void **state)
 	t->tbl6 = calloc(SL_TBL6_ROOT_BLOCKS, sizeof(*t->tbl6));
 	if (sl_fib_create(t, &world.fib))
 		return -1;
-	sl_fib_set_clock(world.fib, test_clock);
+	sl_fib_set_clock(world.fib, test_clock, test_wait);
 	return 0;
 }
 

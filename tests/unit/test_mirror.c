@@ -873,6 +873,11 @@ static void a_dump_after_lost_events_changes_only_what_differs(void **state)
 
 static uint64_t clock_ns = 1;
 
+static int test_wait(void)
+{
+	return -ENOSYS;
+}
+
 static uint64_t test_clock(void)
 {
 	return clock_ns;
@@ -884,7 +889,7 @@ static void without_room_for_next_hops_the_kernel_forwards_until_there_is_some(v
 	static struct sl_rtnl_route r[N_NEXTHOP];
 	char dst[32], gateway[32];
 
-	sl_fib_set_clock(w->fib, test_clock);
+	sl_fib_set_clock(w->fib, test_clock, test_wait);
 	for (int i = 0; i < N_NEXTHOP; i++) {
 		snprintf(dst, sizeof(dst), "172.%d.%d.0/24", 16 + i / 256, i % 256);
 		snprintf(gateway, sizeof(gateway), "10.0.%d.%d", 1 + i / 250, 1 + i % 250);

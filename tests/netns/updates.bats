@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Hundreds of thousands of route changes while packets take those routes: none may be lost, and in the end every
+# packet goes where the kernel would send it. How fast is none of these tests' business; netns-lab/bench says it.
+
+bats_require_minimum_version 1.5.0
+
+CHANGES=200000
+
+# gateway 4|6 N: the address of hN
+gateway() { [ "$1" = 4 ] && echo "10.0.$2.2" || echo "fd00:0:0:$2::2"; }
+
+setup() {
+	. netns-lab/lib.sh
+	load forward
+	# shellcheck disable=SC2034 # used there
+	PINS=/sys/fs/bpf/sluice
+	lab_begin
+	forward_lab
+	# Unused ones go stale, and packets to them to the kernel: not what is looked at here.
+	local i
+	for i in 2 3; do
+		on n1 ip neigh replace "10.0.$i.2" lladdr "$(mac_of "h$i" eth0)" dev "eth$i" nud permanent
+		on n1 ip neigh replace "fd00:0:0:$i::2" lladdr "$(mac_of "h$i" eth0)" dev "eth$i" nud permanent
+	done
+}
+
+teardown() { lab_end; }
+
+# routes 4|6: prefixes of several lengths, alternately through h2 and h3. What is deleted falls to the default route.
+routes() {
+	awk -v family="$1" -v a="$(gateway "$1" 2)" -v b="$(gateway "$1" 3)" 'BEGIN {
+		for (i = 0; i < 4096; i++) {
+			via = i % 2 ? a : b
+			high = int(i / 256); low = i % 256
+			if (family == 4) {
+				printf "route add 100.%d.%d.0/24 via %s\n", 64 + high, low, via
+				printf "route add 101.%d.%d.%d/28 via %s\n", high, low, 16 * (i % 16), via
+			} else {
+				printf "route add 2001:db8:%x::/48 via %s\n", i, via
+				printf "route add 2001:db9:%x:%x::/64 via %s\n", high, low, via
+			}
+		}
+		printf "route add default via %s\n", a
+	}' | on n1 ip "-$1" -batch -
+}
+
+# Prefix and gateway of each route that has one.
+kernel_routes() { on n1 ip "-$1" route show | awk '$2 == "via" { print $1, $3 }' | sort; }
+mirrored_routes() {
+	on n1 build/sluice show routes | awk -v dot="$([ "$1" = 4 ] && echo . || echo :)" \
+		'$2 == "via" && index($3, dot) { sub("^(0.0.0.0|::)/0$", "default", $1); print $1, $3 }' | sort
+}
+same_routes() { diff <(kernel_routes "$1") <(mirrored_routes "$1") >"$LAB_DIR/difference"; }
+
+mirror() { on n1 build/sluice -j status | jq ".mirror.$1"; }
+
+storm_begin() {
+	router_up n1 "$2" eth1 eth2 eth3
+	routes "$1"
+	wait_for 20 same_routes "$1"
+	kernel_routes "$1" >"$LAB_DIR/before"
+	grep -v default "$LAB_DIR/before" | cut -d' ' -f1 >"$LAB_DIR/prefixes"
+	sink_start h3 other
+	traffic_start h1 eth1 h2 --dst-file "$LAB_DIR/prefixes" --rate 20000 --duration 120
+}
+
+# Every packet reached one of the two hosts; none took the kernel's way.
+storm_end() {
+	traffic_stop
+	sink_stop other
+	local sent got ring reason
+	sent=$(jq .sent "$LAB_DIR/gen.json")
+	got=$(jq -s 'map(.packets) | add' "$LAB_DIR/received.json" "$LAB_DIR/other.json")
+	ring=$(change drops tx-ring)
+	echo "sent $sent, arrived $got, no room at the next device $ring"
+	assert_conserved "$sent"
+	[ "$(jq -s 'map(.packets > 0) | all' "$LAB_DIR/received.json" "$LAB_DIR/other.json")" = true ]
+	[ "$sent" = $((got + ring)) ]
+	[ "$(jq -n "($after.drops | add) - ($before.drops | add)")" = "$ring" ]
+	# What the kernel is given here are its own neighbour discovery and the like, and no packet of the traffic.
+	for reason in neighbour no-route overflow; do
+		[ "$(change punts $reason)" = 0 ]
+	done
+	[ "$(jq -s 'map(.duplicates) | add' "$LAB_DIR/received.json" "$LAB_DIR/other.json")" = 0 ]
+}
+
+# each_prefix_leads_there 4|6: one packet to each prefix of a gateway reaches the host that has it, and no other.
+each_prefix_leads_there() {
+	local i n
+	for i in 2 3; do
+		kernel_routes "$1" | awk -v via="$(gateway "$1" "$i")" '$1 != "default" && $2 == via { print $1 }' >"$LAB_DIR/there"
+		n=$(wc -l <"$LAB_DIR/there")
+		[ "$n" -gt 3000 ]
+		send h1 eth1 "h$i" --dst-file "$LAB_DIR/there" --count "$n" --rate 100000
+		assert_forwarded "$n"
+	done
+}
+
+@test "a storm of changes under traffic loses no packet and ends as the kernel has it: IPv4, fast" {
+	storm 4 fast
+}
+
+@test "a storm of changes under traffic loses no packet and ends as the kernel has it: IPv4, lpm" {
+	storm 4 lpm
+}
+
+@test "a storm of changes under traffic loses no packet and ends as the kernel has it: IPv6, fast" {
+	storm 6 fast
+}
+
+storm() {
+	local events
+	storm_begin "$1" "$2"
+	events=$(mirror events)
+	on n1 build/lab/reroute --family "$1" --changes $CHANGES -j >"$LAB_DIR/reroute.json"
+	wait_for 30 same_routes "$1"
+	storm_end
+	[ "$(kernel_routes "$1")" != "$(cat "$LAB_DIR/before")" ]
+	[ "$(jq .changes "$LAB_DIR/reroute.json")" -ge $CHANGES ]
+	[ "$(mirror overruns)" -gt 0 ] || [ $(($(mirror events) - events)) -ge "$(jq .changes "$LAB_DIR/reroute.json")" ]
+	each_prefix_leads_there "$1"
+}
+
+@test "events lost in a storm are made up for, and packets flow on" {
+	storm_begin 4 fast
+	kill -STOP "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	# More than its socket holds.
+	on n1 build/lab/reroute --changes 400000
+	kill -CONT "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	wait_for 30 same_routes 4
+	storm_end
+	[ "$(mirror overruns)" -gt 0 ]
+	[ "$(mirror resyncs)" -gt 0 ]
+	[ "$(mirror resync_changes)" -gt 0 ]
+	each_prefix_leads_there 4
+}
