@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2154 # variables are set in forward.bash
 # Hundreds of thousands of route changes while packets take those routes: none may be lost, and in the end every
 # packet goes where the kernel would send it. How fast is none of these tests' business; netns-lab/bench says it.
 
