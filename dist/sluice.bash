@@ -17,6 +17,14 @@ _sluice_netdevs() {
 # The ports of the running daemon: first column, without the heading.
 _sluice_ports() { _sluice_words "$(sluice show ports 2>/dev/null | sed -n '2,$s/ .*//p')"; }
 
+_sluice_cc() {
+	case $1 in
+	'') _sluice_words "list set trace" ;;
+	list) _sluice_words "fixed weights price aimd qcn asm dq" ;;
+	*) _sluice_words "fixed weights price aimd qcn asm dq $(sluice show system-ports 2>/dev/null | sed -n '2,$s/ .*//p')" ;;
+	esac
+}
+
 _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command='' what=''
 	COMPREPLY=()
@@ -44,8 +52,9 @@ _sluice() {
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show explain attach detach check" ;;
-	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops system-ports peers fabric" ;;
+	'') _sluice_words "status show explain attach detach cc check" ;;
+	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops system-ports peers fabric cc" ;;
+	cc) _sluice_cc "$what" ;;
 	attach) [ -n "$what" ] || _sluice_netdevs ;;
 	detach) [ -n "$what" ] || _sluice_ports ;;
 	check) [ -n "$what" ] || _sluice_files ;;

@@ -26,6 +26,7 @@
 #define FRAME_MAX_BYTES 3500 /* what a chunk holds with all that surrounds it */
 #define HELLOS_PER_LIFE 5    /* in the time after which a silent peer is down */
 #define BURST_BYTES	(16 * 1514)
+#define FRAME_MIN_BYTES 84 /* the least that a frame takes of a link, with preamble and gap */
 #define BURST_FRAMES	16
 
 /* --- Addresses, identities ---------------------------------------------------------------- */
@@ -444,6 +445,40 @@ static int add_own_port(struct rb_bridge *b, const struct sl_cluster_port *setti
 	return rb_worker_add_port(b->worker, &egress, now_ns);
 }
 
+/* What a port that does not say can take, and what any source can send: an Ethernet of 10 Gb/s. */
+static uint64_t link_rate(enum sl_unit unit)
+{
+	return unit == SL_UNIT_BYTES ? RB_CONTROL_SPEED_DEFAULT
+				     : RB_CONTROL_SPEED_DEFAULT / FRAME_MIN_BYTES;
+}
+
+int rb_bridge_control(struct rb_bridge *b, uint8_t number, const struct sl_cc_settings *control,
+		      uint64_t now_ns, const char **why)
+{
+	const struct rb_egress_port *port = b->worker->port[number];
+
+	if (!port)
+		return -ENOENT;
+	return rb_control_set_port(b->worker->control, number, control, link_rate(port->unit),
+				   link_rate(port->unit), now_ns, why);
+}
+
+static int control_ports(struct rb_bridge *b, uint64_t now_ns)
+{
+	int err = 0;
+
+	for (uint32_t p = 0; p < b->n_ports && !err; p++) {
+		const struct sl_cluster_port *settings = b->ports[p].settings;
+		const char *why;
+
+		err = rb_bridge_control(b, (uint8_t)settings->number, &settings->control, now_ns,
+					&why);
+		if (err == -EINVAL)
+			sl_error("port %s: its controller does not work: %s", settings->name, why);
+	}
+	return err;
+}
+
 static int add_peer(struct rb_bridge *b, const struct sl_cluster_node *node)
 {
 	const struct sl_sysport_table *table = &b->settings->cluster.table;
@@ -485,7 +520,7 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	}
 	if (!err)
 		point_voqs(b, now_ns);
-	return err;
+	return err ? err : control_ports(b, now_ns);
 }
 
 static int open_meet(struct rb_bridge *b)

@@ -88,6 +88,10 @@ bool rb_bridge_is_lost(const struct rb_bridge *bridge);
 /* Can a bridge be opened: is the fabric's netdev up, and the node's address on this host? */
 bool rb_bridge_has_fabric(const struct sl_settings *settings);
 
+/* Give a port of ours another controller, or other parameters; as rb_control_set_port. */
+int rb_bridge_control(struct rb_bridge *bridge, uint8_t number,
+		      const struct sl_cc_settings *control, uint64_t now_ns, const char **why);
+
 /* Let a readable descriptor end the sleep; what it wants is the caller's to see to. */
 void rb_bridge_watch(struct rb_bridge *bridge, int fd);
 

@@ -20,6 +20,18 @@ int rb_control_create(struct rb_worker *worker, struct rb_control **out)
 	return 0;
 }
 
+int rb_control_trace_begin(struct rb_control_trace **trace)
+{
+	if (!*trace)
+		*trace = calloc(1, sizeof(**trace));
+	return *trace ? 0 : -ENOMEM;
+}
+
+void rb_control_trace_add(struct rb_control_trace *trace, const struct rb_control_point *point)
+{
+	trace->point[trace->n++ % RB_CONTROL_TRACE_POINTS] = *point;
+}
+
 void rb_control_destroy(struct rb_control *c)
 {
 	if (!c)
@@ -27,10 +39,15 @@ void rb_control_destroy(struct rb_control *c)
 	for (uint32_t i = 0; i < 256; i++) {
 		if (c->port[i])
 			c->port[i]->egress->on_sample = NULL;
+		for (uint32_t k = 0; c->port[i] && k < SL_CLASSES; k++)
+			free(c->port[i]->queue[k].trace);
 		free(c->port[i]);
 	}
-	for (uint32_t i = 0; i < c->n_remotes; i++)
+	for (uint32_t i = 0; i < c->n_remotes; i++) {
+		for (uint32_t k = 0; k < SL_CLASSES; k++)
+			free(c->remote[i]->voq[k].trace);
 		free(c->remote[i]);
+	}
 	for (uint32_t i = 0; i < 256; i++)
 		free(c->by_node[i]);
 	free(c->remote);

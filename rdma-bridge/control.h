@@ -40,6 +40,23 @@
 struct rb_worker;
 struct rb_worker_peer;
 
+/* One interval of a queue of ours, or of a VOQ, for whoever draws pictures. */
+#define RB_CONTROL_TRACE_POINTS	 4096
+#define RB_CONTROL_TRACE_SOURCES 8
+struct rb_control_point {
+	uint64_t end_ns; /* CLOCK_MONOTONIC; 0: none */
+	uint64_t rate;	 /* VOQ: its rate from now on; queue: its capacity */
+	uint32_t elapsed_ns, waiting;
+	uint32_t arrived, departed, dropped; /* VOQ: departed alone */
+	uint32_t signal, share;		     /* of the latest record */
+	uint32_t from
+		[RB_CONTROL_TRACE_SOURCES]; /* queue: arrivals by source, in the order of the worker's nodes */
+};
+struct rb_control_trace {
+	uint64_t n; /* points so far; the last RB_CONTROL_TRACE_POINTS are kept */
+	struct rb_control_point point[RB_CONTROL_TRACE_POINTS];
+};
+
 struct rb_control_stats {
 	uint64_t intervals;	    /* timer samples of queues */
 	uint64_t asked;		    /* samples that a controller asked for */
@@ -78,7 +95,8 @@ struct rb_control_queue {
 	uint64_t drained_ups;	 /* departures, smoothed */
 	struct cc_sample sample; /* the latest */
 	struct cc_source sources[256];
-	struct cc_feedback latest; /* last record made; all zero before */
+	struct cc_feedback latest;	/* last record made; all zero before */
+	struct rb_control_trace *trace; /* owned; NULL: not asked for */
 };
 
 /* A port of ours with a controller. */
@@ -105,8 +123,9 @@ struct rb_control_voq {
 	struct cc_ingress ingress;
 	struct rb_voq *voq; /* borrowed */
 	uint64_t ticked_ns;
-	struct sl_counter taken;   /* at the previous tick */
-	struct cc_feedback latest; /* last record used */
+	struct sl_counter taken;	/* at the previous tick */
+	struct cc_feedback latest;	/* last record used; all zero before */
+	struct rb_control_trace *trace; /* owned; NULL: not asked for */
 	uint32_t report_sequence;
 	bool reported; /* that something waits */
 };
@@ -168,7 +187,15 @@ void rb_control_reports(struct rb_control *control, uint8_t node, const struct r
 /* The VOQs point at other settings now: write the rates in force. */
 void rb_control_rewrite(struct rb_control *control);
 
+/* Keep points from now on in *trace, if it does not already. 0 or -ENOMEM. */
+int rb_control_trace_begin(struct rb_control_trace **trace);
+/* The port of a peer, if it has a policy, or NULL. */
+struct rb_control_remote *rb_control_find_remote(const struct rb_control *control,
+						 uint16_t system_port);
+
 /* --- For the files of the control itself --- */
+
+void rb_control_trace_add(struct rb_control_trace *trace, const struct rb_control_point *point);
 
 void rb_control_egress_run(struct rb_control *control, uint64_t now_ns);
 void rb_control_egress_look(struct rb_control *control, uint64_t now_ns);

@@ -165,6 +165,30 @@ static void sample(struct rb_control_queue *queue, bool timer, uint64_t now_ns)
 	q->sample_units = cc_egress_sample(&queue->egress, &port->config, &queue->sample);
 }
 
+static void trace(const struct rb_control_queue *queue, uint64_t now_ns)
+{
+	const struct cc_sample *s = &queue->sample;
+	struct rb_control_point point = {
+		.end_ns = now_ns,
+		.rate = s->capacity_ups,
+		.elapsed_ns = s->elapsed_ns,
+		.waiting = s->backlog_units,
+		.departed = s->departed_units,
+		.dropped = s->dropped_units,
+		.signal = queue->latest.signal,
+		.share = queue->latest.share,
+	};
+	const struct rb_worker *w = queue->port->control->worker;
+
+	for (uint32_t i = 0; i < s->n_sources; i++) {
+		point.arrived += s->sources[i].arrived_units;
+		for (uint32_t k = 0; k < w->n_nodes && k < RB_CONTROL_TRACE_SOURCES; k++)
+			if (w->nodes[k] == s->sources[i].id)
+				point.from[k] = s->sources[i].arrived_units;
+	}
+	rb_control_trace_add(queue->trace, &point);
+}
+
 /* --- Records --------------------------------------------------------------------------------- */
 
 struct batch {
@@ -381,6 +405,8 @@ static bool run_port(struct rb_control_port *port, uint64_t now_ns)
 			continue;
 		sample(queue, true, now_ns);
 		port->control->stats.intervals++;
+		if (queue->trace)
+			trace(queue, now_ns);
 		rest(queue, now_ns);
 		port->awake |= queue->awake;
 		any = true;

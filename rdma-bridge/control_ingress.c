@@ -69,7 +69,7 @@ static uint32_t waiting_units(const struct rb_control_remote *remote, const stru
 
 /* --- Policies --------------------------------------------------------------------------------- */
 
-static struct rb_control_remote *find_remote(const struct rb_control *c, uint16_t system_port)
+struct rb_control_remote *rb_control_find_remote(const struct rb_control *c, uint16_t system_port)
 {
 	struct rb_control_remote *const *ports = c->by_node[system_port >> 8];
 
@@ -203,7 +203,7 @@ static void apply_policy(struct rb_control *c, struct rb_control_remote *remote,
 
 void rb_control_policy(struct rb_control *c, const struct rb_policy *policy, uint64_t now_ns)
 {
-	struct rb_control_remote *remote = find_remote(c, policy->system_port);
+	struct rb_control_remote *remote = rb_control_find_remote(c, policy->system_port);
 	struct cc_config config;
 
 	if (remote && remote->fresh && (int32_t)(policy->generation - remote->generation) <= 0)
@@ -271,7 +271,7 @@ static void wake(struct rb_control *c, struct rb_control_remote *remote, uint64_
 
 static void take_record(struct rb_control *c, const struct rb_feedback *record, uint64_t now_ns)
 {
-	struct rb_control_remote *remote = find_remote(c, record->system_port);
+	struct rb_control_remote *remote = rb_control_find_remote(c, record->system_port);
 	const struct cc_feedback fb = {
 		.capacity_ups = record->wide,
 		.signal = record->word[0],
@@ -346,6 +346,22 @@ static uint64_t urgency_total(const struct rb_control *c)
 	return total;
 }
 
+static void trace(const struct rb_control_remote *remote, const struct rb_control_voq *v,
+		  const struct cc_usage *usage, uint64_t now_ns)
+{
+	const struct rb_control_point point = {
+		.end_ns = now_ns,
+		.rate = cc_ingress_rate_ups(&v->ingress),
+		.elapsed_ns = usage->elapsed_ns,
+		.waiting = waiting_units(remote, v->voq),
+		.departed = usage->sent_units,
+		.signal = v->latest.signal,
+		.share = v->latest.share,
+	};
+
+	rb_control_trace_add(v->trace, &point);
+}
+
 /* True if it is not at rest. */
 static bool tick(struct rb_control_remote *remote, struct rb_control_voq *v, uint64_t urgency,
 		 uint64_t now_ns)
@@ -367,6 +383,8 @@ static bool tick(struct rb_control_remote *remote, struct rb_control_voq *v, uin
 	cc_ingress_sent(&v->ingress, &remote->config, usage.sent_units);
 	cc_ingress_tick(&v->ingress, &remote->config, &usage);
 	write_rate(remote, v);
+	if (v->trace)
+		trace(remote, v, &usage, now_ns);
 	return true;
 }
 

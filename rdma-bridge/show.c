@@ -9,6 +9,7 @@
 
 #include "rdma-bridge/netdev.h"
 #include "rdma-bridge/roce_xdp.h"
+#include "rdma-bridge/show_control.h"
 #include "user/ctl.h"
 
 #define SECOND_NS 1000000000ULL
@@ -291,6 +292,9 @@ static const struct sl_ctl_command commands[] = {
 	{ "fabric", false, show_fabric },
 	{ "voqs", false, show_voqs },
 	{ "egress-queues", false, show_egress_queues },
+	{ "cc", false, rb_show_control },
+	{ "cc-set", false, rb_show_control_set },
+	{ "cc-trace", false, rb_show_control_trace },
 	{ NULL, false, NULL },
 };
 

@@ -29,6 +29,7 @@ int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_explain(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_attach(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_detach(const struct sl_cmd_options *options, int argc, char **argv);
+int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);
 
 /* Does something listen at the control socket? */
@@ -57,6 +58,7 @@ struct sl_table;
 void sl_cmd_system_port_cells(struct sl_table *table, const json_t *row);
 void sl_cmd_peer_cells(struct sl_table *table, const json_t *row);
 void sl_cmd_print_fabric(void *arg, const json_t *row);
+void sl_cmd_cc_cells(struct sl_table *table, const json_t *row);
 
 /* "10.0.0.0/8 via 10.0.0.1 dev eth1 proto bird metric 32", as `ip route` prints it. */
 void sl_cmd_print_route(const json_t *route);

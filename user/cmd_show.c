@@ -107,6 +107,12 @@ static const struct view views[] = {
 	  .print = sl_cmd_print_fabric,
 	  .of_bridge = true,
 	  .is_object = true },
+	{ .what = "cc",
+	  .command = "cc",
+	  .headers = { "port", ">class", "side", "controller", ">T", ">rate", ">waiting", ">signal",
+		       ">age" },
+	  .cells = sl_cmd_cc_cells,
+	  .of_bridge = true },
 };
 
 struct fill {
@@ -199,7 +205,7 @@ int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv)
 	if (!view || (argc > 1 && strcmp(view->what, "routes") != 0) || argc > 2) {
 		fprintf(stderr,
 			"sluice: show %s: write ports, routes [PREFIX], nexthops, neighbours, "
-			"counters, drops, system-ports, peers or fabric\n",
+			"counters, drops, system-ports, peers, fabric or cc\n",
 			argc > 0 ? argv[0] : "what?");
 		return SL_EXIT_USAGE;
 	}

@@ -65,6 +65,16 @@ static bool valid_address(const char *text)
 	       (memcmp(a, zero, 15) || a[15] != 1);
 }
 
+static bool valid_controller(const char *text)
+{
+	return cc_lookup(text) != NULL;
+}
+
+static bool valid_words(const char *text)
+{
+	return text[0] != '\0'; /* read by check_port, which can say more */
+}
+
 static bool valid_rate(const char *text)
 {
 	struct sl_rate rate;
@@ -103,6 +113,16 @@ static const struct sl_yaml_key port_keys[] = {
 	  FIELD(sl_cluster_port, rate_text),
 	  .valid = valid_rate,
 	  .what = "a rate: write bits a second as 10gbit or 500mbit, or frames a second as 2mpps" },
+	{ .name = "controller",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_port, controller),
+	  .valid = valid_controller,
+	  .what = "a controller: write fixed, weights, price, aimd, qcn, asm or dq" },
+	{ .name = "parameters",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_port, parameters),
+	  .valid = valid_words,
+	  .what = "a list of parameters: write words such as interval_us=1000 node2.weight=3" },
 	{ 0 },
 };
 
@@ -291,6 +311,22 @@ static int refuse_port(const struct check *c, uint32_t i, uint32_t p, const char
 	return -EINVAL;
 }
 
+/* A port that is shaped has a known capacity, so its sources can share it; any other is left as it is. */
+static int check_control(const struct check *c, uint32_t i, uint32_t p,
+			 struct sl_cluster_port *port)
+{
+	const char *by_default = port->rate_text ? "price" : "fixed";
+	char why[SL_CC_WHY_BYTES];
+
+	sl_cc_settings_init(&port->control, port->controller ? port->controller : by_default);
+	if (!port->parameters)
+		return 0;
+	if (sl_cc_settings_set_all(&port->control, port->parameters, why) ||
+	    sl_cc_settings_check(&port->control, why))
+		return refuse_port(c, i, p, "parameters", port->parameters, why);
+	return 0;
+}
+
 static int check_port(const struct check *c, uint32_t i, uint32_t p)
 {
 	const struct sl_cluster_node *node = sl_cluster_node(c->cluster, i);
@@ -303,6 +339,8 @@ static int check_port(const struct check *c, uint32_t i, uint32_t p)
 					   "is named twice: write each port of a node once");
 	if (port->rate_text)
 		sl_rate_parse(port->rate_text, &port->rate);
+	if (check_control(c, i, p, port))
+		return -EINVAL;
 	snprintf(number, sizeof(number), "%u", port->number);
 	switch (sl_sysport_add(&c->cluster->table,
 			       SL_SYSTEM_PORT(node->id, (uint16_t)port->number))) {

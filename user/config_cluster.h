@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "user/cc_settings.h"
 #include "user/lib/rate.h"
 #include "user/sysport.h"
 #include "user/xdp.h"
@@ -28,8 +29,11 @@ struct sl_cluster_port {
 	char *name;	 /* of the netdev on its node */
 	enum sl_xdp_mode mode;
 	bool optional;
-	char *rate_text;     /* or NULL */
-	struct sl_rate rate; /* that it is shaped to; per_s 0: not shaped */
+	char *rate_text;	       /* or NULL */
+	struct sl_rate rate;	       /* that it is shaped to; per_s 0: not shaped */
+	char *controller;	       /* name, or NULL: price where there is a rate, else fixed */
+	char *parameters;	       /* words of user/cc_settings.h, or NULL */
+	struct sl_cc_settings control; /* what the two say */
 	uint32_t line;
 };
 

@@ -14,12 +14,16 @@ static const struct command {
 	{ "status", "", "is the daemon well; without one, what still runs", sl_cmd_status },
 	{ "show",
 	  " ports|routes [PREFIX]|nexthops|neighbours|counters|drops|\n"
-	  "       system-ports|peers|fabric",
+	  "       system-ports|peers|fabric|cc",
 	  "what the fast path holds and counts, and what the cluster does", sl_cmd_show },
 	{ "explain", " ADDRESS", "what the fast path does with packets to an address, and why",
 	  sl_cmd_explain },
 	{ "attach", " PORT", "put the fast path on a port until the next reload", sl_cmd_attach },
 	{ "detach", " PORT", "take the fast path off a port until the next reload", sl_cmd_detach },
+	{ "cc",
+	  " list [CONTROLLER]|set PORT CONTROLLER [NAME=VALUE]...|\n"
+	  "       trace PORT [CLASS [AFTER_NS]]",
+	  "congestion controllers of the cluster's ports", sl_cmd_cc },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

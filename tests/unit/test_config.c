@@ -182,6 +182,35 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 256, name: eth1}]}\n",
 	  "f:5: cluster.nodes[0].ports[0].number: \"256\" is not a port number: write a number from 1 to 255" },
+	{ "cluster_controller_that_does_not_exist",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, controller: prize}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].controller: \"prize\" is not a controller: write fixed, weights, price, aimd, qcn, asm or dq" },
+	{ "cluster_parameter_that_the_controller_does_not_have",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, parameters: rate_ps=1}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].parameters: \"rate_ps=1\" fixed has no parameter \"rate_ps\": write one of floor_ppb, "
+	  "stale_intervals, burst_frames, rate_ups, interval_us, frame_bytes, nodeN.weight or classC.weight" },
+	{ "cluster_parameter_out_of_its_range",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, parameters: interval_us=99}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].parameters: \"interval_us=99\" interval_us is a whole number from 100 to 1000000" },
+	{ "cluster_parameter_without_value",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, parameters: 7 node2.weight}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].parameters: \"7 node2.weight\" \"7\" is no parameter: write name=value" },
 	{ "cluster_rate_without_unit",
 	  "cluster:\n"
 	  "  node: 1\n"
@@ -323,9 +352,11 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 		"    - id: 7\n"
 		"      address: 10.9.0.7\n"
 		"      ports:\n"
-		"        - {number: 2, name: eth2, mode: generic, optional: true, rate: 5kpps}\n"
+		"        - {number: 2, name: eth2, mode: generic, optional: true, rate: 5kpps, parameters: interval_us=500 "
+		"node9.weight=7 class3.weight=2 kappa_ppb=5}\n"
 		"        - {number: 1, name: eth1}\n");
 	const struct sl_cluster_settings *c = &s->cluster;
+	const struct sl_cc_settings *control;
 
 	(void)state;
 	assert_int_equal(c->node, 7);
@@ -349,6 +380,16 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 1), 0)->rate.per_s, 5000);
 	assert_true(sl_cluster_port(sl_cluster_node(c, 1), 0)->rate.frames);
 	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 1), 1)->rate.per_s, 0);
+	control = &sl_cluster_port(sl_cluster_node(c, 1), 0)->control;
+	assert_string_equal(control->ops->name, "price");
+	assert_int_equal(control->interval_us, 500);
+	assert_int_equal(control->node_weight[9], 7);
+	assert_int_equal(control->node_weight[8], 1);
+	assert_int_equal(control->class_weight[3], 2);
+	assert_int_equal(control->param[3], 5);
+	control = &sl_cluster_port(sl_cluster_node(c, 1), 1)->control;
+	assert_string_equal(control->ops->name, "fixed");
+	assert_int_equal(control->interval_us, 1000);
 	assert_int_equal(c->table.n, 3);
 	assert_int_equal(c->table.port[0], 0x0701);
 	assert_int_equal(c->table.port[1], 0x0702);
