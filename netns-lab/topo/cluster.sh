@@ -75,9 +75,9 @@ cluster_wire_port() {
 }
 
 # cluster_config N NODES PORTS ENGINE: the configuration of node N; CLUSTER_BRIDGE has keys of `bridge:`,
-# CLUSTER_LIVENESS_MS the silence that means death
+# CLUSTER_LIVENESS_MS the silence that means death, CLUSTER_PORT_n2p1 more keys of that port
 cluster_config() {
-	local i p
+	local i p keys
 	cat <<-END
 		engine: $4
 		cluster:
@@ -91,7 +91,8 @@ cluster_config() {
 	for ((i = 1; i <= $2; i++)); do
 		printf '    - id: %d\n      address: 10.9.0.%d\n      ports:\n' "$i" "$i"
 		for ((p = 1; p <= $3; p++)); do
-			printf '        - {number: %d, name: eth%d}\n' "$p" "$p"
+			keys=CLUSTER_PORT_n${i}p$p
+			printf '        - {number: %d, name: eth%d%s}\n' "$p" "$p" "${!keys:+, ${!keys}}"
 		done
 	done
 }
