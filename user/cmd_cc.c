@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sluice cc list|set|trace, and the cells of sluice show cc */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,14 +171,34 @@ static void trace_line(void *arg, const json_t *row)
 	putchar('\n');
 }
 
+/* A whole number of an argument, or -EINVAL. */
+static int read_number(const char *text, long long max, long long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoll(text, &end, 10);
+	return errno || end == text || *end || *out < 0 || *out > max ? -EINVAL : 0;
+}
+
 /* Numbers in a line of CSV for each interval kept, or JSON. */
 static int trace(const struct sl_cmd_options *options, int argc, char **argv)
 {
-	long long after_ns = argc > 2 ? strtoll(argv[2], NULL, 10) : 0;
-	json_t *request =
-		json_pack("{s:s, s:s, s:i, s:I}", "command", "cc-trace", "port", argv[0], "class",
-			  argc > 1 ? atoi(argv[1]) : 0, "after_ns", (json_int_t)after_ns);
+	long long class = 0, after_ns = 0;
+	json_t *request;
 
+	if (argc > 1 && read_number(argv[1], SL_CLASSES - 1, &class)) {
+		fprintf(stderr, "sluice: cc trace: \"%s\" is not a class: write 0 to %d\n", argv[1],
+			SL_CLASSES - 1);
+		return SL_EXIT_USAGE;
+	}
+	if (argc > 2 && read_number(argv[2], LLONG_MAX, &after_ns)) {
+		fprintf(stderr, "sluice: cc trace: \"%s\" is not a time: write nanoseconds\n",
+			argv[2]);
+		return SL_EXIT_USAGE;
+	}
+	request = json_pack("{s:s, s:s, s:I, s:I}", "command", "cc-trace", "port", argv[0], "class",
+			    (json_int_t) class, "after_ns", (json_int_t)after_ns);
 	if (options->json)
 		return sl_cmd_print_bridge_json(options, request, true);
 	puts("end_ns,elapsed_ns,rate,waiting,arrived,departed,dropped,signal,share,"
