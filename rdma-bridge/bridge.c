@@ -131,6 +131,22 @@ static void close_port(struct rb_bridge *b, struct rb_bridge_port *port)
 	port->ifindex = 0;
 }
 
+/* What injects frames for a port that is configured so; made when the first such port opens. */
+static struct rb_injector *injector_of(struct rb_bridge *b, const struct rb_bridge_port *port)
+{
+	int err;
+
+	if (port->settings->transmit != SL_TRANSMIT_INJECT || b->injector)
+		return port->settings->transmit == SL_TRANSMIT_INJECT ? b->injector : NULL;
+	err = b->injector_err ? b->injector_err : rb_injector_open(&b->injector);
+	if (err && !b->injector_err)
+		sl_warning("cannot inject frames: %s; ports transmit by AF_XDP", strerror(-err));
+	else if (!err && !rb_injector_counts(b->injector))
+		sl_warning("without CAP_PERFMON, frames that a driver refuses are not counted");
+	b->injector_err = err;
+	return b->injector;
+}
+
 static void open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
 	const struct rb_edge_config config = {
@@ -146,6 +162,7 @@ static void open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		.ring_size = VOQ_RING,
 		.fill_target = FILL_TARGET,
 		.xsk_fd = b->maps.xsk_fd,
+		.injector = injector_of(b, port),
 	};
 	uint32_t ifindex = if_nametoindex(port->settings->name);
 	int err = rb_edge_open(&config, &port->edge);
@@ -160,9 +177,10 @@ static void open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		return;
 	port->ifindex = ifindex;
 	link_port(b, port);
-	sl_info("port %s: n%up%u, %u queues of %u VOQs, %s", port->settings->name,
+	sl_info("port %s: n%up%u, %u queues of %u VOQs, %s, transmits by %s", port->settings->name,
 		port->system_port >> 8, port->system_port & 0xff, rb_edge_queues(port->edge),
-		b->n_voqs, rb_edge_is_zero_copy(port->edge) ? "zero-copy" : "copy mode");
+		b->n_voqs, rb_edge_is_zero_copy(port->edge) ? "zero-copy" : "copy mode",
+		rb_edge_tx(port->edge)->ops->name);
 }
 
 /* --- Maps --------------------------------------------------------------------------------- */
@@ -624,6 +642,7 @@ void rb_bridge_close(struct rb_bridge *b)
 		rb_tap_close(b->remotes[i].tap);
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		close_port(b, &b->ports[i]);
+	rb_injector_close(b->injector);
 	rb_worker_destroy(b->worker);
 	rb_maps_close(&b->maps);
 	if (b->transport)

@@ -57,7 +57,9 @@ struct rb_bridge {
 	struct rb_transport *transport;
 	struct rb_worker *worker;
 	struct rb_maps maps;
-	int maps_err; /* why they are not open; 0: they are */
+	int maps_err;		      /* why they are not open; 0: they are */
+	struct rb_injector *injector; /* owned; of the ports that use it, NULL while none does */
+	int injector_err;	      /* why it cannot be opened; it is not tried again */
 	struct rb_meet *meet;
 	uint32_t n_ports, n_remotes, n_voqs;
 	struct rb_bridge_port *ports;	  /* owned */

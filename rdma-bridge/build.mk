@@ -9,12 +9,12 @@ sluice-bridge_SRCS := rdma-bridge/sluice-bridge.c
 sluice-bridge_USES := librb libsluice libcc
 sluice-bridge_LDLIBS := $(RB_LDLIBS)
 
-# The program for the fabric's netdev travels inside the bridge, as a skeleton.
-$(BUILD)/rdma-bridge/fabric.skel.h: $(BUILD)/fabric.bpf.o
+# The programs for the fabric's netdev and for injecting travel inside the bridge, as skeletons.
+RB_SKELETONS := fabric inject
+RB_SKELETON_OBJS := $(foreach kind,obj asan fuzz,$(addprefix $(BUILD)/$(kind)/rdma-bridge/,fabric_xdp.o inject.o))
+$(RB_SKELETONS:%=$(BUILD)/rdma-bridge/%.skel.h): $(BUILD)/rdma-bridge/%.skel.h: $(BUILD)/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)bpftool gen skeleton $< name rb_fabric_bpf >$@
-$(BUILD)/obj/rdma-bridge/fabric_xdp.o $(BUILD)/asan/rdma-bridge/fabric_xdp.o $(BUILD)/fuzz/rdma-bridge/fabric_xdp.o: \
-	$(BUILD)/rdma-bridge/fabric.skel.h
-$(BUILD)/obj/rdma-bridge/fabric_xdp.o $(BUILD)/asan/rdma-bridge/fabric_xdp.o $(BUILD)/fuzz/rdma-bridge/fabric_xdp.o: \
-	CPPFLAGS += -I$(BUILD)
+	$(Q)bpftool gen skeleton $< name rb_$*_bpf >$@
+$(RB_SKELETON_OBJS): $(RB_SKELETONS:%=$(BUILD)/rdma-bridge/%.skel.h)
+$(RB_SKELETON_OBJS): CPPFLAGS += -I$(BUILD)

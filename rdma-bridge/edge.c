@@ -28,6 +28,7 @@ struct edge_queue {
 
 struct rb_edge {
 	struct rb_tx tx;
+	struct rb_inject *inject; /* owned; NULL: tx is all there is */
 	struct rb_chunks *chunks;
 	uint32_t number; /* of the port on its node */
 	uint32_t n_queues, n_voqs, meta_queues, meta_voqs, fill_target;
@@ -248,7 +249,7 @@ struct rb_input *rb_edge_input(struct rb_edge *edge, uint32_t queue, uint32_t i)
 
 struct rb_tx *rb_edge_tx(struct rb_edge *edge)
 {
-	return &edge->tx;
+	return edge->inject ? rb_inject_tx(edge->inject) : &edge->tx;
 }
 
 int rb_edge_fd(const struct rb_edge *edge, uint32_t queue, uint32_t i)
@@ -340,7 +341,7 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 	if (!edge)
 		return -ENOMEM;
 	*edge = (struct rb_edge){
-		.tx = { &edge_tx_ops },
+		.tx = { .ops = &edge_tx_ops },
 		.chunks = config->chunks,
 		.number = number,
 		.n_voqs = config->n_voqs,
@@ -357,6 +358,9 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 		err = open_queue(edge, config, i);
 		edge->n_queues += !err;
 	}
+	if (!err && config->injector)
+		err = rb_inject_open(config->injector, netdev.ifindex, &edge->tx, config->chunks,
+				     &edge->inject);
 	if (!err) {
 		rb_edge_refill(edge);
 		err = publish(edge);
@@ -389,6 +393,7 @@ void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_co
 		rb_xsk_close(edge->queues[i].xsk);
 	edge->n_queues = 0;
 	edge->shut = true;
+	rb_inject_shut(edge->inject);
 	/* The kernel has let go of the memory with the sockets. */
 	for (uint32_t i = 0; edge->filled && i < edge->chunks->n; i++) {
 		uint64_t offset = edge->chunks->first_bytes + ((uint64_t)i << edge->chunks->shift);
@@ -402,6 +407,7 @@ void rb_edge_close(struct rb_edge *edge)
 {
 	if (!edge)
 		return;
+	rb_inject_close(edge->inject);
 	free(edge->filled);
 	free(edge->rings);
 	free(edge);

@@ -9,6 +9,7 @@
 #define RB_EDGE_H
 
 #include "rdma-bridge/egress.h"
+#include "rdma-bridge/inject.h"
 #include "rdma-bridge/ingress.h"
 
 struct rb_edge_config {
@@ -20,9 +21,10 @@ struct rb_edge_config {
 	uint32_t n_voqs;
 	/* What sl_xsk_key needs, of sl_meta */
 	uint32_t meta_ports, meta_queues, meta_voqs;
-	uint32_t ring_size;   /* entries of a VOQ's ring on one queue, a power of two */
-	uint32_t fill_target; /* chunks kept in the fill ring of each queue */
-	int xsk_fd;	      /* map sl_xsk */
+	uint32_t ring_size;	      /* entries of a VOQ's ring on one queue, a power of two */
+	uint32_t fill_target;	      /* chunks kept in the fill ring of each queue */
+	int xsk_fd;		      /* map sl_xsk */
+	struct rb_injector *injector; /* borrowed: sends on this port; NULL: AF_XDP does */
 };
 
 struct rb_edge;

@@ -82,14 +82,29 @@ static void drop_waiting(struct rb_egress_port *port, struct rb_chunks *chunks,
 	}
 }
 
+/* Which frames were refused is not told, so their bytes count as sent. */
+static void settle(struct rb_egress_port *port, struct sl_counter *counters)
+{
+	uint64_t refused = port->tx->refused - port->settled;
+
+	rb_count(counters, RB_COUNT_DROP_TRANSMIT, refused, 0);
+	rb_count(counters, RB_COUNT_TRANSMITTED, port->under_way.packets - refused,
+		 port->under_way.bytes);
+	port->under_way = (struct sl_counter){ 0 };
+	port->settled = port->tx->refused;
+}
+
 void rb_egress_set_tx(struct rb_egress_port *port, struct rb_tx *tx, struct rb_chunks *chunks,
 		      struct sl_counter *counters)
 {
 	if (port->tx) {
 		rb_egress_reap(port, chunks);
+		if (counters)
+			settle(port, counters);
 		port->tx->ops->close(port->tx);
 	}
 	port->tx = tx;
+	port->settled = tx ? tx->refused : 0;
 	if (!tx)
 		drop_waiting(port, chunks, counters);
 }
@@ -154,8 +169,7 @@ static int head_bytes(void *context, uint32_t class)
 	return q->head == q->tail ? RB_DRR_EMPTY : (int)q->frames[q->head & q->mask].len_bytes;
 }
 
-uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns,
-			 struct sl_counter *counters)
+uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns)
 {
 	struct rb_xsk_frame batch[BATCH];
 	uint32_t sent = 0, room, n;
@@ -183,13 +197,26 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 				      port->unit == SL_UNIT_BYTES ? frame->len_bytes : 1);
 			q->departed.packets++;
 			q->departed.bytes += frame->len_bytes;
-			rb_count(counters, RB_COUNT_TRANSMITTED, 1, frame->len_bytes);
+			port->under_way.packets++;
+			port->under_way.bytes += frame->len_bytes;
 		}
 		/* There is room for all of them: room was asked for. */
 		port->tx->ops->put(port->tx, batch, n);
 		sent += n;
 	} while (n == BATCH);
 	return sent;
+}
+
+int rb_egress_flush(struct rb_egress_port *port, struct sl_counter *counters)
+{
+	int err;
+
+	if (!port->tx)
+		return 0;
+	err = port->tx->ops->flush(port->tx);
+	if (err != -EAGAIN)
+		settle(port, counters);
+	return err;
 }
 
 void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks)

@@ -34,6 +34,8 @@ struct rb_tx_ops {
 };
 struct rb_tx {
 	const struct rb_tx_ops *ops;
+	uint64_t
+		refused; /* frames of put that the driver did not take, as far as the back end is told */
 };
 
 struct rb_egress_class_config {
@@ -83,7 +85,8 @@ struct rb_egress_port {
 	struct rb_egress_queue queue[SL_CLASSES];
 	rb_sample_fn on_sample; /* set where a sample_units is */
 	void *sample_context;
-	uint64_t flush_errors;
+	struct sl_counter under_way; /* put, and not known to be sent or refused */
+	uint64_t settled;	     /* of the tx's refused: counted as drops */
 };
 
 int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
@@ -96,8 +99,9 @@ void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
 		       const struct rb_egress_frame *frame, struct rb_chunks *chunks,
 		       struct sl_counter *counters);
 /* Send what may be sent now, at most `budget` frames. Returns how many were. */
-uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns,
-			 struct sl_counter *counters);
+uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns);
+/* Start what was put, and count what became of it. As rb_tx_ops.flush. */
+int rb_egress_flush(struct rb_egress_port *port, struct sl_counter *counters);
 /* Take back sent chunks. */
 void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks);
 /* The port went down (tx NULL) or came back. The former tx is closed, and what it held is dropped. */

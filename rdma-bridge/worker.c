@@ -448,10 +448,9 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 		struct rb_egress_port *port = w->port[w->ports[i]];
 
 		rb_egress_reap(port, w->chunks);
-		if (rb_egress_serve(port, RB_EGRESS_BUDGET, now_ns, w->counters) > 0 ||
-		    port->drr->levels)
+		if (rb_egress_serve(port, RB_EGRESS_BUDGET, now_ns) > 0 || port->drr->levels)
 			busy = true;
-		if (port->tx && port->tx->ops->flush(port->tx) == -EAGAIN)
+		if (rb_egress_flush(port, w->counters) == -EAGAIN)
 			busy = true;
 	}
 	/* Feedback goes before data. */

@@ -84,6 +84,12 @@ static bool valid_rate(const char *text)
 
 #define FIELD(type_, field_) .offset = offsetof(struct type_, field_)
 
+static const struct sl_yaml_choice transmits[] = {
+	{ "af_xdp", SL_TRANSMIT_AF_XDP },
+	{ "inject", SL_TRANSMIT_INJECT },
+	{ NULL, 0 },
+};
+
 static const struct sl_yaml_key port_keys[] = {
 	{ .type = SL_YAML_LINE, FIELD(sl_cluster_port, line) },
 	{ .name = "number",
@@ -123,6 +129,11 @@ static const struct sl_yaml_key port_keys[] = {
 	  FIELD(sl_cluster_port, parameters),
 	  .valid = valid_words,
 	  .what = "a list of parameters: write words such as interval_us=1000 node2.weight=3" },
+	{ .name = "transmit",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_port, transmit),
+	  .choices = transmits,
+	  .what = "a way to transmit" },
 	{ 0 },
 };
 

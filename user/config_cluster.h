@@ -24,6 +24,12 @@ enum sl_transport {
 	SL_TRANSPORT_VERBS_RC,
 };
 
+/* How sluice-bridge sends on a port. */
+enum sl_transmit {
+	SL_TRANSMIT_AF_XDP,
+	SL_TRANSMIT_INJECT,
+};
+
 struct sl_cluster_port {
 	uint32_t number; /* 1..255 */
 	char *name;	 /* of the netdev on its node */
@@ -34,6 +40,7 @@ struct sl_cluster_port {
 	char *controller;	       /* name, or NULL: price where there is a rate, else fixed */
 	char *parameters;	       /* words of user/cc_settings.h, or NULL */
 	struct sl_cc_settings control; /* what the two say */
+	enum sl_transmit transmit;
 	uint32_t line;
 };
 

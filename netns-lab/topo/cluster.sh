@@ -105,8 +105,18 @@ cluster_start() {
 # bridge_start N [CONFIG]: with the priority of its service unit, and no more rights than that gives it
 bridge_start() {
 	spawn "n$1" "bridge-n$1" nice -n -10 setpriv --bounding-set=-all,+bpf,+perfmon,+net_admin,+net_raw,+ipc_lock,+chown \
-		"$LAB_SOURCE/build/sluice-bridge" --config "${2:-$LAB_DIR/n$1.yaml}"
+		"$LAB_SOURCE/build/sluice-bridge" --config "${2:-$LAB_DIR/n$1.yaml}" || return
+	raise_session "$SPAWNED"
 }
+
+# raise_session PID: where the kernel groups processes by session, a niceness counts only inside its group: so raise that,
+# once the process has one of its own
+raise_session() {
+	[ -e /proc/self/autogroup ] || return 0
+	wait_for 5 leads_session_or_died "$1" && { echo -10 >"/proc/$1/autogroup" || true; } 2>/dev/null
+}
+
+leads_session_or_died() { [ ! -e "/proc/$1/stat" ] || [ "$(cut -d' ' -f6 "/proc/$1/stat")" = "$1" ]; }
 
 # bridge_ask N WHAT: rows of the bridge's control socket, one JSON object a line
 bridge_ask() {
@@ -116,7 +126,7 @@ bridge_ask() {
 
 # cluster_is_up N PEERS: does node N see so many peers, and carrier on a port of each?
 cluster_is_up() {
-	[ "$(on "n$1" ip -j link show up | jq '[.[] | select(.ifname | test("^n[0-9]+p1$")) | select(.operstate == "UP")] | length')" -eq "$2" ]
+	[ "$(on "n$1" ip -j link show up | jq '[.[] | select(.ifname // "" | test("^n[0-9]+p1$")) | select(.operstate == "UP")] | length')" -eq "$2" ]
 }
 
 # cluster_counts: what cluster_conserves speaks of begins now; waits for quiet

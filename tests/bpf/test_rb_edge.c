@@ -40,6 +40,7 @@
 
 static struct edge *xdp;
 static struct rb_edge *port;
+static struct rb_injector *injector; /* NULL: AF_XDP transmits */
 static struct rb_chunks *chunks;
 static uint8_t *area;
 static struct sl_voq *voqs;
@@ -109,6 +110,7 @@ static int setup(void **state)
 		.meta_voqs = VOQ_IDS,
 		.ring_size = RING,
 		.fill_target = FILL,
+		.injector = injector,
 	};
 	uint32_t ids[VOQS];
 	int one = 1;
@@ -406,64 +408,162 @@ static void without_a_bridge_the_frame_is_dropped_by_name(void **state)
 	assert_int_equal(backlog[SL_CLASSES].enqueued.frames, backlog[SL_CLASSES].dequeued.frames);
 }
 
-static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **state)
+/* Put and flush all of them, and reap them all. */
+static void transmit(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n_frames)
 {
-	enum { FRAMES = 100 };
-	struct rb_tx *tx = rb_edge_tx(port);
-	struct rb_xsk_frame frames[FRAMES];
-	uint64_t offsets[FRAMES], end = now_ns() + 2000000000ULL;
+	uint64_t offsets[64], end = now_ns() + 2000000000ULL;
 	uint32_t sent = 0, back = 0;
-	uint8_t buffer[2048];
-	struct sockaddr_ll to = { .sll_family = AF_PACKET,
-				  .sll_ifindex = EDGE_PEER(1),
-				  .sll_protocol = sl_htons(0x88b5) /* local experiments */ };
-	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(0x88b5));
-	uint64_t chunk = 0;
 
-	(void)state;
-	assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
-	/* Ten frames to a chunk, at odd places, as they lie in a message. */
-	for (uint32_t i = 0; i < FRAMES; i++) {
-		uint8_t *data;
-
-		if (i % 10 == 0) {
-			chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
-			rb_chunk_set_uses(chunks, chunk, RB_OWNER_MESSAGE, 10);
-		}
-		frames[i] = (struct rb_xsk_frame){ chunk + 91 + i % 10 * 301, 60 + i };
-		data = rb_chunk_data(chunks, frames[i].offset);
-		memset(data, (int)i, frames[i].len_bytes);
-		memset(data, 0xff, 6);
-		data[12] = 0x88;
-		data[13] = 0xb5;
-	}
-	while (back < FRAMES) {
+	while (back < n_frames) {
 		uint32_t n;
 
-		sent += tx->ops->put(tx, frames + sent, FRAMES - sent);
+		sent += tx->ops->put(tx, frames + sent, n_frames - sent);
 		tx->ops->flush(tx);
-		n = tx->ops->reap(tx, offsets, FRAMES);
+		n = tx->ops->reap(tx, offsets, 64);
 		for (uint32_t i = 0; i < n; i++)
 			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
 		back += n;
 		assert_true(now_ns() < end);
 	}
 	assert_int_equal(chunks->count[RB_OWNER_MESSAGE], 0);
-	for (uint32_t i = 0; i < FRAMES;) {
+}
+
+/* Frame i has first_bytes + i * step bytes, of a value of its own; many to a chunk, at odd places, as in messages. */
+static void make_frames(struct rb_xsk_frame *frames, uint32_t n, uint32_t first_bytes,
+			uint32_t step)
+{
+	uint32_t room_bytes = (first_bytes + n * step) | 1, per_chunk = CHUNK_BYTES / room_bytes;
+	uint64_t chunk = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *data;
+
+		if (i % per_chunk == 0) {
+			chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
+			rb_chunk_set_uses(chunks, chunk, RB_OWNER_MESSAGE,
+					  (uint16_t)(n - i < per_chunk ? n - i : per_chunk));
+		}
+		frames[i] = (struct rb_xsk_frame){ chunk + i % per_chunk * room_bytes,
+						   first_bytes + i * step };
+		data = rb_chunk_data(chunks, frames[i].offset);
+		memset(data, (int)i, frames[i].len_bytes);
+		memset(data, 0xff, 6);
+		data[12] = 0x88;
+		data[13] = 0xb5;
+	}
+}
+
+static int listen_behind(void)
+{
+	struct sockaddr_ll to = { .sll_family = AF_PACKET,
+				  .sll_ifindex = EDGE_PEER(1),
+				  .sll_protocol = sl_htons(0x88b5) /* local experiments */ };
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, htons(0x88b5));
+	int room_bytes = 1 << 24; /* an injected frame takes a page */
+
+	assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
+	assert_int_equal(
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room_bytes, sizeof(room_bytes)), 0);
+	return fd;
+}
+
+/* The frames of make_frames come, in order, once each, every byte as it was. */
+static void expect_frames(int fd, uint32_t n_frames, uint32_t first_bytes, uint32_t step)
+{
+	static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
+	uint64_t end = now_ns() + 2000000000ULL;
+	uint8_t buffer[CHUNK_BYTES];
+
+	for (uint32_t i = 0; i < n_frames;) {
 		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
 
 		assert_true(now_ns() < end);
 		if (n < 0)
 			continue;
-		assert_int_equal(n, 60 + i);
-		assert_int_equal(buffer[14], (uint8_t)i);
-		assert_int_equal(buffer[n - 1], (uint8_t)i);
+		assert_int_equal(n, first_bytes + i * step);
+		assert_memory_equal(buffer, broadcast, 6);
+		for (ssize_t k = 6; k < n; k++)
+			if (k != 12 && k != 13)
+				assert_int_equal(buffer[k], (uint8_t)i);
 		i++;
 	}
+	assert_true(recv(fd, buffer, sizeof(buffer), 0) < 0);
+}
+
+static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **state)
+{
+	enum { FRAMES = 100 };
+	struct rb_xsk_frame frames[FRAMES];
+	int fd = listen_behind();
+
+	(void)state;
+	make_frames(frames, FRAMES, 60, 1);
+	transmit(rb_edge_tx(port), frames, FRAMES);
+	expect_frames(fd, FRAMES, 60, 1);
 	close(fd);
 }
 
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+/* Recycled pages keep what was in them: long and short frames take turns. */
+static void injector_sends_many_and_few_whole_and_in_order(void **state)
+{
+	enum { FRAMES = 200 };
+	struct rb_xsk_frame frames[FRAMES];
+	struct rb_tx *tx = rb_edge_tx(port);
+	int fd = listen_behind();
+
+	(void)state;
+	assert_string_equal(tx->ops->name, "inject");
+	/* Without NAPI a veth takes no redirected frames. */
+	assert_int_equal(system("ethtool -K q1 gro on"), 0);
+	for (uint32_t round = 0; round < 4; round++) {
+		uint32_t n = round % 2 ? FRAMES : RB_INJECT_FEW / 2;
+		uint32_t first_bytes = round == 1 ? 3398 - FRAMES : 60;
+
+		make_frames(frames, n, first_bytes, 1);
+		transmit(tx, frames, n);
+		expect_frames(fd, n, first_bytes, 1);
+	}
+	assert_int_equal(tx->refused, 0);
+	close(fd);
+}
+
+static void injector_counts_what_the_driver_refuses_and_what_is_too_long(void **state)
+{
+	enum { FRAMES = 100 };
+	struct rb_xsk_frame frames[FRAMES];
+	struct rb_tx *tx = rb_edge_tx(port);
+
+	(void)state;
+	assert_true(rb_injector_counts(injector));
+	assert_int_equal(system("ethtool -K q1 gro off"), 0);
+	make_frames(frames, FRAMES, 60, 1);
+	transmit(tx, frames, FRAMES);
+	assert_int_equal(tx->refused, FRAMES);
+
+	/* One frame too long for the kernel's pages among good ones. */
+	assert_int_equal(system("ethtool -K q1 gro on"), 0);
+	make_frames(frames, FRAMES, 60, 1);
+	frames[50].len_bytes = 3399;
+	transmit(tx, frames, FRAMES);
+	assert_int_equal(tx->refused, FRAMES + 1);
+}
+
+static int setup_inject(void **state)
+{
+	return rb_injector_open(&injector) || setup(state) ? -1 : 0;
+}
+
+static int teardown_inject(void **state)
+{
+	int err = teardown(state);
+
+	rb_injector_close(injector);
+	injector = NULL;
+	return err;
+}
+
+#define T(f)	    cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T_INJECT(f) cmocka_unit_test_setup_teardown(f, setup_inject, teardown_inject)
 
 int main(void)
 {
@@ -476,6 +576,8 @@ int main(void)
 		T(port_that_the_maps_have_no_place_for_is_refused),
 		T(without_a_bridge_the_frame_is_dropped_by_name),
 		T(transmit_sends_out_of_any_chunk_and_gives_each_back_once),
+		T_INJECT(injector_sends_many_and_few_whole_and_in_order),
+		T_INJECT(injector_counts_what_the_driver_refuses_and_what_is_too_long),
 	};
 
 	if (edge_enter_namespace() ||

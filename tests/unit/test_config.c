@@ -182,6 +182,13 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 256, name: eth1}]}\n",
 	  "f:5: cluster.nodes[0].ports[0].number: \"256\" is not a port number: write a number from 1 to 255" },
+	{ "cluster_transmit_unknown",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, transmit: raw}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].transmit: \"raw\" is not a way to transmit: write af_xdp or inject" },
 	{ "cluster_controller_that_does_not_exist",
 	  "cluster:\n"
 	  "  node: 1\n"
@@ -352,7 +359,7 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 		"    - id: 7\n"
 		"      address: 10.9.0.7\n"
 		"      ports:\n"
-		"        - {number: 2, name: eth2, mode: generic, optional: true, rate: 5kpps, parameters: interval_us=500 "
+		"        - {number: 2, name: eth2, mode: generic, optional: true, rate: 5kpps, transmit: inject, parameters: interval_us=500 "
 		"node9.weight=7 class3.weight=2 kappa_ppb=5}\n"
 		"        - {number: 1, name: eth1}\n");
 	const struct sl_cluster_settings *c = &s->cluster;
@@ -376,6 +383,8 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 	assert_string_equal(sl_cluster_find_node(c, 9)->address, "10.9.0.9");
 	assert_null(sl_cluster_find_node(c, 8));
 	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 0), 0)->rate.per_s, 1000000000);
+	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 0), 0)->transmit, SL_TRANSMIT_AF_XDP);
+	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 1), 0)->transmit, SL_TRANSMIT_INJECT);
 	assert_false(sl_cluster_port(sl_cluster_node(c, 0), 0)->rate.frames);
 	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 1), 0)->rate.per_s, 5000);
 	assert_true(sl_cluster_port(sl_cluster_node(c, 1), 0)->rate.frames);

@@ -243,7 +243,7 @@ static void start(struct node *node, uint32_t epoch)
 		assert_int_equal(rb_worker_add_port(node->worker, &egress, now_ns), 0);
 		memset(port, 0, sizeof(*port));
 		*port = (struct port){
-			.tx = { &port_ops }, .node = node, .number = number, .room = 256
+			.tx = { .ops = &port_ops }, .node = node, .number = number, .room = 256
 		};
 		rb_egress_set_tx(node->worker->port[number], &port->tx, node->chunks,
 				 node->worker->counters);
