@@ -113,7 +113,7 @@ def bridge_counters(node):
         "frames": {name: count["packets"] for name, count in status[0]["frames"].items()},
         "lost_messages": sum(peer["lost"] for peer in peers),
         "refused_messages": sum(n for name, n in fabric[0]["messages"].items() if name != "ok")
-        + sum(n for name, n in fabric[0]["frames"].items() if name not in ("send", "cnp")),
+        + sum(n for name, n in fabric[0].get("frames", {}).items() if name not in ("send", "cnp")),
         "no_room_messages": fabric[0]["no_buffer"] + fabric[0]["ring_full"],
         "waiting_voq": sum(row["waiting_frames"] for row in voqs),
         "waiting_egress": sum(row["waiting_frames"] for row in queues),

@@ -29,9 +29,10 @@ lab_error() {
 	return 1
 }
 
-# wait_for SECONDS COMMAND...: repeat until it succeeds; its output is shown only if it never does.
+# wait_for SECONDS COMMAND...: repeat until it succeeds; its output is shown only if it never does. A machine that is known to be
+# slow sets LAB_PATIENCE, a factor.
 wait_for() {
-	local seconds=$1 deadline output
+	local seconds=$(($1 * ${LAB_PATIENCE:-1})) deadline output
 	shift
 	deadline=$((${EPOCHREALTIME/./} + seconds * 1000000))
 	until output=$("$@" 2>&1); do
@@ -99,13 +100,15 @@ lab_end() {
 	rm -rf "$LAB_DIR"
 }
 
-# namespaces_up KIND NAME: the holder is in a session of its own, so Ctrl-C does not reach it.
+# namespaces_up KIND NAME [NAMESPACE...]: in new namespaces, or these; the holder is in a session of its own, so
+# Ctrl-C does not reach it.
 namespaces_up() {
-	local kind=$1 name=$2
+	local kind=$1 name=$2 namespaces=("${@:3}")
+	[ ${#namespaces[@]} -gt 0 ] || namespaces=(--net --mount)
 	[[ $name =~ ^[a-z][a-z0-9]{0,14}$ ]] || lab_error "\"$name\" is no node name" || return
 	[ ! -e "$LAB_DIR/node/$name" ] && [ ! -e "$LAB_DIR/host/$name" ] ||
 		lab_error "$name exists already" || return
-	env SLUICE_LAB="$LAB_DIR" setsid --fork unshare --net --mount --propagation private \
+	env SLUICE_LAB="$LAB_DIR" setsid --fork unshare "${namespaces[@]}" --propagation private \
 		"$LAB_SOURCE/netns-lab/holder" "$kind" "$LAB_DIR" "$name" \
 		</dev/null >"$LAB_DIR/$name.log" 2>&1 3>&-
 	wait_for 5 test -s "$LAB_DIR/$kind/$name" ||
@@ -114,6 +117,7 @@ namespaces_up() {
 
 node_up() { namespaces_up node "$1"; } # forwards IPv4 and IPv6
 host_up() { namespaces_up host "$1"; }
+machine_up() { namespaces_up node "$1" --mount; } # a node with the network of the machine itself
 
 # namespaces_down NAME: as a power failure: every process of the node or host at once, and so its netdevs and pins. The
 # other ends of its links go a moment later; the name can be used again.
@@ -144,6 +148,10 @@ holder_of() {
 # and lose the pins.)
 on() {
 	local holder
+	if [ -e "$LAB_DIR/inside/$1" ]; then # a virtual machine holds it
+		vm_in "$@"
+		return
+	fi
 	holder=$(holder_of "$1") || return
 	shift
 	env SLUICE_LAB="$LAB_DIR" nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@"

@@ -73,7 +73,7 @@ vm_start() {
 	exec {lock}<&-
 	VM_JOB=$LAB_DIR/vm/$name/job/$number
 	mkdir "$VM_JOB" &&
-		printf 'cd %q\nexport LAB_DIR=%q LAB_ID=%q SLUICE_LAB=%q\nexec %s\n' "$PWD" "$LAB_DIR" "$LAB_ID" "$LAB_DIR" \
+		printf 'echo $$ >"${0%%/command}/pid"\ncd %q\nexport LAB_DIR=%q LAB_ID=%q SLUICE_LAB=%q\nexec %s\n' "$PWD" "$LAB_DIR" "$LAB_ID" "$LAB_DIR" \
 			"$(printf '%q ' "$@")" >"$VM_JOB/command" &&
 		: >"$VM_JOB/go"
 }
@@ -92,3 +92,22 @@ vm_finish() {
 vm_on() {
 	vm_start "$@" && vm_finish "$1" "$VM_JOB" "${VM_SECONDS:-120}"
 }
+
+# vm_spawn NAME LABEL COMMAND...: begin it, as spawn does; vm_signal LABEL SIGNAL ends it, vm_output LABEL waits for the end
+# and prints its output. What it prints meanwhile is in $LAB_DIR/LABEL.out and LABEL.err.
+vm_spawn() {
+	local label=$2
+	vm_start "$1" "${@:3}" || return
+	ln -sfn "$VM_JOB" "$LAB_DIR/$label.job"
+	ln -sfn "$VM_JOB/out" "$LAB_DIR/$label.out"
+	ln -sfn "$VM_JOB/err" "$LAB_DIR/$label.err"
+	echo "$1" >"$VM_JOB/machine"
+}
+vm_signal() {
+	wait_for 20 test -s "$LAB_DIR/$1.job/pid" &&
+		vm_on "$(cat "$LAB_DIR/$1.job/machine")" kill "-$2" -- "-$(cat "$LAB_DIR/$1.job/pid")"
+}
+vm_output() { wait_for 60 test -e "$LAB_DIR/$1.job/status" && cat "$LAB_DIR/$1.out"; }
+
+# vm_in NAME COMMAND...: run it in a node or host that a machine holds
+vm_in() { vm_on "$(cat "$LAB_DIR/inside/$1")" "$LAB_SOURCE/netns-lab/vm-node" on "$@"; }

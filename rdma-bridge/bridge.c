@@ -15,6 +15,7 @@
 
 #include "rdma-bridge/neighbour.h"
 #include "rdma-bridge/roce_xdp.h"
+#include "rdma-bridge/verbs.h"
 #include "user/lib/log.h"
 #include "user/lib/prefix.h"
 
@@ -28,6 +29,7 @@
 #define BURST_BYTES	(16 * 1514)
 #define FRAME_MIN_BYTES 84 /* the least that a frame takes of a link, with preamble and gap */
 #define BURST_FRAMES	16
+#define HOP_LIMIT	64
 
 /* --- Addresses, identities ---------------------------------------------------------------- */
 
@@ -65,7 +67,8 @@ static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction
 	b->transport->ops->endpoint(b->transport, &endpoint);
 	*self = (struct rb_introduction){
 		.node = (uint8_t)cluster->node,
-		.transport = RB_TRANSPORT_UD,
+		.transport = cluster->transport == SL_TRANSPORT_VERBS_RC ? RB_TRANSPORT_RC
+									 : RB_TRANSPORT_UD,
 		.pkey = RB_ROCE_PKEY_DEFAULT,
 		.epoch = b->epoch,
 		.qpn = endpoint.qpn,
@@ -306,10 +309,12 @@ static void on_met(void *context, const struct rb_introduction *peer)
 	struct rb_endpoint remote = { .qpn = peer->qpn,
 				      .qkey = peer->qkey,
 				      .message_max_bytes = peer->message_max_bytes };
-	int err;
+	int err = 0;
 
 	memcpy(remote.gid, peer->gid, sizeof(remote.gid));
-	err = rb_neighbour_mac(b->fabric.ifindex, peer->gid, remote.mac);
+	/* A device resolves by itself. */
+	if (b->settings->cluster.transport == SL_TRANSPORT_ROCE_XDP)
+		err = rb_neighbour_mac(b->fabric.ifindex, peer->gid, remote.mac);
 	if (!err)
 		err = rb_worker_connect(b->worker, peer->node, peer->epoch, &remote, b->tick_ns);
 	if (err)
@@ -369,32 +374,24 @@ static int open_memory(struct rb_bridge *b)
 				&b->chunks);
 }
 
-static int open_transport(struct rb_bridge *b)
+static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_t qkey)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	struct rb_roce_xdp_config config = {
 		.netdev = cluster->device,
-		.roce = { .pkey = RB_ROCE_PKEY_DEFAULT, .ecn = RB_ECN_ECT0, .hop_limit = 64 },
+		.qkey = qkey,
+		.roce = { .pkey = RB_ROCE_PKEY_DEFAULT,
+			  .ecn = RB_ECN_ECT0,
+			  .hop_limit = HOP_LIMIT },
 		.chunks = b->chunks,
 		.area_bytes = b->area_bytes,
 		.ring_size = TRANSPORT_RING,
 	};
 	struct rb_roce_xdp_info info;
 	struct rb_endpoint endpoint;
-	int err;
+	int err = random_u32(2, 0xfffffe, &config.qpn);
 
-	if (cluster->transport != SL_TRANSPORT_ROCE_XDP) {
-		sl_error("fabric: transport %s is not in this build; use roce-xdp",
-			 sl_transport_name(cluster->transport));
-		return -EOPNOTSUPP;
-	}
-	err = gid_of(sl_cluster_find_node(cluster, cluster->node)->address, config.address);
-	if (!err)
-		err = random_u32(2, 0xfffffe, &config.qpn);
-	if (!err)
-		err = random_u32(0, UINT32_MAX - 1, &config.qkey);
-	if (!err)
-		err = rb_netdev_query(cluster->device, &b->fabric);
+	memcpy(config.address, address, sizeof(config.address));
 	if (!err)
 		err = rb_roce_xdp_open(&config, &b->transport);
 	if (err) {
@@ -406,6 +403,67 @@ static int open_transport(struct rb_bridge *b)
 	sl_info("fabric: roce-xdp on %s, %u queues, %s XDP, %s, messages up to %u bytes",
 		cluster->device, info.queues, info.native_xdp ? "native" : "generic",
 		info.zero_copy ? "zero-copy" : "copy mode", endpoint.message_max_bytes);
+	return 0;
+}
+
+static int open_verbs(struct rb_bridge *b, const uint8_t address[16], uint32_t qkey)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	struct rb_verbs_config config = {
+		.kind = cluster->transport == SL_TRANSPORT_VERBS_RC ? RB_VERBS_RC : RB_VERBS_UD,
+		.qkey = qkey,
+		.traffic_class = RB_ECN_ECT0,
+		.hop_limit = HOP_LIMIT,
+		.chunks = b->chunks,
+		.area_bytes = b->area_bytes,
+		.receive_depth = RECEIVE_TARGET,
+		.send_depth = TRANSPORT_RING,
+	};
+	const char *name = sl_transport_name(cluster->transport);
+	struct rb_endpoint endpoint;
+	struct rb_verbs_info info;
+	int err;
+
+	memcpy(config.address, address, sizeof(config.address));
+	err = rb_verbs_open(&config, &b->transport);
+	if (err) {
+		const char *problem = rb_verbs_problem(err);
+
+		sl_error("fabric: cannot use %s at %s: %s; roce-xdp needs no RDMA device", name,
+			 sl_cluster_find_node(cluster, cluster->node)->address,
+			 problem ? problem : strerror(-err));
+		return err;
+	}
+	b->transport->ops->endpoint(b->transport, &endpoint);
+	rb_verbs_info(b->transport, &info);
+	sl_info("fabric: %s on %s over %s, path MTU %u, %u gather entries, messages up to %u bytes",
+		name, info.device, cluster->device, info.path_mtu_bytes, info.send_pieces_max,
+		endpoint.message_max_bytes);
+	return 0;
+}
+
+static int open_transport(struct rb_bridge *b)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	struct rb_endpoint endpoint;
+	uint8_t address[16];
+	uint32_t qkey;
+	int err;
+
+	err = gid_of(sl_cluster_find_node(cluster, cluster->node)->address, address);
+	if (!err)
+		err = random_u32(0, RB_QKEY_MAX, &qkey);
+	if (!err)
+		err = rb_netdev_query(cluster->device, &b->fabric);
+	if (err) {
+		sl_error("fabric: cannot use %s: %s", cluster->device, strerror(-err));
+		return err;
+	}
+	err = cluster->transport == SL_TRANSPORT_ROCE_XDP ? open_roce_xdp(b, address, qkey)
+							  : open_verbs(b, address, qkey);
+	if (err)
+		return err;
+	b->transport->ops->endpoint(b->transport, &endpoint);
 	if (endpoint.message_max_bytes < 1514 + RB_MSG_OVERHEAD_BYTES)
 		sl_warning("fabric: the MTU of %s, %u, holds messages of %u bytes; a full Ethernet "
 			   "frame needs %u: larger frames will be dropped",

@@ -10,6 +10,7 @@
 #include "rdma-bridge/netdev.h"
 #include "rdma-bridge/roce_xdp.h"
 #include "rdma-bridge/show_control.h"
+#include "rdma-bridge/verbs.h"
 #include "user/ctl.h"
 
 #define SECOND_NS 1000000000ULL
@@ -164,39 +165,76 @@ static void put_sequences(json_t *row, const struct rb_worker *w)
 	json_object_set_new(row, "stale", integer(sum.stale));
 }
 
+static const char *completion_name(uint32_t i)
+{
+	return rb_verbs_status_name(i);
+}
+
+static void put_roce_xdp(json_t *row, struct rb_transport *t)
+{
+	struct rb_roce_xdp_info info;
+
+	rb_roce_xdp_info(t, &info);
+	json_object_update_new(row,
+			       json_pack("{s:i, s:b, s:b, s:o}", "queues", info.queues, "zero_copy",
+					 info.zero_copy, "native_xdp", info.native_xdp, "frames",
+					 by_name(info.verdicts, RB_ROCE_VERDICT_COUNT, roce_name)));
+}
+
+static void put_verbs(json_t *row, struct rb_transport *t)
+{
+	struct rb_verbs_info info;
+
+	rb_verbs_info(t, &info);
+	json_object_update_new(
+		row, json_pack("{s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}",
+			       "rdma_device", info.device, "path_mtu_bytes", info.path_mtu_bytes,
+			       "gather_max", info.send_pieces_max, "inline_max_bytes",
+			       info.inline_max_bytes, "queue_pairs", info.queue_pairs,
+			       "region_address", integer(info.region_address), "region_bytes",
+			       integer(info.region_bytes), "recoveries", integer(info.recoveries),
+			       "no_credit", integer(info.no_credit), "not_expected",
+			       integer(info.not_expected), "completions",
+			       by_name(info.statuses, RB_VERBS_STATUS_COUNT, completion_name)));
+}
+
 /* What the bridge works with. */
-static json_t *fabric_device(const struct rb_bridge *b, const struct rb_roce_xdp_info *info)
+static json_t *fabric_device(const struct rb_bridge *b)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	struct rb_endpoint endpoint;
 	struct rb_netdev netdev = { 0 };
+	json_t *row;
 
 	b->transport->ops->endpoint(b->transport, &endpoint);
 	rb_netdev_query(cluster->device, &netdev);
-	return json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:b, s:b, s:i, s:s, s:o, s:i, s:i}",
-			 "node", (int)cluster->node, "address",
-			 sl_cluster_find_node(cluster, cluster->node)->address, "transport",
-			 b->transport->ops->name, "device", cluster->device, "mtu_bytes",
-			 (int)netdev.mtu_bytes, "queues", info->queues, "zero_copy",
-			 info->zero_copy, "native_xdp", info->native_xdp, "message_max_bytes",
-			 endpoint.message_max_bytes, "poll", sl_poll_name(cluster->bridge.poll),
-			 "memory_bytes", integer(b->area_bytes), "chunks", b->chunks->n,
-			 "chunks_free", b->chunks->n_free);
+	/* memory_address: of the area that every AF_XDP socket has as its UMEM. */
+	row = json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:i, s:i}", "node",
+			(int)cluster->node, "address",
+			sl_cluster_find_node(cluster, cluster->node)->address, "transport",
+			b->transport->ops->name, "device", cluster->device, "mtu_bytes",
+			(int)netdev.mtu_bytes, "message_max_bytes", endpoint.message_max_bytes,
+			"poll", sl_poll_name(cluster->bridge.poll), "memory_address",
+			integer((uintptr_t)b->area), "memory_bytes", integer(b->area_bytes),
+			"chunks", b->chunks->n, "chunks_free", b->chunks->n_free);
+	if (cluster->transport == SL_TRANSPORT_ROCE_XDP)
+		put_roce_xdp(row, b->transport);
+	else
+		put_verbs(row, b->transport);
+	return row;
 }
 
 static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
 	struct rb_transport_stats stats;
-	struct rb_roce_xdp_info info;
 	struct rb_meet_stats meet;
 	json_t *row;
 
 	(void)request;
 	b->transport->ops->stats(b->transport, &stats);
-	rb_roce_xdp_info(b->transport, &info);
 	rb_meet_stats(b->meet, &meet);
-	row = fabric_device(b, &info);
+	row = fabric_device(b);
 	put_packing(row, b->worker);
 	put_sequences(row, b->worker);
 	json_object_update_new(
@@ -211,8 +249,7 @@ static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *
 			  "cnp_received", integer(stats.cnp_received)));
 	json_object_update_new(
 		row,
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "frames",
-			  by_name(info.verdicts, RB_ROCE_VERDICT_COUNT, roce_name), "messages",
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "messages",
 			  by_name(b->worker->verdicts, RB_VERDICT_COUNT, verdict_name), "met",
 			  integer(meet.met), "knocks", integer(meet.knocks), "stalls",
 			  integer(b->worker->peers.stalls), "unreachable",

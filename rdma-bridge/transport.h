@@ -21,12 +21,15 @@
 
 #define RB_PIECES_MAX (RB_RECORDS_MAX + 1) /* no transport is given more gather entries */
 
+/* A sender that names a key with bit 31 set sends, by verbs, its own key instead. */
+#define RB_QKEY_MAX 0x7fffffffU
+
 /* How a queue pair is reached; nodes tell each other in the start-up exchange. */
 struct rb_endpoint {
 	uint8_t gid[16]; /* IPv6 address, or v4-mapped IPv4 */
 	uint8_t mac[6];	 /* of the next hop towards it; 0 where the transport resolves by itself */
 	uint32_t qpn;	 /* 24 bits */
-	uint32_t qkey;
+	uint32_t qkey;	 /* at most RB_QKEY_MAX */
 	uint32_t message_max_bytes; /* the largest message it receives */
 };
 

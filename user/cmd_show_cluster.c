@@ -87,7 +87,8 @@ static void print_nonzero(const char *heading, const json_t *names)
 
 	json_object_foreach((json_t *)names, name, value) {
 		if (json_integer_value(value) == 0 || strcmp(name, "ok") == 0 ||
-		    strcmp(name, "send") == 0 || strcmp(name, "cnp") == 0)
+		    strcmp(name, "send") == 0 || strcmp(name, "cnp") == 0 ||
+		    strcmp(name, "success") == 0)
 			continue;
 		printf("%-11s%s %lld\n", n++ ? "" : heading, name,
 		       (long long)json_integer_value(value));
@@ -129,23 +130,40 @@ static void print_direction(const char *heading, const json_t *row, const char *
 	       sl_cmd_number(row, frames), sl_quantity((uint64_t)sl_cmd_number(row, bytes), text));
 }
 
+static void print_verbs(const json_t *row)
+{
+	printf("%-11s%s on %s (%s): path MTU %lld, %lld queue pairs, %lld gather entries, %s polling\n",
+	       "transport", sl_cmd_text(row, "transport"), sl_cmd_text(row, "rdma_device"),
+	       sl_cmd_text(row, "device"), sl_cmd_number(row, "path_mtu_bytes"),
+	       sl_cmd_number(row, "queue_pairs"), sl_cmd_number(row, "gather_max"),
+	       sl_cmd_text(row, "poll"));
+	printf("%-11s%lld bytes at 0x%llx; packet memory is at 0x%llx; %lld bytes copied to send\n",
+	       "region", sl_cmd_number(row, "region_bytes"),
+	       (unsigned long long)sl_cmd_number(row, "region_address"),
+	       (unsigned long long)sl_cmd_number(row, "memory_address"),
+	       sl_cmd_number(row, "bytes_copied"));
+}
+
 void sl_cmd_print_fabric(void *arg, const json_t *row)
 {
 	/* Duplicate and stale ones are among the messages refused, further down. */
 	static const char *const losses[] = { "lost",	   "late",	  "no_buffer",
 					      "ring_full", "send_failed", "unreachable",
-					      "overflow" };
+					      "overflow",  "recoveries",  "not_expected" };
 	const long long queues = sl_cmd_number(row, "queues");
 	char memory[SL_QUANTITY_BYTES];
 	json_t *bad = json_object();
 
 	(void)arg;
-	printf("%-11s%s on %s: %lld queue%s, %s XDP, %s, %s polling\n", "transport",
-	       sl_cmd_text(row, "transport"), sl_cmd_text(row, "device"), queues,
-	       queues == 1 ? "" : "s",
-	       json_is_true(json_object_get(row, "native_xdp")) ? "native" : "generic",
-	       json_is_true(json_object_get(row, "zero_copy")) ? "zero-copy" : "copy mode",
-	       sl_cmd_text(row, "poll"));
+	if (json_object_get(row, "rdma_device"))
+		print_verbs(row);
+	else
+		printf("%-11s%s on %s: %lld queue%s, %s XDP, %s, %s polling\n", "transport",
+		       sl_cmd_text(row, "transport"), sl_cmd_text(row, "device"), queues,
+		       queues == 1 ? "" : "s",
+		       json_is_true(json_object_get(row, "native_xdp")) ? "native" : "generic",
+		       json_is_true(json_object_get(row, "zero_copy")) ? "zero-copy" : "copy mode",
+		       sl_cmd_text(row, "poll"));
 	printf("%-11snode %lld, %s, MTU %lld: messages up to %lld bytes\n", "here",
 	       sl_cmd_number(row, "node"), sl_cmd_text(row, "address"),
 	       sl_cmd_number(row, "mtu_bytes"), sl_cmd_number(row, "message_max_bytes"));
@@ -156,9 +174,11 @@ void sl_cmd_print_fabric(void *arg, const json_t *row)
 	print_direction("received", row, "received", "frames_received", "received_bytes");
 	print_packing(row);
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
-		json_object_set(bad, losses[i], json_object_get(row, losses[i]));
+		if (json_object_get(row, losses[i]))
+			json_object_set(bad, losses[i], json_object_get(row, losses[i]));
 	print_nonzero("trouble", bad);
 	print_nonzero("frames", json_object_get(row, "frames"));
+	print_nonzero("completed", json_object_get(row, "completions"));
 	print_nonzero("messages", json_object_get(row, "messages"));
 	print_nonzero("we refused", json_object_get(row, "refused"));
 	print_nonzero("refused us", json_object_get(row, "refused_us"));

@@ -48,8 +48,12 @@ cluster_fabric() {
 
 # cluster_node N PORTS: node nN on the fabric, with its hosts
 cluster_node() {
+	node_up "n$1" && cluster_wire_fabric "$1" && cluster_edges "$1" "$2"
+}
+
+# cluster_edges N PORTS: the hosts of node nN
+cluster_edges() {
 	local n=$1 ports=$2 p
-	node_up "n$n" && cluster_wire_fabric "$n" || return
 	for ((p = 1; p <= ports; p++)); do
 		host_up "h${n}p$p" && cluster_wire_port "$n" "$p" || return
 	done
@@ -75,7 +79,8 @@ cluster_wire_port() {
 }
 
 # cluster_config N NODES PORTS ENGINE: the configuration of node N; CLUSTER_BRIDGE has keys of `bridge:`,
-# CLUSTER_LIVENESS_MS the silence that means death, CLUSTER_PORT_n2p1 more keys of that port
+# CLUSTER_LIVENESS_MS the silence that means death, CLUSTER_PORT_n2p1 more keys of that port,
+# CLUSTER_TRANSPORT the transport
 cluster_config() {
 	local i p keys
 	cat <<-END
@@ -83,7 +88,7 @@ cluster_config() {
 		cluster:
 		  node: $1
 		  key_file: $LAB_DIR/cluster.key
-		  fabric: {device: fab0, transport: roce-xdp}
+		  fabric: {device: fab0, transport: ${CLUSTER_TRANSPORT:-roce-xdp}}
 		  liveness_ms: ${CLUSTER_LIVENESS_MS:-50}
 		  bridge: {${CLUSTER_BRIDGE:-}}
 		  nodes:

@@ -1,0 +1,79 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# vms: a cluster like the topology `cluster`, of nodes in virtual machines with an RDMA device each, over the kernel's own
+# RoCE. With --fabric mixed, node n1 is such a machine, on verbs-ud, and the others are namespaces on roce-xdp.
+
+# shellcheck disable=SC2034
+TOPO_TEXT="the same in virtual machines with RDMA devices"
+# shellcheck disable=SC2034
+TOPO_OPTIONS="--nodes N (2), --ports P (1), --fabric verbs-ud|verbs-rc|mixed (verbs-ud)"
+
+# shellcheck source=netns-lab/topo/cluster.sh disable=SC1091
+. "$LAB_SOURCE/netns-lab/topo/cluster.sh"
+# shellcheck source=netns-lab/vm.sh disable=SC1091
+. "$LAB_SOURCE/netns-lab/vm.sh"
+
+topo_up() {
+	local nodes=2 ports=1 fabric=verbs-ud
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--nodes) nodes=${2:-} ;;
+		--ports) ports=${2:-} ;;
+		--fabric) fabric=${2:-} ;;
+		*) lab_error "vms: unknown option $1" || return ;;
+		esac
+		shift 2
+	done
+	[[ $nodes =~ ^[23]$ ]] || lab_error "--nodes: \"$nodes\" is not 2 or 3" || return
+	[[ $ports =~ ^[1-8]$ ]] || lab_error "--ports: \"$ports\" is not a number from 1 to 8" || return
+	case $fabric in
+	verbs-ud | verbs-rc | mixed) ;;
+	*) lab_error "--fabric: \"$fabric\" is no fabric of machines: verbs-ud, verbs-rc or mixed" || return ;;
+	esac
+	vms_up "$nodes" "$ports" "$fabric"
+}
+
+# vms_up NODES PORTS FABRIC
+vms_up() {
+	local nodes=$1 ports=$2 fabric=$3 machines=$1 mtu=9000 transport=$3 n
+	vm_image || return
+	if [ "$fabric" = mixed ]; then
+		machines=1 mtu=3500 transport=verbs-ud
+	fi
+	CLUSTER_FABRIC_MTU=$mtu
+	# An emulated processor shared with others may not run for a while.
+	: "${CLUSTER_LIVENESS_MS:=3000}"
+	cluster_fabric || return
+	for ((n = 1; n <= machines; n++)); do
+		vm_up "n$n" "fabric:n$n:$mtu" && on fabric ip link set "n$n" master br0 || return
+	done
+	for ((n = machines + 1; n <= nodes; n++)); do
+		cluster_node "$n" "$ports" &&
+			cluster_config "$n" "$nodes" "$ports" "${TOPO_ENGINE:-fast}" >"$LAB_DIR/n$n.yaml" || return
+	done
+	for ((n = 1; n <= machines; n++)); do
+		vm_wait "n$n" || return
+	done
+	for ((n = 1; n <= machines; n++)); do
+		vms_node "$n" "$nodes" "$ports" "$mtu" "$transport" || return
+	done
+	for ((n = machines + 1; n <= nodes; n++)); do
+		cluster_start "$n" || return
+	done
+	for ((n = 1; n <= nodes; n++)); do
+		wait_for 120 cluster_is_up "$n" $((nodes - 1)) || return
+	done
+}
+
+# vms_node N NODES PORTS MTU TRANSPORT: node N, in its machine
+vms_node() {
+	local n=$1 p
+	vm_on "n$n" env "CLUSTER_TRANSPORT=$5" "CLUSTER_LIVENESS_MS=$CLUSTER_LIVENESS_MS" "CLUSTER_BRIDGE=${CLUSTER_BRIDGE:-}" \
+		"$LAB_SOURCE/netns-lab/vm-node" up "${@:1:4}" &&
+		vm_on "n$n" "$LAB_SOURCE/netns-lab/vm-node" start "$n" || return
+	mkdir -p "$LAB_DIR/inside"
+	echo "n$n" >"$LAB_DIR/inside/n$n"
+	for ((p = 1; p <= $3; p++)); do
+		echo "n$n" >"$LAB_DIR/inside/h${n}p$p"
+	done
+}
