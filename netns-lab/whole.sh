@@ -69,7 +69,7 @@ inventory() {
 			for ns in /proc/[0-9]*/ns/net; do
 				dir=${ns%/ns/net}
 				[ $ns -ef /proc/self/ns/net ] && read -r name <$dir/comm && [[ $name = sluice* ]] &&
-					echo "process $name with $(find $dir/fd -type l | wc -l) descriptors"
+					echo "process $name with $(find $dir/fd -type l ! -lname "anon_inode:bpf*" | wc -l) descriptors but for maps"
 			done 2>/dev/null' |
 			sed "s/^/n$n: /"
 	done | sed "$macs" | LC_ALL=C sort

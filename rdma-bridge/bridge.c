@@ -273,6 +273,15 @@ static void look_at_fabric(struct rb_bridge *b)
 	}
 }
 
+/* Has every port been opened, or is there another reason why not than that its former user is being cleared away? */
+static bool ports_are_settled(const struct rb_bridge *b)
+{
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (b->ports[i].err == -EBUSY && b->ports[i].busy < RB_BRIDGE_BUSY_MAX)
+			return false;
+	return true;
+}
+
 /* Ports and maps that are gone or new. */
 static void look_around(struct rb_bridge *b, uint64_t now_ns)
 {
@@ -299,6 +308,8 @@ static void look_around(struct rb_bridge *b, uint64_t now_ns)
 		if (!port->edge)
 			open_port(b, port);
 	}
+	if (ports_are_settled(b))
+		b->ready = true;
 }
 
 /* --- Peers -------------------------------------------------------------------------------- */
@@ -788,7 +799,8 @@ bool rb_bridge_round(struct rb_bridge *b, uint64_t now_ns)
 	if (now_ns >= b->tick_ns) {
 		b->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
 		rb_worker_tick(b->worker, now_ns);
-		rb_meet_poll(b->meet, now_ns);
+		if (b->ready)
+			rb_meet_poll(b->meet, now_ns);
 		rb_relay_poll(b, now_ns);
 	}
 	if (now_ns >= b->settle_ns) {

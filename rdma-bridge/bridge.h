@@ -4,6 +4,9 @@
  * ports, the exchange with the other nodes, and the socket for sluiced. The loop is worker.h; this is what changes
  * seldom. One thread.
  *
+ * It meets nobody before sluiced has made the maps and the ports have been opened: who is up takes frames, and would drop
+ * them.
+ *
  * What vanishes comes back by itself: an edge port whose netdev is gone is tried every RB_BRIDGE_RETRY_NS, and so are the maps when
  * sluiced has made others. Without its fabric netdev a bridge is nothing: its owner closes it, and opens another when
  * the fabric is there again.
@@ -65,6 +68,7 @@ struct rb_bridge {
 	struct rb_bridge_port *ports;	  /* owned */
 	struct rb_bridge_remote *remotes; /* owned */
 	struct sl_voq *open_voqs; /* owned, n_voqs: what they go by while there are no maps */
+	bool ready;		  /* to meet others: its ports have been opened, or cannot be */
 	uint32_t *voqs;		  /* owned: VOQ ids that lead to other nodes, n_voqs of them */
 	int all_fd;		  /* epoll: everything that may end an idle bridge's sleep */
 	int control_fd;		  /* epoll, in all_fd: what is looked at once a tick */

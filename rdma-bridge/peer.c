@@ -143,6 +143,11 @@ enum rb_verdict rb_peers_judge(struct rb_peers *peers, const struct rb_msg_heade
 	return verdict;
 }
 
+static bool recent(const struct rb_peers *peers, uint64_t then_ns, uint64_t now_ns)
+{
+	return then_ns != 0 && now_ns - then_ns <= peers->dead_after_ns;
+}
+
 void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello *hello,
 		    uint64_t now_ns)
 {
@@ -150,7 +155,7 @@ void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello 
 
 	if (hello->heard_epoch == peers->self_epoch)
 		peer->hears_us_ns = now_ns;
-	else
+	else if (!recent(peers, peers->back_ns, now_ns))
 		peer->hears_us_ns = 0;
 }
 
@@ -171,17 +176,13 @@ void rb_peers_run(struct rb_peers *peers, uint64_t now_ns)
 	if (pause_ns <= usual_ns)
 		return;
 	peers->stalls++;
+	peers->back_ns = now_ns;
 	for (int i = 1; i < 256; i++) {
 		if (!peers->peer[i].introduced)
 			continue;
 		forgive(&peers->peer[i].heard_ns, pause_ns - usual_ns, now_ns);
 		forgive(&peers->peer[i].hears_us_ns, pause_ns - usual_ns, now_ns);
 	}
-}
-
-static bool recent(const struct rb_peers *peers, uint64_t then_ns, uint64_t now_ns)
-{
-	return then_ns != 0 && now_ns - then_ns <= peers->dead_after_ns;
 }
 
 uint32_t rb_peers_heard_epoch(const struct rb_peers *peers, uint8_t node, uint64_t now_ns)

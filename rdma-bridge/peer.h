@@ -71,6 +71,7 @@ struct rb_peers {
 	uint64_t dead_after_ns; /* silence that means death */
 	uint64_t ran_ns;	/* last call of rb_peers_run; 0: none yet */
 	uint64_t stalls;	/* times that we did not run for longer than RB_PEERS_STALL of it */
+	uint64_t back_ns;	/* when the last of them was over; 0: none yet */
 	struct rb_peer peer[256]; /* by node id */
 };
 
@@ -102,8 +103,9 @@ uint32_t rb_peers_heard_epoch(const struct rb_peers *peers, uint8_t node, uint64
 #define RB_PEERS_STALL 4 /* a pause of more than dead_after_ns / 4 was a stall of ours */
 
 /*
- * We run: call it before rb_peers_tick, with the same time. What passed since the last call beyond
- * dead_after_ns / RB_PEERS_STALL is nobody's silence.
+ * We run: call it before anything is judged at this time, as often as possible. What passed since the last call beyond
+ * dead_after_ns / RB_PEERS_STALL is nobody's silence; and that peers have not heard us in it is old news, which is not believed
+ * for dead_after_ns.
  */
 void rb_peers_run(struct rb_peers *peers, uint64_t now_ns);
 

@@ -442,6 +442,7 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 	bool busy;
 
 	w->now_ns = now_ns;
+	rb_peers_run(&w->peers, now_ns);
 	busy = poll_transport(w, now_ns);
 	post_receives(w);
 	for (uint32_t i = 0; i < w->n_ports; i++) {

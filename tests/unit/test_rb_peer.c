@@ -336,6 +336,29 @@ static void what_is_heard_after_a_pause_is_not_in_the_future(void **state)
 	assert_true(peers.peer[2].hears_us_ns == 500 * MS);
 }
 
+/* While we did not run nobody heard us: hellos of that time say so, and so do those that cross our first one. */
+static void that_nobody_heard_us_in_our_pause_is_not_believed_until_they_had_the_time_to(
+	void **state)
+{
+	(void)state;
+	rb_peers_run(&peers, 1 * MS);
+	hear(0, 111, 1 * MS);
+	rb_peers_run(&peers, 1000 * MS);
+	hear(1, 0, 1000 * MS);
+	rb_peers_tick(&peers, 2, 1000 * MS);
+	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
+	for (uint64_t ms = 1001; ms <= 1050; ms++) {
+		rb_peers_run(&peers, ms * MS);
+		hear((uint32_t)ms, ms < 1010 ? 0 : 111, ms * MS);
+		rb_peers_tick(&peers, 2, ms * MS);
+		assert_int_equal(peers.peer[2].state, RB_PEER_UP);
+	}
+	rb_peers_run(&peers, 1051 * MS);
+	hear(1051, 0, 1051 * MS);
+	rb_peers_tick(&peers, 2, 1051 * MS);
+	assert_int_equal(peers.peer[2].state, RB_PEER_ONE_WAY);
+}
+
 static void hello_names_the_peers_epoch_while_it_is_heard(void **state)
 {
 	(void)state;
@@ -367,6 +390,8 @@ int main(void)
 		PEER_TEST(silence_is_measured_in_the_time_that_we_ran),
 		PEER_TEST(who_was_silent_before_our_pause_is_not_forgiven_that),
 		PEER_TEST(what_is_heard_after_a_pause_is_not_in_the_future),
+		PEER_TEST(
+			that_nobody_heard_us_in_our_pause_is_not_believed_until_they_had_the_time_to),
 		PEER_TEST(hello_names_the_peers_epoch_while_it_is_heard),
 	};
 	return cmocka_run_group_tests_name("rb_peer", tests, NULL, NULL);
