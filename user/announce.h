@@ -53,6 +53,7 @@ struct sl_announce_record {
 	uint8_t family;	    /* AF_INET or AF_INET6 */
 	uint8_t prefix_len; /* ADDRESS: of the connected prefix */
 	uint8_t addr[16];   /* network order; beyond the address zero */
+	bool is_fixed; /* NEIGHBOUR of this node's own: an operator's, not to be resolved; not sent */
 };
 
 /* Builds one part. Zeroed by sl_announce_begin; caller's memory. */

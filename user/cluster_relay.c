@@ -149,7 +149,8 @@ static void on_wanted(void *ctx, const struct sl_announce_record *record)
 	struct sl_cluster *c = ctx;
 	const struct sl_local_port *port = sl_local_port_by_number(&c->local, record->system_port);
 
-	if (port && port->ifindex)
+	/* Asked to resolve a permanent neighbour, the kernel would make it one that can fail. */
+	if (port && port->ifindex && !sl_local_neighbour_is_fixed(&c->local, record))
 		sl_rtnl_neigh_use(c->dumps, port->ifindex, record->family, record->addr);
 }
 

@@ -51,6 +51,20 @@ const struct sl_local_port *sl_local_port_by_number(const struct sl_local_state 
 	return NULL;
 }
 
+bool sl_local_neighbour_is_fixed(const struct sl_local_state *local,
+				 const struct sl_announce_record *of)
+{
+	for (uint32_t i = 0; i < local->n; i++) {
+		const struct sl_announce_record *record = &local->records[i];
+
+		if (record->type == SL_ANNOUNCE_NEIGHBOUR &&
+		    record->system_port == of->system_port && record->family == of->family &&
+		    memcmp(record->addr, of->addr, sizeof(of->addr)) == 0)
+			return record->is_fixed;
+	}
+	return false;
+}
+
 static bool unicast_mac(const uint8_t mac[6], uint8_t mac_bytes)
 {
 	static const uint8_t zero[6];
@@ -121,6 +135,7 @@ static void on_neigh(void *ctx, const struct nlmsghdr *nlh)
 	record.family = neigh.family;
 	memcpy(record.mac, neigh.mac, sizeof(record.mac));
 	memcpy(record.addr, neigh.addr, sizeof(record.addr));
+	record.is_fixed = neigh.state & NUD_PERMANENT;
 	add(r, &record);
 }
 
@@ -146,6 +161,8 @@ static int compare(const void *va, const void *vb)
 		return a->mtu_bytes < b->mtu_bytes ? -1 : 1;
 	if (a->rate_bps != b->rate_bps)
 		return a->rate_bps < b->rate_bps ? -1 : 1;
+	if (a->is_fixed != b->is_fixed)
+		return a->is_fixed - b->is_fixed;
 	return memcmp(a->mac, b->mac, sizeof(a->mac));
 }
 

@@ -7,6 +7,7 @@
 #define SL_LOCAL_STATE_H
 
 #include <net/if.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "user/announce.h"
@@ -39,5 +40,8 @@ const struct sl_local_port *sl_local_port_by_ifindex(const struct sl_local_state
 						     uint32_t ifindex); /* or NULL */
 const struct sl_local_port *sl_local_port_by_number(const struct sl_local_state *local,
 						    uint16_t system_port); /* or NULL */
+/* Is there a permanent neighbour with the port, family and address of this record? */
+bool sl_local_neighbour_is_fixed(const struct sl_local_state *local,
+				 const struct sl_announce_record *of);
 
 #endif

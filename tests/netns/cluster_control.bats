@@ -172,6 +172,20 @@ voqs() {
 	run ! grep ARP "$LAB_DIR/bridge.err"
 }
 
+@test "a permanent neighbour stays so when another node asks for it" {
+	on n3 ip neigh replace 10.0.3.9 lladdr 02:00:00:00:00:99 dev eth1 nud permanent
+	wait_for 2 neighbour n1 n3p1 10.0.3.9 02:00:00:00:00:99
+	on n1 ip neigh del 10.0.3.9 dev n3p1
+	on n3 ip neigh flush dev eth1 nud all to 10.0.3.2
+	wait_for 2 no_neighbour n1 n3p1 10.0.3.2
+	on n1 ping -c 1 -W 1 10.0.3.9 || true
+	# What is asked for later has been answered.
+	on n1 ping -c 1 -W 1 10.0.3.2 || true
+	wait_for 2 neighbour n1 n3p1 10.0.3.2 "$(mac_of h3 eth0)"
+	on n3 ip neigh show dev eth1 to 10.0.3.9 | grep -q "lladdr 02:00:00:00:00:99 PERMANENT"
+	on n3 ip neigh del 10.0.3.9 dev eth1
+}
+
 @test "a neighbour that moved has its new MAC address everywhere" {
 	on h2 ip link set dev eth0 address 02:00:00:00:00:77
 	on h2 ping -c 1 -W 1 10.0.2.1
