@@ -36,9 +36,11 @@ struct rb_edge {
 	uint64_t strangers, strangers_counted;
 	bool shut;
 	uint64_t *filled; /* owned: a bit per chunk of ours that is in a fill ring */
-	/* What is being transmitted, oldest first; completions come in this order but for a few. */
-	uint64_t sending[SEND_SIZE];
-	uint32_t n_sending;
+	/*
+	 * Owned: per chunk of ours, its frames in the transmit ring. Counted and not listed, because a completion tells the
+	 * chunk but not always the frame: Linux 6.18 loses the lowest bit of the offset.
+	 */
+	uint16_t *sending;
 	struct edge_queue queues[QUEUES_MAX];
 	struct edge_ring *rings; /* owned: queue * n_voqs + i */
 };
@@ -49,6 +51,11 @@ static uint64_t *filled_word(struct rb_edge *edge, uint64_t offset, uint64_t *bi
 
 	*bit = 1ULL << i % 64;
 	return &edge->filled[i / 64];
+}
+
+static uint16_t *sending_of(struct rb_edge *edge, uint64_t offset)
+{
+	return &edge->sending[(offset - edge->chunks->first_bytes) >> edge->chunks->shift];
 }
 
 static uint32_t key_of(const struct rb_edge *edge, const struct edge_ring *ring)
@@ -174,9 +181,8 @@ static void tx_close(struct rb_tx *tx)
 static uint32_t tx_room(struct rb_tx *tx)
 {
 	struct rb_edge *edge = edge_of(tx);
-	uint32_t room = edge->shut ? 0 : rb_xsk_send_room(edge->queues[0].xsk);
 
-	return room < SEND_SIZE - edge->n_sending ? room : SEND_SIZE - edge->n_sending;
+	return edge->shut ? 0 : rb_xsk_send_room(edge->queues[0].xsk);
 }
 
 static uint32_t tx_put(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n)
@@ -187,7 +193,7 @@ static uint32_t tx_put(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint
 		n = tx_room(tx);
 	n = rb_xsk_send(edge->queues[0].xsk, frames, n);
 	for (uint32_t i = 0; i < n; i++)
-		edge->sending[edge->n_sending++] = frames[i].offset;
+		++*sending_of(edge, frames[i].offset);
 	return n;
 }
 
@@ -196,23 +202,16 @@ static int tx_flush(struct rb_tx *tx)
 	return edge_of(tx)->shut ? 0 : rb_xsk_kick(edge_of(tx)->queues[0].xsk);
 }
 
-/* Forget what completed, in one pass: each is looked for from where the last one was found. */
-static void forget_sent(struct rb_edge *edge, const uint64_t *offsets, uint32_t n)
+/* After the ring has gone: what was in it, by its chunks. */
+static uint32_t reap_shut(struct rb_edge *edge, uint64_t *offsets, uint32_t max)
 {
-	uint32_t kept = 0, done = 0;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < edge->n_sending; i++) {
-		uint32_t k = done;
-
-		while (k < n && offsets[k] != edge->sending[i])
-			k++;
-		if (k == n) {
-			edge->sending[kept++] = edge->sending[i];
-		} else if (k == done) {
-			done++;
-		}
-	}
-	edge->n_sending = kept;
+	for (uint32_t i = 0; i < edge->chunks->n && n < max; i++)
+		for (; edge->sending[i] > 0 && n < max; edge->sending[i]--)
+			offsets[n++] =
+				edge->chunks->first_bytes + ((uint64_t)i << edge->chunks->shift);
+	return n;
 }
 
 static uint32_t tx_reap(struct rb_tx *tx, uint64_t *offsets, uint32_t max)
@@ -220,14 +219,11 @@ static uint32_t tx_reap(struct rb_tx *tx, uint64_t *offsets, uint32_t max)
 	struct rb_edge *edge = edge_of(tx);
 	uint32_t n;
 
-	if (!edge->shut) {
-		n = rb_xsk_complete(edge->queues[0].xsk, offsets, max);
-		if (n)
-			forget_sent(edge, offsets, n);
-		return n;
-	}
-	for (n = 0; n < max && edge->n_sending > 0; n++)
-		offsets[n] = edge->sending[--edge->n_sending];
+	if (edge->shut)
+		return reap_shut(edge, offsets, max);
+	n = rb_xsk_complete(edge->queues[0].xsk, offsets, max);
+	for (uint32_t i = 0; i < n; i++)
+		--*sending_of(edge, offsets[i]);
 	return n;
 }
 
@@ -352,7 +348,8 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 	};
 	edge->rings = calloc((size_t)netdev.queues * config->n_voqs, sizeof(*edge->rings));
 	edge->filled = calloc((config->chunks->n + 63) / 64, sizeof(*edge->filled));
-	if (!edge->rings || !edge->filled)
+	edge->sending = calloc(config->chunks->n, sizeof(*edge->sending));
+	if (!edge->rings || !edge->filled || !edge->sending)
 		err = -ENOMEM;
 	for (uint32_t i = 0; i < netdev.queues && !err; i++) {
 		err = open_queue(edge, config, i);
@@ -408,6 +405,7 @@ void rb_edge_close(struct rb_edge *edge)
 	if (!edge)
 		return;
 	rb_inject_close(edge->inject);
+	free(edge->sending);
 	free(edge->filled);
 	free(edge->rings);
 	free(edge);

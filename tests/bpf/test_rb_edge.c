@@ -503,6 +503,39 @@ static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **stat
 	close(fd);
 }
 
+static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **state)
+{
+	enum { FRAMES = 4000 };
+	struct rb_tx *tx = rb_edge_tx(port);
+	uint64_t offsets[64], end = now_ns() + 10000000000ULL;
+	uint32_t sent = 0, back = 0;
+
+	(void)state;
+	while (back < FRAMES) {
+		struct rb_xsk_frame frame = { .len_bytes = 60 };
+		uint32_t n;
+
+		if (sent < FRAMES && tx->ops->room(tx) > 0) {
+			uint8_t *data;
+
+			frame.offset = rb_chunk_take(chunks, RB_OWNER_MESSAGE) + 256 + sent % 100;
+			data = memset(rb_chunk_data(chunks, frame.offset), 0, 60);
+			data[12] = 0x88;
+			data[13] = 0xb5;
+			assert_int_equal(tx->ops->put(tx, &frame, 1), 1);
+			sent++;
+		}
+		tx->ops->flush(tx);
+		n = tx->ops->reap(tx, offsets, 64);
+		for (uint32_t i = 0; i < n; i++)
+			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
+		back += n;
+		assert_true(now_ns() < end);
+	}
+	assert_int_equal(chunks->count[RB_OWNER_MESSAGE], 0);
+	assert_int_equal(chunks->violations, 0);
+}
+
 /* Recycled pages keep what was in them: long and short frames take turns. */
 static void injector_sends_many_and_few_whole_and_in_order(void **state)
 {
@@ -576,6 +609,7 @@ int main(void)
 		T(port_that_the_maps_have_no_place_for_is_refused),
 		T(without_a_bridge_the_frame_is_dropped_by_name),
 		T(transmit_sends_out_of_any_chunk_and_gives_each_back_once),
+		T(transmit_goes_on_when_its_ring_has_been_filled_many_times),
 		T_INJECT(injector_sends_many_and_few_whole_and_in_order),
 		T_INJECT(injector_counts_what_the_driver_refuses_and_what_is_too_long),
 	};
