@@ -61,15 +61,32 @@ lab_begin() {
 	mkdir "$LAB_DIR/node" "$LAB_DIR/host"
 }
 
-# Process ids of everything in this lab: what it started, and what entered its namespaces by hand.
+# Process ids of everything in this lab: what it started, and what entered its namespaces by hand. Returns 1 if a
+# process showed no environment, as each does for an instant while it starts a program: it may be one of them.
 lab_processes() {
-	local holder
-	{
-		grep -lzxF "SLUICE_LAB=$LAB_DIR" /proc/[0-9]*/environ 2>/dev/null
-		for holder in $(lab_holders); do
-			find -L /proc/[0-9]*/ns/net -maxdepth 0 -samefile "/proc/$holder/ns/net" 2>/dev/null
-		done
-	} | cut -d/ -f3 | sort -un
+	local holder file found="" environment lines unknown=0
+	for file in /proc/[0-9]*/environ; do
+		{ mapfile -d '' -t environment <"$file"; } 2>/dev/null || continue
+		printf -v lines '\n%s' "${environment[@]}"
+		if [ ${#environment[@]} -eq 0 ]; then
+			runs_program "${file%/environ}" && unknown=1
+		elif [[ "$lines"$'\n' == *$'\n'"SLUICE_LAB=$LAB_DIR"$'\n'* ]]; then
+			found+=$file$'\n'
+		fi
+	done
+	for holder in $(lab_holders); do
+		found+=$(find -L /proc/[0-9]*/ns/net -maxdepth 0 -samefile "/proc/$holder/ns/net" 2>/dev/null)$'\n'
+	done
+	cut -s -d/ -f3 <<<"$found" | sort -un
+	return $unknown
+}
+
+# runs_program /proc/PID: neither a zombie nor a thread of the kernel.
+runs_program() {
+	local stat kernel_thread=0x200000
+	{ stat=$(<"$1/stat"); } 2>/dev/null || return
+	read -ra stat <<<"${stat##*) }"
+	[ "${stat[0]}" != Z ] && [ $((stat[6] & kernel_thread)) -eq 0 ]
 }
 
 # Holders that are alive, not zombies, and still the process that was recorded (a pid may have been reused).
@@ -84,8 +101,18 @@ lab_holders() {
 
 process_born() { cut -d' ' -f22 "/proc/$1/stat" 2>/dev/null; }
 
-# Looks twice: a process has no environment for an instant while it starts a program.
-no_lab_processes() { [ -z "$(lab_processes)" ] && sleep 0.01 && [ -z "$(lab_processes)" ]; }
+# Looks again for as long as some process may just be starting a program, but not for ever: others on this machine may have
+# no environment at all. And twice, for what was started while the list was read.
+no_lab_processes() {
+	local deadline=$((${EPOCHREALTIME/./} + 1000000)) found times=0 known
+	while [ $times -lt 2 ]; do
+		known=0
+		found=$(lab_processes) || known=$?
+		[ -z "$found" ] || return
+		[ $known -eq 0 ] || [ "${EPOCHREALTIME/./}" -gt $deadline ] && times=$((times + 1))
+	done
+	return 0
+}
 
 # lab_end: end every process of the lab, and so remove its namespaces; then its run directory.
 lab_end() {

@@ -92,15 +92,27 @@ setup() { . netns-lab/lib.sh; }
 	spawn n1 stubborn sh -c 'trap "" TERM; while :; do sleep 1000; done'
 	nsenter --target "$(holder_of n1)" --net --mount sleep 1000 3>&- &
 	local by_hand=$!
-	wait_for 5 test "$(lab_processes | wc -l)" -ge 3
+	in_lab() { lab_processes | grep -qx "$1"; }
+	wait_for 5 in_lab "$SPAWNED"
+	wait_for 5 in_lab "$by_hand"
 	local pids
-	pids=$(lab_processes)
+	pids=$(lab_processes) || true # nor do they matter that may be others
 	lab_end
 	[ ! -e "$LAB_DIR" ]
 	for pid in $pids $by_hand; do
 		[ ! -e "/proc/$pid/ns/net" ] || [ "$(cut -d' ' -f3 "/proc/$pid/stat")" = Z ]
 	done
 	[ -d "$first" ]
+}
+
+@test "a process that shows no environment is not taken for none of the lab's" {
+	spawn h1 bare env -i sleep 100
+	shown() { tr '\0' x <"/proc/$SPAWNED/environ" | wc -c; }
+	bare() { [ "$(tr '\0' ' ' <"/proc/$SPAWNED/cmdline")" = "sleep 100 " ] && [ "$(shown)" = 0 ]; }
+	wait_for 5 bare
+	run lab_processes
+	[ "$status" -eq 1 ]
+	kill "$SPAWNED"
 }
 
 @test "ending one lab leaves another alone" {
