@@ -520,6 +520,10 @@ static int add_own_port(struct rb_bridge *b, const struct sl_cluster_port *setti
 		.burst = settings->rate.frames ? BURST_FRAMES : BURST_BYTES,
 	};
 
+	uint64_t burst = settings->rate.per_s / 1000 * settings->burst_us / 1000;
+
+	if (burst > egress.burst)
+		egress.burst = burst < RB_PACE_BURST_MAX ? (uint32_t)burst : RB_PACE_BURST_MAX;
 	/* Class 3 is for what must not wait; the others share. */
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		egress.class[c] = (struct rb_egress_class_config){

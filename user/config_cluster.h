@@ -35,10 +35,11 @@ struct sl_cluster_port {
 	char *name;	 /* of the netdev on its node */
 	enum sl_xdp_mode mode;
 	bool optional;
-	char *rate_text;	       /* or NULL */
-	struct sl_rate rate;	       /* that it is shaped to; per_s 0: not shaped */
-	char *controller;	       /* name, or NULL: price where there is a rate, else fixed */
-	char *parameters;	       /* words of user/cc_settings.h, or NULL */
+	char *rate_text;     /* or NULL */
+	struct sl_rate rate; /* that it is shaped to; per_s 0: not shaped */
+	uint32_t burst_us;   /* so much of its rate it makes up for after a pause; 0: 16 frames */
+	char *controller;    /* name, or NULL: price where there is a rate, else fixed */
+	char *parameters;    /* words of user/cc_settings.h, or NULL */
 	struct sl_cc_settings control; /* what the two say */
 	enum sl_transmit transmit;
 	uint32_t line;

@@ -359,7 +359,7 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 		"    - id: 7\n"
 		"      address: 10.9.0.7\n"
 		"      ports:\n"
-		"        - {number: 2, name: eth2, mode: generic, optional: true, rate: 5kpps, transmit: inject, parameters: interval_us=500 "
+		"        - {number: 2, name: eth2, mode: generic, optional: true, rate: 5kpps, burst_us: 2500, transmit: inject, parameters: interval_us=500 "
 		"node9.weight=7 class3.weight=2 kappa_ppb=5}\n"
 		"        - {number: 1, name: eth1}\n");
 	const struct sl_cluster_settings *c = &s->cluster;
@@ -390,6 +390,7 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 	assert_true(sl_cluster_port(sl_cluster_node(c, 1), 0)->rate.frames);
 	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 1), 1)->rate.per_s, 0);
 	control = &sl_cluster_port(sl_cluster_node(c, 1), 0)->control;
+	assert_int_equal(sl_cluster_port(sl_cluster_node(c, 1), 0)->burst_us, 2500);
 	assert_string_equal(control->ops->name, "price");
 	assert_int_equal(control->interval_us, 500);
 	assert_int_equal(control->node_weight[9], 7);

@@ -440,9 +440,10 @@ static const struct row {
 	uint32_t offered[4], share[4];
 } rows[] = {
 	{ "all the same, 4 times too much", { 1000, 1000, 1000, 1000 }, { 250, 250, 250, 250 } },
-	{ "table 7.1, row 1", { 408, 408, 204, 0 }, { 398, 398, 204, 0 } },
-	{ "table 7.1, row 2", { 408, 408, 306, 0 }, { 347, 347, 306, 0 } },
-	{ "table 7.1, row 3", { 408, 408, 408, 0 }, { 333, 333, 333, 0 } },
+	{ "table 7.1, row 1", { 405, 403, 100, 0 }, { 405, 403, 100, 0 } },
+	{ "table 7.1, row 2", { 405, 405, 202, 0 }, { 399, 399, 202, 0 } },
+	{ "table 7.1, row 3", { 406, 405, 303, 0 }, { 348, 349, 303, 0 } },
+	{ "table 7.1, row 4", { 405, 405, 405, 0 }, { 333, 333, 333, 0 } },
 	{ "500, 50, 5", { 1200, 120, 12, 0 }, { 868, 120, 12, 0 } },
 	{ "one source alone", { 1500, 0, 0, 0 }, { 1000, 0, 0, 0 } },
 };
@@ -472,7 +473,7 @@ static void price_gives_max_min_shares_fills_the_port_and_drops_nothing_at_the_e
 		for (int i = 1; i < EGRESS; i++)
 			assert_share(&m, i, 0, rows[r].share[i - 1] * (CAPACITY / 1000.0), 0.02);
 		assert_int_equal(mark().dropped, 0);
-		assert_true(use_of(&m) >= 0.99);
+		assert_true(use_of(&m) >= 0.99 || r == 1); /* which is less than the port takes */
 		/* Four times the target, 0.13 C T, in a port that serves every 20 us. */
 		assert_true(longest < 4 * 26 + 16);
 		drain();
@@ -566,6 +567,400 @@ static void every_controller_works(void **state)
 	}
 }
 
+static const struct rb_control_stats *stats_of(int node)
+{
+	return &nodes[node].worker->control->stats;
+}
+
+/* Milliseconds until the rates of these nodes' VOQs stay within 5 % of `expected` for 20 ms; 1000: not in time. */
+static uint32_t settle_ms(int first, int last, double expected)
+{
+	uint32_t good = 0;
+
+	for (uint32_t ms = 1; ms < 1000; ms++) {
+		bool all = true;
+
+		run_for(MS);
+		for (int i = first; i <= last; i++)
+			all &= nodes[i].voq[0].rate > expected * 0.95 &&
+			       nodes[i].voq[0].rate < expected * 1.05;
+		good = all ? good + 1 : 0;
+		if (good == 20)
+			return ms - 19;
+	}
+	return 1000;
+}
+
+static void source_that_leaves_or_joins_settles_within_50_intervals(void **state)
+{
+	uint32_t ms;
+
+	(void)state;
+	begin();
+	control("price", "");
+	offer_all(CAPACITY);
+	run_for(300 * MS);
+	offer(1, 0, 0);
+	ms = settle_ms(2, 4, CAPACITY / 3.0);
+	print_message("one of four leaves: within 5 %% after %u T\n", ms);
+	assert_true(ms <= 50);
+	offer(1, 0, CAPACITY);
+	ms = settle_ms(1, 4, CAPACITY / 4.0);
+	print_message("and joins: after %u T\n", ms);
+	assert_true(ms <= 50);
+	assert_int_equal(mark().dropped, 0);
+	drain();
+	end();
+}
+
+static void peer_that_dies_frees_its_share_within_the_liveness_bound(void **state)
+{
+	uint64_t died_ns;
+	struct mark m;
+
+	(void)state;
+	begin();
+	control("dq", "");
+	offer_all(CAPACITY);
+	run_for(200 * MS);
+	nodes[1].dead = true;
+	died_ns = now_ns;
+	while (rb_worker_peer_state(nodes[EGRESS].worker, 1) == RB_PEER_UP)
+		run_for(MS);
+	assert_true(now_ns - died_ns <= DEAD_NS + 2 * MS);
+	/* Its reports count no longer, nor does it. */
+	run_for(50 * MS);
+	m = mark();
+	run_for(100 * MS);
+	for (int i = 2; i < EGRESS; i++)
+		assert_share(&m, i, 0, CAPACITY / 3.0, 0.02);
+	assert_true(use_of(&m) >= 0.99);
+	nodes[1].dead = false;
+	run_for(200 * MS);
+	m = mark();
+	run_for(100 * MS);
+	assert_share(&m, 1, 0, CAPACITY / 4.0, 0.02);
+	end();
+}
+
+static void switching_controllers_and_parameters_drops_nothing(void **state)
+{
+	static const char *const names[] = { "price",	"dq",  "fixed", "aimd",	 "price",
+					     "weights", "asm", "qcn",	"fixed", "price" };
+	uint64_t dropped = 0;
+
+	(void)state;
+	begin();
+	control("price", "");
+	offer_all(CAPACITY * 12 / 100);
+	run_for(100 * MS);
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+		control(names[k], "");
+		run_for(40 * MS);
+		for (int i = 1; i < EGRESS; i++)
+			assert_string_equal(nodes[i].voq[0].controller, names[k]);
+	}
+	for (int i = 1; i < EGRESS; i++)
+		dropped += nodes[i].ring[0].dropped;
+	assert_int_equal(dropped, 0);
+	assert_int_equal(mark().dropped, 0);
+	/* At four times the load the sources drop; the egress still does not. */
+	offer_all(CAPACITY);
+	run_for(300 * MS);
+	control("price", "kappa_ppb=100000000");
+	run_for(50 * MS);
+	control("price", "interval_us=2000");
+	run_for(100 * MS);
+	control("dq", "");
+	run_for(100 * MS);
+	control("price", "");
+	run_for(100 * MS);
+	assert_int_equal(mark().dropped, 0);
+	drain();
+	end();
+}
+
+static void fixed_obeys_whoever_writes_the_map(void **state)
+{
+	struct mark m;
+
+	(void)state;
+	begin();
+	control("fixed", "");
+	run_for(30 * MS);
+	assert_string_equal(nodes[1].voq[0].controller, "fixed");
+	offer_all(CAPACITY);
+	nodes[1].voq[0].rate = 20000;
+	nodes[2].voq[0].rate = 40000;
+	nodes[3].voq[0].rate = nodes[4].voq[0].rate = 0;
+	run_for(50 * MS);
+	m = mark();
+	run_for(200 * MS);
+	assert_share(&m, 1, 0, 20000, 0.01);
+	assert_share(&m, 2, 0, 40000, 0.01);
+	assert_share(&m, 3, 0, 0, 0);
+	/* A rate of its own is written once, and may be changed again. */
+	control("fixed", "rate_ups=30000");
+	run_for(30 * MS);
+	assert_int_equal(nodes[4].voq[0].rate, 30000);
+	nodes[4].voq[0].rate = 10000;
+	m = mark();
+	run_for(2 * SECOND);
+	assert_share(&m, 3, 0, 30000, 0.01);
+	assert_share(&m, 4, 0, 10000, 0.01);
+	/* What follows takes the rate over. */
+	nodes[4].voq[0].rate = 50000;
+	control("price", "");
+	run_for(3 * MS);
+	assert_in_range(nodes[4].voq[0].rate, 40000, 60000);
+	drain();
+	end();
+}
+
+static void timer_rests_with_nothing_to_control_and_the_next_frame_finds_a_good_rate(void **state)
+{
+	uint64_t intervals, sent;
+	struct mark m;
+
+	(void)state;
+	begin();
+	control("price", "");
+	offer_all(CAPACITY);
+	run_for(200 * MS);
+	for (int i = 1; i < EGRESS; i++)
+		offer(i, 0, 0);
+	run_for(RB_CONTROL_LINGER_NS + 200 * MS);
+	intervals = stats_of(EGRESS)->intervals;
+	sent = stats_of(EGRESS)->feedback_sent;
+	run_for(2 * SECOND);
+	assert_int_equal(stats_of(EGRESS)->intervals, intervals);
+	assert_int_equal(stats_of(EGRESS)->feedback_sent, sent);
+	/* Policies alone are due: about one a second. */
+	assert_true(rb_control_due_ns(nodes[EGRESS].worker->control) > now_ns);
+	assert_in_range(rb_control_due_ns(nodes[1].worker->control), now_ns, UINT64_MAX);
+	for (int i = 1; i < EGRESS; i++)
+		assert_true(nodes[i].voq[0].rate >= CAPACITY / 12);
+	offer_all(CAPACITY);
+	run_for(2 * MS);
+	assert_true(stats_of(EGRESS)->intervals > intervals);
+	m = mark();
+	run_for(20 * MS);
+	assert_true(use_of(&m) > 0.95);
+	drain();
+	end();
+}
+
+static void records_of_all_queues_share_a_message(void **state)
+{
+	const struct rb_worker_peer *peer;
+	uint64_t messages, records, intervals;
+
+	(void)state;
+	begin();
+	control("price", "");
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		offer(1, c, CAPACITY / 2);
+	run_for(50 * MS);
+	peer = nodes[EGRESS].worker->peer[1];
+	messages = peer->sent[RB_MSG_FEEDBACK];
+	records = stats_of(EGRESS)->feedback_sent;
+	intervals = stats_of(EGRESS)->intervals;
+	run_for(100 * MS);
+	assert_in_range(peer->sent[RB_MSG_FEEDBACK] - messages, 99, 101);
+	/* Four queues, four sources. */
+	assert_in_range(stats_of(EGRESS)->intervals - intervals, 4 * 99, 4 * 101);
+	assert_int_equal(stats_of(EGRESS)->feedback_sent - records,
+			 4 * (stats_of(EGRESS)->intervals - intervals));
+	drain();
+	end();
+}
+
+static void restarted_egress_is_followed_at_once(void **state)
+{
+	struct mark m;
+
+	(void)state;
+	begin();
+	control("price", "");
+	offer_all(CAPACITY);
+	run_for(200 * MS);
+	stop(&nodes[EGRESS]);
+	start(&nodes[EGRESS], 7777);
+	control("price", "");
+	for (int k = 1; k < EGRESS; k++) {
+		introduce(&nodes[k], &nodes[EGRESS]);
+		introduce(&nodes[EGRESS], &nodes[k]);
+	}
+	run_for(150 * MS);
+	m = mark();
+	run_for(100 * MS);
+	for (int i = 1; i < EGRESS; i++)
+		assert_share(&m, i, 0, CAPACITY / 4.0, 0.02);
+	for (int i = 1; i < EGRESS; i++)
+		offer(i, 0, 0);
+	run_for(100 * MS);
+	end();
+}
+
+static void impossible_policies_and_strange_records_change_nothing(void **state)
+{
+	struct rb_control *c;
+	struct rb_policy bad = { .system_port = SL_SYSTEM_PORT(EGRESS, 1),
+				 .controller = CC_PRICE,
+				 .generation = 1000,
+				 .interval_ns = 1000000,
+				 .frame_bytes = 1514,
+				 .sources = 4,
+				 .capacity = CAPACITY,
+				 .line = CAPACITY,
+				 .weight = { 1, 1, 1, 1 } };
+	struct rb_feedback record = { .system_port = SL_SYSTEM_PORT(EGRESS, 1),
+				      .controller = CC_AIMD,
+				      .sequence = 1000000,
+				      .wide = CAPACITY };
+	uint64_t rate, foreign;
+
+	(void)state;
+	begin();
+	control("price", "");
+	offer_all(CAPACITY);
+	run_for(200 * MS);
+	c = nodes[1].worker->control;
+	rate = nodes[1].voq[0].rate;
+	rb_control_policy(c, &bad, now_ns); /* no parameters */
+	bad.n_params = cc_lookup("price")->n_params;
+	rb_control_policy(c, &bad, now_ns); /* all 0: below their ranges */
+	for (uint32_t i = 0; i < bad.n_params; i++)
+		bad.param[i] = (uint64_t)cc_lookup("price")->params[i].value;
+	bad.interval_ns = 1;
+	rb_control_policy(c, &bad, now_ns);
+	bad.interval_ns = 1000000;
+	bad.controller = 200;
+	rb_control_policy(c, &bad, now_ns);
+	bad.controller = CC_PRICE;
+	bad.system_port = SL_SYSTEM_PORT(EGRESS, 9); /* no VOQ leads there */
+	rb_control_policy(c, &bad, now_ns);
+	assert_int_equal(stats_of(1)->policies_refused, 5);
+	foreign = stats_of(1)->feedback_foreign;
+	rb_control_feedback(c, &record, 1, now_ns);
+	record.system_port = SL_SYSTEM_PORT(3, 1);
+	rb_control_feedback(c, &record, 1, now_ns);
+	assert_int_equal(stats_of(1)->feedback_foreign, foreign + 2);
+	assert_int_equal(nodes[1].voq[0].rate, rate);
+	drain();
+	end();
+}
+
+/* --- Lost, late and reordered feedback -------------------------------------------------------- */
+
+/* Delays in intervals, as T of 1 ms; a controller with another T has them scaled. */
+static const struct trouble {
+	const char *name;
+	struct rb_mem_config network;
+} troubles[] = {
+	{ "none", { .in_flight_max = 1 } },
+	{ "1 % lost", { .loss_ppm = 10000 } },
+	{ "10 % lost", { .loss_ppm = 100000 } },
+	{ "50 % lost", { .loss_ppm = 500000 } },
+	{ "1 T late", { .delay_ns = MS } },
+	{ "3 T late", { .delay_ns = 3 * MS } },
+	{ "5 T late", { .delay_ns = 5 * MS } },
+	{ "1 T late, half of them 2.5 T more: reordered",
+	  { .delay_ns = MS, .reorder_ppm = 500000, .reorder_ns = 2500 * US } },
+	{ "50 % lost, 2 T late, half of them 3 T more",
+	  { .loss_ppm = 500000, .delay_ns = 2 * MS, .reorder_ppm = 500000, .reorder_ns = 3 * MS } },
+};
+
+/* What it comes to: use, least share of a fair one, drops at the egress as a part of what came. */
+static void under(const struct trouble *trouble, const char *name, const char *words,
+		  uint64_t interval_ns, double use, double least)
+{
+	struct rb_mem_config bad = trouble->network;
+	double smallest = 10;
+	struct mark m;
+
+	begin();
+	control(name, words);
+	bad.seed = 5;
+	bad.only_type = RB_MSG_FEEDBACK;
+	bad.delay_ns = bad.delay_ns * interval_ns / MS;
+	bad.reorder_ns = bad.reorder_ns * interval_ns / MS;
+	rb_mem_network_set(network, &bad);
+	offer_all(CAPACITY);
+	run_for(200 * MS);
+	m = mark();
+	run_for(150 * MS);
+	for (int i = 1; i < EGRESS; i++) {
+		double share = rate_of(&m, i, 0) / (CAPACITY / 4.0);
+
+		smallest = share < smallest ? share : smallest;
+	}
+	print_message("%-8s %-44s use %5.1f %%, least share %3.0f %%, dropped %.2f %%\n", name,
+		      trouble->name, use_of(&m) * 100, smallest * 100,
+		      (double)(mark().dropped - m.dropped) * 100 /
+			      (double)(mark().arrived - m.arrived));
+	assert_true(use_of(&m) >= use);
+	assert_true(smallest >= least);
+	end();
+}
+
+static void bad_feedback_locks_nothing_up_and_starves_nobody(void **state)
+{
+	/* QCN and ASM sample by a hundred arrivals, so that is what an interval is to them. */
+	static const struct {
+		const char *name, *words;
+		uint64_t interval_ns;
+		double use, least;
+	} cases[] = {
+		{ "price", "", MS, 0.97, 0.9 },
+		{ "weights", "", MS, 0.6, 0.4 },
+		{ "aimd", "", MS, 0.6, 0.6 },
+		{ "dq", "", MS, 0.97, 0.9 },
+		{ "qcn", "interval_us=500", 500 * US, 0.8, 0.25 },
+		{ "asm", "interval_us=500 fair=1", 500 * US, 0.8, 0.25 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
+		for (size_t t = 0; t < sizeof(troubles) / sizeof(troubles[0]); t++)
+			under(&troubles[t], cases[k].name, cases[k].words, cases[k].interval_ns,
+			      cases[k].use, cases[k].least);
+}
+
+static void silence_ends_at_the_floor_and_the_first_record_lifts_it(void **state)
+{
+	static const char *const names[] = { "price", "weights", "aimd", "dq" };
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+		struct rb_mem_config deaf = { .seed = 5,
+					      .loss_ppm = 1000000,
+					      .only_type = RB_MSG_FEEDBACK };
+		uint32_t ms = 0;
+
+		begin();
+		control(names[k], "");
+		offer_all(CAPACITY);
+		run_for(200 * MS);
+		rb_mem_network_set(network, &deaf);
+		run_for(200 * MS);
+		/* 0.1 % of the capacity: safe whatever the others do. */
+		for (int i = 1; i < EGRESS; i++)
+			assert_int_equal(nodes[i].voq[0].rate, CAPACITY / 1000);
+		rb_mem_network_set(network, &good_network);
+		for (ms = 1; ms < 200; ms++) {
+			struct mark m = mark();
+
+			run_for(MS);
+			if (use_of(&m) >= 0.9)
+				break;
+		}
+		print_message("%s: nine tenths of the port after %u T\n", names[k], ms);
+		assert_true(ms < 20);
+		end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -575,6 +970,17 @@ int main(void)
 		cmocka_unit_test(rates_stand_in_the_voqs_settings),
 		cmocka_unit_test(weights_of_nodes_and_classes_share_the_port),
 		cmocka_unit_test(every_controller_works),
+		cmocka_unit_test(source_that_leaves_or_joins_settles_within_50_intervals),
+		cmocka_unit_test(peer_that_dies_frees_its_share_within_the_liveness_bound),
+		cmocka_unit_test(switching_controllers_and_parameters_drops_nothing),
+		cmocka_unit_test(fixed_obeys_whoever_writes_the_map),
+		cmocka_unit_test(
+			timer_rests_with_nothing_to_control_and_the_next_frame_finds_a_good_rate),
+		cmocka_unit_test(records_of_all_queues_share_a_message),
+		cmocka_unit_test(restarted_egress_is_followed_at_once),
+		cmocka_unit_test(impossible_policies_and_strange_records_change_nothing),
+		cmocka_unit_test(bad_feedback_locks_nothing_up_and_starves_nobody),
+		cmocka_unit_test(silence_ends_at_the_floor_and_the_first_record_lifts_it),
 	};
 	return cmocka_run_group_tests_name("rb_control", tests, NULL, NULL);
 }
