@@ -114,6 +114,17 @@ python() {
 	assert_nothing_left
 }
 
+@test "bench measures a cluster and the kernel in the same namespaces" {
+	run netns-lab/bench --quick cluster --contenders "vxlan,af_xdp 255,inject 16"
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(jq -r '[.rows[].contender] | join(",")' build/bench/cluster.json)" = "vxlan,af_xdp 255,inject 16" ]
+	jq -e '.rounds | all(length == 1 and all(.flood.delivered > 0 and .flood.duplicates == 0 and .light.delivered > 0))' \
+		build/bench/cluster.json
+	jq -e '.rows[1].frames_per_message >= 1 and .rows[2].frames_per_message <= 16' build/bench/cluster.json
+	[ -s build/bench/cluster.png ]
+}
+
 @test "bench follows the kernel and draws pictures" {
 	run netns-lab/bench --quick mirror
 	[ "$status" -eq 0 ]
