@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <poll.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -814,23 +815,41 @@ bool rb_bridge_round(struct rb_bridge *b, uint64_t now_ns)
 	return busy;
 }
 
+/* When the next thing is due by the clock alone. */
+static uint64_t due_ns(const struct rb_bridge *b, uint64_t now_ns)
+{
+	const struct rb_worker *w = b->worker;
+	/* Nothing else is finer than a fraction of the time to notice a death. */
+	uint64_t until_ns = now_ns + w->config.hello_interval_ns / 4;
+
+	if (w->held && until_ns > now_ns + RB_BRIDGE_NAP_NS)
+		until_ns = now_ns + RB_BRIDGE_NAP_NS;
+	if (until_ns > w->ready_ns)
+		until_ns = w->ready_ns;
+	if (until_ns > b->retry_ns)
+		until_ns = b->retry_ns;
+	if (until_ns > rb_control_due_ns(w->control))
+		until_ns = rb_control_due_ns(w->control);
+	return until_ns;
+}
+
 void rb_bridge_wait(struct rb_bridge *b, uint64_t now_ns)
 {
-	struct timespec timeout = { 0 };
+	uint64_t until_ns = due_ns(b, now_ns);
+	struct pollfd fabric = { .events = POLLIN };
 	struct epoll_event event;
-	/* Nothing that is due by the clock alone is finer than a fraction of the time to notice a death. */
-	uint64_t until_ns = now_ns + b->worker->config.hello_interval_ns / 4;
+	struct timespec timeout;
 
 	if (b->transport->ops->arm(b->transport))
 		return;
-	if (until_ns > b->retry_ns)
-		until_ns = b->retry_ns;
-	if (until_ns > rb_control_due_ns(b->worker->control))
-		until_ns = rb_control_due_ns(b->worker->control);
 	b->round_ns = 0;
 	if (until_ns <= now_ns)
 		return;
 	timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
 	timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
-	epoll_pwait2(b->all_fd, &event, 1, &timeout, NULL);
+	fabric.fd = b->transport->ops->wait_fd(b->transport);
+	if (b->worker->held)
+		ppoll(&fabric, 1, &timeout, NULL);
+	else
+		epoll_pwait2(b->all_fd, &event, 1, &timeout, NULL);
 }

@@ -27,6 +27,7 @@
 
 #define RB_BRIDGE_TICK_NS   1000000ULL	 /* hellos, sockets */
 #define RB_BRIDGE_SETTLE_NS 100000000ULL /* what the kernel dropped */
+#define RB_BRIDGE_NAP_NS    100000ULL	 /* what comes in at an edge port may wait so long then */
 #define RB_BRIDGE_RETRY_NS  100000000ULL /* looking for what is gone, or new */
 #define RB_BRIDGE_BUSY_MAX  20		 /* tries of a busy netdev before it is said */
 
@@ -86,7 +87,10 @@ void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
 
 /* One round of the loop, and what is due beside it. True if there was or is work. */
 bool rb_bridge_round(struct rb_bridge *bridge, uint64_t now_ns);
-/* Sleep until something happens, or the next thing is due. */
+/*
+ * Sleep until something happens, or the next thing is due. While frames wait for their time alone, their rings always have
+ * something to read: then the fabric alone wakes the bridge, which naps until the first of them may leave, RB_BRIDGE_NAP_NS at most.
+ */
 void rb_bridge_wait(struct rb_bridge *bridge, uint64_t now_ns);
 
 /* The fabric's netdev is gone, or another than the one that was opened: close this bridge. Logged. */

@@ -255,6 +255,25 @@ uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_ch
 	return dropped;
 }
 
+uint64_t rb_ingress_ready_at(const struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns)
+{
+	uint64_t at_ns = UINT64_MAX;
+
+	if (in->ready || in->held)
+		return now_ns;
+	if (in->pack.count > 0)
+		at_ns = in->opened_ns + delay_ns;
+	for (uint32_t i = 0; i < in->n_voqs; i++) {
+		const struct rb_voq *voq = &in->voqs[i];
+		uint64_t ready_ns =
+			voq->n_ahead ? rb_pace_ready_at(&voq->pace, now_ns) : UINT64_MAX;
+
+		if (ready_ns < at_ns)
+			at_ns = ready_ns;
+	}
+	return at_ns;
+}
+
 bool rb_ingress_is_waiting(const struct rb_ingress *in)
 {
 	return in->pack.count > 0 || in->held || in->drr->levels != 0;

@@ -94,6 +94,11 @@ void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters);
 /* The node is not up: drop the open message and up to `budget` frames of each VOQ. Returns how many. */
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
 			    struct sl_counter *counters);
+/*
+ * After rb_ingress_fill: when the next frame of those that wait here may leave. now_ns: it may, but found no room;
+ * UINT64_MAX: nothing waits, or only what is stopped.
+ */
+uint64_t rb_ingress_ready_at(const struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns);
 /* Anything read ahead or packed? */
 bool rb_ingress_is_waiting(const struct rb_ingress *in);
 

@@ -136,14 +136,15 @@ static void run(struct rb_bridge *bridge, struct rb_show *show, bool busy)
 
 	while (!stop && !rb_bridge_is_lost(bridge)) {
 		uint64_t now = now_ns();
+		bool did = rb_bridge_round(bridge, now);
 
-		if (rb_bridge_round(bridge, now))
+		if (did)
 			active_ns = now;
 		if (now >= show_ns) {
 			show_ns = now + RB_BRIDGE_TICK_NS;
 			rb_show_poll(show, bridge, now);
 		}
-		if (!busy && now - active_ns > SPIN_NS)
+		if (!busy && (now - active_ns > SPIN_NS || (!did && bridge->worker->held)))
 			rb_bridge_wait(bridge, now);
 	}
 }

@@ -268,8 +268,17 @@ static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 	return true;
 }
 
+/* Something waits until then, and for nothing else. */
+static void hold(struct rb_worker *w, uint64_t until_ns)
+{
+	w->held = true;
+	if (until_ns < w->ready_ns)
+		w->ready_ns = until_ns;
+}
+
 static bool serve_peer(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
 {
+	uint64_t ready_ns;
 	bool busy = false;
 
 	if (!peer->ingress)
@@ -285,7 +294,28 @@ static bool serve_peer(struct rb_worker *w, struct rb_worker_peer *peer, uint64_
 		if (!send_data(w, peer, now_ns))
 			break;
 	}
-	return busy || rb_ingress_is_waiting(peer->ingress);
+	if (busy || !rb_ingress_is_waiting(peer->ingress))
+		return busy;
+	ready_ns = rb_ingress_ready_at(peer->ingress, w->config.pack_delay_ns, now_ns);
+	if (ready_ns <= now_ns)
+		return true;
+	hold(w, ready_ns);
+	return false;
+}
+
+static bool serve_port(struct rb_worker *w, struct rb_egress_port *port, uint64_t now_ns)
+{
+	uint64_t ready_ns;
+
+	if (rb_egress_serve(port, RB_EGRESS_BUDGET, now_ns) > 0)
+		return true;
+	if (!port->drr->levels)
+		return false;
+	ready_ns = rb_pace_ready_at(&port->pace, now_ns);
+	if (ready_ns <= now_ns)
+		return true; /* its device has no room */
+	hold(w, ready_ns);
+	return false;
 }
 
 /* --- Receiving ---------------------------------------------------------------------------- */
@@ -442,6 +472,8 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 	bool busy;
 
 	w->now_ns = now_ns;
+	w->held = false;
+	w->ready_ns = UINT64_MAX;
 	rb_peers_run(&w->peers, now_ns);
 	busy = poll_transport(w, now_ns);
 	post_receives(w);
@@ -449,7 +481,7 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 		struct rb_egress_port *port = w->port[w->ports[i]];
 
 		rb_egress_reap(port, w->chunks);
-		if (rb_egress_serve(port, RB_EGRESS_BUDGET, now_ns) > 0 || port->drr->levels)
+		if (serve_port(w, port, now_ns))
 			busy = true;
 		if (rb_egress_flush(port, w->counters) == -EAGAIN)
 			busy = true;

@@ -71,7 +71,9 @@ struct rb_worker {
 	uint64_t verdicts[RB_VERDICT_COUNT]; /* received messages, by what was found */
 	uint64_t packed[RB_PACKED_CLASSES];  /* data messages sent, by log2 of their frames */
 	uint64_t rounds, idle_rounds;
-	uint64_t now_ns;	    /* of the current round */
+	uint64_t now_ns;   /* of the current round */
+	bool held;	   /* after a round: something waits for time alone */
+	uint64_t ready_ns; /* then: when the first of it may leave; UINT64_MAX: it is stopped */
 	struct rb_control *control; /* owned */
 	void *event_context;
 	rb_peer_event_fn on_peer;   /* may be NULL */
@@ -103,7 +105,7 @@ int rb_worker_add_port(struct rb_worker *worker, const struct rb_egress_config *
 int rb_worker_connect(struct rb_worker *worker, uint8_t node, uint32_t epoch,
 		      const struct rb_endpoint *remote, uint64_t now_ns);
 
-/* One round. True if it did anything, or if something waits that only time or room will let go. */
+/* One round. True if it did anything, or something waits for room; for what waits for time there is ready_ns. */
 bool rb_worker_round(struct rb_worker *worker, uint64_t now_ns);
 /* Hellos and liveness: at least every millisecond or so. */
 void rb_worker_tick(struct rb_worker *worker, uint64_t now_ns);

@@ -549,6 +549,49 @@ static void port_is_shaped_and_higher_level_goes_first(void **state)
 	end();
 }
 
+/* A bridge that only waits for time may sleep until then. */
+static void what_waits_for_time_alone_says_when_it_may_leave(void **state)
+{
+	struct setting s = plain;
+	const struct rb_worker *w;
+
+	(void)state;
+	s.port_rate = 10000;
+	begin(&s);
+	w = nodes[1].worker;
+	assert_false(rb_worker_round(nodes[1].worker, now_ns));
+	assert_false(w->held);
+	assert_true(w->ready_ns == UINT64_MAX);
+	/* Paced: 2,000 frames a second, one each 500 us. */
+	nodes[1].voq[2][0] = (struct sl_voq){ .rate = 2000, .burst = 1 };
+	offer(1, 2, 0, 50, 60);
+	assert_true(rb_worker_round(nodes[1].worker, now_ns));
+	run_for(2 * MS);
+	while (rb_worker_round(nodes[1].worker, now_ns))
+		run_for(STEP_NS);
+	assert_true(w->held);
+	assert_in_range(w->ready_ns, now_ns + 1, now_ns + 501 * US);
+	assert_false(rb_worker_round(nodes[1].worker, w->ready_ns - 1));
+	assert_true(rb_worker_round(nodes[1].worker, w->ready_ns + 1));
+	now_ns += MS;
+	/* Stopped: no time is given. */
+	nodes[1].voq[2][0].rate = 0;
+	run_for(MS);
+	assert_true(w->held);
+	assert_true(w->ready_ns == UINT64_MAX);
+	nodes[1].voq[2][0].rate = SL_RATE_UNLIMITED;
+	/* The shaped port of the other node: 100 us a frame. */
+	offer(1, 2, 1, 200, 60);
+	run_for(5 * MS);
+	while (rb_worker_round(nodes[2].worker, now_ns))
+		run_for(STEP_NS);
+	assert_true(nodes[2].worker->held);
+	assert_in_range(nodes[2].worker->ready_ns, now_ns + 1, now_ns + 101 * US);
+	run_for(100 * MS);
+	check_conservation();
+	end();
+}
+
 static void frame_larger_than_any_message_is_dropped_by_name(void **state)
 {
 	struct setting s = plain;
@@ -829,6 +872,7 @@ int main(void)
 		cmocka_unit_test(voq_is_paced_to_the_rate_in_its_settings),
 		cmocka_unit_test(voqs_of_a_node_share_by_bytes_and_a_stopped_one_costs_nothing),
 		cmocka_unit_test(port_is_shaped_and_higher_level_goes_first),
+		cmocka_unit_test(what_waits_for_time_alone_says_when_it_may_leave),
 		cmocka_unit_test(frame_larger_than_any_message_is_dropped_by_name),
 		cmocka_unit_test(port_that_is_down_drops_by_name_and_comes_back),
 		cmocka_unit_test(slow_port_takes_nothing_from_the_others),
