@@ -57,7 +57,7 @@ static __always_inline __u16 fold(__u32 sum)
 
 static __always_inline void write_udp(struct udphdr *udp, const struct gen_size *s)
 {
-	udp->source = sl_htons(1024 + flow % (65536 - 1024));
+	udp->source = sl_htons(1024 + (config.first_flow + flow) % (65536 - 1024));
 	udp->dest = sl_htons(LAB_UDP_PORT);
 	udp->len = sl_htons(s->udp_len);
 	udp->check = 0;
@@ -74,7 +74,7 @@ static __always_inline void write_stamp(struct lab_stamp *stamp)
 	until_stamp--;
 	/* The casts: packed members would be written byte by byte. */
 	*(__be32 *)&stamp->magic = sl_htonl(LAB_MAGIC);
-	*(__be16 *)&stamp->flow = sl_htons(flow);
+	*(__be16 *)&stamp->flow = sl_htons(config.first_flow + flow);
 	*(__be32 *)&stamp->seq = sl_htonl(seq);
 	*(__be64 *)&stamp->time_ns = sl_htonll(now_ns);
 }

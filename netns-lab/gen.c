@@ -52,6 +52,7 @@ static const char usage[] =
 	"  --seed N            choice from the file (default 1)\n"
 	"  --src ADDRESS       default: DEV's own\n"
 	"  --flows N           at least the number of destinations, which is the default; at most 65536\n"
+	"  --first-flow N      number of the first flow (default 0), for several gen that send to one sink\n"
 	"  --size BYTES        of the frame without FCS: 60 (80 for IPv6) to 3398 (default 60 or 80)\n"
 	"  --imix              frames of 60, 590 and 1514 bytes, 7:4:1\n"
 	"  --vlan ID[,ID]      one tag, or two (outer 802.1ad)\n"
@@ -75,7 +76,7 @@ struct options {
 	bool have_dst_mac, imix, spin, json;
 	struct gen_dest src;
 	int src_family; /* 0: the device's */
-	uint32_t n_dests, n_flows, size, vlan[LAB_TAGS_MAX], n_tags, batch, stamp_every;
+	uint32_t n_dests, first_flow, n_flows, size, vlan[LAB_TAGS_MAX], n_tags, batch, stamp_every;
 	uint64_t seed, rate_pps, count, duration_ns;
 };
 
@@ -143,6 +144,7 @@ enum {
 	OPT_SEED,
 	OPT_SRC,
 	OPT_FLOWS,
+	OPT_FIRST_FLOW,
 	OPT_SIZE,
 	OPT_IMIX,
 	OPT_VLAN,
@@ -164,6 +166,7 @@ static const struct option long_options[] = {
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "src", required_argument, NULL, OPT_SRC },
 	{ "flows", required_argument, NULL, OPT_FLOWS },
+	{ "first-flow", required_argument, NULL, OPT_FIRST_FLOW },
 	{ "size", required_argument, NULL, OPT_SIZE },
 	{ "imix", no_argument, NULL, OPT_IMIX },
 	{ "vlan", required_argument, NULL, OPT_VLAN },
@@ -200,6 +203,8 @@ static int parse_option(int c, struct options *o)
 		return lab_parse_number("seed", optarg, 0, UINT64_MAX, &o->seed);
 	case OPT_SRC:
 		return parse_src(optarg, o);
+	case OPT_FIRST_FLOW:
+		return lab_parse_u32("first-flow", optarg, 0, LAB_FLOWS_MAX - 1, &o->first_flow);
 	case OPT_FLOWS:
 		return lab_parse_u32("flows", optarg, 1, LAB_FLOWS_MAX, &o->n_flows);
 	case OPT_SIZE:
@@ -342,6 +347,10 @@ static int describe_packets(struct options *o, const struct destinations *d, str
 	uint32_t n_flows = o->n_flows ? o->n_flows : d->n;
 	int err;
 
+	if (o->first_flow + n_flows > LAB_FLOWS_MAX)
+		return lab_fail(2,
+				"--first-flow: flows %u to %u are more than a sink can tell apart",
+				o->first_flow, o->first_flow + n_flows - 1);
 	if (n_flows < d->n)
 		return lab_fail(2, "--flows: %u flows cannot reach %u destinations", n_flows, d->n);
 	if (o->src_family && o->src_family != d->family)
@@ -372,6 +381,7 @@ static int describe_packets(struct options *o, const struct destinations *d, str
 		.is_ip6 = is_ip6,
 		.n_tags = o->n_tags,
 		.n_sizes = o->imix ? sizeof(imix) / sizeof(imix[0]) : 1,
+		.first_flow = o->first_flow,
 		.n_flows = n_flows,
 		.n_dests = d->n,
 		.stamp_every = o->stamp_every,

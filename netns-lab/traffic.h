@@ -57,6 +57,7 @@ struct gen_config {
 	__u32 is_ip6;
 	__u32 n_tags;
 	__u32 n_sizes;
+	__u32 first_flow; /* number of the first; the others follow */
 	__u32 n_flows;
 	__u32 n_dests;	   /* <= n_flows */
 	__u32 stamp_every; /* packets between two that carry the time */

@@ -11,7 +11,7 @@ from ipaddress import ip_address, ip_network
 from typing import Callable
 
 from compare import ip_packet
-from world import PORTS
+from world import FORWARDING, OWNER, PORTS
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,96 @@ def multipath_member(case, kernel, sluice):
             and all((port, frame[:6].hex()) in MEMBERS for port, frame in kernel + sluice))
 
 
+# --- In a cluster only: what a packet meets that is for, or comes back over, another node --------------
+
+def own_addresses(case, mine):
+    """The routers' own addresses (and IPv6 router anycast) of ports that the ingress node has, or has not."""
+    ports = [p for p in range(PORTS) if (OWNER[p] == OWNER[case.port]) == mine]
+    return [f"10.0.{p}.1/32" for p in ports] + [f"fd00:{p}::{host}/128" for p in ports for host in ("", "1")]
+
+
+def blank(frame, *ranges):
+    data = bytearray(frame)
+    for start, end in ranges:
+        data[start:end] = bytes(len(data[start:end]))
+    return bytes(data)
+
+
+QUOTE = 14 + 20 + 8  # where an ICMP error quotes the packet, in a frame
+
+
+def older_quote(frame):
+    """An ICMP error without what ages in the packet that it quotes."""
+    if frame[12:14] == b"\x08\x00" and frame[23] == 1 and frame[34] in (3, 4, 11, 12):
+        return blank(frame, (36, 38), (QUOTE + 8, QUOTE + 9), (QUOTE + 10, QUOTE + 12))
+    return frame
+
+
+def time_exceeded_here(case, frames):
+    return (len(frames) == 1 and frames[0][1][23] == 1 and frames[0][1][34] == 11
+            and inside(ip_address(frames[0][1][26:30]), *own_addresses(case, True)))
+
+
+def for_another_node(case, kernel, cluster):
+    dst = addresses(case)[1]
+    if dst is None or dst.version != 4 or not inside(dst, *own_addresses(case, False)):
+        return False
+    return ([(p, older_quote(f)) for p, f in kernel] == [(p, older_quote(f)) for p, f in cluster]
+            or case.frame[22] == 1 and time_exceeded_here(case, cluster)
+            or not FORWARDING[case.port] and not cluster)
+
+
+def for_another_node6(case, _kernel, cluster):
+    dst = addresses(case)[1]
+    return (dst is not None and dst.version == 6 and inside(dst, *own_addresses(case, False))
+            and all(port == case.port for port, _ in cluster))
+
+
+def arp_for_another_node(case, kernel, cluster):
+    return (case.frame[12:14] == b"\x08\x06" and len(kernel) == 1 and not cluster
+            and inside(ip_address(case.frame[38:42]), *own_addresses(case, False)))
+
+
+def error_from_the_ingress_node(case, kernel, cluster):
+    """The same ICMP error, out of another node's port, but from another address: one of the ingress node."""
+    if len(kernel) != 1 or len(cluster) != 1 or kernel[0][0] != cluster[0][0] or OWNER[kernel[0][0]] == OWNER[case.port]:
+        return False
+    (_, theirs), (_, ours) = kernel[0], cluster[0]
+    if ours[12:14] == b"\x08\x00":
+        return (ours[23] == 1 and inside(ip_address(ours[26:30]), *own_addresses(case, True))
+                and blank(theirs, (24, 30)) == blank(ours, (24, 30)))
+    return (ours[12:14] == b"\x86\xdd" and ours[20] == 58 and inside(ip_address(ours[22:38]), *own_addresses(case, True))
+            and blank(theirs, (22, 38), (56, 58)) == blank(ours, (22, 38), (56, 58)))
+
+
+def recorded_otherwise(case, theirs, ours):
+    end = 14 + (ours[14] & 15) * 4
+    at = next((i for i in range(34, end) if theirs[i] != ours[i]), None)
+    if ours[12:14] != b"\x08\x00" or at is None:
+        return False
+    named = theirs[34] == 68 and any(inside(ip_address(theirs[i:i + 4]), *own_addresses(case, False)) for i in range(38, end, 4))
+    if named and blank(theirs, (24, 26), (36, 37)) == blank(ours, (24, 26), (36, 37)):
+        return True  # a timestamp asked of an address that is another node's
+    recorded = [i for i in range(max(34, at - 3), at + 1)
+                if inside(ip_address(ours[i:i + 4]), *own_addresses(case, True))
+                and inside(ip_address(theirs[i:i + 4]), *own_addresses(case, False))]
+    return any(blank(theirs, (24, 26), (i, i + 4)) == blank(ours, (24, 26), (i, i + 4)) for i in recorded)
+
+
+def recorded_address(case, kernel, cluster):
+    """The same packet or its fragments, but the router that IPv4 options were given is recorded by an address of the ingress node."""
+    return (len(kernel) == len(cluster) > 0 and
+            all(k[0] == c[0] and OWNER[k[0]] != OWNER[case.port] and (k[1] == c[1] or recorded_otherwise(case, k[1], c[1]))
+                for k, c in zip(kernel, cluster)))
+
+
+def remote_broadcast(case, _kernel, cluster):
+    """From or to a broadcast address of another node's network: no more than an error comes of it, to the sender."""
+    networks = [f"10.0.{p}.255/32" for p in range(PORTS) if OWNER[p] != OWNER[case.port]]
+    return (any(inside(a, *networks) for a in addresses(case))
+            and (not cluster or case.frame[22] == 1 and time_exceeded_here(case, cluster)))
+
+
 DIFFERENCES = [
     Difference(
         "IPv4 source in 0/8 or 240/4 is dropped",
@@ -140,4 +230,32 @@ DIFFERENCES = [
         "rp_filter is not known without a daemon",
         "bpf_fib_lookup does not validate sources. The daemon follows the setting of each port.",
         reverse_path, ("bare",)),
+    Difference(
+        "an address of another node is one hop away",
+        "The kernel of the node that has the address answers for it. The packet reaches it over the fabric, routed by the ingress node's "
+        "kernel: errors quote it one hop older; with a TTL of 1, or from a port that does not forward, it ends before. Transit is one hop.",
+        for_another_node, ("cluster",)),
+    Difference(
+        "an IPv6 address of another node is not reached over an IPv4 fabric",
+        "IPv6 cannot be routed by an IPv4 next hop. With an IPv6 fabric both families are reached.",
+        for_another_node6, ("cluster",)),
+    Difference(
+        "ARP for an address of another node is not answered",
+        "Linux answers on every port for every address that it has (arp_ignore 0). Here the address is another node's.",
+        arp_for_another_node, ("cluster",)),
+    Difference(
+        "an ICMP error to a sender behind another node's port is from the ingress node's first address",
+        "Linux takes the address of the port by which the error leaves, or the packet entered. The remote port by which it leaves has no "
+        "address; its routes name one of the ingress node as the source. The error names the node that made it.",
+        error_from_the_ingress_node, ("cluster",)),
+    Difference(
+        "IPv4 options record an address of the ingress node",
+        "RFC 791: the address of the port by which the packet leaves. As above: the remote port has none. And where a timestamp is asked "
+        "of a certain address, the node that has it gives none, because it does not route the packet.",
+        recorded_address, ("cluster",)),
+    Difference(
+        "a broadcast address of another node's network is a host that is not there",
+        "RFC 1812 5.3.5: not forwarded by default, and the ingress node does not: no such neighbour is ever resolved. But it does not know it as "
+        "a broadcast, so it answers an expired TTL; and it sends no ICMP error to it where Linux broadcasts one.",
+        remote_broadcast, ("cluster",)),
 ]

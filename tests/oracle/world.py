@@ -34,6 +34,7 @@ MTU = (JUMBO_MTU, 1500, JUMBO_MTU, 1500, 1500, 1500)
 RP_FILTER = (0, 1, 2, 0, 0, 0)
 FORWARDING = (1, 1, 1, 0, 1, 1)
 SEND_REDIRECTS = (0, 0, 0, 0, 1, 0)
+OWNER = (1, 2, 3, 1, 1, 2)  # which node has the port, where the router is a cluster (cluster.py)
 DEADLINE_S = 10
 
 CLONE_NEWNET = 0x40000000
@@ -130,13 +131,13 @@ ip -6 route add fd00:100::/32 via fd00:4::2 table 100
 """
 
 
-def connect_script(router_pid):
-    """Commands for the hosts namespace: make the wires."""
+def connect_script(router_pids):
+    """Commands for the hosts namespace: make the wires. router_pids: by port, a process of the router that has it."""
     lines = []
     for i in range(PORTS):
         lines += [
             f"ip link add name h{i} index {100 + i} address {host_mac(i)} mtu {MTU[i]} type veth "
-            f"peer name p{i} index {10 + i} address {router_mac(i)} mtu {MTU[i]} netns {router_pid}",
+            f"peer name p{i} index {10 + i} address {router_mac(i)} mtu {MTU[i]} netns {router_pids[i]}",
             f"ip link set h{i} addrgenmode none",
             # No checksums left to hardware; NAPI on, or redirected frames would not arrive.
             f"ethtool -K h{i} tx off gro on >/dev/null",
@@ -146,50 +147,57 @@ def connect_script(router_pid):
     return "\n".join(lines)
 
 
+# Commands for a namespace that is to be a router, before it has ports.
+ROUTER_SETTINGS = [
+    "mount --make-rprivate /",
+    "mount -t bpf bpf /sys/fs/bpf",
+    "mount -t tmpfs -o mode=755 tmpfs /run",
+    "ip link set lo up",
+    # Answers must depend on the packet alone, not on how many there were before.
+    "sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv4.icmp_ratemask=0",
+    "sysctl -qw net.ipv6.icmp.ratelimit=0",
+    "sysctl -qw net.ipv6.icmp.ratemask=",
+    "sysctl -qw net.ipv6.auto_flowlabels=0 net.ipv4.icmp_echo_ignore_broadcasts=1",
+    "sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.all.send_redirects=0",
+    "sysctl -qw net.ipv4.conf.all.accept_redirects=0 net.ipv6.conf.all.accept_redirects=0",
+    "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1",
+]
+
+
+def port_script(i):
+    """Commands for the router that has port i: make it ready, the same each time, with its neighbours."""
+    conf4, conf6 = f"net.ipv4.conf.p{i}", f"net.ipv6.conf.p{i}"
+    lines = [
+        f"ip link set p{i} addrgenmode none",
+        f"ethtool -K p{i} tx off gro off >/dev/null",
+        f"sysctl -qw {conf4}.rp_filter={RP_FILTER[i]} {conf4}.forwarding={FORWARDING[i]}",
+        f"sysctl -qw {conf4}.send_redirects={SEND_REDIRECTS[i]} {conf4}.accept_redirects=0",
+        f"sysctl -qw {conf6}.accept_ra=0 {conf6}.accept_dad=0 {conf6}.accept_redirects=0",
+        # A neighbour that is not there fails at once and in silence: no timers.
+        f"sysctl -qw net.ipv4.neigh.p{i}.mcast_solicit=0 net.ipv6.neigh.p{i}.mcast_solicit=0",
+        f"ip link set p{i} up",
+        f"ip addr add 10.0.{i}.1/24 brd + dev p{i}",
+        f"ip addr add fd00:{i}::1/64 dev p{i} nodad",
+        f"ip addr add fe80::1/64 dev p{i} nodad",
+    ]
+    neighbours = [(address, host) for host in HOSTS
+                  for address in (f"10.0.{i}.{host}", f"fd00:{i}::{host}", f"fe80::{host}")]
+    if i == 1:
+        neighbours += [("10.115.0.9", 9), ("fd00:115::9", 9)]
+    return lines + [f"ip neigh replace {address} lladdr {host_mac(i, host)} dev p{i} nud permanent"
+                    for address, host in neighbours]
+
+
+def route_script():
+    """Commands for a router with all its ports."""
+    # A second path to a prefix is `append` to the kernel's IPv6 tables only when the metric is the same.
+    return [f"ip route add {r}" for r in ROUTES4.split("\n") if r] \
+        + [f"ip -6 route add {r}" for r in ROUTES6.split("\n") if r]
+
+
 def router_script():
     """Commands for the router namespace: make it a router, the same one each time."""
-    lines = [
-        "mount --make-rprivate /",
-        "mount -t bpf bpf /sys/fs/bpf",
-        "mount -t tmpfs -o mode=755 tmpfs /run",
-        "ip link set lo up",
-        # Answers must depend on the packet alone, not on how many there were before.
-        "sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv4.icmp_ratemask=0",
-        "sysctl -qw net.ipv6.icmp.ratelimit=0",
-        "sysctl -qw net.ipv6.icmp.ratemask=",
-        "sysctl -qw net.ipv6.auto_flowlabels=0 net.ipv4.icmp_echo_ignore_broadcasts=1",
-        "sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.all.send_redirects=0",
-        "sysctl -qw net.ipv4.conf.all.accept_redirects=0 net.ipv6.conf.all.accept_redirects=0",
-        "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1",
-    ]
-    for i in range(PORTS):
-        conf4, conf6 = f"net.ipv4.conf.p{i}", f"net.ipv6.conf.p{i}"
-        lines += [
-            f"ip link set p{i} addrgenmode none",
-            f"ethtool -K p{i} tx off gro off >/dev/null",
-            f"sysctl -qw {conf4}.rp_filter={RP_FILTER[i]} {conf4}.forwarding={FORWARDING[i]}",
-            f"sysctl -qw {conf4}.send_redirects={SEND_REDIRECTS[i]} {conf4}.accept_redirects=0",
-            f"sysctl -qw {conf6}.accept_ra=0 {conf6}.accept_dad=0 {conf6}.accept_redirects=0",
-            # A neighbour that is not there fails at once and in silence: no timers.
-            f"sysctl -qw net.ipv4.neigh.p{i}.mcast_solicit=0 net.ipv6.neigh.p{i}.mcast_solicit=0",
-            f"ip link set p{i} up",
-            f"ip addr add 10.0.{i}.1/24 brd + dev p{i}",
-            f"ip addr add fd00:{i}::1/64 dev p{i} nodad",
-            f"ip addr add fe80::1/64 dev p{i} nodad",
-        ]
-        for host in HOSTS:
-            lladdr = f"lladdr {host_mac(i, host)} dev p{i} nud permanent"
-            lines += [
-                f"ip neigh replace 10.0.{i}.{host} {lladdr}",
-                f"ip neigh replace fd00:{i}::{host} {lladdr}",
-                f"ip neigh replace fe80::{host} {lladdr}",
-            ]
-    lines.append(f"ip neigh replace 10.115.0.9 lladdr {host_mac(1, 9)} dev p1 nud permanent")
-    lines.append(f"ip neigh replace fd00:115::9 lladdr {host_mac(1, 9)} dev p1 nud permanent")
-    lines += [f"ip route add {r}" for r in ROUTES4.split("\n") if r]
-    # A second path to a prefix is `append` to the kernel's IPv6 tables only when the metric is the same.
-    lines += [f"ip -6 route add {r}" for r in ROUTES6.split("\n") if r]
-    return "\n".join(lines)
+    return "\n".join(ROUTER_SETTINGS + [line for i in range(PORTS) for line in port_script(i)] + route_script())
 
 
 def die_with_parent():
@@ -281,39 +289,38 @@ def checksum(data):
 MARK = b"sluice oracle marker "
 
 
-def marker_template(in_port, dst, options):
-    """A UDP packet (checksum 0) for dst without the sequence number that ends it."""
+def marker_template(in_port, dst, options, tos=0, src_port=None):
+    """A UDP packet (checksum 0) for dst without the sequence number that ends it, from the gateway behind src_port."""
     payload_bytes = len(MARK) + 4
-    header = struct.pack("!BBHHHBBH4s4s", 0x45 + len(options) // 4, 0,
+    src_port = in_port if src_port is None else src_port
+    header = struct.pack("!BBHHHBBH4s4s", 0x45 + len(options) // 4, tos,
                          20 + len(options) + 8 + payload_bytes, 0, 0x4000, 64, 17, 0,
-                         socket.inet_aton(f"10.0.{in_port}.2"), socket.inet_aton(dst)) + options
+                         socket.inet_aton(f"10.0.{src_port}.2"), socket.inet_aton(dst)) + options
     header = header[:10] + struct.pack("!H", checksum(header)) + header[12:]
     ether = mac_bytes(router_mac(in_port)) + mac_bytes(host_mac(in_port)) + b"\x08\x00"
     return ether + header + struct.pack("!HHHH", 9, 9, 8 + payload_bytes, 0) + MARK
 
 
-class Markers:
+NOP_OPTIONS = b"\x01\x01\x01\x00"
+
+
+def marker_plan(port):
     """
-    The markers that follow a packet into a port. To every other port one that may take the fast path
-    and one that the kernel must handle (it has IP options); to the packet's own port one that
+    The markers that follow a packet into a port: (into, out of, template). To every other port one that may take the fast
+    path and one that the kernel must handle (it has IP options); to the packet's own port one that
     turns around and one that the router itself refuses, so that an error message comes back.
     A port that does not forward gets the last kind only, and another port's markers after it.
     """
-    NOP_OPTIONS = b"\x01\x01\x01\x00"
-
-    def __init__(self):
-        self.plan = []
-        for i in range(PORTS):
-            steps = [(i, i, marker_template(i, f"10.0.{i}.1", b""))]
-            via = i if FORWARDING[i] else 0
-            for j in range(PORTS):
-                dst = f"10.0.{j}.{MARKER_HOST}"
-                if j == via and SEND_REDIRECTS[via]:
-                    continue
-                steps.append((via, j, marker_template(via, dst, b"")))
-                if j != via:
-                    steps.append((via, j, marker_template(via, dst, self.NOP_OPTIONS)))
-            self.plan.append(steps)
+    steps = [(port, port, marker_template(port, f"10.0.{port}.1", b""))]
+    via = port if FORWARDING[port] else 0
+    for j in range(PORTS):
+        dst = f"10.0.{j}.{MARKER_HOST}"
+        if j == via and SEND_REDIRECTS[via]:
+            continue
+        steps.append((via, j, marker_template(via, dst, b"")))
+        if j != via:
+            steps.append((via, j, marker_template(via, dst, NOP_OPTIONS)))
+    return steps
 
 
 class World:
@@ -325,25 +332,42 @@ class World:
         self.hosts = self.router = None
         self.sockets = []
         try:
-            self.hosts, self.router = Namespace(), Namespace()
-            self.hosts.script(connect_script(self.router.pid))
-            self.router.script(router_script())
+            self.build()
             self.sockets = self.hosts.sockets(packet_sockets)
         except BaseException:
             self.close()
             raise
-        self.markers = Markers()
+        self.markers = [self.plan(port) for port in range(PORTS)]
         self.sequence = 0
         self.sent = [0] * PORTS
         self.poll = select.poll()
         for _, rx in self.sockets:
             self.poll.register(rx, select.POLLIN)
 
+    def build(self):
+        """Namespaces, wires, routes."""
+        self.hosts, self.router = Namespace(), Namespace()
+        self.hosts.script(connect_script([self.router.pid] * PORTS))
+        self.router.script(router_script())
+
+    def plan(self, port):
+        """The markers that follow a packet into a port."""
+        return marker_plan(port)
+
+    @staticmethod
+    def is_noise(frame):
+        """What the router says by itself, at times of its own: multicast listener reports."""
+        return (len(frame) > 62 and frame[12:14] == b"\x86\xdd" and frame[20] == 0
+                and frame[54] == 58 and frame[62] == 143 and frame[22:24] in (b"\xfe\x80", b"\0\0"))
+
+    def namespaces(self):
+        return [self.hosts, self.router]
+
     def close(self):
         for tx, rx in self.sockets:
             tx.close()
             rx.close()
-        for namespace in (self.hosts, self.router):
+        for namespace in self.namespaces():
             if namespace:
                 namespace.close()
 
@@ -356,7 +380,7 @@ class World:
         for frame in frames:
             self.send(in_port, frame)
         awaited = set()
-        for via, out_port, template in self.markers.plan[in_port]:
+        for via, out_port, template in self.markers[in_port]:
             self.sequence += 1
             mark = MARK + struct.pack("!I", self.sequence)
             self.send(via, template[:-len(MARK)] + mark)
@@ -370,7 +394,7 @@ class World:
                     mark = (port, frame[at:at + len(MARK) + 4])
                     if at >= 0 and mark in awaited:
                         awaited.remove(mark)
-                    elif not is_noise(frame):
+                    elif not self.is_noise(frame):
                         captured.append((port, frame))
             if awaited:
                 left_s = deadline - time.monotonic()
@@ -379,12 +403,6 @@ class World:
                     raise TimeoutError(f"{len(awaited)} markers of port {in_port} lost: {ways[:6]}")
                 self.poll.poll(left_s * 1000)
         return captured
-
-
-def is_noise(frame):
-    """What the router says by itself, at times of its own: multicast listener reports."""
-    return (len(frame) > 62 and frame[12:14] == b"\x86\xdd" and frame[20] == 0
-            and frame[54] == 58 and frame[62] == 143 and frame[22:24] in (b"\xfe\x80", b"\0\0"))
 
 
 def pin_to_one_cpu():

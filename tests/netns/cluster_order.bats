@@ -1,0 +1,30 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Mixed traffic and TCP through a cluster of three nodes: nothing is reordered within its flow, nothing comes twice, every frame is
+# accounted for. What a busy machine drops by name does not matter here.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	netns-lab/mixed --json --count 10000 --rate 4000 --tcp >"$BATS_FILE_TMPDIR/result" || touch "$BATS_FILE_TMPDIR/failed"
+}
+
+# holds EXPRESSION: of the result
+holds() {
+	jq -c . "$BATS_FILE_TMPDIR/result"
+	jq -e "$1" "$BATS_FILE_TMPDIR/result"
+}
+
+@test "all hosts send to all others, IPv4 and IPv6: nothing is reordered, duplicated, changed or lost without a name" {
+	[ ! -e "$BATS_FILE_TMPDIR/failed" ]
+	holds '.sent == 60000 and .received > 30000 and .flows == 2400'
+	holds '[.reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac] == [0, 0, 0, 0, 0, 0] and .wrong == []'
+}
+
+@test "queues of all nodes are in use: two classes to the four ports of the others" {
+	holds '.voqs_used == {n1: 8, n2: 8, n3: 8}'
+}
+
+@test "no segment of TCP overtakes another" {
+	holds '.tcp.bytes >= 20000000 and .tcp.streams == 8'
+	holds '.tcp.counters | .TcpExtTCPSACKReorder + .TcpExtTCPTSReorder + .TcpExtTCPRenoReorder == 0'
+}
