@@ -430,6 +430,7 @@ static int open_verbs(struct rb_bridge *b, const uint8_t address[16], uint32_t q
 		.area_bytes = b->area_bytes,
 		.receive_depth = RECEIVE_TARGET,
 		.send_depth = TRANSPORT_RING,
+		.patience_ns = cluster->liveness_ms * 1000000ULL,
 	};
 	const char *name = sl_transport_name(cluster->transport);
 	struct rb_endpoint endpoint;

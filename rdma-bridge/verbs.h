@@ -7,7 +7,7 @@
  *
  * verbs-ud: one queue pair; a message is one packet, so it is at most the path MTU. The endpoint is that queue pair.
  * verbs-rc: a reliable connection per path, over which a message may be as large as a chunk. The endpoint is a
- * datagram queue pair, by which the ends of a path agree on their connection (docs/PROTOCOL.md section 2.3),
+ * datagram queue pair, by which the ends of a path agree on their connection (docs/PROTOCOL.md section 2.1),
  * also after it broke; so a wrong queue key keeps a stranger out here as well.
  */
 #ifndef RB_VERBS_H
@@ -25,16 +25,18 @@ struct rb_verbs_config {
 	uint8_t address
 		[16]; /* ours on the fabric: a GID of a device of this host, RoCE v2 or InfiniBand */
 	uint32_t qkey; /* random per session; bit 31 clear, which verbs gives another meaning */
-	uint8_t traffic_class;	   /* of the IP header: DSCP and ECN of what we send */
-	uint8_t service_level;	   /* 0..7; RoCE: the priority of a VLAN tag */
-	uint8_t hop_limit;	   /* TTL of what we send, not 0 */
-	struct rb_chunks *chunks;  /* packet memory, of the transport's thread */
-	uint64_t area_bytes;	   /* the whole area that chunks->area points to */
-	uint32_t receive_depth;	   /* chunks it takes to receive into */
-	uint32_t send_depth;	   /* messages under way, of each queue pair */
+	uint8_t traffic_class;	  /* of the IP header: DSCP and ECN of what we send */
+	uint8_t service_level;	  /* 0..7; RoCE: the priority of a VLAN tag */
+	uint8_t hop_limit;	  /* TTL of what we send, not 0 */
+	struct rb_chunks *chunks; /* packet memory, of the transport's thread */
+	uint64_t area_bytes;	  /* the whole area that chunks->area points to */
+	uint32_t receive_depth;	  /* chunks it takes to receive into */
+	uint32_t send_depth;	  /* messages under way, of each queue pair */
+	uint64_t patience_ns; /* verbs-rc: silence that may be noticed; 0: RB_VERBS_PATIENCE_NS */
 	uint32_t copy_below_bytes; /* messages below this size are copied; 0: RB_VERBS_COPY_BELOW */
 };
-#define RB_VERBS_COPY_BELOW 512
+#define RB_VERBS_COPY_BELOW  512
+#define RB_VERBS_PATIENCE_NS 50000000ULL
 
 /*
  * -ENOSYS: no libibverbs; -ENODEV: no device has this address; -EPROTONOSUPPORT: it has it, but not as RoCE v2;
@@ -84,13 +86,13 @@ struct rb_verbs_info {
 	uint64_t region_address;   /* of the memory region, in this process */
 	uint64_t region_bytes;
 	uint32_t queue_pairs;
+	uint32_t connected;    /* verbs-rc: paths that messages can take now */
 	uint64_t recoveries;   /* queue pairs that were in error and are not any more */
 	uint64_t not_expected; /* verbs-rc: control datagrams that made no sense */
 	uint64_t no_credit;    /* verbs-rc: sends that had to wait for the receiver */
 	uint64_t statuses[RB_VERBS_STATUS_COUNT]; /* completions, by status */
 };
 void rb_verbs_info(struct rb_transport *t, struct rb_verbs_info *out);
-bool rb_verbs_is(const struct rb_transport *t);
 
 /* For tests: put every queue pair into the error state, as a fault of the device would. 0 or -errno. */
 int rb_verbs_break(struct rb_transport *t);

@@ -58,7 +58,8 @@ void rb_verbs_lane_destroy(struct rb_verbs *v, struct rb_verbs_lane *lane)
 {
 	if (!lane)
 		return;
-	v->lib->destroy_qp(lane->qp);
+	if (lane->qp)
+		v->lib->destroy_qp(lane->qp);
 	for (; lane->reported != lane->tail; lane->reported++) {
 		uint64_t chunk = lane->sent[lane->reported & lane->mask].chunk;
 
@@ -68,6 +69,17 @@ void rb_verbs_lane_destroy(struct rb_verbs *v, struct rb_verbs_lane *lane)
 	v->lane[lane->index] = NULL;
 	free(lane->sent);
 	free(lane);
+}
+
+void rb_verbs_lane_close(struct rb_verbs *v, struct rb_verbs_lane *lane)
+{
+	v->lib->destroy_qp(lane->qp);
+	lane->qp = NULL;
+	lane->ready = lane->broken = false;
+	lane->closing = true;
+	rb_verbs_lane_fail(v, lane);
+	if (lane->reported == lane->tail)
+		rb_verbs_lane_destroy(v, lane);
 }
 
 void rb_verbs_lane_fail(struct rb_verbs *v, struct rb_verbs_lane *lane)
@@ -105,18 +117,15 @@ static void copy(const struct rb_piece *pieces, uint32_t n, uint8_t *to)
 int rb_verbs_lane_put(struct rb_verbs *v, struct rb_verbs_lane *lane, const struct rb_piece *pieces,
 		      uint32_t n, uint32_t len_bytes, uint64_t cookie, struct ibv_send_wr **wr_out)
 {
-	uint32_t slot = lane->tail - lane->posted, i = 0;
+	uint32_t slot = lane->tail % RB_VERBS_CHAIN, i = 0;
 	struct rb_verbs_sent *sent = &lane->sent[lane->tail & lane->mask];
 	struct ibv_sge *sge;
 	struct ibv_send_wr *wr;
 
 	if (lane->tail - lane->reported >= v->config.send_depth)
 		return -EAGAIN;
-	if (slot == RB_VERBS_CHAIN) {
-		if (!lane->ready || rb_verbs_lane_submit(v, lane))
-			return -EAGAIN;
-		slot = 0;
-	}
+	if (lane->tail - lane->posted == RB_VERBS_CHAIN)
+		return -EAGAIN;
 	wr = &lane->wr[slot];
 	sge = lane->sge[slot];
 	*sent = (struct rb_verbs_sent){ .cookie = cookie, .chunk = RB_CHUNK_NONE };
@@ -149,8 +158,6 @@ int rb_verbs_lane_put(struct rb_verbs *v, struct rb_verbs_lane *lane, const stru
 		};
 		v->stats.bytes_copied += len_bytes;
 	}
-	if (slot > 0)
-		lane->wr[slot - 1].next = wr;
 	lane->tail++;
 	v->stats.sent++;
 	v->stats.sent_bytes += len_bytes;
@@ -158,21 +165,32 @@ int rb_verbs_lane_put(struct rb_verbs *v, struct rb_verbs_lane *lane, const stru
 	return sent->lent ? 0 : 1;
 }
 
-int rb_verbs_lane_submit(struct rb_verbs *v, struct rb_verbs_lane *lane)
+int rb_verbs_lane_submit(struct rb_verbs_lane *lane, uint32_t max)
 {
 	uint32_t n = lane->tail - lane->posted;
-	struct ibv_send_wr *bad = NULL;
+	struct ibv_send_wr *bad = NULL, *wr = NULL;
 
-	(void)v;
+	if (n > max)
+		n = max;
 	if (n == 0)
 		return 0;
-	lane->wr[n - 1].send_flags |= IBV_SEND_SIGNALED;
-	if (ibv_post_send(lane->qp, lane->wr, &bad)) {
+	if (!lane->ready)
+		return -EIO;
+	for (uint32_t i = 0; i < n; i++) {
+		struct ibv_send_wr *next = &lane->wr[(lane->posted + i) % RB_VERBS_CHAIN];
+
+		if (wr)
+			wr->next = next;
+		wr = next;
+	}
+	wr->next = NULL;
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	if (ibv_post_send(lane->qp, &lane->wr[lane->posted % RB_VERBS_CHAIN], &bad)) {
 		/* Only a reset tells which of them the device has done with. */
 		lane->broken = true;
 		return -EIO;
 	}
-	lane->posted = lane->tail;
+	lane->posted += n;
 	return 0;
 }
 
@@ -199,11 +217,13 @@ uint32_t rb_verbs_report(struct rb_verbs *v, struct rb_completion *out, uint32_t
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < v->n_lanes && n < max; i++) {
+	for (uint32_t i = 0; i < v->n_lanes; i++) {
 		struct rb_verbs_lane *lane = v->lane[(v->lane_turn + i) % v->n_lanes];
 
 		if (lane && lane->reported != lane->completed)
 			n += report(v, lane, out + n, max - n);
+		if (lane && lane->closing && lane->reported == lane->tail)
+			rb_verbs_lane_destroy(v, lane);
 	}
 	if (v->n_lanes)
 		v->lane_turn = (v->lane_turn + 1) % v->n_lanes;
@@ -271,6 +291,14 @@ int rb_verbs_receive_again(struct rb_verbs *v, struct ibv_qp *qp)
 		if (v->slot[i] != RB_CHUNK_NONE && post(v, qp, &i, 1) != 1)
 			return -EIO;
 	return 0;
+}
+
+void rb_verbs_repost(struct rb_verbs *v, const struct ibv_wc *wc)
+{
+	uint32_t slot = (uint32_t)wc->wr_id;
+
+	if (slot < v->config.receive_depth && v->slot[slot] != RB_CHUNK_NONE)
+		post(v, NULL, &slot, 1);
 }
 
 /* --- Completions -------------------------------------------------------------------------- */
@@ -350,12 +378,9 @@ static void take_events(struct rb_verbs *v)
 	struct ibv_async_event event;
 	struct ibv_cq *cq;
 	void *context;
-	unsigned int n = 0;
 
 	while (v->lib->get_cq_event(v->channel, &cq, &context) == 0)
-		n++;
-	if (n)
-		v->lib->ack_cq_events(v->cq, n);
+		v->lib->ack_cq_events(cq, 1);
 	while (v->lib->get_async_event(v->context, &event) == 0) {
 		for (uint32_t i = 0; i < v->n_lanes; i++)
 			if (v->lane[i] && event.event_type == IBV_EVENT_QP_FATAL &&
@@ -370,7 +395,7 @@ bool rb_verbs_arm(struct rb_transport *t)
 	struct rb_verbs *v = rb_verbs_of(t);
 
 	take_events(v);
-	if (ibv_req_notify_cq(v->cq, 0))
+	if (ibv_req_notify_cq(v->cq, 0) || (v->control_cq && ibv_req_notify_cq(v->control_cq, 0)))
 		return true;
 	/* What completed before the request for a notice would not be noticed. */
 	if (fill_stash(v))
@@ -536,6 +561,8 @@ void rb_verbs_device_close(struct rb_verbs *v)
 		rb_verbs_lane_destroy(v, v->lane[i]);
 	if (v->srq)
 		v->lib->destroy_srq(v->srq);
+	if (v->control_cq)
+		v->lib->destroy_cq(v->control_cq);
 	if (v->cq)
 		v->lib->destroy_cq(v->cq);
 	if (v->channel)
@@ -550,6 +577,27 @@ void rb_verbs_device_close(struct rb_verbs *v)
 		close(v->epoll_fd);
 	free(v->slot);
 	free(v->free_slot);
+}
+
+int rb_verbs_datagram_up(struct rb_verbs *v, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	int err = v->lib->modify_qp(qp, &attr, IBV_QP_STATE);
+
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT,
+				     .pkey_index = PKEY_INDEX,
+				     .port_num = v->port,
+				     .qkey = v->config.qkey };
+	if (!err)
+		err = v->lib->modify_qp(
+			qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	attr.qp_state = IBV_QPS_RTR;
+	if (!err)
+		err = v->lib->modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (!err)
+		err = v->lib->modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+	return -abs(err);
 }
 
 void rb_verbs_address(const struct rb_verbs *v, const uint8_t gid[16], struct ibv_ah_attr *out)
@@ -570,7 +618,8 @@ void rb_verbs_address(const struct rb_verbs *v, const uint8_t gid[16], struct ib
 int rb_verbs_open(const struct rb_verbs_config *config, struct rb_transport **out)
 {
 	*out = NULL;
-	return config->kind == RB_VERBS_UD ? rb_verbs_ud_open(config, out) : -EOPNOTSUPP;
+	return config->kind == RB_VERBS_UD ? rb_verbs_ud_open(config, out)
+					   : rb_verbs_rc_open(config, out);
 }
 
 const char *rb_verbs_problem(int err)
@@ -616,6 +665,8 @@ void rb_verbs_info(struct rb_transport *t, struct rb_verbs_info *out)
 	for (uint32_t i = 0; i < v->n_lanes; i++)
 		out->queue_pairs += v->lane[i] != NULL;
 	memcpy(out->statuses, v->statuses, sizeof(out->statuses));
+	if (v->config.kind == RB_VERBS_RC)
+		rb_verbs_rc_info(v, out);
 }
 
 int rb_verbs_break(struct rb_transport *t)
@@ -625,7 +676,7 @@ int rb_verbs_break(struct rb_transport *t)
 	int err = 0;
 
 	for (uint32_t i = 0; i < v->n_lanes && !err; i++)
-		if (v->lane[i])
+		if (v->lane[i] && v->lane[i]->qp)
 			err = v->lib->modify_qp(v->lane[i]->qp, &attr, IBV_QP_STATE);
 	return -abs(err);
 }

@@ -34,6 +34,7 @@ struct rb_verbs_lane {
 		generation; /* of the index: completions of a lane that was here before are ignored */
 	bool ready;	    /* the queue pair can send */
 	bool broken;	    /* it was in error; what is under way will not complete */
+	bool closing;	    /* it has no queue pair any more, and goes when all is reported */
 	/* Free-running numbers of messages, in this order. */
 	uint32_t reported;		       /* those before it are forgotten */
 	uint32_t completed;		       /* those before it are done */
@@ -41,7 +42,7 @@ struct rb_verbs_lane {
 	uint32_t tail;			       /* the next one */
 	uint32_t mask;			       /* size of sent, less one */
 	struct rb_verbs_sent *sent;	       /* owned */
-	struct ibv_send_wr wr[RB_VERBS_CHAIN]; /* messages posted..tail, from the first on */
+	struct ibv_send_wr wr[RB_VERBS_CHAIN]; /* messages posted..tail, by their number */
 	struct ibv_sge sge[RB_VERBS_CHAIN][RB_VERBS_PIECES_MAX];
 	uint8_t inline_bytes[RB_VERBS_CHAIN][RB_VERBS_INLINE_MAX];
 };
@@ -55,8 +56,9 @@ struct rb_verbs {
 	struct ibv_mr *mr;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	struct ibv_srq *srq; /* verbs-rc */
-	int epoll_fd;	     /* of the completion channel and of asynchronous events */
+	struct ibv_cq *control_cq; /* verbs-rc: of the datagrams */
+	struct ibv_srq *srq;	   /* verbs-rc */
+	int epoll_fd;		   /* of the completion channel and of asynchronous events */
 	uint8_t port;
 	uint8_t gid_index;
 	uint32_t ifindex; /* of the netdev below, 0: unknown */
@@ -92,6 +94,9 @@ int rb_verbs_device_open(struct rb_verbs *v, const struct rb_verbs_config *confi
 			 uint32_t completions);
 void rb_verbs_device_close(struct rb_verbs *v); /* and every lane */
 
+/* A datagram queue pair from whatever state to sending and receiving; it forgets what was under way. 0 or -errno. */
+int rb_verbs_datagram_up(struct rb_verbs *v, struct ibv_qp *qp);
+
 /* Address of a remote queue pair in the form that verbs wants. */
 void rb_verbs_address(const struct rb_verbs *v, const uint8_t gid[16], struct ibv_ah_attr *out);
 
@@ -99,6 +104,8 @@ void rb_verbs_address(const struct rb_verbs *v, const uint8_t gid[16], struct ib
 int rb_verbs_lane_create(struct rb_verbs *v, struct ibv_qp *qp, struct rb_verbs_lane **out);
 /* What was under way is reported no more. */
 void rb_verbs_lane_destroy(struct rb_verbs *v, struct rb_verbs_lane *lane);
+/* The queue pair goes now, the lane when all that was under way has been reported; that counts as failed. */
+void rb_verbs_lane_close(struct rb_verbs *v, struct rb_verbs_lane *lane);
 /* The queue pair was reset: all that was under way is over, and counts as failed. */
 void rb_verbs_lane_fail(struct rb_verbs *v, struct rb_verbs_lane *lane);
 
@@ -108,8 +115,8 @@ void rb_verbs_lane_fail(struct rb_verbs *v, struct rb_verbs_lane *lane);
  */
 int rb_verbs_lane_put(struct rb_verbs *v, struct rb_verbs_lane *lane, const struct rb_piece *pieces,
 		      uint32_t n, uint32_t len_bytes, uint64_t cookie, struct ibv_send_wr **wr);
-/* Post the chain. 0; -EIO: the lane is broken now. */
-int rb_verbs_lane_submit(struct rb_verbs *v, struct rb_verbs_lane *lane);
+/* Post at most `max` messages of the chain. 0; -EIO: the lane is broken now. */
+int rb_verbs_lane_submit(struct rb_verbs_lane *lane, uint32_t max);
 /* Completions for the caller, of all lanes. */
 uint32_t rb_verbs_report(struct rb_verbs *v, struct rb_completion *out, uint32_t max);
 
@@ -118,6 +125,8 @@ uint32_t rb_verbs_receive(struct rb_verbs *v, struct ibv_qp *qp, const uint64_t 
 			  uint32_t n);
 /* After a reset of the queue pair: post every slot in use again. */
 int rb_verbs_receive_again(struct rb_verbs *v, struct ibv_qp *qp);
+/* A receive from the shared queue failed: post its slot again. */
+void rb_verbs_repost(struct rb_verbs *v, const struct ibv_wc *wc);
 
 /* The next completion of the device; NULL: none now. Counts its status. */
 const struct ibv_wc *rb_verbs_next(struct rb_verbs *v);
@@ -132,5 +141,6 @@ bool rb_verbs_arm(struct rb_transport *t);
 /* verbs_ud.c, verbs_rc.c */
 int rb_verbs_ud_open(const struct rb_verbs_config *config, struct rb_transport **out);
 int rb_verbs_rc_open(const struct rb_verbs_config *config, struct rb_transport **out);
+void rb_verbs_rc_info(const struct rb_verbs *v, struct rb_verbs_info *out);
 
 #endif

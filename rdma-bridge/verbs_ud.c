@@ -42,29 +42,6 @@ static struct ud_transport *of(struct rb_transport *t)
 	return (struct ud_transport *)t;
 }
 
-/* From whatever state to sending and receiving. The queue pair forgets what was under way. */
-static int bring_up(struct ud_transport *t)
-{
-	const struct rb_verbs_library *lib = t->v.lib;
-	struct ibv_qp *qp = t->lane->qp;
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-	int err = lib->modify_qp(qp, &attr, IBV_QP_STATE);
-
-	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT,
-				     .port_num = t->v.port,
-				     .qkey = t->v.config.qkey };
-	if (!err)
-		err = lib->modify_qp(qp, &attr,
-				     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-	attr.qp_state = IBV_QPS_RTR;
-	if (!err)
-		err = lib->modify_qp(qp, &attr, IBV_QP_STATE);
-	attr.qp_state = IBV_QPS_RTS;
-	if (!err)
-		err = lib->modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
-	return -abs(err);
-}
-
 static void ud_close(struct rb_transport *base)
 {
 	struct ud_transport *t = of(base);
@@ -134,7 +111,7 @@ static int ud_path_create(struct rb_transport *base, const struct rb_endpoint *r
 	if (!path)
 		return -ENOSPC;
 	if (path->ah) {
-		rb_verbs_lane_submit(&t->v, t->lane); /* the chain may hold it */
+		rb_verbs_lane_submit(t->lane, RB_VERBS_CHAIN); /* the chain may hold it */
 		t->v.lib->destroy_ah(path->ah);
 	}
 	*path = (struct rb_path){ .remote_qpn = remote->qpn,
@@ -178,6 +155,8 @@ static int ud_post_send(struct rb_transport *base, struct rb_path *path,
 		return -EINVAL;
 	if (len_bytes > path->message_max_bytes)
 		return -EMSGSIZE;
+	if (t->lane->tail - t->lane->posted == RB_VERBS_CHAIN)
+		rb_verbs_lane_submit(t->lane, RB_VERBS_CHAIN);
 	err = rb_verbs_lane_put(&t->v, t->lane, pieces, n, len_bytes, cookie, &wr);
 	if (err < 0)
 		return err;
@@ -191,7 +170,7 @@ static int ud_flush(struct rb_transport *base)
 {
 	struct ud_transport *t = of(base);
 
-	return rb_verbs_lane_submit(&t->v, t->lane) ? -EAGAIN : 0;
+	return rb_verbs_lane_submit(t->lane, RB_VERBS_CHAIN) ? -EAGAIN : 0;
 }
 
 /* --- Receiving ---------------------------------------------------------------------------- */
@@ -242,7 +221,7 @@ static void recover(struct ud_transport *t, uint64_t now_ns)
 		return;
 	t->recovered_ns = now_ns;
 	t->lane->ready = false;
-	if (bring_up(t))
+	if (rb_verbs_datagram_up(&t->v, t->lane->qp))
 		return;
 	rb_verbs_lane_fail(&t->v, t->lane);
 	if (rb_verbs_receive_again(&t->v, t->lane->qp))
@@ -330,7 +309,7 @@ static int make_queue_pair(struct ud_transport *t)
 	err = rb_verbs_lane_create(v, qp, &t->lane);
 	if (err)
 		return err;
-	err = bring_up(t);
+	err = rb_verbs_datagram_up(&t->v, t->lane->qp);
 	t->lane->ready = !err;
 	return err;
 }

@@ -125,8 +125,9 @@ leads_session_or_died() { [ ! -e "/proc/$1/stat" ] || [ "$(cut -d' ' -f6 "/proc/
 
 # bridge_ask N WHAT: rows of the bridge's control socket, one JSON object a line
 bridge_ask() {
-	printf '{"command": "%s"}\n' "$2" |
-		on "n$1" socat -t 2 - UNIX:/run/sluice/sluice-bridge.sock | jq -c 'select(has("hello") or has("end") | not)'
+	# shellcheck disable=SC2016
+	on "n$1" sh -c 'printf "{\"command\": \"%s\"}\n" "$1" | socat -t 2 - UNIX:/run/sluice/sluice-bridge.sock' sh "$2" |
+		jq -c 'select(has("hello") or has("end") | not)'
 }
 
 # cluster_is_up N PEERS: does node N see so many peers, and carrier on a port of each?

@@ -16,7 +16,10 @@ struct transport_pair {
 	/* RB_CONTRACT_CONTENT_BYTES that messages are sent from; NULL: anywhere outside of packet memory. */
 	uint8_t *content;
 	bool silent_no_buffer; /* a message without a chunk is lost, but the device does not tell */
-	void *private;	       /* the suite's */
+	/* Over connections: what finds no chunk waits, and a closed path takes nothing any more. */
+	bool reliable;
+	bool (*settled)(struct transport_pair *pair); /* NULL, or: are the connections made? */
+	void *private;				      /* the suite's */
 	/* Called again and again while a test waits for something to happen. */
 	void (*let_pass)(struct transport_pair *pair);
 };

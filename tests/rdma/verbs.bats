@@ -42,5 +42,11 @@ contract() {
 }
 
 @test "verbs-ud keeps the contract of transports, over IPv4 and IPv6, and recovers from 50 errors" {
+	VM_SECONDS=300
 	contract ud
+}
+
+@test "verbs-rc keeps the contract of transports, over IPv4 and IPv6, and recovers from 50 errors" {
+	VM_SECONDS=300
+	contract rc
 }

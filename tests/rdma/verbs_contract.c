@@ -29,6 +29,7 @@
 
 static uint8_t address[16];
 static enum rb_verbs_kind kind;
+static uint64_t patience_ns = 1000000000;
 static uint8_t *area[2];
 static struct rb_chunks *chunks[2];
 
@@ -40,9 +41,20 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
+/* What is no message is between the two ends, and they have to be asked. */
 static void let_pass(struct transport_pair *pair)
 {
-	(void)pair;
+	for (int i = 0; i < 2; i++)
+		pair->t[i]->ops->poll(pair->t[i], NULL, 0, now_ns());
+}
+
+static bool settled(struct transport_pair *pair)
+{
+	struct rb_verbs_info info[2];
+
+	for (int i = 0; i < 2; i++)
+		rb_verbs_info(pair->t[i], &info[i]);
+	return info[0].connected == 1 && info[1].connected == 1;
 }
 
 static struct rb_verbs_config config_of(int i)
@@ -56,6 +68,7 @@ static struct rb_verbs_config config_of(int i)
 		.area_bytes = AREA_BYTES,
 		.receive_depth = DEPTH,
 		.send_depth = DEPTH,
+		.patience_ns = patience_ns,
 	};
 
 	memcpy(config.address, address, 16);
@@ -66,7 +79,11 @@ static int open_copied(struct transport_pair *pair)
 {
 	pair->let_pass = let_pass;
 	pair->spread = 1;
-	pair->silent_no_buffer = true;
+	pair->silent_no_buffer = kind == RB_VERBS_UD;
+	if (kind == RB_VERBS_RC) {
+		pair->reliable = true;
+		pair->settled = settled;
+	}
 	for (int i = 0; i < 2; i++) {
 		struct rb_verbs_config config;
 		int err;
@@ -155,15 +172,15 @@ static void post(int i, uint32_t n)
 /* Send so many bytes of content from end 0; how many messages have been lent and not given back. */
 static uint32_t lent;
 
-static void send_one(uint32_t bytes)
+static bool send_one(uint32_t bytes)
 {
 	const struct rb_piece pieces[] = { { content, bytes / 2 },
 					   { content + bytes / 2, bytes - bytes / 2 } };
 	int err = pair.t[0]->ops->post_send(pair.t[0], path[0], pieces, 2, bytes);
 
-	assert_in_range(err, 0, 1);
 	lent += err == 0;
 	pair.t[0]->ops->flush(pair.t[0]);
+	return err >= 0;
 }
 
 static bool poll_sender(void)
@@ -188,11 +205,13 @@ static bool receive_one(uint32_t bytes, uint64_t deadline_ns)
 		if (pair.t[1]->ops->poll(pair.t[1], &c, 1, now_ns()) == 0)
 			continue;
 		assert_int_equal(c.kind, RB_RECEIVED);
-		assert_int_equal(c.len_bytes, bytes);
-		assert_memory_equal(rb_chunk_data(chunks[1], c.offset), content, bytes);
+		assert_in_range(c.len_bytes, 1, bytes);
+		assert_memory_equal(rb_chunk_data(chunks[1], c.offset), content, c.len_bytes);
 		assert_ptr_equal(c.context, &context[1]);
 		rb_chunk_release(chunks[1], c.offset, RB_OWNER_MESSAGE);
-		return true;
+		/* Shorter: one of before, that had to wait. */
+		if (c.len_bytes == bytes)
+			return true;
 	}
 	return false;
 }
@@ -208,17 +227,17 @@ static void large_message_leaves_without_a_copy_and_a_small_one_is_copied(void *
 	rb_verbs_info(pair.t[0], &info);
 	assert_true(info.region_address == (uintptr_t)area[0]);
 	assert_true(info.region_bytes == AREA_BYTES);
-	send_one(1500);
+	assert_true(send_one(1500));
 	assert_int_equal(lent, 1);
 	assert_true(receive_one(1500, DEADLINE_NS));
 	while (lent)
 		poll_sender();
 	pair.t[0]->ops->stats(pair.t[0], &stats);
 	assert_int_equal(stats.bytes_copied, 0);
-	send_one(100);
+	assert_true(send_one(100));
 	assert_int_equal(lent, 0);
 	assert_true(receive_one(100, DEADLINE_NS));
-	send_one(300);
+	assert_true(send_one(300));
 	assert_int_equal(lent, 0);
 	assert_true(receive_one(300, DEADLINE_NS));
 	pair.t[0]->ops->stats(pair.t[0], &stats);
@@ -246,8 +265,7 @@ static void queue_pair_in_error_recovers_and_loses_only_what_was_under_way(void 
 		/* What is sent while it is broken may be lost; what follows must not be. */
 		for (uint64_t end = now_ns() + DEADLINE_NS;;) {
 			assert_true(now_ns() < end);
-			send_one(bytes);
-			sent++;
+			sent += send_one(bytes);
 			if (receive_one(bytes, 20000000))
 				break;
 			if (chunks[1]->count[RB_OWNER_RECEIVE] < 50)
@@ -330,8 +348,10 @@ int main(int argc, char **argv)
 			fprintf(stderr, "%s: no address\n", argv[i]);
 			return 2;
 		}
+		patience_ns = 1000000000;
 		failed += transport_contract_run("verbs_copied", open_copied, close_pair);
 		failed += transport_contract_run("verbs_gathered", open_gathered, close_pair);
+		patience_ns = 200000000; /* a dead end is given up after so long */
 		failed += cmocka_run_group_tests_name("verbs", own, NULL, NULL);
 	}
 	return failed;
