@@ -109,6 +109,9 @@ test-rdma: deps ## run the tests of RDMA alone, in virtual machines
 bench: all ## measure; prints machine, medians, spreads and an A/A run
 	netns-lab/bench
 
+soak: all ## kill parts of a cluster at random, 100 times; it must be whole after each
+	netns-lab/soak
+
 lint: all ## formatting, shellcheck, sparse, headers, includes, licences
 	tests/lint/run
 

@@ -29,6 +29,7 @@
 #define HELLOS_PER_LIFE 5    /* in the time after which a silent peer is down */
 #define BURST_BYTES	(16 * 1514)
 #define FRAME_MIN_BYTES 84 /* the least that a frame takes of a link, with preamble and gap */
+#define ETHER_BYTES	14 /* of a frame, beyond its port's MTU */
 #define BURST_FRAMES	16
 #define HOP_LIMIT	64
 
@@ -315,9 +316,28 @@ static void look_around(struct rb_bridge *b, uint64_t now_ns)
 
 /* --- Peers -------------------------------------------------------------------------------- */
 
+/* Bytes of the message that a full frame of any of our ports needs, as large as their MTUs are now. */
+static uint32_t message_needed(const struct rb_bridge *b)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
+	uint32_t mtu_bytes = 1500;
+
+	for (uint32_t p = 0; p < self->ports.n; p++) {
+		struct rb_netdev netdev;
+
+		if (rb_netdev_query(sl_cluster_port(self, p)->name, &netdev) == 0 &&
+		    netdev.mtu_bytes > mtu_bytes)
+			mtu_bytes = netdev.mtu_bytes;
+	}
+	return mtu_bytes + ETHER_BYTES + RB_MSG_OVERHEAD_BYTES;
+}
+
 static void on_met(void *context, const struct rb_introduction *peer)
 {
 	struct rb_bridge *b = context;
+	bool known = b->worker->peers.peer[peer->node].epoch == peer->epoch;
+	uint32_t needed = message_needed(b);
 	struct rb_endpoint remote = { .qpn = peer->qpn,
 				      .qkey = peer->qkey,
 				      .message_max_bytes = peer->message_max_bytes };
@@ -333,6 +353,10 @@ static void on_met(void *context, const struct rb_introduction *peer)
 		sl_warning("fabric: met node %u, but there is no path to it: %s%s", peer->node,
 			   strerror(-err),
 			   err == -ENOENT ? " (its address is not on the fabric's link)" : "");
+	else if (!known && peer->message_max_bytes < needed)
+		sl_warning("fabric: node %u takes messages of up to %u bytes; a full frame of our "
+			   "ports needs %u: larger frames will be dropped",
+			   peer->node, peer->message_max_bytes, needed);
 }
 
 static void on_peer(void *context, uint8_t node, enum rb_peer_state state)
@@ -460,7 +484,7 @@ static int open_transport(struct rb_bridge *b)
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	struct rb_endpoint endpoint;
 	uint8_t address[16];
-	uint32_t qkey;
+	uint32_t qkey, needed;
 	int err;
 
 	err = gid_of(sl_cluster_find_node(cluster, cluster->node)->address, address);
@@ -477,11 +501,12 @@ static int open_transport(struct rb_bridge *b)
 	if (err)
 		return err;
 	b->transport->ops->endpoint(b->transport, &endpoint);
-	if (endpoint.message_max_bytes < 1514 + RB_MSG_OVERHEAD_BYTES)
-		sl_warning("fabric: the MTU of %s, %u, holds messages of %u bytes; a full Ethernet "
-			   "frame needs %u: larger frames will be dropped",
+	needed = message_needed(b);
+	if (endpoint.message_max_bytes < needed)
+		sl_warning("fabric: the MTU of %s, %u, holds messages of %u bytes; a full frame of "
+			   "our ports needs %u: larger frames will be dropped",
 			   cluster->device, b->fabric.mtu_bytes, endpoint.message_max_bytes,
-			   1514 + RB_MSG_OVERHEAD_BYTES);
+			   needed);
 	return 0;
 }
 

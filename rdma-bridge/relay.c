@@ -113,7 +113,7 @@ static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 	int err;
 
 	sl_relay_tap_name(remote->system_port, name);
-	err = rb_tap_open(name, b->chunks, &remote->tap);
+	err = rb_tap_open(name, b->chunks, b->worker->counters, &remote->tap);
 	if (err) {
 		sl_warning("remote port %s: cannot open its TAP: %s", name, strerror(-err));
 		return;

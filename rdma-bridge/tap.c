@@ -9,13 +9,17 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/if_ether.h>
 #include <linux/if_tun.h>
+
+#include "rdma-bridge/bytes.h"
 
 #define FRAME_OFFSET 256 /* as the kernel leaves in chunks of AF_XDP */
 
 struct rb_tap {
 	struct rb_input input;
 	struct rb_chunks *chunks;
+	struct sl_counter *counters; /* borrowed */
 	int fd;
 	bool ready;
 	int carrier; /* -1: not set yet */
@@ -29,6 +33,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
+/* The owner of the port speaks on its link for itself: reports of groups, solicitations and the like of ours stay here. */
+static bool is_unicast_ip(const uint8_t *frame)
+{
+	uint16_t ethertype = rb_get16(frame + 12);
+
+	return !(frame[0] & 1) && (ethertype == ETH_P_IP || ethertype == ETH_P_IPV6);
+}
+
 static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
 {
 	struct rb_tap *tap = context;
@@ -37,16 +49,22 @@ static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_
 
 	while (tap->ready && n < max) {
 		uint64_t offset = rb_chunk_take(chunks, RB_OWNER_INGRESS);
+		uint8_t *frame;
 		ssize_t len;
 
 		if (offset == RB_CHUNK_NONE)
 			break;
 		/* A longer frame than fits is cut by read(): MTU keeps such from being sent. */
-		len = read(tap->fd, rb_chunk_data(chunks, offset + FRAME_OFFSET),
-			   rb_chunk_bytes(chunks) - FRAME_OFFSET);
+		frame = rb_chunk_data(chunks, offset + FRAME_OFFSET);
+		len = read(tap->fd, frame, rb_chunk_bytes(chunks) - FRAME_OFFSET);
 		if (len < RB_FRAME_MIN_BYTES) {
 			rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
 			tap->ready = len > 0;
+			continue;
+		}
+		if (!is_unicast_ip(frame)) {
+			rb_count(tap->counters, RB_COUNT_DROP_NOT_UNICAST, 1, (uint64_t)len);
+			rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
 			continue;
 		}
 		out[n++] = (struct rb_ingress_frame){ .offset = offset + FRAME_OFFSET,
@@ -56,7 +74,8 @@ static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_
 	return n;
 }
 
-int rb_tap_open(const char *name, struct rb_chunks *chunks, struct rb_tap **out)
+int rb_tap_open(const char *name, struct rb_chunks *chunks, struct sl_counter *counters,
+		struct rb_tap **out)
 {
 	struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 	struct rb_tap *tap;
@@ -70,6 +89,7 @@ int rb_tap_open(const char *name, struct rb_chunks *chunks, struct rb_tap **out)
 		return -ENOMEM;
 	tap->input = (struct rb_input){ tap_receive, tap, NULL };
 	tap->chunks = chunks;
+	tap->counters = counters;
 	tap->carrier = -1;
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	tap->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);

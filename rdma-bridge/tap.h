@@ -15,7 +15,8 @@
 struct rb_tap;
 
 /* Take the only queue of an existing TAP. -ENODEV: there is none of that name; -EBUSY: another process has it. */
-int rb_tap_open(const char *name, struct rb_chunks *chunks, struct rb_tap **out);
+int rb_tap_open(const char *name, struct rb_chunks *chunks, struct sl_counter *counters,
+		struct rb_tap **out);
 void rb_tap_close(struct rb_tap *tap); /* NULL is fine; the netdev loses its carrier */
 
 int rb_tap_fd(const struct rb_tap *tap);

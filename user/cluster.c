@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -75,6 +76,13 @@ static void read_soon(struct sl_cluster *c)
 		c->read_ns = due;
 }
 
+/* The fabric's netdev has come, or an address on it: routes over it, which went with it, can be given to the kernel again. */
+static void event_fabric(struct sl_cluster *c, uint32_t ifindex)
+{
+	if (ifindex == if_nametoindex(c->settings->device))
+		c->refresh_ns = 0;
+}
+
 static void event_link(struct sl_cluster *c, const struct nlmsghdr *nlh)
 {
 	struct sl_remote_port *port;
@@ -85,12 +93,23 @@ static void event_link(struct sl_cluster *c, const struct nlmsghdr *nlh)
 	port = sl_cluster_port_by_ifindex(c, link.ifindex);
 	if (!port) {
 		read_soon(c);
+		if (!link.removed && link.flags & IFF_UP)
+			event_fabric(c, link.ifindex);
 		return;
 	}
 	if (link.removed)
 		c->refresh_ns = 0; /* made again */
 	else if (link.flags & IFF_UP && sl_cluster_peer(c, port->system_port >> 8))
 		sl_peer_ensure(c, sl_cluster_peer(c, port->system_port >> 8), port->system_port);
+}
+
+static void event_addr(struct sl_cluster *c, const struct nlmsghdr *nlh)
+{
+	struct sl_rtnl_addr addr;
+
+	read_soon(c);
+	if (!sl_rtnl_parse_addr(nlh, &addr) && !addr.removed)
+		event_fabric(c, addr.ifindex);
 }
 
 static void event_neigh(struct sl_cluster *c, const struct nlmsghdr *nlh)
@@ -118,7 +137,7 @@ static void on_event(void *ctx, const struct nlmsghdr *nlh)
 		break;
 	case RTM_NEWADDR:
 	case RTM_DELADDR:
-		read_soon(c);
+		event_addr(c, nlh);
 		break;
 	case RTM_NEWNEIGH:
 	case RTM_DELNEIGH:

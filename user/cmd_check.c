@@ -2,6 +2,7 @@
 /* sluice check FILE */
 #include <stdio.h>
 
+#include "user/check_cluster.h"
 #include "user/cmd.h"
 #include "user/config.h"
 
@@ -19,6 +20,8 @@ int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv)
 	err = sl_settings_load(path, &settings, error);
 	if (!err)
 		err = sl_settings_check_ports(settings, error);
+	if (!err)
+		err = sl_check_cluster(settings, error);
 	if (options->json) {
 		json_t *answer = json_pack("{s:s, s:b, s:s*}", "file", path, "ok", !err, "error",
 					   err ? error : NULL);

@@ -6,14 +6,19 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
+#include "user/lib/log.h"
 #include "user/local_state.h"
 #include "user/rtnl.h"
+
+#define VLANS_MAX 64 /* looked at for a warning; more are as silent as they were */
 
 /* One reading; replaces the state if it is whole and differs. */
 struct reading {
 	struct sl_local_state *local;
 	struct sl_announce_record *records; /* owned */
 	uint32_t n, room;
+	uint32_t vlans[VLANS_MAX], n_vlans; /* VLAN netdevs on any link */
+	uint32_t parents[VLANS_MAX];
 	int err;
 };
 
@@ -79,6 +84,10 @@ static void on_link(void *ctx, const struct nlmsghdr *nlh)
 
 	if (sl_rtnl_parse_link(nlh, &link))
 		return;
+	if (link.is_vlan && !link.parent_elsewhere && r->n_vlans < VLANS_MAX) {
+		r->vlans[r->n_vlans] = link.ifindex;
+		r->parents[r->n_vlans++] = link.parent;
+	}
 	for (uint32_t i = 0; i < r->local->n_ports; i++) {
 		struct sl_local_port *port = &r->local->ports[i];
 		struct sl_announce_record record = { .type = SL_ANNOUNCE_PORT,
@@ -98,6 +107,28 @@ static void on_link(void *ctx, const struct nlmsghdr *nlh)
 	}
 }
 
+/* Addresses of a VLAN netdev on a port of ours stay with this node: a system port is a whole port. Said once for each. */
+static void on_foreign_address(struct reading *r, const struct sl_rtnl_addr *addr)
+{
+	const struct sl_local_port *port = NULL;
+	struct sl_local_state *local = r->local;
+	char name[IF_NAMESIZE] = "?";
+
+	for (uint32_t i = 0; i < r->n_vlans && !port; i++)
+		if (r->vlans[i] == addr->ifindex)
+			port = sl_local_port_by_ifindex(local, r->parents[i]);
+	for (uint32_t i = 0; i < local->n_told; i++)
+		if (local->told[i] == addr->ifindex)
+			return;
+	if (!port || local->n_told == SL_LOCAL_TOLD_MAX)
+		return;
+	local->told[local->n_told++] = addr->ifindex;
+	sl_warning(
+		"cluster: %s is a VLAN of port %s: its addresses and neighbours are not announced to the "
+		"other nodes; give them a route to it by way of this node's fabric address",
+		if_indextoname(addr->ifindex, name) ? name : "?", port->name);
+}
+
 static void on_addr(void *ctx, const struct nlmsghdr *nlh)
 {
 	struct reading *r = ctx;
@@ -108,8 +139,10 @@ static void on_addr(void *ctx, const struct nlmsghdr *nlh)
 	if (sl_rtnl_parse_addr(nlh, &addr))
 		return;
 	port = sl_local_port_by_ifindex(r->local, addr.ifindex);
-	if (!port)
+	if (!port) {
+		on_foreign_address(r, &addr);
 		return;
+	}
 	record.system_port = port->system_port;
 	record.family = addr.family;
 	record.prefix_len = addr.len;

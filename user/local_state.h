@@ -21,12 +21,16 @@ struct sl_local_port {
 	uint32_t ifindex;  /* 0: absent; as last read */
 };
 
+#define SL_LOCAL_TOLD_MAX 64
+
 struct sl_local_state {
 	struct sl_local_port *ports; /* owned */
 	uint32_t n_ports;
 	struct sl_announce_record *records; /* owned; as last read, in one order */
 	uint32_t n;
 	struct sl_remote_sources sources; /* the first address of the lowest port that has one */
+	uint32_t told[SL_LOCAL_TOLD_MAX],
+		n_told; /* VLAN netdevs that it has been said of: not announced */
 };
 
 /*

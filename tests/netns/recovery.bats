@@ -37,6 +37,9 @@ setup() {
 # Whatever a test that failed has left running.
 teardown() { flows_kill; }
 
+# Nothing is under way.
+all_quiet() { cluster_counts; }
+
 fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 
 @test "a bridge that restarts is met by all, whoever has the lower id" {
@@ -172,4 +175,115 @@ moves_over() {
 	wait_for 30 is_whole "$LAB_DIR/whole"
 	send h1p1 n1:eth1 h2p2 --dst 10.2.2.2 --count 2000 --rate 10000
 	assert_received 2000
+}
+
+# --- Bad input ----------------------------------------------------------------------------------------------
+
+# capture N: what comes to node N from the fabric while data goes there, in $LAB_DIR/replay.pcap
+capture() {
+	spawn fabric tap tcpdump -i "n$1" -w "$LAB_DIR/replay.pcap" -s 0 -U -Q out "udp port 4791 and dst host 10.9.0.$1"
+	wait_for 10 grep -q listening "$LAB_DIR/tap.err"
+	on h1p1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst "10.$1.1.2" --count 200 --rate 2000 >"$LAB_DIR/gen.json"
+	wait_for 10 holds_data
+	kill -INT "$(cat "$LAB_DIR/tap.pid")"
+	wait "$(cat "$LAB_DIR/tap.pid")"
+}
+holds_data() { [ "$(stat -c %s "$LAB_DIR/replay.pcap")" -gt 5000 ]; }
+
+# dropped N KIND NAME: messages or frames that the bridge of node N dropped by this name
+dropped() { bridge_ask "$1" fabric | jq ".$2[\"$3\"]"; }
+has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
+
+@test "messages that are sent again, or changed, are dropped whole and counted by name" {
+	capture 2
+	wait_for 10 all_quiet
+	before=$(frames 2 egress)
+	stale=$(($(dropped 2 messages duplicate) + $(dropped 2 messages stale)))
+	sent=$(on fabric /usr/bin/python3 -B tests/tools/replay_frames.py n2 "$LAB_DIR/replay.pcap")
+	seen_again() { [ $(($(dropped 2 messages duplicate) + $(dropped 2 messages stale))) -ge $((stale + sent)) ]; }
+	wait_for 10 seen_again
+	bad=$(dropped 2 frames icrc)
+	on fabric /usr/bin/python3 -B tests/tools/replay_frames.py n2 "$LAB_DIR/replay.pcap" --spoil -10
+	wait_for 10 has_dropped 2 frames icrc $((bad + sent))
+	[ "$(frames 2 egress)" = "$before" ]
+	peer_is 2 1 up
+	# A new life of the receiver knows nothing of them either: its queue pair and keys are others.
+	kill_bridge 2
+	revive_bridge 2
+	wait_for 30 peers_are_up
+	on fabric /usr/bin/python3 -B tests/tools/replay_frames.py n2 "$LAB_DIR/replay.pcap"
+	strange() { [ "$(bridge_ask 2 fabric | jq '.frames.qpn + .frames.qkey')" -ge "$sent" ]; }
+	wait_for 10 strange
+	[ "$(frames 2 egress)" = 0 ]
+}
+
+
+@test "the fabric's protocol from an edge port is dropped, for its own node and for others" {
+	spoofed() { on n1 build/sluice --json --all show drops | jq '.[] | select(.name == "fabric-spoof").packets'; }
+	before=$(spoofed)
+	for to in 10.9.0.1 10.9.0.2; do
+		on h1p1 bash -c "for i in 1 2 3 4 5; do echo payload >/dev/udp/$to/4791; done"
+	done
+	more_spoofed() { [ "$(spoofed)" = $((before + 10)) ]; }
+	wait_for 10 more_spoofed
+}
+
+@test "a fabric MTU too small for a full frame is said with both numbers, here and at the peers" {
+	on n3 ip link set dev fab0 mtu 1500
+	wait_for 10 grep -q "the MTU of fab0, 1500, holds messages of 1448 bytes; a full frame of our ports needs 3434" "$LAB_DIR/bridge-n3.err"
+	wait_for 20 grep -q "node 3 takes messages of up to 1448 bytes; a full frame of our ports needs 3434" "$LAB_DIR/bridge-n1.err"
+	wait_for 30 peers_are_up
+	before=$(frames 1 drop-too-big)
+	on h1p1 ping -c 1 -W 1 -s 1300 10.3.1.2
+	run ! on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
+	[ "$(frames 1 drop-too-big)" = $((before + 1)) ]
+	on n3 ip link set dev fab0 mtu $CLUSTER_FABRIC_MTU
+	wait_for 30 peers_are_up
+	wait_for 10 on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
+}
+
+@test "sluice check looks at a cluster's key, netdev and address, and says what is wrong" {
+	check() { on n1 build/sluice check "$LAB_DIR/check.yaml"; }
+	changed() { sed "$1" "$LAB_DIR/n1.yaml" >"$LAB_DIR/check.yaml"; }
+	changed ""
+	check
+	changed "s/device: fab0/device: fab7/"
+	run -2 check
+	[[ $output = *'cluster.fabric.device: "fab7" is not a netdev here: write one that `ip link` shows' ]]
+	changed "s/10.9.0.1/10.9.0.11/"
+	run -2 check
+	[[ $output = *'"10.9.0.11" is not an address of fab0 here, and this is node 1' ]]
+	changed "s|key_file: .*|key_file: $LAB_DIR/no.key|"
+	run -2 check
+	[[ $output = *'is not there: write the same random 32 bytes on all nodes' ]]
+	(umask 077 && echo short >"$LAB_DIR/no.key")
+	run -2 check
+	[[ $output = *'is no key: a key has 16 to 1024 bytes' ]]
+	echo "long enough for a key" >"$LAB_DIR/no.key"
+	chmod 644 "$LAB_DIR/no.key"
+	run -2 check
+	[[ $output = *'may be read by others than its owner: chmod 600' ]]
+}
+
+@test "first packets to a neighbour that nobody has resolved wait for it, as at any router" {
+	on h3p1 ip addr add 10.3.1.77/24 dev eth0
+	on h3p1 ip addr add fd00:0:3:1::77/64 dev eth0 nodad
+	for to in 10.3.1.77 fd00:0:3:1::77; do
+		flow_start first h1p1 n1:eth1 "$to" 20 h3p1
+		arrived() { [ "$(frames 3 transmitted)" -ge "$1" ]; }
+		wait_for 10 arrived $(($(frames 3 transmitted) + 10))
+		flow_stop first
+		wait_for 10 all_quiet
+		flow_end first h3p1
+		echo "sent $FLOW_SENT, received $FLOW_RECEIVED"
+		[ "$FLOW_SENT" = "$FLOW_RECEIVED" ]
+	done
+	on h3p1 ip addr del 10.3.1.77/24 dev eth0
+	on h3p1 ip addr del fd00:0:3:1::77/64 dev eth0
+	on n3 ip neigh flush to 10.3.1.77 dev eth1
+	on n3 ip neigh flush to fd00:0:3:1::77 dev eth1
+}
+
+@test "after all this the cluster is whole, and holds nothing that it did not hold at first" {
+	wait_for 60 is_whole "$LAB_DIR/whole"
 }
