@@ -25,6 +25,7 @@
 #define RECEIVE_TARGET	2048
 #define VOQ_RING	2048
 #define FILL_TARGET	2048
+#define FULL_VOQS	4    /* that a receive queue can hold and still receive for the others */
 #define FRAME_MAX_BYTES 3500 /* what a chunk holds with all that surrounds it */
 #define HELLOS_PER_LIFE 5    /* in the time after which a silent peer is down */
 #define BURST_BYTES	(16 * 1514)
@@ -82,6 +83,12 @@ static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction
 			  EVP_sha256(), NULL) == 1
 		       ? 0
 		       : -EIO;
+}
+
+/* The most chunks that a receive queue of an edge port may have, those of waiting frames included. */
+static uint32_t held_max(const struct rb_bridge *b)
+{
+	return FILL_TARGET + FULL_VOQS * b->settings->cluster.bridge.voq_frames;
 }
 
 /* --- Edge ports --------------------------------------------------------------------------- */
@@ -166,6 +173,7 @@ static void open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		.meta_voqs = b->maps.meta.n_voqs,
 		.ring_size = VOQ_RING,
 		.fill_target = FILL_TARGET,
+		.held_max = held_max(b),
 		.xsk_fd = b->maps.xsk_fd,
 		.injector = injector_of(b, port),
 	};
@@ -389,7 +397,7 @@ static uint64_t memory_needed(const struct rb_bridge *b)
 		struct rb_netdev netdev = { .queues = 1 };
 
 		rb_netdev_query(sl_cluster_port(self, p)->name, &netdev);
-		chunks += (netdev.queues ? netdev.queues : 1) * FILL_TARGET +
+		chunks += (netdev.queues ? netdev.queues : 1) * (uint64_t)held_max(b) +
 			  2 * (uint64_t)cluster->bridge.queue_frames;
 	}
 	return chunks * CHUNK_BYTES;

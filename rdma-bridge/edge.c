@@ -23,7 +23,7 @@ struct edge_ring {
 
 struct edge_queue {
 	struct rb_xsk_queue *xsk; /* owned */
-	uint32_t posted;	  /* chunks in the fill ring */
+	uint32_t posted; /* chunks that the kernel has: in the fill ring, or waiting in VOQs */
 };
 
 struct rb_edge {
@@ -31,7 +31,7 @@ struct rb_edge {
 	struct rb_inject *inject; /* owned; NULL: tx is all there is */
 	struct rb_chunks *chunks;
 	uint32_t number; /* of the port on its node */
-	uint32_t n_queues, n_voqs, meta_queues, meta_voqs, fill_target;
+	uint32_t n_queues, n_voqs, meta_queues, meta_voqs, fill_target, held_max;
 	int xsk_fd;
 	uint64_t strangers, strangers_counted;
 	bool shut;
@@ -102,6 +102,16 @@ static uint32_t edge_receive(void *context, struct rb_ingress_frame *out, uint32
 	return taken;
 }
 
+/* Chunks that a queue's fill ring lacks, as far as it may have more. */
+static uint32_t missing(const struct rb_edge *edge, struct edge_queue *q)
+{
+	uint32_t filled = rb_xsk_filled(q->xsk), room = edge->held_max - q->posted;
+
+	if (filled >= edge->fill_target)
+		return 0;
+	return edge->fill_target - filled < room ? edge->fill_target - filled : room;
+}
+
 void rb_edge_refill(struct rb_edge *edge)
 {
 	uint64_t offsets[BATCH];
@@ -109,10 +119,10 @@ void rb_edge_refill(struct rb_edge *edge)
 	for (uint32_t i = 0; i < edge->n_queues; i++) {
 		struct edge_queue *q = &edge->queues[i];
 
-		while (q->posted < edge->fill_target) {
+		for (uint32_t want = missing(edge, q); want > 0;) {
 			uint32_t n = 0, taken;
 
-			while (n < BATCH && q->posted + n < edge->fill_target) {
+			while (n < BATCH && n < want) {
 				offsets[n] = rb_chunk_take(edge->chunks, RB_OWNER_FILL);
 				if (offsets[n] == RB_CHUNK_NONE)
 					break;
@@ -120,6 +130,7 @@ void rb_edge_refill(struct rb_edge *edge)
 			}
 			taken = rb_xsk_fill(q->xsk, offsets, n);
 			q->posted += taken;
+			want -= taken;
 			for (uint32_t k = 0; k < taken; k++) {
 				uint64_t bit, *word = filled_word(edge, offsets[k], &bit);
 
@@ -344,6 +355,8 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 		.meta_queues = config->meta_queues,
 		.meta_voqs = config->meta_voqs,
 		.fill_target = config->fill_target,
+		.held_max = config->held_max < config->fill_target ? config->fill_target
+								   : config->held_max,
 		.xsk_fd = config->xsk_fd,
 	};
 	edge->rings = calloc((size_t)netdev.queues * config->n_voqs, sizeof(*edge->rings));

@@ -21,8 +21,10 @@ struct rb_edge_config {
 	uint32_t n_voqs;
 	/* What sl_xsk_key needs, of sl_meta */
 	uint32_t meta_ports, meta_queues, meta_voqs;
-	uint32_t ring_size;	      /* entries of a VOQ's ring on one queue, a power of two */
-	uint32_t fill_target;	      /* chunks kept in the fill ring of each queue */
+	uint32_t ring_size; /* entries of a VOQ's ring on one queue, a power of two */
+	uint32_t
+		fill_target; /* chunks kept in the fill ring of each queue, whatever waits in its VOQs */
+	uint32_t held_max;	      /* with those that wait in its VOQs; at least fill_target */
 	int xsk_fd;		      /* map sl_xsk */
 	struct rb_injector *injector; /* borrowed: sends on this port; NULL: AF_XDP does */
 };

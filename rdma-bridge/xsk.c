@@ -161,6 +161,11 @@ void rb_xsk_drops(const struct rb_xsk_queue *queue, uint32_t socket, struct rb_x
 	*out = (struct rb_xsk_drops){ .no_chunk = s.rx_dropped, .ring_full = s.rx_ring_full };
 }
 
+uint32_t rb_xsk_filled(struct rb_xsk_queue *queue)
+{
+	return queue->fill.size - xsk_prod_nb_free(&queue->fill, queue->fill.size);
+}
+
 uint32_t rb_xsk_fill(struct rb_xsk_queue *queue, const uint64_t *offsets, uint32_t n)
 {
 	uint32_t room = xsk_prod_nb_free(&queue->fill, n), at;

@@ -54,6 +54,7 @@ int rb_xsk_publish(const struct rb_xsk_queue *queue, uint32_t socket, int map_fd
 void rb_xsk_drops(const struct rb_xsk_queue *queue, uint32_t socket, struct rb_xsk_drops *out);
 
 /* Give chunks to receive into; how many were taken, the first ones. */
+uint32_t rb_xsk_filled(struct rb_xsk_queue *queue); /* chunks in the fill ring */
 uint32_t rb_xsk_fill(struct rb_xsk_queue *queue, const uint64_t *offsets, uint32_t n);
 /* Take received frames of one socket. */
 uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_xsk_frame *out,

@@ -110,6 +110,7 @@ static int setup(void **state)
 		.meta_voqs = VOQ_IDS,
 		.ring_size = RING,
 		.fill_target = FILL,
+		.held_max = FILL + VOQS * RING,
 		.injector = injector,
 	};
 	uint32_t ids[VOQS];
@@ -348,6 +349,41 @@ static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state
 	rb_edge_settle(port, backlog, counters);
 	assert_int_equal(b->enqueued.frames, b->dequeued.frames);
 	assert_int_equal(b->enqueued.bytes, b->dequeued.bytes);
+}
+
+/* The others hold more frames than the fill ring has chunks; what nobody may send costs the one that is drained nothing. */
+static void voqs_that_nobody_drains_cost_the_others_nothing(void **state)
+{
+	enum { ROUNDS = 200, LIMIT = 60 };
+	struct rb_ingress_frame got[RING];
+	struct edge_counters c;
+	uint32_t out = 0;
+
+	(void)state;
+	for (uint32_t voq = 1; voq < VOQS; voq++)
+		voqs[SL_CLASSES + voq].limit_frames = LIMIT;
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		for (uint32_t voq = 0; voq < VOQS; voq++) {
+			const struct frame f = { .dst = voq < SL_CLASSES ? "10.2.0.2" : "10.3.0.2",
+						 .tos = (uint8_t)(voq % SL_CLASSES * 64) };
+
+			put(&f);
+		}
+		c = seen((round + 1) * VOQS);
+		assert_int_equal(take(0, got, RING), 1);
+		release(got, 1);
+		out++;
+		backlog[SL_CLASSES].dequeued.frames++;
+		rb_edge_refill(port);
+	}
+	rb_edge_settle(port, backlog, counters);
+	assert_int_equal(out, ROUNDS);
+	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 0);
+	assert_int_equal(c.drops[SL_DROP_VOQ_FULL].packets, (VOQS - 1) * (ROUNDS - LIMIT));
+	for (uint32_t voq = 1; voq < VOQS; voq++) {
+		assert_int_equal(take(voq, got, RING), LIMIT);
+		release(got, LIMIT);
+	}
 }
 
 static void each_receive_queue_has_rings_of_its_own(void **state)
@@ -605,6 +641,7 @@ int main(void)
 		T(frames_of_every_size_come_out_whole),
 		T(voq_at_its_frame_limit_drops_and_admits_again_when_drained),
 		T(full_ring_and_empty_fill_ring_are_taken_off_the_backlog),
+		T(voqs_that_nobody_drains_cost_the_others_nothing),
 		T(each_receive_queue_has_rings_of_its_own),
 		T(port_that_the_maps_have_no_place_for_is_refused),
 		T(without_a_bridge_the_frame_is_dropped_by_name),
