@@ -125,6 +125,13 @@ python() {
 	[ -s build/bench/cluster.png ]
 }
 
+@test "bench loses nothing however many VOQs share a queue" {
+	run netns-lab/bench --quick voqs
+	echo "$output"
+	[ "$status" -eq 0 ]
+	jq -e '[.runs[].voqs] == [1, 2, 16, 1] and (.runs | all(.received == .sent and .sent > 10000))' build/bench/voqs.json
+}
+
 @test "bench follows the kernel and draws pictures" {
 	run netns-lab/bench --quick mirror
 	[ "$status" -eq 0 ]

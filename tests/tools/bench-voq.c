@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the number of VOQs costs that share a receive queue: frames are injected at an edge port with sl_edge, which spreads
+ * them over 1, 2 or 16 VOQs, and the ingress packs them into messages that go nowhere. One thread does all of it and is
+ * charged by its processor time. Prints JSON; run by `netns-lab/bench voqs`.
+ */
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <linux/if_link.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "rdma-bridge/edge.h"
+#include "tests/lib/edge.h"
+#include "tests/lib/frame.h"
+
+#define REMOTE	    990u /* ifindex of the first remote port */
+#define NUMBER	    3
+#define PORTS	    4 /* remote ports */
+#define VOQS	    (PORTS * SL_CLASSES)
+#define VOQ_IDS	    ((1 + PORTS) * SL_CLASSES) /* the first port is our own */
+#define CHUNK_BYTES 4096
+#define CHUNKS	    8192
+#define AREA_BYTES  ((size_t)CHUNKS * CHUNK_BYTES)
+#define RING	    2048
+#define FRAMES	    192 /* injected at once: a veth's ring has 256 places */
+#define DEGREE	    32
+#define MESSAGE_MAX 3448
+
+static struct edge *xdp;
+static struct rb_edge *port;
+static struct rb_chunks *chunks;
+static struct rb_ingress *ingress;
+static struct rb_injector *injector;
+static struct rb_inject *source;
+static struct rb_xsk_frame samples[VOQS]; /* a frame for each VOQ */
+static struct sl_voq *settings;
+static struct sl_backlog *backlog;
+static struct sl_counter counters[RB_COUNT_COUNT];
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+static void *map_memory(const char *name, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, edge_map_fd(xdp, name), 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int make_routes(void)
+{
+	for (uint32_t n = 0; n < PORTS; n++) {
+		const struct sl_adj adj = { .port_ifindex = REMOTE + n,
+					    .l3_ifindex = REMOTE + n,
+					    .mtu_bytes = 3400,
+					    .dst_mac = { 2, 0, 0, 0, 0, 0xc0 },
+					    .src_mac = { 2, 0, 0, 0, 0, 0xe0 },
+					    .voq_plus1 = (uint16_t)((1 + n) * SL_CLASSES + 1) };
+		char prefix[32];
+		uint32_t id;
+
+		snprintf(prefix, sizeof(prefix), "10.%u.0.0/16", 2 + n);
+		if (sl_fib_nexthop_create(xdp->fib, &id) ||
+		    sl_fib_nexthop_set_adj(xdp->fib, id, &adj) || edge_route(xdp, prefix, id))
+			return -EIO;
+	}
+	for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++) {
+		uint32_t class = dscp / 16;
+
+		bpf_map_update_elem(edge_map_fd(xdp, "sl_dscp"), &dscp, &class, BPF_ANY);
+	}
+	return 0;
+}
+
+static int make_xdp(void)
+{
+	const struct sl_config config = { .engine = SL_ENGINE_LPM,
+					  .managed = 1,
+					  .node_id = 1,
+					  .n_voqs = VOQ_IDS,
+					  .n_queues = EDGE_QUEUES };
+	struct sl_port l3 = { .ifindex = EDGE_PORT(1),
+			      .flags = SL_PORT_FORWARD4,
+			      .mac = { 2, 0, 0, 0, 0, 0x0b },
+			      .number = NUMBER };
+	uint32_t element = EDGE_PORT(1) & (SL_PORTS_MAX - 1);
+
+	if (edge_create(&config, &xdp) ||
+	    bpf_map_update_elem(edge_map_fd(xdp, "sl_port"), &element, &l3, BPF_ANY) ||
+	    make_routes())
+		return -EIO;
+	settings = map_memory("sl_voq", VOQ_IDS * sizeof(*settings));
+	backlog = map_memory("sl_backlog", VOQ_IDS * sizeof(*backlog));
+	if (!settings || !backlog)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < VOQ_IDS; i++)
+		settings[i] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED,
+					       .limit_frames = RING,
+					       .burst = 16 };
+	return bpf_xdp_attach(EDGE_PORT(1), edge_program_fd(xdp), XDP_FLAGS_DRV_MODE, NULL);
+}
+
+static int make_port(void)
+{
+	uint8_t *area = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	struct rb_edge_config config = {
+		.netdev = "p1",
+		.system_port = SL_SYSTEM_PORT(1, NUMBER),
+		.area_bytes = AREA_BYTES,
+		.n_voqs = VOQS,
+		.meta_ports = EDGE_PORTS,
+		.meta_queues = EDGE_QUEUES,
+		.meta_voqs = VOQ_IDS,
+		.ring_size = RING,
+		.fill_target = RING,
+		.xsk_fd = edge_map_fd(xdp, "sl_xsk"),
+	};
+	uint32_t ids[VOQS];
+	int err;
+
+	for (uint32_t i = 0; i < VOQS; i++)
+		ids[i] = SL_CLASSES + i;
+	config.voqs = ids;
+	if (area == MAP_FAILED)
+		return -ENOMEM;
+	err = rb_chunks_create(area, 0, CHUNKS, CHUNK_BYTES, &chunks);
+	config.chunks = chunks;
+	if (!err)
+		err = rb_edge_open(&config, &port);
+	if (!err)
+		err = rb_ingress_open(VOQS, MESSAGE_MAX, MESSAGE_MAX, DEGREE, &ingress);
+	for (uint32_t i = 0; i < VOQS && !err; i++) {
+		rb_ingress_set_voq(ingress, i, SL_SYSTEM_PORT(2, 1 + i / SL_CLASSES),
+				   i % SL_CLASSES, &settings[ids[i]], &backlog[ids[i]], 0);
+		for (uint32_t q = 0; q < rb_edge_queues(port); q++)
+			rb_ingress_add_input(ingress, i, rb_edge_input(port, q, i));
+	}
+	return err;
+}
+
+static int make_source(void)
+{
+	uint64_t chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
+	int err = rb_injector_open(&injector);
+
+	if (!err)
+		err = rb_inject_open(injector, EDGE_PEER(1), rb_edge_tx(port), chunks, &source);
+	for (uint32_t i = 0; i < VOQS; i++) {
+		char to[32];
+		const struct frame f = { .dst = to, .tos = (uint8_t)(i % SL_CLASSES * 64) };
+
+		snprintf(to, sizeof(to), "10.%u.0.2", 2 + i / SL_CLASSES);
+		samples[i].offset = chunk + (uint64_t)i * 128;
+		samples[i].len_bytes = frame_build(&f, rb_chunk_data(chunks, samples[i].offset));
+	}
+	return err;
+}
+
+/* FRAMES of them, to the first n VOQs in turn. */
+static void inject(uint32_t n)
+{
+	struct rb_tx *tx = rb_inject_tx(source);
+	struct rb_xsk_frame frames[FRAMES];
+	uint64_t offsets[FRAMES];
+
+	for (uint32_t i = 0; i < FRAMES; i++)
+		frames[i] = samples[i % n];
+	tx->ops->put(tx, frames, FRAMES);
+	tx->ops->flush(tx);
+	tx->ops->reap(tx, offsets, FRAMES);
+}
+
+static uint32_t drain(void)
+{
+	uint32_t frames = 0;
+
+	while (rb_ingress_fill(ingress, 0, clock_ns(CLOCK_MONOTONIC), chunks, counters)) {
+		for (uint32_t i = 0; i < ingress->pack.count; i++)
+			rb_chunk_release(chunks, ingress->offsets[i], RB_OWNER_INGRESS);
+		frames += ingress->pack.count;
+		rb_ingress_sent(ingress, counters);
+	}
+	rb_edge_refill(port);
+	return frames;
+}
+
+/* One line of JSON: n VOQs for `rounds` rounds. */
+static void measure(uint32_t n, bool again, uint32_t rounds)
+{
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), drain_ns = 0, got = 0, end_ns;
+
+	for (uint32_t i = 0; i < rounds; i++) {
+		uint64_t from_ns;
+
+		inject(n);
+		from_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		got += drain();
+		drain_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
+	}
+	end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	printf("{\"voqs\": %u, \"again\": %s, \"sent\": %u, \"received\": %llu, \"cpu_ns\": %llu, \"drain_ns\": %llu}\n",
+	       n, again ? "true" : "false", rounds * FRAMES, (unsigned long long)got,
+	       (unsigned long long)(end_ns - begin_ns), (unsigned long long)drain_ns);
+}
+
+int main(int argc, char **argv)
+{
+	static const uint32_t counts[] = { 1, 2, 16,
+					   1 }; /* the last one: the first against itself */
+	uint32_t runs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 5,
+		 rounds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1000;
+
+	if (edge_enter_namespace() ||
+	    system("ip link set p1 mtu 3500 && ip link set q1 mtu 3500 && "
+		   "ethtool -K q1 gro on") ||
+	    make_xdp() || make_port() || make_source()) {
+		fprintf(stderr, "bench-voq: cannot set up: %s\n", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	for (uint32_t run = 0; run < runs; run++)
+		for (uint32_t i = 0; i < 4; i++)
+			measure(counts[(run + i) % 4], (run + i) % 4 == 3, rounds);
+	return EXIT_SUCCESS;
+}
