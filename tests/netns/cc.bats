@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Congestion controllers on a live cluster: what the command says and does, what stands in sl_voq, and that no frame goes
 # missing because of it. How well they share is for tests/unit/test_rb_control.c, where time is exact, and for `lab exp`.
+# shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -101,7 +102,7 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 		wait_for 5 voq_is 1 controller "${name%% *}"
 		wait_for 5 voq_is 2 controller "${name%% *}"
 	done
-	! ended gen1
+	run ! ended gen1
 	wait_for 20 ended gen1
 	wait_for 20 ended gen2
 	cluster_conserves >/dev/null
