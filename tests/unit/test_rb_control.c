@@ -630,6 +630,7 @@ static void peer_that_dies_frees_its_share_within_the_liveness_bound(void **stat
 	assert_true(now_ns - died_ns <= DEAD_NS + 2 * MS);
 	/* Its reports count no longer, nor does it. */
 	run_for(50 * MS);
+	assert_int_equal(nodes[EGRESS].worker->control->port[1]->queue[0].sample.n_sources, 3);
 	m = mark();
 	run_for(100 * MS);
 	for (int i = 2; i < EGRESS; i++)
@@ -796,8 +797,10 @@ static void restarted_egress_is_followed_at_once(void **state)
 	run_for(100 * MS);
 	for (int i = 1; i < EGRESS; i++)
 		assert_share(&m, i, 0, CAPACITY / 4.0, 0.02);
-	for (int i = 1; i < EGRESS; i++)
+	for (int i = 1; i < EGRESS; i++) {
+		assert_int_equal(stats_of(i)->feedback_stale, 0);
 		offer(i, 0, 0);
+	}
 	run_for(100 * MS);
 	end();
 }
