@@ -55,10 +55,10 @@ def node_script(node):
 
 
 class ClusterWorld(world.World):
-    """family: of the fabric's addresses, 4 or 6."""
+    """family: of the fabric's addresses, 4 or 6. port_keys: more keys of every port's configuration."""
 
-    def __init__(self, engine="fast", family=4):
-        self.engine, self.family = engine, family
+    def __init__(self, engine="fast", family=4, port_keys=""):
+        self.engine, self.family, self.port_keys = engine, family, port_keys
         self.nodes, self.fabric, self.directory, self.daemons = {}, None, None, []
         self.canaries = 0
         super().__init__()
@@ -114,7 +114,8 @@ class ClusterWorld(world.World):
     # --- Daemons ------------------------------------------------------------------------------------
 
     def config(self, node):
-        ports = {n: ", ".join(f"{{number: {p + 1}, name: p{p}}}" for p in range(world.PORTS) if OWNER[p] == n) for n in NODES}
+        keys = f", {self.port_keys}" if self.port_keys else ""
+        ports = {n: ", ".join(f"{{number: {p + 1}, name: p{p}{keys}}}" for p in range(world.PORTS) if OWNER[p] == n) for n in NODES}
         members = "".join(f"    - {{id: {n}, address: \"{self.fabric_address(n)}\", ports: [{ports[n]}]}}\n" for n in NODES)
         return (f"engine: {self.engine}\ncluster:\n  node: {node}\n  key_file: {self.directory.name}/key\n"
                 f"  liveness_ms: {LIVENESS_MS}\n  fabric: {{device: fab0, transport: roce-xdp}}\n  nodes:\n{members}")

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+What is on the fabric of a live cluster, before strangers: tshark dissects every frame without complaint, zlib and (for IPv4) scapy compute
+each ICRC, and a decoder written from docs/PROTOCOL.md finds in the messages the very frames that left the cluster, which are those that
+entered, one hop on.
+
+    tests/oracle/test_fabric.py
+
+tshark 4.0 shows the ICRC and does not judge it, so what it shows is compared with what zlib computes.
+"""
+import logging
+import os
+import random
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+
+import cluster
+import conservation
+import fabric_message
+import world
+from test_forwarding import Tap
+
+logging.getLogger("scapy").setLevel(logging.ERROR)
+from scapy.all import Ether, raw  # noqa: E402  pylint: disable=wrong-import-position,wrong-import-order
+from scapy.contrib.roce import BTH  # noqa: E402  pylint: disable=wrong-import-position,wrong-import-order
+
+ETH_P_ALL = 3
+SIZES = list(range(60, 1515, 97)) + [1514, 1515, 2000, 3000, 3395, 3396]
+SCAPY_FRAMES = 500
+CONTROLLER = "controller: qcn, rate: 100mbit"  # speaks of every queue that is in use
+KINDS = {fabric_message.DATA: "data", fabric_message.FEEDBACK: "feedback", fabric_message.HELLO: "hello",
+         fabric_message.ANNOUNCE: "announce", fabric_message.POLICY: "policy", fabric_message.REPORT: "report"}
+
+
+class Capture:
+    """Everything that nodes send into the fabric, each frame once: as it enters the switch."""
+
+    def __init__(self, fabric):
+        self.sockets = fabric.sockets(self.open)
+
+    @staticmethod
+    def open():
+        out = []
+        for node in cluster.NODES:
+            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            s.setsockopt(world.SOL_PACKET, world.PACKET_IGNORE_OUTGOING, 1)
+            s.setsockopt(socket.SOL_SOCKET, world.SO_RCVBUFFORCE, 64 << 20)
+            s.setblocking(False)
+            s.bind((f"n{node}", ETH_P_ALL))
+            out.append(s)
+        return out
+
+    def take(self):
+        """Per node what it sent, in order."""
+        frames = []
+        for s in self.sockets:
+            try:
+                while True:
+                    frames.append(s.recv(65536))
+            except BlockingIOError:
+                pass
+        return frames
+
+    def close(self):
+        for s in self.sockets:
+            s.close()
+
+
+def packet(rng, version, into, out, size, tos):
+    """A UDP packet from the host behind one port to one behind another, in a frame of this size."""
+    payload = rng.randbytes(size - 14 - (20 if version == 4 else 40) - 8)
+    udp = struct.pack("!HHHH", rng.randrange(1024, 65536), 4000, 8 + len(payload), 0 if version == 4 else 0xbeef) + payload
+    ether = world.mac_bytes(world.router_mac(into)) + world.mac_bytes(world.host_mac(into))
+    if version == 4:
+        header = struct.pack("!BBHHHBBH4s4s", 0x45, tos, 20 + len(udp), rng.randrange(65536), 0, 64, 17, 0,
+                             socket.inet_aton(f"10.0.{into}.2"), socket.inet_aton(f"10.0.{out}.3"))
+        return ether + b"\x08\x00" + header[:10] + struct.pack("!H", world.checksum(header)) + header[12:] + udp
+    return ether + b"\x86\xdd" + struct.pack("!IHBB", 6 << 28 | tos << 20, len(udp), 17, 64) + socket.inet_pton(
+        socket.AF_INET6, f"fd00:{into}::2") + socket.inet_pton(socket.AF_INET6, f"fd00:{out}::3") + udp
+
+
+def one_hop_on(frame, out):
+    """What a router makes of it: new MAC addresses, TTL one less, the checksum computed anew."""
+    ether = world.mac_bytes(world.host_mac(out, 3)) + world.mac_bytes(world.router_mac(out)) + frame[12:14]
+    if frame[12:14] == b"\x86\xdd":
+        return ether + frame[14:21] + bytes([frame[21] - 1]) + frame[22:]
+    header = frame[14:22] + bytes([frame[22] - 1]) + frame[23:24] + b"\0\0" + frame[26:34]
+    return ether + header[:10] + struct.pack("!H", world.checksum(header)) + header[12:] + frame[34:]
+
+
+def traffic(router, rng, sizes):
+    """Send; return per (node, port, class) the frames that must cross the fabric, in order, and per port what left."""
+    expected, left = {}, {}
+    ways = [(i, o) for i in range(world.PORTS) for o in range(world.PORTS)
+            if world.OWNER[i] != world.OWNER[o] and world.FORWARDING[i] and not world.RP_FILTER[i]]
+    for n, size in enumerate(sizes * 4):
+        into, out = ways[n % len(ways)]
+        bytes_ = min(size, 14 + world.MTU[into], 14 + world.MTU[out])
+        version, klass = 4 if n % 2 else 6, n // 2 % 4
+        frames = [packet(rng, version, into, out, max(bytes_, 62), cluster.CLASS_TOS[klass]) for _ in range(4)]
+        for frame in frames:
+            expected.setdefault((world.OWNER[into], out, klass), []).append(one_hop_on(frame, out))
+        for port, frame in router.exchange(into, frames):
+            left.setdefault(port, []).append(frame)
+    return expected, left
+
+
+def write_pcap(path, frames):
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+        for frame in frames:
+            file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
+
+
+def dissect(path):
+    """tshark's fields, a row for each frame. RoCEv2 sends no UDP checksum, over IPv6 neither."""
+    fields = ["frame.protocols", "infiniband.bth.opcode", "infiniband.invariant.crc", "_ws.malformed", "_ws.expert.message",
+              "ip.checksum.status"]
+    command = ["tshark", "-r", path, "-T", "fields", "-E", "separator=|", "-o", "ip.check_checksum:TRUE",
+               "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
+    for name in fields:
+        command += ["-e", name]
+    out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [line.split("|") for line in out.splitlines()]
+
+
+def judged_by_tshark(frames, family):
+    problems = []
+    with tempfile.TemporaryDirectory(prefix="sluice-oracle.") as directory:
+        path = os.path.join(directory, "fabric.pcap")
+        write_pcap(path, frames)
+        rows = dissect(path)
+    if len(rows) != len(frames):
+        return [f"{len(frames)} frames, {len(rows)} rows"]
+    for n, (frame, (protocols, opcode, crc, malformed, expert, ip_status)) in enumerate(zip(frames, rows)):
+        if "infiniband" not in protocols or malformed or expert or family == 4 and ip_status != "1":
+            problems.append(f"frame {n}: {protocols} {malformed} {expert} IP checksum {ip_status}")
+        elif int(opcode, 0) != 0x64 or not crc or struct.pack(">I", int(crc, 0)) != frame[-4:]:
+            problems.append(f"frame {n}: opcode {opcode}, ICRC {crc}, the frame ends in {frame[-4:].hex()}")
+    return problems
+
+
+def judged_by_scapy(frames):
+    problems = []
+    for n, frame in enumerate(frames):
+        dissected = Ether(frame)
+        if BTH not in dissected:
+            problems.append(f"frame {n}: scapy sees no BTH")
+            continue
+        dissected[BTH].icrc = None
+        if raw(dissected) != frame:
+            problems.append(f"frame {n}: scapy's ICRC is {raw(dissected)[-4:].hex()}, ours {frame[-4:].hex()}")
+    return problems
+
+
+def read_messages(frames):
+    messages, problems = [], []
+    for n, frame in enumerate(frames):
+        try:
+            messages.append(fabric_message.parse(fabric_message.payload_of(frame)))
+        except fabric_message.Bad as error:
+            problems.append(f"frame {n}: {error}: {frame[:100].hex()}")
+    return messages, problems
+
+
+def in_sequence(messages):
+    """Each stream of one node to another counts up by one."""
+    problems, last = [], {}
+    for m in messages:
+        key = (m.source, m.destination, m.stream, m.epoch)
+        if key in last and m.sequence != last[key] + 1:
+            problems.append(f"node {m.source} to {m.destination}: {m.sequence} after {last[key]}")
+        last[key] = m.sequence
+    return problems
+
+
+def unpacked(messages, count):
+    """Per (node, port, class), the frames of our traffic inside the messages, in order, and how they were labelled."""
+    frames, problems = {}, []
+    for m in messages:
+        for f in m.frames:
+            if world.MARK in f.data:
+                continue
+            port = (f.system_port & 255) - 1
+            if world.OWNER[port] != m.destination or (f.ingress_port and world.OWNER[(f.ingress_port & 255) - 1] != m.source):
+                problems.append(f"frame for p{port} from node {m.source} to {m.destination}")
+            if f.data in count:
+                frames.setdefault((m.source, port, f.traffic_class), []).append(f.data)
+    return frames, problems
+
+
+def trial(tap, family):
+    name = f"IPv{family} fabric"
+    router = cluster.ClusterWorld(family=family, port_keys=CONTROLLER)
+    capture = None
+    try:
+        router.settle()
+        capture = Capture(router.fabric)
+        before = conservation.quiet_snapshot(router.snapshot)
+        limit = 3396 if family == 6 else 3414  # what one message of the fabric's MTU holds
+        expected, left = traffic(router, random.Random(family), [s for s in SIZES if s <= limit])
+        ledger = conservation.check(before, router.snapshot)
+        frames = [f for f in capture.take() if fabric_message.is_roce(f)]
+    finally:
+        if capture:
+            capture.close()
+        router.close()
+    messages, problems = read_messages(frames)
+    kinds = Counter(KINDS[m.kind] for m in messages)
+    wanted = {"data", "feedback", "policy", "announce"}
+    tap.result(not wanted - set(kinds), f"{name}: captured {', '.join(f'{n} {k}' for k, n in sorted(kinds.items()))}",
+               [f"no {k}" for k in wanted - set(kinds)])
+    for what, faults in (("tshark dissects every frame without complaint, and shows its last four bytes as ICRC",
+                          judged_by_tshark(frames, family)),
+                         ("each frame and message is as docs/PROTOCOL.md says, each ICRC as zlib computes", problems),
+                         ("messages are numbered without gaps", in_sequence(messages))):
+        tap.result(not faults, f"{name}: {what}", faults[:10])
+    if family == 4:  # scapy's ICRC knows IPv4 only
+        # It is slow: all data, and a part of what was said while nothing else was.
+        some = [f for f, m in zip(frames, messages) if m.kind == fabric_message.DATA]
+        some += frames[::max(len(frames) // SCAPY_FRAMES, 1)]
+        faults = judged_by_scapy(some)
+        tap.result(not faults, f"{name}: scapy computes the same ICRC for {len(some)} frames", faults[:10])
+    ours = {frame for list_ in expected.values() for frame in list_}
+    inside, faults = unpacked(messages, ours)
+    faults += [f"from node {node} to p{port}, class {klass}: {len(inside.get((node, port, klass), []))} of {len(frames_)} frames, or in "
+               "another order" for (node, port, klass), frames_ in expected.items() if inside.get((node, port, klass)) != frames_]
+    tap.result(not faults, f"{name}: the frames in the messages are those that entered, one hop on, in order: {len(ours)}", faults[:10])
+    faults = [f"p{port}: {len(left.get(port, []))} frames left" for port in {p for _, p, _ in expected}
+              if Counter(left.get(port, [])) != Counter(f for (_, p, _), list_ in expected.items() if p == port for f in list_)]
+    tap.result(not faults, f"{name}: just these left the cluster", faults)
+    tap.result(not ledger.wrong and not ledger.drops, f"{name}: every frame is accounted for", ledger.wrong + [f"{n} {reason}" for reason, n in ledger.drops.items()])
+
+
+def main():
+    world.pin_to_one_cpu()
+    tap = Tap()
+    for family in (4, 6):
+        trial(tap, family)
+    return 0 if tap.finish() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
