@@ -7,5 +7,6 @@ libsluice_SRCS := $(filter-out $(USER_MAINS),$(wildcard user/*.c user/lib/*.c))
 PROGRAMS += $(patsubst user/%.c,%,$(wildcard $(USER_MAINS)))
 sluiced_SRCS := user/sluiced.c
 sluiced_USES := libsluice libcc
+sluiced_LDLIBS := -lmicrohttpd
 sluice_SRCS  := user/sluice.c
 sluice_USES  := libsluice libcc

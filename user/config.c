@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "user/config.h"
+#include "user/lib/listen_address.h"
 
 #define PORTS_MAX 256
 
@@ -39,6 +40,13 @@ static bool valid_path(const char *text)
 static bool valid_socket(const char *text)
 {
 	return valid_path(text) && strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
+}
+
+static bool valid_metrics(const char *text)
+{
+	struct sockaddr_storage address;
+
+	return sl_listen_address_parse(text, &address) > 0;
 }
 
 static bool valid_group(const char *text)
@@ -130,6 +138,11 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .type = SL_YAML_MAP,
 	  .offset = offsetof(struct sl_settings, control),
 	  .keys = control_keys },
+	{ .name = "metrics",
+	  .type = SL_YAML_STRING,
+	  .offset = offsetof(struct sl_settings, metrics),
+	  .valid = valid_metrics,
+	  .what = "an address to listen at: write PORT, ADDRESS:PORT or [IPv6 ADDRESS]:PORT" },
 	{ .name = "pin_dir",
 	  .type = SL_YAML_STRING,
 	  .offset = offsetof(struct sl_settings, pin_dir),

@@ -46,6 +46,7 @@ struct sl_settings {
 	struct sl_cluster_settings cluster;
 	struct sl_table_settings tables;
 	struct sl_control_settings control;
+	char *metrics; /* where a Prometheus may ask (metrics.h); NULL: nowhere */
 	char *pin_dir;
 	enum sl_log_level log_level;
 	char *file_name;

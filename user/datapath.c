@@ -377,7 +377,7 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		err = map_tables(dp);
 	if (!err)
 		err = write_meta(dp);
-	if (!err)
+	if (!err && dp->pin_dir)
 		open_txdrops(dp, params);
 	if (!err && dp->pin_dir)
 		err = stage_pins(dp);

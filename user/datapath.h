@@ -25,7 +25,8 @@ struct sl_datapath;
 
 struct sl_datapath_params {
 	const char *object_path; /* sluice.bpf.o */
-	const char *pin_dir;	 /* e.g. /sys/fs/bpf/sluice; NULL: pin nothing (tests) */
+	/* e.g. /sys/fs/bpf/sluice; NULL: pin nothing, trace no driver (lookups, tests) */
+	const char *pin_dir;
 	struct sl_config
 		config; /* engine, seed, ...; seed 0: the pinned generation's, else random */
 	/* The running generation, to be replaced: its counters and seed are taken over. Borrowed; or NULL. */

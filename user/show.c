@@ -57,14 +57,32 @@ static json_t *port_row(const struct sl_router_port *port, int fd)
 	return row;
 }
 
-void sl_show_ports(const struct sl_router *router, struct sl_ctl_answer *answer)
+json_t *sl_ports_json(const struct sl_router *router)
 {
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	json_t *rows = json_array();
 
 	for (uint32_t i = 0; i < sl_router_n_ports(router); i++)
-		sl_ctl_put(answer, port_row(sl_router_port(router, i), fd));
+		json_array_append_new(rows, port_row(sl_router_port(router, i), fd));
 	if (fd >= 0)
 		close(fd);
+	return rows;
+}
+
+/* Takes the reference to the rows. */
+static void put_rows(json_t *rows, struct sl_ctl_answer *answer)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+		sl_ctl_put(answer, json_incref(row));
+	json_decref(rows);
+}
+
+void sl_show_ports(const struct sl_router *router, struct sl_ctl_answer *answer)
+{
+	put_rows(sl_ports_json(router), answer);
 }
 
 /* --- Counters ------------------------------------------------------------------------------------- */
@@ -83,17 +101,11 @@ static void show_counters(const struct sl_router *router,
 {
 	struct sl_counters counters;
 	int err = sl_router_counters(router, &counters);
-	json_t *rows, *row;
-	size_t i;
 
-	if (err) {
+	if (err)
 		sl_ctl_fail(answer, "cannot read the counters: %s", strerror(-err));
-		return;
-	}
-	rows = make(&counters);
-	json_array_foreach(rows, i, row)
-		sl_ctl_put(answer, json_incref(row));
-	json_decref(rows);
+	else
+		put_rows(make(&counters), answer);
 }
 
 /* --- Commands --------------------------------------------------------------------------------------- */

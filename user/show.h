@@ -17,6 +17,9 @@ extern const struct sl_ctl_command sl_commands[];
 /* One object: is it well? Also the ports, as a short list. */
 void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer);
 void sl_show_ports(const struct sl_router *router, struct sl_ctl_answer *answer);
+/* The same, for other readers: an object, and an array of the rows. NULL: not enough memory. */
+json_t *sl_status_json(const struct sl_router *router);
+json_t *sl_ports_json(const struct sl_router *router);
 /* What this node's cluster is, one object; every edge port of every node. Fail if the node is alone. */
 void sl_show_cluster(const struct sl_router *router, struct sl_ctl_answer *answer);
 void sl_show_system_ports(const struct sl_router *router, struct sl_ctl_answer *answer);

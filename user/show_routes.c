@@ -2,6 +2,8 @@
 /* Routes, next hops and neighbours. */
 #include <stdlib.h>
 
+#include <linux/neighbour.h>
+
 #include "bpf/endian.bpf.h"
 #include "user/lib/names.h"
 #include "user/lib/prefix.h"
@@ -259,6 +261,9 @@ static int put_neighbour(void *arg, const struct sl_neighbour_view *view)
 {
 	char state[SL_NAME_BYTES];
 
+	/* As `ip neigh`, without what needs no resolution: multicast, loopback. */
+	if (view->state & NUD_NOARP)
+		return 0;
 	return sl_ctl_put(arg,
 			  json_pack("{s:o, s:o, s:o, s:s, s:b}", "address",
 				    sl_json_addr(view->family, view->addr), "dev",

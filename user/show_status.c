@@ -99,18 +99,22 @@ static json_t *packets_json(const struct sl_router *router)
 			 integer(sl_counters_unsent(&c).packets));
 }
 
-void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer)
+json_t *sl_status_json(const struct sl_router *router)
 {
 	const struct sl_settings *settings = sl_router_settings(router);
 	const struct sl_datapath *dp = sl_router_datapath(router);
 
-	sl_ctl_put(answer,
-		   json_pack("{s:b, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}",
-			     "running", 1, "version", SL_VERSION, "pid", (int)getpid(), "uptime_s",
-			     integer(sl_router_uptime_s(router)), "engine",
-			     sl_engine_name(settings->engine), "config", settings->file_name,
-			     "pin_dir", settings->pin_dir, "frags", sl_datapath_frags(dp),
-			     "process_bytes", integer(process_bytes()), "ports", ports_json(router),
-			     "packets", packets_json(router), "mirror", mirror_json(router),
-			     "tables", tables_json(router)));
+	return json_pack("{s:b, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}",
+			 "running", 1, "version", SL_VERSION, "pid", (int)getpid(), "uptime_s",
+			 integer(sl_router_uptime_s(router)), "engine",
+			 sl_engine_name(settings->engine), "config", settings->file_name, "pin_dir",
+			 settings->pin_dir, "frags", sl_datapath_frags(dp), "process_bytes",
+			 integer(process_bytes()), "ports", ports_json(router), "packets",
+			 packets_json(router), "mirror", mirror_json(router), "tables",
+			 tables_json(router));
+}
+
+void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer)
+{
+	sl_ctl_put(answer, sl_status_json(router));
 }

@@ -24,6 +24,7 @@
 #include "user/ctl.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
+#include "user/metrics.h"
 #include "user/pins.h"
 #include "user/privileges.h"
 #include "user/router.h"
@@ -43,6 +44,7 @@ struct daemon {
 	const struct options *options;
 	struct sl_router *router;
 	struct sl_ctl *ctl;
+	struct sl_metrics *metrics; /* NULL: nobody may ask */
 	int epoll_fd, signal_fd, timer_fd, lock_fd;
 	bool stop;
 };
@@ -259,6 +261,32 @@ static int reload_control(struct daemon *d, const struct sl_settings *settings)
 	return err;
 }
 
+static int open_metrics(struct daemon *d, const struct sl_settings *settings)
+{
+	int err =
+		settings->metrics ? sl_metrics_open(settings->metrics, &d->router, &d->metrics) : 0;
+
+	if (err)
+		sl_error("cannot offer metrics at \"%s\": %s", settings->metrics, strerror(-err));
+	return err;
+}
+
+static int reload_metrics(struct daemon *d, const struct sl_settings *settings)
+{
+	const struct sl_settings *old = sl_router_settings(d->router);
+	int err;
+
+	if (!old->metrics == !settings->metrics &&
+	    (!old->metrics || strcmp(old->metrics, settings->metrics) == 0))
+		return 0;
+	sl_metrics_close(d->metrics);
+	d->metrics = NULL;
+	err = open_metrics(d, settings);
+	if (err)
+		open_metrics(d, old);
+	return err;
+}
+
 static void set_log_level(const struct daemon *d, const struct sl_settings *settings)
 {
 	sl_log_set_level(d->options->verbose ? SL_LOG_DEBUG : settings->log_level);
@@ -280,6 +308,8 @@ static void reload(struct daemon *d)
 		err = check_pin_dir(settings);
 	if (!err)
 		err = reload_control(d, settings);
+	if (!err)
+		err = reload_metrics(d, settings);
 	if (!err)
 		err = sl_router_reload(d->router, settings);
 	if (err) {
@@ -313,6 +343,8 @@ static void handle_second(struct daemon *d)
 	sl_router_tick(d->router);
 	if (d->ctl)
 		sl_ctl_tick(d->ctl);
+	if (d->metrics)
+		sl_metrics_poll(d->metrics);
 }
 
 static int run(struct daemon *d)
@@ -328,6 +360,8 @@ static int run(struct daemon *d)
 			err = watch(d, sl_router_cluster_fd(d->router));
 		if (!err && d->ctl)
 			err = watch(d, sl_ctl_fd(d->ctl));
+		if (!err && d->metrics)
+			err = watch(d, sl_metrics_fd(d->metrics));
 		n = err ? 0 : epoll_wait(d->epoll_fd, &event, 1, -1);
 		if (n <= 0) {
 			err = n < 0 && errno != EINTR ? -errno : err;
@@ -341,6 +375,8 @@ static int run(struct daemon *d)
 			err = sl_router_poll(d->router);
 		else if (event.data.fd == sl_router_cluster_fd(d->router))
 			err = sl_router_cluster_poll(d->router);
+		else if (d->metrics && event.data.fd == sl_metrics_fd(d->metrics))
+			sl_metrics_poll(d->metrics);
 		else if (d->ctl)
 			sl_ctl_poll(d->ctl, d->router);
 	}
@@ -386,7 +422,9 @@ static int start(struct daemon *d, struct sl_settings **settings)
 	if (err)
 		return err;
 	check_jit();
-	err = sl_router_start(*settings, d->options->object_path, &d->router);
+	err = open_metrics(d, *settings);
+	if (!err)
+		err = sl_router_start(*settings, d->options->object_path, &d->router);
 	if (!err)
 		*settings = NULL; /* the router's now */
 	return err;
@@ -425,6 +463,7 @@ int main(int argc, char **argv)
 		err = sl_router_detach_all(d.router);
 	else if (d.stop)
 		sl_info("the fast path stays as it is");
+	sl_metrics_close(d.metrics);
 	sl_ctl_close(d.ctl);
 	sl_router_stop(d.router);
 	sl_settings_free(settings);

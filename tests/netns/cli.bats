@@ -89,6 +89,14 @@ explains() {
 	[[ ${lines[4]} = "verdict    forward: "* ]]
 }
 
+@test "show neighbours: those of ip neigh, and no other but those that routes want" {
+	on n1 ip -6 neigh show nud noarp | grep -q ff02:
+	ours() { sluice -j show neighbours | jq -r '.[] | select(.state != "NONE") | "\(.dev) \(.address)"' | sort; }
+	theirs() { on n1 ip -j neigh show | jq -r '.[] | "\(.dev) \(.dst)"' | sort; }
+	same() { [ "$(ours)" = "$(theirs)" ]; }
+	wait_for 5 same
+}
+
 @test "show neighbours and nexthops" {
 	[ "$(sluice -j show neighbours | jq -r '.[] | select(.address == "10.0.2.2") | .dev + " " + .mac')" = \
 		"eth2 $(mac_of h2 eth0)" ]

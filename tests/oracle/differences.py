@@ -212,9 +212,10 @@ DIFFERENCES = [
         unspecified6),
     Difference(
         "a source that is the router's own address, or a broadcast address of its networks, is forwarded",
-        "The fast path looks up the destination only. Linux looks for the source among its own addresses, and among all "
-        "routes once there are local ones beside those of addresses. RFC 1812 5.3.7 and 5.3.8 (a should, for forged "
-        "sources, by a switch): the switch is rp_filter, which sluice obeys.",
+        "Linux drops, even with rp_filter off, a source that is one of its addresses (unless accept_local is on) and, once "
+        "there are policy rules or local routes beside those of addresses, one to which it has no unicast route "
+        "(fib_validate_source). The fast path would have to look up the source of each packet to know. RFC 1812 5.3.8 asks "
+        "for that as a switch, which is rp_filter: with it, sluice gives such packets to the kernel.",
         source_is_the_router),
     Difference(
         "multipath: another member",

@@ -23,14 +23,14 @@ static const struct refusal refusals[] = {
 	  "or log_level" },
 	{ "scalar_document", "ports\n",
 	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, cluster, tables, "
-	  "control, pin_dir or log_level" },
+	  "control, metrics, pin_dir or log_level" },
 	{ "unknown_key", "ports: []\nprots: 1\n",
-	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, pin_dir or "
+	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, metrics, pin_dir or "
 	  "log_level" },
 	{ "unknown_key_in_port", "ports:\n  - name: lo\n    mod: native\n",
 	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode or optional" },
 	{ "key_that_is_a_list", "ports: []\n? [a]\n: b\n",
-	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, pin_dir or "
+	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, metrics, pin_dir or "
 	  "log_level" },
 	{ "key_twice", "ports: []\nports: []\n", "f:2: \"ports\" is given twice: write it once" },
 	{ "key_missing", "engine: fast\n",
@@ -60,6 +60,12 @@ static const struct refusal refusals[] = {
 	  "f:2: ports[0].optional: \"maybe\" is not a truth value: write true or false" },
 	{ "engine_unknown", "engine: dir24\nports: []\n",
 	  "f:1: engine: \"dir24\" is not an engine: write fast, lpm or kernel" },
+	{ "metrics_without_port", "ports: []\nmetrics: 127.0.0.1\n",
+	  "f:2: metrics: \"127.0.0.1\" is not an address to listen at: write PORT, ADDRESS:PORT or "
+	  "[IPv6 ADDRESS]:PORT" },
+	{ "metrics_port_0", "ports: []\nmetrics: 0\n",
+	  "f:2: metrics: \"0\" is not an address to listen at: write PORT, ADDRESS:PORT or [IPv6 "
+	  "ADDRESS]:PORT" },
 	{ "number_negative", "ports: []\ntables:\n  nexthops: -5\n",
 	  "f:3: tables.nexthops: \"-5\" is not a number of next hops: write a number from 16 to "
 	  "8388607" },
@@ -290,6 +296,7 @@ static void least_file_has_the_documented_defaults(void **state)
 	assert_int_equal(s->control.mode, 0660);
 	assert_null(s->control.group);
 	assert_string_equal(s->pin_dir, "/sys/fs/bpf/sluice");
+	assert_null(s->metrics);
 	assert_int_equal(s->tables.nexthops, 0);
 	assert_int_equal(s->ports.n, 1);
 	assert_int_equal(s->cluster.node, 0);
@@ -315,6 +322,7 @@ static void every_key_is_read(void **state)
 				      "  ipv4_routes: 100\n"
 				      "  ipv6_routes: 101\n"
 				      "control: {socket: /tmp/s, mode: \"0600\", group: root}\n"
+				      "metrics: 192.0.2.1:9101\n"
 				      "pin_dir: /sys/fs/bpf/other\n"
 				      "log_level: debug\n");
 
@@ -337,6 +345,7 @@ static void every_key_is_read(void **state)
 	assert_int_equal(s->control.mode, 0600);
 	assert_string_equal(s->control.group, "root");
 	assert_string_equal(s->pin_dir, "/sys/fs/bpf/other");
+	assert_string_equal(s->metrics, "192.0.2.1:9101");
 	assert_int_equal(s->log_level, SL_LOG_DEBUG);
 	assert_ptr_equal(sl_settings_find_port(s, "eth2.5"), sl_settings_port(s, 1));
 	assert_null(sl_settings_find_port(s, "eth3"));

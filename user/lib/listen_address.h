@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where a TCP server listens, as a person writes it. */
+#ifndef SL_LISTEN_ADDRESS_H
+#define SL_LISTEN_ADDRESS_H
+
+#include <sys/socket.h>
+
+/*
+ * PORT (1 to 65535; then at 127.0.0.1), ADDRESS:PORT, or [ADDRESS]:PORT for IPv6. Returns how many bytes of *out are the
+ * address, or -EINVAL.
+ */
+int sl_listen_address_parse(const char *text, struct sockaddr_storage *out);
+
+#endif
