@@ -202,7 +202,7 @@ teardown() { lab_end; }
 	[ "$(sluice -j explain 10.0.2.2 | jq -r .verdict)" = forward ]
 	[ "$(sluice -j explain 10.20.20.200 | jq -r '.verdict + " " + .nexthop.reason')" = "kernel overflow" ]
 	[ "$(sluice -j explain 10.20.20.200 | jq -r .route.prefix)" = 10.20.20.128/25 ]
-	for i in $(seq 1 16); do
+	for i in $(seq 1 18); do
 		echo "route del 10.20.$i.128/25"
 	done | on n1 ip -batch -
 	fits() { [ "$(overflow)" = 0 ]; }

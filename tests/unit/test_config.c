@@ -16,10 +16,10 @@ struct refusal {
 
 static const struct refusal refusals[] = {
 	{ "empty_file", "",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, metrics, pin_dir "
 	  "or log_level" },
 	{ "comment_only", "# nothing\n",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, metrics, pin_dir "
 	  "or log_level" },
 	{ "scalar_document", "ports\n",
 	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, cluster, tables, "
