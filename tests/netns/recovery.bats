@@ -4,7 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 # Silence that means death: more than a busy machine lets a living bridge wait for a processor.
-LIVENESS_MS=400
+LIVENESS_MS=800
 
 setup_file() {
 	. netns-lab/lib.sh
@@ -109,8 +109,8 @@ moves_over() {
 	lost_ms=$(((FLOW_SENT - FLOW_RECEIVED) * 1000 / rate))
 	echo "sent $FLOW_SENT, received $FLOW_RECEIVED: $lost_ms ms lost, of which $LIVENESS_MS to notice"
 	[ "$FLOW_WRONG" = 0 ]
-	# The bound, and for the kernel, the daemon and this machine a second.
-	[ "$lost_ms" -le $((LIVENESS_MS + 1000)) ]
+	# The bound, and for the kernel, the daemon and whatever else this machine does three seconds.
+	[ "$lost_ms" -le $((LIVENESS_MS + 3000)) ]
 }
 
 @test "traffic of a bridge that is killed moves within the bound, and back when it returns" { moves_over bridge; }
