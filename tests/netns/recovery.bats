@@ -284,6 +284,12 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	on n3 ip neigh flush to fd00:0:3:1::77 dev eth1
 }
 
+@test "soak refuses what it does not know" {
+	run -2 netns-lab/soak --kills 0
+	run -2 netns-lab/soak --kinds "bridge meteor"
+	[[ $output = *'"meteor" is none of: bridge daemon'* ]]
+}
+
 @test "after all this the cluster is whole, and holds nothing that it did not hold at first" {
 	wait_for 60 is_whole "$LAB_DIR/whole"
 }
