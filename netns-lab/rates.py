@@ -8,6 +8,7 @@ import platform
 import signal
 import subprocess
 import sys
+import textwrap
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 SOURCE = os.path.dirname(HERE)
@@ -144,3 +145,8 @@ def progress(text):
     """One line on a terminal, overwritten by the next."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def say(text):
+    """A paragraph of the demo."""
+    print(textwrap.fill(text, 79, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False), flush=True)

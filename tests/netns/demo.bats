@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# The demo shows what it promises, and leaves nothing behind, however it ends.
+# The demo shows what it promises, says so if it cannot, and leaves nothing behind, however it ends.
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -28,53 +28,99 @@ start_demo() {
 	DEMO=$!
 }
 
+# reached TEXT: the demo has shown it
 reached() {
-	local deadline=$((SECONDS + 60))
-	until grep -q "^$1\. " "$BATS_TEST_TMPDIR/out" 2>/dev/null; do
-		[ $SECONDS -lt $deadline ] || return
+	local deadline=$((SECONDS + 120))
+	until grep -q -- "$1" "$BATS_TEST_TMPDIR/out" 2>/dev/null; do
+		[ $SECONDS -lt $deadline ] && kill -0 "$DEMO" || return
 		sleep 0.05
 	done
 }
 
-interrupt_in_step() {
-	start_demo
-	reached "$1"
-	kill -INT -- "-$DEMO"
-	local status=0
+# ends_with STATUS: soon, and with nothing left, not even a helper of the script itself, zombies aside
+ends_with() {
+	local status=0 deadline=$((SECONDS + 10))
 	wait "$DEMO" || status=$?
-	[ "$status" = 130 ]
-	local deadline=$((SECONDS + 5)) # not even a helper of the script itself, zombies aside
+	[ $SECONDS -le $deadline ]
+	[ "$status" = "$1" ]
 	while ps -o stat= -s "$DEMO" | grep -v '^Z'; do
 		[ $SECONDS -lt $deadline ]
 		sleep 0.05
 	done
+	grep -qx 'All removed.' "$BATS_TEST_TMPDIR/out"
 	assert_nothing_left
 }
 
-@test "the demo runs to its end, fits 80 columns, and draws its pictures" {
-	rm -f build/demo/forwarding.*
+# As a terminal does: to all of its processes.
+interrupt_at() {
+	start_demo
+	reached "$1"
+	kill -INT -- "-$DEMO"
+	ends_with 130
+}
+
+@test "the demo runs to its end, fits 80 columns, and reports" {
+	rm -rf build/demo
 	run netns-lab/demo --quick
+	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "${lines[-1]}" = "All removed." ]
-	[[ "$output" == *"3 packets transmitted, 3 received"*"3 packets transmitted, 3 received"* ]]
-	[[ "$output" == *"Frag needed and DF set (mtu = 1500)"* ]]
-	[[ "$output" == *"200, 20000000 bytes"*"200, 20000000 bytes"* ]]
-	[[ "$output" == *"bits/sec"* ]]
-	[[ "$output" != *"error"* ]]
+	[[ "${lines[-2]}" == "All of it held, in "* ]]
 	[ -z "$(awk 'length > 80' <<<"$output")" ]
-	grep -q '</svg>' build/demo/forwarding.svg
-	[ "$(head -c 4 build/demo/forwarding.png | tail -c 3)" = PNG ]
-	[ "$(jq '.runs.sluice[0].no_drop_pps > 0' build/demo/forwarding.json)" = true ]
+	[ -z "$(grep -iE 'error|killed +env|not found' <<<"$output")" ]
+
+	# every pair of hosts, both families, one hop; and what the summary says of it
+	[ "$(awk '$4 == 3 && $5 == 63' build/demo/pings.txt | wc -l)" = 60 ]
+	[[ "$output" == *"30 pairs, both families, 3 of 3 answers, TTL 63"* ]]
+	# all of the table on all nodes
+	tail -n 1 build/demo/table.txt | awk '{ exit !($2 >= 25000 && $3 >= 25000 && $4 >= 25000) }'
+	# ICMP errors are those of the node where the packet entered
+	[[ "$output" == *"From 10.3.1.1 icmp_seq=1 Frag needed and DF set (mtu = 1500)"* ]]
+	[[ "$output" == *"From fd00:0:3:1::1 icmp_seq=1 Packet too big: mtu=1500"* ]]
+	[[ "$output" == *"200, 20000000 bytes"*"200, 20000000 bytes"* ]]
+	# measured: frames shared messages, kernel and sluice were compared, nothing was lost without a name
+	jq -e '.flood.packing > 1.5 and (.trials | length) >= 3 and .ledger.wrong == []' build/demo/load.json
+	jq -e '.runs.sluice[0].no_drop_pps > 0 and (.runs.kernel | length) == 1' build/demo/rates.json
+	jq -e '.wrong == [] and .restarted == [] and (.nodes | length) == 3' build/demo/conservation.json
+	# the failure: in this order, and only what went between nodes was lost
+	jq -e '.times | .killed < .noticed and .noticed <= .healed and .healed < .started and .started < .back and
+		.back <= .home and .started < .whole' build/demo/failure.json
+	jq -e '.lost > 0 and .within_lost == 0 and .came.h2p2 > 0 and .came.h3p2 > 0' build/demo/failure.json
+
+	for picture in table forwarded load rates failure; do
+		grep -q '</svg>' build/demo/$picture.svg
+		[ "$(head -c 4 build/demo/$picture.png | tail -c 3)" = PNG ]
+	done
+	[ "$(grep -c '<svg' build/demo/report.html)" = 5 ]
 	assert_nothing_left
 }
 
-@test "Ctrl-C while it builds leaves nothing" { interrupt_in_step 1; }
+@test "what does not hold ends the demo with one line that says so" {
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	# a traceroute that sees two hops instead of one
+	printf '#!/bin/sh\n/usr/sbin/traceroute "$@" 2>/dev/null || /usr/bin/traceroute "$@"\necho " 3  192.0.2.1  1 ms"\n' \
+		>"$BATS_TEST_TMPDIR/bin/traceroute"
+	chmod +x "$BATS_TEST_TMPDIR/bin/traceroute"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH run netns-lab/demo --quick
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[ "$(grep -c 'demo: not as promised: the cluster is one hop: ' <<<"$output")" = 1 ]
+	[ "${lines[-1]}" = "All removed." ]
+	assert_nothing_left
+}
 
-@test "Ctrl-C while BGP feeds leaves nothing" { interrupt_in_step 3; }
+@test "Ctrl-C while it builds leaves nothing" { interrupt_at '^1\. '; }
 
-@test "Ctrl-C while hosts talk leaves nothing" { interrupt_in_step 5; }
+@test "Ctrl-C while all hosts ping leaves nothing" { interrupt_at '^4\. '; }
 
-@test "Ctrl-C while it measures leaves nothing" { interrupt_in_step 7; }
+@test "Ctrl-C while it measures leaves nothing" { interrupt_at '^7\. '; }
+
+@test "SIGTERM while a command of it runs is heard at once, and leaves nothing" {
+	start_demo
+	reached 'iperf3 -c '
+	kill -TERM "$DEMO"
+	ends_with 143
+}
 
 @test "an unknown option is refused" {
 	run netns-lab/demo --fast
