@@ -200,7 +200,7 @@ static bool is_below(const struct sl_mirror *m, uint32_t ifindex, const struct s
 /* The kernel drops or revives legs of routes when their link goes or comes, without a word. */
 static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
 {
-	if (m->dumping || LIST_EMPTY(&link->hops))
+	if (LIST_EMPTY(&link->hops))
 		return;
 	if (m->todo.routes_of && m->todo.routes_of != link->is.ifindex)
 		m->todo.routes4 = m->todo.routes6 = true;

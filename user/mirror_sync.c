@@ -183,7 +183,7 @@ static int dump_and_sweep(struct sl_mirror *m, uint16_t type, void (*unsee)(stru
 	int err = dump(m, type, AF_UNSPEC, unsee);
 
 	if (!err) {
-		m->dumping = true; /* what is swept needs no look again: that comes next */
+		m->dumping = true;
 		sweep(m);
 		m->dumping = false;
 	}
@@ -281,8 +281,10 @@ int sl_sync_everything(struct sl_mirror *m)
 	dump(m, RTM_GETNEIGHTBL, AF_UNSPEC, forget_patience);
 	if ((err = dump_and_sweep(m, RTM_GETLINK, sl_link_unsee, sl_link_sweep)) ||
 	    (err = dump_and_sweep(m, RTM_GETADDR, sl_address_unsee, sl_address_sweep)) ||
-	    (err = dump_and_sweep(m, RTM_GETNEIGH, sl_neigh_unsee, sl_neigh_sweep)) ||
-	    (err = sync_objects(m)) || (err = sync_rules(m)) ||
+	    (err = dump_and_sweep(m, RTM_GETNEIGH, sl_neigh_unsee, sl_neigh_sweep)))
+		return err;
+	memset(&m->todo, 0, sizeof(m->todo)); /* what those have shown: the rest comes now */
+	if ((err = sync_objects(m)) || (err = sync_rules(m)) ||
 	    (err = sync_routes(m, &m->rib4, 0)) || (err = sync_routes(m, &m->rib6, 0)))
 		return err;
 	sl_route_walk_changed(m);

@@ -871,6 +871,23 @@ static void a_dump_after_lost_events_changes_only_what_differs(void **state)
 	(void)r;
 }
 
+/* The event that follows says nothing new, so this is the only occasion. */
+static void a_dump_of_links_that_shows_a_change_has_the_routes_read_again(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+
+	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
+	l.flags = IFF_UP;
+	link_is(w, l);
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	w->m->dumping = w->m->dumping_all = true;
+	link_is(w, ethernet(ETH0));
+	w->m->dumping = w->m->dumping_all = false;
+	assert_true(w->m->todo.any);
+	assert_int_equal(w->m->todo.routes_of, ETH0);
+}
+
 static uint64_t clock_ns = 1;
 
 static int test_wait(void)
@@ -935,6 +952,7 @@ int main(void)
 		TEST(an_object_that_changes_touches_no_prefix),
 		TEST(a_group_object_loses_what_fails_and_goes_with_the_last),
 		TEST(a_dump_after_lost_events_changes_only_what_differs),
+		TEST(a_dump_of_links_that_shows_a_change_has_the_routes_read_again),
 		TEST(without_room_for_next_hops_the_kernel_forwards_until_there_is_some),
 	};
 	return cmocka_run_group_tests_name("mirror", tests, NULL, NULL);
