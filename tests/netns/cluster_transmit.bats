@@ -1,0 +1,101 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# A cluster whose bridges inject what they transmit; and one that never sleeps.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. netns-lab/lib.sh
+	. netns-lab/topo/cluster.sh
+	# shellcheck disable=SC2119
+	lab_begin
+	# shellcheck disable=SC2034
+	TOPO_ENGINE=fast CLUSTER_LIVENESS_MS=2000
+	export CLUSTER_PORT_n1p1="transmit: inject" CLUSTER_PORT_n2p1="transmit: inject"
+	topo_up --nodes 2 --ports 1
+	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
+	wait_for 10 on h2p1 ping -c 1 -W 1 fd00:0:1:1::2
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() {
+	. netns-lab/lib.sh
+	. netns-lab/topo/cluster.sh
+}
+
+# cross FROM NODE TO GEN-OPTIONS...: in bursts, so that many frames wait to be sent at once
+cross() {
+	local from=$1 node=$2 to=$3 pid
+	shift 3
+	cluster_counts
+	spawn "$to" received build/lab/sink eth0 --json --verify
+	wait_for 5 grep -q ready "$LAB_DIR/received.err"
+	pid=$SPAWNED
+	on "$from" build/lab/gen eth0 --json --dst-mac "$(mac_of "$node" eth1)" "$@" >"$LAB_DIR/gen.json"
+	sent=$(jq .sent "$LAB_DIR/gen.json")
+	quiet() { cluster_conserves; }
+	wait_for 30 quiet
+	kill -INT "$pid"
+	wait "$pid"
+	received=$(jq .packets "$LAB_DIR/received.out")
+	echo "sent $sent, received $received"
+}
+
+# What came is whole, in order and once each; what did not come was dropped by name.
+assert_crossed() {
+	[ "$(jq -c '[.reordered, .duplicates, .bad_checksum, .bad_payload, .wrong_mac, .ttl_min, .ttl_max]' \
+		"$LAB_DIR/received.out")" = "[0,0,0,0,0,63,63]" ]
+	[ "$received" -gt 0 ]
+	cluster_conserves "$sent" "$received"
+}
+
+@test "both ports transmit by injection" {
+	for n in 1 2; do
+		grep -q "transmits by inject" "$LAB_DIR/bridge-n$n.err"
+		on "n$n" ip link show slinject0
+	done
+}
+
+@test "IPv4 in bursts: what is injected is whole and in order, all else is counted" {
+	cross h1p1 n1 h2p1 --dst 10.2.1.2 --flows 100 --count 20000 --rate 250000
+	assert_crossed
+}
+
+@test "IPv6 of three sizes in bursts" {
+	cross h2p1 n2 h1p1 --dst fd00:0:1:1::2 --imix --flows 100 --count 10000 --rate 100000
+	assert_crossed
+}
+
+@test "a receiver that takes no redirected frames: each one is drop-transmit, or went by AF_XDP" {
+	on h2p1 ethtool -K eth0 gro off
+	cluster_counts
+	on h1p1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.2.1.2 --count 20000 --rate 250000 >"$LAB_DIR/gen.json"
+	refused() { [ "$(bridge_ask 2 status | jq '.frames["drop-transmit"].packets')" -gt 0 ]; }
+	wait_for 20 refused
+	quiet() { cluster_conserves; }
+	wait_for 30 quiet
+	on h2p1 ethtool -K eth0 gro on
+}
+
+# sleeps: how often the bridge of n1 has given the processor away by itself; one that sleeps does so every few rounds
+sleeps() { awk '/^voluntary_ctxt/ { print $2 }' "/proc/$(cat "$LAB_DIR/bridge-n1.pid")/status"; }
+rounds() { bridge_ask 1 status | jq .rounds; }
+has_made() { [ "$(rounds)" -ge "$1" ]; }
+
+@test "a busy bridge never sleeps for want of work" {
+	local before slept
+	sed 's/bridge: {}/bridge: {poll: busy}/' "$LAB_DIR/n1.yaml" >"$LAB_DIR/busy.yaml"
+	grep -q "poll: busy" "$LAB_DIR/busy.yaml"
+	kill "$(cat "$LAB_DIR/bridge-n1.pid")"
+	wait_for 5 test ! -e "/proc/$(cat "$LAB_DIR/bridge-n1.pid")/ns/net"
+	bridge_start 1 "$LAB_DIR/busy.yaml"
+	wait_for 10 rounds
+	slept=$(sleeps)
+	before=$(rounds)
+	wait_for 20 has_made $((before + 100000))
+	echo "rounds $before to $(rounds), sleeps $slept to $(sleeps)"
+	[ $(($(sleeps) - slept)) -lt 100 ]
+}
