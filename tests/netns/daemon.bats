@@ -188,7 +188,7 @@ teardown() { lab_end; }
 # --- Tables -----------------------------------------------------------------------------------------------------
 
 @test "a table that is too small: what fits stays right, the rest goes to the kernel, which is said once" {
-	configure "tables: {ipv4_blocks: 4}"
+	configure "tables: {ipv4_blocks: 8}"
 	daemon
 	warm_up
 	local i
