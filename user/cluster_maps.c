@@ -8,8 +8,6 @@
 #include "user/cluster_maps.h"
 #include "user/lib/prefix.h"
 
-#define CLASS_SHIFT 4
-
 static uint32_t receive_queues(const char *netdev)
 {
 	const struct dirent *entry;
@@ -73,7 +71,7 @@ int sl_cluster_fill_maps(const struct sl_cluster_settings *cluster, const struct
 	if (dscp_fd < 0 || fabric_fd < 0)
 		return -ENOENT;
 	for (uint32_t dscp = 0; dscp < SL_DSCPS && !err; dscp++) {
-		const uint32_t class = dscp >> CLASS_SHIFT;
+		const uint32_t class = cluster->class_of[dscp];
 
 		err = bpf_map_update_elem(dscp_fd, &dscp, &class, BPF_ANY);
 	}

@@ -15,8 +15,8 @@ void sl_cluster_size_maps(const struct sl_cluster_settings *cluster,
 			  struct sl_datapath_params *params);
 
 /*
- * Before it is attached: sl_dscp, class = the two highest bits of the DSCP (so CS6 and CS7 are 3, EF and AF4 2, best
- * effort 0), and sl_fabric, the addresses of all nodes. 0 or -errno.
+ * Before it is attached, and when the configuration changes: sl_dscp, the class of each DSCP, and sl_fabric, the addresses
+ * of all nodes. 0 or -errno.
  */
 int sl_cluster_fill_maps(const struct sl_cluster_settings *cluster, const struct sl_datapath *dp);
 

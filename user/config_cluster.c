@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <net/if.h>
@@ -11,8 +12,10 @@
 #include "user/lib/prefix.h"
 #include "user/relay.h"
 
-#define NODES_MAX      255
-#define NODE_PORTS_MAX 255
+#define NODES_MAX	 255
+#define NODE_PORTS_MAX	 255
+#define QUEUE_FRAMES_MAX 65536
+#define CLASS_SHIFT	 4 /* of a DSCP, where nothing is written: 16 DSCPs make a class */
 
 const struct sl_yaml_choice sl_mode_choices[] = {
 	{ "auto", SL_XDP_NONE },
@@ -82,12 +85,112 @@ static bool valid_rate(const char *text)
 	return !sl_rate_parse(text, &rate);
 }
 
+int sl_dscp_parse(const char *text, uint64_t *mask)
+{
+	*mask = 0;
+	for (const char *p = text;; p++) {
+		unsigned long from, to;
+		char *end;
+
+		/* strtoul would take signs and blanks. */
+		if (!isdigit((unsigned char)*p))
+			return -EINVAL;
+		from = to = strtoul(p, &end, 10);
+		if (*end == '-') {
+			if (!isdigit((unsigned char)end[1]))
+				return -EINVAL;
+			to = strtoul(end + 1, &end, 10);
+		}
+		if (from > to || to >= SL_DSCPS)
+			return -EINVAL;
+		for (; from <= to; from++)
+			*mask |= 1ULL << from;
+		if (*end == '\0')
+			return 0;
+		if (*end != ',')
+			return -EINVAL;
+		p = end;
+	}
+}
+
+static bool valid_dscp(const char *text)
+{
+	uint64_t mask;
+
+	return !sl_dscp_parse(text, &mask);
+}
+
 #define FIELD(type_, field_) .offset = offsetof(struct type_, field_)
 
 static const struct sl_yaml_choice transmits[] = {
 	{ "af_xdp", SL_TRANSMIT_AF_XDP },
 	{ "inject", SL_TRANSMIT_INJECT },
 	{ NULL, 0 },
+};
+
+static const struct sl_yaml_choice schedulers[] = {
+	{ "mixed", SL_SCHEDULER_MIXED },
+	{ "drr", SL_SCHEDULER_DRR },
+	{ "strict", SL_SCHEDULER_STRICT },
+	{ NULL, 0 },
+};
+
+const char *sl_scheduler_name(enum sl_scheduler scheduler)
+{
+	return schedulers[scheduler].name;
+}
+
+uint32_t sl_scheduler_level(enum sl_scheduler scheduler, uint32_t class)
+{
+	switch (scheduler) {
+	case SL_SCHEDULER_STRICT:
+		return class;
+	case SL_SCHEDULER_DRR:
+		return 0;
+	default:
+		return class == SL_CLASSES - 1;
+	}
+}
+
+static const struct sl_yaml_key queue_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_queue_settings, line) },
+	{ .name = "class",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_queue_settings, class),
+	  .required = true,
+	  .max = SL_CLASSES - 1,
+	  .what = "a class" },
+	{ .name = "weight",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_queue_settings, weight),
+	  .min = 1,
+	  .max = 1024,
+	  .what = "a weight" },
+	{ .name = "frames",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_queue_settings, frames),
+	  .min = 1,
+	  .max = QUEUE_FRAMES_MAX,
+	  .what = "a number of frames" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key class_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_class_settings, line) },
+	{ .name = "class",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_class_settings, class),
+	  .required = true,
+	  .max = SL_CLASSES - 1,
+	  .what = "a class" },
+	{ .name = "dscp",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_class_settings, dscp),
+	  .required = true,
+	  .valid = valid_dscp,
+	  .what = "a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or "
+		  "0-7,46" },
+	{ 0 },
 };
 
 static const struct sl_yaml_key port_keys[] = {
@@ -124,6 +227,17 @@ static const struct sl_yaml_key port_keys[] = {
 	  FIELD(sl_cluster_port, burst_us),
 	  .max = 1000000,
 	  .what = "a time in microseconds" },
+	{ .name = "scheduler",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_port, scheduler),
+	  .choices = schedulers,
+	  .what = "a scheduler" },
+	{ .name = "queues",
+	  .type = SL_YAML_LIST,
+	  FIELD(sl_cluster_port, queues),
+	  .keys = queue_keys,
+	  .item_bytes = sizeof(struct sl_queue_settings),
+	  .items_max = SL_CLASSES },
 	{ .name = "controller",
 	  .type = SL_YAML_STRING,
 	  FIELD(sl_cluster_port, controller),
@@ -221,7 +335,7 @@ static const struct sl_yaml_key bridge_keys[] = {
 	  .type = SL_YAML_UINT,
 	  FIELD(sl_bridge_settings, queue_frames),
 	  .min = 1,
-	  .max = 65536,
+	  .max = QUEUE_FRAMES_MAX,
 	  .what = "a number of frames" },
 	{ .name = "memory_mib",
 	  .type = SL_YAML_UINT,
@@ -267,6 +381,12 @@ const struct sl_yaml_key sl_cluster_keys[] = {
 	  .type = SL_YAML_MAP,
 	  FIELD(sl_cluster_settings, bridge),
 	  .keys = bridge_keys },
+	{ .name = "classes",
+	  .type = SL_YAML_LIST,
+	  FIELD(sl_cluster_settings, classes),
+	  .keys = class_keys,
+	  .item_bytes = sizeof(struct sl_class_settings),
+	  .items_max = SL_DSCPS },
 	{ .name = "nodes",
 	  .type = SL_YAML_LIST,
 	  FIELD(sl_cluster_settings, nodes),
@@ -343,12 +463,82 @@ static int check_control(const struct check *c, uint32_t i, uint32_t p,
 	return 0;
 }
 
+static int refuse_queue(const struct check *c, const struct sl_queue_settings *queue,
+			const char *port_path, uint32_t q, const char *key, uint32_t value,
+			const char *message)
+{
+	char path[96], text[16];
+
+	snprintf(path, sizeof(path), "%s.queues[%u].%s", port_path, q, key);
+	snprintf(text, sizeof(text), "%u", value);
+	sl_yaml_error(c->error, c->file_name, queue->line, path, text, "%s", message);
+	return -EINVAL;
+}
+
+/* Each class gets what is written of it, and the defaults for the rest. */
+static int fill_queues(const struct check *c, struct sl_cluster_port *port, const char *port_path)
+{
+	const struct sl_queue_settings *written = port->queues.items;
+
+	for (uint32_t class = 0; class < SL_CLASSES; class ++)
+		port->queue[class] = (struct sl_queue_settings){
+			.class = class, .weight = 1, .frames = c->cluster->bridge.queue_frames
+		};
+	for (uint32_t q = 0; q < port->queues.n; q++) {
+		struct sl_queue_settings *queue = &port->queue[written[q].class];
+
+		if (queue->line)
+			return refuse_queue(c, &written[q], port_path, q, "class", written[q].class,
+					    "is given twice: write each class of a port once");
+		if (written[q].weight && port->scheduler == SL_SCHEDULER_STRICT)
+			return refuse_queue(
+				c, &written[q], port_path, q, "weight", written[q].weight,
+				"has no meaning with scheduler strict: leave it out, or "
+				"write scheduler: mixed or drr");
+		queue->line = written[q].line;
+		if (written[q].weight)
+			queue->weight = written[q].weight;
+		if (written[q].frames)
+			queue->frames = written[q].frames;
+	}
+	return 0;
+}
+
+static int fill_classes(const struct check *c)
+{
+	const struct sl_class_settings *classes = c->cluster->classes.items;
+	uint64_t seen = 0, mask;
+	char path[48];
+
+	for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++)
+		c->cluster->class_of[dscp] = (uint8_t)(dscp >> CLASS_SHIFT);
+	for (uint32_t i = 0; i < c->cluster->classes.n; i++) {
+		sl_dscp_parse(classes[i].dscp, &mask);
+		if (seen & mask) {
+			snprintf(path, sizeof(path), "cluster.classes[%u].dscp", i);
+			sl_yaml_error(c->error, c->file_name, classes[i].line, path,
+				      classes[i].dscp,
+				      "has %d, which is in a class already: write each DSCP once",
+				      __builtin_ctzll(seen & mask));
+			return -EINVAL;
+		}
+		seen |= mask;
+		for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++)
+			if (mask >> dscp & 1)
+				c->cluster->class_of[dscp] = (uint8_t)classes[i].class;
+	}
+	return 0;
+}
+
 static int check_port(const struct check *c, uint32_t i, uint32_t p)
 {
 	const struct sl_cluster_node *node = sl_cluster_node(c->cluster, i);
 	struct sl_cluster_port *port = &((struct sl_cluster_port *)node->ports.items)[p];
-	char number[16];
+	char number[16], path[64];
 
+	snprintf(path, sizeof(path), "cluster.nodes[%u].ports[%u]", i, p);
+	if (fill_queues(c, port, path))
+		return -EINVAL;
 	for (uint32_t q = 0; q < p; q++)
 		if (strcmp(sl_cluster_port(node, q)->name, port->name) == 0)
 			return refuse_port(c, i, p, "name", port->name,
@@ -413,7 +603,7 @@ int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *f
 	const struct check c = { .cluster = cluster, .file_name = file_name, .error = error };
 	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
 	char id[16];
-	int err = 0;
+	int err = fill_classes(&c);
 
 	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++)
 		err = check_node(&c, i);

@@ -30,6 +30,21 @@ enum sl_transmit {
 	SL_TRANSMIT_INJECT,
 };
 
+/* How the classes of a port share it. */
+enum sl_scheduler {
+	SL_SCHEDULER_MIXED,  /* the highest class goes first, the others share by weight */
+	SL_SCHEDULER_DRR,    /* all share by weight */
+	SL_SCHEDULER_STRICT, /* a higher class goes first, whatever waits below */
+};
+
+/* One egress queue, as written. */
+struct sl_queue_settings {
+	uint32_t class;
+	uint32_t weight; /* 0: not given */
+	uint32_t frames; /* 0: not given */
+	uint32_t line;
+};
+
 struct sl_cluster_port {
 	uint32_t number; /* 1..255 */
 	char *name;	 /* of the netdev on its node */
@@ -38,10 +53,20 @@ struct sl_cluster_port {
 	char *rate_text;     /* or NULL */
 	struct sl_rate rate; /* that it is shaped to; per_s 0: not shaped */
 	uint32_t burst_us;   /* so much of its rate it makes up for after a pause; 0: 16 frames */
-	char *controller;    /* name, or NULL: price where there is a rate, else fixed */
-	char *parameters;    /* words of user/cc_settings.h, or NULL */
+	enum sl_scheduler scheduler;
+	struct sl_yaml_list queues; /* of struct sl_queue_settings: those that were written */
+	struct sl_queue_settings queue[SL_CLASSES]; /* all, with defaults */
+	char *controller;	       /* name, or NULL: price where there is a rate, else fixed */
+	char *parameters;	       /* words of user/cc_settings.h, or NULL */
 	struct sl_cc_settings control; /* what the two say */
 	enum sl_transmit transmit;
+	uint32_t line;
+};
+
+/* DSCPs that make a class. */
+struct sl_class_settings {
+	uint32_t class;
+	char *dscp; /* as written: sl_dscp_parse reads it */
 	uint32_t line;
 };
 
@@ -77,7 +102,9 @@ struct sl_cluster_settings {
 	char *device;	      /* netdev of the fabric */
 	enum sl_transport transport;
 	struct sl_bridge_settings bridge;
-	struct sl_yaml_list nodes; /* of struct sl_cluster_node */
+	struct sl_yaml_list classes; /* of struct sl_class_settings */
+	uint8_t class_of[SL_DSCPS];  /* the class of each DSCP */
+	struct sl_yaml_list nodes;   /* of struct sl_cluster_node */
 	struct sl_sysport_table table;
 	uint32_t line; /* 0: there is no `cluster:` */
 };
@@ -85,7 +112,7 @@ struct sl_cluster_settings {
 /* For the schema of config.c. */
 extern const struct sl_yaml_key sl_cluster_keys[];
 int sl_cluster_settings_init(struct sl_cluster_settings *cluster); /* defaults; 0 or -ENOMEM */
-/* What the schema cannot say; fills the table and the rates. 0, or -EINVAL and one line. */
+/* What the schema cannot say; fills the table, rates, queues and classes. 0, or -EINVAL and one line. */
 int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *file_name,
 			      char error[SL_YAML_ERROR_BYTES]);
 bool sl_valid_netdev(const char *text); /* what the kernel's dev_valid_name() accepts */
@@ -98,5 +125,11 @@ const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_setti
 const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i);
 const char *sl_transport_name(enum sl_transport transport);
 const char *sl_poll_name(enum sl_poll poll);
+const char *sl_scheduler_name(enum sl_scheduler scheduler);
+/* A class of a higher level goes first; those of one level share by weight. */
+uint32_t sl_scheduler_level(enum sl_scheduler scheduler, uint32_t class);
+
+/* "46" or "0-7,46": numbers and ranges below SL_DSCPS. 0 with their bits in *mask, or -EINVAL. */
+int sl_dscp_parse(const char *text, uint64_t *mask);
 
 #endif

@@ -573,6 +573,8 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 	/* There is no way back from here; a failure to pin has been logged, and forwarding goes on. */
 	if (g)
 		generation_activate(r, g);
+	if (!g && sl_cluster_fill_maps(&settings->cluster, r->current->datapath))
+		sl_error("cannot tell the fast path of the changed cluster; restart sluiced");
 	for (uint32_t i = 0; !g && i < r->n_ports; i++)
 		if (r->ports[i].state == SL_PORT_ON)
 			port_open_and_attach(r, r->current, &r->ports[i]);

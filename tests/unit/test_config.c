@@ -245,6 +245,135 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
 	  "f:2: cluster.fabric.device: \"eth1\" is an edge port of this node, too: the fabric needs its own netdev" },
+	{ "cluster_scheduler_unknown",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, scheduler: wfq}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].scheduler: \"wfq\" is not a scheduler: write mixed, drr or strict" },
+	{ "cluster_queue_class_too_large",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 4}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].class: \"4\" is not a class: write a number from 0 to 3" },
+	{ "cluster_queue_class_missing",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{weight: 4}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0]: \"class\" is missing: write \"class: ...\"" },
+	{ "cluster_queue_class_twice",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2}, {class: 2}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[1].class: \"2\" is given twice: write each class of a port once" },
+	{ "cluster_queue_weight_zero",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, weight: 0}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].weight: \"0\" is not a weight: write a number from 1 to 1024" },
+	{ "cluster_queue_weight_with_strict",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, scheduler: strict, queues: [{class: 2, weight: 5}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].weight: \"5\" has no meaning with scheduler strict: leave it out, or write scheduler: mixed or drr" },
+	{ "cluster_queue_frames_zero",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, frames: 0}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].frames: \"0\" is not a number of frames: write a number from 1 to 65536" },
+	{ "cluster_dscp_twice",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: 40-50}, {class: 2, dscp: '1,46'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[1].dscp: \"1,46\" has 46, which is in a class already: write each DSCP once" },
+	{ "cluster_dscp_bad_0",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: '64'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"64\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_dscp_bad_1",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: '-1'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"-1\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_dscp_bad_2",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: '5-'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"5-\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_dscp_bad_3",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: '7-3'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"7-3\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_dscp_bad_4",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: '1,,2'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"1,,2\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_dscp_bad_5",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: ''}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_dscp_bad_6",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: '1 ,2'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"1 ,2\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_dscp_bad_7",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: '0x10'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"0x10\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_dscp_bad_8",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  classes: [{class: 3, dscp: '99999999999999999999'}]\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:4: cluster.classes[0].dscp: \"99999999999999999999\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
 	{ "cluster_beside_ports",
 	  "ports: []\n"
 	  "cluster:\n"
@@ -451,6 +580,53 @@ static void file_that_cannot_be_read_is_named(void **state)
 	assert_string_equal(error, "/dev/zero: cannot read the configuration file: File too large");
 }
 
+/* What a port's queues and the classes are: as written, and the defaults for the rest. */
+static void queues_and_classes_are_as_written_with_defaults_for_the_rest(void **state)
+{
+	struct sl_settings *s = parse(
+		"cluster:\n"
+		"  node: 1\n"
+		"  fabric: {device: fab0}\n"
+		"  bridge: {queue_frames: 256}\n"
+		"  classes: [{class: 3, dscp: '46,48-63'}, {class: 1, dscp: 0}]\n"
+		"  nodes:\n"
+		"    - id: 1\n"
+		"      address: 10.9.0.1\n"
+		"      ports:\n"
+		"        - {number: 1, name: eth1}\n"
+		"        - number: 2\n"
+		"          name: eth2\n"
+		"          scheduler: drr\n"
+		"          queues: [{class: 3, weight: 8}, {class: 0, weight: 2, frames: 64}]\n"
+		"        - {number: 3, name: eth3, scheduler: strict, queues: [{class: 1, frames: 9}]}\n");
+	static const struct {
+		enum sl_scheduler scheduler;
+		uint32_t level[SL_CLASSES], weight[SL_CLASSES], frames[SL_CLASSES];
+	} ports[] = {
+		{ SL_SCHEDULER_MIXED, { 0, 0, 0, 1 }, { 1, 1, 1, 1 }, { 256, 256, 256, 256 } },
+		{ SL_SCHEDULER_DRR, { 0, 0, 0, 0 }, { 2, 1, 1, 8 }, { 64, 256, 256, 256 } },
+		{ SL_SCHEDULER_STRICT, { 0, 1, 2, 3 }, { 1, 1, 1, 1 }, { 256, 9, 256, 256 } },
+	};
+
+	(void)state;
+	for (uint32_t p = 0; p < 3; p++) {
+		const struct sl_cluster_port *port =
+			sl_cluster_port(sl_cluster_node(&s->cluster, 0), p);
+
+		assert_int_equal(port->scheduler, ports[p].scheduler);
+		for (uint32_t c = 0; c < SL_CLASSES; c++) {
+			assert_int_equal(sl_scheduler_level(port->scheduler, c), ports[p].level[c]);
+			assert_int_equal(port->queue[c].weight, ports[p].weight[c]);
+			assert_int_equal(port->queue[c].frames, ports[p].frames[c]);
+		}
+	}
+	for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++)
+		assert_int_equal(s->cluster.class_of[dscp], dscp == 46 || dscp >= 48 ? 3
+							    : dscp == 0		     ? 1
+										     : dscp / 16);
+	sl_settings_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +634,7 @@ int main(void)
 		cmocka_unit_test(least_file_has_the_documented_defaults),
 		cmocka_unit_test(every_key_is_read),
 		cmocka_unit_test(cluster_is_read_and_its_own_ports_are_the_ports),
+		cmocka_unit_test(queues_and_classes_are_as_written_with_defaults_for_the_rest),
 		cmocka_unit_test(missing_port_is_named_unless_it_is_optional),
 		cmocka_unit_test(file_that_cannot_be_read_is_named),
 	};
