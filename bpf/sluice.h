@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 2
+#define SL_ABI_VERSION 3
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -338,21 +338,32 @@ struct sl_passed {
 };
 SL_ASSERT_SIZE(struct sl_passed, 16);
 
+#define SL_VOQ_DROP_FIRST SL_DROP_VOQ_FULL /* the reasons for which a queue drops are consecutive */
+#define SL_VOQ_DROPS	  4
+_Static_assert(SL_DROP_NO_BRIDGE == SL_VOQ_DROP_FIRST + SL_VOQ_DROPS - 1, "reasons of a VOQ");
+
 /*
  * Map sl_backlog: VOQ id -> what entered it by XDP and what left it; the difference waits, and admission goes by it.
  * XDP adds to `enqueued` as it redirects, bytes as rewritten, which is what the bridge receives. The bridge adds to
  * `dequeued` what it took out, and what the kernel took back after XDP had counted it (a full ring, no free chunk);
  * nothing else, so frames of a remote port's netdev are in neither. A new bridge begins by setting
- * `dequeued` to `enqueued`: what waited in the rings of the former one is lost. Each has a cache line of its own.
+ * `dequeued` to `enqueued`: what waited in the rings of the former one is `missed`. Each writer has a cache line of its own.
  *
  * CPUs that admit at the same moment do not see each other's frame: a limit may be exceeded by one
  * frame for each CPU but one.
  */
 struct sl_backlog {
 	struct sl_passed enqueued;
-	__u64 pad0[6];
+	/* Frames for this queue that XDP dropped, by enum sl_drop less SL_VOQ_DROP_FIRST; they are in sl_drops too. */
+	__u64 dropped[SL_VOQ_DROPS];
+	__u64 marked; /* of those enqueued: by us, as congestion experienced */
+	__u64 pad0;   /* 0 */
 	struct sl_passed dequeued;
-	__u64 pad1[6];
+	/* Of the frames dequeued, those that the bridge did not send: */
+	__u64 missed; /* the kernel had no room for them, or the bridge ended while they waited */
+	__u64 peer_down; /* for a node that was not up */
+	__u64 too_big;	 /* larger than the fabric carries */
+	__u64 pad1[3];	 /* 0 */
 };
 SL_ASSERT_SIZE(struct sl_backlog, 128);
 

@@ -62,22 +62,28 @@ static __always_inline __u64 sl_waiting(const volatile __u64 *enqueued,
 	return waiting > 0 ? waiting : 0;
 }
 
+static __always_inline sl_verdict sl_refuse(struct sl_backlog *backlog, __u32 reason)
+{
+	__sync_fetch_and_add(&backlog->dropped[reason - SL_VOQ_DROP_FIRST], 1);
+	return SL_VERDICT_DROP | reason;
+}
+
 /* Others write the element meanwhile: each field is read once. *mark: the frame is to be marked CE if it can be. */
 static __always_inline sl_verdict sl_admit(const volatile struct sl_voq *voq,
-					   const struct sl_backlog *backlog, bool *mark)
+					   struct sl_backlog *backlog, bool *mark)
 {
 	__u64 frames = sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames);
 	__u64 rate = voq->rate, units = frames;
 	__u32 delay_max_us = voq->delay_max_us, ecn_frames = voq->ecn_frames;
 
 	if (!rate)
-		return SL_DROP(VOQ_STOPPED);
+		return sl_refuse(backlog, SL_DROP_VOQ_STOPPED);
 	if (frames >= voq->limit_frames)
-		return SL_DROP(VOQ_FULL);
+		return sl_refuse(backlog, SL_DROP_VOQ_FULL);
 	if (voq->unit == SL_UNIT_BYTES)
 		units = sl_waiting(&backlog->enqueued.bytes, &backlog->dequeued.bytes);
 	if (delay_max_us && sl_waits_too_long(units, rate, delay_max_us))
-		return SL_DROP(VOQ_DELAY);
+		return sl_refuse(backlog, SL_DROP_VOQ_DELAY);
 	*mark = ecn_frames && frames >= ecn_frames;
 	return SL_GO_ON;
 }
@@ -147,7 +153,7 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	if (!voq || !backlog)
 		return SL_PUNT(OTHER); /* nothing that user space writes */
 	if (!sl_redirect_to_voq(pkt, id))
-		return SL_DROP(NO_BRIDGE);
+		return sl_refuse(backlog, SL_DROP_NO_BRIDGE);
 	verdict = sl_admit(voq, backlog, &mark);
 	if (verdict != SL_GO_ON)
 		return verdict;
@@ -160,8 +166,10 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	__sync_fetch_and_add(&backlog->enqueued.frames, 1);
 	__sync_fetch_and_add(&backlog->enqueued.bytes,
 			     ETH_HLEN + adj->vlan_tags * sizeof(struct sl_tag) + pkt->ip_len_bytes);
-	if (mark)
-		sl_count(&sl_stats, SL_STAT_CE, 1, pkt->len_bytes);
+	if (!mark)
+		return SL_QUEUED;
+	__sync_fetch_and_add(&backlog->marked, 1);
+	sl_count(&sl_stats, SL_STAT_CE, 1, pkt->len_bytes);
 	return SL_QUEUED;
 }
 

@@ -53,7 +53,7 @@ _sluice() {
 	fi
 	case $command in
 	'') _sluice_words "status show explain attach detach cc check" ;;
-	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops system-ports peers fabric cc" ;;
+	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops system-ports peers voqs egress-queues fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	attach) [ -n "$what" ] || _sluice_netdevs ;;
 	detach) [ -n "$what" ] || _sluice_ports ;;

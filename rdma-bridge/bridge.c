@@ -221,6 +221,7 @@ static void point_voqs(struct rb_bridge *b, uint64_t now_ns)
 						.limit_frames =
 							b->settings->cluster.bridge.voq_frames,
 						.controller = "fixed" };
+		backlog->missed += backlog->enqueued.frames - backlog->dequeued.frames;
 		backlog->dequeued = backlog->enqueued;
 		rb_ingress_set_voq(in, local, b->remotes[i / SL_CLASSES].system_port,
 				   (uint8_t)(i % SL_CLASSES), voq ? voq : &b->open_voqs[i], backlog,
@@ -394,11 +395,15 @@ static uint64_t memory_needed(const struct rb_bridge *b)
 	uint64_t chunks = RECEIVE_TARGET + 2 * TRANSPORT_RING;
 
 	for (uint32_t p = 0; p < self->ports.n; p++) {
+		const struct sl_cluster_port *port = sl_cluster_port(self, p);
 		struct rb_netdev netdev = { .queues = 1 };
+		uint64_t waiting = 0;
 
-		rb_netdev_query(sl_cluster_port(self, p)->name, &netdev);
-		chunks += (netdev.queues ? netdev.queues : 1) * (uint64_t)held_max(b) +
-			  2 * (uint64_t)cluster->bridge.queue_frames;
+		rb_netdev_query(port->name, &netdev);
+		for (uint32_t c = 0; c < SL_CLASSES; c++)
+			waiting += port->queue[c].frames;
+		/* Of small frames many lie in one chunk. */
+		chunks += (netdev.queues ? netdev.queues : 1) * (uint64_t)held_max(b) + waiting / 2;
 	}
 	return chunks * CHUNK_BYTES;
 }
@@ -559,12 +564,11 @@ static int add_own_port(struct rb_bridge *b, const struct sl_cluster_port *setti
 
 	if (burst > egress.burst)
 		egress.burst = burst < RB_PACE_BURST_MAX ? (uint32_t)burst : RB_PACE_BURST_MAX;
-	/* Class 3 is for what must not wait; the others share. */
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		egress.class[c] = (struct rb_egress_class_config){
-			.level = c == SL_CLASSES - 1,
-			.weight = 1,
-			.limit_frames = b->settings->cluster.bridge.queue_frames,
+			.level = sl_scheduler_level(settings->scheduler, c),
+			.weight = settings->queue[c].weight,
+			.limit_frames = settings->queue[c].frames,
 		};
 	*port = (struct rb_bridge_port){ .settings = settings, .system_port = egress.system_port };
 	b->n_ports++;

@@ -147,12 +147,13 @@ void rb_edge_refill(struct rb_edge *edge)
 static void off_the_backlog(struct edge_ring *ring, uint64_t frames, struct sl_backlog *backlog,
 			    struct sl_counter *counters)
 {
-	struct sl_passed *dequeued = &backlog[ring->voq].dequeued;
+	struct sl_backlog *b = &backlog[ring->voq];
 
 	if (frames == 0)
 		return;
 	rb_count(counters, RB_COUNT_DROP_VOQ_RING, frames, 0);
-	__atomic_store_n(&dequeued->frames, dequeued->frames + frames, __ATOMIC_RELAXED);
+	b->missed += frames;
+	__atomic_store_n(&b->dequeued.frames, b->dequeued.frames + frames, __ATOMIC_RELAXED);
 }
 
 void rb_edge_settle(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters)

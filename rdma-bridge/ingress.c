@@ -156,6 +156,7 @@ static bool pack(struct rb_ingress *in, const struct rb_ingress_frame *frame, ui
 	if (err == -ENOSPC)
 		return false;
 	if (err) {
+		in->voqs[i].backlog->too_big += frame->ingress_port != 0;
 		rb_count(counters, RB_COUNT_DROP_TOO_BIG, 1, frame->len_bytes);
 		rb_chunk_release(chunks, frame->offset, RB_OWNER_INGRESS);
 		return true;
@@ -227,11 +228,22 @@ void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters)
 	begin(in);
 }
 
-static void drop(uint64_t offset, uint32_t len_bytes, struct rb_chunks *chunks,
-		 struct sl_counter *counters)
+/* A frame of this VOQ; `from_kernel`: of its remote port's netdev, which the map does not know. */
+static void drop(struct rb_voq *voq, bool from_kernel, uint64_t offset, uint32_t len_bytes,
+		 struct rb_chunks *chunks, struct sl_counter *counters)
 {
+	voq->backlog->peer_down += !from_kernel;
 	rb_count(counters, RB_COUNT_DROP_PEER_DOWN, 1, len_bytes);
 	rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
+}
+
+static struct rb_voq *voq_of(struct rb_ingress *in, const struct rb_frame *frame)
+{
+	uint32_t i = 0;
+
+	while (in->voqs[i].system_port != frame->system_port || in->voqs[i].class != frame->class)
+		i++;
+	return &in->voqs[i];
 }
 
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
@@ -239,17 +251,23 @@ uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_ch
 {
 	uint32_t dropped = in->pack.count + in->held;
 
-	for (uint32_t i = 0; i < in->pack.count; i++)
-		drop(in->offsets[i], in->pack.frame[i].len_bytes, chunks, counters);
+	for (uint32_t i = 0; i < in->pack.count; i++) {
+		const struct rb_frame *frame = &in->pack.frame[i];
+
+		drop(voq_of(in, frame), frame->flags & RB_FRAME_FROM_KERNEL, in->offsets[i],
+		     frame->len_bytes, chunks, counters);
+	}
 	begin(in);
 	if (in->held)
-		drop(in->held_frame.offset, in->held_frame.len_bytes, chunks, counters);
+		drop(&in->voqs[in->held_voq], in->held_frame.ingress_port == 0,
+		     in->held_frame.offset, in->held_frame.len_bytes, chunks, counters);
 	in->held = false;
 	for (uint32_t i = 0; i < in->n_voqs; i++)
 		for (uint32_t n = 0; n < budget && read_ahead(&in->voqs[i], counters); n++) {
 			struct rb_ingress_frame frame = take(&in->voqs[i]);
 
-			drop(frame.offset, frame.len_bytes, chunks, counters);
+			drop(&in->voqs[i], frame.ingress_port == 0, frame.offset, frame.len_bytes,
+			     chunks, counters);
 			dropped++;
 		}
 	return dropped;

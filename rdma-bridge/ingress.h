@@ -40,7 +40,8 @@ struct rb_voq {
 	uint16_t system_port;
 	uint8_t class;
 	volatile struct sl_voq *settings; /* borrowed: element of sl_voq; control.h writes it */
-	struct sl_backlog *backlog;	  /* borrowed: element of sl_backlog; we write dequeued */
+	struct sl_backlog
+		*backlog; /* borrowed: element of sl_backlog; we write the bridge's half */
 	struct rb_pace pace;
 	struct rb_input *inputs; /* borrowed list */
 	struct rb_input *turn;	 /* the input to be read next */

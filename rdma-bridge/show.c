@@ -11,6 +11,7 @@
 #include "rdma-bridge/roce_xdp.h"
 #include "rdma-bridge/show_control.h"
 #include "rdma-bridge/verbs.h"
+#include "user/counters.h"
 #include "user/ctl.h"
 
 #define SECOND_NS 1000000000ULL
@@ -259,37 +260,62 @@ static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *
 	sl_ctl_put(answer, row);
 }
 
+/* What XDP and the bridge counted of a queue; `taken` has the frames of the remote port's netdev, too. */
+static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb_voq *voq)
+{
+	const uint64_t left = __atomic_load_n(&b->dequeued.frames, __ATOMIC_RELAXED);
+	const uint64_t left_bytes = __atomic_load_n(&b->dequeued.bytes, __ATOMIC_RELAXED);
+	const uint64_t entered = __atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED);
+	const uint64_t entered_bytes = __atomic_load_n(&b->enqueued.bytes, __ATOMIC_RELAXED);
+	json_t *dropped = json_object();
+
+	for (uint32_t i = 0; i < SL_VOQ_DROPS; i++)
+		json_object_set_new(dropped, sl_drop_texts[SL_VOQ_DROP_FIRST + i].name,
+				    integer(b->dropped[i]));
+	json_object_set_new(dropped, "missed", integer(b->missed));
+	json_object_set_new(dropped, "peer-down", integer(b->peer_down));
+	json_object_set_new(dropped, "too-big", integer(b->too_big));
+	json_object_update_new(
+		row,
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "waiting_frames",
+			  integer(entered - left), "waiting_bytes",
+			  integer(entered_bytes - left_bytes), "enqueued_frames", integer(entered),
+			  "enqueued_bytes", integer(entered_bytes), "dequeued_frames",
+			  integer(left), "dequeued_bytes", integer(left_bytes), "taken_frames",
+			  integer(voq->taken.packets), "taken_bytes", integer(voq->taken.bytes),
+			  "marked_frames", integer(b->marked), "dropped", dropped));
+}
+
 static void show_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
 
 	(void)request;
-	for (uint32_t i = 0; b->maps.voq && i < b->n_voqs; i++) {
+	if (!b->maps.voq) {
+		sl_ctl_fail(answer, "there are no queues yet: sluiced has pinned no maps at \"%s\"",
+			    b->settings->pin_dir);
+		return;
+	}
+	for (uint32_t i = 0; i < b->n_voqs; i++) {
 		const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
 		const struct rb_ingress *in = b->worker->peer[remote->system_port >> 8]->ingress;
 		const struct rb_voq *voq = &in->voqs[remote->first_voq + i % SL_CLASSES];
 		const struct sl_voq *settings = &b->maps.voq[b->voqs[i]];
-		const struct sl_backlog *backlog = &b->maps.backlog[b->voqs[i]];
 		char name[16];
+		json_t *row;
 
 		port_name(remote->system_port, name);
-		if (sl_ctl_put(
-			    answer,
-			    json_pack("{s:i, s:s, s:i, s:s%, s:o, s:s, s:i, s:i, s:o, s:o, s:o, "
-				      "s:o}",
-				      "voq", b->voqs[i], "port", name, "class", voq->class,
-				      "controller", settings->controller,
-				      strnlen(settings->controller, sizeof(settings->controller)),
-				      "rate",
-				      settings->rate == SL_RATE_UNLIMITED ? json_null()
-									  : integer(settings->rate),
-				      "unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames",
-				      "limit_frames", settings->limit_frames, "ecn_frames",
-				      settings->ecn_frames, "waiting_frames",
-				      integer(backlog->enqueued.frames - backlog->dequeued.frames),
-				      "enqueued_frames", integer(backlog->enqueued.frames),
-				      "taken_frames", integer(voq->taken.packets), "taken_bytes",
-				      integer(voq->taken.bytes))))
+		row = json_pack(
+			"{s:i, s:s, s:i, s:i, s:s%, s:o, s:s, s:i, s:i, s:i, s:i}", "voq",
+			b->voqs[i], "port", name, "node", remote->system_port >> 8, "class",
+			voq->class, "controller", settings->controller,
+			strnlen(settings->controller, sizeof(settings->controller)), "rate",
+			settings->rate == SL_RATE_UNLIMITED ? json_null() : integer(settings->rate),
+			"unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames", "burst",
+			settings->burst, "limit_frames", settings->limit_frames, "delay_max_us",
+			settings->delay_max_us, "ecn_frames", settings->ecn_frames);
+		put_backlog(row, &b->maps.backlog[b->voqs[i]], voq);
+		if (sl_ctl_put(answer, row))
 			return;
 	}
 }
@@ -302,23 +328,34 @@ static void show_egress_queues(void *ctx, const json_t *request, struct sl_ctl_a
 	for (uint32_t i = 0; i < b->n_ports * SL_CLASSES; i++) {
 		const struct rb_bridge_port *port = &b->ports[i / SL_CLASSES];
 		const struct rb_egress_port *egress = b->worker->port[port->settings->number];
-		const struct rb_egress_queue *queue = &egress->queue[i % SL_CLASSES];
+		const uint32_t class = i % SL_CLASSES;
+		const struct rb_egress_queue *q = &egress->queue[class];
+		const struct rb_drr_queue *turn = &egress->drr->queue[class];
 		char name[16];
+		json_t *row;
 
 		port_name(port->system_port, name);
-		if (sl_ctl_put(answer,
-			       json_pack("{s:s, s:s, s:b, s:i, s:o, s:i, s:o, s:o, s:o, s:o}",
-					 "port", name, "netdev", port->settings->name, "open",
-					 port->edge != NULL, "class", i % SL_CLASSES, "rate",
-					 egress->pace.rate == SL_RATE_UNLIMITED
-						 ? json_null()
-						 : integer(egress->pace.rate),
-					 "waiting_frames",
-					 rb_egress_backlog(egress, i % SL_CLASSES),
-					 "arrived_frames", integer(queue->arrived.packets),
-					 "departed_frames", integer(queue->departed.packets),
-					 "dropped_frames", integer(queue->dropped.packets),
-					 "departed_bytes", integer(queue->departed.bytes))))
+		row = json_pack("{s:s, s:s, s:b, s:i, s:s, s:i, s:i, s:o, s:s, s:o, s:o, s:o}",
+				"port", name, "netdev", port->settings->name, "open",
+				port->edge != NULL, "class", class, "scheduler",
+				sl_scheduler_name(port->settings->scheduler), "level", turn->level,
+				"weight", turn->quantum_bytes / egress->drr->frame_max_bytes,
+				"rate",
+				egress->pace.rate == SL_RATE_UNLIMITED ? json_null()
+								       : integer(egress->pace.rate),
+				"unit", egress->unit == SL_UNIT_BYTES ? "bytes" : "frames",
+				"limit_frames", integer((uint64_t)q->mask + 1), "waiting_frames",
+				integer(rb_egress_backlog(egress, class)), "waiting_bytes",
+				integer(q->arrived.bytes - q->departed.bytes - q->dropped.bytes));
+		json_object_update_new(row,
+				       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "arrived_frames",
+						 integer(q->arrived.packets), "arrived_bytes",
+						 integer(q->arrived.bytes), "departed_frames",
+						 integer(q->departed.packets), "departed_bytes",
+						 integer(q->departed.bytes), "dropped_frames",
+						 integer(q->dropped.packets), "dropped_bytes",
+						 integer(q->dropped.bytes)));
+		if (sl_ctl_put(answer, row))
 			return;
 	}
 }

@@ -57,6 +57,10 @@ long long sl_cmd_number(const json_t *row, const char *key);
 struct sl_table;
 void sl_cmd_system_port_cells(struct sl_table *table, const json_t *row);
 void sl_cmd_peer_cells(struct sl_table *table, const json_t *row);
+void sl_cmd_voq_cells(struct sl_table *table, const json_t *row);
+bool sl_cmd_voq_is_idle(const json_t *row); /* nothing has come for it ever */
+void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row);
+bool sl_cmd_egress_queue_is_idle(const json_t *row);
 void sl_cmd_print_fabric(void *arg, const json_t *row);
 void sl_cmd_cc_cells(struct sl_table *table, const json_t *row);
 

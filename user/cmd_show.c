@@ -72,8 +72,9 @@ struct view {
 	const char *headers[10];
 	void (*cells)(struct sl_table *table, const json_t *row); /* a plain table; or: */
 	void (*print)(void *arg, const json_t *row);		  /* each row by itself */
-	bool of_bridge;						  /* who is asked */
-	bool is_object;						  /* one row, not a list */
+	bool (*is_idle)(const json_t *row); /* rows that only --all shows; or NULL */
+	bool of_bridge;			    /* who is asked */
+	bool is_object;			    /* one row, not a list */
 };
 
 static const struct view views[] = {
@@ -102,6 +103,20 @@ static const struct view views[] = {
 		       ">lost", ">epoch" },
 	  .cells = sl_cmd_peer_cells,
 	  .of_bridge = true },
+	{ .what = "voqs",
+	  .command = "voqs",
+	  .headers = { "queue", "control", ">rate", ">wait", ">in", ">out", ">marked", ">dropped",
+		       "why" },
+	  .cells = sl_cmd_voq_cells,
+	  .is_idle = sl_cmd_voq_is_idle,
+	  .of_bridge = true },
+	{ .what = "egress-queues",
+	  .command = "egress-queues",
+	  .headers = { "queue", "netdev", "sched", ">weight", ">rate", ">wait", ">in", ">out",
+		       ">dropped" },
+	  .cells = sl_cmd_egress_queue_cells,
+	  .is_idle = sl_cmd_egress_queue_is_idle,
+	  .of_bridge = true },
 	{ .what = "fabric",
 	  .command = "fabric",
 	  .print = sl_cmd_print_fabric,
@@ -117,6 +132,7 @@ static const struct view views[] = {
 
 struct fill {
 	const struct view *view;
+	bool all;
 	struct sl_table *table;
 };
 
@@ -124,7 +140,8 @@ static void fill_row(void *arg, const json_t *row)
 {
 	const struct fill *fill = arg;
 
-	fill->view->cells(fill->table, row);
+	if (fill->all || !fill->view->is_idle || !fill->view->is_idle(row))
+		fill->view->cells(fill->table, row);
 }
 
 static int show_table(const struct sl_cmd_options *options, const struct view *view,
@@ -132,7 +149,7 @@ static int show_table(const struct sl_cmd_options *options, const struct view *v
 {
 	int (*ask)(const struct sl_cmd_options *, json_t *, void (*)(void *, const json_t *),
 		   void *) = view->of_bridge ? sl_cmd_ask_bridge : sl_cmd_ask;
-	struct fill fill = { .view = view };
+	struct fill fill = { .view = view, .all = options->all };
 	unsigned int n = 0;
 	int status;
 
@@ -205,7 +222,7 @@ int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv)
 	if (!view || (argc > 1 && strcmp(view->what, "routes") != 0) || argc > 2) {
 		fprintf(stderr,
 			"sluice: show %s: write ports, routes [PREFIX], nexthops, neighbours, "
-			"counters, drops, system-ports, peers, fabric or cc\n",
+			"counters, drops, system-ports, peers, voqs, egress-queues, fabric or cc\n",
 			argc > 0 ? argv[0] : "what?");
 		return SL_EXIT_USAGE;
 	}

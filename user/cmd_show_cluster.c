@@ -14,7 +14,7 @@ static const char *text_or_dash(const json_t *row, const char *key)
 	return *text ? text : "-";
 }
 
-/* "10gbit", "2mpps"; "-": not shaped. */
+/* "10.0 Gbit", "2.00 Mpps"; "-": as fast as it goes. */
 static void rate_cell(struct sl_table *table, const json_t *row)
 {
 	const json_t *rate = json_object_get(row, "rate");
@@ -27,7 +27,16 @@ static void rate_cell(struct sl_table *table, const json_t *row)
 	else if (frames)
 		sl_table_cell(table, "%spps", sl_quantity(per_s, text));
 	else
-		sl_table_cell(table, "%sbit/s", sl_quantity(8 * per_s, text));
+		sl_table_cell(table, "%sbit", sl_quantity(8 * per_s, text));
+}
+
+static void quantity_cell(struct sl_table *table, const json_t *row, const char *key)
+{
+	char text[SL_QUANTITY_BYTES];
+
+	/* Without the blank before a unit that does not come. */
+	sl_quantity((uint64_t)sl_cmd_number(row, key), text);
+	sl_table_cell(table, "%.*s", (int)strlen(text) - (text[strlen(text) - 1] == ' '), text);
 }
 
 static void number_cell(struct sl_table *table, const json_t *row, const char *key)
@@ -74,6 +83,66 @@ void sl_cmd_peer_cells(struct sl_table *table, const json_t *row)
 		sl_table_cell(table, "%08llx", sl_cmd_number(row, "epoch"));
 	else
 		sl_table_cell(table, "-");
+}
+
+bool sl_cmd_voq_is_idle(const json_t *row)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(json_object_get(row, "dropped"), name, value)
+		if (json_integer_value(value))
+			return false;
+	return !sl_cmd_number(row, "enqueued_frames") && !sl_cmd_number(row, "taken_frames");
+}
+
+/* A row, and one more for each further reason to drop. */
+void sl_cmd_voq_cells(struct sl_table *table, const json_t *row)
+{
+	json_t *dropped = json_object_get(row, "dropped");
+	const char *reason;
+	json_t *value;
+	int n = 0;
+
+	sl_table_cell(table, "%s/%lld", sl_cmd_text(row, "port"), sl_cmd_number(row, "class"));
+	sl_table_cell(table, "%s", sl_cmd_text(row, "controller"));
+	rate_cell(table, row);
+	quantity_cell(table, row, "waiting_frames");
+	quantity_cell(table, row, "enqueued_frames");
+	quantity_cell(table, row, "taken_frames");
+	quantity_cell(table, row, "marked_frames");
+	json_object_foreach(dropped, reason, value) {
+		if (!json_integer_value(value))
+			continue;
+		for (int column = 0; n && column < 7; column++)
+			sl_table_cell(table, "%s", "");
+		quantity_cell(table, dropped, reason);
+		sl_table_cell(table, "%s", reason);
+		n++;
+	}
+	if (!n) {
+		sl_table_cell(table, "0");
+		sl_table_cell(table, "%s", "");
+	}
+}
+
+bool sl_cmd_egress_queue_is_idle(const json_t *row)
+{
+	return !sl_cmd_number(row, "arrived_frames");
+}
+
+void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row)
+{
+	sl_table_cell(table, "%s/%lld", sl_cmd_text(row, "port"), sl_cmd_number(row, "class"));
+	sl_table_cell(table, "%s%s", sl_cmd_text(row, "netdev"),
+		      json_is_true(json_object_get(row, "open")) ? "" : " (closed)");
+	sl_table_cell(table, "%s", sl_cmd_text(row, "scheduler"));
+	number_cell(table, row, "weight");
+	rate_cell(table, row);
+	quantity_cell(table, row, "waiting_frames");
+	quantity_cell(table, row, "arrived_frames");
+	quantity_cell(table, row, "departed_frames");
+	quantity_cell(table, row, "dropped_frames");
 }
 
 /* --- The fabric ----------------------------------------------------------------------------------------- */

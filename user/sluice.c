@@ -14,7 +14,7 @@ static const struct command {
 	{ "status", "", "is the daemon well; without one, what still runs", sl_cmd_status },
 	{ "show",
 	  " ports|routes [PREFIX]|nexthops|neighbours|counters|drops|\n"
-	  "       system-ports|peers|fabric|cc",
+	  "       system-ports|peers|voqs|egress-queues|fabric|cc",
 	  "what the fast path holds and counts, and what the cluster does", sl_cmd_show },
 	{ "explain", " ADDRESS", "what the fast path does with packets to an address, and why",
 	  sl_cmd_explain },
@@ -32,7 +32,7 @@ static void print_options(FILE *out)
 {
 	fputs("\nOptions:\n"
 	      "  -j, --json           answer in JSON\n"
-	      "  -a, --all            show drops: reasons that did not happen, too\n"
+	      "  -a, --all            show drops, voqs, egress-queues: what is zero, too\n"
 	      "  -s, --socket PATH    control socket (default " SL_CONFIG_DEFAULT_SOCKET ")\n"
 	      "  -B, --bridge PATH    control socket of sluice-bridge (default: as sluiced says)\n"
 	      "  -p, --pin-dir PATH   pinned maps (default " SL_CONFIG_DEFAULT_PINS ")\n"

@@ -214,6 +214,17 @@ static uint32_t voq_of(const struct expected *e)
 	return (e->what == EDGE_REMOTE ? EDGE_REMOTE_VOQ : EDGE_REMOTE_TAG_VOQ) + e->class;
 }
 
+static bool is_of_voq(uint32_t reason)
+{
+	return reason >= SL_VOQ_DROP_FIRST && reason < SL_VOQ_DROP_FIRST + SL_VOQ_DROPS;
+}
+
+/* All frames that a queue drops here are for EDGE_REMOTE, with class DSCP / 16. */
+static uint32_t voq_of_dropped(const struct expected *e)
+{
+	return EDGE_REMOTE_VOQ + (e->in.tos >> 6);
+}
+
 static void assert_queued(const struct expected *e, const struct result *got,
 			  struct sl_backlog *before)
 {
@@ -261,7 +272,10 @@ static void check(const struct expected *e)
 	if (e->end == EDGE_QUEUE) {
 		assert_queued(e, &got, backlog);
 		assert_in_range(got.meta.arrival_ns, begin_ns, now_ns());
+		backlog[voq_of(e)].marked += e->marked;
 	} else if (e->end != EDGE_FORWARD) {
+		if (e->end == EDGE_DROP && is_of_voq(e->what))
+			backlog[voq_of_dropped(e)].dropped[e->what - SL_VOQ_DROP_FIRST]++;
 		assert_int_equal(got.meta_bytes, 0);
 		assert_int_equal(got.len, len);
 		assert_memory_equal(got.frame, in, len);

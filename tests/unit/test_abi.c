@@ -58,17 +58,22 @@ static const struct field fields[] = {
 	FIELD(sl_voq, ecn_frames, 24),
 	FIELD(sl_voq, controller, 32),
 	FIELD(sl_backlog, enqueued, 0),
+	FIELD(sl_backlog, dropped, 16),
+	FIELD(sl_backlog, marked, 48),
 	FIELD(sl_backlog, dequeued, 64),
+	FIELD(sl_backlog, missed, 80),
+	FIELD(sl_backlog, peer_down, 88),
+	FIELD(sl_backlog, too_big, 96),
 	FIELD(sl_frame_meta, arrival_ns, 0),
 	FIELD(sl_frame_meta, voq, 8),
 	FIELD(sl_frame_meta, ingress_port, 10),
 	FIELD(sl_frame_meta, magic, 12),
 };
 
-static void abi_field_offsets_are_those_of_version_2(void **state)
+static void abi_field_offsets_are_those_of_version_3(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 2);
+	assert_int_equal(SL_ABI_VERSION, 3);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
@@ -104,7 +109,7 @@ static void socket_keys_are_dense_and_unique(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(abi_field_offsets_are_those_of_version_2),
+		cmocka_unit_test(abi_field_offsets_are_those_of_version_3),
 		cmocka_unit_test(adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header),
 		cmocka_unit_test(socket_keys_are_dense_and_unique),
 	};

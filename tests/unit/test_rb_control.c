@@ -198,7 +198,7 @@ static void add_peers(struct node *node)
 			struct ring *ring = &node->ring[c];
 
 			node->voq[c] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED, .burst = 16 };
-			node->backlog[c] = (struct sl_backlog){ .pad0 = { 0 } };
+			node->backlog[c] = (struct sl_backlog){ .marked = 0 };
 			*ring = (struct ring){ .input = { ring_receive, ring, NULL },
 					       .node = node };
 			rb_ingress_set_voq(in, c, SL_SYSTEM_PORT(EGRESS, 1), c, &node->voq[c],
