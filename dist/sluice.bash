@@ -48,11 +48,11 @@ _sluice() {
 		esac
 	done
 	if [[ $cur == -* ]]; then
-		_sluice_words "--json --all --socket --bridge --pin-dir --help --version"
+		_sluice_words "--json --all --batch --rounds --delay --socket --bridge --pin-dir --help --version"
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show explain attach detach cc check" ;;
+	'') _sluice_words "status show top explain attach detach cc check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops system-ports peers voqs egress-queues fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	attach) [ -n "$what" ] || _sluice_netdevs ;;

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Exit statuses, of sluice(8). */
 enum {
@@ -19,6 +20,10 @@ struct sl_cmd_options {
 	const char *bridge_path; /* control socket of the bridge; NULL: as the daemon says */
 	bool json;
 	bool all; /* rows that are zero, too */
+	/* Of top */
+	bool batch;
+	uint32_t rounds; /* 0: without end */
+	double delay_s;
 };
 
 /* argv[0] is the first argument after the command's name. Returns an exit status. */
@@ -30,6 +35,7 @@ int sl_cmd_explain(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_attach(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_detach(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv);
+int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);
 
 /* Does something listen at the control socket? */

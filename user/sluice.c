@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sluice, the command: a table of commands and the options they share. */
+#include <ctype.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "user/cmd.h"
@@ -24,6 +26,7 @@ static const struct command {
 	  " list [CONTROLLER]|set PORT CONTROLLER [NAME=VALUE]...|\n"
 	  "       trace PORT [CLASS [AFTER_NS]]",
 	  "congestion controllers of the cluster's ports", sl_cmd_cc },
+	{ "top", "", "what happens now, on a live screen", sl_cmd_top },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -36,6 +39,9 @@ static void print_options(FILE *out)
 	      "  -s, --socket PATH    control socket (default " SL_CONFIG_DEFAULT_SOCKET ")\n"
 	      "  -B, --bridge PATH    control socket of sluice-bridge (default: as sluiced says)\n"
 	      "  -p, --pin-dir PATH   pinned maps (default " SL_CONFIG_DEFAULT_PINS ")\n"
+	      "  -b, --batch          top: print text, for scripts; with -j a JSON object a round\n"
+	      "  -n, --rounds N       top: end after so many\n"
+	      "  -d, --delay SECONDS  top: between two rounds, 0.1 to 3600 (default 1)\n"
 	      "  -h, --help           this text, or a command's\n"
 	      "  -V, --version        the version\n"
 	      "\n"
@@ -68,6 +74,35 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
+static bool parse_rounds(const char *text, uint32_t *out)
+{
+	unsigned long value;
+	char *end;
+
+	value = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)text[0]) || *end || value < 1 || value > 1000000000) {
+		fprintf(stderr, "sluice: -n: \"%s\" is not a number of rounds: write 1 or more\n",
+			text);
+		return false;
+	}
+	*out = (uint32_t)value;
+	return true;
+}
+
+static bool parse_delay(const char *text, double *out)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (!isdigit((unsigned char)text[0]) || *end || !(value >= 0.1 && value <= 3600)) {
+		fprintf(stderr, "sluice: -d: \"%s\" is not a delay: write seconds, 0.1 to 3600\n",
+			text);
+		return false;
+	}
+	*out = value;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -76,6 +111,9 @@ int main(int argc, char **argv)
 		{ "socket", required_argument, NULL, 's' },
 		{ "bridge", required_argument, NULL, 'B' },
 		{ "pin-dir", required_argument, NULL, 'p' },
+		{ "batch", no_argument, NULL, 'b' },
+		{ "rounds", required_argument, NULL, 'n' },
+		{ "delay", required_argument, NULL, 'd' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
@@ -83,12 +121,13 @@ int main(int argc, char **argv)
 	struct sl_cmd_options options = {
 		.socket_path = SL_CONFIG_DEFAULT_SOCKET,
 		.pin_dir = SL_CONFIG_DEFAULT_PINS,
+		.delay_s = 1,
 	};
 	const struct command *command;
-	bool help = false;
+	bool help = false, of_top = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "jas:B:p:hV", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "jas:B:p:bn:d:hV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'j':
 			options.json = true;
@@ -104,6 +143,19 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			options.pin_dir = optarg;
+			break;
+		case 'b':
+			options.batch = of_top = true;
+			break;
+		case 'n':
+			of_top = true;
+			if (!parse_rounds(optarg, &options.rounds))
+				return SL_EXIT_USAGE;
+			break;
+		case 'd':
+			of_top = true;
+			if (!parse_delay(optarg, &options.delay_s))
+				return SL_EXIT_USAGE;
 			break;
 		case 'h':
 			help = true;
@@ -128,6 +180,10 @@ int main(int argc, char **argv)
 		if (optind < argc)
 			fprintf(stderr, "sluice: \"%s\" is not a command\n", argv[optind]);
 		print_usage(stderr);
+		return SL_EXIT_USAGE;
+	}
+	if (of_top && command->run != sl_cmd_top) {
+		fprintf(stderr, "sluice: %s: -b, -n and -d are for top\n", command->name);
 		return SL_EXIT_USAGE;
 	}
 	return command->run(&options, argc - optind - 1, argv + optind + 1);

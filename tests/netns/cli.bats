@@ -150,8 +150,8 @@ explains() {
 	done <<-'LIST'
 		explain|explain: write one IPv4 or IPv6 address
 		explain 10.0.0.300|"10.0.0.300" is not an IPv4 or IPv6 address
-		show|show what?: write ports, routes [PREFIX], nexthops, neighbours, counters or drops
-		show colours|show colours: write ports, routes [PREFIX], nexthops, neighbours, counters or drops
+		show|show what?: write ports, routes [PREFIX], nexthops, neighbours, counters, drops, system-ports, peers, voqs, egress-queues, fabric or cc
+		show colours|show colours: write ports, routes [PREFIX], nexthops, neighbours, counters, drops, system-ports, peers, voqs, egress-queues, fabric or cc
 		show routes 10.0.0.1/8|"10.0.0.1/8" is not a prefix: write an address, or one with /LENGTH and no bits set beyond it
 		attach|attach: write one port, such as eth1
 		status now|status: unexpected argument "now"
@@ -161,7 +161,7 @@ explains() {
 
 @test "every command has its help, and every list is valid JSON" {
 	local command what
-	for command in status show explain attach detach check; do
+	for command in status show top explain attach detach cc check; do
 		run --separate-stderr sluice $command --help
 		[ "$status" -eq 0 ]
 		[[ ${lines[0]} = "Usage: sluice [OPTION]... $command"* ]]

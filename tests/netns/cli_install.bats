@@ -15,6 +15,7 @@ teardown() { rm -rf "$DEST"; }
 	[ "$(echo "$output" | sort -k 2)" = "644 etc/iproute2/rt_protos.d/sluice.conf
 755 opt/sl/bin/sluice
 644 opt/sl/lib/sluice/fabric.bpf.o
+644 opt/sl/lib/sluice/inject.bpf.o
 644 opt/sl/lib/sluice/sluice.bpf.o
 644 opt/sl/lib/sluice/txdrops.bpf.o
 644 opt/sl/lib/systemd/system/sluice-bridge.service
@@ -88,9 +89,9 @@ complete_words() {
 }
 
 @test "completion offers commands, what can be shown, ports and options" {
-	[ "$(complete_words sluice "")" = "status show explain attach detach check" ]
+	[ "$(complete_words sluice "")" = "status show top explain attach detach cc check" ]
 	[ "$(complete_words sluice -j s)" = "status show" ]
-	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours counters drops" ]
+	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours counters drops system-ports peers voqs egress-queues fabric cc" ]
 	[ "$(complete_words sluice show r)" = routes ]
 	[ "$(complete_words sluice show routes "")" = "" ]
 	[ "$(complete_words sluice --j)" = "--json" ]

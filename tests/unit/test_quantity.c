@@ -99,5 +99,5 @@ int main(void)
 		cmocka_unit_test(duration_has_the_grain_that_matters),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("quantity", tests, NULL, NULL);
 }
