@@ -213,9 +213,9 @@ def print_table(rows, args):
               f"{packed}{row['light_p50_ns'] / 1e3:11.0f}{row['light_p99_ns'] / 1e3:8.0f}"
               f"{row['loaded_p50_ns'] / 1e3:8.0f}{row['loaded_p99_ns'] / 1e3:8.0f}")
     one, most, again = (rate_of(rows, f"af_xdp {d}") for d in ("1", "255", "255" + AGAIN))
-    if one:
+    if one and most:
         print(f"packing: degree 255 carries {most / one:.2f} times what degree 1 does")
-    if most:
+    if most and again:
         print(f"A/A (af_xdp 255 against itself): {100 * abs(again / most - 1):.0f} %. "
               "Smaller differences mean nothing.")
 
