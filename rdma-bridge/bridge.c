@@ -858,7 +858,7 @@ static uint64_t due_ns(const struct rb_bridge *b, uint64_t now_ns)
 {
 	const struct rb_worker *w = b->worker;
 	/* Nothing else is finer than a fraction of the time to notice a death. */
-	uint64_t until_ns = now_ns + w->config.hello_interval_ns / 4;
+	uint64_t until_ns = now_ns + w->config.hello_interval_ns / 3;
 
 	if (w->held && until_ns > now_ns + RB_BRIDGE_NAP_NS)
 		until_ns = now_ns + RB_BRIDGE_NAP_NS;
