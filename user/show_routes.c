@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Routes, next hops and neighbours. */
 #include <stdlib.h>
+#include <string.h>
 
 #include <linux/neighbour.h>
 
@@ -259,17 +260,19 @@ void sl_show_nexthops(const struct sl_router *router, struct sl_ctl_answer *answ
 
 static int put_neighbour(void *arg, const struct sl_neighbour_view *view)
 {
+	static const uint8_t unresolved[6];
+	const bool has_mac = memcmp(view->mac, unresolved, sizeof(unresolved)) != 0;
 	char state[SL_NAME_BYTES];
 
 	/* As `ip neigh`, without what needs no resolution: multicast, loopback. */
 	if (view->state & NUD_NOARP)
 		return 0;
-	return sl_ctl_put(arg,
-			  json_pack("{s:o, s:o, s:o, s:s, s:b}", "address",
-				    sl_json_addr(view->family, view->addr), "dev",
-				    sl_json_ifname(view->l3_ifindex), "mac", sl_json_mac(view->mac),
-				    "state", sl_neighbour_state_name(view->state, state), "in_use",
-				    view->in_use));
+	return sl_ctl_put(arg, json_pack("{s:o, s:o, s:o, s:s, s:b}", "address",
+					 sl_json_addr(view->family, view->addr), "dev",
+					 sl_json_ifname(view->l3_ifindex), "mac",
+					 has_mac ? sl_json_mac(view->mac) : json_null(), "state",
+					 sl_neighbour_state_name(view->state, state), "in_use",
+					 view->in_use));
 }
 
 void sl_show_neighbours(const struct sl_router *router, struct sl_ctl_answer *answer)

@@ -95,6 +95,11 @@ explains() {
 	theirs() { on n1 ip -j neigh show | jq -r '.[] | "\(.dev) \(.dst)"' | sort; }
 	same() { [ "$(ours)" = "$(theirs)" ]; }
 	wait_for 5 same
+	# One that does not answer has no MAC address.
+	on n1 ip route add 10.5.0.0/16 via 10.0.1.77
+	wanted() { sluice -j show neighbours | jq -e 'any(.[]; .address == "10.0.1.77" and .mac == null)'; }
+	wait_for 5 wanted
+	on n1 ip route del 10.5.0.0/16
 }
 
 @test "show neighbours and nexthops" {
