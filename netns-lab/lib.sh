@@ -84,7 +84,7 @@ lab_processes() {
 # runs_program /proc/PID: neither a zombie nor a thread of the kernel.
 runs_program() {
 	local stat kernel_thread=0x200000
-	{ stat=$(<"$1/stat"); } 2>/dev/null || return
+	{ stat=$(<"$1/stat"); } 2>/dev/null || return 1
 	read -ra stat <<<"${stat##*) }"
 	[ "${stat[0]}" != Z ] && [ $((stat[6] & kernel_thread)) -eq 0 ]
 }
@@ -108,7 +108,7 @@ no_lab_processes() {
 	while [ $times -lt 2 ]; do
 		known=0
 		found=$(lab_processes) || known=$?
-		[ -z "$found" ] || return
+		[ -z "$found" ] || return 1 # a plain return in a trap would give the status from before it
 		[ $known -eq 0 ] || [ "${EPOCHREALTIME/./}" -gt $deadline ] && times=$((times + 1))
 	done
 	return 0
@@ -123,7 +123,7 @@ lab_end() {
 		no_lab_processes || kill -$signal -- $(lab_processes) 2>/dev/null
 		wait_for 3 no_lab_processes 2>/dev/null && break
 	done
-	no_lab_processes || lab_error "cannot end $(lab_processes | tr '\n' ' ')" || return
+	no_lab_processes || lab_error "cannot end $(lab_processes | tr '\n' ' ')" || return 1
 	rm -rf "$LAB_DIR"
 }
 
