@@ -16,7 +16,7 @@
 # inside mean nothing. lab_end ends it like any process of the lab.
 
 VM_IMAGE=$LAB_SOURCE/build/vm
-VM_BOOT_SECONDS=240
+VM_BOOT_SECONDS=600
 
 # vm_image: make what machines boot from; 1 and a line if that is impossible here
 vm_image() {
@@ -90,7 +90,7 @@ vm_finish() {
 
 # vm_on NAME COMMAND...: run it inside, within VM_SECONDS
 vm_on() {
-	vm_start "$@" && vm_finish "$1" "$VM_JOB" "${VM_SECONDS:-120}"
+	vm_start "$@" && vm_finish "$1" "$VM_JOB" "${VM_SECONDS:-300}"
 }
 
 # vm_spawn NAME LABEL COMMAND...: begin it, as spawn does; vm_signal LABEL SIGNAL ends it, vm_output LABEL waits for the end

@@ -401,8 +401,7 @@ bool rb_verbs_arm(struct rb_transport *t)
 	if (fill_stash(v))
 		return true;
 	for (uint32_t i = 0; i < v->n_lanes; i++)
-		if (v->lane[i] &&
-		    (v->lane[i]->reported != v->lane[i]->completed || v->lane[i]->broken))
+		if (v->lane[i] && v->lane[i]->reported != v->lane[i]->completed)
 			return true;
 	return false;
 }

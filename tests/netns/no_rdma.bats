@@ -39,7 +39,8 @@ start() {
 	for transport in verbs-ud verbs-rc; do
 		start $transport
 		echo "$output"
-		[ "$status" -ne 0 ] && [ "$status" -ne 124 ]
+		[ "$status" -ne 0 ]
+		[ "$status" -ne 124 ]
 		grep -Eq "fabric: cannot use $transport at 10\.9\.0\.1: (no RDMA device has this address|libibverbs is not installed).*roce-xdp needs no RDMA device" <<<"$output"
 	done
 }

@@ -42,11 +42,11 @@ contract() {
 }
 
 @test "verbs-ud keeps the contract of transports, over IPv4 and IPv6, and recovers from 50 errors" {
-	VM_SECONDS=300
+	VM_SECONDS=900
 	contract ud
 }
 
 @test "verbs-rc keeps the contract of transports, over IPv4 and IPv6, and recovers from 50 errors" {
-	VM_SECONDS=300
+	VM_SECONDS=900
 	contract rc
 }
