@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Our RoCE and the kernel's are one: node n1 is a virtual machine on verbs-ud over the kernel's own RoCE, node n2 is on
+# roce-xdp, which makes the same bytes in user space.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. tests/rdma/cluster.bash
+	vm_image || return 0
+	# shellcheck disable=SC2119
+	lab_begin
+	vms_up 2 1 mixed
+	wait_for 60 on h2p1 ping -c 1 -W 2 10.1.1.2
+	wait_for 60 on h2p1 ping -c 1 -W 2 fd00:0:1:1::2
+	rdma_macs 2
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() {
+	. tests/rdma/cluster.bash
+	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
+}
+
+again() { bridge_ask "$1" peers | jq '.duplicate + .late'; }
+# again_is N COUNT: has node N seen so many messages that it had seen before?
+again_is() { [ "$(again "$1")" -ge "$2" ]; }
+
+# replay TO FROM HOW: the last message of node FROM to node TO once more, five times
+replay() { on fabric /usr/bin/python3 -B tests/rdma/replay.py "$LAB_DIR/fabric.pcap" "10.9.0.$2" br0 5 "$3"; }
+
+# only_the_good_counts TO FROM: of all replays, node TO takes those alone that are not damaged
+only_the_good_counts() {
+	local before how
+	# Both say hello again and again.
+	on fabric timeout 20 tcpdump -i "n$1" -w "$LAB_DIR/fabric.pcap" -s 0 -U -c 1 "udp port 4791 and src 10.9.0.$2"
+	before=$(again "$1")
+	for how in icrc qkey qpn good; do
+		replay "$1" "$2" $how
+	done
+	# They come in the order in which they were sent, so all have come now.
+	wait_for 20 again_is "$1" $((before + 5))
+	[ "$(again "$1")" = $((before + 5)) ]
+}
+
+@test "one node is on the kernel's RoCE, the other on ours" {
+	[ "$(bridge_ask 1 fabric | jq -r '[.transport, .rdma_device, .path_mtu_bytes] | @csv')" = '"verbs-ud","rxe0",2048' ]
+	[ "$(bridge_ask 2 fabric | jq -r .transport)" = roce-xdp ]
+	# Packet memory of the AF_XDP sockets and memory region are the same pages.
+	bridge_ask 1 fabric | jq -e '.region_address == .memory_address and .region_bytes == .memory_bytes'
+}
+
+@test "IPv4 crosses from our RoCE to the kernel's whole and in order, to the packet" {
+	cross 2 1 --dst 10.1.1.2 --imix --flows 20
+	cross 2 1 --dst 10.1.1.2 --size 1990
+}
+
+@test "IPv4 crosses from the kernel's RoCE to ours whole and in order, to the packet" {
+	cross 1 2 --dst 10.2.1.2 --imix --flows 20
+	cross 1 2 --dst 10.2.1.2 --size 1990
+}
+
+@test "IPv6 crosses both ways whole and in order, to the packet" {
+	cross 2 1 --dst fd00:0:1:1::2 --size 1514 --flows 20
+	cross 1 2 --dst fd00:0:2:1::2 --size 90 --flows 20
+}
+
+@test "every frame that one bridge sent, the other has transmitted" {
+	wait_for 20 bridges_conserve 2
+}
+
+@test "the kernel refuses a wrong ICRC, queue key and queue pair of ours, and takes the good frame" {
+	only_the_good_counts 1 2
+}
+
+@test "we refuse a wrong ICRC, queue key and queue pair of the kernel's by name, and take the good frame" {
+	local before after
+	before=$(bridge_ask 2 fabric | jq -c .frames)
+	only_the_good_counts 2 1
+	after=$(bridge_ask 2 fabric | jq -c .frames)
+	jq -ne --argjson a "$after" --argjson b "$before" '[$a.icrc - $b.icrc, $a.qkey - $b.qkey, $a.qpn - $b.qpn] == [5, 5, 5]'
+}
+
+@test "not one frame of the kernel's RoCE was refused otherwise" {
+	bridge_ask 2 fabric | jq -e '.frames | to_entries | map(select(.value > 0).key) - ["send", "icrc", "qkey", "qpn"] == []'
+	bridge_ask 1 fabric | jq -e '.completions | to_entries | map(select(.value > 0).key) == ["success"]'
+	[ "$(bridge_ask 1 peers | jq .downs)" = 0 ]
+}
