@@ -100,17 +100,23 @@ static __always_inline sl_verdict sl_nexthop_verdict(struct sl_nexthop nexthop)
 	return SL_PUNT(OTHER); /* nothing that user space writes */
 }
 
-static __always_inline sl_verdict sl_nexthop_resolve(const struct sl_packet *pkt, __u32 id,
-						     struct sl_adj **adj)
+/*
+ * The adjacency, or NULL and the packet's end. Whether there is one is told by the pointer alone, since that is what the
+ * verifier follows: that of Linux 6.1 does not see that a verdict made of a map's value cannot be SL_GO_ON.
+ */
+static __always_inline struct sl_adj *sl_nexthop_resolve(const struct sl_packet *pkt, __u32 id,
+							 sl_verdict *verdict)
 {
 	struct sl_nexthop nexthop = sl_nexthop_read(id);
 
 	if (nexthop.kind == SL_NH_GROUP)
 		nexthop = sl_nexthop_read(sl_group_pick(nexthop.ref, sl_flow_hash(pkt)));
-	if (nexthop.kind != SL_NH_FORWARD)
-		return sl_nexthop_verdict(nexthop);
-	*adj = bpf_map_lookup_elem(&sl_adj, &nexthop.ref);
-	return *adj ? SL_GO_ON : SL_PUNT(OTHER);
+	if (nexthop.kind != SL_NH_FORWARD) {
+		*verdict = sl_nexthop_verdict(nexthop);
+		return NULL;
+	}
+	*verdict = SL_PUNT(OTHER);
+	return bpf_map_lookup_elem(&sl_adj, &nexthop.ref);
 }
 
 #endif

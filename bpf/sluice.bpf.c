@@ -20,21 +20,21 @@
 
 const volatile struct sl_config sl_config = {};
 
-/* Find the adjacency. `local` is where the engine `kernel` builds one. */
-static __always_inline sl_verdict sl_route(const struct sl_packet *pkt, struct sl_adj *local,
-					   struct sl_adj **adj)
+/* The adjacency, or NULL and the packet's end. `local` is where the engine `kernel` builds one. */
+static __always_inline struct sl_adj *sl_route(const struct sl_packet *pkt, struct sl_adj *local,
+					       sl_verdict *verdict)
 {
 	__u32 id;
 
 	if (sl_config.engine == SL_ENGINE_KERNEL) {
-		*adj = local;
-		return sl_kernel_route(pkt, local);
+		*verdict = sl_kernel_route(pkt, local);
+		return *verdict == SL_GO_ON ? local : NULL;
 	}
 	if (pkt->ip4)
 		id = sl_fib4_lookup(((struct iphdr *)pkt->l3)->daddr);
 	else
 		id = sl_fib6_lookup(&((struct ipv6hdr *)pkt->l3)->daddr);
-	return sl_nexthop_resolve(pkt, id, adj);
+	return sl_nexthop_resolve(pkt, id, verdict);
 }
 
 static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
@@ -46,14 +46,15 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 	verdict = sl_ingress(pkt);
 	if (verdict == SL_GO_ON)
 		verdict = ip4 ? sl_ip4_input(pkt) : sl_ip6_input(pkt);
-	if (verdict == SL_GO_ON)
-		verdict = sl_route(pkt, &local, &adj);
-	if (verdict == SL_GO_ON)
-		verdict = sl_egress_checks(pkt, adj);
-	if (verdict == SL_GO_ON)
-		verdict = sl_clustered() && adj->voq_plus1 ? sl_enqueue(pkt, adj)
-							   : sl_transmit(pkt, adj);
-	return verdict;
+	if (verdict != SL_GO_ON)
+		return verdict;
+	adj = sl_route(pkt, &local, &verdict);
+	if (!adj)
+		return verdict;
+	verdict = sl_egress_checks(pkt, adj);
+	if (verdict != SL_GO_ON)
+		return verdict;
+	return sl_clustered() && adj->voq_plus1 ? sl_enqueue(pkt, adj) : sl_transmit(pkt, adj);
 }
 
 static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags)

@@ -50,3 +50,9 @@ contract() {
 	VM_SECONDS=900
 	contract rc
 }
+
+@test "the programs of the fast path load on this older kernel, too, with every engine" {
+	run vm_on m1 env CMOCKA_MESSAGE_OUTPUT=TAP "$LAB_SOURCE/build/tests/bpf/test_verifier"
+	echo "$output"
+	[ "$status" -eq 0 ]
+}
