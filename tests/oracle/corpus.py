@@ -710,10 +710,15 @@ def mutate(rng, frame):
 
 @family("IPv4: mutated", fast=True)
 def _(rng):
+    senders = set()
     for _ in range(FUZZED_PACKETS):
         packet = ip4(rng.choice(["10.100.0.9", "10.101.0.9", "10.124.128.65", "10.0.0.1", "10.111.0.1"]),
                      ttl=rng.choice([1, 2, 64])) / rng.choice(transports(rng))
-        yield Case(0, mutate(rng, frame_in(0, 0x0800, packet)), "mutated")
+        frame = mutate(rng, frame_in(0, 0x0800, packet))
+        # Damage makes senders alike, and the kernel answers one only so many times (see source4).
+        if frame[26:30] not in senders or len(frame) < 30:
+            senders.add(frame[26:30])
+            yield Case(0, frame, "mutated")
 
 
 @family("IPv6: mutated", fast=True)

@@ -234,7 +234,10 @@ def trial(tap, family):
     faults = [f"p{port}: {len(left.get(port, []))} frames left" for port in {p for _, p, _ in expected}
               if Counter(left.get(port, [])) != Counter(f for (_, p, _), list_ in expected.items() if p == port for f in list_)]
     tap.result(not faults, f"{name}: just these left the cluster", faults)
-    tap.result(not ledger.wrong and not ledger.drops, f"{name}: every frame is accounted for", ledger.wrong + [f"{n} {reason}" for reason, n in ledger.drops.items()])
+    # Kernels announce their multicast groups on remote ports, at times of their own.
+    lost = {reason: n for reason, n in ledger.drops.items() if reason != "drop-not-unicast"}
+    tap.result(not ledger.wrong and not lost, f"{name}: every frame is accounted for",
+               ledger.wrong + [f"{n} {reason}" for reason, n in lost.items()])
 
 
 def main():
