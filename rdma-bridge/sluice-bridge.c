@@ -23,7 +23,7 @@
 #define NICE		(-10)	  /* a hello that waits for a processor is a peer that seems dead */
 #define FABRIC_RETRY_NS 20000000L /* looking for a fabric netdev that is gone */
 #define SLICE_NS	100000	  /* of processor time at once, the least that the kernel grants */
-#define SPIN_NS		50000ULL  /* an adaptive bridge looks on for so long before it sleeps */
+#define SPIN_NS		20000ULL  /* an adaptive bridge looks on for so long before it sleeps */
 
 struct options {
 	const char *config_path;
