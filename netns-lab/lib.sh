@@ -116,12 +116,13 @@ no_lab_processes() {
 
 # lab_end: end every process of the lab, and so remove its namespaces; then its run directory.
 lab_end() {
-	local signal
+	local signal patience=3
 	[ -n "${LAB_DIR:-}" ] && [ -d "$LAB_DIR" ] || return 0
 	for signal in TERM KILL; do
 		# shellcheck disable=SC2046
 		no_lab_processes || kill -$signal -- $(lab_processes) 2>/dev/null
-		wait_for 3 no_lab_processes 2>/dev/null && break
+		wait_for $patience no_lab_processes 2>/dev/null && break
+		patience=30 # a process that is killed may have gigabytes of tables to give back
 	done
 	no_lab_processes || lab_error "cannot end $(lab_processes | tr '\n' ' ')" || return 1
 	rm -rf "$LAB_DIR"
