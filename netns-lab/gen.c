@@ -32,6 +32,12 @@
 /* Paced, packets leave in bursts this long; a call of the kernel costs some ten microseconds. */
 #define TICK_NS 1000000ULL
 
+/*
+ * From one call to the next, paced: each call has a page pool of its own, the kernel has 65,534 ids for them, and a
+ * pool whose packets are not all freed when the call ends keeps its id for a second.
+ */
+#define CALL_GAP_NS 100000ULL
+
 /* Most packets of one call: a signal or the deadline is looked at between calls. */
 #define CALL_PACKETS_MAX (1u << 18)
 
@@ -410,9 +416,11 @@ static int fill_destinations(struct lab_gen *skel, const struct destinations *d)
 /* --- Sending --- */
 
 /* How many packets to ask for now; or 0, having slept until some are due. */
-static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t sent)
+static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t sent,
+			    uint64_t last_call_ns)
 {
-	uint64_t elapsed_ns = lab_now_ns() - start_ns, due = CALL_PACKETS_MAX, next_ns;
+	uint64_t now_ns = lab_now_ns(), elapsed_ns = now_ns - start_ns, due = CALL_PACKETS_MAX,
+		 next_ns;
 
 	if (o->rate_pps && !o->spin) {
 		due = (unsigned __int128)elapsed_ns * o->rate_pps / NSEC_PER_SEC + 1;
@@ -424,6 +432,10 @@ static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t
 			if (o->duration_ns && next_ns > o->duration_ns)
 				next_ns = o->duration_ns;
 			lab_sleep_until(start_ns + next_ns);
+			return 0;
+		}
+		if (now_ns < last_call_ns + CALL_GAP_NS) {
+			lab_sleep_until(last_call_ns + CALL_GAP_NS);
 			return 0;
 		}
 	}
@@ -441,16 +453,17 @@ static int send_packets(const struct options *o, struct lab_gen *skel, uint32_t 
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = frame_bytes,
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES, .batch_size = o->batch);
 	int fd = bpf_program__fd(skel->progs.lab_gen), err = 0;
-	uint64_t start_ns = lab_now_ns(), start_cpu_ns = lab_cpu_ns(), due;
+	uint64_t start_ns = lab_now_ns(), start_cpu_ns = lab_cpu_ns(), call_ns = 0, due;
 
 	skel->bss->start_ns = start_ns;
 	/* The program tells its own frames from those of lo by the MAC address. */
 	memcpy(frame, o->headers.eth, sizeof(o->headers.eth));
 	while (!stop && (!o->count || skel->bss->packets < o->count) &&
 	       (!o->duration_ns || lab_now_ns() - start_ns < o->duration_ns)) {
-		due = packets_due(o, start_ns, skel->bss->packets);
+		due = packets_due(o, start_ns, skel->bss->packets, call_ns);
 		if (!due)
 			continue;
+		call_ns = lab_now_ns();
 		run.repeat = due;
 		err = bpf_prog_test_run_opts(fd, &run);
 		if (err == -EINTR)
