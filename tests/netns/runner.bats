@@ -35,6 +35,30 @@ run_tree() { run env -u SLUICE_TEST_RUN "$TREE/tests/run" "$@"; }
 	[[ $output == *because* ]]
 }
 
+@test "run: what failed is told once more before the closing line, each test in short" {
+	good
+	suite bad <<'PYTHON'
+print("1..3\nnot ok 1 - a\n# in line 7\n#   `false'")
+print(*(f"# line {i}" for i in range(50)), "not ok 2 - b", "# because", "ok 3 - c", "# of c", sep="\n")
+PYTHON
+	suite crash <<<'import sys; print("1..1\nok 1 - a"); sys.exit("it broke")'
+	run_tree
+	[ "${lines[-1]}" = "3 passed, 3 failed, 0 skipped" ]
+	diff <(sed -n '/^What failed:/,$p' <<<"$output") - <<-END
+		What failed:
+		tests/oracle/test_bad.py: not ok 1 - a
+		# in line 7
+		#   \`false'
+		# ...
+		$(printf '# line %d\n' {40..49})
+		tests/oracle/test_bad.py: not ok 2 - b
+		# because
+		not ok - tests/oracle/test_crash.py ended with status 1 after 1 tests of 1 planned
+		it broke
+		3 passed, 3 failed, 0 skipped
+	END
+}
+
 @test "run: no suite at all fails" {
 	run_tree
 	[ "$status" -eq 1 ]
