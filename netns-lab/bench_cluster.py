@@ -121,11 +121,12 @@ class Cluster(Path):
         return frames, sum(row["data_sent"] for row in self.bridge("n1", "peers"))
 
 
-def measure_one(path, name, args, results):
+def measure_one(path, name, args, entry):
+    """One round of a contender into entry, which keeps what was measured before something fails."""
     packets = ["--dst", "10.2.1.2", "--flows", str(FLOWS), "--size", "60"]
     path.become(name)
     path.trial(packets, 0.1)  # fills caches; not counted
-    entry = {"flood": path.trial(packets, args.trial)}
+    entry["flood"] = path.trial(packets, args.trial)
     before = path.packed() if name not in KERNEL else None
     entry["no_drop"] = path.no_drop(packets, args.trial, args.loss, args.resolution,
                                     entry["flood"]["delivered_pps"])
@@ -135,12 +136,11 @@ def measure_one(path, name, args, results):
     entry["light"] = path.trial(packets, args.trial, LIGHT_PPS)
     if entry["no_drop"]:
         entry["loaded"] = path.trial(packets, args.trial, 0.9 * entry["no_drop"]["offered_pps"])
-    results[name].append(entry)
 
 
-def measure(args):
-    names = args.contenders or contenders(args.quick)
-    results = {name: [] for name in names}
+def measure(args, results, failures, keep):
+    """All rounds into results; who failed in which, and how, into failures. keep() after each."""
+    names = list(results)
     lab_id = f"c{os.getpid()}"
     lab_command("up", "cluster", "--nodes", "2", "--ports", "1", "--name", lab_id)
     try:
@@ -149,11 +149,17 @@ def measure(args):
             for k in range(len(names)):
                 name = names[(i + k) % len(names)]
                 progress(f"cluster: round {i + 1} of {args.runs}: {name}")
-                measure_one(path, name, args, results)
+                entry = {}
+                try:
+                    measure_one(path, name, args, entry)
+                except (Failure, OSError, ValueError) as why:
+                    failures.append({"round": i + 1, "contender": name, "why": str(why)})
+                if entry:
+                    results[name].append(entry)
+                keep()
     finally:
+        progress("")
         lab_command("down", lab_id)
-    progress("")
-    return results
 
 
 def values(entries, what, field):
@@ -176,7 +182,7 @@ def summarise(results):
     rows = []
     for name, entries in results.items():
         rates = values(entries, "no_drop", "delivered_pps")
-        row = {"contender": name, "no_drop_pps": median(rates), "spread": spread(rates), "pps": rates,
+        row = {"contender": name, "rounds": len(entries), "no_drop_pps": median(rates), "spread": spread(rates), "pps": rates,
                "flood_pps": median(values(entries, "flood", "delivered_pps")),
                # RPS runs in interrupts that no process is charged with
                "core_ns": 0.0 if name.endswith("-2") else median(values(entries, "flood", "core_ns")),
@@ -200,7 +206,8 @@ def rate_of(rows, name):
 
 def print_table(rows, args):
     kernel, vxlan = best_of(rows, "kernel"), best_of(rows, "vxlan")
-    print(f"\nTwo nodes, 60-byte frames, {FLOWS} flows; loss below {100 * args.loss:g} %; medians of {args.runs} runs")
+    print(f"\nTwo nodes, 60-byte frames, {FLOWS} flows; loss below {100 * args.loss:g} %; "
+          f"medians of {max(row['rounds'] for row in rows)} runs")
     print(f"{'':18}{'no-drop':>9}{'':>5}{'x kern':>7}{'x vxlan':>8}{'flood':>7}{'core':>7}{'frames/':>9}"
           f"{'latency us, light':>19}{'at 90 %':>16}")
     print(f"{'':18}{'Mpps':>9}{'+-':>5}{'':>15}{'Mpps':>7}{'ns':>7}{'message':>9}{'p50':>11}{'p99':>8}{'p50':>8}{'p99':>8}")
@@ -221,11 +228,23 @@ def print_table(rows, args):
 
 
 def run(args, out):
-    """Measure, print, and write OUT/cluster.json; the rows."""
-    results = measure(args)
-    rows = summarise(results)
-    print_table(rows, args)
-    with open(f"{out}/cluster.json", "w", encoding="ascii") as file:
-        json.dump({"machine": machine(), "trial_seconds": args.trial, "runs": args.runs, "tolerated_loss": args.loss,
-                   "rows": rows, "rounds": results}, file, indent=1)
-    return rows
+    """Measure, print, and write OUT/cluster.json after each round of a contender; the rows, and what failed."""
+    results = {name: [] for name in args.contenders or contenders(args.quick)}
+    failures = []
+
+    def keep():
+        with open(f"{out}/cluster.json.new", "w", encoding="ascii") as file:
+            json.dump({"machine": machine(), "trial_seconds": args.trial, "runs": args.runs,
+                       "tolerated_loss": args.loss, "rows": summarise(results), "rounds": results,
+                       "failures": failures}, file, indent=1)
+        os.replace(f"{out}/cluster.json.new", f"{out}/cluster.json")
+
+    keep()
+    try:
+        measure(args, results, failures, keep)
+    finally:  # also of what is interrupted
+        rows = summarise(results)
+        print_table(rows, args)
+        for failure in failures:
+            print(f"FAILED: {failure['contender']}, round {failure['round']}: {failure['why']}")
+    return rows, failures

@@ -103,7 +103,7 @@ python() {
 	setsid env --default-signal=INT netns-lab/measure --tables one --contenders kernel,wire --trial 0.2 \
 		--runs 100 --core 0 >/dev/null 2>&1 3>&- &
 	local measure=$! deadline=$((SECONDS + 30))
-	until [ "$(ls "$LAB_ROOT" | wc -l)" = 3 ]; do
+	until [ "$(find "$LAB_ROOT" -mindepth 1 -maxdepth 1 | wc -l)" = 3 ]; do
 		[ $SECONDS -lt $deadline ]
 		sleep 0.05
 	done
@@ -123,6 +123,36 @@ python() {
 		build/bench/cluster.json
 	jq -e '.rows[1].frames_per_message >= 1 and .rows[2].frames_per_message <= 16' build/bench/cluster.json
 	[ -s build/bench/cluster.png ]
+}
+
+@test "what one contender fails at is said, and costs the others nothing" {
+	run netns-lab/bench --quick cluster --contenders "turbo,kernel"
+	echo "$output"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *'FAILED: turbo, round 1: contender turbo: '*'no contender "turbo"'* ]]
+	[[ "$output" == *"bench: cluster: 1 of 2 measurements failed" ]]
+	grep -q "^kernel " <<<"$output"
+	jq -e '(.failures | map(.contender)) == ["turbo"] and .rounds.turbo == []' build/bench/cluster.json
+	jq -e '.rounds.kernel | length == 1 and all(.flood.delivered > 0 and .loaded.delivered > 0)' build/bench/cluster.json
+	assert_nothing_left
+}
+
+@test "a measurement that is interrupted keeps its finished rounds" {
+	rm -f build/bench/cluster.json
+	setsid env --default-signal=INT netns-lab/bench cluster --contenders "kernel,vxlan" --runs 99 --trial 0.1 \
+		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	local bench=$! deadline=$((SECONDS + 60))
+	until jq -e '.rounds.kernel | length == 1' build/bench/cluster.json 2>/dev/null; do
+		[ $SECONDS -lt $deadline ]
+		sleep 0.05
+	done
+	kill -INT -- "-$bench"
+	local status=0
+	wait "$bench" || status=$?
+	cat "$BATS_TEST_TMPDIR/out"
+	[ "$status" = 130 ]
+	grep -q "^kernel " "$BATS_TEST_TMPDIR/out"
+	assert_nothing_left
 }
 
 @test "bench loses nothing however many VOQs share a queue" {
