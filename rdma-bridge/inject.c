@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -18,15 +19,21 @@
 #include "bpf/inject.h"
 #include "rdma-bridge/inject.skel.h"
 
-#define RUN_BATCH_MAX 256 /* the kernel's own limit */
-#define FRAME_BYTES   60  /* of a fresh page; the program makes it longer where it must */
+/*
+ * Frames after which a test run lets the receivers work: as many as a NAPI poll takes. On a busy processor that is all
+ * they do then, and of a larger batch (the kernel allows 256) the rest would find a veth's ring full.
+ */
+#define RUN_BATCH_MAX 64
+#define FRAME_BYTES   60 /* of a fresh page; the program makes it longer where it must */
 #define MASK	      (SL_INJECT_SLOTS - 1)
+#define REST_NS	      1000000000ULL /* how long a page pool whose frames are still used keeps its id */
 
 struct rb_injector {
 	struct rb_inject_bpf *bpf;    /* owned */
 	struct sl_inject_slot *slots; /* owned mapping */
 	int anchor_fd;		      /* owned; the netdev that the program is attached to */
 	bool counts;
+	uint64_t rest_until_ns; /* no test runs before; 0: the last one was granted */
 };
 
 struct rb_inject {
@@ -136,7 +143,26 @@ bool rb_injector_counts(const struct rb_injector *injector)
 	return injector->counts;
 }
 
-/* Send the n frames in the slots from `next` on. How many were handed in; fewer only if the kernel has no memory. */
+static uint64_t clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * Each test run has a page pool of its own, and the kernel has 65,534 ids for those of the whole machine. When it has
+ * none left, AF_XDP sends until some may be free.
+ */
+static bool rests(struct rb_injector *injector)
+{
+	if (injector->rest_until_ns && clock_ns() >= injector->rest_until_ns)
+		injector->rest_until_ns = 0;
+	return injector->rest_until_ns != 0;
+}
+
+/* Send the n frames in the slots from `next` on. How many were handed in; fewer if the kernel has no memory or no pool. */
 static uint32_t run(struct rb_injector *injector, uint32_t n)
 {
 	/* The kernel wants an Ethernet header to begin with. */
@@ -154,6 +180,8 @@ static uint32_t run(struct rb_injector *injector, uint32_t n)
 
 		done = __atomic_load_n(&bss->next, __ATOMIC_ACQUIRE) - first;
 		/* A signal ends a run early. */
+		if (err == -ENOSPC)
+			injector->rest_until_ns = clock_ns() + REST_NS;
 		if (err && err != -EINTR)
 			break;
 	}
@@ -200,7 +228,14 @@ static void fill_slot(const struct rb_inject *inject, struct sl_inject_slot *slo
 		memcpy(slot->frame, rb_chunk_data(inject->chunks, frame->offset), frame->len_bytes);
 }
 
-static int inject_many(struct rb_inject *inject)
+/* The first n of what is staged have gone. */
+static void unstage(struct rb_inject *inject, uint32_t n)
+{
+	inject->n_staged -= n;
+	memmove(inject->staged, inject->staged + n, inject->n_staged * sizeof(*inject->staged));
+}
+
+static void inject_many(struct rb_inject *inject)
 {
 	struct rb_inject_bpf__bss *bss = inject->injector->bpf->bss;
 	uint64_t refused = bss->refused;
@@ -213,11 +248,23 @@ static int inject_many(struct rb_inject *inject)
 	inject->tx.refused += bss->refused - refused;
 	for (uint32_t i = 0; i < done; i++)
 		inject->sent[inject->n_sent++] = inject->staged[i].offset;
-	inject->n_staged -= done;
-	memmove(inject->staged, inject->staged + done, inject->n_staged * sizeof(*inject->staged));
-	return inject->n_staged ? -EAGAIN : 0;
+	unstage(inject, done);
 }
 
+/* As rb_tx_ops.flush, for as much as `few` has room for. */
+static int send_few(struct rb_inject *inject)
+{
+	struct rb_tx *few = inject->few;
+	int err;
+
+	if (!inject->few_waits)
+		unstage(inject, few->ops->put(few, inject->staged, inject->n_staged));
+	err = few->ops->flush(few);
+	inject->few_waits = err == -EAGAIN;
+	return err;
+}
+
+/* What `few` has not sent yet comes before all else. */
 static int inject_flush(struct rb_tx *tx)
 {
 	struct rb_inject *inject = of(tx);
@@ -225,15 +272,10 @@ static int inject_flush(struct rb_tx *tx)
 
 	if (inject->shut)
 		return 0;
-	if (!inject->few_waits) {
-		if (inject->n_staged >= RB_INJECT_FEW ||
-		    inject->few->ops->room(inject->few) < inject->n_staged)
-			return inject_many(inject);
-		inject->few->ops->put(inject->few, inject->staged, inject->n_staged);
-		inject->n_staged = 0;
-	}
-	err = inject->few->ops->flush(inject->few);
-	inject->few_waits = err == -EAGAIN;
+	if (!inject->few_waits && inject->n_staged >= RB_INJECT_FEW && !rests(inject->injector))
+		inject_many(inject);
+	else
+		err = send_few(inject);
 	return !err && inject->n_staged ? -EAGAIN : err;
 }
 

@@ -5,8 +5,8 @@
  * those in batches (BPF_PROG_TEST_RUN with live frames). A test run costs some ten microseconds before its first frame, so
  * a few frames are still sent by AF_XDP: both have sent a frame when they return, so the order stays.
  *
- * Not for a receiver with threaded NAPI: each test run leaves a pool of pages behind until its last frame is
- * consumed, and a receiver that lags behind makes their number grow.
+ * Each test run leaves a pool of pages behind until its last frame is consumed, and a receiver that lags behind, such as one
+ * with threaded NAPI, makes their number grow. When the kernel has no more of them (ENOSPC), AF_XDP sends for a second.
  *
  * Not thread-safe: an injector and its ports belong to one worker.
  */
