@@ -24,12 +24,16 @@
  *     the number (of weight 1) of sources that could take part of the port at the highest rate
  *     seen. Sources that offer less than their share count only for what they use, one large source
  *     among many small ones counts as one, and at rest pi = S and kappa pi = 0.39 for any mix. When
- *     a source leaves, n falls and the others' W rises at once: no need to wait for the price.
+ *     a source leaves, n falls and the others' W rises: no need to wait for the price, which would
+ *     have to come back afterwards. The smoothing (a gain of smooth_ppb per T, once) is the time
+ *     that takes. n is a ratio, so what all sources have in common does not move it: among
+ *     backlogged sources the loop of the price is the printed one, whatever the smoothing
+ *     (docs/CONTROLLERS.md has the mix).
  *   - With normalise, pi starts at S and stays above price_floor (S / 2): at that price every source
  *     may send twice what the largest sends, so nothing is gained by a lower one, and a load that
  *     comes back need not fill the queue to build a price.
  *   - u has two values. An empty queue says nothing about how far below C the load is; then only
- *     -u q0 lowers the price. u_below is 15 times u_above (thesis: 0.01 for both).
+ *     -u q0 lowers the price. u_below is 10 times u_above (thesis: 0.01 for both).
  *   - dropped units count as growth of the queue, at most half of C T per interval.
  *   - The step of a source is limited, kappa pi <= step_max: an explicit step with kappa pi > 2
  *     diverges, and a price may be high for a while.
@@ -63,6 +67,7 @@ enum {
 	PRICE_SET_POINT,
 	PRICE_MIN_FRAMES,
 	PRICE_FLOOR,
+	PRICE_SMOOTH,
 	PRICE_PARAMS
 };
 
@@ -79,9 +84,9 @@ static const struct cc_param price_params[PRICE_PARAMS] = {
 			     "ours: bound of kappa pi; 0 is no bound, as printed" },
 	[PRICE_QUEUE_FORM] = { "queue_form", "0 or 1", 1, 0, 1,
 			       "1: thesis 7.4.3, no need to know C; 0: rate form, 6.2" },
-	[PRICE_U_ABOVE] = { "u_above_ppb", "1e-9 per T", 20000000, 0, CC_ONE_PPB,
-			    "u with q above q0; ours: twice the 0.01 of thesis 7.6" },
-	[PRICE_U_BELOW] = { "u_below_ppb", "1e-9 per T", 300000000, 0, CC_ONE_PPB,
+	[PRICE_U_ABOVE] = { "u_above_ppb", "1e-9 per T", 10000000, 0, CC_ONE_PPB,
+			    "u with q above q0; thesis 7.6" },
+	[PRICE_U_BELOW] = { "u_below_ppb", "1e-9 per T", 100000000, 0, CC_ONE_PPB,
 			    "ours: u with q below q0" },
 	[PRICE_TARGET] = { "target_ppb", "1e-9 of capacity x T", 130804447, 1, 100 * CC_ONE_PPB,
 			   "q0: 100 of 764.5 packets, thesis 7.6" },
@@ -94,11 +99,12 @@ static const struct cc_param price_params[PRICE_PARAMS] = {
 			       "ours: least C T, so that a frame is 1.6 % of it" },
 	[PRICE_FLOOR] = { "price_floor_ppb", "1e-9 of S", 500000000, 0, CC_ONE_PPB,
 			  "ours: least price while normalise is 1" },
+	[PRICE_SMOOTH] = { "smooth_ppb", "1e-9 per T", 250000000, 1000000, CC_ONE_PPB,
+			   "ours: gain of the smoothed arrivals that n is measured by" },
 };
 
-#define PRICE_MAX_Q32	 ((INT64_C(4096) << 32) - 1)
-#define PRICE_N_MIN_Q16	 (UINT64_C(1) << 8)
-#define PRICE_SMOOTH_Q16 8192u /* gain of smoothed arrivals and of n: 1/8 per control interval */
+#define PRICE_MAX_Q32	((INT64_C(4096) << 32) - 1)
+#define PRICE_N_MIN_Q16 (UINT64_C(1) << 8)
 
 struct price_gains {
 	uint64_t kappa_q32;
@@ -107,12 +113,13 @@ struct price_gains {
 	uint64_t rho_q20;
 	int64_t pi_start_q32, pi_floor_q32;
 	uint32_t u_above_q20, u_below_q20;
-	uint32_t min_units; /* least C T of a control interval */
+	uint32_t min_units;  /* least C T of a control interval */
+	uint32_t smooth_q16; /* 1..65536 */
 };
 
 struct price_egress {
 	int64_t pi_q32;			/* 0..PRICE_MAX_Q32 */
-	uint64_t n_q16;			/* smoothed n, PRICE_N_MIN_Q16.. */
+	uint64_t n_q16;			/* n, PRICE_N_MIN_Q16.. */
 	uint64_t due_units;		/* C times the time since the price last moved */
 	int64_t drive_units;		/* its growth of the queue, or arrivals less C T, so far */
 	uint32_t y_q24[CC_SOURCES_MAX]; /* smoothed arrivals of a source by its id, 1.0 is C */
@@ -146,6 +153,7 @@ static int price_prepare(struct cc_config *cfg, const char **why)
 	g->u_below_q20 = (uint32_t)cc_ppb_to_q(cfg->param[PRICE_U_BELOW], 20);
 	g->min_units = (uint32_t)cc_min(
 		(uint64_t)cfg->param[PRICE_MIN_FRAMES] * cc_frame_units(&cfg->port), CC_UNITS_MAX);
+	g->smooth_q16 = (uint32_t)cc_ppb_to_q(cfg->param[PRICE_SMOOTH], 16);
 	return 0;
 }
 
@@ -163,12 +171,11 @@ static void price_egress_init(void *priv, const struct cc_config *cfg)
 static void price_measure(struct price_egress *e, const struct price_gains *g,
 			  const struct cc_sample *s, uint32_t drain_units)
 {
-	uint32_t gain_q16 = PRICE_SMOOTH_Q16;
-	uint64_t sum = 0, top = 0, top_weight = 1, n_q16;
+	uint64_t sum = 0, top = 0, top_weight = 1;
+	uint32_t gain_q16 = g->smooth_q16;
 
 	if (drain_units < g->min_units)
-		gain_q16 = (uint32_t)cc_max((uint64_t)PRICE_SMOOTH_Q16 * drain_units / g->min_units,
-					    1);
+		gain_q16 = (uint32_t)cc_max((uint64_t)gain_q16 * drain_units / g->min_units, 1);
 	for (uint32_t i = 0; i < s->n_sources; i++) {
 		const struct cc_source *source = &s->sources[i];
 		uint64_t weight = cc_clamp(source->weight, 1, CC_WEIGHT_MAX);
@@ -190,8 +197,7 @@ static void price_measure(struct price_egress *e, const struct price_gains *g,
 	if (top == 0)
 		return;
 	/* sum <= 2^40, top_weight < 2^8: the product with 2^16 fits 64 bits. */
-	n_q16 = cc_max(sum * top_weight * 65536 / top, PRICE_N_MIN_Q16);
-	e->n_q16 = (e->n_q16 * (UINT64_C(65536) - gain_q16) + n_q16 * gain_q16) >> 16;
+	e->n_q16 = cc_max(sum * top_weight * 65536 / top, PRICE_N_MIN_Q16);
 }
 
 static void price_move(struct price_egress *e, const struct cc_config *cfg,

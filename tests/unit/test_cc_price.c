@@ -216,6 +216,29 @@ static void effective_sources_follow_the_arrivals(void **state)
 		sources[j].weight = 1;
 }
 
+/*
+ * Three sources of 300 packets, of which the first falls silent. With a gain of 1/4 an interval and 300 packets = 0.3 C T
+ * (5033164 in Q24), smoothed arrivals are 1258291 = 5033164 / 4 for all; then 3/4 of that for the silent one, 943718, and
+ * 943718 + 1258291 = 2202009 for the others: n = (2 * 2202009 + 943718) / 2202009 = 17 / 7.
+ */
+static void a_source_that_falls_silent_leaves_n_by_a_quarter_each_interval(void **state)
+{
+	struct cc_config cfg;
+	struct cc_egress e;
+	struct cc_feedback fb;
+
+	(void)state;
+	configure(&cfg, NULL);
+	cc_egress_init(&e, &cfg);
+	egress(&e, &cfg, sample(300, 300, 300), &fb);
+	assert_int_equal(fb.share, 3 * ONE_Q16);
+	egress(&e, &cfg, sample(0, 300, 300), &fb);
+	assert_int_equal(fb.share, 17 * ONE_Q16 / 7);
+	/* When all are silent their ratio stays. */
+	egress(&e, &cfg, sample(0, 0, 0), &fb);
+	assert_in_range(fb.share, 17 * ONE_Q16 / 7 - 1, 17 * ONE_Q16 / 7 + 1);
+}
+
 /* 32 packets in T: the price moves every second interval, by what both saw. */
 static void slow_ports_gather_min_frames_before_they_act(void **state)
 {
@@ -317,6 +340,7 @@ int main(void)
 		cmocka_unit_test(the_price_stays_below_4096),
 		cmocka_unit_test(a_normalised_price_starts_at_rest_and_keeps_its_floor),
 		cmocka_unit_test(effective_sources_follow_the_arrivals),
+		cmocka_unit_test(a_source_that_falls_silent_leaves_n_by_a_quarter_each_interval),
 		cmocka_unit_test(slow_ports_gather_min_frames_before_they_act),
 		cmocka_unit_test(source_moves_by_kappa_times_weight_less_payment),
 		cmocka_unit_test(source_that_does_not_use_its_limit_steps_from_what_it_sends),
