@@ -601,10 +601,15 @@ static int control_ports(struct rb_bridge *b, uint64_t now_ns)
 
 	for (uint32_t p = 0; p < b->n_ports && !err; p++) {
 		const struct sl_cluster_port *settings = b->ports[p].settings;
+		struct sl_cc_settings control;
 		const char *why;
 
-		err = rb_bridge_control(b, (uint8_t)settings->number, &settings->control, now_ns,
-					&why);
+		rb_kept_find(b->kept_path, b->ports[p].system_port, &settings->control, &control);
+		err = rb_bridge_control(b, (uint8_t)settings->number, &control, now_ns, &why);
+		/* It went with another rate of the port. */
+		if (err == -EINVAL)
+			err = rb_bridge_control(b, (uint8_t)settings->number, &settings->control,
+						now_ns, &why);
 		if (err == -EINVAL)
 			sl_error("port %s: its controller does not work: %s", settings->name, why);
 	}
@@ -707,6 +712,11 @@ int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
 	b->maps_err = 1; /* not known yet */
 	b->maps.xsk_fd = b->all_fd = b->control_fd = b->relay_fd = b->client_fd = -1;
 	raise_limits();
+	b->kept_path = rb_kept_path(settings->cluster.bridge.control);
+	if (!b->kept_path) {
+		err = -ENOMEM;
+		goto out;
+	}
 	err = rb_key_read(settings->cluster.key_file, &b->key);
 	if (err) {
 		sl_error("cluster: key file \"%s\": %s", settings->cluster.key_file,
@@ -772,6 +782,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	free(b->remotes);
 	free(b->voqs);
 	free(b->open_voqs);
+	free(b->kept_path);
 	OPENSSL_cleanse(&b->key, sizeof(b->key));
 	free(b);
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "rdma-bridge/edge.h"
+#include "rdma-bridge/kept.h"
 #include "rdma-bridge/maps.h"
 #include "rdma-bridge/meet.h"
 #include "rdma-bridge/netdev.h"
@@ -52,6 +53,7 @@ struct rb_bridge_remote {
 struct rb_bridge {
 	struct sl_settings *settings; /* borrowed */
 	struct rb_key key;
+	char *kept_path; /* owned: see kept.h */
 	uint32_t epoch;
 	struct rb_netdev fabric; /* as it was when it was opened */
 	bool lost;		 /* and is no more */

@@ -166,6 +166,16 @@ static int read_words(struct sl_cc_settings *settings, const json_t *words, char
 	return sl_cc_settings_check(settings, why);
 }
 
+/* What the configuration says of a controlled port of ours. */
+static const struct sl_cc_settings *configured(const struct rb_bridge *b, uint16_t system_port)
+{
+	uint32_t i = 0;
+
+	while (b->ports[i].system_port != system_port)
+		i++;
+	return &b->ports[i].settings->control;
+}
+
 void rb_show_control_set(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	struct rb_bridge *b = ctx;
@@ -176,6 +186,7 @@ void rb_show_control_set(void *ctx, const json_t *request, struct sl_ctl_answer 
 	struct sl_cc_settings settings;
 	char why[SL_CC_WHY_BYTES];
 	const char *text = NULL;
+	int err;
 
 	if (system_port == 0) {
 		sl_ctl_fail(answer,
@@ -206,10 +217,15 @@ void rb_show_control_set(void *ctx, const json_t *request, struct sl_ctl_answer 
 		sl_ctl_fail(answer, "%s", why);
 		return;
 	}
-	if (rb_bridge_control(b, port->number, &settings, b->worker->now_ns, &text))
+	if (rb_bridge_control(b, port->number, &settings, b->worker->now_ns, &text)) {
 		sl_ctl_fail(answer, "%s: %s", controller, text ? text : "out of memory");
-	else
-		sl_info("port %s: controller %s from now on", name, controller);
+		return;
+	}
+	sl_info("port %s: controller %s from now on", name, controller);
+	err = rb_kept_put(b->kept_path, system_port, configured(b, system_port), &settings);
+	if (err)
+		sl_warning("port %s: controller %s only until the bridge restarts: %s: %s", name,
+			   controller, b->kept_path, strerror(-err));
 }
 
 /* --- cc-trace --------------------------------------------------------------------------------- */

@@ -184,6 +184,44 @@ int sl_cc_settings_set_all(struct sl_cc_settings *s, const char *words, char why
 	return 0;
 }
 
+int sl_cc_settings_text(const struct sl_cc_settings *s, char **out)
+{
+	size_t bytes;
+	FILE *f = open_memstream(out, &bytes);
+
+	if (!f)
+		return -ENOMEM;
+	fputs(s->ops->name, f);
+	for (uint32_t i = 0; i < s->ops->n_params; i++)
+		if (s->param[i] != s->ops->params[i].value)
+			fprintf(f, " %s=%lld", s->ops->params[i].name, (long long)s->param[i]);
+	if (s->interval_us != SL_CC_INTERVAL_DEFAULT_US)
+		fprintf(f, " interval_us=%u", s->interval_us);
+	if (s->frame_bytes != SL_CC_FRAME_DEFAULT_BYTES)
+		fprintf(f, " frame_bytes=%u", s->frame_bytes);
+	for (int i = 1; i < 256; i++)
+		if (s->node_weight[i] != 1)
+			fprintf(f, " node%d.weight=%u", i, s->node_weight[i]);
+	for (int i = 0; i < SL_CLASSES; i++)
+		if (s->class_weight[i] != 1)
+			fprintf(f, " class%d.weight=%u", i, s->class_weight[i]);
+	return fclose(f) ? -ENOMEM : 0;
+}
+
+int sl_cc_settings_read(struct sl_cc_settings *s, const char *text, char why[SL_CC_WHY_BYTES])
+{
+	size_t n = strcspn(text, " ");
+	char name[CC_NAME_BYTES];
+	int err;
+
+	snprintf(name, sizeof(name), "%.*s", (int)n, text);
+	if (sl_cc_settings_init(s, name))
+		return refuse(why, "\"%s\" is not a controller: write one of %s", name,
+			      sl_cc_names());
+	err = sl_cc_settings_set_all(s, text + n, why);
+	return err ? err : sl_cc_settings_check(s, why);
+}
+
 int sl_cc_settings_check(const struct sl_cc_settings *s, char why[SL_CC_WHY_BYTES])
 {
 	const struct cc_port port = {

@@ -48,6 +48,11 @@ int sl_cc_settings_set_all(struct sl_cc_settings *settings, const char *words,
 			   char why[SL_CC_WHY_BYTES]);
 /* Do the parameters go together? -EINVAL and why. */
 int sl_cc_settings_check(const struct sl_cc_settings *settings, char why[SL_CC_WHY_BYTES]);
+/* The controller and what is not at its default, as sl_cc_settings_read takes it. The caller frees *out. 0 or -ENOMEM. */
+int sl_cc_settings_text(const struct sl_cc_settings *settings, char **out);
+/* Such a text: a controller and words. -EINVAL, and why says what is wrong. */
+int sl_cc_settings_read(struct sl_cc_settings *settings, const char *text,
+			char why[SL_CC_WHY_BYTES]);
 /* The names of all controllers, parted by ", ". */
 const char *sl_cc_names(void);
 
