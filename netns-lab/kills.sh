@@ -68,10 +68,11 @@ revive_pause() { kill -CONT "$(pid_of "$1" bridge)"; }
 
 # --- Traffic -------------------------------------------------------------------------------------------------
 
-# flow_start LABEL FROM NODE:DEV DST RATE TO...: from host FROM, through that port, to the address DST, until flow_end; the hosts
-# TO count what comes to them
+# flow_start LABEL FROM NODE:DEV DST RATE TO...: from host FROM, through that port, to DST, an address or a file of prefixes, until
+# flow_end; the hosts TO count what comes to them. FLOW_OPTIONS: more options of gen
 flow_start() {
-	local label=$1 from=$2 mac dst=$4 rate=$5 to
+	local label=$1 from=$2 mac dst=(--dst "$4") rate=$5 to
+	[ ! -f "$4" ] || dst=(--dst-file "$4")
 	mac=$(mac_of "${3%%:*}" "${3#*:}") || return
 	shift 5
 	for to in "$@"; do
@@ -80,7 +81,8 @@ flow_start() {
 	for to in "$@"; do
 		wait_for 10 grep -q ready "$LAB_DIR/$label-$to.err" || return
 	done
-	spawn "$from" "$label-gen" "$LAB_SOURCE/build/lab/gen" eth0 --json --dst-mac "$mac" --dst "$dst" --rate "$rate" --duration 3600
+	# shellcheck disable=SC2086
+	spawn "$from" "$label-gen" "$LAB_SOURCE/build/lab/gen" eth0 --json --dst-mac "$mac" "${dst[@]}" --rate "$rate" --duration 3600 ${FLOW_OPTIONS:-}
 }
 
 # flow_stop LABEL: send no more. flow_end LABEL TO...: and what came of it: sets FLOW_SENT, FLOW_RECEIVED, FLOW_WRONG (packets

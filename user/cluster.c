@@ -52,6 +52,16 @@ struct sl_remote_port *sl_cluster_port_by_number(const struct sl_cluster *c, uin
 	return NULL;
 }
 
+bool sl_cluster_is_cut(const struct sl_cluster *c, uint32_t ifindex)
+{
+	const struct sl_remote_port *port = sl_cluster_port_by_ifindex(c, ifindex);
+
+	for (uint32_t i = 0; port && i < c->n_peers; i++)
+		if (c->peers[i].node == port->system_port >> 8)
+			return c->peers[i].silent;
+	return false;
+}
+
 uint16_t sl_cluster_voq_plus1(const struct sl_cluster *c, uint32_t ifindex)
 {
 	const struct sl_remote_port *port = sl_cluster_port_by_ifindex(c, ifindex);

@@ -35,6 +35,8 @@ struct sl_cluster;
 struct sl_cluster_ops {
 	/* A remote port was made: the mirror has to look at its next hops again. May be called within open. */
 	void (*ports_changed)(void *ctx);
+	/* Remote ports are cut off, or no more (sl_cluster_is_cut): the fast path shall know at once. Never within open. */
+	void (*cuts_changed)(void *ctx);
 	/* Now; NULL: there is none yet. */
 	const struct sl_mirror *(*mirror)(void *ctx);
 };
@@ -82,6 +84,11 @@ void sl_cluster_each_system_port(const struct sl_cluster *c,
 				 void (*each)(void *ctx, const struct sl_system_port_view *view),
 				 void *ctx);
 
+/*
+ * Is it a remote port whose node does not answer, or has the bridge gone that led to it? Its carrier goes for the same reason;
+ * but the kernel takes up to a second to notice. False while nothing is known, after a start.
+ */
+bool sl_cluster_is_cut(const struct sl_cluster *c, uint32_t ifindex);
 /* 0: no remote port; else as in sl_adj. */
 uint16_t sl_cluster_voq_plus1(const struct sl_cluster *c, uint32_t ifindex);
 

@@ -26,6 +26,7 @@ struct sl_peer {
 	uint8_t node;
 	uint8_t family, address[16]; /* on the fabric */
 	bool up;
+	bool silent; /* its bridge does not answer ours, or ours is gone. Neither that nor up: not known yet */
 	uint32_t epoch;
 	uint64_t down_since_ns;
 	struct sl_assembly assembly;

@@ -125,9 +125,19 @@ void sl_cluster_send_wanted(struct sl_cluster *c)
 
 /* --- Messages of the bridge --------------------------------------------------------------------------- */
 
+/* Remote ports have lost their carrier. First the fast path, then the kernel: it may have to wait for a lock. */
+static void cut(struct sl_cluster *c)
+{
+	c->ops->cuts_changed(c->ctx);
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (c->ports[i].ifindex && sl_cluster_is_cut(c, c->ports[i].ifindex))
+			sl_rtnl_link_sync(c->dumps, c->ports[i].ifindex);
+}
+
 static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message)
 {
 	struct sl_peer *peer = sl_cluster_peer(c, message->node);
+	bool was_silent;
 
 	if (!peer)
 		return;
@@ -139,9 +149,15 @@ static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message
 		sl_assembly_reset(&peer->assembly);
 		peer->epoch = message->epoch;
 	}
+	was_silent = peer->silent;
 	peer->up = message->up;
+	peer->silent = !message->up;
 	if (peer->up)
 		sl_cluster_announce(c, peer->node);
+	if (peer->silent)
+		cut(c);
+	else if (was_silent)
+		c->ops->cuts_changed(c->ctx);
 }
 
 static void on_wanted(void *ctx, const struct sl_announce_record *record)
@@ -189,7 +205,9 @@ static void disconnected(struct sl_cluster *c, int err)
 		if (c->peers[i].up)
 			c->peers[i].down_since_ns = sl_cluster_now_ns();
 		c->peers[i].up = false;
+		c->peers[i].silent = true;
 	}
+	cut(c);
 }
 
 void sl_cluster_poll_relay(struct sl_cluster *c)

@@ -10,6 +10,7 @@
 
 enum {
 	POLL_BATCHES = 32,		       /* of messages, in one poll */
+	POLL_ROUTES = 2048,		       /* installed anew in one poll: some milliseconds */
 	EVENT_BUFFER_BYTES = 64 * 1024 * 1024, /* a burst of 100,000 route events */
 };
 
@@ -70,7 +71,7 @@ static void arm(struct sl_mirror *m)
 	uint64_t due = m->probe_due_ns < m->period_due_ns ? m->probe_due_ns : m->period_due_ns;
 	struct itimerspec at = { 0 };
 
-	if (m->todo.any || !due)
+	if (m->todo.any || sl_route_walk_pending(m) || !due)
 		due = 1; /* at once: 0 would disarm */
 	if (due == m->armed_ns)
 		return;
@@ -187,10 +188,16 @@ static int tick(struct sl_mirror *m)
 		sl_hop_retry(m);
 		sl_object_look_again(m);
 		sl_path_retry(m);
-		sl_route_walk_changed(m);
 	}
 	sl_neigh_tick(m, now_ns);
 	return err;
+}
+
+static void look_again(struct sl_mirror *m)
+{
+	sl_link_look_again(m);
+	sl_object_look_again(m);
+	sl_path_look_again(m);
 }
 
 int sl_mirror_poll(struct sl_mirror *m)
@@ -205,8 +212,9 @@ int sl_mirror_poll(struct sl_mirror *m)
 		err = tick(m);
 	if (m->ports_dirty) {
 		m->ports_dirty = false;
-		sl_link_look_again(m);
+		look_again(m);
 	}
+	sl_route_walk_changed(m, POLL_ROUTES);
 	m->busy = false;
 	arm(m);
 	return err;
@@ -214,10 +222,12 @@ int sl_mirror_poll(struct sl_mirror *m)
 
 void sl_mirror_ports_changed(struct sl_mirror *m)
 {
-	if (m->busy) /* in a callback: at the end of the poll */
+	if (m->busy) { /* in a callback: at the end of the poll */
 		m->ports_dirty = true;
-	else
-		sl_link_look_again(m);
+		return;
+	}
+	look_again(m);
+	arm(m);
 }
 
 int sl_mirror_set_receive_buffer(struct sl_mirror *m, uint32_t bytes)

@@ -26,6 +26,11 @@ struct sl_mirror_ops {
 	 * says yes. NULL: there are none.
 	 */
 	uint16_t (*voq_plus1)(void *ctx, uint32_t port_ifindex);
+	/*
+	 * Is it a remote port that cannot be reached now? It is then taken for one without carrier, before the kernel has
+	 * heard of that. Asked as voq_plus1. NULL: none is.
+	 */
+	bool (*is_cut)(void *ctx, uint32_t port_ifindex);
 	/* How XDP treats packets entering at this L3 interface has changed (sl_port and sl_vlan). */
 	void (*port_set)(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan);
 	/* The L3 interface is gone. */
@@ -65,8 +70,9 @@ int sl_mirror_fd(const struct sl_mirror *m);
 int sl_mirror_poll(struct sl_mirror *m);
 
 /*
- * The set of ports changed: look again at every next hop, interface by interface. Within a callback of
- * sl_mirror_ops it takes effect before the poll ends (after sl_mirror_open: with the first poll).
+ * The set of ports changed, or which of them are cut: look again at every next hop, interface by interface, in a time that
+ * does not depend on the number of routes. Within a callback of sl_mirror_ops it takes effect before the poll ends
+ * (after sl_mirror_open: with the first poll).
  */
 void sl_mirror_ports_changed(struct sl_mirror *m);
 

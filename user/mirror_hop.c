@@ -8,6 +8,19 @@ uint32_t sl_nexthop_id(const struct sl_mirror *m, uint32_t id)
 	return id ? id : m->punt_id[SL_PUNT_OVERFLOW];
 }
 
+/*
+ * Would the kernel not use it, although the link is up? Then routes by other ways are chosen, but that takes its time if they are
+ * many. (What goes through objects it uses without carrier, until it has removed them.)
+ */
+static bool is_dead(const struct sl_mirror *m, const struct sl_hop *hop)
+{
+	const struct sl_link *link = hop->link;
+
+	if (hop->is_private)
+		return link->cut;
+	return sl_link_up(link) && !sl_link_alive(m, link, hop->key.mtu_family);
+}
+
 static bool adjacent(const struct sl_mirror *m, const struct sl_hop *hop, struct sl_adj *adj,
 		     enum sl_punt *punt)
 {
@@ -17,6 +30,10 @@ static bool adjacent(const struct sl_mirror *m, const struct sl_hop *hop, struct
 
 	if (!link->present || !link->on_port) {
 		*punt = SL_PUNT_NOT_A_PORT;
+		return false;
+	}
+	if (is_dead(m, hop)) {
+		*punt = SL_PUNT_UNREACHABLE;
 		return false;
 	}
 	if (!sl_link_up(link) || !n || !sl_neigh_usable(n)) {

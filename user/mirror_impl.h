@@ -44,6 +44,7 @@ struct sl_link {
 	uint32_t addresses4;
 	/* Where frames for it go: derived, see sl_link_resolve */
 	bool on_port, was_up;
+	bool cut; /* its port cannot be reached, whatever its carrier */
 	uint32_t port_ifindex;
 	uint16_t vlan_tags;
 	__be16 vlan_tpid[2], vlan_vid[2];
@@ -200,6 +201,8 @@ struct sl_rib {
 	/* Neighbours in order of address, to find those below a prefix */
 	struct sl_neigh **host; /* owned; borrowed elements */
 	uint32_t n_host, host_room;
+	/* The walk over routes whose path has changed: where it is, and how many records are still to be looked at */
+	uint32_t walk_at, walk_left;
 };
 
 static inline struct sl_route *sl_rib_at(const struct sl_rib *s, sl_route_ref ref)
@@ -265,9 +268,9 @@ struct sl_mirror {
 
 	struct sl_todo todo;
 	bool dumping_all; /* of everything of its kind: in the kernel's order, in place of what is not seen */
-	bool dumping;	     /* messages are from a dump */
-	uint64_t changes;    /* that routes, neighbours, ... saw; for resync_changes */
-	bool paths_changed;  /* some path's `changed` is set */
+	bool dumping;	  /* messages are from a dump */
+	uint64_t changes; /* that routes, neighbours, ... saw; for resync_changes */
+	bool paths_changed; /* some path's `changed` was set since the walk over the routes last began */
 	bool ports_dirty;    /* sl_mirror_ports_changed was called within a callback */
 	bool busy;	     /* within sl_mirror_poll or sl_mirror_open */
 	bool retry;	     /* the fib had no room for some next hop */
@@ -335,6 +338,8 @@ void sl_path_object_changed(struct sl_mirror *m, const struct sl_object *object)
 uint32_t sl_path_glean(const struct sl_path *path);
 uint32_t sl_path_mtu(const struct sl_path *path);
 bool sl_path_uses(const struct sl_path *path, uint32_t ifindex);
+/* Has the kernel called a leg through this link dead? */
+bool sl_path_any_dead(const struct sl_mirror *m, uint32_t ifindex);
 /* The kernel has removed its routes, or will have said so by the next dump: links or addresses it needs are gone. */
 bool sl_path_is_gone(const struct sl_mirror *m, const struct sl_path *path);
 /* Part of IPv6's one multipath route of this metric (rt6_qualify_for_ecmp). */
@@ -359,7 +364,12 @@ void sl_route_unsee(struct sl_rib *s);
 void sl_route_sweep(struct sl_mirror *m, struct sl_rib *s, uint32_t through_ifindex);
 void sl_route_remove_object(struct sl_mirror *m, const struct sl_object *object);
 bool sl_route_wins(const struct sl_mirror *m, const struct sl_rib *s, sl_route_ref ref);
-void sl_route_walk_changed(struct sl_mirror *m);
+/*
+ * Install anew, of routes whose path has changed, no more than `most`; the rest with later calls. Until then a prefix leads to
+ * what it led to, and a next hop that died meanwhile leaves the packets to the kernel.
+ */
+void sl_route_walk_changed(struct sl_mirror *m, uint32_t most);
+bool sl_route_walk_pending(const struct sl_mirror *m);
 void sl_route_host_changed(struct sl_mirror *m,
 			   struct sl_neigh *n); /* usable or not: its host route */
 

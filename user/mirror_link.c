@@ -64,7 +64,7 @@ bool sl_link_alive(const struct sl_mirror *m, const struct sl_link *link, uint8_
 {
 	bool ignore_linkdown;
 
-	if (!sl_link_up(link))
+	if (!sl_link_up(link) || link->cut)
 		return false;
 	if (family == AF_INET)
 		ignore_linkdown = m->ignore_linkdown4 || link->is.ignore_linkdown4;
@@ -87,7 +87,7 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 	__be16 tpid[VLAN_LEVELS] = { 0 }, vid[VLAN_LEVELS] = { 0 };
 	uint16_t tags = 0;
 
-	link->on_port = false;
+	link->on_port = link->cut = false;
 	/* From the innermost tag outwards. */
 	while (at && at->present && at->is.is_vlan) {
 		if (tags == VLAN_LEVELS || at->is.parent_elsewhere || at->is.vlan_remaps)
@@ -102,6 +102,7 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 		return;
 	link->on_port = true;
 	link->port_ifindex = at->is.ifindex;
+	link->cut = m->ops->is_cut && m->ops->is_cut(m->ctx, at->is.ifindex);
 	link->vlan_tags = tags;
 	memset(link->vlan_tpid, 0, sizeof(link->vlan_tpid));
 	memset(link->vlan_vid, 0, sizeof(link->vlan_vid));
@@ -209,6 +210,17 @@ static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
 	m->todo.any = true;
 }
 
+/*
+ * Routes stay as they are; but a message that came meanwhile calls legs dead that were only ignored for want of carrier.
+ * Next-hop objects go with it.
+ */
+static void carrier_changed(struct sl_mirror *m, const struct sl_link *link)
+{
+	if (sl_path_any_dead(m, link->is.ifindex))
+		routes_may_differ(m, link);
+	m->todo.objects = m->todo.any = true;
+}
+
 static void link_changed(struct sl_mirror *m, struct sl_link *link)
 {
 	look_again(m, link);
@@ -286,11 +298,12 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 	/* IPv6 follows the link's MTU only after this message was made. */
 	if (was_present && old.mtu_bytes != link->is.mtu_bytes && !m->dumping)
 		m->todo.links = m->todo.any = true;
-	/* A message calls legs dead that are only ignored for want of carrier. */
-	if ((old.flags ^ link->is.flags) & (IFF_UP | IFF_RUNNING | IFF_LOWER_UP) ||
+	if ((old.flags ^ link->is.flags) & IFF_UP ||
 	    old.ignore_linkdown4 != link->is.ignore_linkdown4 ||
 	    old.ignore_linkdown6 != link->is.ignore_linkdown6)
 		routes_may_differ(m, link);
+	else if ((old.flags ^ link->is.flags) & (IFF_RUNNING | IFF_LOWER_UP))
+		carrier_changed(m, link);
 	link_changed(m, link);
 }
 

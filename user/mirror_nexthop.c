@@ -106,7 +106,7 @@ static void apply(struct sl_mirror *m, struct sl_object *o)
 	case SL_OBJECT_HOP:
 		o->hop->id = o->id;
 		sl_hop_apply(m, o->hop);
-		o->live = sl_link_up(o->hop->link);
+		o->live = sl_link_up(o->hop->link) && !o->hop->link->cut;
 		break;
 	case SL_OBJECT_GROUP:
 		err = apply_group(m, o);

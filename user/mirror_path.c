@@ -418,6 +418,15 @@ bool sl_path_uses(const struct sl_path *path, uint32_t ifindex)
 	return false;
 }
 
+bool sl_path_any_dead(const struct sl_mirror *m, uint32_t ifindex)
+{
+	for (uint32_t i = 0; i < m->path_used; i++)
+		for (uint32_t l = 0; m->path[i] && l < m->path[i]->key.n_legs; l++)
+			if (m->path[i]->leg[l].dead && m->path[i]->leg[l].is.ifindex == ifindex)
+				return true;
+	return false;
+}
+
 bool sl_path_is_ecmp6(const struct sl_path *path)
 {
 	const struct sl_path_key *key = &path->key;

@@ -98,6 +98,7 @@ static sl_route_ref take(struct sl_rib *s)
 		s->pool = pool;
 		s->room = room;
 	}
+	s->walk_left += s->walk_left > 0; /* or the walk would end before it has come round */
 	return s->used++;
 }
 

@@ -596,26 +596,40 @@ void sl_route_remove_object(struct sl_mirror *m, const struct sl_object *object)
 	remove_object(m, &m->rib6, object);
 }
 
-static void walk(struct sl_mirror *m, struct sl_rib *s)
+/* What of `most` is left. */
+static uint32_t walk(struct sl_mirror *m, struct sl_rib *s, uint32_t most)
 {
-	for (sl_route_ref ref = 0; ref < s->used; ref++) {
+	for (; s->walk_left && most; s->walk_left--) {
+		const sl_route_ref ref = s->walk_at;
 		const struct sl_route *r = sl_rib_at(s, ref);
 		uint8_t addr[16];
+
+		s->walk_at = ref + 1 < s->used ? ref + 1 : 0;
 		if (r->path == SL_ROUTE_NONE || !path_of(m, r)->changed)
 			continue;
 		memcpy(addr, r->addr, s->addr_bytes);
 		prefix_update(m, s, addr, r->len);
+		most--;
 	}
+	return most;
 }
 
-void sl_route_walk_changed(struct sl_mirror *m)
+bool sl_route_walk_pending(const struct sl_mirror *m)
 {
-	if (!m->paths_changed)
+	return m->paths_changed || m->rib4.walk_left || m->rib6.walk_left;
+}
+
+void sl_route_walk_changed(struct sl_mirror *m, uint32_t most)
+{
+	if (!sl_route_walk_pending(m))
 		return;
+	if (m->paths_changed) { /* once round from here, also for what changed before */
+		m->rib4.walk_left = m->rib4.used;
+		m->rib6.walk_left = m->rib6.used;
+	}
 	m->paths_changed = false;
-	walk(m, &m->rib4);
-	walk(m, &m->rib6);
-	for (uint32_t i = 0; i < m->path_used; i++)
+	walk(m, &m->rib6, walk(m, &m->rib4, most));
+	for (uint32_t i = 0; !sl_route_walk_pending(m) && i < m->path_used; i++)
 		if (m->path[i])
 			m->path[i]->changed = false;
 }

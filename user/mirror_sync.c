@@ -147,7 +147,6 @@ int sl_sync_drain(struct sl_mirror *m, uint32_t batches)
 			err = 0;
 		}
 	}
-	sl_route_walk_changed(m);
 	return err;
 }
 
@@ -243,7 +242,6 @@ static int sync_routes(struct sl_mirror *m, struct sl_rib *s, uint32_t ifindex)
 				err = -EINTR;
 		}
 	}
-	sl_route_walk_changed(m);
 	if (err == -ENODEV) /* the link is gone: no route goes through it */
 		err = 0;
 	if (!err)
@@ -287,7 +285,7 @@ int sl_sync_everything(struct sl_mirror *m)
 	if ((err = sync_objects(m)) || (err = sync_rules(m)) ||
 	    (err = sync_routes(m, &m->rib4, 0)) || (err = sync_routes(m, &m->rib6, 0)))
 		return err;
-	sl_route_walk_changed(m);
+	sl_route_walk_changed(m, UINT32_MAX);
 	return 0;
 }
 
@@ -319,7 +317,6 @@ static int look_again(struct sl_mirror *m, const struct sl_todo *todo)
 		err = sync_routes(m, &m->rib4, through4);
 	if (!err && (todo->routes6 || todo->routes_of))
 		err = sync_routes(m, &m->rib6, through6);
-	sl_route_walk_changed(m);
 	return err;
 }
 
@@ -363,6 +360,5 @@ int sl_sync_period(struct sl_mirror *m)
 	err = dump(m, RTM_GETLINK, AF_UNSPEC, unsee_nothing);
 	if (!err)
 		err = dump(m, RTM_GETNEIGHTBL, AF_UNSPEC, forget_patience);
-	sl_route_walk_changed(m);
 	return err == -EINTR ? 0 : err;
 }

@@ -173,6 +173,13 @@ static uint16_t on_voq_plus1(void *ctx, uint32_t port_ifindex)
 	return remote(g->router, port_ifindex);
 }
 
+static bool on_is_cut(void *ctx, uint32_t port_ifindex)
+{
+	const struct generation *g = ctx;
+
+	return g->router->cluster && sl_cluster_is_cut(g->router->cluster, port_ifindex);
+}
+
 static void on_port_set(void *ctx, const struct sl_port *mirrored, const struct sl_vlan_key *vlan)
 {
 	struct generation *g = ctx;
@@ -272,6 +279,7 @@ static void on_link_event(void *ctx, uint32_t ifindex, const char *name, bool pr
 static const struct sl_mirror_ops mirror_ops = {
 	.is_port = on_is_port,
 	.voq_plus1 = on_voq_plus1,
+	.is_cut = on_is_cut,
 	.port_set = on_port_set,
 	.port_clear = on_port_clear,
 	.link_event = on_link_event,
@@ -381,6 +389,13 @@ static void on_ports_changed(void *ctx)
 	r->ports_changed = true;
 }
 
+static void on_cuts_changed(void *ctx)
+{
+	struct sl_router *r = ctx;
+
+	sl_mirror_ports_changed(r->current->mirror);
+}
+
 static const struct sl_mirror *on_mirror(void *ctx)
 {
 	const struct sl_router *r = ctx;
@@ -390,6 +405,7 @@ static const struct sl_mirror *on_mirror(void *ctx)
 
 static const struct sl_cluster_ops cluster_ops = {
 	.ports_changed = on_ports_changed,
+	.cuts_changed = on_cuts_changed,
 	.mirror = on_mirror,
 };
 

@@ -256,21 +256,26 @@ static void ignore(void *arg, const struct nlmsghdr *nlh)
 	(void)nlh;
 }
 
-void sl_rtnl_barrier(struct sl_rtnl_socket *s)
+void sl_rtnl_link_sync(struct sl_rtnl_socket *s, uint32_t ifindex)
 {
 	uint8_t buffer[256];
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
 	struct ifinfomsg *head;
 
-	/* Any question about one link is answered under that lock. */
 	nlh->nlmsg_type = RTM_GETLINK;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	nlh->nlmsg_seq = ++s->seq;
 	head = mnl_nlmsg_put_extra_header(nlh, sizeof(*head));
 	head->ifi_family = AF_UNSPEC;
-	head->ifi_index = 1;
+	head->ifi_index = (int)ifindex;
 	if (mnl_socket_sendto(s->nl, nlh, nlh->nlmsg_len) >= 0)
 		receive_answers(s, ignore, NULL);
+}
+
+void sl_rtnl_barrier(struct sl_rtnl_socket *s)
+{
+	/* Any question about one link is answered under that lock. */
+	sl_rtnl_link_sync(s, 1);
 }
 
 /* --- Neighbours --------------------------------------------------------------------------------------- */

@@ -43,6 +43,12 @@ int sl_rtnl_dump(struct sl_rtnl_socket *s, uint16_t type, uint8_t family, uint32
  */
 void sl_rtnl_barrier(struct sl_rtnl_socket *s);
 
+/*
+ * Have the kernel act on this link's carrier as it is now. When carrier is lost it waits for up to a second
+ * (net/core/link_watch.c), unless asked about the link, from Linux 6.8 on.
+ */
+void sl_rtnl_link_sync(struct sl_rtnl_socket *s, uint32_t ifindex);
+
 /* Queue: treat this neighbour as if a packet had just been sent to it (NTF_USE); make it if need be. */
 void sl_rtnl_neigh_use(struct sl_rtnl_socket *s, uint32_t ifindex, uint8_t family,
 		       const uint8_t *addr);

@@ -221,7 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		m->dumping = m->dumping_all = flags & 1;
 		sl_mirror_message(m, nlh);
 		m->dumping = m->dumping_all = false;
-		sl_route_walk_changed(m);
+		sl_route_walk_changed(m, UINT32_MAX);
 		if (flags & 8)
 			sl_route_unsee(flags & 16 ? &m->rib4 : &m->rib6);
 		if (flags & 32)

@@ -7,6 +7,7 @@ bats_require_minimum_version 1.5.0
 
 setup_file() {
 	. netns-lab/lib.sh
+	# shellcheck disable=SC2119
 	lab_begin
 	mkfifo "$LAB_DIR/control"
 	for n in 1 2 3; do
@@ -240,6 +241,35 @@ voqs() {
 	tell up 3
 	carrier n1 n3p1 1
 	wait_for 1 on n1 ip route get 10.0.3.2
+}
+
+# leads ADDRESS EXPECTED: the verdict of node 1's fast path, and the ports that it takes
+leads() {
+	local got
+	got=$(on n1 build/sluice -j explain "$1" |
+		jq -r '[.verdict, (.nexthop | .members // [.] | map(select(.buckets != 0) | .port // .reason // "none") | unique | .[])] | join(" ")')
+	[ "$got" = "$2" ] || { echo "$1: $got"; return 1; }
+}
+
+@test "a silent peer's ports leave the fast path although they still have carrier, and return with it" {
+	on h2 ping -c 1 -W 1 10.0.2.1
+	on h3 ping -c 1 -W 1 10.0.3.1
+	on n1 ip route add 198.51.100.0/25 via 10.0.3.2 dev n3p1
+	on n1 ip route add 198.51.100.128/25 nexthop via 10.0.2.2 dev n2p1 nexthop via 10.0.3.2 dev n3p1
+	on n1 ip route add 203.0.113.0/24 via 10.0.3.2 dev n3p1 metric 1
+	on n1 ip route add 203.0.113.0/24 via 10.0.2.2 dev n2p1 metric 2
+	whole() { leads 198.51.100.1 "forward n3p1" && leads 198.51.100.129 "forward n2p1 n3p1" && leads 203.0.113.1 "forward n3p1"; }
+	wait_for 10 whole
+	tell mute 3
+	without() { leads 198.51.100.1 "kernel no-route" && leads 198.51.100.129 "forward n2p1" && leads 203.0.113.1 "forward n2p1"; }
+	wait_for 10 without
+	carrier n1 n3p1 1
+	tell up 3
+	wait_for 10 whole
+	on n1 ip route del 198.51.100.0/25
+	on n1 ip route del 198.51.100.128/25
+	on n1 ip route del 203.0.113.0/24 metric 1
+	on n1 ip route del 203.0.113.0/24 metric 2
 }
 
 @test "what changed while a peer was silent is right after its return" {

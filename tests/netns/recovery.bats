@@ -134,6 +134,55 @@ moves_over() {
 	wait_for 30 is_whole "$LAB_DIR/whole"
 }
 
+# routes_many: 20,000 prefixes as anycast, in $LAB_DIR/many, and one that goes both ways
+routes_many() {
+	local i
+	for ((i = 0; i < 20000; i++)); do echo "100.$((64 + i / 4096)).$((i / 16 % 256)).$((i % 16 * 16))/28"; done >"$LAB_DIR/many"
+	sed 's|.*|route add & via 10.2.1.2 dev n2p1 metric 2\nroute add & via 10.3.1.2 dev n3p1 metric 3|' "$LAB_DIR/many" |
+		on n1 ip -batch -
+	on n1 ip route replace 198.51.100.0/24 nexthop via 10.2.1.2 dev n2p1 nexthop via 10.3.1.2 dev n3p1
+}
+# many_by N: does the fast path of node 1 send all of these to node N?
+many_by() {
+	local i
+	on n1 build/sluice --json show routes 100.64.0.0/10 >"$LAB_DIR/routes" &&
+		[ "$(jq '[.[] | select(.installed and .nexthops[0].dev == "n'"$1"'p1")] | length' "$LAB_DIR/routes")" = 20000 ] || return
+	for i in 64.0.1 66.100.1 68.225.241; do
+		[ "$(on n1 build/sluice --json explain "100.$i" | jq -r '.verdict + .nexthop.port')" = "forwardn$1p1" ] || return
+	done
+}
+
+@test "traffic to 20,000 prefixes of a bridge that is killed moves within the bound, single routes as those of many ways" {
+	local rate=2000
+	routes_many
+	wait_for 30 many_by 2
+	cluster_counts
+	FLOW_OPTIONS="--dests 20000" flow_start single h1p1 n1:eth1 "$LAB_DIR/many" $rate h2p1 h3p1
+	FLOW_OPTIONS="--flows 500 --first-flow 30000" flow_start group h1p2 n1:eth2 198.51.100.1 $rate
+	before=$(frames 2 transmitted)
+	wait_for 10 more_frames 2 "$before"
+	before=$(frames 3 transmitted)
+	kill_bridge 2
+	wait_for 30 many_by 3
+	wait_for 10 more_frames 3 "$before"
+	wait_for 10 more_frames 3 "$(frames 3 transmitted)"
+	revive_bridge 2
+	wait_for 30 peers_are_up
+	wait_for 30 many_by 2
+	before=$(frames 2 transmitted)
+	wait_for 10 more_frames 2 "$before"
+	flow_stop single
+	flow_stop group
+	sent=$((FLOW_SENT + $(jq .sent "$LAB_DIR/single-gen.out")))
+	flow_end single h2p1 h3p1
+	lost_ms=$(((sent - FLOW_RECEIVED) * 1000 / (2 * rate)))
+	echo "sent $sent, received $FLOW_RECEIVED: $lost_ms ms lost, of which $LIVENESS_MS to notice"
+	[ "$FLOW_WRONG" = 0 ]
+	[ "$lost_ms" -le $((LIVENESS_MS + 3000)) ]
+	sed 's|.*|route del & metric 2\nroute del & metric 3|' "$LAB_DIR/many" | on n1 ip -batch -
+	on n1 ip route del 198.51.100.0/24
+}
+
 # --- Traffic that has none ----------------------------------------------------------------------------------
 
 @test "a daemon that is killed and started again loses no packet, neither where they enter nor where they leave" {
@@ -237,7 +286,7 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	on h1p1 ping -c 1 -W 1 -s 1300 10.3.1.2
 	run ! on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
 	[ "$(frames 1 drop-too-big)" = $((before + 1)) ]
-	on n3 ip link set dev fab0 mtu $CLUSTER_FABRIC_MTU
+	on n3 ip link set dev fab0 mtu "$CLUSTER_FABRIC_MTU"
 	wait_for 30 peers_are_up
 	wait_for 10 on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
 }
@@ -249,6 +298,7 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	check
 	changed "s/device: fab0/device: fab7/"
 	run -2 check
+	# shellcheck disable=SC2016
 	[[ $output = *'cluster.fabric.device: "fab7" is not a netdev here: write one that `ip link` shows' ]]
 	changed "s/10.9.0.1/10.9.0.11/"
 	run -2 check

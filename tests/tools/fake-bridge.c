@@ -6,7 +6,8 @@
  *   fake-bridge CONTROL NODE=NETNS=SOCKET...
  *
  * NETNS is a file such as /proc/PID/ns/net, in which the TAPs of that node are opened; SOCKET is made. CONTROL is a FIFO from
- * which it reads lines: "down NODE", "up NODE" (with a new epoch), "close NODE" (closes the node's TAPs and its client and
+ * which it reads lines: "down NODE", "up NODE" (with a new epoch), "mute NODE" (daemons are told that it is down, but the
+ * carrier of its ports stays), "close NODE" (closes the node's TAPs and its client and
  * offers its socket no longer: the bridge is dead), "open NODE". A line is followed by one on standard output when it
  * has been done. Frames from TAPs are counted by node on "frames NODE".
  */
@@ -41,7 +42,7 @@ static struct node {
 	uint8_t id;
 	const char *netns, *path;
 	int listen_fd, client_fd;
-	bool up;
+	bool up, mute;
 	uint32_t epoch;
 	struct tap taps[TAPS_MAX];
 	int n_taps;
@@ -73,7 +74,7 @@ static bool connected(const struct node *a, const struct node *b)
 
 static void tell_peer(struct node *n, const struct node *peer)
 {
-	bool up = connected(n, peer);
+	bool up = connected(n, peer) && !n->mute && !peer->mute;
 
 	to_client(n, &(struct sl_relay_message){ .kind = SL_RELAY_PEER,
 						 .node = peer->id,
@@ -243,6 +244,7 @@ static void command(char *line)
 		n->epoch++;
 	if (strcmp(word, "up") == 0 || strcmp(word, "down") == 0)
 		n->up = word[0] == 'u';
+	n->mute = strcmp(word, "mute") == 0;
 	tell_all();
 	printf("%s %u\n", word, id);
 }

@@ -30,6 +30,7 @@ struct world {
 	struct sl_port port[16];
 	struct sl_vlan_key vlan[16];
 	uint32_t told; /* calls of port_set */
+	uint32_t cut;  /* port that cannot be reached; 0: none */
 };
 
 /* --- The world ------------------------------------------------------------------------------------- */
@@ -38,6 +39,13 @@ static bool is_port(void *ctx, uint32_t ifindex)
 {
 	(void)ctx;
 	return ifindex == ETH0 || ifindex == ETH1;
+}
+
+static bool is_cut(void *ctx, uint32_t ifindex)
+{
+	const struct world *w = ctx;
+
+	return ifindex == w->cut;
 }
 
 static void port_set(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan)
@@ -63,7 +71,11 @@ static void link_event(void *ctx, uint32_t ifindex, const char *name, bool prese
 }
 
 static const struct sl_mirror_ops ops = {
-	.is_port = is_port, .port_set = port_set, .port_clear = port_clear, .link_event = link_event
+	.is_port = is_port,
+	.is_cut = is_cut,
+	.port_set = port_set,
+	.port_clear = port_clear,
+	.link_event = link_event,
 };
 
 static struct sl_rtnl_link ethernet(uint32_t ifindex)
@@ -85,7 +97,7 @@ static struct sl_rtnl_link ethernet(uint32_t ifindex)
 static void link_is(struct world *w, struct sl_rtnl_link l)
 {
 	sl_link_message(w->m, &l);
-	sl_route_walk_changed(w->m);
+	sl_route_walk_changed(w->m, UINT32_MAX);
 }
 
 static uint8_t address(const char *text, uint8_t addr[16])
@@ -191,7 +203,7 @@ static void via(struct sl_rtnl_route *r, const char *gateway, uint32_t ifindex, 
 static void put(struct world *w, const struct sl_rtnl_route *r)
 {
 	sl_route_message(w->m, r);
-	sl_route_walk_changed(w->m);
+	sl_route_walk_changed(w->m, UINT32_MAX);
 }
 
 static void del(struct world *w, struct sl_rtnl_route r)
@@ -576,7 +588,7 @@ static void a_route_without_a_live_leg_is_as_good_as_absent(void **state)
 	link_is(w, l);
 	assert_mac(w, "172.16.0.1", 2);
 	sl_netconf_message(w->m, &ignore);
-	sl_route_walk_changed(w->m);
+	sl_route_walk_changed(w->m, UINT32_MAX);
 	assert_mac(w, "172.16.0.1", 3);
 	l = ethernet(ETH0);
 	link_is(w, l);
@@ -584,6 +596,127 @@ static void a_route_without_a_live_leg_is_as_good_as_absent(void **state)
 	l.flags = 0;
 	link_is(w, l);
 	assert_mac(w, "172.16.0.1", 3);
+}
+
+static void cut_is(struct world *w, uint32_t ifindex)
+{
+	w->cut = ifindex;
+	sl_mirror_ports_changed(w->m);
+}
+
+static void a_port_that_is_cut_is_left_at_once_however_many_routes_use_it(void **state)
+{
+	enum { MANY = 20000, STEP = 100 };
+	struct world *w = *state;
+	struct sl_rtnl_route both = route("192.0.2.0/24"), second = route("172.16.1.0/24");
+	uint64_t before;
+	char dst[32];
+
+	for (int i = 0; i < MANY; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.0/24", 16 + i / 256, i % 256);
+		add(w, dst, "10.0.0.2", ETH0);
+	}
+	via(&both, "10.0.0.2", ETH0, 1);
+	via(&both, "10.1.0.2", ETH1, 1);
+	put(w, &both);
+	via(&second, "10.1.0.2", ETH1, 1);
+	second.metric = 9;
+	put(w, &second);
+	add(w, "172.94.0.0/16", "10.1.0.2", ETH1);
+	add(w, "10.0.0.0/24", NULL, ETH0);
+	assert_mac(w, "172.16.1.1", 2);
+	assert_mac(w, "10.0.0.2", 2);
+	assert_int_equal(buckets_of(w, "192.0.2.1", 2), 64);
+
+	before = prefix_operations(w);
+	cut_is(w, ETH0);
+	assert_int_equal(buckets_of(w, "192.0.2.1", 3), 128);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.1", 16 + i / 256, i % 256);
+		assert_punt(w, dst, SL_PUNT_UNREACHABLE);
+	}
+	assert_punt(w, "10.0.0.2", SL_PUNT_UNREACHABLE);
+	assert_int_equal(prefix_operations(w), before);
+
+	/* The prefixes follow step by step, and what changes meanwhile is not forgotten. */
+	for (int steps = 0; sl_route_walk_pending(w->m); steps++) {
+		before = prefix_operations(w);
+		sl_route_walk_changed(w->m, STEP);
+		assert_in_range(prefix_operations(w) - before, 0, STEP);
+		snprintf(dst, sizeof(dst), "198.18.%d.0/24", steps);
+		if (steps < 200) {
+			struct sl_rtnl_route more = route(dst);
+
+			via(&more, "10.0.0.2", ETH0, 1);
+			sl_route_message(w->m, &more);
+		}
+		assert_true(steps <= 2 * MANY / STEP);
+	}
+	assert_mac(w, "172.16.1.1", 3);
+	assert_mac(w, "172.94.31.1", 3);
+	assert_int_equal(lookup(w, "172.20.1.1"), 0);
+	assert_int_equal(lookup(w, "198.18.199.1"), 0);
+
+	/* Half of it done, all is different again, and the table grows. */
+	cut_is(w, 0);
+	assert_int_equal(buckets_of(w, "192.0.2.1", 2), 64);
+	sl_route_walk_changed(w->m, MANY / 2);
+	cut_is(w, ETH0);
+	sl_route_walk_changed(w->m, 1);
+	for (int i = 0; i < 200; i++) {
+		struct sl_rtnl_route more;
+
+		snprintf(dst, sizeof(dst), "198.19.%d.0/24", i);
+		more = route(dst);
+		via(&more, "10.0.0.2", ETH0, 1);
+		sl_route_message(w->m, &more);
+	}
+	sl_route_walk_changed(w->m, UINT32_MAX);
+	assert_false(sl_route_walk_pending(w->m));
+	for (int i = 256; i < MANY - 32; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.1", 16 + i / 256, i % 256);
+		assert_int_equal(lookup(w, dst), 0);
+	}
+
+	cut_is(w, ETH1);
+	assert_int_equal(buckets_of(w, "192.0.2.1", 2), 128);
+	sl_route_walk_changed(w->m, UINT32_MAX);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.1", 16 + i / 256, i % 256);
+		assert_mac(w, dst, 2);
+	}
+	assert_mac(w, "198.19.199.1", 2);
+	assert_int_equal(lookup(w, "172.94.200.1"), 0);
+}
+
+static void carrier_that_goes_and_comes_has_no_route_read_again(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+	struct sl_rtnl_route r = route("172.17.0.0/24");
+
+	l.ignore_linkdown4 = true;
+	link_is(w, l);
+	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	l.flags = IFF_UP;
+	link_is(w, l);
+	assert_int_equal(lookup(w, "172.16.0.1"), 0);
+	l.flags = ethernet(ETH0).flags;
+	link_is(w, l);
+	assert_mac(w, "172.16.0.1", 2);
+	assert_int_equal(w->m->todo.routes_of, 0);
+	assert_true(w->m->todo.objects);
+
+	/* But for what the kernel has called dead meanwhile. */
+	l.flags = IFF_UP;
+	link_is(w, l);
+	via(&r, "10.0.0.2", ETH0, 1);
+	r.leg[0].flags = RTNH_F_DEAD | RTNH_F_LINKDOWN;
+	put(w, &r);
+	l.flags = ethernet(ETH0).flags;
+	link_is(w, l);
+	assert_int_equal(w->m->todo.routes_of, ETH0);
 }
 
 static void types_of_routes(void **state)
@@ -768,7 +901,7 @@ static void object(struct world *w, uint32_t id, const char *gateway, uint32_t i
 	else
 		n.blackhole = true;
 	sl_object_message(w->m, &n);
-	sl_route_walk_changed(w->m);
+	sl_route_walk_changed(w->m, UINT32_MAX);
 }
 
 static void an_object_that_changes_touches_no_prefix(void **state)
@@ -878,7 +1011,7 @@ static void a_dump_of_links_that_shows_a_change_has_the_routes_read_again(void *
 	struct sl_rtnl_link l = ethernet(ETH0);
 
 	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
-	l.flags = IFF_UP;
+	l.flags = 0;
 	link_is(w, l);
 	memset(&w->m->todo, 0, sizeof(w->m->todo));
 	w->m->dumping = w->m->dumping_all = true;
@@ -922,7 +1055,7 @@ static void without_room_for_next_hops_the_kernel_forwards_until_there_is_some(v
 	clock_ns += 2 * SL_GRACE_NS;
 	sl_hop_retry(w->m);
 	sl_path_retry(w->m);
-	sl_route_walk_changed(w->m);
+	sl_route_walk_changed(w->m, UINT32_MAX);
 	assert_mac(w, "172.17.255.1", 9);
 }
 
@@ -943,6 +1076,8 @@ int main(void)
 		TEST(an_on_link_host_route_leads_to_its_neighbour),
 		TEST(lowest_metric_wins_and_the_next_takes_over),
 		TEST(a_route_without_a_live_leg_is_as_good_as_absent),
+		TEST(a_port_that_is_cut_is_left_at_once_however_many_routes_use_it),
+		TEST(carrier_that_goes_and_comes_has_no_route_read_again),
 		TEST(types_of_routes),
 		TEST(routes_that_the_destination_does_not_decide_are_left_to_the_kernel),
 		TEST(encapsulation_is_the_kernels),
