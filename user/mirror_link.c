@@ -292,6 +292,12 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 	}
 	link->is.has_settings4 = link->is.has_settings6 = true;
 	m->ops->link_event(m->ctx, msg->ifindex, link->is.name, true, sl_link_up(link));
+	/*
+	 * The event at the end of a moment without carrier, of which no event told: all flags are what they were, but routes that
+	 * came in between had dead legs. The same if a dump, being ahead of the events, has told of the carrier before them.
+	 */
+	if (!m->dumping && link->is.flags & IFF_LOWER_UP && sl_path_any_dead(m, msg->ifindex))
+		routes_may_differ(m, link);
 	if (was_present && !memcmp(&old, &link->is, sizeof(old)))
 		return;
 	m->changes++;

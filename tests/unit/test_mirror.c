@@ -719,6 +719,36 @@ static void carrier_that_goes_and_comes_has_no_route_read_again(void **state)
 	assert_int_equal(w->m->todo.routes_of, ETH0);
 }
 
+/*
+ * The carrier was lost for a moment, of which no event tells; routes that came meanwhile have dead legs. The event at its end
+ * is no news, but the routes must be looked at.
+ */
+static void a_carrier_lost_for_a_moment_leaves_no_leg_dead(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+	struct sl_rtnl_route r = route("172.16.0.0/24");
+
+	l.ignore_linkdown4 = true;
+	link_is(w, l);
+	add(w, "172.16.0.0/16", "10.1.0.2", ETH1);
+	via(&r, "10.0.0.2", ETH0, 1);
+	r.leg[0].flags = RTNH_F_DEAD | RTNH_F_LINKDOWN;
+	put(w, &r);
+	assert_mac(w, "172.16.0.1", 3);
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	link_is(w, l);
+	assert_true(w->m->todo.any);
+	assert_int_equal(w->m->todo.routes_of, ETH0);
+
+	r.leg[0].flags = 0; /* as that look finds it */
+	put(w, &r);
+	assert_mac(w, "172.16.0.1", 2);
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	link_is(w, l);
+	assert_false(w->m->todo.any);
+}
+
 static void types_of_routes(void **state)
 {
 	static const struct {
@@ -1076,6 +1106,7 @@ int main(void)
 		TEST(an_on_link_host_route_leads_to_its_neighbour),
 		TEST(lowest_metric_wins_and_the_next_takes_over),
 		TEST(a_route_without_a_live_leg_is_as_good_as_absent),
+		TEST(a_carrier_lost_for_a_moment_leaves_no_leg_dead),
 		TEST(a_port_that_is_cut_is_left_at_once_however_many_routes_use_it),
 		TEST(carrier_that_goes_and_comes_has_no_route_read_again),
 		TEST(types_of_routes),
