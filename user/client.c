@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "bpf/sluice.h"
@@ -35,8 +36,10 @@ static int read_hello(struct sl_client *c)
 	return err;
 }
 
-int sl_client_open(const char *socket_path, json_t *request, struct sl_client **out)
+int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_ms,
+		   struct sl_client **out)
 {
+	const struct timeval patience = { patience_ms / 1000, patience_ms % 1000 * 1000 };
 	struct sockaddr_un address;
 	struct sl_client *c = calloc(1, sizeof(*c));
 	int fd = -1, err = -ENOMEM;
@@ -49,6 +52,10 @@ int sl_client_open(const char *socket_path, json_t *request, struct sl_client **
 	if (err)
 		goto out;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && patience_ms) {
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	}
 	if (fd < 0 || connect(fd, (struct sockaddr *)&address, len)) {
 		err = -errno;
 		goto out;
@@ -110,4 +117,30 @@ void sl_client_close(struct sl_client *c)
 	free(c->line);
 	json_decref(c->end);
 	free(c);
+}
+
+json_t *sl_client_ask(const char *name, const char *socket_path, json_t *request,
+		      uint32_t patience_ms, char *why, size_t why_bytes)
+{
+	struct sl_client *client;
+	int err = sl_client_open(socket_path, request, patience_ms, &client);
+	json_t *rows, *row;
+
+	if (err) {
+		snprintf(why, why_bytes, "%s %s", name,
+			 err == -ENOENT || err == -ECONNREFUSED ? "is not running"
+			 : err == -EPROTO ? "is too busy, or of another version"
+					  : strerror(-err));
+		return NULL;
+	}
+	rows = json_array();
+	while ((row = sl_client_row(client)))
+		json_array_append_new(rows, row);
+	if (sl_client_error(client)) {
+		snprintf(why, why_bytes, "%s", sl_client_error(client));
+		json_decref(rows);
+		rows = NULL;
+	}
+	sl_client_close(client);
+	return rows;
 }

@@ -4,18 +4,26 @@
 #define SL_CLIENT_H
 
 #include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct sl_client;
 
 /*
- * Connect and send one request; takes the reference to it.
+ * Connect and send one request; takes the reference to it. patience_ms: how long to wait for each piece of the answer; 0: for
+ * ever.
  * 0; -ENOENT or -ECONNREFUSED: no daemon runs; -EACCES; -EPROTO: what answers is no sluiced of this version.
  */
-int sl_client_open(const char *socket_path, json_t *request, struct sl_client **out);
+int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_ms,
+		   struct sl_client **out);
 /* The next row, a new reference; NULL at the end of the answer. */
 json_t *sl_client_row(struct sl_client *client);
 /* After the last row: NULL, or why the answer ended early; borrowed until close. */
 const char *sl_client_error(const struct sl_client *client);
 void sl_client_close(struct sl_client *client);
+
+/* All rows of an answer, a new array, or NULL with the reason in why; `name` is who is asked. As sl_client_open otherwise. */
+json_t *sl_client_ask(const char *name, const char *socket_path, json_t *request,
+		      uint32_t patience_ms, char *why, size_t why_bytes);
 
 #endif

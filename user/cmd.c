@@ -41,7 +41,7 @@ static int explain_failure(const struct side *side, int err)
 bool sl_cmd_daemon_runs(const struct sl_cmd_options *options)
 {
 	struct sl_client *client;
-	int err = sl_client_open(options->socket_path, json_pack("{s:s}", "command", "status"),
+	int err = sl_client_open(options->socket_path, json_pack("{s:s}", "command", "status"), 0,
 				 &client);
 
 	sl_client_close(client);
@@ -52,7 +52,7 @@ static int ask(const struct side *side, json_t *request, void (*row)(void *arg, 
 	       void *arg)
 {
 	struct sl_client *client;
-	int err = sl_client_open(side->path, request, &client);
+	int err = sl_client_open(side->path, request, 0, &client);
 	int status = SL_EXIT_OK;
 	json_t *got;
 

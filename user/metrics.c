@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "user/client.h"
 #include "user/lib/listen_address.h"
 #include "user/metrics_text.h"
 #include "user/show.h"
@@ -20,12 +21,61 @@ struct sl_metrics {
 	int fd;				 /* borrowed from http */
 };
 
+/* A bridge answers within a round of its loop. One that does not is stopped: then the daemon waits this once for it. */
+#define BRIDGE_PATIENCE_MS 500
+
+/* --- The cluster --------------------------------------------------------------------------------- */
+
+static json_t *ask_bridge(const char *path, const char *command)
+{
+	char why[128]; /* one may see it by `sluice show peers` */
+
+	return sl_client_ask("sluice-bridge", path, json_pack("{s:s}", "command", command),
+			     BRIDGE_PATIENCE_MS, why, sizeof(why));
+}
+
+/* The last row of `cc` is of no queue. */
+static void split_totals(struct sl_metrics_cluster *cluster)
+{
+	const size_t n = json_array_size(cluster->rows[SL_METRICS_CC]);
+
+	if (n == 0)
+		return;
+	cluster->rows[SL_METRICS_CC_TOTALS] = json_array();
+	json_array_append(cluster->rows[SL_METRICS_CC_TOTALS],
+			  json_array_get(cluster->rows[SL_METRICS_CC], n - 1));
+	json_array_remove(cluster->rows[SL_METRICS_CC], n - 1);
+}
+
+static bool cluster_rows(const struct sl_router *router, struct sl_metrics_cluster *out)
+{
+	static const char *const commands[SL_METRICS_LISTS] = {
+		[SL_METRICS_BRIDGE] = "status",	       [SL_METRICS_FABRIC] = "fabric",
+		[SL_METRICS_PEERS] = "peers",	       [SL_METRICS_VOQS] = "voqs",
+		[SL_METRICS_EGRESS] = "egress-queues", [SL_METRICS_CC] = "cc",
+	};
+	const char *path = sl_router_settings(router)->cluster.bridge.control;
+
+	memset(out, 0, sizeof(*out));
+	if (!sl_router_cluster(router))
+		return false;
+	out->rows[SL_METRICS_SYSTEM_PORTS] = sl_system_ports_json(router);
+	out->rows[SL_METRICS_BRIDGE] = ask_bridge(path, commands[SL_METRICS_BRIDGE]);
+	for (int i = SL_METRICS_BRIDGE + 1; i < SL_METRICS_LISTS; i++)
+		if (commands[i] && out->rows[SL_METRICS_BRIDGE])
+			out->rows[i] = ask_bridge(path, commands[i]);
+	split_totals(out);
+	return true;
+}
+
 /* --- Answers -------------------------------------------------------------------------------------- */
 
 static char *metrics(const struct sl_router *router)
 {
 	json_t *status = sl_status_json(router), *ports = sl_ports_json(router);
 	json_t *counters = NULL, *reasons = NULL;
+	struct sl_metrics_cluster cluster;
+	const bool clustered = cluster_rows(router, &cluster);
 	struct sl_counters values;
 	char *text;
 
@@ -33,11 +83,13 @@ static char *metrics(const struct sl_router *router)
 		counters = sl_counter_rows(&values);
 		reasons = sl_counter_reason_rows(&values);
 	}
-	text = sl_metrics_text(status, ports, counters, reasons);
+	text = sl_metrics_text(status, ports, counters, reasons, clustered ? &cluster : NULL);
 	json_decref(status);
 	json_decref(ports);
 	json_decref(counters);
 	json_decref(reasons);
+	for (int i = 0; i < SL_METRICS_LISTS; i++)
+		json_decref(cluster.rows[i]);
 	return text;
 }
 

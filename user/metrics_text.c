@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/metrics_text.h"
+#include "user/metrics_impl.h"
 
 static const char counter[] = "counter", gauge[] = "gauge";
 
@@ -77,13 +77,12 @@ static const struct {
 	{ "neighbour_probes_total", NULL, "mirror.neighbour_probes" },
 };
 
-static void put_head(FILE *f, const char *name, const char *type, const char *help)
+void sl_metrics_put_head(FILE *f, const char *name, const char *type, const char *help)
 {
 	fprintf(f, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
 }
 
-/* Label values: backslash, quote and newline are escaped. */
-static void put_label(FILE *f, const char *value)
+void sl_metrics_put_label(FILE *f, const char *value)
 {
 	for (; *value; value++) {
 		if (*value == '\n')
@@ -99,11 +98,11 @@ static void put_name(FILE *f, const char *name, const char *label, const char *v
 	if (!label)
 		return;
 	fprintf(f, "{%s=\"", label);
-	put_label(f, value);
+	sl_metrics_put_label(f, value);
 	fputs("\"}", f);
 }
 
-static const char *text(const json_t *row, const char *key)
+const char *sl_metrics_member(const json_t *row, const char *key)
 {
 	const char *value = json_string_value(json_object_get(row, key));
 
@@ -129,7 +128,7 @@ static void put_family(FILE *f, const json_t *status, size_t family)
 {
 	const char *name = families[family].name;
 
-	put_head(f, name, families[family].type, families[family].help);
+	sl_metrics_put_head(f, name, families[family].type, families[family].help);
 	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
 		const json_t *value = find(status, samples[i].path);
 
@@ -142,9 +141,9 @@ static void put_family(FILE *f, const json_t *status, size_t family)
 
 static void put_build(FILE *f, const json_t *status)
 {
-	put_head(f, "build_info", gauge, "1, with what runs.");
-	fprintf(f, "sluice_build_info{version=\"%s\",engine=\"%s\"} 1\n", text(status, "version"),
-		text(status, "engine"));
+	sl_metrics_put_head(f, "build_info", gauge, "1, with what runs.");
+	fprintf(f, "sluice_build_info{version=\"%s\",engine=\"%s\"} 1\n",
+		sl_metrics_member(status, "version"), sl_metrics_member(status, "engine"));
 }
 
 static void put_port_flag(FILE *f, const json_t *ports, const char *name, const char *key,
@@ -153,9 +152,9 @@ static void put_port_flag(FILE *f, const json_t *ports, const char *name, const 
 	const json_t *row;
 	size_t i;
 
-	put_head(f, name, gauge, help);
+	sl_metrics_put_head(f, name, gauge, help);
 	json_array_foreach(ports, i, row) {
-		put_name(f, name, "port", text(row, "port"));
+		put_name(f, name, "port", sl_metrics_member(row, "port"));
 		fprintf(f, " %lld\n", number(json_object_get(row, key)));
 	}
 }
@@ -165,12 +164,12 @@ static void put_ports(FILE *f, const json_t *ports)
 	const json_t *row;
 	size_t i;
 
-	put_head(f, "port_info", gauge, "1, with the port's state and the mode of XDP.");
+	sl_metrics_put_head(f, "port_info", gauge, "1, with the port's state and the mode of XDP.");
 	json_array_foreach(ports, i, row) {
 		fputs("sluice_port_info{port=\"", f);
-		put_label(f, text(row, "port"));
-		fprintf(f, "\",state=\"%s\",mode=\"%s\"} 1\n", text(row, "state"),
-			text(row, "mode"));
+		sl_metrics_put_label(f, sl_metrics_member(row, "port"));
+		fprintf(f, "\",state=\"%s\",mode=\"%s\"} 1\n", sl_metrics_member(row, "state"),
+			sl_metrics_member(row, "mode"));
 	}
 	put_port_flag(f, ports, "port_up", "up", "1: the link is up.");
 	put_port_flag(f, ports, "port_sends", "transmits",
@@ -188,18 +187,18 @@ static void put_counters(FILE *f, const json_t *rows, const char *kind, const ch
 		char name[64];
 
 		snprintf(name, sizeof(name), "%s_%s_total", kind, units[u]);
-		put_head(f, name, counter, help);
+		sl_metrics_put_head(f, name, counter, help);
 		json_array_foreach(rows, i, row) {
-			if (strcmp(text(row, "kind"), kind) != 0)
+			if (strcmp(sl_metrics_member(row, "kind"), kind) != 0)
 				continue;
-			put_name(f, name, label, text(row, "name"));
+			put_name(f, name, label, sl_metrics_member(row, "name"));
 			fprintf(f, " %lld\n", number(json_object_get(row, units[u])));
 		}
 	}
 }
 
 char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
-		      const json_t *reasons)
+		      const json_t *reasons, const struct sl_metrics_cluster *cluster)
 {
 	char *out = NULL;
 	size_t bytes;
@@ -215,6 +214,8 @@ char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *c
 	put_counters(f, counters, "stage", "stage", "Frames at a stage of the fast path.");
 	put_counters(f, reasons, "drop", "reason", "Frames dropped, by reason.");
 	put_counters(f, reasons, "punt", "reason", "Frames given to the kernel, by reason.");
+	if (cluster)
+		sl_metrics_put_cluster(f, cluster);
 	failed = ferror(f);
 	if (fclose(f) || failed) {
 		free(out);

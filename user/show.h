@@ -23,6 +23,8 @@ json_t *sl_ports_json(const struct sl_router *router);
 /* What this node's cluster is, one object; every edge port of every node. Fail if the node is alone. */
 void sl_show_cluster(const struct sl_router *router, struct sl_ctl_answer *answer);
 void sl_show_system_ports(const struct sl_router *router, struct sl_ctl_answer *answer);
+json_t *sl_system_ports_json(
+	const struct sl_router *router); /* an array; NULL: alone, or no memory */
 /* Routes within a prefix; NULL: all. */
 void sl_show_routes(const struct sl_router *router, const struct sl_prefix *within,
 		    struct sl_ctl_answer *answer);

@@ -28,23 +28,30 @@ void sl_show_cluster(const struct sl_router *router, struct sl_ctl_answer *answe
 			     settings->bridge.control));
 }
 
-static void system_port_row(void *ctx, const struct sl_system_port_view *view)
+static json_t *system_port_json(const struct sl_system_port_view *view)
 {
 	const bool known = view->mtu_bytes != 0;
 
-	sl_ctl_put(
-		ctx,
-		json_pack("{s:o, s:i, s:i, s:b, s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "port",
-			  json_sprintf("n%dp%d", view->system_port >> 8, view->system_port & 0xff),
-			  "node", view->system_port >> 8, "number", view->system_port & 0xff,
-			  "local", view->local, "netdev", view->netdev, "dev",
-			  view->dev[0] ? json_string(view->dev) : json_null(), "state",
-			  sl_system_port_state_name(view->state), "mac",
-			  known ? sl_json_mac(view->mac) : json_null(), "mtu_bytes",
-			  known ? json_integer(view->mtu_bytes) : json_null(), "rate",
-			  view->rate.per_s ? json_integer((json_int_t)view->rate.per_s)
-					   : json_null(),
-			  "unit", view->rate.frames ? "frames" : "bytes"));
+	return json_pack(
+		"{s:o, s:i, s:i, s:b, s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "port",
+		json_sprintf("n%dp%d", view->system_port >> 8, view->system_port & 0xff), "node",
+		view->system_port >> 8, "number", view->system_port & 0xff, "local", view->local,
+		"netdev", view->netdev, "dev", view->dev[0] ? json_string(view->dev) : json_null(),
+		"state", sl_system_port_state_name(view->state), "mac",
+		known ? sl_json_mac(view->mac) : json_null(), "mtu_bytes",
+		known ? json_integer(view->mtu_bytes) : json_null(), "rate",
+		view->rate.per_s ? json_integer((json_int_t)view->rate.per_s) : json_null(), "unit",
+		view->rate.frames ? "frames" : "bytes");
+}
+
+static void put_system_port(void *ctx, const struct sl_system_port_view *view)
+{
+	sl_ctl_put(ctx, system_port_json(view));
+}
+
+static void append_system_port(void *ctx, const struct sl_system_port_view *view)
+{
+	json_array_append_new(ctx, system_port_json(view));
 }
 
 void sl_show_system_ports(const struct sl_router *router, struct sl_ctl_answer *answer)
@@ -52,5 +59,15 @@ void sl_show_system_ports(const struct sl_router *router, struct sl_ctl_answer *
 	const struct sl_cluster *cluster = cluster_of(router, answer);
 
 	if (cluster)
-		sl_cluster_each_system_port(cluster, system_port_row, answer);
+		sl_cluster_each_system_port(cluster, put_system_port, answer);
+}
+
+json_t *sl_system_ports_json(const struct sl_router *router)
+{
+	const struct sl_cluster *cluster = sl_router_cluster(router);
+	json_t *rows = cluster ? json_array() : NULL;
+
+	if (rows)
+		sl_cluster_each_system_port(cluster, append_system_port, rows);
+	return rows;
 }

@@ -451,6 +451,7 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	set_log_level(&d, settings);
+	signal(SIGPIPE, SIG_IGN); /* a bridge that dies while it is asked */
 	err = start(&d, &settings);
 	if (!err) {
 		sl_info("ready: version " SL_VERSION ", engine %s",

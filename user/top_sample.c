@@ -77,30 +77,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-/* The rows of an answer, or NULL with the reason in why. */
 static json_t *ask(const char *name, const char *path, json_t *request, char why[SL_TOP_WHY_BYTES])
 {
-	struct sl_client *client;
-	int err = sl_client_open(path, request, &client);
-	json_t *rows, *row;
-
-	if (err) {
-		snprintf(why, SL_TOP_WHY_BYTES, "%s %s", name,
-			 err == -ENOENT || err == -ECONNREFUSED ? "is not running"
-			 : err == -EPROTO ? "is too busy, or of another version"
-					  : strerror(-err));
-		return NULL;
-	}
-	rows = json_array();
-	while ((row = sl_client_row(client)))
-		json_array_append_new(rows, row);
-	if (sl_client_error(client)) {
-		snprintf(why, SL_TOP_WHY_BYTES, "%s", sl_client_error(client));
-		json_decref(rows);
-		rows = NULL;
-	}
-	sl_client_close(client);
-	return rows;
+	return sl_client_ask(name, path, request, 0, why, SL_TOP_WHY_BYTES);
 }
 
 /* Whether there is a bridge to ask, and where: a new string, or NULL. */

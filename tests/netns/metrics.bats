@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # The metrics of sluiced, as Prometheus' own Python library reads them.
-# shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
+# shellcheck disable=SC2154,SC2317 # variables are set by `run`, and used in router.bash; functions go to wait_for
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -13,21 +13,8 @@ teardown() { lab_end; }
 
 ask() { on n1 curl -sS -m 5 "$@"; }
 
-# samples: "NAME{LABEL=VALUE}" to number, as a JSON object, of http://127.0.0.1:9101/metrics
-samples() {
-	ask http://127.0.0.1:9101/metrics | /usr/bin/python3 -c '
-import json, sys
-from prometheus_client.parser import text_string_to_metric_families
-out = {}
-for family in text_string_to_metric_families(sys.stdin.read()):
-    assert family.type in ("counter", "gauge") and family.documentation, family
-    for s in family.samples:
-        key = s.name + "".join("{%s=%s}" % label for label in sorted(s.labels.items()))
-        assert key not in out, key
-        assert s.name.endswith("_total") == (family.type == "counter"), key
-        out[key] = int(s.value)
-json.dump(out, sys.stdout)'
-}
+# samples: what http://127.0.0.1:9101/metrics says, as a JSON object
+samples() { ask http://127.0.0.1:9101/metrics | tests/tools/prometheus_samples.py; }
 # sample NAME: in what `samples` gave
 sample() { jq --arg name "$1" '.[$name]' "$LAB_DIR/samples"; }
 

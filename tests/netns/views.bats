@@ -196,6 +196,99 @@ in_fast_path() { [ "$(sluice 1 -j explain "$1" | jq -r .verdict)" = forward ]; }
 	fits_80
 }
 
+# metrics N: what node N says to a Prometheus; node 1 must have been told to
+metrics() { on "n$1" curl -sS -m 60 http://127.0.0.1:9101/metrics | tests/tools/prometheus_samples.py; }
+
+# in_step: node 1's metrics in $LAB_DIR/metrics are what its bridge says at the same time; what counts signs of life aside
+in_step() {
+	local before after
+	before=$(in_words)
+	metrics 1 >"$LAB_DIR/metrics"
+	after=$(in_words)
+	[ "$before" = "$after" ] &&
+		[ "$(jq -S 'with_entries(select(.key | test("^sluice_(voq|egress_queue|peer_(up|ups|downs|sent_m|sent_b|lost)|bridge_f|bridge_by|bridge_up|fabric_(message_|no_b|ref)|controller_(price|rate|signal|wei|sou)|system)")))' \
+			"$LAB_DIR/metrics")" = "$after" ]
+}
+
+# in_words: the same, from the control sockets
+in_words() {
+	{
+		bridge_ask 1 voqs | jq -c '"{class=\(.class)}{node=\(.node)}{port=\(.port)}" as $id |
+			("enqueued", "taken") as $k | ("frames", "bytes") as $u | {("sluice_voq_\($k)_\($u)_total\($id)"): .["\($k)_\($u)"]},
+			{("sluice_voq_waiting_frames\($id)"): .waiting_frames, ("sluice_voq_waiting_bytes\($id)"): .waiting_bytes,
+			 ("sluice_voq_limit_frames\($id)"): .limit_frames, ("sluice_voq_marked_frames_total\($id)"): .marked_frames,
+			 ("sluice_voq_rate_\(.unit)_per_second\($id)"): .rate},
+			("\(.class)" as $c | .node as $n | .port as $p | .dropped | to_entries[] |
+			 {("sluice_voq_dropped_frames_total{class=\($c)}{node=\($n)}{port=\($p)}{reason=\(.key)}"): .value})'
+		bridge_ask 1 egress-queues | jq -c '"{class=\(.class)}{netdev=\(.netdev)}{port=\(.port)}" as $id |
+			("arrived", "departed", "dropped") as $k | ("frames", "bytes") as $u |
+			{("sluice_egress_queue_\($k)_\($u)_total\($id)"): .["\($k)_\($u)"],
+			 ("sluice_egress_queue_waiting_\($u)\($id)"): .["waiting_\($u)"],
+			 ("sluice_egress_queue_limit_frames\($id)"): .limit_frames}'
+		bridge_ask 1 peers | jq -c '"{node=\(.node)}" as $id |
+			{("sluice_peer_up\($id)"): (if .state == "up" then 1 else 0 end), ("sluice_peer_ups_total\($id)"): .ups,
+			 ("sluice_peer_downs_total\($id)"): .downs, ("sluice_peer_sent_messages_total\($id)"): .data_sent,
+			 ("sluice_peer_sent_bytes_total\($id)"): .data_bytes_sent, ("sluice_peer_lost_messages_total\($id)"): .lost}'
+		bridge_ask 1 status | jq -c '.frames | to_entries[] | {("sluice_bridge_frames_total{counter=\(.key)}"): .value.packets,
+			("sluice_bridge_bytes_total{counter=\(.key)}"): .value.bytes}'
+		bridge_ask 1 fabric | jq -c '{sluice_fabric_no_buffer_total: .no_buffer, sluice_fabric_message_frames_sum: .frames_sent,
+			sluice_fabric_message_frames_count: .data_messages_sent,
+			"sluice_fabric_message_frames_bucket{le=+Inf}": .data_messages_sent, sluice_bridge_up: 1},
+			(.packing as $p | range($p | length) | {("sluice_fabric_message_frames_bucket{le=\($p[.].most)}"): ([$p[:. + 1][].messages] | add)}),
+			(.refused | to_entries[] | {("sluice_fabric_refusals_total{reason=\(.key)}"): .value}),
+			(.refused_us | to_entries[] | {("sluice_fabric_refusals_received_total{reason=\(.key)}"): .value})'
+		bridge_ask 1 cc | jq -c 'select(.side != "totals") |
+			"{class=\(.class)}{controller=\(.controller)}{port=\(.port)}{side=\(.side)}" as $id |
+			{("sluice_controller_rate_\(.unit)_per_second\($id)"): .rate},
+			(("price", "signal", "weight", "sources") as $k | select(.[$k]) | {("sluice_controller_\($k)\($id)"): .[$k]})'
+		sluice 1 -j show system-ports | jq -c '.[] | {("sluice_system_port_up{node=\(.node)}{port=\(.port)}"):
+			(if .state == "up" then 1 else 0 end)}'
+	} | jq -sS add
+}
+
+@test "metrics: what a Prometheus reads of the cluster is what the bridge counts, and the kernel sees" {
+	echo "metrics: 9101" >>"$LAB_DIR/n1.yaml"
+	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	offered() { metrics 1 >"$LAB_DIR/metrics"; }
+	wait_for 30 offered
+	# price, whose numbers are some
+	sluice 2 cc set eth1 price
+	before=$(jq '[.["sluice_voq_enqueued_frames_total{class=0}{node=2}{port=n2p1}"], .sluice_fabric_message_frames_sum]' "$LAB_DIR/metrics")
+	send h2p1 2000 --dst 10.2.1.2 --rate 5000
+	wait_for 60 in_step
+	jq -ne --argjson a "$before" --slurpfile now "$LAB_DIR/metrics" '$now[0] as $b | {
+		enqueued: ($b["sluice_voq_enqueued_frames_total{class=0}{node=2}{port=n2p1}"] - $a[0] > 1800),
+		packed: ($b.sluice_fabric_message_frames_sum - $a[1] > 1800),
+		heard: ($b["sluice_peer_silence_seconds{node=2}"] < 60),
+		received: ($b["sluice_peer_received_messages_total{node=2}"] > 0),
+		checked: ($b["sluice_fabric_checked_messages_total{verdict=ok}"] > 0),
+		memory: ($b.sluice_bridge_chunks > $b.sluice_bridge_chunks_free),
+		feedback: ($b.sluice_controller_feedback_received_total > 0),
+		bytes: ($b.sluice_fabric_sent_bytes_total > 0)} | ., all'
+	# the controller's price reaches this node
+	priced() { metrics 1 | jq -e '[keys[] | select(test("^sluice_controller_price.class=0..controller=price..port=n2p1"))] == [
+		"sluice_controller_price{class=0}{controller=price}{port=n2p1}{side=ingress}"]'; }
+	wait_for 30 priced
+	sluice 2 cc set eth1 fixed
+}
+
+@test "metrics: a bridge that hangs, or does not run, is called so, and holds nobody" {
+	kill -STOP "$(cat "$LAB_DIR/bridge-n1.pid")"
+	down() { metrics 1 | jq -e '.sluice_bridge_up == 0 and has("sluice_prefixes{family=ipv4}") and
+		([keys[] | select(test("^sluice_(voq|peer|fabric)_"))] == [])'; }
+	run down
+	kill -CONT "$(cat "$LAB_DIR/bridge-n1.pid")"
+	[ "$status" -eq 0 ]
+	up() { metrics 1 | jq -e .sluice_bridge_up==1; }
+	wait_for 30 up
+	kill "$(cat "$LAB_DIR/bridge-n1.pid")"
+	wait_for 30 down
+	bridge_start 1
+	wait_for 30 peer_is 1 2 up
+	wait_for 30 port_is 2 n1p1 up
+	wait_for 30 up
+}
+
 @test "a bridge that does not run is said so in one line" {
 	kill "$(cat "$LAB_DIR/bridge-n2.pid")"
 	wait_for 10 peer_is 1 2 down

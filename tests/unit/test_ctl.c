@@ -289,7 +289,7 @@ static void client_reports_that_nobody_listens(void **state)
 	struct sl_client *client;
 
 	(void)state;
-	assert_int_equal(sl_client_open("/nonexistent/socket", json_object(), &client), -ENOENT);
+	assert_int_equal(sl_client_open("/nonexistent/socket", json_object(), 0, &client), -ENOENT);
 	assert_null(client);
 }
 

@@ -107,7 +107,7 @@ static void numbers_labels_and_strange_names_are_written_as_the_format_wants(voi
 		"[{\"kind\": \"drop\", \"name\": \"blackhole\", \"packets\": 9007199254740993,"
 		" \"bytes\": 1}, {\"kind\": \"punt\", \"name\": \"ttl\", \"packets\": 0,"
 		" \"bytes\": 0}]");
-	char *text = sl_metrics_text(status, ports, counters, reasons);
+	char *text = sl_metrics_text(status, ports, counters, reasons, NULL);
 
 	(void)state;
 	assert_non_null(text);
@@ -133,11 +133,78 @@ static void numbers_labels_and_strange_names_are_written_as_the_format_wants(voi
 	json_decref(reasons);
 }
 
+/* As the bridge answers, with what it may leave open: null is no number, and no rate is no limit. */
+static void a_cluster_is_told_by_labels_units_and_what_is_known(void **state)
+{
+	json_t *status = parse("{\"version\": \"1\", \"engine\": \"fast\"}"), *none = json_array();
+	struct sl_metrics_cluster cluster = { {
+		[SL_METRICS_BRIDGE] =
+			parse("[{\"frames\": {\"sent\": {\"packets\": 3, \"bytes\": 180}}}]"),
+		[SL_METRICS_FABRIC] =
+			parse("[{\"frames_sent\": 9, \"messages\": {\"ok\": 2},"
+			      " \"packing\": [{\"least\": 1, \"most\": 1, \"messages\": 2},"
+			      " {\"least\": 2, \"most\": 3, \"messages\": 3}]}]"),
+		[SL_METRICS_PEERS] =
+			parse("[{\"node\": 2, \"state\": \"one-way\", \"heard_ms\": 1500,"
+			      " \"lost\": 4}, {\"node\": 3, \"state\": \"up\","
+			      " \"heard_ms\": null}]"),
+		[SL_METRICS_VOQS] = parse(
+			"[{\"port\": \"n2p1\", \"node\": 2, \"class\": 1, \"unit\": \"bytes\","
+			" \"rate\": null, \"dropped\": {\"voq-full\": 7}},"
+			" {\"port\": \"n3p1\", \"node\": 3, \"class\": 0,"
+			" \"unit\": \"frames\", \"rate\": 5000}]"),
+		[SL_METRICS_CC] =
+			parse("[{\"side\": \"egress\", \"port\": \"n1p1\", \"class\": 0,"
+			      " \"controller\": \"price\", \"unit\": \"bytes\", \"rate\": 8,"
+			      " \"price\": 0.125}]"),
+	} };
+	char *text = sl_metrics_text(status, none, none, none, &cluster);
+
+	(void)state;
+	assert_non_null(text);
+	assert_line(text, "sluice_bridge_up 1");
+	assert_line(text, "sluice_bridge_frames_total{counter=\"sent\"} 3");
+	assert_line(text, "sluice_bridge_bytes_total{counter=\"sent\"} 180");
+	assert_line(text, "# TYPE sluice_fabric_message_frames histogram");
+	assert_line(text, "sluice_fabric_message_frames_bucket{le=\"1\"} 2");
+	assert_line(text, "sluice_fabric_message_frames_bucket{le=\"3\"} 5");
+	assert_line(text, "sluice_fabric_message_frames_bucket{le=\"+Inf\"} 5");
+	assert_line(text, "sluice_fabric_message_frames_sum 9");
+	assert_line(text, "sluice_fabric_message_frames_count 5");
+	assert_line(text, "sluice_fabric_checked_messages_total{verdict=\"ok\"} 2");
+	assert_line(text, "sluice_peer_up{node=\"2\"} 0");
+	assert_line(text, "sluice_peer_up{node=\"3\"} 1");
+	assert_line(text, "sluice_peer_silence_seconds{node=\"2\"} 1.500");
+	assert_null(strstr(text, "sluice_peer_silence_seconds{node=\"3\"}"));
+	assert_line(text, "# TYPE sluice_peer_lost_messages_total counter");
+	assert_line(text, "sluice_peer_lost_messages_total{node=\"2\"} 4");
+	assert_line(text,
+		    "sluice_voq_rate_bytes_per_second{port=\"n2p1\",node=\"2\",class=\"1\"} +Inf");
+	assert_line(text,
+		    "sluice_voq_rate_frames_per_second{port=\"n3p1\",node=\"3\",class=\"0\"} 5000");
+	assert_null(strstr(text, "sluice_voq_rate_frames_per_second{port=\"n2p1\""));
+	assert_line(
+		text,
+		"sluice_voq_dropped_frames_total{port=\"n2p1\",node=\"2\",class=\"1\",reason=\"voq-full\"} 7");
+	assert_line(
+		text,
+		"sluice_controller_price{side=\"egress\",port=\"n1p1\",class=\"0\",controller=\"price\"} 0.125");
+	assert_line(text, "sluice_controller_rate_bytes_per_second{side=\"egress\",port=\"n1p1\","
+			  "class=\"0\",controller=\"price\"} 8");
+	assert_null(strstr(text, "sluice_egress_queue_"));
+	free(text);
+	json_decref(status);
+	json_decref(none);
+	for (int i = 0; i < SL_METRICS_LISTS; i++)
+		json_decref(cluster.rows[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addresses_are_read_or_refused),
 		cmocka_unit_test(numbers_labels_and_strange_names_are_written_as_the_format_wants),
+		cmocka_unit_test(a_cluster_is_told_by_labels_units_and_what_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
