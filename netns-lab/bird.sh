@@ -10,6 +10,9 @@
 # what the neighbour outside said, and is looked up among the ports of the cluster: so it lies behind a remote
 # port, and packets take one hop. Those prefixes are static routes with `check link`: when a remote port loses
 # carrier, its next hops are gone. What a node itself sends has the address of its first port: remote ports have none.
+#
+# When all routes change at once, the messages of it overrun the default buffer of BIRD's netlink sockets, and what it missed it
+# finds at its next scan of links or routes: so the buffer is larger, and links are scanned often.
 
 BIRD_AS=65000
 
@@ -24,12 +27,13 @@ bird_node_config() {
 	local n=$1 nodes=$2 ports=$3 i outside
 	shift 3
 	cat <<-END
+		log stderr { warning, error, fatal, bug };
 		router id 10.9.0.$n;
-		protocol device {}
+		protocol device { scan time 2; }
 		filter outside4 { if source != RTS_BGP then reject; krt_prefsrc = 10.$n.1.1; accept; }
 		filter outside6 { if source != RTS_BGP then reject; krt_prefsrc = fd00:0:$n:1::1; accept; }
-		protocol kernel { persist; scan time 600; ipv4 { export filter outside4; }; }
-		protocol kernel { persist; scan time 600; ipv6 { export filter outside6; }; }
+		protocol kernel { persist; netlink rx buffer 67108864; ipv4 { export filter outside4; }; }
+		protocol kernel { persist; netlink rx buffer 67108864; ipv6 { export filter outside6; }; }
 		protocol static ports4 {
 			ipv4;
 			check link;
