@@ -261,8 +261,12 @@ void rb_show_control_trace(void *ctx, const json_t *request, struct sl_ctl_answe
 	const char *name = json_string_value(json_object_get(request, "port"));
 	json_int_t class = json_integer_value(json_object_get(request, "class"));
 	json_int_t after_ns = json_integer_value(json_object_get(request, "after_ns"));
+	json_int_t left = json_integer_value(json_object_get(request, "max"));
 	uint16_t system_port = name ? find_port(b, name) : 0;
 	struct rb_control_trace **trace = NULL;
+
+	if (left <= 0)
+		left = RB_CONTROL_TRACE_POINTS;
 
 	if (system_port != 0 && class >= 0 && class < SL_CLASSES)
 		trace = find_trace(b, system_port, (uint32_t) class);
@@ -275,7 +279,7 @@ void rb_show_control_trace(void *ctx, const json_t *request, struct sl_ctl_answe
 		sl_ctl_fail(answer, "out of memory");
 		return;
 	}
-	for (uint64_t i = 0; i < RB_CONTROL_TRACE_POINTS; i++) {
+	for (uint64_t i = 0; i < RB_CONTROL_TRACE_POINTS && left > 0; i++) {
 		uint64_t at = (*trace)->n + i;
 		const struct rb_control_point *point =
 			&(*trace)->point[at % RB_CONTROL_TRACE_POINTS];
@@ -284,5 +288,6 @@ void rb_show_control_trace(void *ctx, const json_t *request, struct sl_ctl_answe
 			continue;
 		if (sl_ctl_put(answer, point_row(point)))
 			return;
+		left--;
 	}
 }
