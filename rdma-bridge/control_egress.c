@@ -268,8 +268,6 @@ static void on_sample(void *context, uint32_t class)
 		add_record(queue, peer, &batch);
 		send_batch(c, peer, &batch);
 	}
-	if (queue->trace)
-		trace(queue, c->now_ns);
 }
 
 static void send_records(struct rb_control *c)
