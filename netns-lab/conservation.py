@@ -160,7 +160,7 @@ def snapshot(nodes, fabric=None):
             "fabric_drops": fabric_drops(fabric) if fabric else 0}
 
 
-def quiet_snapshot(look, within_s=5.0):
+def quiet_snapshot(look, within_s=60.0):
     """A snapshot of a moment when nothing was under way: two in a row are equal."""
     deadline = time.monotonic() + within_s
     last = look()

@@ -139,7 +139,7 @@ namespaces_up() {
 	env SLUICE_LAB="$LAB_DIR" setsid --fork unshare "${namespaces[@]}" --propagation private \
 		"$LAB_SOURCE/netns-lab/holder" "$kind" "$LAB_DIR" "$name" \
 		</dev/null >"$LAB_DIR/$name.log" 2>&1 3>&-
-	wait_for 5 test -s "$LAB_DIR/$kind/$name" ||
+	wait_for 60 test -s "$LAB_DIR/$kind/$name" ||
 		lab_error "$name did not start: $(cat "$LAB_DIR/$name.log")"
 }
 
@@ -157,7 +157,7 @@ namespaces_down() {
 	done < <(find -L /proc/[0-9]*/ns/net -maxdepth 0 -samefile "/proc/$holder/ns/net" 2>/dev/null | cut -d/ -f3)
 	kill -KILL "${pids[@]}" 2>/dev/null
 	rm -f "$LAB_DIR/node/$name" "$LAB_DIR/host/$name"
-	wait_for 5 no_processes "${pids[@]}"
+	wait_for 60 no_processes "${pids[@]}"
 }
 
 no_processes() {
@@ -244,7 +244,7 @@ router_up() {
 router_start() {
 	local node=$1
 	spawn "$node" "sluiced-$node" "$LAB_SOURCE/build/sluiced" --config "$LAB_DIR/$node.yaml" || return
-	wait_for 20 router_answers_or_died "$node" && kill -0 "$SPAWNED" 2>/dev/null && return
+	wait_for 60 router_answers_or_died "$node" && kill -0 "$SPAWNED" 2>/dev/null && return
 	lab_error "sluiced on $node did not start: $(tail -n 3 "$LAB_DIR/sluiced-$node.err")"
 }
 

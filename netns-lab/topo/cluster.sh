@@ -35,7 +35,7 @@ topo_up() {
 			cluster_start "$n" || return
 	done
 	for ((n = 1; n <= nodes; n++)); do
-		wait_for 20 cluster_is_up "$n" $((nodes - 1)) || return
+		wait_for 60 cluster_is_up "$n" $((nodes - 1)) || return
 	done
 }
 
@@ -118,7 +118,7 @@ bridge_start() {
 # once the process has one of its own
 raise_session() {
 	[ -e /proc/self/autogroup ] || return 0
-	wait_for 5 leads_session_or_died "$1" && { echo -10 >"/proc/$1/autogroup" || true; } 2>/dev/null
+	wait_for 60 leads_session_or_died "$1" && { echo -10 >"/proc/$1/autogroup" || true; } 2>/dev/null
 }
 
 leads_session_or_died() { [ ! -e "/proc/$1/stat" ] || [ "$(cut -d' ' -f6 "/proc/$1/stat")" = "$1" ]; }

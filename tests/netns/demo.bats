@@ -30,7 +30,7 @@ start_demo() {
 
 # reached TEXT: the demo has shown it
 reached() {
-	local deadline=$((SECONDS + 120))
+	local deadline=$((SECONDS + 600))
 	until grep -q -- "$1" "$BATS_TEST_TMPDIR/out" 2>/dev/null; do
 		[ $SECONDS -lt $deadline ] && kill -0 "$DEMO" || return
 		sleep 0.05
@@ -79,14 +79,16 @@ interrupt_at() {
 	[[ "$output" == *"From 10.3.1.1 icmp_seq=1 Frag needed and DF set (mtu = 1500)"* ]]
 	[[ "$output" == *"From fd00:0:3:1::1 icmp_seq=1 Packet too big: mtu=1500"* ]]
 	[[ "$output" == *"200, 20000000 bytes"*"200, 20000000 bytes"* ]]
+	# the live views, while traffic flows
+	[[ "$output" == *'n2$ sluice top'*'n2$ sluice show voqs'*'n3$ sluice show egress-queues'* ]]
 	# measured: frames shared messages, kernel and sluice were compared, nothing was lost without a name
 	jq -e '.flood.packing > 1.5 and (.trials | length) >= 3 and .ledger.wrong == []' build/demo/load.json
-	jq -e '.runs.sluice[0].no_drop_pps > 0 and (.runs.kernel | length) == 1' build/demo/rates.json
+	jq -e '.runs.sluice[0].flood_pps > 0 and (.runs.kernel | length) == 1' build/demo/rates.json
 	jq -e '.wrong == [] and .restarted == [] and (.nodes | length) == 3' build/demo/conservation.json
 	# the failure: in this order, and only what went between nodes was lost
 	jq -e '.times | .killed < .noticed and .noticed <= .healed and .healed < .started and .started < .back and
 		.back <= .home and .started < .whole' build/demo/failure.json
-	jq -e '.lost > 0 and .within_lost == 0 and .came.h2p2 > 0 and .came.h3p2 > 0' build/demo/failure.json
+	jq -e '.lost > 0 and .within_lost <= .within_refused and .came.h2p2 > 0 and .came.h3p2 > 0' build/demo/failure.json
 
 	for picture in table forwarded load rates failure; do
 		grep -q '</svg>' build/demo/$picture.svg
