@@ -33,7 +33,6 @@
 #define ETHER_BYTES	14 /* of a frame, beyond its port's MTU */
 #define BURST_FRAMES	16
 #define HOP_LIMIT	64
-#define FABRIC_DSCP	26 /* AF31, which switches and adapters take for RoCE by custom */
 
 /* --- Addresses, identities ---------------------------------------------------------------- */
 
@@ -431,7 +430,7 @@ static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_
 		.netdev = cluster->device,
 		.qkey = qkey,
 		.roce = { .pkey = RB_ROCE_PKEY_DEFAULT,
-			  .dscp = FABRIC_DSCP,
+			  .dscp = (uint8_t)cluster->fabric_dscp,
 			  .ecn = RB_ECN_ECT0,
 			  .hop_limit = HOP_LIMIT },
 		.chunks = b->chunks,
@@ -463,7 +462,8 @@ static int open_verbs(struct rb_bridge *b, const uint8_t address[16], uint32_t q
 	struct rb_verbs_config config = {
 		.kind = cluster->transport == SL_TRANSPORT_VERBS_RC ? RB_VERBS_RC : RB_VERBS_UD,
 		.qkey = qkey,
-		.traffic_class = FABRIC_DSCP << 2 | RB_ECN_ECT0,
+		.traffic_class = (uint8_t)(cluster->fabric_dscp << 2 | RB_ECN_ECT0),
+		.service_level = (uint8_t)cluster->service_level,
 		.hop_limit = HOP_LIMIT,
 		.chunks = b->chunks,
 		.area_bytes = b->area_bytes,

@@ -294,6 +294,16 @@ static const struct sl_yaml_key fabric_keys[] = {
 	  FIELD(sl_cluster_settings, transport),
 	  .choices = transports,
 	  .what = "a transport" },
+	{ .name = "dscp",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_settings, fabric_dscp),
+	  .max = SL_DSCPS - 1,
+	  .what = "a DSCP" },
+	{ .name = "service_level",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_settings, service_level),
+	  .max = 7,
+	  .what = "a service level" },
 	{ 0 },
 };
 
@@ -400,6 +410,7 @@ const struct sl_yaml_key sl_cluster_keys[] = {
 int sl_cluster_settings_init(struct sl_cluster_settings *c)
 {
 	c->liveness_ms = SL_CONFIG_DEFAULT_LIVENESS_MS;
+	c->fabric_dscp = SL_CONFIG_DEFAULT_FABRIC_DSCP;
 	c->key_file = strdup(SL_CONFIG_DEFAULT_KEY);
 	c->socket = strdup(SL_RELAY_DEFAULT_SOCKET);
 	c->bridge =

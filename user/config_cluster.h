@@ -92,6 +92,8 @@ struct sl_bridge_settings {
 	uint32_t memory_mib;	/* packet memory; 0: by the number of ports */
 	char *control;		/* path of its control socket */
 };
+#define SL_CONFIG_DEFAULT_FABRIC_DSCP \
+	26 /* AF31, which switches and adapters take for RoCE by custom */
 #define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
 
 struct sl_cluster_settings {
@@ -101,6 +103,8 @@ struct sl_cluster_settings {
 	char *socket;	      /* that sluice-bridge offers, user/relay.h */
 	char *device;	      /* netdev of the fabric */
 	enum sl_transport transport;
+	uint32_t fabric_dscp;	/* 0..63: of what the bridge sends into the fabric */
+	uint32_t service_level; /* 0..7: the same, to RDMA devices; over VLANs the tag's priority */
 	struct sl_bridge_settings bridge;
 	struct sl_yaml_list classes; /* of struct sl_class_settings */
 	uint8_t class_of[SL_DSCPS];  /* the class of each DSCP */

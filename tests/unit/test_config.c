@@ -238,6 +238,20 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
 	  "f:3: cluster.fabric.transport: \"tcp\" is not a transport: write roce-xdp, verbs-ud or verbs-rc" },
+	{ "cluster_fabric_dscp_too_large",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0, dscp: 64}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: cluster.fabric.dscp: \"64\" is not a DSCP: write a number from 0 to 63" },
+	{ "cluster_fabric_service_level_too_large",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0, service_level: 8}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: cluster.fabric.service_level: \"8\" is not a service level: write a number from 0 to 7" },
 	{ "cluster_fabric_is_edge_port",
 	  "cluster:\n"
 	  "  node: 1\n"
@@ -491,7 +505,7 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 		"  bridge: {poll: busy, packing: 8, pack_delay_us: 50, voq_frames: 64,\n"
 		"    queue_frames: 256, memory_mib: 32, control: /run/b.sock}\n"
 		"  socket: /s\n"
-		"  fabric: {device: fab0, transport: verbs-rc}\n"
+		"  fabric: {device: fab0, transport: verbs-rc, dscp: 46, service_level: 3}\n"
 		"  nodes:\n"
 		"    - {id: 9, address: 10.9.0.9, ports: [{number: 3, name: eth3, rate: 8gbit}]}\n"
 		"    - id: 7\n"
@@ -507,6 +521,8 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 	assert_int_equal(c->node, 7);
 	assert_string_equal(c->key_file, "/k");
 	assert_int_equal(c->liveness_ms, 20);
+	assert_int_equal(c->fabric_dscp, 46);
+	assert_int_equal(c->service_level, 3);
 	assert_int_equal(c->bridge.poll, SL_POLL_BUSY);
 	assert_int_equal(c->bridge.packing, 8);
 	assert_int_equal(c->bridge.pack_delay_us, 50);
