@@ -281,6 +281,10 @@ static void look_at_fabric(struct rb_bridge *b)
 			   "beginning anew",
 			   device);
 		b->lost = true;
+	} else if (b->settings->cluster.transport != SL_TRANSPORT_ROCE_XDP &&
+		   rb_verbs_is_lost(b->transport)) {
+		sl_error("fabric: the RDMA device of %s is gone; waiting for its return", device);
+		b->lost = true;
 	}
 }
 
@@ -806,7 +810,7 @@ bool rb_bridge_has_fabric(const struct sl_settings *settings)
 	const struct sl_cluster_settings *cluster = &settings->cluster;
 	struct sockaddr_storage address = { 0 };
 	struct rb_netdev netdev;
-	uint8_t family, addr[16];
+	uint8_t family, addr[16], gid[16];
 	socklen_t len;
 	bool ours;
 	int fd;
@@ -827,7 +831,10 @@ bool rb_bridge_has_fabric(const struct sl_settings *settings)
 		return false;
 	ours = bind(fd, (struct sockaddr *)&address, len) == 0;
 	close(fd);
-	return ours;
+	if (!ours || cluster->transport == SL_TRANSPORT_ROCE_XDP)
+		return ours;
+	return gid_of(sl_cluster_find_node(cluster, cluster->node)->address, gid) == 0 &&
+	       rb_verbs_find(gid) == 0;
 }
 
 void rb_bridge_watch(struct rb_bridge *b, int fd)

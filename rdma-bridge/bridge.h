@@ -8,7 +8,7 @@
  * them.
  *
  * What vanishes comes back by itself: an edge port whose netdev is gone is tried every RB_BRIDGE_RETRY_NS, and so are the maps when
- * sluiced has made others. Without its fabric netdev a bridge is nothing: its owner closes it, and opens another when
+ * sluiced has made others. Without its fabric's netdev, or RDMA device, a bridge is nothing: its owner closes it, and opens another when
  * the fabric is there again.
  */
 #ifndef RB_BRIDGE_H
@@ -95,9 +95,9 @@ bool rb_bridge_round(struct rb_bridge *bridge, uint64_t now_ns);
  */
 void rb_bridge_wait(struct rb_bridge *bridge, uint64_t now_ns);
 
-/* The fabric's netdev is gone, or another than the one that was opened: close this bridge. Logged. */
+/* The fabric's netdev or RDMA device is gone, or another than the one that was opened: close this bridge. Logged. */
 bool rb_bridge_is_lost(const struct rb_bridge *bridge);
-/* Can a bridge be opened: is the fabric's netdev up, and the node's address on this host? */
+/* Can a bridge be opened: is the fabric's netdev up, the node's address on this host, and on an RDMA device if one is wanted? */
 bool rb_bridge_has_fabric(const struct sl_settings *settings);
 
 /* Give a port of ours another controller, or other parameters; as rb_control_set_port. */

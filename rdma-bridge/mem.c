@@ -295,14 +295,11 @@ static int mem_post_send(struct rb_transport *base, struct rb_path *path,
 {
 	struct mem_transport *t = of(base);
 	struct rb_mem_network *network = t->network;
-	uint32_t len_bytes = 0, copies = 1;
+	int bytes = rb_message_bytes(base, pieces, n, path->remote.message_max_bytes);
+	uint32_t len_bytes = (uint32_t)bytes, copies = 1;
 
-	for (uint32_t i = 0; i < n; i++)
-		len_bytes += pieces[i].len_bytes;
-	if (n > RB_PIECES_MAX || len_bytes == 0)
-		return -EINVAL;
-	if (len_bytes > path->remote.message_max_bytes)
-		return -EMSGSIZE;
+	if (bytes < 0)
+		return bytes;
 	/* Room for a duplicate too, so that it depends on nothing but the seed. */
 	if (network->n_flights + 2 > network->config.in_flight_max ||
 	    t->n_lent == network->config.in_flight_max)

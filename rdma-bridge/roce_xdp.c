@@ -175,19 +175,13 @@ static int roce_post_send(struct rb_transport *base, struct rb_path *path,
 			  const struct rb_piece *pieces, uint32_t n, uint64_t cookie)
 {
 	struct roce_transport *t = of(base);
-	uint32_t len_bytes = 0;
+	int len_bytes = rb_message_bytes(base, pieces, n, path->message_max_bytes);
 	uint64_t offset;
 	uint8_t *frame, *at;
 
 	(void)cookie;
-	if (n > RB_PIECES_MAX)
-		return -EINVAL;
-	for (uint32_t i = 0; i < n; i++)
-		len_bytes += pieces[i].len_bytes;
-	if (len_bytes == 0)
-		return -EINVAL;
-	if (len_bytes > path->message_max_bytes)
-		return -EMSGSIZE;
+	if (len_bytes < 0)
+		return len_bytes;
 	offset = take_send_chunk(t);
 	if (offset == RB_CHUNK_NONE)
 		return -EAGAIN;
@@ -197,10 +191,10 @@ static int roce_post_send(struct rb_transport *base, struct rb_path *path,
 		memcpy(at, pieces[i].data, pieces[i].len_bytes);
 		at += pieces[i].len_bytes;
 	}
-	transmit(t, offset, rb_roce_frame(&path->wire, path->psn++, frame, len_bytes));
+	transmit(t, offset, rb_roce_frame(&path->wire, path->psn++, frame, (uint32_t)len_bytes));
 	t->stats.sent++;
-	t->stats.sent_bytes += len_bytes;
-	t->stats.bytes_copied += len_bytes;
+	t->stats.sent_bytes += (uint32_t)len_bytes;
+	t->stats.bytes_copied += (uint32_t)len_bytes;
 	return 1;
 }
 

@@ -129,7 +129,7 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 	return 0;
 }
 
-/* Until told to stop, or the fabric's netdev is gone. */
+/* Until told to stop, or the fabric's netdev or RDMA device is gone. */
 static void run(struct rb_bridge *bridge, struct rb_show *show, bool busy)
 {
 	uint64_t active_ns = now_ns(), show_ns = 0;
@@ -149,7 +149,7 @@ static void run(struct rb_bridge *bridge, struct rb_show *show, bool busy)
 	}
 }
 
-/* One life, from opening to closing. 0: told to stop; -ENODEV: the fabric's netdev is gone; else it cannot start. */
+/* One life, from opening to closing. 0: told to stop; -ENODEV: the fabric's device is gone; else it cannot start. */
 static int live(struct sl_settings *settings)
 {
 	struct rb_bridge *bridge = NULL;

@@ -13,6 +13,7 @@
 #ifndef RB_TRANSPORT_H
 #define RB_TRANSPORT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -122,5 +123,20 @@ struct rb_transport {
 	struct rb_chunks *chunks; /* borrowed until close: packet memory, of the same thread */
 	uint32_t pieces_max;	  /* gather entries of one message it takes, 2..RB_PIECES_MAX */
 };
+
+/* What every post_send begins with: the bytes of a message, or why it is none for a path that takes max_bytes. */
+static inline int rb_message_bytes(const struct rb_transport *t, const struct rb_piece *pieces,
+				   uint32_t n, uint32_t max_bytes)
+{
+	uint64_t len_bytes = 0;
+
+	if (n > t->pieces_max)
+		return -EINVAL;
+	for (uint32_t i = 0; i < n; i++)
+		len_bytes += pieces[i].len_bytes;
+	if (len_bytes == 0)
+		return -EINVAL;
+	return len_bytes > max_bytes ? -EMSGSIZE : (int)len_bytes;
+}
 
 #endif

@@ -44,6 +44,13 @@ struct rb_verbs_config {
  * the device said.
  */
 int rb_verbs_open(const struct rb_verbs_config *config, struct rb_transport **out);
+/* Would rb_verbs_open find a device with this address, and its port active? 0, or what that would return. */
+int rb_verbs_find(const uint8_t address[16]);
+/*
+ * Has the device been taken away, or failed for good? Then nothing is left but to close the transport; until that is done, the
+ * kernel may keep whoever removes the device waiting. Asks the kernel: not for every round.
+ */
+bool rb_verbs_is_lost(struct rb_transport *t);
 /* One line for whoever has to set it right: why rb_verbs_open failed. Static. */
 const char *rb_verbs_problem(int err);
 

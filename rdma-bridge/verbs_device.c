@@ -8,8 +8,14 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "rdma-bridge/roce.h"
+
 #define GIDS_MAX   512
 #define PKEY_INDEX 0
+
+/* In the route header before a datagram: an IPv4 header stands at its end. */
+#define GRH_V4_SOURCE (20 + 12)
+#define GRH_V6_SOURCE 8
 
 /* Of a request: bit 63 for a send, then the generation of its lane, the lane, the number of the message. */
 #define SEND_BIT (1ULL << 63)
@@ -382,6 +388,9 @@ static void take_events(struct rb_verbs *v)
 	while (v->lib->get_cq_event(v->channel, &cq, &context) == 0)
 		v->lib->ack_cq_events(cq, 1);
 	while (v->lib->get_async_event(v->context, &event) == 0) {
+		if (event.event_type == IBV_EVENT_DEVICE_FATAL ||
+		    event.event_type == IBV_EVENT_CQ_ERR || event.event_type == IBV_EVENT_SRQ_ERR)
+			v->lost = true;
 		for (uint32_t i = 0; i < v->n_lanes; i++)
 			if (v->lane[i] && event.event_type == IBV_EVENT_QP_FATAL &&
 			    v->lane[i]->qp == event.element.qp)
@@ -495,6 +504,11 @@ static int watch(struct rb_verbs *v, int fd)
 	return 0;
 }
 
+static bool has_path(const struct rb_verbs *v)
+{
+	return access(v->context->device->dev_path, F_OK) == 0;
+}
+
 static int make_objects(struct rb_verbs *v, uint32_t completions)
 {
 	/* Ordering among the bytes of a message is of no use to us; the completion comes after all of them. */
@@ -513,6 +527,7 @@ static int make_objects(struct rb_verbs *v, uint32_t completions)
 	if (!v->cq)
 		return errno ? -errno : -ENOMEM;
 	v->lkey = v->mr->lkey;
+	v->has_path = has_path(v);
 	v->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (v->epoll_fd < 0)
 		return -errno;
@@ -612,6 +627,24 @@ void rb_verbs_address(const struct rb_verbs *v, const uint8_t gid[16], struct ib
 	memcpy(out->grh.dgid.raw, gid, sizeof(out->grh.dgid.raw));
 }
 
+void rb_verbs_source(const struct rb_verbs *v, const uint8_t *grh, uint8_t gid[16])
+{
+	if (rb_ip_is_v4(v->config.address)) {
+		memset(gid, 0, 10);
+		memset(gid + 10, 0xff, 2);
+		memcpy(gid + 12, grh + GRH_V4_SOURCE, 4);
+	} else {
+		memcpy(gid, grh + GRH_V6_SOURCE, 16);
+	}
+}
+
+bool rb_verbs_is_reachable(const struct rb_verbs *v, const struct rb_endpoint *remote)
+{
+	return remote->message_max_bytes > 0 && remote->qpn >= 2 && remote->qpn < 0xffffff &&
+	       remote->qkey <= RB_QKEY_MAX &&
+	       rb_ip_is_v4(remote->gid) == rb_ip_is_v4(v->config.address);
+}
+
 /* --- What is the same for both ------------------------------------------------------------ */
 
 int rb_verbs_open(const struct rb_verbs_config *config, struct rb_transport **out)
@@ -619,6 +652,31 @@ int rb_verbs_open(const struct rb_verbs_config *config, struct rb_transport **ou
 	*out = NULL;
 	return config->kind == RB_VERBS_UD ? rb_verbs_ud_open(config, out)
 					   : rb_verbs_rc_open(config, out);
+}
+
+int rb_verbs_find(const uint8_t address[16])
+{
+	struct rb_verbs v = { .lib = rb_verbs_library() };
+	int err;
+
+	if (!v.lib)
+		return -ENOSYS;
+	memcpy(v.config.address, address, sizeof(v.config.address));
+	err = find_device(&v);
+	if (!err)
+		err = look_at_device(&v);
+	if (v.context)
+		v.lib->close_device(v.context);
+	return err;
+}
+
+bool rb_verbs_is_lost(struct rb_transport *t)
+{
+	struct rb_verbs *v = rb_verbs_of(t);
+
+	take_events(v);
+	/* A driver that cannot take a device from its users waits for them to close it, and this is all that they see. */
+	return v->lost || (v->has_path && !has_path(v));
 }
 
 const char *rb_verbs_problem(int err)

@@ -59,6 +59,8 @@ struct rb_verbs {
 	struct ibv_cq *control_cq; /* verbs-rc: of the datagrams */
 	struct ibv_srq *srq;	   /* verbs-rc */
 	int epoll_fd;		   /* of the completion channel and of asynchronous events */
+	bool lost;     /* the device, or what all queue pairs share, has failed for good */
+	bool has_path; /* the device was seen in /sys when it was opened */
 	uint8_t port;
 	uint8_t gid_index;
 	uint32_t ifindex; /* of the netdev below, 0: unknown */
@@ -99,6 +101,12 @@ int rb_verbs_datagram_up(struct rb_verbs *v, struct ibv_qp *qp);
 
 /* Address of a remote queue pair in the form that verbs wants. */
 void rb_verbs_address(const struct rb_verbs *v, const uint8_t gid[16], struct ibv_ah_attr *out);
+
+/* Who sent a datagram, by the route header before it. */
+void rb_verbs_source(const struct rb_verbs *v, const uint8_t *grh, uint8_t gid[16]);
+
+/* Can there be a queue pair of datagrams like this for us? */
+bool rb_verbs_is_reachable(const struct rb_verbs *v, const struct rb_endpoint *remote);
 
 /* A lane around a new queue pair, which it takes over even on failure. -ENOSPC, -ENOMEM. */
 int rb_verbs_lane_create(struct rb_verbs *v, struct ibv_qp *qp, struct rb_verbs_lane **out);

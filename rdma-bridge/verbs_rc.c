@@ -31,8 +31,6 @@
 #define RNR_FOREVER	 7  /* a full receiver is no fault; a dead one ends by the other timer */
 #define RETRIES		 6 /* giving up costs the messages under way; 7 is for ever to some devices */
 #define TIMER_UNIT_NS	 4096ULL
-#define GRH_V4_SOURCE	 (20 + 12)
-#define GRH_V6_SOURCE	 8
 
 /* --- Control datagrams -------------------------------------------------------------------- */
 
@@ -441,14 +439,11 @@ static int post_control(struct rc_transport *t, uint32_t i)
 static void receive_control(struct rc_transport *t, const struct ibv_wc *wc)
 {
 	const uint8_t *bytes = t->control_area + (wc->wr_id & 0xffff) * CONTROL_BYTES;
-	uint8_t source[16] = { [10] = 0xff, [11] = 0xff };
 	struct rb_path *path = NULL;
+	uint8_t source[16];
 	struct control c;
 
-	if (rb_ip_is_v4(t->v.config.address))
-		memcpy(source + 12, bytes + GRH_V4_SOURCE, 4);
-	else
-		memcpy(source, bytes + GRH_V6_SOURCE, 16);
+	rb_verbs_source(&t->v, bytes, source);
 	if (wc->byte_len >= RB_VERBS_GRH_BYTES && (wc->wc_flags & IBV_WC_GRH) &&
 	    control_decode(bytes + RB_VERBS_GRH_BYTES, wc->byte_len - RB_VERBS_GRH_BYTES, &c))
 		path = find_path(t, source, wc->src_qp);
@@ -564,8 +559,7 @@ static int rc_path_create(struct rb_transport *base, const struct rb_endpoint *r
 	int order, err;
 
 	*out = NULL;
-	if (remote->message_max_bytes == 0 || remote->qpn < 2 || remote->qpn >= 0xffffff ||
-	    remote->qkey >> 31 || rb_ip_is_v4(remote->gid) != rb_ip_is_v4(t->v.config.address))
+	if (!rb_verbs_is_reachable(&t->v, remote))
 		return -EINVAL;
 	if (find_path(t, remote->gid, remote->qpn))
 		return -EEXIST;
@@ -630,21 +624,15 @@ static int rc_post_send(struct rb_transport *base, struct rb_path *path,
 			const struct rb_piece *pieces, uint32_t n, uint64_t cookie)
 {
 	struct rc_transport *t = of(base);
-	uint32_t len_bytes = 0;
+	int len_bytes = rb_message_bytes(base, pieces, n, path->message_max_bytes);
 	struct ibv_send_wr *wr;
 	int err;
 
-	if (n > base->pieces_max)
-		return -EINVAL;
-	for (uint32_t i = 0; i < n; i++)
-		len_bytes += pieces[i].len_bytes;
-	if (len_bytes == 0)
-		return -EINVAL;
-	if (len_bytes > path->message_max_bytes)
-		return -EMSGSIZE;
+	if (len_bytes < 0)
+		return len_bytes;
 	if (path->lane->tail - path->lane->posted == RB_VERBS_CHAIN)
 		pump(t, path);
-	err = rb_verbs_lane_put(&t->v, path->lane, pieces, n, len_bytes, cookie, &wr);
+	err = rb_verbs_lane_put(&t->v, path->lane, pieces, n, (uint32_t)len_bytes, cookie, &wr);
 	if (err >= 0)
 		wr->opcode = IBV_WR_SEND_WITH_IMM;
 	return err;

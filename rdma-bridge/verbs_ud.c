@@ -14,10 +14,8 @@
 
 #define PATHS_MAX 256
 #define RECOVER_AGAIN_NS \
-	10000000ULL	       /* a queue pair that fails at once again is left alone for so long */
-#define GRH_V4_TOS    (20 + 1) /* in the route header: of the IPv4 header at its end */
-#define GRH_V4_SOURCE (20 + 12)
-#define GRH_V6_SOURCE 8
+	10000000ULL	    /* a queue pair that fails at once again is left alone for so long */
+#define GRH_V4_TOS (20 + 1) /* in the route header: of the IPv4 header at its end */
 
 struct rb_path {
 	bool open;
@@ -102,8 +100,7 @@ static int ud_path_create(struct rb_transport *base, const struct rb_endpoint *r
 	struct rb_path *path;
 
 	*out = NULL;
-	if (remote->message_max_bytes == 0 || remote->qpn < 2 || remote->qpn >= 0xffffff ||
-	    remote->qkey >> 31 || rb_ip_is_v4(remote->gid) != rb_ip_is_v4(t->v.config.address))
+	if (!rb_verbs_is_reachable(&t->v, remote))
 		return -EINVAL;
 	if (find_path(t, remote->gid, remote->qpn))
 		return -EEXIST;
@@ -143,21 +140,15 @@ static int ud_post_send(struct rb_transport *base, struct rb_path *path,
 			const struct rb_piece *pieces, uint32_t n, uint64_t cookie)
 {
 	struct ud_transport *t = of(base);
-	uint32_t len_bytes = 0;
+	int len_bytes = rb_message_bytes(base, pieces, n, path->message_max_bytes);
 	struct ibv_send_wr *wr;
 	int err;
 
-	if (n > base->pieces_max)
-		return -EINVAL;
-	for (uint32_t i = 0; i < n; i++)
-		len_bytes += pieces[i].len_bytes;
-	if (len_bytes == 0)
-		return -EINVAL;
-	if (len_bytes > path->message_max_bytes)
-		return -EMSGSIZE;
+	if (len_bytes < 0)
+		return len_bytes;
 	if (t->lane->tail - t->lane->posted == RB_VERBS_CHAIN)
 		rb_verbs_lane_submit(t->lane, RB_VERBS_CHAIN);
-	err = rb_verbs_lane_put(&t->v, t->lane, pieces, n, len_bytes, cookie, &wr);
+	err = rb_verbs_lane_put(&t->v, t->lane, pieces, n, (uint32_t)len_bytes, cookie, &wr);
 	if (err < 0)
 		return err;
 	wr->wr.ud.ah = path->ah;
@@ -186,17 +177,11 @@ static void deliver(struct ud_transport *t, const struct ibv_wc *wc, uint64_t of
 		    struct rb_completion *out)
 {
 	const uint8_t *grh = rb_chunk_data(t->v.base.chunks, offset);
-	uint8_t source[16] = { [10] = 0xff, [11] = 0xff };
+	uint8_t ecn = rb_ip_is_v4(t->v.config.address) ? grh[GRH_V4_TOS] & 3 : grh[1] >> 4 & 3;
 	const struct rb_path *path;
-	uint8_t ecn;
+	uint8_t source[16];
 
-	if (rb_ip_is_v4(t->v.config.address)) {
-		memcpy(source + 12, grh + GRH_V4_SOURCE, 4);
-		ecn = grh[GRH_V4_TOS] & 3;
-	} else {
-		memcpy(source, grh + GRH_V6_SOURCE, 16);
-		ecn = grh[1] >> 4 & 3;
-	}
+	rb_verbs_source(&t->v, grh, source);
 	path = wc->wc_flags & IBV_WC_GRH ? find_path(t, source, wc->src_qp) : NULL;
 	*out = (struct rb_completion){
 		.kind = RB_RECEIVED,

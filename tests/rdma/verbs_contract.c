@@ -3,7 +3,7 @@
  * The contract of transports on verbs, and what only they have. Both ends are queue pairs of one device, which carries
  * messages to itself. Runs where there is a device (a machine of the lab):
  *
- *   verbs_contract ud|rc ADDRESS...     each a GID of a device of this host, as IPv4 or IPv6 address
+ *   verbs_contract ud|rc NETDEV ADDRESS...     each a GID of a device of this host, over NETDEV, as IPv4 or IPv6 address
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,11 +12,17 @@
 #include <cmocka.h>
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "rdma-bridge/verbs.h"
 #include "tests/lib/transport_contract.h"
@@ -25,10 +31,12 @@
 #define CHUNKS	    512
 #define DEPTH	    128
 #define AREA_BYTES  ((uint64_t)CHUNKS * CHUNK_BYTES + RB_CONTRACT_CONTENT_BYTES)
+#define FAULTS	    54		   /* each kind as often */
 #define DEADLINE_NS 20000000000ULL /* an emulated machine shares its processors with others */
 
 static uint8_t address[16];
 static enum rb_verbs_kind kind;
+static char *netdev;
 static uint64_t patience_ns = 1000000000;
 static uint8_t *area[2];
 static struct rb_chunks *chunks[2];
@@ -75,6 +83,22 @@ static struct rb_verbs_config config_of(int i)
 	return config;
 }
 
+static int open_end(struct transport_pair *pair, int i)
+{
+	const struct rb_verbs_config config = config_of(i);
+	int err = rb_verbs_open(&config, &pair->t[i]);
+
+	if (err)
+		print_error("verbs: %s: %s\n", strerror(-err), rb_verbs_problem(err));
+	return err;
+}
+
+static void close_end(struct transport_pair *pair, int i)
+{
+	pair->t[i]->ops->close(pair->t[i]);
+	rb_chunks_reclaim(chunks[i], RB_OWNER_RECEIVE);
+}
+
 static int open_copied(struct transport_pair *pair)
 {
 	pair->let_pass = let_pass;
@@ -85,20 +109,13 @@ static int open_copied(struct transport_pair *pair)
 		pair->settled = settled;
 	}
 	for (int i = 0; i < 2; i++) {
-		struct rb_verbs_config config;
-		int err;
-
 		area[i] = mmap(NULL, AREA_BYTES, PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (area[i] == MAP_FAILED ||
 		    rb_chunks_create(area[i], 0, CHUNKS, CHUNK_BYTES, &chunks[i]))
 			return -1;
-		config = config_of(i);
-		err = rb_verbs_open(&config, &pair->t[i]);
-		if (err) {
-			print_error("verbs: %s: %s\n", strerror(-err), rb_verbs_problem(err));
+		if (open_end(pair, i))
 			return -1;
-		}
 	}
 	return 0;
 }
@@ -115,8 +132,7 @@ static int open_gathered(struct transport_pair *pair)
 static void close_pair(struct transport_pair *pair)
 {
 	for (int i = 0; i < 2; i++) {
-		pair->t[i]->ops->close(pair->t[i]);
-		rb_chunks_reclaim(chunks[i], RB_OWNER_RECEIVE);
+		close_end(pair, i);
 		if (chunks[i]->n_free != chunks[i]->n)
 			print_error("%u chunks have not come back\n",
 				    chunks[i]->n - chunks[i]->n_free);
@@ -132,6 +148,14 @@ static struct rb_path *path[2];
 static int context[2];
 static uint8_t *content;
 
+static int make_path(int i)
+{
+	struct rb_endpoint other;
+
+	pair.t[!i]->ops->endpoint(pair.t[!i], &other);
+	return pair.t[i]->ops->path_create(pair.t[i], &other, &context[i], &path[i]);
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -141,14 +165,7 @@ static int setup(void **state)
 	content = pair.content;
 	for (uint32_t i = 0; i < RB_CONTRACT_CONTENT_BYTES; i++)
 		content[i] = (uint8_t)(i * 7 + i / 253);
-	for (int i = 0; i < 2; i++) {
-		struct rb_endpoint other;
-
-		pair.t[!i]->ops->endpoint(pair.t[!i], &other);
-		if (pair.t[i]->ops->path_create(pair.t[i], &other, &context[i], &path[i]))
-			return -1;
-	}
-	return 0;
+	return make_path(0) || make_path(1) ? -1 : 0;
 }
 
 static int teardown(void **state)
@@ -286,6 +303,201 @@ static void queue_pair_in_error_recovers_and_loses_only_what_was_under_way(void 
 	assert_int_equal(stats.sent, sent);
 }
 
+/* --- Faults of every kind --- */
+
+static void tell_netdev(unsigned long request, struct ifreq *r)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_true(fd >= 0);
+	strncpy(r->ifr_name, netdev, sizeof(r->ifr_name) - 1);
+	assert_int_equal(ioctl(fd, request, r), 0);
+	close(fd);
+}
+
+static void set_up(bool up)
+{
+	struct ifreq r = { 0 };
+
+	tell_netdev(SIOCGIFFLAGS, &r);
+	r.ifr_flags = (short)(up ? r.ifr_flags | IFF_UP : r.ifr_flags & ~IFF_UP);
+	tell_netdev(SIOCSIFFLAGS, &r);
+}
+
+static int change_mtu(int mtu_bytes)
+{
+	struct ifreq r = { 0 };
+	int before;
+
+	tell_netdev(SIOCGIFMTU, &r);
+	before = r.ifr_mtu;
+	r.ifr_mtu = mtu_bytes;
+	tell_netdev(SIOCSIFMTU, &r);
+	return before;
+}
+
+static pid_t begin(const char *const argv[])
+{
+	pid_t pid;
+
+	assert_int_equal(
+		posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)(uintptr_t)argv, environ),
+		0);
+	return pid;
+}
+
+static void finish(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* End i begins another life, of which the other end hears as the exchange of nodes tells it. */
+static void begin_anew(int i)
+{
+	close_end(&pair, i);
+	pair.t[!i]->ops->path_destroy(pair.t[!i], path[!i]);
+	assert_int_equal(open_end(&pair, i), 0);
+	assert_int_equal(make_path(i), 0);
+	assert_int_equal(make_path(!i), 0);
+}
+
+static void queue_pair_fails(uint32_t bytes)
+{
+	assert_int_equal(rb_verbs_break(pair.t[bytes & 1]), 0);
+}
+
+static void netdev_goes_down(uint32_t bytes)
+{
+	set_up(false);
+	for (int i = 0; i < 4; i++)
+		send_one(bytes);
+	poll_sender();
+	set_up(true);
+}
+
+static void peer_is_killed(uint32_t bytes)
+{
+	close_end(&pair, 1);
+	for (int i = 0; i < 4; i++)
+		send_one(bytes);
+	poll_sender();
+	pair.t[0]->ops->path_destroy(pair.t[0], path[0]);
+	assert_int_equal(open_end(&pair, 1), 0);
+	assert_int_equal(make_path(0), 0);
+	assert_int_equal(make_path(1), 0);
+}
+
+/* More than it has chunks for: what comes then waits on a connection, and is lost without. */
+static void receiver_is_exhausted(uint32_t bytes)
+{
+	uint32_t n = chunks[1]->count[RB_OWNER_RECEIVE] + 8;
+
+	for (uint32_t i = 0; i < n; i++) {
+		send_one(bytes);
+		poll_sender();
+	}
+}
+
+static void mtu_is_another(uint32_t bytes)
+{
+	const struct rb_piece piece = { content, 1500 };
+	int mtu_bytes = change_mtu(1500);
+	struct rb_endpoint end;
+
+	(void)bytes;
+	begin_anew(1);
+	pair.t[1]->ops->endpoint(pair.t[1], &end);
+	if (kind == RB_VERBS_UD) {
+		assert_int_equal(end.message_max_bytes, 1024);
+		assert_int_equal(pair.t[0]->ops->post_send(pair.t[0], path[0], &piece, 1, 0),
+				 -EMSGSIZE);
+	}
+	post(1, 50);
+	for (uint64_t end_ns = now_ns() + DEADLINE_NS;;) {
+		assert_true(now_ns() < end_ns);
+		send_one(1024);
+		if (receive_one(1024, 20000000))
+			break;
+	}
+	change_mtu(mtu_bytes);
+	begin_anew(1);
+}
+
+static void device_is_removed(uint32_t bytes)
+{
+	struct rb_verbs_info info;
+	const char *delete[] = { "rdma", "link", "delete", info.device, NULL };
+	const char *add[] = { "rdma", "link",	"add",	info.device, "type",
+			      "rxe",  "netdev", netdev, NULL };
+	pid_t pid;
+
+	(void)bytes;
+	rb_verbs_info(pair.t[0], &info);
+	assert_false(rb_verbs_is_lost(pair.t[0]));
+	pid = begin(delete);
+	for (uint64_t end = now_ns() + DEADLINE_NS;
+	     !rb_verbs_is_lost(pair.t[0]) || !rb_verbs_is_lost(pair.t[1]);)
+		assert_true(now_ns() < end);
+	assert_int_equal(rb_verbs_find(address), -ENODEV);
+	for (int i = 0; i < 2; i++)
+		close_end(&pair, i);
+	lent = 0;
+	finish(pid); /* the kernel let it wait for us */
+	finish(begin(add));
+	assert_int_equal(rb_verbs_find(address), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(open_end(&pair, i), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(make_path(i), 0);
+}
+
+/* What is sent while a fault lasts may be lost; what follows once one message has come must not be. */
+static void faults_of_every_kind_end_with_their_cause(void **state)
+{
+	static void (*const faults[])(uint32_t bytes) = {
+		queue_pair_fails,      netdev_goes_down, peer_is_killed,
+		receiver_is_exhausted, mtu_is_another,	 device_is_removed,
+	};
+	static const char *const names[] = {
+		"queue pair fails",	 "netdev goes down", "peer is killed",
+		"receiver is exhausted", "MTU is another",   "device is removed",
+	};
+
+	(void)state;
+	lent = 0;
+	for (uint32_t round = 0; round < FAULTS; round++) {
+		uint32_t fault = round % (sizeof(faults) / sizeof(faults[0]));
+		uint32_t bytes = 600 + 4 * round;
+
+		if (chunks[1]->count[RB_OWNER_RECEIVE] < 50)
+			post(1, 50);
+		faults[fault](bytes);
+		for (uint64_t end = now_ns() + DEADLINE_NS;;) {
+			if (now_ns() > end)
+				fail_msg("round %u: %s: no message comes any more", round,
+					 names[fault]);
+			if (chunks[1]->count[RB_OWNER_RECEIVE] < 50)
+				post(1, 50);
+			send_one(bytes + 1);
+			if (receive_one(bytes + 1, 20000000))
+				break;
+		}
+		while (receive_one(bytes + 1, 100000000))
+			continue; /* what else was on the way */
+		if (chunks[1]->count[RB_OWNER_RECEIVE] < 50)
+			post(1, 50);
+		for (uint32_t i = 0; i < 5; i++) {
+			assert_true(send_one(bytes + 2));
+			if (!receive_one(bytes + 2, DEADLINE_NS))
+				fail_msg("round %u: %s: a message is lost after recovery", round,
+					 names[fault]);
+		}
+	}
+}
+
 static void device_that_cannot_be_is_refused(void **state)
 {
 	struct rb_verbs_config config = config_of(0);
@@ -330,17 +542,19 @@ int main(int argc, char **argv)
 	const struct CMUnitTest own[] = {
 		OWN(large_message_leaves_without_a_copy_and_a_small_one_is_copied),
 		OWN(queue_pair_in_error_recovers_and_loses_only_what_was_under_way),
+		OWN(faults_of_every_kind_end_with_their_cause),
 		OWN(device_that_cannot_be_is_refused),
 		OWN(queue_key_with_bit_31_and_another_family_are_refused),
 	};
 	int failed = 0;
 
-	if (argc < 3 || (strcmp(argv[1], "ud") && strcmp(argv[1], "rc"))) {
-		fprintf(stderr, "usage: verbs_contract ud|rc ADDRESS...\n");
+	if (argc < 4 || (strcmp(argv[1], "ud") && strcmp(argv[1], "rc"))) {
+		fprintf(stderr, "usage: verbs_contract ud|rc NETDEV ADDRESS...\n");
 		return 2;
 	}
 	kind = strcmp(argv[1], "rc") ? RB_VERBS_UD : RB_VERBS_RC;
-	for (int i = 2; i < argc; i++) {
+	netdev = argv[2];
+	for (int i = 3; i < argc; i++) {
 		memset(address, 0, sizeof(address));
 		address[10] = address[11] = 0xff;
 		if (inet_pton(AF_INET, argv[i], address + 12) != 1 &&
