@@ -72,19 +72,20 @@ vm_start() {
 	echo $number >"$LAB_DIR/vm/$name/jobs"
 	exec {lock}<&-
 	VM_JOB=$LAB_DIR/vm/$name/job/$number
-	mkdir "$VM_JOB" &&
-		printf 'echo $$ >"${0%%/command}/pid"\ncd %q\nexport LAB_DIR=%q LAB_ID=%q SLUICE_LAB=%q\nexec %s\n' "$PWD" "$LAB_DIR" "$LAB_ID" "$LAB_DIR" \
-			"$(printf '%q ' "$@")" >"$VM_JOB/command" &&
-		: >"$VM_JOB/go"
+	mkdir "$VM_JOB" || return
+	# shellcheck disable=SC2016
+	printf 'echo $$ >"${0%%/command}/pid"\ncd %q\nexport LAB_DIR=%q LAB_ID=%q SLUICE_LAB=%q\nexec %s\n' "$PWD" "$LAB_DIR" "$LAB_ID" "$LAB_DIR" \
+		"$(printf '%q ' "$@")" >"$VM_JOB/command" &&
+		: >"$VM_JOB.go"
 }
 
-vm_done_or_ended() { [ -e "$2/status" ] || ! vm_runs "$1"; }
+vm_done_or_ended() { [ -s "$2/status" ] || ! vm_runs "$1"; }
 
 # vm_finish NAME JOB SECONDS: its output, its error output, its status
 vm_finish() {
 	wait_for "$3" vm_done_or_ended "$1" "$2" || return
 	cat "$2/out" && cat "$2/err" >&2
-	[ -e "$2/status" ] || lab_error "machine $1 ended: $(tail -n 5 "$LAB_DIR/vm/$1/console")" || return
+	[ -s "$2/status" ] || lab_error "machine $1 ended: $(tail -n 5 "$LAB_DIR/vm/$1/console")" || return
 	return "$(cat "$2/status")"
 }
 
@@ -107,7 +108,28 @@ vm_signal() {
 	wait_for 20 test -s "$LAB_DIR/$1.job/pid" &&
 		vm_on "$(cat "$LAB_DIR/$1.job/machine")" kill "-$2" -- "-$(cat "$LAB_DIR/$1.job/pid")"
 }
-vm_output() { wait_for 60 test -e "$LAB_DIR/$1.job/status" && cat "$LAB_DIR/$1.out"; }
+vm_output() { wait_for 60 test -s "$LAB_DIR/$1.job/status" && cat "$LAB_DIR/$1.out"; }
+
+# vm_finish_all SECONDS NAME:JOB...: wait for what has been begun on several machines; all their output, the first bad status
+vm_finish_all() {
+	local status=0 one
+	for one in "${@:2}"; do vm_finish "${one%%:*}" "${one#*:}" "$1" || status=$?; done
+	return $status
+}
+
+# vm_enter NAME: sets VM_MACHINE, and VM_ENTER to what runs a command in a node or host that this machine holds; VM_NET is the same
+# with the machine's files, the lab's directory among them
+vm_enter() {
+	local file pid
+	VM_MACHINE=$(cat "$LAB_DIR/inside/$1") || return
+	for file in "$LAB_DIR/vm/$VM_MACHINE/lab"/{node,host}/"$1"; do
+		[ -f "$file" ] || continue
+		read -r pid _ <"$file"
+		VM_ENTER=(nsenter --target "$pid" --net --mount "--wdns=$PWD" --)
+		# shellcheck disable=SC2034
+		VM_NET=(nsenter --target "$pid" --net --)
+	done
+}
 
 # vm_in NAME COMMAND...: run it in a node or host that a machine holds
-vm_in() { vm_on "$(cat "$LAB_DIR/inside/$1")" "$LAB_SOURCE/netns-lab/vm-node" on "$@"; }
+vm_in() { vm_enter "$1" && vm_on "$VM_MACHINE" "${VM_ENTER[@]}" "${@:2}"; }

@@ -35,12 +35,12 @@ topo_up() {
 
 # vms_up NODES PORTS FABRIC
 vms_up() {
-	local nodes=$1 ports=$2 fabric=$3 machines=$1 mtu=9000 transport=$3 n
+	local nodes=$1 ports=$2 fabric=$3 machines=$1 mtu=9000 n p
 	vm_image || return
 	if [ "$fabric" = mixed ]; then
-		machines=1 mtu=3500 transport=verbs-ud
+		machines=1 mtu=3500 fabric=verbs-ud
 	fi
-	CLUSTER_FABRIC_MTU=$mtu
+	CLUSTER_FABRIC_MTU=$mtu VMS_TRANSPORT=$fabric
 	# An emulated processor shared with others may not run for a while.
 	: "${CLUSTER_LIVENESS_MS:=3000}"
 	cluster_fabric || return
@@ -54,26 +54,29 @@ vms_up() {
 	for ((n = 1; n <= machines; n++)); do
 		vm_wait "n$n" || return
 	done
+	vms_each "$machines" up "$ports" "$mtu" || return
+	mkdir -p "$LAB_DIR/inside"
 	for ((n = 1; n <= machines; n++)); do
-		vms_node "$n" "$nodes" "$ports" "$mtu" "$transport" || return
+		echo "n$n" >"$LAB_DIR/inside/n$n"
+		for ((p = 1; p <= ports; p++)); do echo "n$n" >"$LAB_DIR/inside/h${n}p$p"; done
 	done
+	vms_each "$machines" start "$nodes" "$ports" || return
 	for ((n = machines + 1; n <= nodes; n++)); do
 		cluster_start "$n" || return
 	done
-	for ((n = 1; n <= nodes; n++)); do
+	vms_each "$machines" wait $((nodes - 1)) || return
+	for ((n = machines + 1; n <= nodes; n++)); do
 		wait_for 120 cluster_is_up "$n" $((nodes - 1)) || return
 	done
 }
 
-# vms_node N NODES PORTS MTU TRANSPORT: node N, in its machine
-vms_node() {
-	local n=$1 p
-	vm_on "n$n" env "CLUSTER_TRANSPORT=$5" "CLUSTER_LIVENESS_MS=$CLUSTER_LIVENESS_MS" "CLUSTER_BRIDGE=${CLUSTER_BRIDGE:-}" \
-		"$LAB_SOURCE/netns-lab/vm-node" up "${@:1:4}" &&
-		vm_on "n$n" "$LAB_SOURCE/netns-lab/vm-node" start "$n" || return
-	mkdir -p "$LAB_DIR/inside"
-	echo "n$n" >"$LAB_DIR/inside/n$n"
-	for ((p = 1; p <= $3; p++)); do
-		echo "n$n" >"$LAB_DIR/inside/h${n}p$p"
+# vms_each MACHINES COMMAND ARGUMENT...: vm-node COMMAND N ARGUMENT... in the machine of each node N, at the same time
+vms_each() {
+	local n jobs=()
+	for ((n = 1; n <= $1; n++)); do
+		vm_start "n$n" env "CLUSTER_TRANSPORT=$VMS_TRANSPORT" "CLUSTER_LIVENESS_MS=$CLUSTER_LIVENESS_MS" \
+			"CLUSTER_BRIDGE=${CLUSTER_BRIDGE:-}" "$LAB_SOURCE/netns-lab/vm-node" "$2" "$n" "${@:3}" || return
+		jobs+=("n$n:$VM_JOB")
 	done
+	vm_finish_all "$VM_BOOT_SECONDS" "${jobs[@]}"
 }

@@ -6,7 +6,7 @@
 . netns-lab/lib.sh
 . netns-lab/topo/vms.sh
 
-export LAB_PATIENCE=${LAB_PATIENCE:-4}
+export LAB_PATIENCE=${LAB_PATIENCE:-12}
 RDMA_PACKETS=200 # at once: no more than the smallest queue on the way holds, since a machine may sleep and wake
 
 inside() { [ -e "$LAB_DIR/inside/$1" ]; }
@@ -21,7 +21,8 @@ rdma_macs() {
 start_sink() {
 	local sink=(build/lab/sink eth0 --json --verify --expect "$RDMA_PACKETS" --duration 60)
 	if inside "$1"; then
-		vm_spawn "$(cat "$LAB_DIR/inside/$1")" received netns-lab/vm-node on "$1" "${sink[@]}"
+		vm_enter "$1"
+		vm_spawn "$VM_MACHINE" received "${VM_ENTER[@]}" "${sink[@]}"
 	else
 		rm -f "$LAB_DIR/received.out" "$LAB_DIR/received.err" # which may lead into a machine
 		spawn "$1" received "${sink[@]}"
@@ -53,4 +54,72 @@ bridges_conserve() {
 	jq -se '[.[].frames | map_values(.packets) | to_entries] | add | group_by(.key) | map({(.[0].key): (map(.value) | add)}) | add |
 		. as $s | (., ($s.ingress == $s.sent and $s.sent == $s.egress and $s.egress == $s.transmitted and
 			([$s | to_entries[] | select((.key | startswith("drop-")) and .key != "drop-not-unicast") | .value] | add) == 0))' "$LAB_DIR/status"
+}
+
+# --- Clusters of machines alone ---
+
+# cluster_of NODES: whom the functions below speak of
+cluster_of() { NODES=$(seq -s ' ' "$1"); }
+
+# each_machine COMMAND...: in the machine of every node of the list NODES, at the same time; %N is its number
+each_machine() {
+	local n jobs=()
+	for n in $NODES; do
+		vm_start "n$n" "${@//%N/$n}" && jobs+=("n$n:$VM_JOB") || return
+	done
+	vm_finish_all 300 "${jobs[@]}"
+}
+
+# each_host COMMAND...: the same in the host of every node; %T is the number of the next node, the last one's is the first
+each_host() {
+	local n jobs=() command
+	for n in $NODES; do
+		command=("${@//%N/$n}")
+		vm_enter "h${n}p1" && vm_start "$VM_MACHINE" "${VM_NET[@]}" "${command[@]//%T/$(next_to "$n")}" &&
+			jobs+=("n$n:$VM_JOB") || return
+	done
+	vm_finish_all 300 "${jobs[@]}"
+}
+
+next_to() {
+	local all
+	read -ra all <<<"$NODES"
+	echo $(($1 % ${#all[@]} + 1))
+}
+
+# Every host has spoken to the next one, so all nodes know them.
+hosts_meet() {
+	# shellcheck disable=SC2016
+	each_host bash -c 'for i in {1..60}; do
+		ping -q -c 1 -W 2 10.%T.1.2 && ping -q -c 1 -W 2 fd00:0:%T:1::2 && exit
+	done; exit 1' >/dev/null
+}
+
+# remember_macs: of the routers' ports and of the hosts, for all that follows
+remember_macs() {
+	each_machine cat /sys/class/net/eth1/address >"$LAB_DIR/macs.routers" &&
+		each_host ip -o link show eth0 | sed -E 's/.*ether ([0-9a-f:]+).*/\1/' >"$LAB_DIR/macs.hosts"
+}
+mac_number() { sed -n "$2p" "$LAB_DIR/macs.$1"; }
+
+# whole_frames: every host sends to the next one, all at the same time; what arrives is what scapy expects, byte for byte,
+# in order, and every frame is accounted for
+whole_frames() {
+	local n count=0
+	cluster_counts || return
+	for n in $NODES; do
+		/usr/bin/python3 -B tests/rdma/frames.py make "$LAB_DIR/sent.$n" "$(mac_number routers "$n")" "$n" "$(next_to "$n")" &&
+			/usr/bin/python3 -B tests/rdma/frames.py count "$LAB_DIR/sent.$n" >"$LAB_DIR/count" || return
+		count=$((count + $(cat "$LAB_DIR/count")))
+		rm -f "$LAB_DIR/got.$n"
+		vm_enter "h${n}p1" && vm_spawn "$VM_MACHINE" "capture.$n" "${VM_NET[@]}" tcpdump -i eth0 -Z root -Q in -s 0 -U \
+			--immediate-mode -c "$(cat "$LAB_DIR/count")" -w "$LAB_DIR/got.$n" udp port 9 || return
+	done
+	for n in $NODES; do wait_for 60 grep -q listening "$LAB_DIR/capture.$n.err" || return; done
+	each_host /usr/bin/python3 -B tests/rdma/frames.py send "$LAB_DIR/sent.%N" eth0 "$LAB_DIR/got.%T" || return
+	for n in $NODES; do
+		/usr/bin/python3 -B tests/rdma/frames.py check "$LAB_DIR/sent.$n" "$LAB_DIR/got.$(next_to "$n")" \
+			"$(mac_number routers "$(next_to "$n")")" "$(mac_number hosts "$(next_to "$n")")" || return
+	done
+	cluster_conserves $count $count
 }
