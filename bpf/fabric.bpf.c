@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * On the fabric's netdev: RoCEv2 for our address goes to the bridge's AF_XDP socket of its receive queue, all else to the
- * kernel. This only sorts; the bridge believes nothing of a frame before it has judged it whole.
+ * On the fabric's netdev: RoCEv2 for our address goes to the bridge's AF_XDP socket of its receive queue and, where the bridge
+ * has several workers, of the worker whose queue pair it names; all else to the kernel. This only sorts; the bridge believes nothing of a frame before it has judged it whole.
  * Without a socket (no bridge runs) the frame goes to the kernel too, which answers as for any closed port.
  */
 #include <linux/bpf.h>
@@ -18,6 +18,16 @@
 #define FABRIC_QUEUES_MAX  64
 #define FABRIC_ADDRESS_MAX 8
 
+/* Set before loading: worker i has the queue pair first_qpn + i. */
+const volatile __u32 workers = 1, first_qpn;
+
+/* The base transport header of RoCE, as far as it is read. */
+struct bth {
+	__u8 opcode, flags;
+	__be16 pkey;
+	__be32 qpn; /* low 24 bits */
+};
+
 /* An address of ours: IPv6, or v4-mapped IPv4. */
 struct fabric_address {
 	__be32 word[4];
@@ -25,8 +35,8 @@ struct fabric_address {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
-	__uint(max_entries, FABRIC_QUEUES_MAX);
-	__type(key, __u32); /* receive queue */
+	__uint(max_entries, FABRIC_QUEUES_MAX); /* times workers */
+	__type(key, __u32);			/* receive queue * workers + worker */
 	__type(value, __u32);
 } fabric_xsk SEC(".maps");
 
@@ -65,6 +75,18 @@ static __always_inline struct udphdr *find_udp(void *data, void *end, struct fab
 	return NULL;
 }
 
+/* What names no queue pair of ours is for the first worker to count. */
+static __always_inline __u32 worker_of(const struct udphdr *udp, const void *end)
+{
+	const struct bth *bth = (const void *)(udp + 1);
+	__u32 i;
+
+	if (workers == 1 || (const void *)(bth + 1) > end)
+		return 0;
+	i = (sl_ntohl(bth->qpn) & 0xffffff) - first_qpn;
+	return i < workers ? i : 0;
+}
+
 SEC("xdp")
 int sl_fabric(struct xdp_md *ctx)
 {
@@ -75,7 +97,8 @@ int sl_fabric(struct xdp_md *ctx)
 	if (!udp || (void *)(udp + 1) > end || udp->dest != sl_htons(ROCE_PORT) ||
 	    !bpf_map_lookup_elem(&fabric_address, &to))
 		return XDP_PASS;
-	return bpf_redirect_map(&fabric_xsk, ctx->rx_queue_index, XDP_PASS);
+	return bpf_redirect_map(&fabric_xsk, ctx->rx_queue_index * workers + worker_of(udp, end),
+				XDP_PASS);
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -2,7 +2,13 @@
 /*
  * A node's bridge, put together from the configuration: packet memory, the fabric's transport, the loop, edge ports, remote
  * ports, the exchange with the other nodes, and the socket for sluiced. The loop is worker.h; this is what changes
- * seldom. One thread.
+ * seldom.
+ *
+ * A bridge has one worker or several (`workers`), each a thread with chunks, transport, queue pair, peers and control of its
+ * own: a lane. Lane i of all nodes together is a fabric by itself; it carries the frames for, and the control of, the system
+ * ports of number i + 1, i + 1 + workers, ... So a VOQ, an egress queue and a flow belong to one lane, and lanes share
+ * nothing while they run but what edge.h and roce_xdp.h hand back. The first lane's thread does all the rest, and halts the
+ * others while it changes what they use.
  *
  * It meets nobody before sluiced has made the maps and the ports have been opened: who is up takes frames, and would drop
  * them.
@@ -31,6 +37,7 @@
 #define RB_BRIDGE_NAP_NS    100000ULL	 /* what comes in at an edge port may wait so long then */
 #define RB_BRIDGE_RETRY_NS  100000000ULL /* looking for what is gone, or new */
 #define RB_BRIDGE_BUSY_MAX  20		 /* tries of a busy netdev before it is said */
+#define RB_BRIDGE_SPIN_NS   20000ULL /* an adaptive worker looks on for so long before it sleeps */
 
 /* An edge port of this node. */
 struct rb_bridge_port {
@@ -45,9 +52,26 @@ struct rb_bridge_port {
 /* A port of another node. */
 struct rb_bridge_remote {
 	uint16_t system_port;
-	uint32_t first_voq; /* of the peer's ingress: class 0 */
+	uint32_t first_voq; /* of the peer's ingress in its lane: class 0 */
 	struct rb_tap *tap; /* owned; NULL: not open */
 	bool up;	    /* as its owner announced */
+};
+
+/* A worker, and what is its own. */
+struct rb_lane {
+	struct rb_bridge *bridge; /* borrowed */
+	uint32_t index;
+	struct rb_chunks *chunks; /* owned, as all that follows */
+	struct rb_transport *transport;
+	struct rb_worker *worker;
+	struct rb_injector *injector; /* of the ports that use it, NULL while none does */
+	int injector_err;	      /* why it cannot be opened; it is not tried again */
+	int all_fd;		      /* epoll: everything that may end its sleep */
+	int wake_fd;		      /* eventfd, in all_fd by its edges: never read */
+	uint64_t tick_ns, settle_ns;  /* when each is due */
+	uint64_t round_ns;	      /* when the last round began; 0: it slept since */
+	uint64_t longest_ns;	      /* between two rounds without a sleep */
+	uint64_t active_ns;	      /* when it last had work */
 };
 
 struct rb_bridge {
@@ -59,13 +83,10 @@ struct rb_bridge {
 	bool lost;		 /* and is no more */
 	uint8_t *area;		 /* owned */
 	uint64_t area_bytes;
-	struct rb_chunks *chunks;
-	struct rb_transport *transport;
-	struct rb_worker *worker;
+	struct rb_lane *lanes; /* owned, n_lanes of them */
+	uint32_t n_lanes;
 	struct rb_maps maps;
-	int maps_err;		      /* why they are not open; 0: they are */
-	struct rb_injector *injector; /* owned; of the ports that use it, NULL while none does */
-	int injector_err;	      /* why it cannot be opened; it is not tried again */
+	int maps_err; /* why they are not open; 0: they are */
 	struct rb_meet *meet;
 	uint32_t n_ports, n_remotes, n_voqs;
 	struct rb_bridge_port *ports;	  /* owned */
@@ -73,27 +94,33 @@ struct rb_bridge {
 	struct sl_voq *open_voqs; /* owned, n_voqs: what they go by while there are no maps */
 	bool ready;		  /* to meet others: its ports have been opened, or cannot be */
 	uint32_t *voqs;		  /* owned: VOQ ids that lead to other nodes, n_voqs of them */
-	int all_fd;		  /* epoll: everything that may end an idle bridge's sleep */
-	int control_fd;		  /* epoll, in all_fd: what is looked at once a tick */
+	uint8_t *voq_lanes;	  /* owned: the lane of each */
+	uint8_t told[256]; /* states of peers, enum rb_peer_state, that sluiced has been told */
+	int control_fd;	   /* epoll, in the first lane's all_fd: what is looked at once a tick */
 	int relay_fd,
 		client_fd; /* for sluiced: the socket it connects to; the one that is served, or -1 */
-	uint64_t tick_ns, settle_ns, retry_ns; /* when each is due */
-	uint64_t round_ns;		       /* when the last round began; 0: it slept since */
-	uint64_t longest_ns;		       /* between two rounds without a sleep */
-	uint64_t relay_dropped; /* RECEIVED messages that the client had no room for */
+	uint64_t tick_ns, retry_ns; /* when each is due */
+	uint64_t relay_dropped;	    /* RECEIVED messages that the client had no room for */
+	struct rb_threads *threads; /* owned: of all lanes but the first, and what halts them */
 };
 
 /* Failures have been logged. 0 or -errno. */
 int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out);
 void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
 
-/* One round of the loop, and what is due beside it. True if there was or is work. */
-bool rb_bridge_round(struct rb_bridge *bridge, uint64_t now_ns);
 /*
- * Sleep until something happens, or the next thing is due. While frames wait for their time alone, their rings always have
- * something to read: then the fabric alone wakes the bridge, which naps until the first of them may leave, RB_BRIDGE_NAP_NS at most.
+ * One round of the first lane's loop, and what is due beside it; then, if `poll` allows it and nothing was to be done,
+ * sleep until something happens, or the next thing is due. While frames wait for their time alone, their rings always have
+ * something to read: then the fabric alone wakes the lane, which naps until the first of them may leave, RB_BRIDGE_NAP_NS at most.
  */
-void rb_bridge_wait(struct rb_bridge *bridge, uint64_t now_ns);
+uint64_t rb_bridge_round(struct rb_bridge *bridge); /* when it began, CLOCK_MONOTONIC in ns */
+
+/*
+ * Between these the other lanes stand still, and all that is theirs may be read and changed. Calls may be nested. For the
+ * first lane's thread.
+ */
+void rb_bridge_halt(struct rb_bridge *bridge);
+void rb_bridge_release(struct rb_bridge *bridge);
 
 /* The fabric's netdev or RDMA device is gone, or another than the one that was opened: close this bridge. Logged. */
 bool rb_bridge_is_lost(const struct rb_bridge *bridge);
@@ -106,6 +133,13 @@ int rb_bridge_control(struct rb_bridge *bridge, uint8_t number,
 
 /* Let a readable descriptor end the sleep; what it wants is the caller's to see to. */
 void rb_bridge_watch(struct rb_bridge *bridge, int fd);
+
+/* The lane of a system port, ours or another node's. */
+struct rb_lane *rb_bridge_lane(const struct rb_bridge *bridge, uint16_t system_port);
+/* End the sleep of that lane, if it is not the first. */
+void rb_bridge_wake(const struct rb_bridge *bridge, uint16_t system_port);
+/* Of a peer in all lanes together: the worst. */
+enum rb_peer_state rb_bridge_peer_state(const struct rb_bridge *bridge, uint8_t node);
 
 /* --- For the files of the bridge itself --- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <bpf/bpf.h>
 
+#include "rdma-bridge/handback.h"
 #include "rdma-bridge/netdev.h"
 #include "rdma-bridge/xsk.h"
 
@@ -13,9 +14,18 @@
 #define QUEUES_MAX 64
 #define SEND_SIZE  1024
 
+/* A worker that reads rings. */
+struct edge_reader {
+	struct rb_chunks *chunks; /* borrowed */
+	struct rb_handback
+		back; /* to the owner: base of the chunk, plus queue; not the owner's own */
+	uint64_t strangers, strangers_counted;
+};
+
 struct edge_ring {
 	struct rb_input input; /* first: the worker's link */
 	struct rb_edge *edge;
+	struct edge_reader *reader;
 	uint32_t queue, socket;
 	uint32_t voq;
 	uint64_t settled; /* frames the kernel dropped that are off the backlog already */
@@ -33,8 +43,9 @@ struct rb_edge {
 	uint32_t number; /* of the port on its node */
 	uint32_t n_queues, n_voqs, meta_queues, meta_voqs, fill_target, held_max;
 	int xsk_fd;
-	uint64_t strangers, strangers_counted;
 	bool shut;
+	uint32_t workers, owner;
+	struct edge_reader readers[RB_EDGE_WORKERS_MAX]; /* by worker */
 	uint64_t *filled; /* owned: a bit per chunk of ours that is in a fill ring */
 	/*
 	 * Owned: per chunk of ours, its frames in the transmit ring. Counted and not listed, because a completion tells the
@@ -90,7 +101,7 @@ static uint32_t edge_receive(void *context, struct rb_ingress_frame *out, uint32
 		*word &= ~bit;
 		rb_chunk_move(edge->chunks, frames[i].offset, RB_OWNER_FILL, RB_OWNER_INGRESS);
 		if (!read_meta(ring, rb_chunk_data(edge->chunks, frames[i].offset), &meta)) {
-			edge->strangers++;
+			ring->reader->strangers++;
 			rb_chunk_release(edge->chunks, frames[i].offset, RB_OWNER_INGRESS);
 			continue;
 		}
@@ -100,6 +111,62 @@ static uint32_t edge_receive(void *context, struct rb_ingress_frame *out, uint32
 							  .ingress_port = meta.ingress_port };
 	}
 	return taken;
+}
+
+/* The same for another worker than the owner: into chunks of its own. */
+static uint32_t edge_receive_copy(void *context, struct rb_ingress_frame *out, uint32_t max)
+{
+	struct edge_ring *ring = context;
+	const struct rb_edge *edge = ring->edge;
+	struct rb_chunks *chunks = ring->reader->chunks;
+	struct rb_xsk_frame frames[BATCH];
+	uint64_t back[BATCH];
+	uint32_t n, taken = 0;
+
+	if (max > BATCH)
+		max = BATCH;
+	if (max > chunks->n_free)
+		max = chunks->n_free;
+	n = rb_xsk_receive(edge->queues[ring->queue].xsk, ring->socket, frames, max);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *data = rb_chunk_data(chunks, frames[i].offset);
+		struct sl_frame_meta meta;
+		uint64_t to;
+
+		back[i] = rb_chunk_base(chunks, frames[i].offset) | ring->queue;
+		if (!read_meta(ring, data, &meta)) {
+			ring->reader->strangers++;
+			continue;
+		}
+		to = rb_chunk_take(chunks, RB_OWNER_INGRESS);
+		memcpy(rb_chunk_data(chunks, to), data, frames[i].len_bytes);
+		out[taken++] = (struct rb_ingress_frame){ .offset = to,
+							  .arrival_ns = meta.arrival_ns,
+							  .len_bytes = frames[i].len_bytes,
+							  .ingress_port = meta.ingress_port };
+	}
+	if (n > 0)
+		rb_handback_put(&ring->reader->back, back, n);
+	return taken;
+}
+
+/* What other workers have read is free again. */
+static void take_back(struct rb_edge *edge)
+{
+	uint64_t entries[BATCH];
+	uint32_t n;
+
+	for (uint32_t w = 0; w < edge->workers; w++)
+		while (w != edge->owner &&
+		       (n = rb_handback_take(&edge->readers[w].back, entries, BATCH)) > 0)
+			for (uint32_t i = 0; i < n; i++) {
+				uint64_t base = rb_chunk_base(edge->chunks, entries[i]);
+				uint64_t bit, *word = filled_word(edge, base, &bit);
+
+				*word &= ~bit;
+				edge->queues[entries[i] - base].posted--;
+				rb_chunk_release(edge->chunks, base, RB_OWNER_FILL);
+			}
 }
 
 /* Chunks that a queue's fill ring lacks, as far as it may have more. */
@@ -116,6 +183,8 @@ void rb_edge_refill(struct rb_edge *edge)
 {
 	uint64_t offsets[BATCH];
 
+	if (edge->workers > 1)
+		take_back(edge);
 	for (uint32_t i = 0; i < edge->n_queues; i++) {
 		struct edge_queue *q = &edge->queues[i];
 
@@ -156,16 +225,21 @@ static void off_the_backlog(struct edge_ring *ring, uint64_t frames, struct sl_b
 	__atomic_store_n(&b->dequeued.frames, b->dequeued.frames + frames, __ATOMIC_RELAXED);
 }
 
-void rb_edge_settle(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters)
+void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
+		    struct sl_counter *counters)
 {
-	rb_count(counters, RB_COUNT_DROP_NO_META, edge->strangers - edge->strangers_counted, 0);
-	edge->strangers_counted = edge->strangers;
+	struct edge_reader *reader = &edge->readers[worker];
+
+	rb_count(counters, RB_COUNT_DROP_NO_META, reader->strangers - reader->strangers_counted, 0);
+	reader->strangers_counted = reader->strangers;
 	for (uint32_t i = 0; i < edge->n_queues * edge->n_voqs; i++) {
 		struct edge_ring *ring = &edge->rings[i];
 		struct sl_backlog *b = &backlog[ring->voq];
 		struct rb_xsk_drops drops;
 		uint64_t total;
 
+		if (ring->reader != reader)
+			continue;
 		rb_xsk_drops(edge->queues[ring->queue].xsk, ring->socket, &drops);
 		total = drops.no_chunk + drops.ring_full;
 		off_the_backlog(ring, total - ring->settled, backlog, counters);
@@ -277,7 +351,11 @@ bool rb_edge_is_zero_copy(const struct rb_edge *edge)
 
 uint64_t rb_edge_strangers(const struct rb_edge *edge)
 {
-	return edge->strangers;
+	uint64_t strangers = 0;
+
+	for (uint32_t w = 0; w < edge->workers; w++)
+		strangers += edge->readers[w].strangers;
+	return strangers;
 }
 
 static int publish(struct rb_edge *edge)
@@ -315,14 +393,33 @@ static int open_queue(struct rb_edge *edge, const struct rb_edge_config *config,
 
 	for (uint32_t i = 0; i < config->n_voqs; i++) {
 		struct edge_ring *ring = &edge->rings[queue * config->n_voqs + i];
+		uint32_t reader = config->workers ? config->readers[i] : 0;
 
-		*ring = (struct edge_ring){ .input = { edge_receive, ring, NULL },
+		*ring = (struct edge_ring){ .input = { reader == edge->owner ? edge_receive
+									     : edge_receive_copy,
+						       ring, NULL },
 					    .edge = edge,
+					    .reader = &edge->readers[reader],
 					    .queue = queue,
 					    .socket = i,
 					    .voq = config->voqs[i] };
 	}
 	return rb_xsk_open(&xsk, &edge->queues[queue].xsk);
+}
+
+static int open_readers(struct rb_edge *edge, const struct rb_edge_config *config, uint32_t queues)
+{
+	int err = 0;
+
+	for (uint32_t w = 0; w < edge->workers && !err; w++) {
+		struct edge_reader *reader = &edge->readers[w];
+
+		reader->chunks = config->workers ? config->reader_chunks[w] : config->chunks;
+		if (w != edge->owner)
+			err = rb_handback_init(&reader->back, queues * edge->held_max,
+					       config->wake_fd);
+	}
+	return err;
 }
 
 int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
@@ -340,7 +437,8 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 		netdev.queues = QUEUES_MAX;
 	if (netdev.queues > config->meta_queues)
 		netdev.queues = config->meta_queues;
-	if (number == 0 || number > config->meta_ports || netdev.queues == 0)
+	if (number == 0 || number > config->meta_ports || netdev.queues == 0 ||
+	    config->workers > RB_EDGE_WORKERS_MAX)
 		return -EINVAL;
 	for (uint32_t i = 0; i < config->n_voqs; i++)
 		if (config->voqs[i] >= config->meta_voqs)
@@ -359,12 +457,16 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 		.held_max = config->held_max < config->fill_target ? config->fill_target
 								   : config->held_max,
 		.xsk_fd = config->xsk_fd,
+		.workers = config->workers ? config->workers : 1,
+		.owner = config->owner,
 	};
 	edge->rings = calloc((size_t)netdev.queues * config->n_voqs, sizeof(*edge->rings));
 	edge->filled = calloc((config->chunks->n + 63) / 64, sizeof(*edge->filled));
 	edge->sending = calloc(config->chunks->n, sizeof(*edge->sending));
 	if (!edge->rings || !edge->filled || !edge->sending)
 		err = -ENOMEM;
+	if (!err)
+		err = open_readers(edge, config, netdev.queues);
 	for (uint32_t i = 0; i < netdev.queues && !err; i++) {
 		err = open_queue(edge, config, i);
 		edge->n_queues += !err;
@@ -392,14 +494,19 @@ void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_co
 
 	if (edge->rings)
 		withdraw(edge);
-	for (uint32_t i = 0; backlog && i < edge->n_queues * edge->n_voqs; i++)
-		while ((n = edge_receive(&edge->rings[i], frames, BATCH)) > 0) {
+	for (uint32_t i = 0; backlog && i < edge->n_queues * edge->n_voqs; i++) {
+		struct edge_ring *ring = &edge->rings[i];
+
+		while ((n = ring->input.receive(ring, frames, BATCH)) > 0) {
 			for (uint32_t k = 0; k < n; k++)
-				rb_chunk_release(edge->chunks, frames[k].offset, RB_OWNER_INGRESS);
-			off_the_backlog(&edge->rings[i], n, backlog, counters);
+				rb_chunk_release(ring->reader->chunks, frames[k].offset,
+						 RB_OWNER_INGRESS);
+			off_the_backlog(ring, n, backlog, counters);
 		}
-	if (backlog)
-		rb_edge_settle(edge, backlog, counters);
+	}
+	for (uint32_t w = 0; backlog && w < edge->workers; w++)
+		rb_edge_settle(edge, w, backlog, counters);
+	take_back(edge);
 	for (uint32_t i = 0; i < edge->n_queues; i++)
 		rb_xsk_close(edge->queues[i].xsk);
 	edge->n_queues = 0;
@@ -419,6 +526,8 @@ void rb_edge_close(struct rb_edge *edge)
 	if (!edge)
 		return;
 	rb_inject_close(edge->inject);
+	for (uint32_t w = 0; w < edge->workers; w++)
+		rb_handback_fini(&edge->readers[w].back);
 	free(edge->sending);
 	free(edge->filled);
 	free(edge->rings);

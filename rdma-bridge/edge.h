@@ -3,7 +3,9 @@
  * An edge port as the bridge has it: for each receive queue an AF_XDP ring per VOQ, which XDP fills, and one transmit
  * ring for the egress queues. It publishes its sockets in sl_xsk; XDP drops what has none (no-bridge).
  *
- * Not thread-safe: belongs to the worker.
+ * It belongs to one worker, who alone fills and transmits. The rings of a VOQ may be read by another, in whose
+ * chunks the frames are then: they are copied, and what they came in is handed back. What opens and shuts it runs while no
+ * worker does.
  */
 #ifndef RB_EDGE_H
 #define RB_EDGE_H
@@ -11,6 +13,8 @@
 #include "rdma-bridge/egress.h"
 #include "rdma-bridge/inject.h"
 #include "rdma-bridge/ingress.h"
+
+#define RB_EDGE_WORKERS_MAX 16
 
 struct rb_edge_config {
 	const char *netdev;
@@ -27,6 +31,12 @@ struct rb_edge_config {
 	uint32_t held_max;	      /* with those that wait in its VOQs; at least fill_target */
 	int xsk_fd;		      /* map sl_xsk */
 	struct rb_injector *injector; /* borrowed: sends on this port; NULL: AF_XDP does */
+	/* Where there are several workers; workers 0: one, whose chunks are the above. */
+	uint32_t workers;
+	uint32_t owner; /* whose chunks are the above */
+	int wake_fd;	/* borrowed: an eventfd that ends the owner's sleep */
+	struct rb_chunks *const *reader_chunks; /* borrowed while opening: by worker */
+	const uint8_t *readers;			/* the same: of each VOQ, the worker */
 };
 
 struct rb_edge;
@@ -54,13 +64,14 @@ struct rb_tx *rb_edge_tx(struct rb_edge *edge);
 int rb_edge_fd(const struct rb_edge *edge, uint32_t queue,
 	       uint32_t i); /* readable when frames wait */
 
-/* Keep the fill rings full. Once a round. */
+/* Keep the fill rings full. Once a round of the owner. */
 void rb_edge_refill(struct rb_edge *edge);
 /*
- * Take frames that XDP counted as enqueued, and the kernel then had no room for, off the backlog. Costs a system
- * call per ring: a few times a second.
+ * Take frames that XDP counted as enqueued in VOQs of this worker, and the kernel then had no room for, off the backlog. Costs
+ * a system call per ring: a few times a second.
  */
-void rb_edge_settle(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters);
+void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
+		    struct sl_counter *counters);
 
 /* Frames without the metadata that XDP puts below them; they are dropped. Must stay 0. */
 uint64_t rb_edge_strangers(const struct rb_edge *edge);

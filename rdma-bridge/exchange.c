@@ -108,7 +108,7 @@ static void put_introduction(uint8_t *p, const struct rb_introduction *i)
 	rb_put32(p + 24, i->qpn);
 	rb_put32(p + 28, i->qkey);
 	rb_put32(p + 32, i->message_max_bytes);
-	rb_put32(p + 36, 0);
+	rb_put32(p + 36, i->further_qps);
 	memcpy(p + 40, i->table_hash, RB_TABLE_HASH_BYTES);
 }
 
@@ -122,6 +122,7 @@ static void get_introduction(const uint8_t *p, struct rb_introduction *i)
 		.qpn = rb_get32(p + 24),
 		.qkey = rb_get32(p + 28),
 		.message_max_bytes = rb_get32(p + 32),
+		.further_qps = rb_get32(p + 36),
 	};
 	memcpy(i->gid, p + 8, 16);
 	memcpy(i->table_hash, p + 40, RB_TABLE_HASH_BYTES);
@@ -207,6 +208,8 @@ static enum rb_refusal judge_introduction(const struct rb_exchange *x)
 		return RB_REFUSAL_TRANSPORT;
 	if (memcmp(x->peer.table_hash, x->self.table_hash, RB_TABLE_HASH_BYTES))
 		return RB_REFUSAL_PORT_TABLE;
+	if (x->peer.further_qps != x->self.further_qps)
+		return RB_REFUSAL_WORKERS;
 	return RB_REFUSAL_NONE;
 }
 
@@ -321,7 +324,7 @@ static void on_answer(struct rb_exchange *x, const uint8_t *p)
 	get_introduction(introduction, &x->peer);
 	why = judge_introduction(x);
 	/* The peer proved itself: it may have our introduction, so that it can name both values as well. */
-	if (why != RB_REFUSAL_NONE && why != RB_REFUSAL_PORT_TABLE && why != RB_REFUSAL_TRANSPORT) {
+	if (why == RB_REFUSAL_INTRODUCTION) {
 		refuse(x, why);
 		return;
 	}

@@ -44,26 +44,29 @@ struct rb_introduction {
 	uint8_t gid[16];   /* and the next two: its queue pair */
 	uint32_t qpn, qkey;
 	uint32_t message_max_bytes;
+	uint32_t
+		further_qps; /* after qpn, one for each further worker; both sides must have as many */
 	uint8_t table_hash
 		[RB_TABLE_HASH_BYTES]; /* SHA-256 of the table of system ports; must be the same */
 };
 
 /* Why an exchange failed, as users see it. */
-#define RB_REFUSALS(X)                                                           \
-	X(NONE, "none", "no refusal")                                            \
-	X(MALFORMED, "malformed", "not the bytes of this protocol")              \
-	X(VERSION, "version", "another version of the exchange")                 \
-	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")        \
-	X(NODE_SAME, "node-same", "two nodes have the same id")                  \
-	X(NODE_OTHER, "node-other", "another node than the one at this address") \
-	X(ROLE, "role", "the lower id opens and the higher one knocks")          \
-	X(KEY, "key", "the cluster keys differ")                                 \
-	X(INTRODUCTION, "introduction",                                          \
-	  "a value that cannot be: epoch, queue pair, address, size")            \
-	X(TRANSPORT, "transport", "another transport")                           \
-	X(PORT_TABLE, "port-table", "another table of system ports")             \
-	X(CLOSED, "closed", "the other side closed, or was silent too long")     \
-	X(ADDRESS, "address", "a node that has another address by configuration")
+#define RB_REFUSALS(X)                                                            \
+	X(NONE, "none", "no refusal")                                             \
+	X(MALFORMED, "malformed", "not the bytes of this protocol")               \
+	X(VERSION, "version", "another version of the exchange")                  \
+	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")         \
+	X(NODE_SAME, "node-same", "two nodes have the same id")                   \
+	X(NODE_OTHER, "node-other", "another node than the one at this address")  \
+	X(ROLE, "role", "the lower id opens and the higher one knocks")           \
+	X(KEY, "key", "the cluster keys differ")                                  \
+	X(INTRODUCTION, "introduction",                                           \
+	  "a value that cannot be: epoch, queue pair, address, size")             \
+	X(TRANSPORT, "transport", "another transport")                            \
+	X(PORT_TABLE, "port-table", "another table of system ports")              \
+	X(CLOSED, "closed", "the other side closed, or was silent too long")      \
+	X(ADDRESS, "address", "a node that has another address by configuration") \
+	X(WORKERS, "workers", "another number of workers")
 #define RB_ENUM_REFUSAL(id, name, text) RB_REFUSAL_##id,
 enum rb_refusal { RB_REFUSALS(RB_ENUM_REFUSAL) RB_REFUSAL_COUNT };
 const char *rb_refusal_name(enum rb_refusal refusal);

@@ -47,7 +47,21 @@ static int attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
 	return err;
 }
 
-int rb_fabric_xdp_open(uint32_t ifindex, const uint8_t address[16], struct rb_fabric_xdp **out)
+static int load(struct rb_fabric_xdp *xdp, uint32_t workers, uint32_t first_qpn)
+{
+	struct rb_fabric_bpf *bpf = xdp->bpf = rb_fabric_bpf__open();
+	int err;
+
+	if (!bpf)
+		return -errno;
+	bpf->rodata->workers = workers;
+	bpf->rodata->first_qpn = first_qpn;
+	err = bpf_map__set_max_entries(bpf->maps.fabric_xsk, RB_FABRIC_QUEUES_MAX * workers);
+	return err ? err : rb_fabric_bpf__load(bpf);
+}
+
+int rb_fabric_xdp_open(uint32_t ifindex, const uint8_t address[16], uint32_t workers,
+		       uint32_t first_qpn, struct rb_fabric_xdp **out)
 {
 	struct rb_fabric_xdp *xdp = calloc(1, sizeof(*xdp));
 	uint32_t one = 1;
@@ -57,11 +71,9 @@ int rb_fabric_xdp_open(uint32_t ifindex, const uint8_t address[16], struct rb_fa
 	if (!xdp)
 		return -ENOMEM;
 	xdp->link_fd = -1;
-	xdp->bpf = rb_fabric_bpf__open_and_load();
-	if (!xdp->bpf) {
-		err = -errno;
+	err = load(xdp, workers, first_qpn);
+	if (err)
 		goto out;
-	}
 	if (bpf_map_update_elem(bpf_map__fd(xdp->bpf->maps.fabric_address), address, &one,
 				BPF_ANY)) {
 		err = -errno;

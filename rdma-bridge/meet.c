@@ -120,6 +120,10 @@ static void log_refusal(struct rb_meet *meet, const struct call *call)
 	else if (x->refusal == RB_REFUSAL_TRANSPORT && !x->by_peer)
 		sl_error("fabric: node %u at %s uses transport %u, we use %u", node, address,
 			 x->peer.transport, meet->config.self.transport);
+	else if (x->refusal == RB_REFUSAL_WORKERS && !x->by_peer)
+		sl_error(
+			"fabric: node %u at %s has %u workers, we have %u; they must have the same number",
+			node, address, x->peer.further_qps + 1, meet->config.self.further_qps + 1);
 	else
 		sl_error("fabric: node %u at %s %s: %s (%s)", node, address,
 			 x->by_peer ? "refuses us" : "is refused", rb_refusal_text(x->refusal),

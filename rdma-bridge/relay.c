@@ -90,8 +90,7 @@ static bool tell(struct rb_bridge *b, const struct sl_relay_message *message)
 
 static void set_carrier(struct rb_bridge *b, struct rb_bridge_remote *remote)
 {
-	bool reachable =
-		rb_worker_peer_state(b->worker, (uint8_t)(remote->system_port >> 8)) == RB_PEER_UP;
+	bool reachable = rb_bridge_peer_state(b, (uint8_t)(remote->system_port >> 8)) == RB_PEER_UP;
 	int err;
 
 	if (!remote->tap)
@@ -104,16 +103,19 @@ static void set_carrier(struct rb_bridge *b, struct rb_bridge_remote *remote)
 
 static struct rb_ingress *ingress_of(struct rb_bridge *b, const struct rb_bridge_remote *remote)
 {
-	return b->worker->peer[remote->system_port >> 8]->ingress;
+	return rb_bridge_lane(b, remote->system_port)
+		->worker->peer[remote->system_port >> 8]
+		->ingress;
 }
 
 static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 {
+	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
 	char name[IF_NAMESIZE];
 	int err;
 
 	sl_relay_tap_name(remote->system_port, name);
-	err = rb_tap_open(name, b->chunks, b->worker->counters, &remote->tap);
+	err = rb_tap_open(name, lane->chunks, lane->worker->counters, &remote->tap);
 	if (err) {
 		sl_warning("remote port %s: cannot open its TAP: %s", name, strerror(-err));
 		return;
@@ -140,10 +142,14 @@ static void on_port(struct rb_bridge *b, const struct sl_relay_message *message)
 		if (remote->system_port != message->system_port)
 			continue;
 		remote->up = message->up;
-		if (message->gone)
-			close_tap(b, remote);
-		else if (!remote->tap)
-			open_tap(b, remote);
+		if (message->gone || !remote->tap) {
+			rb_bridge_halt(b);
+			if (message->gone)
+				close_tap(b, remote);
+			else
+				open_tap(b, remote);
+			rb_bridge_release(b);
+		}
 		set_carrier(b, remote);
 	}
 }
@@ -152,13 +158,15 @@ static void on_port(struct rb_bridge *b, const struct sl_relay_message *message)
 
 static void on_send(struct rb_bridge *b, const struct sl_relay_message *message, uint64_t now_ns)
 {
+	struct rb_worker *worker = b->lanes[0].worker;
+
 	/* What does not go now is repeated by sluiced within a second. */
-	for (uint32_t i = 0; i < b->worker->n_nodes; i++) {
-		uint8_t node = b->worker->nodes[i];
+	for (uint32_t i = 0; i < worker->n_nodes; i++) {
+		uint8_t node = worker->nodes[i];
 
 		if ((message->node == 0 || message->node == node) &&
-		    rb_worker_peer_state(b->worker, node) == RB_PEER_UP)
-			rb_worker_announce(b->worker, node, message->part,
+		    rb_worker_peer_state(worker, node) == RB_PEER_UP)
+			rb_worker_announce(worker, node, message->part,
 					   (uint32_t)message->part_bytes, now_ns);
 	}
 }
@@ -175,12 +183,12 @@ void rb_relay_received(struct rb_bridge *b, uint8_t node, const uint8_t *part, u
 
 static void tell_peer(struct rb_bridge *b, uint8_t node)
 {
-	bool up = rb_worker_peer_state(b->worker, node) == RB_PEER_UP;
+	bool up = rb_bridge_peer_state(b, node) == RB_PEER_UP;
 	const struct sl_relay_message message = {
 		.kind = SL_RELAY_PEER,
 		.node = node,
 		.up = up,
-		.epoch = up ? b->worker->peers.peer[node].epoch : 0,
+		.epoch = up ? b->lanes[0].worker->peers.peer[node].epoch : 0,
 	};
 
 	if (b->client_fd >= 0 && !tell(b, &message)) {
@@ -208,8 +216,8 @@ static void accept_client(struct rb_bridge *b)
 	drop_client(b);
 	b->client_fd = fd;
 	watch(b, fd, NULL);
-	for (uint32_t i = 0; i < b->worker->n_nodes; i++)
-		tell_peer(b, b->worker->nodes[i]);
+	for (uint32_t i = 0; i < b->lanes[0].worker->n_nodes; i++)
+		tell_peer(b, b->lanes[0].worker->nodes[i]);
 }
 
 static void serve_client(struct rb_bridge *b, uint64_t now_ns)
@@ -249,8 +257,10 @@ void rb_relay_poll(struct rb_bridge *b, uint64_t now_ns)
 	/* TAPs say by their event that they can be read; the rest is looked at anyway. */
 	for (int i = 0; i < n; i++)
 		for (uint32_t r = 0; events[i].data.ptr && r < b->n_remotes; r++)
-			if (b->remotes[r].tap == events[i].data.ptr)
+			if (b->remotes[r].tap == events[i].data.ptr) {
 				rb_tap_ready(b->remotes[r].tap);
+				rb_bridge_wake(b, b->remotes[r].system_port);
+			}
 	if (n > 0)
 		accept_client(b);
 	serve_client(b, now_ns);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "rdma-bridge/fabric_xdp.h"
+#include "rdma-bridge/handback.h"
 #include "rdma-bridge/netdev.h"
 #include "rdma-bridge/xsk.h"
 
@@ -32,21 +33,29 @@ struct rb_path {
 
 struct queue {
 	struct rb_xsk_queue *xsk; /* owned */
-	uint32_t posted;	  /* chunks it may receive into */
+	uint32_t posted; /* chunks it may receive into; its owner's, as all but the handbacks */
+	struct rb_handback back[RB_ROCE_XDP_WORKERS_MAX]; /* from each other worker */
+};
+
+/* What the transports of a netdev share. It changes only when no worker runs. */
+struct device {
+	struct rb_fabric_xdp *xdp; /* owned */
+	uint32_t workers, users;   /* there were, there are */
+	uint32_t n_queues;
+	struct queue queues[RB_FABRIC_QUEUES_MAX];
 };
 
 struct roce_transport {
 	struct rb_transport base;
 	struct rb_roce_config roce;
 	struct rb_roce_end self;
-	struct rb_fabric_xdp *xdp; /* owned */
+	struct device *device; /* owned with the other users */
+	uint32_t worker;
 	struct rb_transport_stats stats;
 	uint64_t verdicts[RB_ROCE_VERDICT_COUNT];
 	uint32_t message_max_bytes; /* what the MTU and a chunk hold */
 	int epoll_fd;
-	uint32_t n_queues;
 	uint32_t next_queue; /* where poll begins, so that none starves */
-	struct queue queues[RB_FABRIC_QUEUES_MAX];
 	struct rb_path
 		*newest; /* of the last message received: the next one is often of the same */
 	struct rb_path paths[PATHS_MAX];
@@ -57,14 +66,30 @@ static struct roce_transport *of(struct rb_transport *t)
 	return (struct roce_transport *)t;
 }
 
+/* The queue by which it transmits. */
+static struct rb_xsk_queue *sender(const struct roce_transport *t)
+{
+	return t->device->queues[t->worker].xsk;
+}
+
+static void device_close(struct device *device)
+{
+	/* First the program, so that nothing is redirected to sockets that go. */
+	rb_fabric_xdp_close(device->xdp);
+	for (uint32_t i = 0; i < device->n_queues; i++) {
+		rb_xsk_close(device->queues[i].xsk);
+		for (uint32_t w = 0; w < device->workers; w++)
+			rb_handback_fini(&device->queues[i].back[w]);
+	}
+	free(device);
+}
+
 static void roce_close(struct rb_transport *base)
 {
 	struct roce_transport *t = of(base);
 
-	/* First the program, so that nothing is redirected to sockets that go. */
-	rb_fabric_xdp_close(t->xdp);
-	for (uint32_t i = 0; i < t->n_queues; i++)
-		rb_xsk_close(t->queues[i].xsk);
+	if (--t->device->users == 0)
+		device_close(t->device);
 	if (t->epoll_fd >= 0)
 		close(t->epoll_fd);
 	rb_chunks_reclaim(base->chunks, RB_OWNER_SEND);
@@ -148,7 +173,7 @@ static void reap(struct roce_transport *t)
 	uint32_t n;
 
 	do {
-		n = rb_xsk_complete(t->queues[0].xsk, offsets, BATCH);
+		n = rb_xsk_complete(sender(t), offsets, BATCH);
 		for (uint32_t i = 0; i < n; i++)
 			rb_chunk_release(t->base.chunks, offsets[i], RB_OWNER_SEND);
 	} while (n == BATCH);
@@ -157,9 +182,9 @@ static void reap(struct roce_transport *t)
 /* A chunk to build a frame in, if the transmit ring will take it. */
 static uint64_t take_send_chunk(struct roce_transport *t)
 {
-	if (rb_xsk_send_room(t->queues[0].xsk) == 0)
+	if (rb_xsk_send_room(sender(t)) == 0)
 		reap(t);
-	if (rb_xsk_send_room(t->queues[0].xsk) == 0)
+	if (rb_xsk_send_room(sender(t)) == 0)
 		return RB_CHUNK_NONE;
 	return rb_chunk_take(t->base.chunks, RB_OWNER_SEND);
 }
@@ -168,7 +193,7 @@ static void transmit(struct roce_transport *t, uint64_t offset, uint32_t len_byt
 {
 	const struct rb_xsk_frame frame = { offset, len_bytes };
 
-	rb_xsk_send(t->queues[0].xsk, &frame, 1);
+	rb_xsk_send(sender(t), &frame, 1);
 }
 
 static int roce_post_send(struct rb_transport *base, struct rb_path *path,
@@ -201,7 +226,7 @@ static int roce_post_send(struct rb_transport *base, struct rb_path *path,
 static int roce_flush(struct rb_transport *base)
 {
 	struct roce_transport *t = of(base);
-	int err = rb_xsk_kick(t->queues[0].xsk);
+	int err = rb_xsk_kick(sender(t));
 
 	if (err && err != -EAGAIN) {
 		t->stats.send_failed++;
@@ -215,17 +240,18 @@ static int roce_flush(struct rb_transport *base)
 static uint32_t roce_post_receive(struct rb_transport *base, const uint64_t *offsets, uint32_t n)
 {
 	struct roce_transport *t = of(base);
-	uint32_t taken = 0;
+	struct device *d = t->device;
+	uint32_t taken = 0, ours = (d->n_queues - t->worker + d->workers - 1) / d->workers;
 
 	while (taken < n) {
-		struct queue *q = &t->queues[0];
+		struct queue *q = &d->queues[t->worker];
 		uint32_t share = n - taken, got;
 
 		/* The queue with the fewest chunks is next, with its part of what is left. */
-		for (uint32_t i = 1; i < t->n_queues; i++)
-			if (t->queues[i].posted < q->posted)
-				q = &t->queues[i];
-		share = (share + t->n_queues - 1) / t->n_queues;
+		for (uint32_t i = t->worker; i < d->n_queues; i += d->workers)
+			if (d->queues[i].posted < q->posted)
+				q = &d->queues[i];
+		share = (share + ours - 1) / ours;
 		got = rb_xsk_fill(q->xsk, offsets + taken, share);
 		if (got == 0)
 			break;
@@ -283,13 +309,13 @@ static bool accept_frame(struct roce_transport *t, const struct rb_xsk_frame *fr
 	return true;
 }
 
-static uint32_t poll_queue(struct roce_transport *t, struct queue *q, struct rb_completion *out,
-			   uint32_t max, uint64_t now_ns)
+static uint32_t poll_own(struct roce_transport *t, struct queue *q, struct rb_completion *out,
+			 uint32_t max, uint64_t now_ns)
 {
 	struct rb_xsk_frame frames[BATCH];
 	uint32_t delivered = 0, n;
 
-	n = rb_xsk_receive(q->xsk, 0, frames, max < BATCH ? max : BATCH);
+	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
 	for (uint32_t i = 0; i < n; i++) {
 		if (accept_frame(t, &frames[i], now_ns, &out[delivered])) {
 			rb_chunk_move(t->base.chunks, frames[i].offset, RB_OWNER_RECEIVE,
@@ -305,17 +331,75 @@ static uint32_t poll_queue(struct roce_transport *t, struct queue *q, struct rb_
 	return delivered;
 }
 
+/* A queue of another worker: what is good is copied, and the chunks go back. */
+static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct rb_completion *out,
+			     uint32_t max, uint64_t now_ns)
+{
+	struct rb_chunks *chunks = t->base.chunks;
+	uint64_t back[BATCH];
+	struct rb_xsk_frame frames[BATCH];
+	uint32_t delivered = 0, n;
+
+	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
+	for (uint32_t i = 0; i < n; i++) {
+		struct rb_completion *c = &out[delivered];
+		uint64_t chunk = RB_CHUNK_NONE, to;
+
+		back[i] = rb_chunk_base(chunks, frames[i].offset);
+		if (!accept_frame(t, &frames[i], now_ns, c))
+			continue;
+		chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
+		if (chunk == RB_CHUNK_NONE) {
+			t->stats.received--;
+			t->stats.received_bytes -= c->len_bytes;
+			t->stats.no_buffer++;
+			continue;
+		}
+		to = chunk + (c->offset - back[i]);
+		memcpy(rb_chunk_data(chunks, to), rb_chunk_data(chunks, c->offset), c->len_bytes);
+		c->offset = to;
+		delivered++;
+	}
+	if (n > 0)
+		rb_handback_put(&q->back[t->worker], back, n);
+	return delivered;
+}
+
+static uint32_t poll_queue(struct roce_transport *t, uint32_t i, struct rb_completion *out,
+			   uint32_t max, uint64_t now_ns)
+{
+	struct queue *q = &t->device->queues[i];
+
+	return i % t->device->workers == t->worker ? poll_own(t, q, out, max, now_ns)
+						   : poll_foreign(t, q, out, max, now_ns);
+}
+
+/* What other workers have read goes back to be filled; the ring has the room that it left. */
+static void take_back(struct roce_transport *t)
+{
+	struct device *d = t->device;
+	uint64_t offsets[BATCH];
+	uint32_t n;
+
+	for (uint32_t i = t->worker; i < d->n_queues; i += d->workers)
+		for (uint32_t w = 0; w < d->workers; w++)
+			while (w != t->worker &&
+			       (n = rb_handback_take(&d->queues[i].back[w], offsets, BATCH)) > 0)
+				rb_xsk_fill(d->queues[i].xsk, offsets, n);
+}
+
 static uint32_t roce_poll(struct rb_transport *base, struct rb_completion *out, uint32_t max,
 			  uint64_t now_ns)
 {
 	struct roce_transport *t = of(base);
-	uint32_t n = 0;
+	uint32_t n = 0, queues = t->device->n_queues;
 
 	reap(t);
-	for (uint32_t i = 0; i < t->n_queues && n < max; i++)
-		n += poll_queue(t, &t->queues[(t->next_queue + i) % t->n_queues], out + n, max - n,
-				now_ns);
-	t->next_queue = (t->next_queue + 1) % t->n_queues;
+	if (t->device->workers > 1)
+		take_back(t);
+	for (uint32_t i = 0; i < queues && n < max; i++)
+		n += poll_queue(t, (t->next_queue + i) % queues, out + n, max - n, now_ns);
+	t->next_queue = (t->next_queue + 1) % queues;
 	return n;
 }
 
@@ -337,10 +421,10 @@ static void roce_stats(struct rb_transport *base, struct rb_transport_stats *out
 	struct roce_transport *t = of(base);
 
 	*out = t->stats;
-	for (uint32_t i = 0; i < t->n_queues; i++) {
+	for (uint32_t i = 0; i < t->device->n_queues; i++) {
 		struct rb_xsk_drops drops;
 
-		rb_xsk_drops(t->queues[i].xsk, 0, &drops);
+		rb_xsk_drops(t->device->queues[i].xsk, t->worker, &drops);
 		out->no_buffer += drops.no_chunk;
 		out->ring_full += drops.ring_full;
 	}
@@ -350,9 +434,9 @@ void rb_roce_xdp_info(struct rb_transport *base, struct rb_roce_xdp_info *out)
 {
 	const struct roce_transport *t = of(base);
 
-	out->queues = t->n_queues;
-	out->zero_copy = rb_xsk_is_zero_copy(t->queues[0].xsk);
-	out->native_xdp = rb_fabric_xdp_is_native(t->xdp);
+	out->queues = t->device->n_queues;
+	out->zero_copy = rb_xsk_is_zero_copy(sender(t));
+	out->native_xdp = rb_fabric_xdp_is_native(t->device->xdp);
 	memcpy(out->verdicts, t->verdicts, sizeof(out->verdicts));
 }
 
@@ -383,7 +467,7 @@ static uint32_t largest_message(const struct rb_roce_xdp_config *config, uint32_
 	return by_mtu < by_chunk ? by_mtu : by_chunk;
 }
 
-static int open_queue(struct roce_transport *t, const struct rb_roce_xdp_config *config, uint32_t i)
+static int open_queue(struct device *device, const struct rb_roce_xdp_config *config, uint32_t i)
 {
 	const struct rb_xsk_config xsk = {
 		.netdev = config->netdev,
@@ -391,61 +475,114 @@ static int open_queue(struct roce_transport *t, const struct rb_roce_xdp_config 
 		.area = config->chunks->area,
 		.area_bytes = config->area_bytes,
 		.chunk_bytes = rb_chunk_bytes(config->chunks),
-		.sockets = 1,
+		.sockets = device->workers,
 		.fill_size = config->ring_size,
 		.receive_size = config->ring_size,
 		.send_size = config->ring_size,
 		.patience_ns = BIND_PATIENCE_NS,
 	};
-	struct epoll_event event = { .events = EPOLLIN };
-	int err = rb_xsk_open(&xsk, &t->queues[i].xsk);
+	struct queue *q = &device->queues[i];
+	uint32_t owner = i % device->workers;
+	int err = rb_xsk_open(&xsk, &q->xsk);
 
 	if (err)
 		return err;
-	t->n_queues++;
-	if (epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, rb_xsk_fd(t->queues[i].xsk, 0), &event))
-		return -errno;
-	return rb_xsk_publish(t->queues[i].xsk, 0, rb_fabric_xdp_map(t->xdp), i);
+	device->n_queues++;
+	for (uint32_t w = 0; w < device->workers && !err; w++) {
+		err = rb_xsk_publish(q->xsk, w, rb_fabric_xdp_map(device->xdp),
+				     i * device->workers + w);
+		if (!err && w != owner)
+			err = rb_handback_init(&q->back[w], config->ring_size,
+					       config->wake_fds[owner]);
+	}
+	return err;
 }
 
-int rb_roce_xdp_open(const struct rb_roce_xdp_config *config, struct rb_transport **out)
+static int device_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
+		       struct device **out)
 {
-	struct roce_transport *t;
-	struct rb_netdev netdev;
+	uint32_t queues =
+		netdev->queues < RB_FABRIC_QUEUES_MAX ? netdev->queues : RB_FABRIC_QUEUES_MAX;
+	struct device *device = calloc(1, sizeof(*device));
 	int err;
 
-	*out = NULL;
-	if (config->qpn < 2 || config->qpn >= 0xffffff)
-		return -EINVAL;
-	err = rb_netdev_query(config->netdev, &netdev);
+	if (!device)
+		return -ENOMEM;
+	device->workers = config->workers ? config->workers : 1;
+	err = queues < device->workers
+		      ? -ENOSPC
+		      : rb_fabric_xdp_open(netdev->ifindex, config->address, device->workers,
+					   config->qpn, &device->xdp);
+	for (uint32_t i = 0; i < queues && !err; i++)
+		err = open_queue(device, config, i);
 	if (err)
-		return err;
-	if (netdev.queues > RB_FABRIC_QUEUES_MAX)
-		netdev.queues = RB_FABRIC_QUEUES_MAX;
-	t = calloc(1, sizeof(*t));
+		device_close(device);
+	else
+		*out = device;
+	return err;
+}
+
+/* A worker's transport; the device has one user more. */
+static int transport_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
+			  struct device *device, uint32_t worker, struct rb_transport **out)
+{
+	struct roce_transport *t = calloc(1, sizeof(*t));
+	struct epoll_event event = { .events = EPOLLIN };
+
 	if (!t)
 		return -ENOMEM;
-	t->base = (struct rb_transport){ .ops = &roce_ops,
-					 .chunks = config->chunks,
-					 .pieces_max = RB_PIECES_MAX };
-	t->self = (struct rb_roce_end){ .qpn = config->qpn, .qkey = config->qkey };
+	device->users++;
+	*out = &t->base;
+	t->base = (struct rb_transport){
+		.ops = &roce_ops,
+		.chunks = device->workers > 1 ? config->worker_chunks[worker] : config->chunks,
+		.pieces_max = RB_PIECES_MAX,
+	};
+	t->device = device;
+	t->worker = worker;
+	t->self = (struct rb_roce_end){ .qpn = config->qpn + worker, .qkey = config->qkey };
 	memcpy(t->self.ip, config->address, sizeof(t->self.ip));
-	memcpy(t->self.mac, netdev.mac, sizeof(t->self.mac));
-	t->message_max_bytes = largest_message(config, netdev.mtu_bytes);
+	memcpy(t->self.mac, netdev->mac, sizeof(t->self.mac));
+	t->message_max_bytes = largest_message(config, netdev->mtu_bytes);
 	t->roce = config->roce;
 	t->roce.payload_max_bytes = (uint16_t)t->message_max_bytes;
 	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (t->epoll_fd < 0)
-		err = -errno;
-	else if (t->message_max_bytes == 0)
+		return -errno;
+	for (uint32_t i = 0; i < device->n_queues; i++)
+		if (epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, rb_xsk_fd(device->queues[i].xsk, worker),
+			      &event))
+			return -errno;
+	return 0;
+}
+
+int rb_roce_xdp_open(const struct rb_roce_xdp_config *config, struct rb_transport **out)
+{
+	uint32_t workers = config->workers ? config->workers : 1;
+	struct device *device = NULL;
+	struct rb_netdev netdev;
+	int err;
+
+	for (uint32_t w = 0; w < workers; w++)
+		out[w] = NULL;
+	if (config->qpn < 2 || config->qpn + workers > 0xffffff ||
+	    workers > RB_ROCE_XDP_WORKERS_MAX)
+		return -EINVAL;
+	err = rb_netdev_query(config->netdev, &netdev);
+	if (!err && largest_message(config, netdev.mtu_bytes) == 0)
 		err = -EMSGSIZE;
-	else
-		err = rb_fabric_xdp_open(netdev.ifindex, config->address, &t->xdp);
-	for (uint32_t i = 0; i < netdev.queues && !err; i++)
-		err = open_queue(t, config, i);
-	if (err)
-		roce_close(&t->base);
-	else
-		*out = &t->base;
+	if (!err)
+		err = device_open(config, &netdev, &device);
+	for (uint32_t w = 0; w < workers && !err; w++)
+		err = transport_open(config, &netdev, device, w, &out[w]);
+	if (!err)
+		return 0;
+	if (device && device->users == 0)
+		device_close(device);
+	for (uint32_t w = 0; w < workers; w++) {
+		if (out[w])
+			roce_close(out[w]);
+		out[w] = NULL;
+	}
 	return err;
 }

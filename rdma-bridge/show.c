@@ -2,6 +2,7 @@
 #include "rdma-bridge/show.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,26 +58,70 @@ static void port_name(uint16_t system_port, char out[16])
 	snprintf(out, 16, "n%up%u", system_port >> 8, system_port & 0xff);
 }
 
+/* Of all workers together. */
+static struct sl_counter count(const struct rb_bridge *b, enum rb_frame_counter which)
+{
+	struct sl_counter sum = { 0 };
+
+	for (uint32_t k = 0; k < b->n_lanes; k++) {
+		sum.packets += b->lanes[k].worker->counters[which].packets;
+		sum.bytes += b->lanes[k].worker->counters[which].bytes;
+	}
+	return sum;
+}
+
+static json_t *worker_row(const struct rb_lane *lane)
+{
+	const struct sl_bridge_settings *settings = &lane->bridge->settings->cluster.bridge;
+	const struct rb_worker *w = lane->worker;
+
+	return json_pack(
+		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "worker", (int)lane->index, "core",
+		settings->cores_text ? integer(settings->cores[lane->index]) : json_null(),
+		"rounds", integer(w->rounds), "idle_rounds", integer(w->idle_rounds),
+		"longest_round_us", integer(lane->longest_ns / 1000), "chunks_free",
+		integer(lane->chunks->n_free), "sent", integer(w->counters[RB_COUNT_SENT].packets),
+		"transmitted", integer(w->counters[RB_COUNT_TRANSMITTED].packets));
+}
+
 static void show_status(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
-	const struct rb_worker *w = b->worker;
-	json_t *chunks = json_object(), *frames = json_object();
+	json_t *chunks = json_object(), *frames = json_object(), *workers = json_array();
+	uint64_t violations = 0, rounds = 0, idle_rounds = 0, longest_ns = 0;
 
 	(void)request;
-	for (uint32_t i = 0; i < RB_OWNER_COUNT; i++)
-		json_object_set_new(chunks, rb_owner_name(i), integer(b->chunks->count[i]));
-	for (uint32_t i = 0; i < RB_COUNT_COUNT; i++)
+	for (uint32_t i = 0; i < RB_OWNER_COUNT; i++) {
+		uint64_t n = 0;
+
+		for (uint32_t k = 0; k < b->n_lanes; k++)
+			n += b->lanes[k].chunks->count[i];
+		json_object_set_new(chunks, rb_owner_name(i), integer(n));
+	}
+	for (uint32_t i = 0; i < RB_COUNT_COUNT; i++) {
+		struct sl_counter sum = count(b, i);
+
 		json_object_set_new(frames, rb_frame_counter_name(i),
-				    json_pack("{s:o, s:o}", "packets",
-					      integer(w->counters[i].packets), "bytes",
-					      integer(w->counters[i].bytes)));
+				    json_pack("{s:o, s:o}", "packets", integer(sum.packets),
+					      "bytes", integer(sum.bytes)));
+	}
+	for (uint32_t k = 0; k < b->n_lanes; k++) {
+		const struct rb_lane *lane = &b->lanes[k];
+
+		violations += lane->chunks->violations;
+		rounds += lane->worker->rounds;
+		idle_rounds += lane->worker->idle_rounds;
+		if (lane->longest_ns > longest_ns)
+			longest_ns = lane->longest_ns;
+		json_array_append_new(workers, worker_row(lane));
+	}
 	sl_ctl_put(answer,
-		   json_pack("{s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "node", w->self.node,
-			     "epoch", integer(b->epoch), "maps", b->maps.voq != NULL, "chunks",
-			     chunks, "violations", integer(b->chunks->violations), "rounds",
-			     integer(w->rounds), "idle_rounds", integer(w->idle_rounds),
-			     "longest_round_us", integer(b->longest_ns / 1000), "frames", frames));
+		   json_pack("{s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "node",
+			     (int)b->settings->cluster.node, "epoch", integer(b->epoch), "maps",
+			     b->maps.voq != NULL, "chunks", chunks, "violations",
+			     integer(violations), "rounds", integer(rounds), "idle_rounds",
+			     integer(idle_rounds), "longest_round_us", integer(longest_ns / 1000),
+			     "frames", frames, "workers", workers));
 }
 
 /* Sequence numbers of a peer, over all its streams. */
@@ -101,65 +146,82 @@ static json_t *ms_since(uint64_t then_ns, uint64_t now_ns)
 static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
-	const struct rb_worker *w = b->worker;
+	const struct rb_lane *first = &b->lanes[0];
 
 	(void)request;
-	for (uint32_t i = 0; i < w->n_nodes; i++) {
-		const struct rb_worker_peer *peer = w->peer[w->nodes[i]];
-		const struct rb_peer *state = &w->peers.peer[w->nodes[i]];
+	for (uint32_t i = 0; i < first->worker->n_nodes; i++) {
+		const uint8_t node = first->worker->nodes[i];
+		const struct rb_worker_peer *peer = first->worker->peer[node];
+		const struct rb_peer *state = &first->worker->peers.peer[node];
+		uint64_t data = 0, data_bytes = 0, hellos = 0, refused = 0;
 		struct rb_seq sum = { 0 };
 		json_t *row;
 
-		add_seqs(&sum, state);
+		/* Its life is the same in all lanes; what it is, the worst says. */
+		for (uint32_t k = 0; k < b->n_lanes; k++) {
+			const struct rb_worker *w = b->lanes[k].worker;
+
+			add_seqs(&sum, &w->peers.peer[node]);
+			data += w->peer[node]->sent[RB_MSG_DATA];
+			data_bytes += w->peer[node]->sent_bytes[RB_MSG_DATA];
+			hellos += w->peer[node]->sent[RB_MSG_HELLO];
+			refused += w->peer[node]->send_refused;
+		}
 		row = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "node", peer->node,
 				"address",
 				sl_cluster_find_node(&b->settings->cluster, peer->node)->address,
-				"state", rb_peer_state_name(state->state), "since_ms",
-				ms_since(peer->since_ns, b->round_ns), "epoch",
-				state->introduced ? integer(state->epoch) : json_null(), "heard_ms",
-				ms_since(state->heard_ns, b->round_ns), "ups", integer(state->ups),
-				"downs", integer(state->downs));
+				"state", rb_peer_state_name(rb_bridge_peer_state(b, node)),
+				"since_ms", ms_since(peer->since_ns, first->worker->now_ns),
+				"epoch", state->introduced ? integer(state->epoch) : json_null(),
+				"heard_ms", ms_since(state->heard_ns, first->worker->now_ns), "ups",
+				integer(state->ups), "downs", integer(state->downs));
 		json_object_update_new(
-			row,
-			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "data_sent",
-				  integer(peer->sent[RB_MSG_DATA]), "data_bytes_sent",
-				  integer(peer->sent_bytes[RB_MSG_DATA]), "hellos_sent",
-				  integer(peer->sent[RB_MSG_HELLO]), "send_refused",
-				  integer(peer->send_refused), "received", integer(sum.received),
-				  "lost", integer(sum.lost), "late", integer(sum.late), "duplicate",
-				  integer(sum.duplicate), "stale", integer(sum.stale)));
+			row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "data_sent",
+				       integer(data), "data_bytes_sent", integer(data_bytes),
+				       "hellos_sent", integer(hellos), "send_refused",
+				       integer(refused), "received", integer(sum.received), "lost",
+				       integer(sum.lost), "late", integer(sum.late), "duplicate",
+				       integer(sum.duplicate), "stale", integer(sum.stale)));
 		if (sl_ctl_put(answer, row))
 			return;
 	}
 }
 
 /* How many frames the data messages held that were sent: a list of {least, most, messages}, and the mean. */
-static void put_packing(json_t *row, const struct rb_worker *w)
+static void put_packing(json_t *row, const struct rb_bridge *b)
 {
-	uint64_t frames = w->counters[RB_COUNT_SENT].packets, messages = 0;
+	uint64_t frames = count(b, RB_COUNT_SENT).packets, messages = 0;
 	json_t *classes = json_array();
 
 	for (uint32_t i = 0; i < RB_PACKED_CLASSES; i++) {
-		messages += w->packed[i];
+		uint64_t packed = 0;
+
+		for (uint32_t k = 0; k < b->n_lanes; k++)
+			packed += b->lanes[k].worker->packed[i];
+		messages += packed;
 		json_array_append_new(classes,
 				      json_pack("{s:i, s:i, s:o}", "least", 1 << i, "most",
-						(2 << i) - 1, "messages", integer(w->packed[i])));
+						(2 << i) - 1, "messages", integer(packed)));
 	}
-	json_object_set_new(row, "packing_limit", integer(w->config.degree));
+	json_object_set_new(row, "packing_limit", integer(b->lanes[0].worker->config.degree));
 	json_object_set_new(row, "packing_mean",
 			    messages ? json_real((double)frames / (double)messages) : json_null());
 	json_object_set_new(row, "packing", classes);
 	json_object_set_new(row, "data_messages_sent", integer(messages));
 	json_object_set_new(row, "frames_sent", integer(frames));
-	json_object_set_new(row, "frames_received", integer(w->counters[RB_COUNT_EGRESS].packets));
+	json_object_set_new(row, "frames_received", integer(count(b, RB_COUNT_EGRESS).packets));
 }
 
-static void put_sequences(json_t *row, const struct rb_worker *w)
+static void put_sequences(json_t *row, const struct rb_bridge *b)
 {
 	struct rb_seq sum = { 0 };
 
-	for (uint32_t i = 0; i < w->n_nodes; i++)
-		add_seqs(&sum, &w->peers.peer[w->nodes[i]]);
+	for (uint32_t k = 0; k < b->n_lanes; k++) {
+		const struct rb_worker *w = b->lanes[k].worker;
+
+		for (uint32_t i = 0; i < w->n_nodes; i++)
+			add_seqs(&sum, &w->peers.peer[w->nodes[i]]);
+	}
 	json_object_set_new(row, "lost", integer(sum.lost));
 	json_object_set_new(row, "late", integer(sum.late));
 	json_object_set_new(row, "duplicate", integer(sum.duplicate));
@@ -171,11 +233,16 @@ static const char *completion_name(uint32_t i)
 	return rb_verbs_status_name(i);
 }
 
-static void put_roce_xdp(json_t *row, struct rb_transport *t)
+static void put_roce_xdp(json_t *row, const struct rb_bridge *b)
 {
-	struct rb_roce_xdp_info info;
+	struct rb_roce_xdp_info info, other;
 
-	rb_roce_xdp_info(t, &info);
+	rb_roce_xdp_info(b->lanes[0].transport, &info);
+	for (uint32_t k = 1; k < b->n_lanes; k++) {
+		rb_roce_xdp_info(b->lanes[k].transport, &other);
+		for (uint32_t i = 0; i < RB_ROCE_VERDICT_COUNT; i++)
+			info.verdicts[i] += other.verdicts[i];
+	}
 	json_object_update_new(row,
 			       json_pack("{s:i, s:b, s:b, s:o}", "queues", info.queues, "zero_copy",
 					 info.zero_copy, "native_xdp", info.native_xdp, "frames",
@@ -204,40 +271,71 @@ static json_t *fabric_device(const struct rb_bridge *b)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	struct rb_endpoint endpoint;
+	struct rb_transport *transport = b->lanes[0].transport;
 	struct rb_netdev netdev = { 0 };
+	uint64_t chunks = 0, chunks_free = 0;
 	json_t *row;
 
-	b->transport->ops->endpoint(b->transport, &endpoint);
+	for (uint32_t k = 0; k < b->n_lanes; k++) {
+		chunks += b->lanes[k].chunks->n;
+		chunks_free += b->lanes[k].chunks->n_free;
+	}
+	transport->ops->endpoint(transport, &endpoint);
 	rb_netdev_query(cluster->device, &netdev);
 	/* memory_address: of the area that every AF_XDP socket has as its UMEM. */
-	row = json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:s, s:o, s:o, s:i, s:i}", "node",
+	row = json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "node",
 			(int)cluster->node, "address",
 			sl_cluster_find_node(cluster, cluster->node)->address, "transport",
-			b->transport->ops->name, "device", cluster->device, "mtu_bytes",
+			transport->ops->name, "device", cluster->device, "mtu_bytes",
 			(int)netdev.mtu_bytes, "message_max_bytes", endpoint.message_max_bytes,
-			"poll", sl_poll_name(cluster->bridge.poll), "memory_address",
-			integer((uintptr_t)b->area), "memory_bytes", integer(b->area_bytes),
-			"chunks", b->chunks->n, "chunks_free", b->chunks->n_free);
+			"poll", sl_poll_name(cluster->bridge.poll), "workers", (int)b->n_lanes,
+			"memory_address", integer((uintptr_t)b->area), "memory_bytes",
+			integer(b->area_bytes), "chunks", integer(chunks), "chunks_free",
+			integer(chunks_free));
 	if (cluster->transport == SL_TRANSPORT_ROCE_XDP)
-		put_roce_xdp(row, b->transport);
+		put_roce_xdp(row, b);
 	else
-		put_verbs(row, b->transport);
+		put_verbs(row, transport);
 	return row;
+}
+
+static void add_stats(struct rb_transport_stats *sum, struct rb_transport *transport)
+{
+	struct rb_transport_stats s;
+
+	transport->ops->stats(transport, &s);
+	sum->sent += s.sent;
+	sum->sent_bytes += s.sent_bytes;
+	sum->received += s.received;
+	sum->received_bytes += s.received_bytes;
+	sum->no_buffer += s.no_buffer;
+	sum->ring_full += s.ring_full;
+	sum->send_failed += s.send_failed;
+	sum->cnp_sent += s.cnp_sent;
+	sum->cnp_received += s.cnp_received;
+	sum->marked += s.marked;
+	sum->bytes_copied += s.bytes_copied;
 }
 
 static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
-	struct rb_transport_stats stats;
+	uint64_t verdicts[RB_VERDICT_COUNT] = { 0 }, stalls = 0;
+	struct rb_transport_stats stats = { 0 };
 	struct rb_meet_stats meet;
 	json_t *row;
 
 	(void)request;
-	b->transport->ops->stats(b->transport, &stats);
+	for (uint32_t k = 0; k < b->n_lanes; k++) {
+		add_stats(&stats, b->lanes[k].transport);
+		stalls += b->lanes[k].worker->peers.stalls;
+		for (uint32_t i = 0; i < RB_VERDICT_COUNT; i++)
+			verdicts[i] += b->lanes[k].worker->verdicts[i];
+	}
 	rb_meet_stats(b->meet, &meet);
 	row = fabric_device(b);
-	put_packing(row, b->worker);
-	put_sequences(row, b->worker);
+	put_packing(row, b);
+	put_sequences(row, b);
 	json_object_update_new(
 		row,
 		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sent",
@@ -249,14 +347,13 @@ static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *
 			  integer(stats.marked), "cnp_sent", integer(stats.cnp_sent),
 			  "cnp_received", integer(stats.cnp_received)));
 	json_object_update_new(
-		row,
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "messages",
-			  by_name(b->worker->verdicts, RB_VERDICT_COUNT, verdict_name), "met",
-			  integer(meet.met), "knocks", integer(meet.knocks), "stalls",
-			  integer(b->worker->peers.stalls), "unreachable",
-			  integer(meet.unreachable), "overflow", integer(meet.overflow), "refused",
-			  by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
-			  by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
+		row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "messages",
+			       by_name(verdicts, RB_VERDICT_COUNT, verdict_name), "met",
+			       integer(meet.met), "knocks", integer(meet.knocks), "stalls",
+			       integer(stalls), "unreachable", integer(meet.unreachable),
+			       "overflow", integer(meet.overflow), "refused",
+			       by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
+			       by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
 	sl_ctl_put(answer, row);
 }
 
@@ -298,7 +395,9 @@ static void show_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *an
 	}
 	for (uint32_t i = 0; i < b->n_voqs; i++) {
 		const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
-		const struct rb_ingress *in = b->worker->peer[remote->system_port >> 8]->ingress;
+		const struct rb_ingress *in = rb_bridge_lane(b, remote->system_port)
+						      ->worker->peer[remote->system_port >> 8]
+						      ->ingress;
 		const struct rb_voq *voq = &in->voqs[remote->first_voq + i % SL_CLASSES];
 		const struct sl_voq *settings = &b->maps.voq[b->voqs[i]];
 		char name[16];
@@ -327,7 +426,8 @@ static void show_egress_queues(void *ctx, const json_t *request, struct sl_ctl_a
 	(void)request;
 	for (uint32_t i = 0; i < b->n_ports * SL_CLASSES; i++) {
 		const struct rb_bridge_port *port = &b->ports[i / SL_CLASSES];
-		const struct rb_egress_port *egress = b->worker->port[port->settings->number];
+		const struct rb_egress_port *egress =
+			rb_bridge_lane(b, port->system_port)->worker->port[port->settings->number];
 		const uint32_t class = i % SL_CLASSES;
 		const struct rb_egress_queue *q = &egress->queue[class];
 		const struct rb_drr_queue *turn = &egress->drr->queue[class];
@@ -403,7 +503,15 @@ int rb_show_fd(const struct rb_show *show)
 
 void rb_show_poll(struct rb_show *show, struct rb_bridge *bridge, uint64_t now_ns)
 {
+	struct pollfd fd = { .fd = sl_ctl_fd(show->ctl), .events = POLLIN };
+	bool halt = bridge->n_lanes > 1 && poll(&fd, 1, 0) > 0;
+
+	/* Whatever is asked, all workers' numbers belong to the answer. */
+	if (halt)
+		rb_bridge_halt(bridge);
 	sl_ctl_poll(show->ctl, bridge);
+	if (halt)
+		rb_bridge_release(bridge);
 	if (now_ns < show->tick_ns)
 		return;
 	show->tick_ns = now_ns + SECOND_NS;

@@ -110,28 +110,64 @@ static int put_stats(struct sl_ctl_answer *answer, const struct rb_control_stats
 	return sl_ctl_put(answer, row);
 }
 
+static void add_stats(struct rb_control_stats *sum, const struct rb_control_stats *s)
+{
+	sum->intervals += s->intervals;
+	sum->asked += s->asked;
+	sum->feedback_sent += s->feedback_sent;
+	sum->feedback_refused += s->feedback_refused;
+	sum->feedback_received += s->feedback_received;
+	sum->feedback_stale += s->feedback_stale;
+	sum->feedback_foreign += s->feedback_foreign;
+	sum->policies_sent += s->policies_sent;
+	sum->policies_received += s->policies_received;
+	sum->policies_refused += s->policies_refused;
+	sum->reports_sent += s->reports_sent;
+	sum->reports_received += s->reports_received;
+	sum->late += s->late;
+}
+
+static int put_queues(struct sl_ctl_answer *answer, const struct rb_worker *w)
+{
+	int err = 0;
+
+	for (uint32_t p = 0; p < w->n_ports; p++) {
+		const struct rb_control_port *port = w->control->port[w->ports[p]];
+
+		for (uint32_t k = 0; port && k < SL_CLASSES && !err; k++)
+			if (k == 0 || port->queue[k].egress.seq > 0)
+				err = put_queue(answer, &port->queue[k]);
+	}
+	return err;
+}
+
+static int put_voqs(struct sl_ctl_answer *answer, const struct rb_control *c)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < c->n_remotes; i++)
+		for (uint32_t k = 0; k < SL_CLASSES && !err; k++)
+			if (c->remote[i]->has[k] && (k == 0 || c->remote[i]->voq[k].ingress.ever))
+				err = put_voq(answer, c->remote[i], k);
+	return err;
+}
+
 /* Class 0, and those of the others that ever had anything to do. */
 void rb_show_control(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
-	const struct rb_worker *w = b->worker;
-	const struct rb_control *c = w->control;
+	struct rb_control_stats sum = { 0 };
 
 	(void)request;
-	for (uint32_t p = 0; p < w->n_ports; p++) {
-		const struct rb_control_port *port = c->port[w->ports[p]];
-
-		for (uint32_t k = 0; port && k < SL_CLASSES; k++)
-			if ((k == 0 || port->queue[k].egress.seq > 0) &&
-			    put_queue(answer, &port->queue[k]))
-				return;
+	for (uint32_t i = 0; i < b->n_lanes; i++)
+		if (put_queues(answer, b->lanes[i].worker))
+			return;
+	for (uint32_t i = 0; i < b->n_lanes; i++) {
+		if (put_voqs(answer, b->lanes[i].worker->control))
+			return;
+		add_stats(&sum, &b->lanes[i].worker->control->stats);
 	}
-	for (uint32_t i = 0; i < c->n_remotes; i++)
-		for (uint32_t k = 0; k < SL_CLASSES; k++)
-			if (c->remote[i]->has[k] && (k == 0 || c->remote[i]->voq[k].ingress.ever) &&
-			    put_voq(answer, c->remote[i], k))
-				return;
-	put_stats(answer, &c->stats);
+	put_stats(answer, &sum);
 }
 
 /* --- cc-set ----------------------------------------------------------------------------------- */
@@ -192,17 +228,17 @@ void rb_show_control_set(void *ctx, const json_t *request, struct sl_ctl_answer 
 		sl_ctl_fail(answer,
 			    "\"%s\" is no port of this cluster: write a netdev of this node that "
 			    "is a port, or a system port such as n%up1",
-			    name ? name : "", b->worker->self.node);
+			    name ? name : "", b->settings->cluster.node);
 		return;
 	}
-	if (system_port >> 8 != b->worker->self.node) {
+	if (system_port >> 8 != b->settings->cluster.node) {
 		sl_ctl_fail(answer,
 			    "%s is a port of node %u, which alone says how it is controlled: do "
 			    "this there",
 			    name, system_port >> 8);
 		return;
 	}
-	port = b->worker->control->port[system_port & 0xff];
+	port = rb_bridge_lane(b, system_port)->worker->control->port[system_port & 0xff];
 	if (!port) {
 		sl_ctl_fail(answer, "\"%s\" is no port of this node", name);
 		return;
@@ -217,7 +253,7 @@ void rb_show_control_set(void *ctx, const json_t *request, struct sl_ctl_answer 
 		sl_ctl_fail(answer, "%s", why);
 		return;
 	}
-	if (rb_bridge_control(b, port->number, &settings, b->worker->now_ns, &text)) {
+	if (rb_bridge_control(b, port->number, &settings, b->lanes[0].worker->now_ns, &text)) {
 		sl_ctl_fail(answer, "%s: %s", controller, text ? text : "out of memory");
 		return;
 	}
@@ -247,10 +283,10 @@ static json_t *point_row(const struct rb_control_point *point)
 static struct rb_control_trace **find_trace(const struct rb_bridge *b, uint16_t system_port,
 					    uint32_t class)
 {
-	struct rb_control *c = b->worker->control;
+	struct rb_control *c = rb_bridge_lane(b, system_port)->worker->control;
 	struct rb_control_remote *remote = rb_control_find_remote(c, system_port);
 
-	if (system_port >> 8 == b->worker->self.node && c->port[system_port & 0xff])
+	if (system_port >> 8 == b->settings->cluster.node && c->port[system_port & 0xff])
 		return &c->port[system_port & 0xff]->queue[class].trace;
 	return remote && remote->has[class] ? &remote->voq[class].trace : NULL;
 }

@@ -23,7 +23,6 @@
 #define NICE		(-10)	  /* a hello that waits for a processor is a peer that seems dead */
 #define FABRIC_RETRY_NS 20000000L /* looking for a fabric netdev that is gone */
 #define SLICE_NS	100000	  /* of processor time at once, the least that the kernel grants */
-#define SPIN_NS		20000ULL  /* an adaptive bridge looks on for so long before it sleeps */
 
 struct options {
 	const char *config_path;
@@ -47,14 +46,6 @@ static void on_signal(int signal)
 {
 	(void)signal;
 	stop = 1;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
 /*
@@ -130,22 +121,17 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 }
 
 /* Until told to stop, or the fabric's netdev or RDMA device is gone. */
-static void run(struct rb_bridge *bridge, struct rb_show *show, bool busy)
+static void run(struct rb_bridge *bridge, struct rb_show *show)
 {
-	uint64_t active_ns = now_ns(), show_ns = 0;
+	uint64_t show_ns = 0;
 
 	while (!stop && !rb_bridge_is_lost(bridge)) {
-		uint64_t now = now_ns();
-		bool did = rb_bridge_round(bridge, now);
+		uint64_t now = rb_bridge_round(bridge);
 
-		if (did)
-			active_ns = now;
 		if (now >= show_ns) {
 			show_ns = now + RB_BRIDGE_TICK_NS;
 			rb_show_poll(show, bridge, now);
 		}
-		if (!busy && (now - active_ns > SPIN_NS || (!did && bridge->worker->held)))
-			rb_bridge_wait(bridge, now);
 	}
 }
 
@@ -167,7 +153,7 @@ static int live(struct sl_settings *settings)
 	}
 	rb_bridge_watch(bridge, rb_show_fd(show));
 	sl_notify("READY=1");
-	run(bridge, show, settings->cluster.bridge.poll == SL_POLL_BUSY);
+	run(bridge, show);
 	if (rb_bridge_is_lost(bridge))
 		err = -ENODEV;
 out:

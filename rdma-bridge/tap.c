@@ -21,7 +21,7 @@ struct rb_tap {
 	struct rb_chunks *chunks;
 	struct sl_counter *counters; /* borrowed */
 	int fd;
-	bool ready;
+	bool ready;  /* set by whoever watches the descriptor, cleared by who reads */
 	int carrier; /* -1: not set yet */
 };
 
@@ -47,7 +47,7 @@ static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_
 	struct rb_chunks *chunks = tap->chunks;
 	uint32_t n = 0;
 
-	while (tap->ready && n < max) {
+	while (__atomic_load_n(&tap->ready, __ATOMIC_RELAXED) && n < max) {
 		uint64_t offset = rb_chunk_take(chunks, RB_OWNER_INGRESS);
 		uint8_t *frame;
 		ssize_t len;
@@ -59,7 +59,7 @@ static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_
 		len = read(tap->fd, frame, rb_chunk_bytes(chunks) - FRAME_OFFSET);
 		if (len < RB_FRAME_MIN_BYTES) {
 			rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
-			tap->ready = len > 0;
+			__atomic_store_n(&tap->ready, len > 0, __ATOMIC_RELAXED);
 			continue;
 		}
 		if (!is_unicast_ip(frame)) {
@@ -123,7 +123,7 @@ struct rb_input *rb_tap_input(struct rb_tap *tap)
 
 void rb_tap_ready(struct rb_tap *tap)
 {
-	tap->ready = true;
+	__atomic_store_n(&tap->ready, true, __ATOMIC_RELAXED);
 }
 
 int rb_tap_carrier(struct rb_tap *tap, bool on)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <net/if.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -318,7 +319,49 @@ const char *sl_poll_name(enum sl_poll poll)
 	return polls[poll].name;
 }
 
+/* A list of CPUs; how many, or 0 if it is none. */
+static uint32_t parse_cores(const char *text, uint32_t cores[SL_WORKERS_MAX])
+{
+	uint32_t n = 0;
+
+	for (const char *p = text; n < SL_WORKERS_MAX; p++) {
+		unsigned long core;
+		char *end;
+
+		if (!isdigit((unsigned char)*p))
+			return 0;
+		core = strtoul(p, &end, 10);
+		if (core >= CPU_SETSIZE)
+			return 0;
+		cores[n++] = (uint32_t)core;
+		if (*end == '\0')
+			return n;
+		if (*end != ',')
+			return 0;
+		p = end;
+	}
+	return 0;
+}
+
+static bool valid_cores(const char *text)
+{
+	uint32_t cores[SL_WORKERS_MAX];
+
+	return parse_cores(text, cores) > 0;
+}
+
 static const struct sl_yaml_key bridge_keys[] = {
+	{ .name = "workers",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, workers),
+	  .min = 1,
+	  .max = SL_WORKERS_MAX,
+	  .what = "a number of threads" },
+	{ .name = "cores",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_bridge_settings, cores_text),
+	  .valid = valid_cores,
+	  .what = "a list of CPUs: write up to 16 numbers, one for each worker, as in \"2,3\"" },
 	{ .name = "poll",
 	  .type = SL_YAML_CHOICE,
 	  FIELD(sl_bridge_settings, poll),
@@ -608,6 +651,30 @@ static int check_node(const struct check *c, uint32_t i)
 	return err;
 }
 
+/* As many as there are cores, if it is not said. */
+static int check_workers(const struct check *c)
+{
+	struct sl_bridge_settings *bridge = &c->cluster->bridge;
+	uint32_t cores = bridge->cores_text ? parse_cores(bridge->cores_text, bridge->cores) : 0;
+	char text[16];
+
+	if (bridge->workers == 0)
+		bridge->workers = cores ? cores : 1;
+	snprintf(text, sizeof(text), "%u", bridge->workers);
+	if (cores && cores != bridge->workers) {
+		sl_yaml_error(c->error, c->file_name, c->cluster->line, "cluster.bridge.workers",
+			      text, "is not the number of `cores`: write one core for each worker");
+		return -EINVAL;
+	}
+	if (bridge->workers > 1 && c->cluster->transport != SL_TRANSPORT_ROCE_XDP) {
+		sl_yaml_error(c->error, c->file_name, c->cluster->line, "cluster.bridge.workers",
+			      text,
+			      "is for transport roce-xdp alone: write 1, or another transport");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *file_name,
 			      char error[SL_YAML_ERROR_BYTES])
 {
@@ -627,6 +694,9 @@ int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *f
 			"is not among cluster.nodes: write the id of this node, and its entry there");
 		return -EINVAL;
 	}
+	err = check_workers(&c);
+	if (err)
+		return err;
 	for (uint32_t p = 0; p < self->ports.n; p++) {
 		if (strcmp(sl_cluster_port(self, p)->name, cluster->device) != 0)
 			continue;

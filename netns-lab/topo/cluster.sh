@@ -63,7 +63,8 @@ cluster_edges() {
 cluster_wire_fabric() {
 	link "n$1:fab0" "fabric:n$1" $CLUSTER_FABRIC_MTU &&
 		on fabric ip link set "n$1" master br0 &&
-		on "n$1" ip addr add "10.9.0.$1/24" dev fab0
+		on "n$1" ip addr add "10.9.0.$1/24" dev fab0 &&
+		{ [ "${CLUSTER_WORKERS:-1}" = 1 ] || on "n$1" ethtool -L fab0 rx "$CLUSTER_WORKERS" tx "$CLUSTER_WORKERS"; }
 }
 
 # cluster_wire_port N P: port P of node nN and the host behind it, new or again
@@ -80,7 +81,7 @@ cluster_wire_port() {
 
 # cluster_config N NODES PORTS ENGINE: the configuration of node N; CLUSTER_BRIDGE has keys of `bridge:`,
 # CLUSTER_LIVENESS_MS the silence that means death, CLUSTER_PORT_n2p1 more keys of that port,
-# CLUSTER_TRANSPORT the transport
+# CLUSTER_TRANSPORT the transport, CLUSTER_WORKERS how many threads a bridge has
 cluster_config() {
 	local i p keys
 	cat <<-END
@@ -90,7 +91,7 @@ cluster_config() {
 		  key_file: $LAB_DIR/cluster.key
 		  fabric: {device: fab0, transport: ${CLUSTER_TRANSPORT:-roce-xdp}}
 		  liveness_ms: ${CLUSTER_LIVENESS_MS:-50}
-		  bridge: {${CLUSTER_BRIDGE:-}}
+		  bridge: {${CLUSTER_WORKERS:+workers: $CLUSTER_WORKERS, }${CLUSTER_BRIDGE:-}}
 		  nodes:
 	END
 	for ((i = 1; i <= $2; i++)); do

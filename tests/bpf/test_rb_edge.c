@@ -335,7 +335,7 @@ static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state
 	for (int i = 0; i < 100; i++)
 		put(&f);
 	assert_int_equal(seen(100).stats[SL_STAT_VOQ].packets, 100);
-	rb_edge_settle(port, backlog, counters);
+	rb_edge_settle(port, 0, backlog, counters);
 	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 100 - RING);
 	assert_int_equal(b->enqueued.frames - b->dequeued.frames, RING);
 	assert_int_equal(take(0, got, RING), RING);
@@ -350,7 +350,7 @@ static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state
 	for (int i = 0; i < 10; i++)
 		put(&f);
 	assert_int_equal(seen(302).stats[SL_STAT_VOQ].packets, 302);
-	rb_edge_settle(port, backlog, counters);
+	rb_edge_settle(port, 0, backlog, counters);
 	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 100 - RING + 10);
 	assert_int_equal(take(0, got, RING), 0);
 	for (uint32_t voq = 1; voq < 4; voq++) {
@@ -359,7 +359,7 @@ static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state
 	}
 	/* All that came in has come out or is counted; with that the bytes are right again. */
 	backlog[SL_CLASSES].dequeued.frames += RING;
-	rb_edge_settle(port, backlog, counters);
+	rb_edge_settle(port, 0, backlog, counters);
 	assert_int_equal(b->enqueued.frames, b->dequeued.frames);
 	assert_int_equal(b->enqueued.bytes, b->dequeued.bytes);
 }
@@ -389,7 +389,7 @@ static void voqs_that_nobody_drains_cost_the_others_nothing(void **state)
 		backlog[SL_CLASSES].dequeued.frames++;
 		rb_edge_refill(port);
 	}
-	rb_edge_settle(port, backlog, counters);
+	rb_edge_settle(port, 0, backlog, counters);
 	assert_int_equal(out, ROUNDS);
 	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 0);
 	assert_int_equal(c.drops[SL_DROP_VOQ_FULL].packets, (VOQS - 1) * (ROUNDS - LIMIT));

@@ -252,6 +252,30 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
 	  "f:3: cluster.fabric.service_level: \"8\" is not a service level: write a number from 0 to 7" },
+	{ "cluster_workers_and_cores_differ",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  bridge: {workers: 2, cores: '0,1,2'}\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:2: cluster.bridge.workers: \"2\" is not the number of `cores`: write one core for each worker" },
+	{ "cluster_workers_of_verbs",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  bridge: {workers: 2}\n"
+	  "  fabric: {device: fab0, transport: verbs-ud}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:2: cluster.bridge.workers: \"2\" is for transport roce-xdp alone: write 1, or another transport" },
+	{ "cluster_cores_no_list",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  bridge: {cores: '0-3'}\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: cluster.bridge.cores: \"0-3\" is not a list of CPUs: write up to 16 numbers, one for each worker, as in \"2,3\"" },
 	{ "cluster_fabric_is_edge_port",
 	  "cluster:\n"
 	  "  node: 1\n"
@@ -495,6 +519,25 @@ static void every_key_is_read(void **state)
 	sl_settings_free(s);
 }
 
+static void cores_are_a_worker_each(void **state)
+{
+	struct sl_settings *s =
+		parse("cluster:\n"
+		      "  node: 1\n"
+		      "  bridge: {cores: '3,0,7'}\n"
+		      "  fabric: {device: fab0}\n"
+		      "  nodes:\n"
+		      "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n");
+	const struct sl_bridge_settings *b = &s->cluster.bridge;
+
+	(void)state;
+	assert_int_equal(b->workers, 3);
+	assert_int_equal(b->cores[0], 3);
+	assert_int_equal(b->cores[1], 0);
+	assert_int_equal(b->cores[2], 7);
+	sl_settings_free(s);
+}
+
 static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 {
 	struct sl_settings *s = parse(
@@ -524,6 +567,8 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 	assert_int_equal(c->fabric_dscp, 46);
 	assert_int_equal(c->service_level, 3);
 	assert_int_equal(c->bridge.poll, SL_POLL_BUSY);
+	assert_int_equal(c->bridge.workers, 1);
+	assert_null(c->bridge.cores_text);
 	assert_int_equal(c->bridge.packing, 8);
 	assert_int_equal(c->bridge.pack_delay_us, 50);
 	assert_int_equal(c->bridge.voq_frames, 64);
@@ -650,6 +695,7 @@ int main(void)
 		cmocka_unit_test(least_file_has_the_documented_defaults),
 		cmocka_unit_test(every_key_is_read),
 		cmocka_unit_test(cluster_is_read_and_its_own_ports_are_the_ports),
+		cmocka_unit_test(cores_are_a_worker_each),
 		cmocka_unit_test(queues_and_classes_are_as_written_with_defaults_for_the_rest),
 		cmocka_unit_test(missing_port_is_named_unless_it_is_optional),
 		cmocka_unit_test(file_that_cannot_be_read_is_named),

@@ -265,6 +265,18 @@ static void other_transport_is_refused(void **state)
 	expect_refusal(&responder, RB_REFUSAL_TRANSPORT, false);
 }
 
+static void other_number_of_workers_is_refused_by_both_who_know_it(void **state)
+{
+	(void)state;
+	two.further_qps = 3;
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&opener, RB_REFUSAL_WORKERS, false);
+	expect_refusal(&responder, RB_REFUSAL_WORKERS, false);
+	assert_int_equal(opener.peer.further_qps, 3);
+	assert_int_equal(responder.peer.further_qps, 0);
+}
+
 static void introduction_that_cannot_be_is_refused(void **state)
 {
 	for (int i = 0; i < 6; i++) {
@@ -443,6 +455,7 @@ int main(void)
 		T(another_node_at_the_address_is_refused),
 		T(other_port_table_is_refused_and_both_have_both_values),
 		T(other_transport_is_refused),
+		T(other_number_of_workers_is_refused_by_both_who_know_it),
 		T(introduction_that_cannot_be_is_refused),
 		T(any_byte_tampered_with_is_never_believed),
 		T(replayed_conversation_is_refused),

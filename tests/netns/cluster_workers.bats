@@ -1,0 +1,129 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Bridges with two workers: order, conservation, what each carries, deaths, ports that go and come, controllers, and what is
+# refused.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. netns-lab/lib.sh
+	. netns-lab/topo/cluster.sh
+	# shellcheck disable=SC2119
+	lab_begin
+	# shellcheck disable=SC2034
+	TOPO_ENGINE=fast
+	export CLUSTER_LIVENESS_MS=2000 CLUSTER_WORKERS=2 CLUSTER_PORT_n2p2="transmit: inject"
+	topo_up --nodes 2 --ports 2
+	wait_for 20 on h1p1 ping -c 1 -W 1 10.2.1.2
+	wait_for 20 on h1p2 ping -c 1 -W 1 10.2.2.2
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() {
+	. netns-lab/lib.sh
+	. netns-lab/topo/cluster.sh
+}
+
+# worker NODE WORKER KEY: of the bridge's status
+worker() { bridge_ask "$1" status | jq ".workers[$2].$3"; }
+
+# crosses FROM PORT TO ADDRESS: whole and in order; what does not come was dropped by name
+crosses() {
+	local pid sent received
+	wait_for 60 cluster_counts
+	spawn "$3" received build/lab/sink eth0 --json --verify
+	pid=$SPAWNED
+	wait_for 30 grep -q ready "$LAB_DIR/received.err"
+	on "$1" build/lab/gen eth0 --json --dst-mac "$(mac_of n1 "$2")" --dst "$4" --imix --flows 100 --count 8000 --rate 8000 \
+		>"$LAB_DIR/gen.json"
+	cluster_conserves >/dev/null
+	kill -INT "$pid"
+	wait "$pid"
+	sent=$(jq .sent "$LAB_DIR/gen.json")
+	received=$(jq .packets "$LAB_DIR/received.out")
+	echo "$1 to $3: sent $sent, received $received"
+	[ "$(jq -c '[.reordered, .duplicates, .bad_checksum, .bad_payload, .wrong_mac]' "$LAB_DIR/received.out")" = "[0,0,0,0,0]" ]
+	[ "$received" -gt 0 ]
+	cluster_conserves "$sent" "$received"
+}
+
+@test "each worker carries what goes to its ports, wherever it enters" {
+	local before after
+	before=$(worker 2 0 transmitted),$(worker 2 1 transmitted)
+	crosses h1p1 eth1 h2p1 10.2.1.2
+	crosses h1p2 eth2 h2p1 10.2.1.2
+	[ "${before#*,}" = "$(worker 2 1 transmitted)" ]
+	after=$(worker 2 0 transmitted)
+	[ "${before%,*}" -lt "$after" ]
+	crosses h1p1 eth1 h2p2 10.2.2.2
+	crosses h1p2 eth2 h2p2 10.2.2.2
+	[ "$after" = "$(worker 2 0 transmitted)" ]
+	[ "${before#*,}" -lt "$(worker 2 1 transmitted)" ]
+	[ "$(bridge_ask 2 status | jq '.violations')" = 0 ]
+	[ "$(bridge_ask 2 status | jq '.frames.transmitted.packets == ([.workers[].transmitted] | add)')" = true ]
+}
+
+@test "all hosts of three nodes at once, and TCP: nothing is reordered, duplicated or lost without a name" {
+	CLUSTER_PORT_n2p2='' netns-lab/mixed --json --count 10000 --rate 4000 --tcp >"$BATS_TEST_TMPDIR/result"
+	jq -c . "$BATS_TEST_TMPDIR/result"
+	jq -e '.sent == 60000 and .received > 30000 and .wrong == []' "$BATS_TEST_TMPDIR/result"
+	jq -e '[.reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac] == [0, 0, 0, 0, 0, 0]' "$BATS_TEST_TMPDIR/result"
+	jq -e '.tcp.counters | .TcpExtTCPSACKReorder + .TcpExtTCPTSReorder + .TcpExtTCPRenoReorder == 0' "$BATS_TEST_TMPDIR/result"
+}
+
+@test "a controller is switched on a port of either worker, and its policy reaches the other node" {
+	local port
+	# policy PORT: what node 1 holds of it
+	policy() { [ "$(bridge_ask 1 cc | jq -r "select(.side == \"ingress\" and .port == \"$1\" and .class == 0).controller")" = price ]; }
+	for port in 1 2; do
+		on n2 build/sluice cc set "eth$port" price
+		wait_for 30 policy "n2p$port"
+		on n2 build/sluice cc set "eth$port" fixed
+	done
+}
+
+@test "an edge port of the second worker that goes comes back, and the others never stop" {
+	opened() { [ "$(grep -c "port eth2: n1p2," "$LAB_DIR/bridge-n1.err")" -ge 2 ]; }
+	on n1 ip link del eth2
+	wait_for 30 grep -q "port eth2: the netdev is gone" "$LAB_DIR/bridge-n1.err"
+	crosses h1p1 eth1 h2p2 10.2.2.2
+	cluster_wire_port 1 2
+	wait_for 30 opened
+	wait_for 30 on h1p2 ping -c 1 -W 1 10.2.2.2
+	crosses h1p2 eth2 h2p1 10.2.1.2
+}
+
+@test "a bridge that is killed comes back" {
+	kill -KILL "$(cat "$LAB_DIR/bridge-n2.pid")"
+	bridge_start 2
+	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.1.2
+	wait_for 30 on h1p2 ping -c 1 -W 1 10.2.2.2
+	crosses h1p1 eth1 h2p2 10.2.2.2
+}
+
+@test "nodes with another number of workers refuse each other, with both numbers" {
+	stop_bridge 2
+	CLUSTER_WORKERS=1 cluster_config 2 2 2 fast >"$LAB_DIR/other.yaml"
+	bridge_start 2 "$LAB_DIR/other.yaml"
+	wait_for 30 grep -q "node 1 at 10.9.0.1 has 2 workers, we have 1" "$LAB_DIR/bridge-n2.err"
+	wait_for 30 grep -q "node 2 at 10.9.0.2 has 1 workers, we have 2" "$LAB_DIR/bridge-n1.err"
+}
+
+@test "more workers than the fabric's netdev has queues are refused" {
+	stop_bridge 2
+	CLUSTER_WORKERS=3 cluster_config 2 2 2 fast >"$LAB_DIR/other.yaml"
+	run on n2 build/sluice-bridge --config "$LAB_DIR/other.yaml"
+	[ "$status" -eq 1 ]
+	[[ "$output" == *"fabric: 3 workers need as many queues of fab0, which has 2"* ]]
+}
+
+# stop_bridge NODE
+stop_bridge() {
+	local pid
+	pid=$(cat "$LAB_DIR/bridge-n$1.pid")
+	kill -TERM "$pid"
+	wait_for 30 test ! -e "/proc/$pid/ns/net" # a zombie has none
+}
