@@ -156,12 +156,13 @@ void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
 		sl_error("cluster: node %u: not enough memory for its announcement", peer->node);
 		return;
 	}
+	/* First what is behind a port, then its carrier: whoever waits for that finds the port's prefixes there. */
+	peer_set_entries(c, peer, entries,
+			 sl_remote_entries(a->records, a->n, &c->local.sources, entries));
 	for (uint32_t i = 0; i < a->n; i++)
 		if (a->records[i].type == SL_ANNOUNCE_PORT)
 			port_announced(c, &a->records[i]);
 	ports_missing(c, peer);
-	peer_set_entries(c, peer, entries,
-			 sl_remote_entries(a->records, a->n, &c->local.sources, entries));
 }
 
 /* What the kernel has lost (a port was down, an address went) is given to it again. */
@@ -172,10 +173,19 @@ void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_
 			entry_add(c, peer, &peer->entries[i]);
 }
 
+/* Its ports stay down, when it is back, until it has announced them. */
 void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer)
 {
 	peer_set_entries(c, peer, NULL, 0);
 	sl_assembly_reset(&peer->assembly);
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		struct sl_remote_port *port = &c->ports[i];
+
+		if (port->system_port >> 8 != peer->node || !port->up)
+			continue;
+		port->up = false;
+		sl_cluster_send_port(c, port);
+	}
 }
 
 /* --- Remote ports -------------------------------------------------------------------------------------- */
