@@ -102,6 +102,10 @@ static void event_link(struct sl_cluster *c, const struct nlmsghdr *nlh)
 		return;
 	port = sl_cluster_port_by_ifindex(c, link.ifindex);
 	if (!port) {
+		struct sl_local_port *own = sl_local_port_by_ifindex(&c->local, link.ifindex);
+
+		if (own && !(link.flags & IFF_UP && link.flags & IFF_RUNNING))
+			own->fell = true;
 		read_soon(c);
 		if (!link.removed && link.flags & IFF_UP)
 			event_fabric(c, link.ifindex);

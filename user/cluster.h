@@ -84,6 +84,15 @@ void sl_cluster_each_system_port(const struct sl_cluster *c,
 				 void (*each)(void *ctx, const struct sl_system_port_view *view),
 				 void *ctx);
 
+/* Where a remote port is, as far as packets to it are concerned. */
+struct sl_remote_view {
+	uint16_t system_port;
+	const char *address; /* of its node, on the fabric; borrowed until the next reload */
+	const char *peer;    /* "up", "down", or "unknown": the bridge has said nothing yet */
+};
+/* voq_plus1 as in sl_adj. False: there is no such remote port. */
+bool sl_cluster_remote(const struct sl_cluster *c, uint16_t voq_plus1, struct sl_remote_view *view);
+
 /*
  * Is it a remote port whose node does not answer, or has the bridge gone that led to it? Its carrier goes for the same reason;
  * but the kernel takes up to a second to notice. False while nothing is known, after a start.

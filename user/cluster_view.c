@@ -71,6 +71,23 @@ void sl_cluster_each_system_port(const struct sl_cluster *c,
 	}
 }
 
+bool sl_cluster_remote(const struct sl_cluster *c, uint16_t voq_plus1, struct sl_remote_view *view)
+{
+	*view = (struct sl_remote_view){ 0 };
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (c->ports[i].voq_plus1 == voq_plus1)
+			view->system_port = c->ports[i].system_port;
+	for (uint32_t i = 0; i < c->n_peers; i++) {
+		const struct sl_peer *peer = &c->peers[i];
+
+		if (peer->node != view->system_port >> 8)
+			continue;
+		view->address = sl_cluster_find_node(c->settings, peer->node)->address;
+		view->peer = peer->up ? "up" : peer->silent ? "down" : "unknown";
+	}
+	return view->address;
+}
+
 const char *sl_system_port_state_name(enum sl_system_port_state state)
 {
 	static const char *const names[] = { "up", "down", "absent", "unreachable", "unknown" };

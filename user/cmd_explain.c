@@ -6,6 +6,21 @@
 #include "user/cmd.h"
 #include "user/lib/prefix.h"
 
+static void print_remote(const json_t *nh)
+{
+	const json_t *voqs = json_object_get(nh, "voqs"), *first = json_array_get(voqs, 0);
+	const json_t *last = json_array_get(voqs, json_array_size(voqs) - 1);
+
+	if (!first)
+		return;
+	printf("\n           queues VOQ %lld to %lld, for class %lld to %lld",
+	       sl_cmd_number(first, "voq"), sl_cmd_number(last, "voq"),
+	       sl_cmd_number(first, "class"), sl_cmd_number(last, "class"));
+	if (json_object_get(nh, "node"))
+		printf("; node %lld at %s is %s", sl_cmd_number(nh, "node"),
+		       sl_cmd_text(nh, "node_address"), sl_cmd_text(nh, "peer"));
+}
+
 static void print_nexthop(const char *label, const json_t *nh)
 {
 	const char *kind = sl_cmd_text(nh, "kind"), *via = sl_cmd_text(nh, "via");
@@ -22,6 +37,7 @@ static void print_nexthop(const char *label, const json_t *nh)
 		vlans = json_object_get(nh, "vlans");
 		json_array_foreach(vlans, i, member)
 			printf(", VLAN %lld", (long long)json_integer_value(member));
+		print_remote(nh);
 	} else if (strcmp(kind, "group") == 0) {
 		printf("group of %zu", json_array_size(members));
 	} else {

@@ -38,8 +38,7 @@ static void add(struct reading *r, const struct sl_announce_record *record)
 	r->records[r->n++] = *record;
 }
 
-const struct sl_local_port *sl_local_port_by_ifindex(const struct sl_local_state *local,
-						     uint32_t ifindex)
+struct sl_local_port *sl_local_port_by_ifindex(const struct sl_local_state *local, uint32_t ifindex)
 {
 	for (uint32_t i = 0; i < local->n_ports && ifindex; i++)
 		if (local->ports[i].ifindex == ifindex)
@@ -99,6 +98,7 @@ static void on_link(void *ctx, const struct nlmsghdr *nlh)
 		if (!unicast_mac(link.mac, link.mac_bytes))
 			return;
 		record.up = link.flags & IFF_UP && link.flags & IFF_RUNNING;
+		port->up = record.up;
 		record.mtu_bytes = link.mtu_bytes > UINT16_MAX ? UINT16_MAX : link.mtu_bytes;
 		record.rate_bps = port->rate_bps;
 		memcpy(record.mac, link.mac, sizeof(record.mac));
@@ -150,6 +150,18 @@ static void on_addr(void *ctx, const struct nlmsghdr *nlh)
 	add(r, &record);
 }
 
+static void set_pending(const struct sl_local_state *local, const struct sl_local_port *port,
+			const struct sl_rtnl_neigh *neigh)
+{
+	for (uint32_t i = 0; i < local->n_held; i++) {
+		const struct sl_announce_record *record = &local->held[i].record;
+
+		if (record->system_port == port->system_port && record->family == neigh->family &&
+		    memcmp(record->addr, neigh->addr, sizeof(neigh->addr)) == 0)
+			local->held[i].pending = true;
+	}
+}
+
 static void on_neigh(void *ctx, const struct nlmsghdr *nlh)
 {
 	const uint16_t usable = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT;
@@ -161,6 +173,8 @@ static void on_neigh(void *ctx, const struct nlmsghdr *nlh)
 	if (sl_rtnl_parse_neigh(nlh, &neigh))
 		return;
 	port = sl_local_port_by_ifindex(r->local, neigh.ifindex);
+	if (port && neigh.state & NUD_INCOMPLETE)
+		set_pending(r->local, port, &neigh);
 	if (!port || !(neigh.state & usable) || neigh.flags & NTF_PROXY ||
 	    !unicast_mac(neigh.mac, neigh.mac_bytes))
 		return;
@@ -197,6 +211,98 @@ static int compare(const void *va, const void *vb)
 	if (a->is_fixed != b->is_fixed)
 		return a->is_fixed - b->is_fixed;
 	return memcmp(a->mac, b->mac, sizeof(a->mac));
+}
+
+/* --- Neighbours of ports that were down ------------------------------------------------------------------ */
+
+/* As far as compare() orders by it: whose address it is. */
+static int compare_key(const void *va, const void *vb)
+{
+	const struct sl_announce_record *a = va, *b = vb;
+
+	if (a->type != b->type)
+		return a->type - b->type;
+	if (a->system_port != b->system_port)
+		return a->system_port - b->system_port;
+	if (a->family != b->family)
+		return a->family - b->family;
+	return memcmp(a->addr, b->addr, sizeof(a->addr));
+}
+
+static const struct sl_held_neighbour *held_find(const struct sl_local_state *local,
+						 const struct sl_announce_record *record)
+{
+	for (uint32_t i = 0; i < local->n_held; i++)
+		if (!compare_key(&local->held[i].record, record))
+			return &local->held[i];
+	return NULL;
+}
+
+/* Is a neighbour that is announced and that the kernel does not have to be announced further on? */
+static bool is_to_hold(const struct sl_local_state *local, struct sl_held_neighbour *h)
+{
+	const struct sl_local_port *port = sl_local_port_by_number(local, h->record.system_port);
+	const struct sl_held_neighbour *before;
+
+	if (!port || !port->ifindex || (port->up && !port->fell && !local->n_held))
+		return false;
+	before = held_find(local, &h->record);
+	h->asked = port->up;
+	return !port->up || port->fell || (before && (!before->asked || before->pending));
+}
+
+static void ask(const struct sl_local_state *local, const struct sl_held_neighbour *h,
+		struct sl_rtnl_socket *requests)
+{
+	const struct sl_announce_record *record = &h->record;
+	const struct sl_held_neighbour *before = held_find(local, record);
+
+	if (h->asked && (!before || !before->asked))
+		sl_rtnl_neigh_use(requests,
+				  sl_local_port_by_number(local, record->system_port)->ifindex,
+				  record->family, record->addr);
+}
+
+/* Adds them to the records, which are in order, as they are again thereafter. */
+static void hold(struct reading *r, struct sl_rtnl_socket *requests)
+{
+	struct sl_local_state *local = r->local;
+	struct sl_held_neighbour *held = NULL;
+	const uint32_t n_read = r->n;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < local->n && !r->err; i++) {
+		struct sl_held_neighbour h = { .record = local->records[i] };
+		struct sl_held_neighbour *grown;
+
+		if (h.record.type != SL_ANNOUNCE_NEIGHBOUR || !is_to_hold(local, &h) ||
+		    bsearch(&h.record, r->records, n_read, sizeof(*r->records), compare_key))
+			continue;
+		h.record.is_fixed = false;
+		grown = realloc(held, (n + 1) * sizeof(*held));
+		if (!grown) {
+			r->err = -ENOMEM;
+			break;
+		}
+		held = grown;
+		held[n++] = h;
+	}
+	for (uint32_t i = 0; i < n && !r->err; i++) {
+		ask(local, &held[i], requests);
+		add(r, &held[i].record);
+	}
+	if (r->err) {
+		free(held);
+		return;
+	}
+	sl_rtnl_flush(requests);
+	free(local->held);
+	local->held = held;
+	local->n_held = n;
+	for (uint32_t i = 0; i < local->n_ports; i++)
+		local->ports[i].fell = false;
+	if (n)
+		qsort(r->records, r->n, sizeof(*r->records), compare);
 }
 
 static bool same_records(const struct reading *r, const struct sl_local_state *local)
@@ -240,6 +346,8 @@ int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests)
 
 	for (uint32_t i = 0; i < local->n_ports; i++)
 		local->ports[i].ifindex = 0;
+	for (uint32_t i = 0; i < local->n_held; i++)
+		local->held[i].pending = false;
 	err = sl_rtnl_dump(requests, RTM_GETLINK, AF_UNSPEC, 0, on_link, &r);
 	if (!err)
 		err = sl_rtnl_dump(requests, RTM_GETADDR, AF_UNSPEC, 0, on_addr, &r);
@@ -251,6 +359,10 @@ int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests)
 		goto out;
 	if (r.n)
 		qsort(r.records, r.n, sizeof(*r.records), compare);
+	hold(&r, requests);
+	err = r.err;
+	if (err)
+		goto out;
 	sources = sources_of(&r);
 	same = same_records(&r, local) && !memcmp(&sources, &local->sources, sizeof(sources));
 	if (same)
@@ -269,5 +381,6 @@ void sl_local_free(struct sl_local_state *local)
 {
 	free(local->ports);
 	free(local->records);
+	free(local->held);
 	memset(local, 0, sizeof(*local));
 }

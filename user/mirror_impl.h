@@ -43,8 +43,9 @@ struct sl_link {
 	struct sl_hop_list hops;
 	uint32_t addresses4;
 	/* Where frames for it go: derived, see sl_link_resolve */
-	bool on_port, was_up;
-	bool cut; /* its port cannot be reached, whatever its carrier */
+	bool on_port;
+	bool was_up; /* and had carrier */
+	bool cut;    /* its port cannot be reached, whatever its carrier */
 	uint32_t port_ifindex;
 	uint16_t vlan_tags;
 	__be16 vlan_tpid[2], vlan_vid[2];

@@ -168,7 +168,7 @@ static void look_again(struct sl_mirror *m, struct sl_link *link)
 	const bool was_up = link->was_up;
 
 	resolve(m, link);
-	link->was_up = sl_link_up(link);
+	link->was_up = sl_link_up(link) && link->is.flags & IFF_LOWER_UP && !link->cut;
 	tell(m, link);
 	LIST_FOREACH(hop, &link->hops, link_entry)
 	{

@@ -130,7 +130,25 @@ json_t *sl_nexthop_legs_json(struct sl_nexthop_index *index, uint32_t id)
 	return legs;
 }
 
-static void set_adjacency(json_t *row, const struct sl_adj *adj)
+/* The queues that lead to a remote port, and what is at their other end. */
+static void set_remote(const struct sl_router *router, json_t *row, const struct sl_adj *adj)
+{
+	const struct sl_cluster *cluster = sl_router_cluster(router);
+	json_t *voqs = json_array();
+	struct sl_remote_view view;
+
+	for (int i = 0; i < SL_CLASSES; i++)
+		json_array_append_new(
+			voqs, json_pack("{s:i, s:i}", "class", i, "voq", adj->voq_plus1 - 1 + i));
+	json_object_set_new(row, "voqs", voqs);
+	if (!cluster || !sl_cluster_remote(cluster, adj->voq_plus1, &view))
+		return;
+	json_object_set_new(row, "node", json_integer(view.system_port >> 8));
+	json_object_set_new(row, "node_address", json_string(view.address));
+	json_object_set_new(row, "peer", json_string(view.peer));
+}
+
+static void set_adjacency(const struct sl_router *router, json_t *row, const struct sl_adj *adj)
 {
 	json_t *tags = json_array();
 
@@ -144,6 +162,8 @@ static void set_adjacency(json_t *row, const struct sl_adj *adj)
 		json_object_set_new(row, "vlans", tags);
 	else
 		json_decref(tags);
+	if (adj->voq_plus1)
+		set_remote(router, row, adj);
 }
 
 /* How many of a group's buckets lead to each member. */
@@ -189,7 +209,7 @@ json_t *sl_nexthop_json(struct sl_nexthop_index *index, uint32_t id)
 		json_object_set_new(row, "routes", json_integer((json_int_t)view->routes));
 	}
 	if (nh.kind == SL_NH_FORWARD && nh.ref < tables->n_adj)
-		set_adjacency(row, &tables->adj[nh.ref]);
+		set_adjacency(index->router, row, &tables->adj[nh.ref]);
 	else if (nh.kind == SL_NH_GROUP && nh.ref < tables->n_group)
 		json_object_set_new(row, "members",
 				    members_json(index, id, &tables->group[nh.ref]));

@@ -232,6 +232,34 @@ voqs() {
 	wait_for 1 on n1 ip route get 10.0.2.2
 }
 
+@test "neighbours of a port that went down stay known elsewhere, and are resolved anew when it returns" {
+	on h2 ping -c 1 -W 1 10.0.2.1
+	wait_for 10 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
+	on h2 ip link set dev eth0 down
+	wait_for 10 carrier n1 n2p1 0
+	wait_for 10 no_neighbour n2 eth1 10.0.2.2
+	on h2 ip link set dev eth0 address 02:00:00:00:00:78
+	neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
+	on h2 ip link set dev eth0 up
+	wait_for 30 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:78
+	wait_for 10 carrier n1 n2p1 1
+	on h2 ip link set dev eth0 address 02:00:00:00:00:77
+	on h2 ping -c 1 -W 1 10.0.2.1
+	wait_for 10 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
+}
+
+@test "a neighbour that is gone when its port returns is forgotten everywhere" {
+	on h2 ip addr add 10.0.2.3/24 dev eth0
+	on n2 ping -c 1 -W 1 10.0.2.3
+	wait_for 10 neighbour n1 n2p1 10.0.2.3 02:00:00:00:00:77
+	on h2 ip link set dev eth0 down
+	wait_for 10 carrier n1 n2p1 0
+	on h2 ip addr del 10.0.2.3/24 dev eth0
+	on h2 ip link set dev eth0 up
+	wait_for 30 no_neighbour n1 n2p1 10.0.2.3
+	wait_for 30 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
+}
+
 @test "a silent peer's ports lose carrier; what is known of it stays for its return" {
 	tell down 3
 	carrier n1 n3p1 0

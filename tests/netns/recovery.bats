@@ -156,7 +156,7 @@ many_by() {
 	local rate=2000
 	routes_many
 	wait_for 30 many_by 2
-	cluster_counts
+	wait_for 60 cluster_counts
 	FLOW_OPTIONS="--dests 20000" flow_start single h1p1 n1:eth1 "$LAB_DIR/many" $rate h2p1 h3p1
 	FLOW_OPTIONS="--flows 500 --first-flow 30000" flow_start group h1p2 n1:eth2 198.51.100.1 $rate
 	before=$(frames 2 transmitted)

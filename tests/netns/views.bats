@@ -163,6 +163,19 @@ set_voq() {
 # in_fast_path ADDRESS: does XDP of node 1 know the way?
 in_fast_path() { [ "$(sluice 1 -j explain "$1" | jq -r .verdict)" = forward ]; }
 
+@test "explain: the queues of a remote port, and the node at their other end" {
+	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.2.2
+	wait_for 10 in_fast_path 10.2.2.2
+	sluice 1 -j explain 10.2.2.2 | jq .
+	[ "$(sluice 1 -j explain 10.2.2.2 | jq -c '.nexthop | [.port, .node, .node_address, .peer]')" = '["n2p2",2,"10.9.0.2","up"]' ]
+	for class in 0 1 2 3; do
+		[ "$(sluice 1 -j explain 10.2.2.2 | jq ".nexthop.voqs[] | select(.class == $class).voq")" = "$(voq n2p2 $class .voq)" ]
+	done
+	run sluice 1 explain 10.2.2.2
+	echo "$output"
+	[[ $output = *"queues VOQ $(voq n2p2 0 .voq) to $(voq n2p2 3 .voq), for class 0 to 3; node 2 at 10.9.0.2 is up"* ]]
+}
+
 @test "voqs: rate and limits are those of the map; drops are named, and add up with what arrived" {
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.2.2
 	wait_for 10 in_fast_path 10.2.2.2

@@ -1,0 +1,147 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Classes of traffic in a cluster: ports shaped to their rates, shares of the classes of an overloaded port, which queue a DSCP
+# leads to. Counted at the far end by the sink, and to the packet.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	. netns-lab/lib.sh
+	. netns-lab/topo/cluster.sh
+	# shellcheck disable=SC2119
+	lab_begin
+	export CLUSTER_LIVENESS_MS=2000
+	local queues="burst_us: 100000, controller: fixed, queues: [{class: 0, frames: 4096}, {class: 1, frames: 4096"
+	export CLUSTER_PORT_n2p1="rate: 2kpps, scheduler: drr, $queues, weight: 3}]"
+	export CLUSTER_PORT_n2p2="rate: 8mbit, $queues}]"
+	export CLUSTER_PORT_n2p3="rate: 2kpps, scheduler: strict, $queues}]"
+	TOPO_ENGINE=fast
+	topo_up --nodes 2 --ports 3
+	for p in 1 2 3; do
+		wait_for 30 on h1p1 ping -c 1 -W 1 10.2.$p.2
+		wait_for 30 on h1p1 ping -c 1 -W 1 fd00:0:2:$p::2
+	done
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() {
+	. netns-lab/lib.sh
+	. netns-lab/topo/cluster.sh
+	. netns-lab/kills.sh
+}
+
+# Whatever a test that failed has left running.
+teardown() { flows_kill; }
+
+# voq PORT CLASS FIELD: of node 1's queue. queue PORT CLASS FIELD: of node 2's.
+voq() { bridge_ask 1 voqs | jq "select(.port == \"$1\" and .class == $2).$3"; }
+queue() { bridge_ask 2 egress-queues | jq "select(.port == \"$1\" and .class == $2).$3"; }
+holds() { [ "$(queue "$1" "$2" waiting_frames)" -ge "$3" ]; }
+
+# flow CLASS PORT RATE [OPTION...]: from port CLASS + 1 of node 1, with flow numbers from 1000 * CLASS, until `gen_end CLASS`
+flow() {
+	local class=$1 port=$2 rate=$3
+	shift 3
+	spawn "h1p$((class + 1))" "gen$class" build/lab/gen eth0 --json --dst-mac "$(mac_of n1 "eth$((class + 1))")" \
+		--dst "10.2.$port.2" --dscp $((16 * class)) --first-flow $((1000 * class)) --rate "$rate" --duration 3600 "$@"
+}
+
+# window PORT PACKETS CLASS...: what comes to the host behind that port of node 2 while the queues of these classes hold so many
+# frames that they never run empty: no less than PACKETS, in $LAB_DIR/window.out
+window() {
+	local port=$1 packets=$2 class
+	shift 2
+	for class in "$@"; do wait_for 60 holds "n2p$port" "$class" 2000 || return; done
+	spawn "h2p$port" window build/lab/sink eth0 --json --flows --expect "$packets"
+	wait_for 120 no_processes "$(cat "$LAB_DIR/window.pid")"
+	for class in "$@"; do holds "n2p$port" "$class" 1 || return; done
+}
+
+# gens_end CLASS...: and when all has left, every frame is accounted for
+gens_end() {
+	local class
+	for class in "$@"; do interrupt "gen$class"; done
+	none_waits() { [ "$(bridge_ask 2 egress-queues | jq -s 'map(.waiting_frames) | add')" = 0 ]; }
+	wait_for 60 none_waits
+	cluster_conserves
+}
+
+# share FIRST-FLOW: packets of the window with these flow numbers
+share() { jq "[.flow[] | select(.flow >= $1 and .flow < $1 + 1000).packets] | add // 0" "$LAB_DIR/window.out"; }
+
+# within VALUE LOW HIGH
+within() {
+	echo "$1, expected $2 to $3"
+	/usr/bin/python3 -c 'import sys; v, low, high = map(float, sys.argv[1:]); sys.exit(not low <= v <= high)' "$@"
+}
+
+@test "a port shaped in frames a second sends so many, by the receiver's stamps, whatever their size" {
+	wait_for 60 cluster_counts
+	flow 0 1 5000 --imix
+	window 1 20000 0
+	gens_end 0
+	within "$(jq '(.packets - 1) / ((.last_ns - .first_ns) / 1e9) / 2000' "$LAB_DIR/window.out")" 0.96 1.03
+}
+
+@test "a port shaped in bits a second sends so many bytes, by the receiver's stamps" {
+	wait_for 60 cluster_counts
+	flow 0 2 4000 --imix
+	window 2 24000 0
+	gens_end 0
+	within "$(jq '.bytes / ((.last_ns - .first_ns) / 1e9) / 1e6' "$LAB_DIR/window.out")" 0.96 1.03
+}
+
+@test "classes of an overloaded port share it by weight" {
+	wait_for 60 cluster_counts
+	flow 0 1 4000
+	flow 1 1 4000
+	window 1 12000 0 1
+	gens_end 0 1
+	within "$(jq -n "$(share 1000) / $(share 0)")" 2.9 3.1
+}
+
+@test "a class of higher priority that overloads a port leaves nothing to the others; with less, it loses nothing" {
+	wait_for 60 cluster_counts
+	flow 0 3 4000
+	flow 1 3 4000
+	window 3 6000 0 1
+	[ "$(share 0)" = 0 ]
+	[ "$(share 1000)" -ge 6000 ]
+	interrupt gen1
+	all_left() { [ "$(queue n2p3 1 waiting_frames)" = 0 ]; }
+	wait_for 60 all_left
+	lost=$(queue n2p3 1 dropped_frames)
+	flow 1 3 500 --flows 10
+	window 3 6000 0
+	gens_end 0 1
+	[ "$(queue n2p3 1 dropped_frames)" = "$lost" ]
+	[ "$(share 0)" -gt 0 ]
+	[ "$(share 1000)" -gt 0 ]
+}
+
+@test "another map of classes puts a flow into another queue with a reload, and nothing is lost" {
+	local class before sent
+	send_some() {
+		spawn h2p1 received build/lab/sink eth0 --json --verify --expect 500
+		wait_for 10 grep -q ready "$LAB_DIR/received.err"
+		on h1p1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.2.1.2 --count 500 --rate 1000 --dscp 10 >"$LAB_DIR/gen.json"
+		wait_for 30 no_processes "$(cat "$LAB_DIR/received.pid")"
+		cluster_conserves 500 "$(jq .packets "$LAB_DIR/received.out")"
+	}
+	enqueued() { voq n2p1 "$1" enqueued_frames; }
+	for class in 0 2; do
+		wait_for 60 cluster_counts
+		before=$(enqueued $class)
+		send_some
+		[ $(($(enqueued $class) - before)) = 500 ]
+		sed 's/^  bridge:/  classes: [{class: 2, dscp: "8-10"}]\n&/' "$LAB_DIR/n1.yaml" >"$LAB_DIR/other.yaml"
+		mv "$LAB_DIR/other.yaml" "$LAB_DIR/n1.yaml"
+		sent=$(grep -c reloaded "$LAB_DIR/sluiced-n1.err" || true)
+		[ $class = 2 ] || kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
+		reloaded() { [ "$(grep -c reloaded "$LAB_DIR/sluiced-n1.err")" -gt "$sent" ]; }
+		[ $class = 2 ] || wait_for 30 reloaded
+	done
+}
