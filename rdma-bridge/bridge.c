@@ -116,8 +116,9 @@ enum rb_peer_state rb_bridge_peer_state(const struct rb_bridge *b, uint8_t node)
 
 	for (uint32_t i = 0; i < b->n_lanes; i++) {
 		/* The other lanes run. */
-		enum rb_peer_state state = __atomic_load_n(
-			&b->lanes[i].worker->peers.peer[node].state, __ATOMIC_RELAXED);
+		const volatile enum rb_peer_state *now =
+			&b->lanes[i].worker->peers.peer[node].state;
+		enum rb_peer_state state = *now;
 
 		if (state < worst)
 			worst = state;

@@ -69,8 +69,8 @@ static void a_text_has_what_is_not_at_its_default(void **state)
 		"fixed",
 		"fixed rate_ups=7000",
 		"price kappa_ppb=100 target_ppb=5",
-		"dq floor_ppb=7 interval_us=500 frame_bytes=60 node2.weight=3 node255.weight=9 "
-		"class0.weight=4 class3.weight=255",
+		("dq floor_ppb=7 interval_us=500 frame_bytes=60 node2.weight=3 node255.weight=9 "
+		 "class0.weight=4 class3.weight=255"),
 	};
 	char why[SL_CC_WHY_BYTES];
 	struct sl_cc_settings s;
