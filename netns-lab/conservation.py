@@ -42,7 +42,8 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 BRIDGE_SOCKET = "/run/sluice/sluice-bridge.sock"
 LOOK_AGAIN_S = 0.1
 TX_DROPS = ("tx-ring", "tx-error")
-INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta", "drop-not-unicast")
+INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta", "drop-not-unicast",
+                 "drop-kernel-full")
 EGRESS_DROPS = ("drop-queue-full", "drop-port-down", "drop-transmit")
 
 

@@ -1120,7 +1120,7 @@ int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
 	}
 	b->settings = settings;
 	b->maps_err = 1; /* not known yet */
-	b->maps.xsk_fd = b->control_fd = b->relay_fd = b->client_fd = -1;
+	b->maps.xsk_fd = b->maps.dscp_fd = b->control_fd = b->relay_fd = b->client_fd = -1;
 	raise_limits();
 	b->kept_path = rb_kept_path(settings->cluster.bridge.control);
 	if (!b->kept_path) {

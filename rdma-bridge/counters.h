@@ -4,7 +4,7 @@
  *
  *   ingress = sent + drop-peer-down + drop-too-big + waiting in the VOQs' read-ahead and the open message
  *   frames that XDP redirected + frames read from remote ports = ingress + drop-voq-ring + drop-no-meta + drop-not-unicast
- *	+ waiting in the rings
+ *	+ drop-kernel-full + waiting in the rings
  *   egress  = transmitted + drop-queue-full + drop-port-down + drop-transmit + waiting in the egress queues
  *
  * and over all nodes, sent = egress + what the fabric lost (message sequence numbers tell).
@@ -26,6 +26,8 @@
 	  "frames in a VOQ's ring that our XDP program did not put there")                 \
 	X(DROP_NOT_UNICAST, "drop-not-unicast",                                            \
 	  "frames of the kernel for a remote port that are no unicast IPv4 or IPv6")       \
+	X(DROP_KERNEL_FULL, "drop-kernel-full",                                            \
+	  "frames of the kernel for a remote port and class of which too many wait")       \
 	X(EGRESS, "egress", "frames out of good messages")                                 \
 	X(TRANSMITTED, "transmitted", "frames given to an edge port")                      \
 	X(DROP_QUEUE_FULL, "drop-queue-full", "frames that found their egress queue full") \

@@ -67,7 +67,7 @@ int rb_maps_open(const char *pin_dir, struct rb_maps *out)
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	out->xsk_fd = -1;
+	out->xsk_fd = out->dscp_fd = -1;
 	err = read_meta(pin_dir, &out->meta);
 	if (!err)
 		err = map_elements(pin_dir, "sl_voq", out->meta.n_voqs * sizeof(*out->voq),
@@ -78,6 +78,10 @@ int rb_maps_open(const char *pin_dir, struct rb_maps *out)
 	if (!err) {
 		out->xsk_fd = get(pin_dir, "sl_xsk");
 		err = out->xsk_fd < 0 ? out->xsk_fd : id_of(out->xsk_fd, &out->xsk_id);
+	}
+	if (!err) {
+		out->dscp_fd = get(pin_dir, "sl_dscp");
+		err = out->dscp_fd < 0 ? out->dscp_fd : 0;
 	}
 	if (err)
 		rb_maps_close(out);
@@ -92,8 +96,10 @@ void rb_maps_close(struct rb_maps *maps)
 		munmap(maps->backlog, maps->meta.n_voqs * sizeof(*maps->backlog));
 	if (maps->xsk_fd >= 0)
 		close(maps->xsk_fd);
+	if (maps->dscp_fd >= 0)
+		close(maps->dscp_fd);
 	memset(maps, 0, sizeof(*maps));
-	maps->xsk_fd = -1;
+	maps->xsk_fd = maps->dscp_fd = -1;
 }
 
 bool rb_maps_changed(const struct rb_maps *maps, const char *pin_dir)

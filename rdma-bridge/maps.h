@@ -14,6 +14,7 @@ struct rb_maps {
 	struct sl_backlog *backlog; /* the same */
 	int xsk_fd;		    /* owned */
 	uint32_t xsk_id;
+	int dscp_fd; /* owned: the class of each DSCP */
 };
 
 /*

@@ -115,12 +115,14 @@ static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 	int err;
 
 	sl_relay_tap_name(remote->system_port, name);
-	err = rb_tap_open(name, lane->chunks, lane->worker->counters, &remote->tap);
+	err = rb_tap_open(name, &b->maps, lane->chunks, lane->worker->counters, &remote->tap);
 	if (err) {
 		sl_warning("remote port %s: cannot open its TAP: %s", name, strerror(-err));
 		return;
 	}
-	rb_ingress_add_input(ingress_of(b, remote), remote->first_voq, rb_tap_input(remote->tap));
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		rb_ingress_add_input(ingress_of(b, remote), remote->first_voq + c,
+				     rb_tap_input(remote->tap, c));
 	watch(b, rb_tap_fd(remote->tap), remote->tap);
 }
 
@@ -128,8 +130,9 @@ static void close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 {
 	if (!remote->tap)
 		return;
-	rb_ingress_remove_input(ingress_of(b, remote), remote->first_voq,
-				rb_tap_input(remote->tap));
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		rb_ingress_remove_input(ingress_of(b, remote), remote->first_voq + c,
+					rb_tap_input(remote->tap, c));
 	rb_tap_close(remote->tap);
 	remote->tap = NULL;
 }

@@ -11,13 +11,23 @@
 #include <unistd.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
+#include <bpf/bpf.h>
 
 #include "rdma-bridge/bytes.h"
 
 #define FRAME_OFFSET 256 /* as the kernel leaves in chunks of AF_XDP */
 
-struct rb_tap {
+struct waiting {
 	struct rb_input input;
+	struct rb_tap *tap;			       /* that it is of */
+	struct rb_ingress_frame frame[RB_TAP_WAITING]; /* a ring */
+	uint32_t first, n;
+	uint64_t moved_ns; /* when a frame last left, or came while none waited */
+};
+
+struct rb_tap {
+	struct waiting class[SL_CLASSES];
+	const struct rb_maps *maps; /* borrowed */
 	struct rb_chunks *chunks;
 	struct sl_counter *counters; /* borrowed */
 	int fd;
@@ -41,41 +51,103 @@ static bool is_unicast_ip(const uint8_t *frame)
 	return !(frame[0] & 1) && (ethertype == ETH_P_IP || ethertype == ETH_P_IPV6);
 }
 
-static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+/* As XDP chooses it. */
+static uint32_t class_of(const struct rb_tap *tap, const uint8_t *frame)
 {
-	struct rb_tap *tap = context;
-	struct rb_chunks *chunks = tap->chunks;
-	uint32_t n = 0;
+	const uint32_t traffic_class =
+		rb_get16(frame + 12) == ETH_P_IP ? frame[15] : rb_get16(frame + 14) >> 4 & 0xff;
+	const uint32_t dscp = traffic_class >> 2;
+	uint32_t class = 0;
 
-	while (__atomic_load_n(&tap->ready, __ATOMIC_RELAXED) && n < max) {
-		uint64_t offset = rb_chunk_take(chunks, RB_OWNER_INGRESS);
-		uint8_t *frame;
+	if (bpf_map_lookup_elem(tap->maps->dscp_fd, &dscp, &class))
+		return 0; /* sluiced has not made its maps */
+	return class & (SL_CLASSES - 1);
+}
+
+/* Is some class full that will soon have room? Then the next frame, whatever it is, stays where it is. */
+static bool must_wait(const struct rb_tap *tap)
+{
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		const struct waiting *w = &tap->class[c];
+
+		if (w->n == RB_TAP_WAITING && now_ns() - w->moved_ns < RB_TAP_PATIENCE_NS)
+			return true;
+	}
+	return false;
+}
+
+static void take_in(struct rb_tap *tap, uint64_t offset, uint32_t len_bytes)
+{
+	const uint8_t *frame = rb_chunk_data(tap->chunks, offset + FRAME_OFFSET);
+	enum rb_frame_counter drop = RB_COUNT_DROP_NOT_UNICAST;
+	const uint64_t now = now_ns();
+	struct waiting *w;
+
+	if (!is_unicast_ip(frame))
+		goto out;
+	w = &tap->class[class_of(tap, frame)];
+	drop = RB_COUNT_DROP_KERNEL_FULL;
+	if (w->n == RB_TAP_WAITING)
+		goto out;
+	if (w->n == 0)
+		w->moved_ns = now;
+	w->frame[(w->first + w->n++) % RB_TAP_WAITING] = (struct rb_ingress_frame){
+		.offset = offset + FRAME_OFFSET, .arrival_ns = now, .len_bytes = len_bytes
+	};
+	return;
+out:
+	rb_count(tap->counters, drop, 1, len_bytes);
+	rb_chunk_release(tap->chunks, offset, RB_OWNER_INGRESS);
+}
+
+/* Sort what the kernel has sent, as far as there is room. */
+static void read_frames(struct rb_tap *tap)
+{
+	for (uint32_t i = 0; i < RB_TAP_WAITING; i++) {
+		uint64_t offset;
 		ssize_t len;
 
+		if (!__atomic_load_n(&tap->ready, __ATOMIC_RELAXED) || must_wait(tap))
+			return;
+		offset = rb_chunk_take(tap->chunks, RB_OWNER_INGRESS);
 		if (offset == RB_CHUNK_NONE)
-			break;
+			return;
 		/* A longer frame than fits is cut by read(): MTU keeps such from being sent. */
-		frame = rb_chunk_data(chunks, offset + FRAME_OFFSET);
-		len = read(tap->fd, frame, rb_chunk_bytes(chunks) - FRAME_OFFSET);
-		if (len < RB_FRAME_MIN_BYTES) {
-			rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
-			__atomic_store_n(&tap->ready, len > 0, __ATOMIC_RELAXED);
+		len = read(tap->fd, rb_chunk_data(tap->chunks, offset + FRAME_OFFSET),
+			   rb_chunk_bytes(tap->chunks) - FRAME_OFFSET);
+		if (len >= RB_FRAME_MIN_BYTES) {
+			take_in(tap, offset, (uint32_t)len);
 			continue;
 		}
-		if (!is_unicast_ip(frame)) {
-			rb_count(tap->counters, RB_COUNT_DROP_NOT_UNICAST, 1, (uint64_t)len);
-			rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
-			continue;
-		}
-		out[n++] = (struct rb_ingress_frame){ .offset = offset + FRAME_OFFSET,
-						      .arrival_ns = now_ns(),
-						      .len_bytes = (uint32_t)len };
+		rb_chunk_release(tap->chunks, offset, RB_OWNER_INGRESS);
+		__atomic_store_n(&tap->ready, len > 0, __ATOMIC_RELAXED);
 	}
+}
+
+static uint32_t give(struct waiting *w, struct rb_ingress_frame *out, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (; n < max && w->n > 0; n++) {
+		out[n] = w->frame[w->first];
+		w->first = (w->first + 1) % RB_TAP_WAITING;
+		w->n--;
+	}
+	if (n > 0)
+		w->moved_ns = now_ns();
 	return n;
 }
 
-int rb_tap_open(const char *name, struct rb_chunks *chunks, struct sl_counter *counters,
-		struct rb_tap **out)
+static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+{
+	struct waiting *w = context;
+
+	read_frames(w->tap);
+	return give(w, out, max);
+}
+
+int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
+		struct sl_counter *counters, struct rb_tap **out)
 {
 	struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 	struct rb_tap *tap;
@@ -87,7 +159,11 @@ int rb_tap_open(const char *name, struct rb_chunks *chunks, struct sl_counter *c
 	tap = calloc(1, sizeof(*tap));
 	if (!tap)
 		return -ENOMEM;
-	tap->input = (struct rb_input){ tap_receive, tap, NULL };
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		tap->class[c].input = (struct rb_input){ tap_receive, &tap->class[c], NULL };
+		tap->class[c].tap = tap;
+	}
+	tap->maps = maps;
 	tap->chunks = chunks;
 	tap->counters = counters;
 	tap->carrier = -1;
@@ -106,6 +182,14 @@ void rb_tap_close(struct rb_tap *tap)
 {
 	if (!tap)
 		return;
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		struct rb_ingress_frame frame;
+
+		while (give(&tap->class[c], &frame, 1) == 1) {
+			rb_count(tap->counters, RB_COUNT_DROP_PEER_DOWN, 1, frame.len_bytes);
+			rb_chunk_release(tap->chunks, frame.offset, RB_OWNER_INGRESS);
+		}
+	}
 	if (tap->fd >= 0)
 		close(tap->fd);
 	free(tap);
@@ -116,9 +200,9 @@ int rb_tap_fd(const struct rb_tap *tap)
 	return tap->fd;
 }
 
-struct rb_input *rb_tap_input(struct rb_tap *tap)
+struct rb_input *rb_tap_input(struct rb_tap *tap, uint32_t class)
 {
-	return &tap->input;
+	return &tap->class[class].input;
 }
 
 void rb_tap_ready(struct rb_tap *tap)

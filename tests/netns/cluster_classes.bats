@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # Classes of traffic in a cluster: ports shaped to their rates, shares of the classes of an overloaded port, which queue a DSCP
-# leads to. Counted at the far end by the sink, and to the packet.
+# leads to, for what hosts send and for what a kernel sends. Counted at the far end by the sink, and to the packet.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -120,6 +120,52 @@ within() {
 	[ "$(queue n2p3 1 dropped_frames)" = "$lost" ]
 	[ "$(share 0)" -gt 0 ]
 	[ "$(share 1000)" -gt 0 ]
+}
+
+@test "what the kernel of a node sends takes the class of its DSCP, IPv4 and IPv6" {
+	local dscp class to before
+	wait_for 60 cluster_counts
+	for to in 10.2.1.2 fd00:0:2:1::2; do
+		for dscp in 0 8 16 34 46 48 56; do
+			class=$((dscp / 16))
+			before=$(voq n2p1 $class taken_frames)
+			# The kernels have no way for the answers to a node's own IPv6 address over a fabric of IPv4.
+			on n1 ping -q -c 3 -i 0.01 -W 1 -Q $((dscp << 2)) "$to" || [ $to = fd00:0:2:1::2 ]
+			taken() { [ "$(voq n2p1 "$class" taken_frames)" -ge $((before + 3)) ]; }
+			wait_for 30 taken
+			[ "$(voq n2p1 $class enqueued_frames)" = "$(voq n2p1 $class dequeued_frames)" ]
+		done
+	done
+	cluster_conserves
+}
+
+# set_rate BYTES: of what node 1 may send to n2p1 in class 0, as an operator does; 8 bytes of a little-endian number
+set_rate() {
+	local key value
+	key=$(voq n2p1 0 voq)
+	value=$(on n1 bpftool -j map lookup pinned /sys/fs/bpf/sluice/sl_voq key $((key & 255)) $((key >> 8)) 0 0 | jq -r '.value | join(" ")')
+	# shellcheck disable=SC2046,SC2086
+	on n1 bpftool map update pinned /sys/fs/bpf/sluice/sl_voq key $((key & 255)) $((key >> 8)) 0 0 \
+		value $1 $(cut -d' ' -f9- <<<"$value")
+}
+
+@test "a class of the kernel's that may not leave is dropped by name when too many wait, and holds up no other" {
+	kernel_full() { bridge_ask 1 status | jq '.frames["drop-kernel-full"].packets'; }
+	more_full() { [ "$(kernel_full)" -ge $(($1 + 20)) ]; }
+	local before
+	before=$(kernel_full)
+	wait_for 60 cluster_counts
+	set_rate "0 0 0 0 0 0 0 0"
+	spawn n1 many ping -q -c 100000 -i 0.002 -W 1 10.2.1.2
+	wait_for 60 more_full "$before"
+	on n1 ping -c 1 -W 10 -Q 0xc0 10.2.1.2
+	set_rate "0xff 0xff 0xff 0xff 0xff 0xff 0xff 0xff"
+	kill -INT "$(cat "$LAB_DIR/many.pid")"
+	wait_for 10 no_processes "$(cat "$LAB_DIR/many.pid")"
+	run cluster_conserves
+	echo "$output"
+	[ "$status" = 0 ]
+	[ "$(jq '.drops["drop-kernel-full"]' <<<"${lines[0]}")" = $(($(kernel_full) - before)) ]
 }
 
 @test "another map of classes puts a flow into another queue with a reload, and nothing is lost" {

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 
 import cluster
@@ -35,6 +36,9 @@ SCAPY_FRAMES = 500
 CONTROLLER = "controller: qcn, rate: 100mbit"  # speaks of every queue that is in use
 KINDS = {fabric_message.DATA: "data", fabric_message.FEEDBACK: "feedback", fabric_message.HELLO: "hello",
          fabric_message.ANNOUNCE: "announce", fabric_message.POLICY: "policy", fabric_message.REPORT: "report"}
+
+WANTED = {"data", "feedback", "policy", "announce"}
+WHOLE_S = 60  # at most, until all of those have been seen
 
 
 class Capture:
@@ -55,16 +59,20 @@ class Capture:
             out.append(s)
         return out
 
-    def take(self):
-        """Per node what it sent, in order."""
-        frames = []
-        for s in self.sockets:
-            try:
-                while True:
-                    frames.append(s.recv(65536))
-            except BlockingIOError:
-                pass
-        return frames
+    def take(self, whole):
+        """Per node what it sent, in order; waits until that is whole, or long enough."""
+        taken, deadline = [[] for _ in self.sockets], time.monotonic() + WHOLE_S
+        while True:
+            for s, frames in zip(self.sockets, taken):
+                try:
+                    while True:
+                        frames.append(s.recv(65536))
+                except BlockingIOError:
+                    pass
+            frames = [f for of_node in taken for f in of_node if fabric_message.is_roce(f)]
+            if whole(frames) or time.monotonic() > deadline:
+                return frames
+            time.sleep(0.05)
 
     def close(self):
         for s in self.sockets:
@@ -168,6 +176,10 @@ def read_messages(frames):
     return messages, problems
 
 
+def kinds_of(messages):
+    return Counter(KINDS[m.kind] for m in messages)
+
+
 def in_sequence(messages):
     """Each stream of one node to another counts up by one."""
     problems, last = [], {}
@@ -205,16 +217,15 @@ def trial(tap, family):
         limit = 3396 if family == 6 else 3414  # what one message of the fabric's MTU holds
         expected, left = traffic(router, random.Random(family), [s for s in SIZES if s <= limit])
         ledger = conservation.check(before, router.snapshot)
-        frames = [f for f in capture.take() if fabric_message.is_roce(f)]
+        frames = capture.take(lambda frames: WANTED <= kinds_of(read_messages(frames)[0]).keys())
     finally:
         if capture:
             capture.close()
         router.close()
     messages, problems = read_messages(frames)
-    kinds = Counter(KINDS[m.kind] for m in messages)
-    wanted = {"data", "feedback", "policy", "announce"}
-    tap.result(not wanted - set(kinds), f"{name}: captured {', '.join(f'{n} {k}' for k, n in sorted(kinds.items()))}",
-               [f"no {k}" for k in wanted - set(kinds)])
+    kinds = kinds_of(messages)
+    tap.result(WANTED <= kinds.keys(), f"{name}: captured {', '.join(f'{n} {k}' for k, n in sorted(kinds.items()))}",
+               [f"no {k}" for k in WANTED - kinds.keys()])
     for what, faults in (("tshark dissects every frame without complaint, and shows its last four bytes as ICRC",
                           judged_by_tshark(frames, family)),
                          ("each frame and message is as docs/PROTOCOL.md says, each ICRC as zlib computes", problems),
