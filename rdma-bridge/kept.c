@@ -31,10 +31,10 @@ static json_t *load(const char *path)
 	if (access(path, F_OK))
 		return json_object();
 	all = json_load_file(path, 0, &error);
-	if (!all)
-		sl_warning("what was set by `cc set` is lost: %s: %s", path, error.text);
-	else if (json_is_object(all))
+	if (json_is_object(all))
 		return all;
+	sl_warning("what was set by `cc set` is lost: %s: %s", path,
+		   all ? "not an object" : error.text);
 	json_decref(all);
 	return json_object();
 }
@@ -93,6 +93,7 @@ void rb_kept_find(const char *path, uint16_t system_port, const struct sl_cc_set
 	json_t *all = load(path);
 	const json_t *entry;
 	char port[16];
+	int err;
 
 	*out = *configured;
 	port_name(system_port, port);
@@ -104,7 +105,9 @@ void rb_kept_find(const char *path, uint16_t system_port, const struct sl_cc_set
 		goto out;
 	}
 	json_object_del(all, port);
-	store(path, all);
+	err = store(path, all);
+	if (err)
+		sl_warning("%s: cannot be written: %s", path, strerror(-err));
 out:
 	json_decref(all);
 }
