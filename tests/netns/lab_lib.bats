@@ -68,7 +68,7 @@ setup() { . netns-lab/lib.sh; }
 }
 
 @test "wait_for gives up at its deadline and says on what" {
-	run wait_for 1 sh -c 'echo still no; false'
+	LAB_PATIENCE=1 run wait_for 1 sh -c 'echo still no; false'
 	[ "$status" -eq 1 ]
 	[ "$output" = "lab: not within 1 s: sh -c echo still no; false (still no)" ]
 }

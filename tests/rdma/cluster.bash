@@ -6,7 +6,7 @@
 . netns-lab/lib.sh
 . netns-lab/topo/vms.sh
 
-export LAB_PATIENCE=${LAB_PATIENCE:-12}
+export LAB_PATIENCE=12
 RDMA_PACKETS=200 # at once: no more than the smallest queue on the way holds, since a machine may sleep and wake
 
 inside() { [ -e "$LAB_DIR/inside/$1" ]; }
