@@ -87,7 +87,7 @@ static int make_routes(void)
 
 static int make_xdp(void)
 {
-	const struct sl_config config = { .engine = SL_ENGINE_LPM,
+	const struct sl_config config = { .engine = SL_ENGINE_FAST,
 					  .managed = 1,
 					  .node_id = 1,
 					  .n_voqs = VOQ_IDS,
