@@ -36,7 +36,7 @@ _sluice() {
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-s | --socket | -p | --pin-dir | -B | --bridge) i=$((i + 1)) ;;
+		-s | --socket | -p | --pin-dir | -B | --bridge | -w | --wait | -n | --rounds | -d | --delay) i=$((i + 1)) ;;
 		-*) ;;
 		*)
 			if [ -z "$command" ]; then
@@ -48,7 +48,7 @@ _sluice() {
 		esac
 	done
 	if [[ $cur == -* ]]; then
-		_sluice_words "--json --all --batch --rounds --delay --socket --bridge --pin-dir --help --version"
+		_sluice_words "--json --all --batch --rounds --delay --socket --bridge --pin-dir --wait --help --version"
 		return
 	fi
 	case $command in

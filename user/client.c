@@ -18,48 +18,78 @@ struct sl_client {
 	const char *error;
 };
 
-static json_t *read_line(struct sl_client *c)
+/* -ETIMEDOUT: nothing came for as long as the socket waits; -EPROTO: the end, or no JSON. */
+static int read_line(struct sl_client *c, json_t **out)
 {
-	ssize_t n = getline(&c->line, &c->line_bytes, c->stream);
+	ssize_t n;
 
-	return n > 0 ? json_loadb(c->line, (size_t)n, 0, NULL) : NULL;
+	errno = 0;
+	n = getline(&c->line, &c->line_bytes, c->stream);
+	*out = NULL;
+	if (errno == EAGAIN)
+		return -ETIMEDOUT;
+	if (n > 0)
+		*out = json_loadb(c->line, (size_t)n, 0, NULL);
+	return *out ? 0 : -EPROTO;
 }
 
 /* A daemon that refuses the connection says so instead of its hello. */
 static int read_hello(struct sl_client *c)
 {
-	json_t *line = read_line(c);
+	json_t *line;
+	int err = read_line(c, &line);
 	json_t *abi = json_object_get(json_object_get(line, "hello"), "abi");
-	int err = json_integer_value(abi) == SL_ABI_VERSION ? 0 : -EPROTO;
 
+	if (!err && json_integer_value(abi) != SL_ABI_VERSION)
+		err = -EPROTO;
 	json_decref(line);
 	return err;
+}
+
+static int connect_to(int fd, const char *socket_path)
+{
+	struct sockaddr_un address;
+	socklen_t len;
+	int err = sl_unix_address(socket_path, &address, &len);
+
+	if (err)
+		return err;
+	if (!connect(fd, (struct sockaddr *)&address, len))
+		return 0;
+	/* Somebody listens, and takes nobody in. */
+	return errno == EAGAIN ? -ETIMEDOUT : -errno;
+}
+
+bool sl_client_listens(const char *socket_path)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err = fd < 0 ? -errno : connect_to(fd, socket_path);
+
+	if (fd >= 0)
+		close(fd);
+	return err != -ENOENT && err != -ECONNREFUSED;
 }
 
 int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_ms,
 		   struct sl_client **out)
 {
 	const struct timeval patience = { patience_ms / 1000, patience_ms % 1000 * 1000 };
-	struct sockaddr_un address;
 	struct sl_client *c = calloc(1, sizeof(*c));
 	int fd = -1, err = -ENOMEM;
-	socklen_t len;
 
 	*out = NULL;
 	if (!c || !request)
 		goto out;
-	err = sl_unix_address(socket_path, &address, &len);
-	if (err)
-		goto out;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && patience_ms) {
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	}
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, len)) {
+	if (fd < 0) {
 		err = -errno;
 		goto out;
 	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	err = connect_to(fd, socket_path);
+	if (err)
+		goto out;
 	c->stream = fdopen(fd, "r+");
 	if (!c->stream) {
 		err = -errno;
@@ -88,12 +118,14 @@ out:
 json_t *sl_client_row(struct sl_client *c)
 {
 	json_t *row;
+	int err;
 
 	if (c->end || c->error)
 		return NULL;
-	row = read_line(c);
-	if (!row) {
-		c->error = "the daemon ended the answer early";
+	err = read_line(c, &row);
+	if (err) {
+		c->error = err == -ETIMEDOUT ? "the answer stopped before its end"
+					     : "the daemon ended the answer early";
 		return NULL;
 	}
 	if (json_object_size(row) != 1 || !json_object_get(row, "end"))
@@ -129,8 +161,9 @@ json_t *sl_client_ask(const char *name, const char *socket_path, json_t *request
 	if (err) {
 		snprintf(why, why_bytes, "%s %s", name,
 			 err == -ENOENT || err == -ECONNREFUSED ? "is not running"
-			 : err == -EPROTO ? "is too busy, or of another version"
-					  : strerror(-err));
+			 : err == -EPROTO    ? "is too busy, or of another version"
+			 : err == -ETIMEDOUT ? "does not answer"
+					     : strerror(-err));
 		return NULL;
 	}
 	rows = json_array();

@@ -4,15 +4,23 @@
 #define SL_CLIENT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct sl_client;
 
+/* What a person waits for a piece of an answer. A daemon that is well has it in milliseconds. */
+#define SL_CLIENT_PATIENCE_MS 10000
+
+/* Does somebody listen there? Waits for nothing. */
+bool sl_client_listens(const char *socket_path);
+
 /*
- * Connect and send one request; takes the reference to it. patience_ms: how long to wait for each piece of the answer; 0: for
- * ever.
- * 0; -ENOENT or -ECONNREFUSED: no daemon runs; -EACCES; -EPROTO: what answers is no sluiced of this version.
+ * Connect and send one request; takes the reference to it. patience_ms, 1 or more: how long to wait for each piece of the
+ * answer, so an answer may take as long as it keeps coming.
+ * 0; -ENOENT or -ECONNREFUSED: no daemon runs; -EACCES; -ETIMEDOUT: it listens and does not answer; -EPROTO: what answers is
+ * no sluiced of this version.
  */
 int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_ms,
 		   struct sl_client **out);

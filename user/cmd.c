@@ -12,6 +12,7 @@
 /* Who listens at a control socket. */
 struct side {
 	const char *name, *path;
+	uint32_t patience_ms;
 };
 
 static int explain_failure(const struct side *side, int err)
@@ -32,27 +33,23 @@ static int explain_failure(const struct side *side, int err)
 			"version " SL_VERSION "\n",
 			side->path, side->name);
 		return SL_EXIT_FAILED;
+	case -ETIMEDOUT:
+		fprintf(stderr,
+			"sluice: %s does not answer at \"%s\" within %g s: it starts, is stopped or "
+			"hangs; see its log and `ps`, or wait longer by -w\n",
+			side->name, side->path, side->patience_ms / 1000.0);
+		return SL_EXIT_FAILED;
 	default:
 		fprintf(stderr, "sluice: cannot ask at \"%s\": %s\n", side->path, strerror(-err));
 		return SL_EXIT_FAILED;
 	}
 }
 
-bool sl_cmd_daemon_runs(const struct sl_cmd_options *options)
-{
-	struct sl_client *client;
-	int err = sl_client_open(options->socket_path, json_pack("{s:s}", "command", "status"), 0,
-				 &client);
-
-	sl_client_close(client);
-	return err != -ENOENT && err != -ECONNREFUSED;
-}
-
 static int ask(const struct side *side, json_t *request, void (*row)(void *arg, const json_t *row),
 	       void *arg)
 {
 	struct sl_client *client;
-	int err = sl_client_open(side->path, request, 0, &client);
+	int err = sl_client_open(side->path, request, side->patience_ms, &client);
 	int status = SL_EXIT_OK;
 	json_t *got;
 
@@ -74,7 +71,7 @@ static int ask(const struct side *side, json_t *request, void (*row)(void *arg, 
 int sl_cmd_ask(const struct sl_cmd_options *options, json_t *request,
 	       void (*row)(void *arg, const json_t *row), void *arg)
 {
-	const struct side daemon = { "sluiced", options->socket_path };
+	const struct side daemon = { "sluiced", options->socket_path, options->patience_ms };
 
 	return ask(&daemon, request, row, arg);
 }
@@ -90,12 +87,12 @@ static void take_bridge_path(void *arg, const json_t *row)
 int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
 		      void (*row)(void *arg, const json_t *row), void *arg)
 {
-	struct side bridge = { "sluice-bridge", options->bridge_path };
+	struct side bridge = { "sluice-bridge", options->bridge_path, options->patience_ms };
 	char *path = NULL;
 	int status = SL_EXIT_OK;
 
 	/* The daemon knows whether there should be one, and where. A bridge does without a daemon. */
-	if (!bridge.path && sl_cmd_daemon_runs(options))
+	if (!bridge.path && sl_client_listens(options->socket_path))
 		status = sl_cmd_ask(options,
 				    json_pack("{s:s, s:s}", "command", "show", "what", "cluster"),
 				    take_bridge_path, &path);
@@ -115,7 +112,7 @@ static void dump_row(void *arg, const json_t *row)
 {
 	unsigned int *n = arg;
 
-	fputs((*n)++ ? ",\n  " : "\n  ", stdout);
+	fputs((*n)++ ? ",\n  " : "[\n  ", stdout);
 	json_dumpf(row, stdout, 0);
 }
 
@@ -137,9 +134,12 @@ static int print_json(ask_fn ask_it, const struct sl_cmd_options *options, json_
 
 	if (!is_list)
 		return ask_it(options, request, dump_object, NULL);
-	fputs("[", stdout);
 	status = ask_it(options, request, dump_row, &n);
-	puts(n ? "\n]" : "]");
+	/* What ended early must not be taken for the whole list. */
+	if (status == SL_EXIT_OK)
+		puts(n ? "\n]" : "[]");
+	else if (n)
+		putchar('\n');
 	return status;
 }
 

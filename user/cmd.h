@@ -19,7 +19,8 @@ struct sl_cmd_options {
 	const char *socket_path, *pin_dir;
 	const char *bridge_path; /* control socket of the bridge; NULL: as the daemon says */
 	bool json;
-	bool all; /* rows that are zero, too */
+	bool all;	      /* rows that are zero, too */
+	uint32_t patience_ms; /* for each piece of an answer */
 	/* Of top */
 	bool batch;
 	uint32_t rounds; /* 0: without end */
@@ -38,8 +39,6 @@ int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);
 
-/* Does something listen at the control socket? */
-bool sl_cmd_daemon_runs(const struct sl_cmd_options *options);
 /*
  * Ask the daemon. row is called for each row (borrowed) and may be NULL. Returns an exit status; trouble has been
  * written to standard error. `request` is taken.

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "user/client.h"
 #include "user/cmd.h"
 #include "user/counter_rows.h"
 #include "user/lib/prefix.h"
@@ -196,7 +197,7 @@ static int show_counters(const struct sl_cmd_options *options, const char *what)
 	json_t *rows = json_array();
 	int status;
 
-	if (sl_cmd_daemon_runs(options))
+	if (sl_client_listens(options->socket_path))
 		status = sl_cmd_ask(options,
 				    json_pack("{s:s, s:s}", "command", "show", "what", what),
 				    append_row, rows);

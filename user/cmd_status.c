@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "user/client.h"
 #include "user/cmd.h"
 #include "user/counter_rows.h"
 #include "user/pins.h"
@@ -173,7 +174,7 @@ int sl_cmd_status(const struct sl_cmd_options *options, int argc, char **argv)
 		fprintf(stderr, "sluice: status: unexpected argument \"%s\"\n", argv[0]);
 		return SL_EXIT_USAGE;
 	}
-	if (!sl_cmd_daemon_runs(options)) {
+	if (!sl_client_listens(options->socket_path)) {
 		status_without_daemon(options);
 		return SL_EXIT_NOT_RUNNING;
 	}

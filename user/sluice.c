@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/client.h"
 #include "user/cmd.h"
 #include "user/config.h"
 
@@ -39,6 +40,7 @@ static void print_options(FILE *out)
 	      "  -s, --socket PATH    control socket (default " SL_CONFIG_DEFAULT_SOCKET ")\n"
 	      "  -B, --bridge PATH    control socket of sluice-bridge (default: as sluiced says)\n"
 	      "  -p, --pin-dir PATH   pinned maps (default " SL_CONFIG_DEFAULT_PINS ")\n"
+	      "  -w, --wait SECONDS   how long for a daemon that is silent, 0.1 to 3600 (default 10)\n"
 	      "  -b, --batch          top: print text, for scripts; with -j a JSON object a round\n"
 	      "  -n, --rounds N       top: end after so many\n"
 	      "  -d, --delay SECONDS  top: between two rounds, 0.1 to 3600 (default 1)\n"
@@ -89,14 +91,14 @@ static bool parse_rounds(const char *text, uint32_t *out)
 	return true;
 }
 
-static bool parse_delay(const char *text, double *out)
+static bool parse_seconds(const char *option, const char *text, double *out)
 {
 	char *end;
 	double value = strtod(text, &end);
 
 	if (!isdigit((unsigned char)text[0]) || *end || !(value >= 0.1 && value <= 3600)) {
-		fprintf(stderr, "sluice: -d: \"%s\" is not a delay: write seconds, 0.1 to 3600\n",
-			text);
+		fprintf(stderr, "sluice: %s: \"%s\" is not a time: write seconds, 0.1 to 3600\n",
+			option, text);
 		return false;
 	}
 	*out = value;
@@ -111,6 +113,7 @@ int main(int argc, char **argv)
 		{ "socket", required_argument, NULL, 's' },
 		{ "bridge", required_argument, NULL, 'B' },
 		{ "pin-dir", required_argument, NULL, 'p' },
+		{ "wait", required_argument, NULL, 'w' },
 		{ "batch", no_argument, NULL, 'b' },
 		{ "rounds", required_argument, NULL, 'n' },
 		{ "delay", required_argument, NULL, 'd' },
@@ -121,13 +124,15 @@ int main(int argc, char **argv)
 	struct sl_cmd_options options = {
 		.socket_path = SL_CONFIG_DEFAULT_SOCKET,
 		.pin_dir = SL_CONFIG_DEFAULT_PINS,
+		.patience_ms = SL_CLIENT_PATIENCE_MS,
 		.delay_s = 1,
 	};
 	const struct command *command;
 	bool help = false, of_top = false;
+	double wait_s;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "jas:B:p:bn:d:hV", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "jas:B:p:w:bn:d:hV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'j':
 			options.json = true;
@@ -144,6 +149,11 @@ int main(int argc, char **argv)
 		case 'p':
 			options.pin_dir = optarg;
 			break;
+		case 'w':
+			if (!parse_seconds("-w", optarg, &wait_s))
+				return SL_EXIT_USAGE;
+			options.patience_ms = (uint32_t)(wait_s * 1000);
+			break;
 		case 'b':
 			options.batch = of_top = true;
 			break;
@@ -154,7 +164,7 @@ int main(int argc, char **argv)
 			break;
 		case 'd':
 			of_top = true;
-			if (!parse_delay(optarg, &options.delay_s))
+			if (!parse_seconds("-d", optarg, &options.delay_s))
 				return SL_EXIT_USAGE;
 			break;
 		case 'h':

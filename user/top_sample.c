@@ -77,9 +77,15 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
-static json_t *ask(const char *name, const char *path, json_t *request, char why[SL_TOP_WHY_BYTES])
+/* Nobody is waited for twice in one sample. */
+static json_t *ask(const char *name, const char *path, json_t *request, uint32_t patience_ms,
+		   char why[SL_TOP_WHY_BYTES])
 {
-	return sl_client_ask(name, path, request, 0, why, SL_TOP_WHY_BYTES);
+	if (*why) {
+		json_decref(request);
+		return NULL;
+	}
+	return sl_client_ask(name, path, request, patience_ms, why, SL_TOP_WHY_BYTES);
 }
 
 /* Whether there is a bridge to ask, and where: a new string, or NULL. */
@@ -87,7 +93,8 @@ static char *find_bridge(const struct sl_cmd_options *options, struct sl_top_sam
 {
 	char why[SL_TOP_WHY_BYTES] = "";
 	json_t *rows = ask("sluiced", options->socket_path,
-			   json_pack("{s:s, s:s}", "command", "show", "what", "cluster"), why);
+			   json_pack("{s:s, s:s}", "command", "show", "what", "cluster"),
+			   options->patience_ms, why);
 	const json_t *row = json_array_get(rows, 0);
 	const char *path = options->bridge_path;
 	char *copy = NULL;
@@ -95,6 +102,8 @@ static char *find_bridge(const struct sl_cmd_options *options, struct sl_top_sam
 	out->node = sl_cmd_number(row, "node");
 	out->nodes = sl_cmd_number(row, "nodes");
 	out->alone = !rows && strstr(why, "is in no cluster");
+	if (!out->alone)
+		memcpy(out->daemon_why, why, sizeof(why));
 	if (!path && row)
 		path = sl_cmd_text(row, "bridge");
 	if (!path && !out->alone)
@@ -158,10 +167,11 @@ void sl_top_ask(const struct sl_cmd_options *options, struct sl_top_sample *out)
 
 		out->time_ns[i] = now_ns();
 		if (!lists[i].of_bridge)
-			out->rows[i] =
-				ask("sluiced", options->socket_path, request, out->daemon_why);
+			out->rows[i] = ask("sluiced", options->socket_path, request,
+					   options->patience_ms, out->daemon_why);
 		else if (bridge)
-			out->rows[i] = ask("sluice-bridge", bridge, request, out->bridge_why);
+			out->rows[i] = ask("sluice-bridge", bridge, request, options->patience_ms,
+					   out->bridge_why);
 		else
 			json_decref(request);
 		json_array_foreach(out->rows[i], n, row)

@@ -160,6 +160,8 @@ explains() {
 		show routes 10.0.0.1/8|"10.0.0.1/8" is not a prefix: write an address, or one with /LENGTH and no bits set beyond it
 		attach|attach: write one port, such as eth1
 		status now|status: unexpected argument "now"
+		-w 0 status|-w: "0" is not a time: write seconds, 0.1 to 3600
+		-w 1s status|-w: "1s" is not a time: write seconds, 0.1 to 3600
 		reboot|"reboot" is not a command
 	LIST
 }
@@ -191,6 +193,43 @@ explains() {
 	run --separate-stderr on n1 setpriv --reuid 65534 --regid 65534 --clear-groups build/sluice status
 	[ "$status" -eq 1 ]
 	[ "$stderr" = 'sluice: "/run/sluice/sluiced.sock" is not yours to use: be root, or of its group' ]
+}
+
+@test "a daemon that is stopped: every command says so, and none waits for ever" {
+	local arguments
+	kill -STOP "$DAEMON"
+	while read -r arguments; do
+		# shellcheck disable=SC2086
+		run --separate-stderr timeout 60 nsenter --target "$(holder_of n1)" --net --mount --wdns="$PWD" -- \
+			build/sluice --wait 0.2 $arguments
+		echo "$arguments: $status $output $stderr"
+		[ "$status" -eq 1 ]
+		[ -z "$output" ] || [ "$output" = '{"ok": false}' ]
+		[ "$stderr" = 'sluice: sluiced does not answer at "/run/sluice/sluiced.sock" within 0.2 s: it starts, is stopped or'\
+' hangs; see its log and `ps`, or wait longer by -w' ]
+	done <<-'LIST'
+		status
+		-j status
+		show routes
+		-j show routes
+		show drops
+		-j show counters
+		show peers
+		explain 10.9.1.1
+		attach eth2
+		-j detach eth2
+	LIST
+	# Many who wait before: it is not even asked.
+	for _ in {1..40}; do
+		run --separate-stderr sluice -w 0.1 status
+		[ "$status" -eq 1 ]
+	done
+	run sluice -w 0.2 -b -n 1 -d 0.1 top
+	[ "$status" -eq 3 ]
+	[[ $output = *"sluiced does not answer"* ]]
+	kill -CONT "$DAEMON"
+	wait_for 10 conserved
+	port_is eth2 on # what was asked meanwhile, by those who have gone, is not done
 }
 
 # Last, since it ends the daemon.

@@ -336,3 +336,19 @@ in_words() {
 		[ -z "$output" ]
 	done
 }
+
+@test "a bridge that is stopped: who asks it is told so, and does not wait for ever" {
+	local bridge
+	bridge=$(cat "$LAB_DIR/bridge-n2.pid")
+	kill -STOP "$bridge"
+	for what in "show peers" "-j show voqs" "cc trace n2p1" "cc set eth1 fixed"; do
+		# shellcheck disable=SC2086
+		run --separate-stderr sluice 2 -w 0.2 $what
+		echo "$what: $status $stderr"
+		[ "$status" -eq 1 ]
+		[[ $stderr = 'sluice: sluice-bridge does not answer at "'*'" within 0.2 s: '* ]]
+	done
+	kill -CONT "$bridge"
+	answers() { sluice 2 show peers; }
+	wait_for 10 answers
+}

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -289,8 +291,92 @@ static void client_reports_that_nobody_listens(void **state)
 	struct sl_client *client;
 
 	(void)state;
-	assert_int_equal(sl_client_open("/nonexistent/socket", json_object(), 0, &client), -ENOENT);
+	assert_false(sl_client_listens("/nonexistent/socket"));
+	assert_int_equal(sl_client_open("/nonexistent/socket", json_object(), 1, &client), -ENOENT);
 	assert_null(client);
+}
+
+/* A socket where somebody listens and says what the test has him say. */
+static int listen_silently(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	unlink(path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 0), 0);
+	return fd;
+}
+
+static void client_gives_up_on_a_daemon_that_is_silent(void **state)
+{
+	int fd = listen_silently();
+	struct sl_client *client;
+
+	(void)state;
+	assert_true(sl_client_listens(path));
+	/* The first is taken into the queue of the socket, the next not even that. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(sl_client_open(path, json_object(), 1, &client), -ETIMEDOUT);
+		assert_null(client);
+	}
+	assert_true(sl_client_listens(path));
+	close(fd);
+	assert_false(sl_client_listens(path));
+}
+
+/* A whole answer takes ten times what the client waits for a piece. */
+#define PIECES	    20
+#define PATIENCE_MS 2000
+
+static void speak_slowly(int listen_fd, int pieces)
+{
+	static const char hello[] = HELLO "\n", row[] = "{\"row\":1}\n", end[] = "{\"end\":{}}\n";
+	int fd = accept(listen_fd, NULL, NULL);
+
+	(void)!write(fd, hello, sizeof(hello) - 1);
+	for (int i = 0; i < pieces; i++) {
+		usleep(PATIENCE_MS * 1000 / 10);
+		(void)!write(fd, row, sizeof(row) - 1);
+	}
+	if (pieces == PIECES)
+		(void)!write(fd, end, sizeof(end) - 1);
+	else
+		pause();
+	_exit(0);
+}
+
+static void client_waits_for_each_piece_and_not_for_the_whole(void **state)
+{
+	static const int said[] = { PIECES, 2 };
+	int listen_fd = listen_silently();
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		pid_t child = fork();
+		struct sl_client *client;
+		int rows = 0;
+		json_t *row;
+
+		if (child == 0)
+			speak_slowly(listen_fd, said[i]);
+		assert_int_equal(sl_client_open(path, json_object(), PATIENCE_MS, &client), 0);
+		while ((row = sl_client_row(client))) {
+			json_decref(row);
+			rows++;
+		}
+		assert_int_equal(rows, said[i]);
+		if (said[i] == PIECES)
+			assert_null(sl_client_error(client));
+		else
+			assert_string_equal(sl_client_error(client),
+					    "the answer stopped before its end");
+		sl_client_close(client);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	close(listen_fd);
 }
 
 int main(void)
@@ -308,6 +394,8 @@ int main(void)
 		TEST(client_that_leaves_in_the_middle_is_forgotten),
 		TEST(socket_has_the_permissions_asked_for_and_replaces_a_dead_one),
 		cmocka_unit_test(client_reports_that_nobody_listens),
+		TEST(client_gives_up_on_a_daemon_that_is_silent),
+		TEST(client_waits_for_each_piece_and_not_for_the_whole),
 	};
 	return cmocka_run_group_tests_name("ctl", tests, NULL, NULL);
 }
