@@ -34,13 +34,15 @@ class Terminal:
         self.screen = pyte.Screen(columns, lines)
         self.stream = pyte.ByteStream(self.screen)
         self.tail, self.open = b"", True
-        size = struct.pack("HHHH", lines, columns, 0, 0)
+        go, ready = os.pipe()
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, size)
+            os.read(go, 1)  # the terminal has its size, and its settings have been looked at
             os.environ["TERM"] = "xterm-256color"
             os.execvp(command[0], command)
+        self.resize(columns, lines)
         self.before = termios.tcgetattr(self.fd)
+        os.write(ready, b"1")
 
     def read(self, seconds):
         """What is written within that time; b"" if nothing is, or the program has ended."""
@@ -80,8 +82,8 @@ class Terminal:
     def end(self):
         if not self.until(lambda: not self.open or b"\033[?1049l" in self.tail):
             return "it did not end"
-        now = termios.tcgetattr(self.fd)
         status = os.waitpid(self.pid, 0)[1]
+        now = termios.tcgetattr(self.fd)
         if status:
             return f"it ended with status {status:#x}"
         if now[:4] != self.before[:4]:
