@@ -107,6 +107,8 @@ int cc_config_prepare(struct cc_config *cfg, const char **why)
 		why = &unused;
 	*why = NULL;
 	memset(cfg->gains, 0, sizeof(cfg->gains));
+	/* Here, because at high rates it needs the long division, and every VOQ is bounded twice per interval. */
+	cfg->floor_q16 = cc_ppb(cfg->port.capacity_ups << 16, cfg->param[CC_FLOOR_PPB]);
 	return cfg->ops->prepare(cfg, why);
 }
 
@@ -149,10 +151,9 @@ static void cc_ingress_bound(struct cc_ingress *in, const struct cc_config *cfg)
 {
 	const struct cc_port *port = &cfg->port;
 	uint64_t line_q16 = port->line_ups << 16;
-	uint64_t floor_q16 = cc_ppb(port->capacity_ups << 16, cfg->param[CC_FLOOR_PPB]);
 	uint64_t frames = (uint64_t)cfg->param[CC_BURST_FRAMES] * cc_frame_units(port);
 
-	in->rate_q16 = cc_clamp(in->rate_q16, cc_clamp(floor_q16, 1, line_q16), line_q16);
+	in->rate_q16 = cc_clamp(in->rate_q16, cc_clamp(cfg->floor_q16, 1, line_q16), line_q16);
 	in->burst_units = (uint32_t)cc_max(cc_min(frames, CC_UNITS_MAX),
 					   cc_units_in(in->rate_q16 >> 16, port->interval_ns));
 }

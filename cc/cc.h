@@ -78,8 +78,9 @@ struct cc_config {
 	const struct cc_ops *ops; /* static */
 	struct cc_port port;
 	int64_t param[CC_PARAMS_MAX]; /* by the index in ops->params */
-	_Alignas(8) unsigned char gains
-		[CC_GAINS_BYTES]; /* made from the above by cc_config_prepare */
+	/* Made from the above by cc_config_prepare: the least rate, units/s with 16 fraction bits; the algorithm's own. */
+	uint64_t floor_q16;
+	_Alignas(8) unsigned char gains[CC_GAINS_BYTES];
 };
 
 /* A tunable. */

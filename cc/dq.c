@@ -51,6 +51,10 @@ static const struct cc_param dq_params[DQ_PARAMS] = {
 
 #define DQ_ONE_Q31 (UINT64_C(1) << 31)
 
+struct dq_gains {
+	uint64_t speedup_q20; /* S, up to 64 */
+};
+
 struct dq_egress {
 	uint64_t waiting_units; /* sum over sources of B_ij times weight, at the latest sample */
 	uint64_t open_q31;	/* share of S L that the output takes now, 1 / S..1 */
@@ -61,13 +65,16 @@ struct dq_ingress {
 	uint64_t capacity_ups;	 /* as last heard; 0: nothing heard yet */
 };
 
+_Static_assert(sizeof(struct dq_gains) <= CC_GAINS_BYTES, "gains");
 _Static_assert(sizeof(struct dq_egress) <= CC_EGRESS_BYTES, "egress state");
 _Static_assert(sizeof(struct dq_ingress) <= CC_INGRESS_BYTES, "ingress state");
 
 static int dq_prepare(struct cc_config *cfg, const char **why)
 {
-	(void)cfg;
+	struct dq_gains *g = (void *)cfg->gains;
+
 	(void)why;
+	g->speedup_q20 = cc_ppb_to_q(cfg->param[DQ_SPEEDUP], 20);
 	return 0;
 }
 
@@ -158,16 +165,16 @@ static uint32_t dq_ingress_urgency(const struct cc_ingress *in, const struct cc_
 static void dq_ingress_tick(struct cc_ingress *in, const struct cc_config *cfg,
 			    const struct cc_usage *u)
 {
+	const struct dq_gains *g = (const void *)cfg->gains;
 	const struct dq_ingress *d = (const void *)in->priv;
 	uint64_t total = cc_max(u->urgency_total, d->lo_q31), cap_q16, part_q16;
 	uint64_t share_q31 = total ? ((uint64_t)d->lo_q31 << 31) / total : 0;
 
 	if (d->capacity_ups == 0)
 		return;
-	cap_q16 = (uint64_t)((cc_u128)cc_min(cc_ppb(d->capacity_ups << 16, cfg->param[DQ_SPEEDUP]),
-					     CC_RATE_MAX_Q16) *
-				     d->hi_q31 >>
-			     31);
+	/* S L: 2^37 times 2^26. */
+	cap_q16 = cc_min(d->capacity_ups * g->speedup_q20 >> 4, CC_RATE_MAX_Q16);
+	cap_q16 = (uint64_t)((cc_u128)cap_q16 * d->hi_q31 >> 31);
 	part_q16 = (uint64_t)((cc_u128)(cfg->port.line_ups << 16) * share_q31 >> 31);
 	in->rate_q16 = cc_min(cap_q16, part_q16);
 }

@@ -95,6 +95,7 @@ struct rb_control_queue {
 	uint64_t drained_ups;	 /* departures, smoothed */
 	struct cc_sample sample; /* the latest */
 	struct cc_source sources[256];
+	uint8_t position[256];		/* of a node among the sources, if it is one of them */
 	struct cc_feedback latest;	/* last record made; all zero before */
 	struct rb_control_trace *trace; /* owned; NULL: not asked for */
 };

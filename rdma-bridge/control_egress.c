@@ -92,7 +92,8 @@ static uint32_t fill_sources(struct rb_control_queue *queue, uint64_t now_ns)
 
 		if (queue->waiting[node] && now_ns - queue->report_ns[node] > stale_ns)
 			queue->waiting[node] = 0;
-		if (rb_worker_peer_state(w, node) == RB_PEER_UP)
+		if (rb_worker_peer_state(w, node) == RB_PEER_UP) {
+			queue->position[node] = (uint8_t)n;
 			queue->sources[n++] = (struct cc_source){
 				.id = node,
 				.weight = weight < CC_WEIGHT_MAX ? (uint16_t)weight : CC_WEIGHT_MAX,
@@ -100,6 +101,7 @@ static uint32_t fill_sources(struct rb_control_queue *queue, uint64_t now_ns)
 					to_units(q->arrived_from[node] - queue->from[node]),
 				.waiting_units = queue->waiting[node],
 			};
+		}
 		queue->from[node] = q->arrived_from[node];
 	}
 	return n;
@@ -219,10 +221,10 @@ static uint32_t records_max(const struct rb_worker_peer *peer)
 
 static const struct cc_source *find_source(const struct rb_control_queue *queue, uint8_t node)
 {
-	for (uint32_t i = 0; i < queue->sample.n_sources; i++)
-		if (queue->sources[i].id == node)
-			return &queue->sources[i];
-	return NULL;
+	uint32_t at = queue->position[node];
+
+	return at < queue->sample.n_sources && queue->sources[at].id == node ? &queue->sources[at]
+									     : NULL;
 }
 
 static void add_record(struct rb_control_queue *queue, struct rb_worker_peer *peer,

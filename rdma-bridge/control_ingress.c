@@ -333,16 +333,27 @@ static bool is_up(const struct rb_control *c, const struct rb_control_remote *re
 	return rb_worker_peer_state(c->worker, (uint8_t)(remote->system_port >> 8)) == RB_PEER_UP;
 }
 
+/* dq alone: its halves compare urgencies and backlogs. */
+static bool has_urgency(const struct rb_control_remote *remote)
+{
+	return remote->config.ops->ingress_urgency;
+}
+
 /* Over all VOQs of the node: their urgencies share its way into the fabric. */
 static uint64_t urgency_total(const struct rb_control *c)
 {
 	uint64_t total = 0;
 
-	for (uint32_t i = 0; i < c->n_remotes; i++)
+	for (uint32_t i = 0; i < c->n_remotes; i++) {
+		const struct rb_control_remote *remote = c->remote[i];
+
+		if (!has_urgency(remote) || !is_up(c, remote))
+			continue;
 		for (uint32_t k = 0; k < SL_CLASSES; k++)
-			if (c->remote[i]->has[k] && is_up(c, c->remote[i]))
-				total += cc_ingress_urgency(&c->remote[i]->voq[k].ingress,
-							    &c->remote[i]->config);
+			if (remote->has[k])
+				total += cc_ingress_urgency(&remote->voq[k].ingress,
+							    &remote->config);
+	}
 	return total;
 }
 
@@ -388,7 +399,7 @@ static bool tick(struct rb_control_remote *remote, struct rb_control_voq *v, uin
 	return true;
 }
 
-/* dq alone asks for backlogs: its halves compare urgencies. True if something waits. */
+/* Tell the port's owner what waits for it. True if something does. */
 static bool report(struct rb_control *c, struct rb_control_remote *remote)
 {
 	struct rb_worker_peer *peer = c->worker->peer[remote->system_port >> 8];
@@ -396,7 +407,7 @@ static bool report(struct rb_control *c, struct rb_control_remote *remote)
 	uint32_t n = 0;
 	bool any = false;
 
-	if (!remote->config.ops->ingress_urgency)
+	if (!has_urgency(remote))
 		return false;
 	for (uint32_t k = 0; k < SL_CLASSES; k++) {
 		struct rb_control_voq *v = &remote->voq[k];
