@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/sched.h>
 #include <linux/sched/types.h>
 
 #include "rdma-bridge/bridge.h"
@@ -50,16 +51,25 @@ static void on_signal(int signal)
 
 /*
  * Come first where others want the processor, often and for a short time: a frame waits for as long as whoever has it may keep
- * it. Kernels before 6.12 have slices of one length for all.
+ * it. Kernels before 6.12 have slices of one length for all. All threads inherit it.
  */
-static void ask_for_the_processor(void)
+static void ask_for_the_processor(uint32_t realtime)
 {
-	struct sched_attr attr = { .size = sizeof(attr), .sched_runtime = SLICE_NS };
+	const struct sched_attr first = { .size = sizeof(first),
+					  .sched_policy = SCHED_RR,
+					  .sched_priority = realtime };
+	struct sched_attr shared = { .size = sizeof(shared), .sched_runtime = SLICE_NS };
 
+	if (realtime && !syscall(SYS_sched_setattr, 0, &first, 0))
+		return;
+	if (realtime)
+		sl_warning(
+			"cannot run at realtime priority %u: %s; that takes CAP_SYS_NICE, or LimitRTPRIO= of the unit",
+			realtime, strerror(errno));
 	if (setpriority(PRIO_PROCESS, 0, NICE))
 		sl_debug("cannot raise the priority: %s", strerror(errno));
-	attr.sched_nice = getpriority(PRIO_PROCESS, 0);
-	if (syscall(SYS_sched_setattr, 0, &attr, 0))
+	shared.sched_nice = getpriority(PRIO_PROCESS, 0);
+	if (syscall(SYS_sched_setattr, 0, &shared, 0))
 		sl_debug("cannot shorten the slices: %s", strerror(errno));
 }
 
@@ -187,7 +197,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	ask_for_the_processor();
+	ask_for_the_processor(settings->cluster.bridge.realtime);
 	while ((err = live(settings)) == -ENODEV && !stop)
 		wait_for_fabric(settings);
 	sl_settings_free(settings);

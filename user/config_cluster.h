@@ -89,6 +89,7 @@ struct sl_bridge_settings {
 	uint32_t workers; /* threads that carry frames, 1..SL_WORKERS_MAX */
 	char *cores_text; /* the CPU of each, as in "2,3"; NULL: wherever the kernel puts them */
 	uint32_t cores[SL_WORKERS_MAX]; /* valid where cores_text is not NULL */
+	uint32_t realtime;		/* priority of SCHED_RR, 1..99; 0: as other processes */
 	enum sl_poll poll;
 	uint32_t packing;	/* most frames in one message, 1..255 */
 	uint32_t pack_delay_us; /* how long a message may wait for more frames; 0: never */

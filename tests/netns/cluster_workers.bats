@@ -104,6 +104,23 @@ crosses() {
 	crosses h1p1 eth1 h2p2 10.2.2.2
 }
 
+# classes NODE: how the kernel schedules each thread of a bridge
+classes() { ps -L -o cls=,rtprio= -p "$(cat "$LAB_DIR/bridge-n$1.pid")" | tr -s ' ' | sort -u; }
+
+@test "all workers run at the realtime priority that is asked for, or say why not" {
+	stop_bridge 2
+	CLUSTER_BRIDGE="realtime: 7" cluster_config 2 2 2 fast >"$LAB_DIR/realtime.yaml"
+	bridge_start 2 "$LAB_DIR/realtime.yaml"
+	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.1.2
+	[ "$(classes 2)" = " RR 7" ]
+	crosses h1p2 eth2 h2p2 10.2.2.2
+	stop_bridge 2
+	spawn n2 bridge-n2 setpriv --bounding-set=-sys_nice build/sluice-bridge --config "$LAB_DIR/realtime.yaml"
+	wait_for 30 grep -q "cannot run at realtime priority 7: Operation not permitted" "$LAB_DIR/bridge-n2.err"
+	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.1.2
+	[ "$(classes 2)" = " TS -" ]
+}
+
 @test "nodes with another number of workers refuse each other, with both numbers" {
 	stop_bridge 2
 	CLUSTER_WORKERS=1 cluster_config 2 2 2 fast >"$LAB_DIR/other.yaml"

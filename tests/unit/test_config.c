@@ -545,7 +545,7 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 		"  node: 7\n"
 		"  key_file: /k\n"
 		"  liveness_ms: 20\n"
-		"  bridge: {poll: busy, packing: 8, pack_delay_us: 50, voq_frames: 64,\n"
+		"  bridge: {poll: busy, realtime: 10, packing: 8, pack_delay_us: 50, voq_frames: 64,\n"
 		"    queue_frames: 256, memory_mib: 32, control: /run/b.sock}\n"
 		"  socket: /s\n"
 		"  fabric: {device: fab0, transport: verbs-rc, dscp: 46, service_level: 3}\n"
@@ -567,6 +567,7 @@ static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
 	assert_int_equal(c->fabric_dscp, 46);
 	assert_int_equal(c->service_level, 3);
 	assert_int_equal(c->bridge.poll, SL_POLL_BUSY);
+	assert_int_equal(c->bridge.realtime, 10);
 	assert_int_equal(c->bridge.workers, 1);
 	assert_null(c->bridge.cores_text);
 	assert_int_equal(c->bridge.packing, 8);
