@@ -18,12 +18,12 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "netns-lab/kernel_routes.h"
 #include "netns-lab/lookup_rig.h"
 #include "netns-lab/routes.h"
+#include "user/lib/clock.h"
 
 #define SYNTHETIC    1000000
 #define RUNS_DEFAULT 7
@@ -55,14 +55,6 @@ struct bench {
 static int family_number(const struct bench *b)
 {
 	return b->family == AF_INET ? 4 : 6;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
 static int by_value(const void *a, const void *b)
@@ -210,7 +202,7 @@ static int measure_lookups(struct bench *b, uint32_t n_routes)
 /* Delete a random route and put it back with another next hop, over and over. */
 static int measure_updates(struct bench *b, struct lookup_rig *rig, enum row row, uint32_t n_routes)
 {
-	uint64_t begin_ns = now_ns(), random = UPDATES; /* the same changes for each engine */
+	uint64_t begin_ns = sl_now_ns(), random = UPDATES; /* the same changes for each engine */
 	struct sl_fib_stats stats;
 	double per_second;
 	int rc = 0;
@@ -224,7 +216,7 @@ static int measure_updates(struct bench *b, struct lookup_rig *rig, enum row row
 	}
 	if (rc)
 		return rc;
-	per_second = UPDATES * 1e9 / (double)(now_ns() - begin_ns);
+	per_second = UPDATES * 1e9 / (double)(sl_now_ns() - begin_ns);
 	sl_fib_stats(rig->fib, &stats);
 	json_array_append_new(b->rows,
 			      json_pack("{s:s, s:i, s:i, s:s, s:f, s:I, s:I, s:i}", "what",

@@ -18,6 +18,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/endian.bpf.h"
+#include "netns-lab/checksum.bpf.h"
 #include "netns-lab/traffic.h"
 
 const volatile struct gen_config config;
@@ -37,23 +38,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct gen_dest);
 } dests SEC(".maps");
-
-static __always_inline __u32 add16(__u32 sum, const void *bytes_, int len)
-{
-	const __u16 *word = bytes_;
-
-#pragma unroll
-	for (int i = 0; i < len / 2; i++)
-		sum += word[i];
-	return sum;
-}
-
-static __always_inline __u16 fold(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
-}
 
 static __always_inline void write_udp(struct udphdr *udp, const struct gen_size *s)
 {

@@ -12,6 +12,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/endian.bpf.h"
+#include "netns-lab/checksum.bpf.h"
 #include "netns-lab/traffic.h"
 
 const volatile struct sink_config config;
@@ -99,23 +100,6 @@ static __always_inline void count_latency(__u64 sent_ns)
 		totals.latency_max_ns = latency_ns;
 }
 
-static __always_inline __u32 add16(__u32 sum, const void *bytes, int len)
-{
-	const __u16 *word = bytes;
-
-#pragma unroll
-	for (int i = 0; i < len / 2; i++)
-		sum += word[i];
-	return sum;
-}
-
-static __always_inline int sum_is_right(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return sum == 0xffff;
-}
-
 /* The payload after the stamp is zeros, so sums need not go over it once this has looked. */
 static __always_inline void verify(void *data, void *data_end, struct iphdr *ip4,
 				   struct ipv6hdr *ip6, struct udphdr *udp)
@@ -135,7 +119,7 @@ static __always_inline void verify(void *data, void *data_end, struct iphdr *ip4
 			    &ip6->saddr, 32);
 		sum = add16(sum, udp, sizeof(*udp) + sizeof(*stamp));
 	}
-	totals.bad_checksum += !sum_is_right(sum);
+	totals.bad_checksum += fold(sum) != 0;
 	for (int i = 0; i < 6; i++) {
 		if (eth->h_dest[i] != config.mac[i]) {
 			totals.wrong_mac++;

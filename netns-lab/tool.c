@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "netns-lab/tool.h"
+#include "user/lib/clock.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -58,22 +59,14 @@ int lab_parse_duration(const char *text, uint64_t *ns)
 	return 0;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 uint64_t lab_now_ns(void)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return sl_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t lab_cpu_ns(void)
 {
-	return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	return sl_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 void lab_sleep_until(uint64_t time_ns)

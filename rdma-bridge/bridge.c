@@ -22,6 +22,7 @@
 #include "rdma-bridge/neighbour.h"
 #include "rdma-bridge/roce_xdp.h"
 #include "rdma-bridge/verbs.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/lib/prefix.h"
 
@@ -136,14 +137,6 @@ struct rb_threads {
 	uint32_t parked; /* threads that wait to be released */
 	bool halt, quit;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static void wake(const struct rb_lane *lane)
 {
@@ -1019,7 +1012,7 @@ static void *lane_main(void *context)
 
 	pin(lane);
 	while (!__atomic_load_n(&t->quit, __ATOMIC_RELAXED)) {
-		uint64_t now = now_ns();
+		uint64_t now = sl_now_ns();
 
 		if (__atomic_load_n(&t->halt, __ATOMIC_RELAXED)) {
 			park(t);
@@ -1264,7 +1257,7 @@ void rb_bridge_watch(struct rb_bridge *b, int fd)
 uint64_t rb_bridge_round(struct rb_bridge *b)
 {
 	struct rb_lane *lane = &b->lanes[0];
-	uint64_t now = now_ns();
+	uint64_t now = sl_now_ns();
 	bool did;
 
 	if (now >= b->retry_ns) {

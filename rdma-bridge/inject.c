@@ -9,7 +9,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -18,6 +17,7 @@
 
 #include "bpf/inject.h"
 #include "rdma-bridge/inject.skel.h"
+#include "user/lib/clock.h"
 
 /*
  * Frames after which a test run lets the receivers work: as many as a NAPI poll takes. On a busy processor that is all
@@ -143,21 +143,13 @@ bool rb_injector_counts(const struct rb_injector *injector)
 	return injector->counts;
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 /*
  * Each test run has a page pool of its own, and the kernel has 65,534 ids for those of the whole machine. When it has
  * none left, AF_XDP sends until some may be free.
  */
 static bool rests(struct rb_injector *injector)
 {
-	if (injector->rest_until_ns && clock_ns() >= injector->rest_until_ns)
+	if (injector->rest_until_ns && sl_now_ns() >= injector->rest_until_ns)
 		injector->rest_until_ns = 0;
 	return injector->rest_until_ns != 0;
 }
@@ -181,7 +173,7 @@ static uint32_t run(struct rb_injector *injector, uint32_t n)
 		done = __atomic_load_n(&bss->next, __ATOMIC_ACQUIRE) - first;
 		/* A signal ends a run early. */
 		if (err == -ENOSPC)
-			injector->rest_until_ns = clock_ns() + REST_NS;
+			injector->rest_until_ns = sl_now_ns() + REST_NS;
 		if (err && err != -EINTR)
 			break;
 	}

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
 #include <bpf/bpf.h>
 
 #include "rdma-bridge/bytes.h"
+#include "user/lib/clock.h"
 
 #define FRAME_OFFSET 256 /* as the kernel leaves in chunks of AF_XDP */
 
@@ -34,14 +34,6 @@ struct rb_tap {
 	bool ready;  /* set by whoever watches the descriptor, cleared by who reads */
 	int carrier; /* -1: not set yet */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* The owner of the port speaks on its link for itself: reports of groups, solicitations and the like of ours stay here. */
 static bool is_unicast_ip(const uint8_t *frame)
@@ -70,7 +62,7 @@ static bool must_wait(const struct rb_tap *tap)
 	for (uint32_t c = 0; c < SL_CLASSES; c++) {
 		const struct waiting *w = &tap->class[c];
 
-		if (w->n == RB_TAP_WAITING && now_ns() - w->moved_ns < RB_TAP_PATIENCE_NS)
+		if (w->n == RB_TAP_WAITING && sl_now_ns() - w->moved_ns < RB_TAP_PATIENCE_NS)
 			return true;
 	}
 	return false;
@@ -80,7 +72,7 @@ static void take_in(struct rb_tap *tap, uint64_t offset, uint32_t len_bytes)
 {
 	const uint8_t *frame = rb_chunk_data(tap->chunks, offset + FRAME_OFFSET);
 	enum rb_frame_counter drop = RB_COUNT_DROP_NOT_UNICAST;
-	const uint64_t now = now_ns();
+	const uint64_t now = sl_now_ns();
 	struct waiting *w;
 
 	if (!is_unicast_ip(frame))
@@ -134,7 +126,7 @@ static uint32_t give(struct waiting *w, struct rb_ingress_frame *out, uint32_t m
 		w->n--;
 	}
 	if (n > 0)
-		w->moved_ns = now_ns();
+		w->moved_ns = sl_now_ns();
 	return n;
 }
 

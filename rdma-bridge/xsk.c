@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The only file that knows libxdp's xsk.h. */
 #include "rdma-bridge/xsk.h"
+#include "user/lib/clock.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -31,14 +32,6 @@ struct rb_xsk_queue {
 	uint32_t n_rings;
 	struct ring *rings; /* owned */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* The UMEM and its sockets. libxdp wants each ring zeroed before it is set up, and calloc has done so. */
 static int try_open(const struct rb_xsk_config *config, struct rb_xsk_queue *queue)
@@ -89,7 +82,7 @@ static void forget(struct rb_xsk_queue *queue)
 
 int rb_xsk_open(const struct rb_xsk_config *config, struct rb_xsk_queue **out)
 {
-	uint64_t deadline_ns = now_ns() + config->patience_ns;
+	uint64_t deadline_ns = sl_now_ns() + config->patience_ns;
 	const struct timespec pause = { .tv_nsec = BIND_RETRY_NS };
 	struct xdp_options options = { 0 };
 	socklen_t len = sizeof(options);
@@ -111,7 +104,7 @@ int rb_xsk_open(const struct rb_xsk_config *config, struct rb_xsk_queue **out)
 		return -ENOMEM;
 	}
 	/* The kernel lets go of a queue some time after its last user closed: busy may pass. */
-	while ((err = try_open(config, queue)) == -EBUSY && now_ns() < deadline_ns) {
+	while ((err = try_open(config, queue)) == -EBUSY && sl_now_ns() < deadline_ns) {
 		forget(queue);
 		nanosleep(&pause, NULL);
 	}

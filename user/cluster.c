@@ -11,6 +11,7 @@
 #include <linux/rtnetlink.h>
 
 #include "user/cluster_impl.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/rtnl.h"
 
@@ -19,14 +20,6 @@ enum {
 	EVENT_BATCHES = 16,	/* of netlink, in one poll */
 	READ_SHARE = 10,	/* reading the own state may take a tenth of the time */
 };
-
-uint64_t sl_cluster_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 struct sl_peer *sl_cluster_peer(struct sl_cluster *c, uint32_t node)
 {
@@ -78,7 +71,7 @@ int sl_cluster_fd(const struct sl_cluster *c)
 
 static void read_soon(struct sl_cluster *c)
 {
-	uint64_t due = sl_cluster_now_ns() + SL_CLUSTER_COALESCE_MS * SL_NS_PER_MS;
+	uint64_t due = sl_now_ns() + SL_CLUSTER_COALESCE_MS * SL_NS_PER_MS;
 
 	if (due < c->read_after_ns)
 		due = c->read_after_ns;
@@ -181,9 +174,9 @@ static int poll_events(struct sl_cluster *c)
 static void read_local(struct sl_cluster *c)
 {
 	const struct sl_remote_sources before = c->local.sources;
-	const uint64_t begin_ns = sl_cluster_now_ns();
+	const uint64_t begin_ns = sl_now_ns();
 	int changed = sl_local_read(&c->local, c->dumps);
-	uint64_t end_ns = sl_cluster_now_ns();
+	uint64_t end_ns = sl_now_ns();
 
 	c->read_ns = SL_NEVER;
 	c->read_after_ns = end_ns + READ_SHARE * (end_ns - begin_ns);
@@ -219,7 +212,7 @@ static int want_used(void *ctx, const struct sl_neighbour_view *view)
 static void peer_expire(struct sl_cluster *c, struct sl_peer *peer)
 {
 	if (peer->up || !peer->n_entries ||
-	    sl_cluster_now_ns() - peer->down_since_ns < SL_CLUSTER_EXPIRY_S * 1000 * SL_NS_PER_MS)
+	    sl_now_ns() - peer->down_since_ns < SL_CLUSTER_EXPIRY_S * 1000 * SL_NS_PER_MS)
 		return;
 	sl_info("cluster: node %u: its routes and neighbours are removed", peer->node);
 	sl_peer_forget(c, peer);
@@ -229,7 +222,7 @@ static void refresh(struct sl_cluster *c)
 {
 	const struct sl_mirror *mirror = c->ops->mirror(c->ctx);
 
-	c->refresh_ns = sl_cluster_now_ns() + SL_CLUSTER_REFRESH_S * 1000 * SL_NS_PER_MS;
+	c->refresh_ns = sl_now_ns() + SL_CLUSTER_REFRESH_S * 1000 * SL_NS_PER_MS;
 	sl_cluster_make_ports(c);
 	for (uint32_t i = 0; i < c->n_peers; i++) {
 		sl_peer_ensure(c, &c->peers[i], 0);
@@ -242,7 +235,7 @@ static void refresh(struct sl_cluster *c)
 
 static void do_due(struct sl_cluster *c)
 {
-	const uint64_t now = sl_cluster_now_ns();
+	const uint64_t now = sl_now_ns();
 
 	if (now >= c->connect_ns)
 		sl_cluster_connect(c);
@@ -327,7 +320,7 @@ static int make_lists(struct sl_cluster *c)
 		if (node->id == s->node)
 			continue;
 		peer->node = (uint8_t)node->id;
-		peer->down_since_ns = sl_cluster_now_ns();
+		peer->down_since_ns = sl_now_ns();
 		sl_addr_parse(node->address, &peer->family, peer->address);
 		c->n_peers++;
 	}
@@ -386,7 +379,7 @@ int sl_cluster_open(const struct sl_cluster_settings *settings, const struct sl_
 	c->relay.fd = c->epoll_fd = c->timer_fd = -1;
 	c->armed_ns = SL_NEVER;
 	c->generation = first_generation();
-	c->refresh_ns = sl_cluster_now_ns() + SL_CLUSTER_REFRESH_S * 1000 * SL_NS_PER_MS;
+	c->refresh_ns = sl_now_ns() + SL_CLUSTER_REFRESH_S * 1000 * SL_NS_PER_MS;
 	err = make_lists(c);
 	if (!err)
 		err = open_sockets(c);

@@ -62,7 +62,6 @@ struct sl_cluster {
 	uint64_t read_after_ns; /* no reading of the own state before */
 };
 
-uint64_t sl_cluster_now_ns(void);
 struct sl_peer *sl_cluster_peer(struct sl_cluster *c, uint32_t node); /* or NULL, as the next */
 struct sl_remote_port *sl_cluster_port_by_ifindex(const struct sl_cluster *c, uint32_t ifindex);
 struct sl_remote_port *sl_cluster_port_by_number(const struct sl_cluster *c, uint16_t system_port);

@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 
 #include "user/cluster_impl.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 
 enum {
@@ -144,7 +145,7 @@ static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message
 	if (peer->up != message->up)
 		sl_info("cluster: node %u is %s", peer->node, message->up ? "up" : "down");
 	if (peer->up && !message->up)
-		peer->down_since_ns = sl_cluster_now_ns();
+		peer->down_since_ns = sl_now_ns();
 	if (message->up && peer->epoch != message->epoch) {
 		sl_assembly_reset(&peer->assembly);
 		peer->epoch = message->epoch;
@@ -203,7 +204,7 @@ static void disconnected(struct sl_cluster *c, int err)
 	c->connect_ns = 0;
 	for (uint32_t i = 0; i < c->n_peers; i++) {
 		if (c->peers[i].up)
-			c->peers[i].down_since_ns = sl_cluster_now_ns();
+			c->peers[i].down_since_ns = sl_now_ns();
 		c->peers[i].up = false;
 		c->peers[i].silent = true;
 	}
@@ -234,7 +235,7 @@ void sl_cluster_connect(struct sl_cluster *c)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
-	c->connect_ns = sl_cluster_now_ns() + RECONNECT_MS * SL_NS_PER_MS;
+	c->connect_ns = sl_now_ns() + RECONNECT_MS * SL_NS_PER_MS;
 	if (sl_relay_connect(&c->relay, c->settings->socket))
 		return;
 	event.data.fd = c->relay.fd;

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "user/datapath_impl.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/object.h"
 #include "user/pins.h"
@@ -285,12 +285,10 @@ static int write_meta(struct sl_datapath *dp)
 		.n_voqs = dp->config.n_voqs,
 		.n_queues = dp->config.n_queues,
 		.n_ports = dp->n_ports,
+		.created_ns = sl_now_ns(),
 	};
-	struct timespec now;
 	uint32_t zero = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	meta.created_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	return bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_meta"), &zero, &meta, BPF_ANY);
 }
 

@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "user/fib_impl.h"
+#include "user/lib/clock.h"
 
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
-}
 
 /* In the kernel this is synchronize_rcu, and each run of an XDP program is an RCU reader. Some ten milliseconds. */
 static int wait_readers(void)
@@ -84,7 +76,7 @@ int sl_fib_create(const struct sl_fib_tables *tables, struct sl_fib **out)
 	if (!fib)
 		return -ENOMEM;
 	fib->tables = *tables;
-	fib->now_ns = monotonic_ns;
+	fib->now_ns = sl_now_ns;
 	fib->wait_readers = wait_readers;
 	fib->engine = tables->engine == SL_ENGINE_FAST ? &sl_fib_engine_fast : &sl_fib_engine_lpm;
 	rc = open_nexthops(fib);

@@ -7,20 +7,13 @@
 #include <linux/rtnetlink.h>
 
 #include "user/mirror_impl.h"
+#include "user/lib/clock.h"
 
 enum {
 	POLL_BATCHES = 32,		       /* of messages, in one poll */
 	POLL_ROUTES = 2048,		       /* installed anew in one poll: some milliseconds */
 	EVENT_BUFFER_BYTES = 64 * 1024 * 1024, /* a burst of 100,000 route events */
 };
-
-uint64_t sl_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 /* --- Open and close ------------------------------------------------------------------------------ */
 

@@ -283,8 +283,6 @@ struct sl_mirror {
 	struct sl_path_draft draft;
 };
 
-uint64_t sl_now_ns(void);
-
 /* mirror_link.c */
 struct sl_link *sl_link_get(struct sl_mirror *m,
 			    uint32_t ifindex); /* made if need be; takes a reference */

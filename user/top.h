@@ -49,6 +49,8 @@ struct sl_top_sample {
 void sl_top_ask(const struct sl_cmd_options *options, struct sl_top_sample *out);
 /* Fill in the rates: against `before`, or none if that is NULL. */
 void sl_top_rates(struct sl_top_sample *now, const struct sl_top_sample *before);
+/* The row of that id, borrowed; NULL if there is none. */
+const json_t *sl_top_row(const json_t *rows, const char *id);
 void sl_top_free(struct sl_top_sample *sample);				    /* zeroed is fine */
 json_t *sl_top_json(const struct sl_top_sample *sample, double interval_s); /* new reference */
 

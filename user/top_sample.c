@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "user/client.h"
 #include "user/config_cluster.h"
+#include "user/lib/clock.h"
 #include "user/top.h"
 
 static const struct {
@@ -67,14 +67,6 @@ static const struct {
 const char *sl_top_list_name(enum sl_top_list list)
 {
 	return lists[list].name;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
 }
 
 /* Nobody is waited for twice in one sample. */
@@ -165,7 +157,7 @@ void sl_top_ask(const struct sl_cmd_options *options, struct sl_top_sample *out)
 		json_t *row;
 		size_t n;
 
-		out->time_ns[i] = now_ns();
+		out->time_ns[i] = sl_now_ns();
 		if (!lists[i].of_bridge)
 			out->rows[i] = ask("sluiced", options->socket_path, request,
 					   options->patience_ms, out->daemon_why);
@@ -187,7 +179,7 @@ void sl_top_free(struct sl_top_sample *sample)
 	memset(sample, 0, sizeof(*sample));
 }
 
-static const json_t *find(const json_t *rows, const char *id)
+const json_t *sl_top_row(const json_t *rows, const char *id)
 {
 	const json_t *row;
 	size_t i;
@@ -224,7 +216,7 @@ void sl_top_rates(struct sl_top_sample *now, const struct sl_top_sample *before)
 
 		json_array_foreach(now->rows[i], n, row) {
 			const json_t *old =
-				before ? find(before->rows[i], sl_cmd_text(row, "id")) : NULL;
+				before ? sl_top_row(before->rows[i], sl_cmd_text(row, "id")) : NULL;
 
 			for (const char *const *c = lists[i].counters;
 			     c < lists[i].counters + 12 && *c; c++)

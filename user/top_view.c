@@ -240,17 +240,6 @@ static bool is_left_aligned(const struct column *column)
 
 /* --- The parts of the screen ------------------------------------------------------------------------------ */
 
-static const json_t *row_of(const json_t *rows, const char *id)
-{
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach(rows, i, row)
-		if (strcmp(sl_cmd_text(row, "id"), id) == 0)
-			return row;
-	return NULL;
-}
-
 static void put_rate(struct page *p, const char *before, double rate, const char *after,
 		     enum attribute alarm)
 {
@@ -280,11 +269,11 @@ static void draw_node(struct page *p, const struct sl_top_sample *s)
 		put(p, RED, "%s", s->daemon_why);
 	}
 	end_line(p);
-	put_rate(p, "xdp    in ", per_s(row_of(stages, "stage rx"), "packets"), "pps", PLAIN);
-	put_rate(p, "  here ", per_s(row_of(stages, "stage forward"), "packets"), "", PLAIN);
-	put_rate(p, "  away ", per_s(row_of(stages, "stage voq"), "packets"), "", PLAIN);
-	put_rate(p, "  kernel ", per_s(row_of(stages, "sum punts"), "packets"), "", PLAIN);
-	put_rate(p, "  drop ", per_s(row_of(stages, "sum drops"), "packets"), "", RED);
+	put_rate(p, "xdp    in ", per_s(sl_top_row(stages, "stage rx"), "packets"), "pps", PLAIN);
+	put_rate(p, "  here ", per_s(sl_top_row(stages, "stage forward"), "packets"), "", PLAIN);
+	put_rate(p, "  away ", per_s(sl_top_row(stages, "stage voq"), "packets"), "", PLAIN);
+	put_rate(p, "  kernel ", per_s(sl_top_row(stages, "sum punts"), "packets"), "", PLAIN);
+	put_rate(p, "  drop ", per_s(sl_top_row(stages, "sum drops"), "packets"), "", RED);
 	end_line(p);
 }
 

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -23,6 +22,7 @@
 
 #include "bpf/endian.bpf.h"
 #include "tests/lib/edge_case.h"
+#include "user/lib/clock.h"
 
 #define META_BYTES ((uint32_t)sizeof(struct sl_frame_meta))
 #define N_WORLDS   2
@@ -180,14 +180,6 @@ static void run(uint32_t ifindex, uint32_t queue, const uint8_t *in, uint32_t le
 	memcpy(out->frame, raw + out->meta_bytes, out->len);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void read_backlogs(struct sl_backlog *out)
 {
 	for (uint32_t voq = 0; voq < EDGE_VOQS; voq++)
@@ -255,7 +247,7 @@ static void check(const struct expected *e)
 	struct sl_backlog backlog[EDGE_VOQS], backlog_after[EDGE_VOQS];
 	struct edge_counters before, after, expected;
 	uint32_t len = frame_build(&e->in, in);
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = sl_now_ns();
 
 	read_backlogs(backlog);
 	edge_read_counters(world, &before);
@@ -271,7 +263,7 @@ static void check(const struct expected *e)
 	assert_int_equal(got.action, action[e->end]);
 	if (e->end == EDGE_QUEUE) {
 		assert_queued(e, &got, backlog);
-		assert_in_range(got.meta.arrival_ns, begin_ns, now_ns());
+		assert_in_range(got.meta.arrival_ns, begin_ns, sl_now_ns());
 		backlog[voq_of(e)].marked += e->marked;
 	} else if (e->end != EDGE_FORWARD) {
 		if (e->end == EDGE_DROP && is_of_voq(e->what))

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -22,6 +21,7 @@
 
 #include "rdma-bridge/xsk.h"
 #include "tests/lib/edge_case.h"
+#include "user/lib/clock.h"
 
 #define CHUNK_BYTES  4096u
 #define QUEUE_CHUNKS 32u /* that each queue receives into */
@@ -32,14 +32,6 @@
 static struct edge *world;
 static uint8_t *area;
 static struct rb_xsk_queue *queues[EDGE_QUEUES];
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int open_queue(uint32_t queue)
 {
@@ -116,12 +108,12 @@ static int teardown(void **state)
 /* The only frame there is, waited for; where it was found. */
 static struct rb_xsk_frame take(uint32_t *queue, uint32_t *class)
 {
-	uint64_t deadline_ns = now_ns() + DEADLINE_NS;
+	uint64_t deadline_ns = sl_now_ns() + DEADLINE_NS;
 	struct rb_xsk_frame frame, more;
 	uint32_t found = 0;
 
 	while (!found) {
-		assert_true(now_ns() < deadline_ns);
+		assert_true(sl_now_ns() < deadline_ns);
 		for (*queue = 0; *queue < EDGE_QUEUES && !found; *queue += !found)
 			for (*class = 0; *class < SL_CLASSES && !found; *class += !found)
 				found = rb_xsk_receive(queues[*queue], *class, &frame, 1);
@@ -156,7 +148,7 @@ static void expect(const struct frame *in, uint32_t class, uint64_t begin_ns, ui
 	assert_int_equal(meta.magic, SL_FRAME_META_MAGIC);
 	assert_int_equal(meta.voq, EDGE_REMOTE_VOQ + class);
 	assert_int_equal(meta.ingress_port, SL_SYSTEM_PORT(EDGE_NODE, 1));
-	assert_in_range(meta.arrival_ns, begin_ns, now_ns());
+	assert_in_range(meta.arrival_ns, begin_ns, sl_now_ns());
 	give_back(*queue, &frame);
 }
 
@@ -166,7 +158,7 @@ static uint32_t send_and_expect(const struct frame *in, uint32_t class)
 	const struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = (int)EDGE_PEER(1) };
 	static uint8_t bytes[FRAME_MAX_BYTES];
 	uint32_t len = frame_build(in, bytes), queue;
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = sl_now_ns();
 	int fd = socket(AF_PACKET, SOCK_RAW, 0);
 
 	assert_true(fd >= 0);

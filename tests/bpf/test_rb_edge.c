@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 #include <linux/if_link.h>
 #include <linux/if_packet.h>
@@ -28,6 +27,7 @@
 #include "rdma-bridge/edge.h"
 #include "tests/lib/edge.h"
 #include "tests/lib/frame.h"
+#include "user/lib/clock.h"
 
 #define REMOTE	    990u /* ifindex of the first remote port; nothing of that index exists */
 #define NUMBER	    3	 /* of p1 on its node */
@@ -59,14 +59,6 @@ int bpf_prog_test_run_opts(int prog_fd, struct bpf_test_run_opts *opts)
 
 	asked_for_pools += no_pools;
 	return no_pools ? -ENOSPC : libbpf(prog_fd, opts);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
 static void *map_memory(const char *name, size_t bytes)
@@ -208,12 +200,12 @@ static void put(const struct frame *frame)
 /* Wait until XDP has seen so many frames since the test began. */
 static struct edge_counters seen(uint64_t frames)
 {
-	uint64_t end = now_ns() + 2000000000ULL;
+	uint64_t end = sl_now_ns() + 2000000000ULL;
 	struct edge_counters c;
 
 	do {
 		edge_read_counters(xdp, &c);
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	} while (c.stats[SL_STAT_RX].packets < frames);
 	assert_int_equal(c.stats[SL_STAT_RX].packets, frames);
 	return c;
@@ -238,7 +230,7 @@ static void expect(uint32_t voq, const struct frame *in, uint32_t remote)
 	struct frame want = *in;
 	struct rb_ingress_frame got;
 	uint8_t bytes[FRAME_MAX_BYTES];
-	uint64_t end = now_ns() + 2000000000ULL;
+	uint64_t end = sl_now_ns() + 2000000000ULL;
 	uint32_t n;
 
 	want.dst_mac = 0x0200000000c0ULL + remote;
@@ -247,11 +239,11 @@ static void expect(uint32_t voq, const struct frame *in, uint32_t remote)
 	want.padding_bytes = 0;
 	n = frame_build(&want, bytes);
 	while (take(voq, &got, 1) == 0)
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	assert_int_equal(got.len_bytes, n);
 	assert_memory_equal(rb_chunk_data(chunks, got.offset), bytes, n);
 	assert_int_equal(got.ingress_port, SL_SYSTEM_PORT(1, NUMBER));
-	assert_true(got.arrival_ns <= now_ns() && now_ns() - got.arrival_ns < 2000000000ULL);
+	assert_true(got.arrival_ns <= sl_now_ns() && sl_now_ns() - got.arrival_ns < 2000000000ULL);
 	release(&got, 1);
 }
 
@@ -460,7 +452,7 @@ static void without_a_bridge_the_frame_is_dropped_by_name(void **state)
 /* Put and flush all of them, and reap them all. */
 static void transmit(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n_frames)
 {
-	uint64_t offsets[64], end = now_ns() + 2000000000ULL;
+	uint64_t offsets[64], end = sl_now_ns() + 2000000000ULL;
 	uint32_t sent = 0, back = 0;
 
 	while (back < n_frames) {
@@ -472,7 +464,7 @@ static void transmit(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32
 		for (uint32_t i = 0; i < n; i++)
 			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
 		back += n;
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	}
 	assert_int_equal(chunks->count[RB_OWNER_MESSAGE], 0);
 }
@@ -520,13 +512,13 @@ static int listen_behind(void)
 static void expect_frames(int fd, uint32_t n_frames, uint32_t first_bytes, uint32_t step)
 {
 	static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
-	uint64_t end = now_ns() + 2000000000ULL;
+	uint64_t end = sl_now_ns() + 2000000000ULL;
 	uint8_t buffer[CHUNK_BYTES];
 
 	for (uint32_t i = 0; i < n_frames;) {
 		ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
 
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 		if (n < 0)
 			continue;
 		assert_int_equal(n, first_bytes + i * step);
@@ -556,7 +548,7 @@ static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **sta
 {
 	enum { FRAMES = 4000 };
 	struct rb_tx *tx = rb_edge_tx(port);
-	uint64_t offsets[64], end = now_ns() + 10000000000ULL;
+	uint64_t offsets[64], end = sl_now_ns() + 10000000000ULL;
 	uint32_t sent = 0, back = 0;
 
 	(void)state;
@@ -579,7 +571,7 @@ static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **sta
 		for (uint32_t i = 0; i < n; i++)
 			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
 		back += n;
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	}
 	assert_int_equal(chunks->count[RB_OWNER_MESSAGE], 0);
 	assert_int_equal(chunks->violations, 0);

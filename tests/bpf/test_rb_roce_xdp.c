@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -26,6 +25,7 @@
 #include "rdma-bridge/roce_xdp.h"
 #include "rdma-bridge/wire.h"
 #include "tests/lib/transport_contract.h"
+#include "user/lib/clock.h"
 
 #define CHUNK_BYTES 4096
 #define CHUNKS	    1024
@@ -133,14 +133,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 static void post(int i, uint32_t n)
 {
 	while (n-- > 0) {
@@ -153,18 +145,18 @@ static void post(int i, uint32_t n)
 /* The verdicts of t[i], once their sum has come to `frames`; messages are thrown away. */
 static struct rb_roce_xdp_info verdicts_after(int i, uint64_t frames)
 {
-	uint64_t end = now_ns() + 3000000000ULL, sum;
+	uint64_t end = sl_now_ns() + 3000000000ULL, sum;
 	struct rb_completion c;
 	struct rb_roce_xdp_info info;
 
 	do {
-		if (pair.t[i]->ops->poll(pair.t[i], &c, 1, now_ns()) == 1)
+		if (pair.t[i]->ops->poll(pair.t[i], &c, 1, sl_now_ns()) == 1)
 			rb_chunk_release(chunks[i], c.offset, RB_OWNER_MESSAGE);
 		rb_roce_xdp_info(pair.t[i], &info);
 		sum = 0;
 		for (int v = 0; v < RB_ROCE_VERDICT_COUNT; v++)
 			sum += info.verdicts[v];
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	} while (sum < frames);
 	assert_int_equal(sum, frames);
 	return info;
@@ -260,7 +252,7 @@ static void congestion_mark_is_reported_and_answered_once_per_interval(void **st
 	uint8_t frame[RB_ROCE_FRAME_MAX_BYTES];
 	struct rb_transport_stats stats;
 	struct rb_completion c = { 0 };
-	uint64_t end = now_ns() + 3000000000ULL;
+	uint64_t end = sl_now_ns() + 3000000000ULL;
 	uint32_t n;
 
 	(void)state;
@@ -279,7 +271,7 @@ static void congestion_mark_is_reported_and_answered_once_per_interval(void **st
 			rb_chunk_release(chunks[1], c.offset, RB_OWNER_MESSAGE);
 			got++;
 		}
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	}
 	pair.t[1]->ops->flush(pair.t[1]);
 	pair.t[1]->ops->stats(pair.t[1], &stats);
@@ -317,12 +309,12 @@ static void both_receive_queues_deliver(void **state)
 		for (int i = 0; i < 20; i++)
 			put(frame, n);
 	}
-	for (uint64_t end = now_ns() + 3000000000ULL; got < 40;) {
-		if (pair.t[1]->ops->poll(pair.t[1], &c, 1, now_ns()) == 1) {
+	for (uint64_t end = sl_now_ns() + 3000000000ULL; got < 40;) {
+		if (pair.t[1]->ops->poll(pair.t[1], &c, 1, sl_now_ns()) == 1) {
 			rb_chunk_release(chunks[1], c.offset, RB_OWNER_MESSAGE);
 			got++;
 		}
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	}
 	assert_int_equal(chunks[1]->count[RB_OWNER_RECEIVE], 0);
 }

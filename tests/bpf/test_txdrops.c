@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -23,6 +22,7 @@
 
 #include "bpf/endian.bpf.h"
 #include "tests/lib/edge_case.h"
+#include "user/lib/clock.h"
 
 #define DEADLINE_NS 2000000000LL
 
@@ -103,14 +103,6 @@ static void send_from(uint32_t ifindex, const uint8_t *frame, uint32_t len)
 	close(fd);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
-
 static uint64_t drops_of(const struct edge_counters *counters)
 {
 	return counters->drops[SL_DROP_TX_RING].packets + counters->drops[SL_DROP_TX_ERROR].packets;
@@ -124,7 +116,7 @@ static void send_one(uint32_t bytes, uint32_t drops, struct edge_counters *chang
 {
 	uint8_t frame[FRAME_MAX_BYTES];
 	uint32_t len = frame_build(&(struct frame){ .payload_bytes = (int32_t)bytes - 20 }, frame);
-	int64_t deadline_ns = now_ns() + DEADLINE_NS;
+	uint64_t deadline_ns = sl_now_ns() + DEADLINE_NS;
 	struct edge_counters before;
 
 	edge_read_counters(edge, &before);
@@ -133,7 +125,7 @@ static void send_one(uint32_t bytes, uint32_t drops, struct edge_counters *chang
 		edge_read_counters(edge, change);
 		edge_subtract_counters(change, &before);
 	} while ((!change->stats[SL_STAT_FORWARD].packets || drops_of(change) < drops) &&
-		 now_ns() < deadline_ns);
+		 sl_now_ns() < deadline_ns);
 	assert_int_equal(change->stats[SL_STAT_FORWARD].packets, 1);
 }
 

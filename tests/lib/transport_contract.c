@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/lib/transport_contract.h"
+#include "user/lib/clock.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +11,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define DEADLINE_NS 3000000000ULL
 #define SILENCE_NS  50000000ULL /* nothing arrives for so long: nothing will */
@@ -23,14 +23,6 @@ static struct rb_path *path[2]; /* from t[i] to the other */
 static int context[2];		/* what t[i] calls the other */
 static uint8_t elsewhere[RB_CONTRACT_CONTENT_BYTES];
 static uint8_t *content;
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static struct rb_endpoint endpoint_of(int i)
 {
@@ -69,7 +61,7 @@ static void top_up(int i, uint32_t n)
 static uint32_t poll_once(int i, struct rb_completion *out, uint32_t max)
 {
 	pair.let_pass(&pair);
-	return pair.t[i]->ops->poll(pair.t[i], out, max, now_ns());
+	return pair.t[i]->ops->poll(pair.t[i], out, max, sl_now_ns());
 }
 
 /* Sends that lend their pieces need them until they complete; these tests use static memory. */
@@ -77,18 +69,18 @@ static void send_pieces(int i, const struct rb_piece *pieces, uint32_t n)
 {
 	struct rb_transport *t = pair.t[i];
 	struct rb_completion done;
-	uint64_t end = now_ns() + DEADLINE_NS;
+	uint64_t end = sl_now_ns() + DEADLINE_NS;
 	int err;
 
 	/* Room may come of a poll alone; nothing that it returns is of these tests. */
 	while ((err = t->ops->post_send(t, path[i], pieces, n, 77)) == -EAGAIN) {
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 		assert_int_equal(poll_once(i, &done, 1), 0);
 	}
 	assert_in_range(err, 0, 1);
 	t->ops->flush(t);
 	while (err == 0) {
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 		if (poll_once(i, &done, 1) == 1) {
 			assert_int_equal(done.kind, RB_SENT);
 			assert_true(done.cookie == 77);
@@ -106,10 +98,10 @@ static void send_bytes(int i, uint32_t from, uint32_t bytes)
 
 static void receive(int i, struct rb_completion *out)
 {
-	uint64_t end = now_ns() + DEADLINE_NS;
+	uint64_t end = sl_now_ns() + DEADLINE_NS;
 
 	while (poll_once(i, out, 1) == 0)
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	assert_int_equal(out->kind, RB_RECEIVED);
 }
 
@@ -131,7 +123,7 @@ static void expect_silence(int i)
 {
 	struct rb_completion c;
 
-	for (uint64_t end = now_ns() + SILENCE_NS; now_ns() < end;)
+	for (uint64_t end = sl_now_ns() + SILENCE_NS; sl_now_ns() < end;)
 		assert_int_equal(poll_once(i, &c, 1), 0);
 }
 
@@ -158,8 +150,8 @@ static int setup(void **state)
 		if (pair.t[i]->ops->path_create(pair.t[i], &other, &context[i], &path[i]))
 			return -1;
 	}
-	for (uint64_t end = now_ns() + DEADLINE_NS; pair.settled && !pair.settled(&pair);) {
-		if (now_ns() > end)
+	for (uint64_t end = sl_now_ns() + DEADLINE_NS; pair.settled && !pair.settled(&pair);) {
+		if (sl_now_ns() > end)
 			return -1;
 		pair.let_pass(&pair);
 	}
@@ -382,7 +374,7 @@ static void full_queue_says_so_and_takes_more_after_polling(void **state)
 	const struct rb_piece piece = { content, 64 };
 	struct rb_transport *t = pair.t[0];
 	struct rb_completion done[BATCH];
-	uint64_t end = now_ns() + DEADLINE_NS, accepted = 0;
+	uint64_t end = sl_now_ns() + DEADLINE_NS, accepted = 0;
 	int err;
 
 	(void)state;
@@ -398,7 +390,7 @@ static void full_queue_says_so_and_takes_more_after_polling(void **state)
 		t->ops->flush(t);
 		poll_once(0, done, BATCH);
 		err = t->ops->post_send(t, path[0], &piece, 1, 0);
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	} while (err == -EAGAIN);
 	assert_in_range(err, 0, 1);
 }
@@ -407,7 +399,7 @@ static void waiting_ends_when_a_message_comes_and_not_before(void **state)
 {
 	struct rb_transport *t = pair.t[1];
 	struct pollfd fd = { .fd = t->ops->wait_fd(t), .events = POLLIN };
-	uint64_t end = now_ns() + DEADLINE_NS;
+	uint64_t end = sl_now_ns() + DEADLINE_NS;
 
 	(void)state;
 	post(1, 2);
@@ -417,7 +409,7 @@ static void waiting_ends_when_a_message_comes_and_not_before(void **state)
 		send_bytes(0, 0, 100);
 		do {
 			pair.let_pass(&pair);
-			assert_true(now_ns() < end);
+			assert_true(sl_now_ns() < end);
 		} while (poll(&fd, 1, 1) == 0);
 		assert_true(t->ops->arm(t));
 		expect(1, 0, 100);

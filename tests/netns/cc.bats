@@ -5,26 +5,13 @@
 # shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0
 
+load cluster
+
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	export TOPO_ENGINE=fast CLUSTER_LIVENESS_MS=2000
 	export CLUSTER_PORT_n3p1="rate: 20kpps, burst_us: 100000, parameters: interval_us=5000 node2.weight=3"
-	topo_up --nodes 3 --ports 1
+	cluster_begin 3 1
 	wait_for 30 on h1p1 ping -c 1 -W 1 10.3.1.2
 	wait_for 30 on h2p1 ping -c 1 -W 1 10.3.1.2
-}
-
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
 }
 
 sluice() { on "n$1" build/sluice "${@:2}"; }
@@ -53,8 +40,8 @@ write_rate() {
 # cc NODE SIDE FIELD: of n3p1, class 0, as `show cc` has it
 cc() { sluice "$1" -j show cc | jq -r ".[] | select(.side == \"$2\" and .port == \"n3p1\" and .class == 0).$3"; }
 
-# load NODE PPS COUNT: frames from the host of a node to h3p1, in the background
-load() {
+# offer NODE PPS COUNT: frames from the host of a node to h3p1, in the background
+offer() {
 	spawn "h${1}p1" "gen$1" build/lab/gen eth0 --json --dst-mac "$(mac_of "n$1" eth1)" --dst 10.3.1.2 --rate "$2" --count "$3"
 }
 ended() { [ -s "$LAB_DIR/$1.out" ]; }
@@ -77,8 +64,8 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 	local before
 	cluster_counts
 	before=$(bridge_ask 3 cc | jq 'select(.side == "totals").feedback_sent')
-	load 1 30000 60000
-	load 2 30000 60000
+	offer 1 30000 60000
+	offer 2 30000 60000
 	wait_for 60 ended gen1
 	wait_for 60 ended gen2
 	cluster_conserves >"$LAB_DIR/ledger.json"
@@ -95,7 +82,7 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 	local sink=$SPAWNED
 	cluster_counts
 	for name in 1 2; do
-		load "$name" 1000 1000000
+		offer "$name" 1000 1000000
 		gens+=("$SPAWNED")
 	done
 	for name in aimd dq "fixed" weights "price kappa_ppb=100000000" price "dq interval_us=10000" "price interval_us=5000"; do

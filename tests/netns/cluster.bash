@@ -1,7 +1,26 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A cluster of three nodes with two ports each, for the bats files: what its bridges say, traffic through it, and the sums
-# that must hold. After netns-lab/lib.sh and netns-lab/topo/cluster.sh.
+# A cluster for a bats file: `load cluster` at its top, cluster_begin in setup_file. Then what its bridges say, traffic through a
+# cluster of three nodes with two ports each, and the sums that must hold.
+
+. netns-lab/lib.sh
+. netns-lab/topo/cluster.sh
+
+# cluster_lab: a lab for a cluster. A peer is down after 2 s, so when a test says so and not when the machine is busy, unless
+# CLUSTER_LIVENESS_MS has another number.
+# shellcheck disable=SC2119
+cluster_lab() {
+	lab_begin
+	export TOPO_ENGINE=fast CLUSTER_LIVENESS_MS=${CLUSTER_LIVENESS_MS:-2000}
+}
+
+# cluster_begin NODES PORTS: the lab, and the cluster in it
+cluster_begin() {
+	cluster_lab
+	topo_up --nodes "$1" --ports "$2"
+}
+
+teardown_file() { lab_end; }
 
 # hosts_meet: so that every node knows its hosts
 hosts_meet() {

@@ -4,33 +4,19 @@
 # leads to, for what hosts send and for what a kernel sends. Counted at the far end by the sink, and to the packet.
 bats_require_minimum_version 1.5.0
 
+load cluster
+. netns-lab/kills.sh
+
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	export CLUSTER_LIVENESS_MS=2000
 	local queues="burst_us: 100000, controller: fixed, queues: [{class: 0, frames: 4096}, {class: 1, frames: 4096"
 	export CLUSTER_PORT_n2p1="rate: 2kpps, scheduler: drr, $queues, weight: 3}]"
 	export CLUSTER_PORT_n2p2="rate: 8mbit, $queues}]"
 	export CLUSTER_PORT_n2p3="rate: 2kpps, scheduler: strict, $queues}]"
-	TOPO_ENGINE=fast
-	topo_up --nodes 2 --ports 3
+	cluster_begin 2 3
 	for p in 1 2 3; do
 		wait_for 30 on h1p1 ping -c 1 -W 1 10.2.$p.2
 		wait_for 30 on h1p1 ping -c 1 -W 1 fd00:0:2:$p::2
 	done
-}
-
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	. netns-lab/kills.sh
 }
 
 # Whatever a test that failed has left running.

@@ -4,17 +4,15 @@
 # accounted for.
 bats_require_minimum_version 1.5.0
 
+load cluster
+
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	export CLUSTER_LIVENESS_MS=2000
+	cluster_lab
 	cluster_fabric
 	for n in 1 2; do
 		cluster_node $n 1
 		on "n$n" ethtool -L eth1 rx 2
-		cluster_config $n 2 1 fast >"$LAB_DIR/n$n.yaml"
+		cluster_config $n 2 1 "$TOPO_ENGINE" >"$LAB_DIR/n$n.yaml"
 	done
 	for n in 1 2; do cluster_start $n; done
 	for n in 1 2; do wait_for 20 cluster_is_up $n 1; done
@@ -22,14 +20,7 @@ setup_file() {
 	wait_for 10 on h2p1 ping -c 1 -W 1 10.1.1.2
 }
 
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
 setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
 	[ "$(nproc)" -ge 2 ] || skip "one processor: all frames take one queue"
 }
 

@@ -3,27 +3,13 @@
 # A cluster whose bridges inject what they transmit; and one that never sleeps.
 bats_require_minimum_version 1.5.0
 
+load cluster
+
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	# shellcheck disable=SC2034
-	TOPO_ENGINE=fast CLUSTER_LIVENESS_MS=2000
 	export CLUSTER_PORT_n1p1="transmit: inject" CLUSTER_PORT_n2p1="transmit: inject"
-	topo_up --nodes 2 --ports 1
+	cluster_begin 2 1
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
 	wait_for 10 on h2p1 ping -c 1 -W 1 fd00:0:1:1::2
-}
-
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
 }
 
 # cross FROM NODE TO GEN-OPTIONS...: in bursts, so that many frames wait to be sent at once

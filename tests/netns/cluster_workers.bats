@@ -4,27 +4,13 @@
 # refused.
 bats_require_minimum_version 1.5.0
 
+load cluster
+
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	# shellcheck disable=SC2034
-	TOPO_ENGINE=fast
-	export CLUSTER_LIVENESS_MS=2000 CLUSTER_WORKERS=2 CLUSTER_PORT_n2p2="transmit: inject"
-	topo_up --nodes 2 --ports 2
+	export CLUSTER_WORKERS=2 CLUSTER_PORT_n2p2="transmit: inject"
+	cluster_begin 2 2
 	wait_for 20 on h1p1 ping -c 1 -W 1 10.2.1.2
 	wait_for 20 on h1p2 ping -c 1 -W 1 10.2.2.2
-}
-
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
 }
 
 # worker NODE WORKER KEY: of the bridge's status

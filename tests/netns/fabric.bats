@@ -4,26 +4,12 @@
 # noticed, and comes back; strangers stay outside.
 bats_require_minimum_version 1.5.0
 
+load cluster
+
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	TOPO_ENGINE=fast
-	topo_up --nodes 3 --ports 2
-	. tests/netns/cluster.bash
+	export CLUSTER_LIVENESS_MS=50 # the default
+	cluster_begin 3 2
 	hosts_meet
-}
-
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	. tests/netns/cluster.bash
 }
 
 @test "every host reaches every other, and the cluster is one hop" {

@@ -3,35 +3,18 @@
 # What dies in a cluster is noticed within the bound, harms nobody else, comes back by itself and leaves nothing stale.
 bats_require_minimum_version 1.5.0
 
+load cluster
+. netns-lab/whole.sh
+. netns-lab/kills.sh
+
 # Silence that means death: more than a busy machine lets a living bridge wait for a processor.
 LIVENESS_MS=800
 
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	TOPO_ENGINE=fast
-	CLUSTER_LIVENESS_MS=$LIVENESS_MS
-	topo_up --nodes 3 --ports 2
-	. netns-lab/whole.sh
-	. netns-lab/kills.sh
-	. tests/netns/cluster.bash
+	export CLUSTER_LIVENESS_MS=$LIVENESS_MS
+	cluster_begin 3 2
 	wait_for 20 all_reach_all
 	inventory >"$LAB_DIR/whole"
-}
-
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	. netns-lab/whole.sh
-	. netns-lab/kills.sh
-	. tests/netns/cluster.bash
 }
 
 # Whatever a test that failed has left running.

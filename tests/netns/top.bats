@@ -4,29 +4,15 @@
 # shellcheck disable=SC2154 # variables are set by `run`
 bats_require_minimum_version 1.5.0
 
+load cluster
+
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	TOPO_ENGINE=fast
-	CLUSTER_LIVENESS_MS=2000
-	topo_up --nodes 2 --ports 1
+	cluster_begin 2 1
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
 	node_up alone
 	link alone:eth1 fabric:alone
 	printf 'ports:\n  - name: eth1\n' >"$LAB_DIR/alone.yaml"
 	router_start alone
-}
-
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
 }
 
 # terminal NODE SIZE ACTION...: sluice top there, on a terminal of that size

@@ -4,27 +4,13 @@
 # shellcheck disable=SC2154 # variables are set by `run`
 bats_require_minimum_version 1.5.0
 
+load cluster
+
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
-	# shellcheck disable=SC2119
-	lab_begin
-	TOPO_ENGINE=fast
-	CLUSTER_LIVENESS_MS=2000 # peers here are down when a test says so, not when the machine is busy
-	topo_up --nodes 2 --ports 2
+	cluster_begin 2 2
 	for p in 1 2; do # so that every node knows its hosts
 		wait_for 10 on "h1p$p" ping -c 1 -W 1 "10.2.$p.2"
 	done
-}
-
-teardown_file() {
-	. netns-lab/lib.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib.sh
-	. netns-lab/topo/cluster.sh
 }
 
 # sluice N ...: the command on node N

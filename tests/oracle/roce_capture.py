@@ -9,20 +9,8 @@ import json
 import struct
 import subprocess
 import sys
-import zlib
 
-
-def icrc(frame):
-    """Annex A17 of the InfiniBand specification, over the bytes of an Ethernet frame."""
-    b = bytearray(frame[14:-4])
-    ip = 20 if b[0] >> 4 == 4 else 40
-    if ip == 20:
-        b[1] = b[8] = b[10] = b[11] = 0xFF
-    else:
-        b[0] |= 0x0F
-        b[1] = b[2] = b[3] = b[7] = 0xFF
-    b[ip + 6] = b[ip + 7] = b[ip + 12] = 0xFF
-    return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(b)))
+from fabric_message import icrc
 
 
 def frames_of(path):

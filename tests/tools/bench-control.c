@@ -15,6 +15,7 @@
 
 #include "rdma-bridge/mem.h"
 #include "rdma-bridge/worker.h"
+#include "user/lib/clock.h"
 
 #define SELF	    255
 #define PEERS	    250
@@ -44,10 +45,7 @@ static void need(int err, const char *what)
 
 static uint64_t cpu_ns(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
+	return sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static struct rb_endpoint endpoint(uint8_t node)

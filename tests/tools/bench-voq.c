@@ -19,6 +19,7 @@
 #include "rdma-bridge/edge.h"
 #include "tests/lib/edge.h"
 #include "tests/lib/frame.h"
+#include "user/lib/clock.h"
 
 #define REMOTE	    990u /* ifindex of the first remote port */
 #define NUMBER	    3
@@ -44,14 +45,6 @@ static struct rb_xsk_frame samples[VOQS]; /* a frame for each VOQ */
 static struct sl_voq *settings;
 static struct sl_backlog *backlog;
 static struct sl_counter counters[RB_COUNT_COUNT];
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static void *map_memory(const char *name, size_t bytes)
 {
@@ -188,7 +181,7 @@ static uint32_t drain(void)
 {
 	uint32_t frames = 0;
 
-	while (rb_ingress_fill(ingress, 0, clock_ns(CLOCK_MONOTONIC), chunks, counters)) {
+	while (rb_ingress_fill(ingress, 0, sl_clock_ns(CLOCK_MONOTONIC), chunks, counters)) {
 		for (uint32_t i = 0; i < ingress->pack.count; i++)
 			rb_chunk_release(chunks, ingress->offsets[i], RB_OWNER_INGRESS);
 		frames += ingress->pack.count;
@@ -204,10 +197,10 @@ static uint32_t drain(void)
  */
 static uint32_t drain_all(uint32_t frames)
 {
-	uint64_t deadline_ns = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
+	uint64_t deadline_ns = sl_clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
 	uint32_t got = drain();
 
-	while (got < frames && clock_ns(CLOCK_MONOTONIC) < deadline_ns) {
+	while (got < frames && sl_clock_ns(CLOCK_MONOTONIC) < deadline_ns) {
 		sched_yield();
 		got += drain();
 	}
@@ -217,17 +210,17 @@ static uint32_t drain_all(uint32_t frames)
 /* One line of JSON: n VOQs for `rounds` rounds. */
 static void measure(uint32_t n, bool again, uint32_t rounds)
 {
-	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), drain_ns = 0, got = 0, end_ns;
+	uint64_t begin_ns = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID), drain_ns = 0, got = 0, end_ns;
 
 	for (uint32_t i = 0; i < rounds; i++) {
 		uint64_t from_ns;
 
 		inject(n);
-		from_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		from_ns = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		got += drain_all(FRAMES);
-		drain_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
+		drain_ns += sl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
 	}
-	end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	end_ns = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	printf("{\"voqs\": %u, \"again\": %s, \"sent\": %u, \"received\": %llu, \"cpu_ns\": %llu, \"drain_ns\": %llu}\n",
 	       n, again ? "true" : "false", rounds * FRAMES, (unsigned long long)got,
 	       (unsigned long long)(end_ns - begin_ns), (unsigned long long)drain_ns);

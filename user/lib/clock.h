@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clocks in nanoseconds. Inline: the bridge looks at its clock each round. */
+#ifndef SL_CLOCK_H
+#define SL_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t sl_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000ULL + (uint64_t)now.tv_nsec;
+}
+
+/* Of the monotonic clock. */
+static inline uint64_t sl_now_ns(void)
+{
+	return sl_clock_ns(CLOCK_MONOTONIC);
+}
+
+#endif
