@@ -442,23 +442,22 @@ static void complete(struct rb_worker *w, const struct rb_completion *c, uint64_
 
 /*
  * A burst of full messages must not overrun an egress queue that could drain it: so what a round takes in is bounded by
- * frames, not by messages.
+ * frames, not by messages. Have frames come? After signs of life and feedback alone there is nothing to look out for, and the
+ * next of them wakes who sleeps.
  */
 static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
 {
 	uint64_t first = w->counters[RB_COUNT_EGRESS].packets;
 	struct rb_completion completions[RB_WORKER_BATCH];
-	bool any = false;
 	uint32_t n;
 
 	do {
 		n = w->transport->ops->poll(w->transport, completions, RB_WORKER_BATCH, now_ns);
 		for (uint32_t i = 0; i < n; i++)
 			complete(w, &completions[i], now_ns);
-		any |= n > 0;
 	} while (n == RB_WORKER_BATCH &&
 		 w->counters[RB_COUNT_EGRESS].packets - first < RB_RECEIVE_FRAMES);
-	return any;
+	return w->counters[RB_COUNT_EGRESS].packets != first;
 }
 
 /* --- The loop ----------------------------------------------------------------------------- */

@@ -105,7 +105,10 @@ int rb_worker_add_port(struct rb_worker *worker, const struct rb_egress_config *
 int rb_worker_connect(struct rb_worker *worker, uint8_t node, uint32_t epoch,
 		      const struct rb_endpoint *remote, uint64_t now_ns);
 
-/* One round. True if it did anything, or something waits for room; for what waits for time there is ready_ns. */
+/*
+ * One round. True if frames came or went, or something waits for room; for what waits for time there is ready_ns. What peers say
+ * of themselves is done at once and no reason to expect more.
+ */
 bool rb_worker_round(struct rb_worker *worker, uint64_t now_ns);
 /* Hellos and liveness: at least every millisecond or so. */
 void rb_worker_tick(struct rb_worker *worker, uint64_t now_ns);

@@ -592,6 +592,28 @@ static void what_waits_for_time_alone_says_when_it_may_leave(void **state)
 	end();
 }
 
+/* A bridge that only hears that its peers live does not look out for more. */
+static void signs_of_life_alone_are_no_work(void **state)
+{
+	struct setting s = plain;
+	uint64_t rounds, idle, heard;
+	const struct rb_worker *w;
+
+	(void)state;
+	begin(&s);
+	w = nodes[1].worker;
+	rounds = w->rounds;
+	idle = w->idle_rounds;
+	heard = w->peers.peer[2].seq[0].received;
+	run_for(10 * DEAD_NS);
+	assert_true(w->peers.peer[2].seq[0].received >= heard + 10);
+	assert_int_equal(w->idle_rounds - idle, w->rounds - rounds);
+	offer(2, 1, 0, 1, 60);
+	run_for(MS);
+	assert_true(w->idle_rounds - idle < w->rounds - rounds);
+	end();
+}
+
 static void frame_larger_than_any_message_is_dropped_by_name(void **state)
 {
 	struct setting s = plain;
@@ -873,6 +895,7 @@ int main(void)
 		cmocka_unit_test(voqs_of_a_node_share_by_bytes_and_a_stopped_one_costs_nothing),
 		cmocka_unit_test(port_is_shaped_and_higher_level_goes_first),
 		cmocka_unit_test(what_waits_for_time_alone_says_when_it_may_leave),
+		cmocka_unit_test(signs_of_life_alone_are_no_work),
 		cmocka_unit_test(frame_larger_than_any_message_is_dropped_by_name),
 		cmocka_unit_test(port_that_is_down_drops_by_name_and_comes_back),
 		cmocka_unit_test(slow_port_takes_nothing_from_the_others),
