@@ -397,5 +397,9 @@ int main(int argc, char **argv)
 	else if (b.opt.json)
 		json_dumpf(b.rows, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(5));
 	json_decref(b.rows);
+	if (fflush(stdout) || ferror(stdout)) {
+		fputs("bench-lookup: standard output did not take the whole result\n", stderr);
+		return 1;
+	}
 	return rc ? 1 : 0;
 }

@@ -573,5 +573,5 @@ int main(int argc, char **argv)
 		return lab_fail(2, "no device \"%s\" in this network namespace", o.dev);
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	return run(&o);
+	return lab_exit_status(run(&o));
 }

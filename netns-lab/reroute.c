@@ -267,5 +267,5 @@ int main(int argc, char **argv)
 	struct options o;
 	int status = parse_options(argc, argv, &o);
 
-	return status ? status : run(&o);
+	return status ? status : lab_exit_status(run(&o));
 }

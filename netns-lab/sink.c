@@ -338,5 +338,5 @@ int main(int argc, char **argv)
 	status = report(skel, &o);
 out:
 	lab_sink__destroy(skel);
-	return status;
+	return lab_exit_status(status);
 }

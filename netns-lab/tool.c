@@ -23,6 +23,14 @@ int lab_fail(int status, const char *format, ...)
 	return status;
 }
 
+int lab_exit_status(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	return lab_fail(status ? status : 1,
+			"standard output did not take the whole result: is its disk full?");
+}
+
 int lab_parse_number(const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out)
 {
 	char *end;

@@ -22,6 +22,9 @@ uint64_t lab_now_ns(void); /* CLOCK_MONOTONIC */
 uint64_t lab_cpu_ns(void);
 void lab_sleep_until(uint64_t time_ns);
 
+/* What main returns: status, or 1 after a message if standard output did not take all that was written. */
+int lab_exit_status(int status);
+
 /* On standard output, with a newline; takes the reference. */
 void lab_print_json(json_t *json);
 

@@ -190,8 +190,10 @@ int main(int argc, char **argv)
 	int err;
 
 	sl_log_set_prefix("sluice-bridge: ");
-	if (parse_options(argc, argv, &options))
+	if (parse_options(argc, argv, &options)) {
+		fputs("Try 'sluice-bridge --help'.\n", stderr);
 		return EXIT_CONFIG;
+	}
 	if (load_settings(&options, &settings))
 		return EXIT_CONFIG;
 	sigaction(SIGTERM, &action, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* sluice status: the daemon's answer, or, without a daemon, what its earlier life left running. */
+#include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,20 +104,22 @@ static void print_status(void *arg, const json_t *row)
 
 /* --- Without a daemon ------------------------------------------------------------------------------- */
 
-static bool is_ours(uint32_t prog_id, uint32_t pinned_id)
+/* 0: ours; -EPERM: who asks may not know; else it is not. */
+static int check_ours(uint32_t prog_id, uint32_t pinned_id)
 {
 	char name[16];
 	int fd;
 
 	if (prog_id == pinned_id)
-		return true;
+		return 0;
 	fd = sl_xdp_open_ours(prog_id, name);
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
-/* Netdevs that carry our program. */
+/* Netdevs that carry our program; NULL: there are programs, and whose is not for us to know. */
 static json_t *attached_ports(const char *pin_dir)
 {
 	struct if_nameindex *links = if_nameindex(), *link;
@@ -124,15 +127,22 @@ static json_t *attached_ports(const char *pin_dir)
 	uint32_t pinned_id = pinned_fd < 0 ? 0 : sl_xdp_prog_id(pinned_fd);
 	json_t *ports = json_array();
 
-	for (link = links; link && link->if_index; link++) {
+	for (link = links; link && link->if_index && ports; link++) {
 		struct sl_xdp_state now;
+		int err;
 
-		if (!sl_xdp_query(link->if_index, &now) && now.mode != SL_XDP_NONE &&
-		    is_ours(now.prog_id, pinned_id))
+		if (sl_xdp_query(link->if_index, &now) || now.mode == SL_XDP_NONE)
+			continue;
+		err = check_ours(now.prog_id, pinned_id);
+		if (err == -EPERM) {
+			json_decref(ports);
+			ports = NULL;
+		} else if (!err) {
 			json_array_append_new(ports, json_pack("{s:s, s:s, s:s, s:i}", "port",
 							       link->if_name, "state", "on", "mode",
 							       sl_xdp_mode_name(now.mode),
 							       "prog_id", (int)now.prog_id));
+		}
 	}
 	if (links)
 		if_freenameindex(links);
@@ -149,16 +159,18 @@ static void status_without_daemon(const struct sl_cmd_options *options)
 	if (!sl_counters_read_pinned(options->pin_dir, &counters))
 		rows = sl_counter_rows(&counters);
 	if (options->json) {
-		json_t *status = json_pack("{s:b, s:O, s:O?}", "running", 0, "ports", ports,
+		json_t *status = json_pack("{s:b, s:O?, s:O?}", "running", 0, "ports", ports,
 					   "counters", rows);
 
 		sl_cmd_dump(status);
 		json_decref(status);
 	} else {
 		printf("sluiced    is not running; %s\n",
-		       json_array_size(ports) ? "the fast path goes on with the routes it had"
-					      : "the kernel forwards");
-		print_ports(ports);
+		       !ports ? "whose XDP programs are on the ports only root may know"
+		       : json_array_size(ports) ? "the fast path goes on with the routes it had"
+						: "the kernel forwards");
+		if (ports)
+			print_ports(ports);
 		if (rows)
 			sl_cmd_print_counters(rows, false);
 	}

@@ -226,8 +226,14 @@ static void port_result(struct sl_ctl_answer *answer, const char *port, int err)
 static void run_attach(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const char *port = argument(request, "port");
+	const char *fabric = sl_router_settings(ctx)->cluster.device;
 
-	port_result(answer, port ? port : "", port ? sl_router_attach(ctx, port) : -ENODEV);
+	/* Its XDP program is the bridge's, and must not be taken for a stranger's. */
+	if (port && fabric && strcmp(port, fabric) == 0)
+		sl_ctl_fail(answer,
+			    "%.32s is the fabric of this cluster, which needs it for itself", port);
+	else
+		port_result(answer, port ? port : "", port ? sl_router_attach(ctx, port) : -ENODEV);
 }
 
 static void run_detach(void *ctx, const json_t *request, struct sl_ctl_answer *answer)

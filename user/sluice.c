@@ -105,7 +105,7 @@ static bool parse_seconds(const char *option, const char *text, double *out)
 	return true;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' },
@@ -197,4 +197,14 @@ int main(int argc, char **argv)
 		return SL_EXIT_USAGE;
 	}
 	return command->run(&options, argc - optind - 1, argv + optind + 1);
+}
+
+int main(int argc, char **argv)
+{
+	const int status = run(argc, argv);
+
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fputs("sluice: standard output did not take the whole answer: is its disk full?\n", stderr);
+	return status == SL_EXIT_OK ? SL_EXIT_FAILED : status;
 }

@@ -180,6 +180,30 @@ explains() {
 	[ "$(sluice --version)" = "sluice $(cat VERSION)" ]
 }
 
+@test "output that does not fit the disk: status 1" {
+	local arguments
+	while read -r arguments; do
+		# shellcheck disable=SC2086
+		run sluice $arguments >/dev/null
+		echo "$arguments: $status"
+		[ "$status" -eq 0 ]
+		# shellcheck disable=SC2016,SC2086
+		run on n1 sh -c 'exec build/sluice "$@" >/dev/full' sh $arguments
+		[ "$status" -eq 1 ]
+		[ "$output" = "sluice: standard output did not take the whole answer: is its disk full?" ]
+	done <<-'LIST'
+		status
+		show routes
+		-j show routes
+		show drops
+		explain 10.9.1.1
+		cc list
+		-b -n 1 -d 0.1 top
+		--help
+		--version
+	LIST
+}
+
 @test "check says ok, or the one line" {
 	[ "$(sluice check "$CONFIG")" = "$CONFIG: ok" ]
 	echo "ports: 1" >"$LAB_DIR/bad.yaml"
@@ -243,6 +267,13 @@ explains() {
 	[ "${lines[0]}" = "sluiced    is not running; the fast path goes on with the routes it had" ]
 	[ "${lines[1]}" = "ports      eth1 native, eth2 native" ]
 	[ "$(counter rx)" -ge "$before" ]
+	# Whose the programs on the ports are, only root may know. A daemon that ended well has left no socket.
+	on n1 rm /run/sluice/sluiced.sock
+	nobody() { on n1 setpriv --reuid 65534 --regid 65534 --clear-groups build/sluice "$@"; }
+	run -3 nobody status
+	[ "${lines[0]}" = "sluiced    is not running; whose XDP programs are on the ports only root may know" ]
+	[ ${#lines[@]} = 1 ]
+	[ "$(nobody -j status | jq -c '[.running, .ports]')" = "[false,null]" ]
 	run --separate-stderr sluice show routes
 	[ "$status" -eq 3 ]
 	[ "$stderr" = 'sluice: sluiced is not running: nothing listens at "/run/sluice/sluiced.sock"' ]

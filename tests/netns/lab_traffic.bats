@@ -227,3 +227,9 @@ refused() {
 	refused lo --dst-mac 02:00:00:00:00:01 --count 1 --dst-file "$LAB_DIR/mixed"
 	[ "$output" = "gen: $LAB_DIR/mixed:2: not an address or prefix of the file's family" ]
 }
+
+@test "a report that does not fit the disk: status 1" {
+	run on h1 sh -c "exec build/lab/gen eth0 --dst-mac $MAC --dst 10.0.0.2 --count 1 --json >/dev/full"
+	[ "$status" -eq 1 ]
+	[ "$output" = "gen: standard output did not take the whole result: is its disk full?" ]
+}

@@ -303,6 +303,18 @@ in_words() {
 	wait_for 10 port_is 1 n2p1 up
 }
 
+@test "the fabric's netdev is no port to attach, whether the bridge has its program there or not" {
+	refused() {
+		run -1 --separate-stderr sluice 2 attach fab0
+		[ "$stderr" = "sluice: fab0 is the fabric of this cluster, which needs it for itself" ]
+	}
+	refused
+	bridge_stop 2
+	refused
+	bridge_start 2
+	wait_for 10 peer_is 1 2 up
+}
+
 @test "without a daemon the bridge is asked where it usually is" {
 	run -3 --separate-stderr sluice 1 -s /run/nothing.sock show system-ports
 	[ "$(sluice 1 -s /run/nothing.sock -j show peers | jq '.[0].node')" = 2 ]
