@@ -22,7 +22,8 @@
  *     backlogs change. The loop is one report longer;
  *   - with S > 1 the paper's outputs take more than they drain while all sources hold frames, and
  *     their queues grow without bound. Ours slow down to what the port drains as the queue grows to
- *     queue_ppb of C T: hi is scaled from 1 (empty) to 1 / S. queue_ppb = 0 is as printed;
+ *     queue_ppb of C T, and further beyond: hi is scaled by a straight line through 1 (empty) and
+ *     1 / S (there), so that the queue also comes back. queue_ppb = 0 is as printed;
  *   - 0 / 0 is 0;
  *   - S L of a source is its line rate, and that of an output speedup times its capacity: ports
  *     need not be alike;
@@ -46,7 +47,7 @@ static const struct cc_param dq_params[DQ_PARAMS] = {
 	[DQ_LO_MIN] = { "lo_min_ppb", "1e-9, divided by N", 500000000, 0, CC_ONE_PPB,
 			"0.5 / N, (6)" },
 	[DQ_QUEUE] = { "queue_ppb", "1e-9 of capacity x T", 4 * CC_ONE_PPB, 0, 1000 * CC_ONE_PPB,
-		       "ours: queue at which an output takes no more than it drains; 0: no bound" },
+		       "ours: queue at which an output takes what it drains, and less beyond; 0: no bound" },
 };
 
 #define DQ_ONE_Q31 (UINT64_C(1) << 31)
@@ -57,7 +58,7 @@ struct dq_gains {
 
 struct dq_egress {
 	uint64_t waiting_units; /* sum over sources of B_ij times weight, at the latest sample */
-	uint64_t open_q31;	/* share of S L that the output takes now, 1 / S..1 */
+	uint64_t open_q31;	/* share of S L that the output takes now, 0..1 */
 };
 
 struct dq_ingress {
@@ -84,7 +85,7 @@ static uint64_t dq_waiting(const struct cc_source *source)
 	       cc_clamp(source->weight, 1, CC_WEIGHT_MAX);
 }
 
-/* 1 at an empty queue, 1 / S at the bound and above, a straight line between. */
+/* A straight line from 1 at an empty queue through 1 / S at the bound, to 0. */
 static uint64_t dq_open_q31(const struct cc_config *cfg, const struct cc_sample *s)
 {
 	uint64_t drain = cc_units_in(cc_clamp(s->capacity_ups, 1, CC_RATE_MAX), s->elapsed_ns);
@@ -94,7 +95,7 @@ static uint64_t dq_open_q31(const struct cc_config *cfg, const struct cc_sample 
 		return DQ_ONE_Q31;
 	least_q31 = cc_mul_div(DQ_ONE_Q31, CC_ONE_PPB, (uint64_t)cfg->param[DQ_SPEEDUP]);
 	return DQ_ONE_Q31 -
-	       cc_mul_div(DQ_ONE_Q31 - least_q31, cc_min(s->backlog_units, bound), bound);
+	       cc_min(cc_mul_div(DQ_ONE_Q31 - least_q31, s->backlog_units, bound), DQ_ONE_Q31);
 }
 
 static uint32_t dq_egress_sample(void *priv, const struct cc_config *cfg, const struct cc_sample *s)

@@ -140,6 +140,8 @@ int main(int argc, char **argv)
 		}
 	}
 	if (argc - optind != 1) {
+		fputs("cc-sim: name one scenario file; there are some in cc/sim/scenarios\n",
+		      stderr);
 		fputs(usage_text, stderr);
 		return 2;
 	}

@@ -8,7 +8,7 @@
 
 #include "cc/cc.h"
 
-/* The thesis's port: W comes out as 50000 packets/s and Q as 100 packets. */
+/* The thesis's port, and its W = 50000 packets/s, M = 0.5, Q = 100 packets. */
 static const struct cc_port port = {
 	.capacity_ups = 764500,
 	.line_ups = 1488100,
@@ -21,6 +21,9 @@ static const struct cc_port port = {
 static void configure(struct cc_config *cfg)
 {
 	assert_int_equal(cc_config_init(cfg, "aimd", &port), 0);
+	assert_int_equal(cc_config_set(cfg, "increase_ppb", 65402224), 0);
+	assert_int_equal(cc_config_set(cfg, "decrease_ppb", 500000000), 0);
+	assert_int_equal(cc_config_set(cfg, "threshold_ppb", 130804447), 0);
 	assert_int_equal(cc_config_prepare(cfg, NULL), 0);
 }
 

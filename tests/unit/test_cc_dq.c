@@ -79,13 +79,14 @@ static void output_hands_out_shares_of_its_backlogs(void **state)
 	}
 }
 
-/* C T is 500 packets and the bound 4 C T; S is 2: hi falls from 3/4 to 3/8. */
-static void output_takes_what_it_drains_when_its_queue_is_long(void **state)
+/* C T is 500 packets and the bound 4 C T; S is 2: hi falls from 3/4 to 3/8, and on to 0. */
+static void output_takes_what_it_drains_when_its_queue_is_long_and_less_beyond(void **state)
 {
 	static const struct {
 		uint32_t backlog, hi_q31;
 	} cases[] = {
-		{ 0, 1610612736 }, { 1000, 1207959552 }, { 2000, 805306368 }, { 90000, 805306368 }
+		{ 0, 1610612736 },   { 1000, 1207959552 }, { 2000, 805306368 },
+		{ 3000, 402653184 }, { 4000, 0 },	   { 90000, 0 },
 	};
 	const struct cc_source sources[2] = { { .id = 0, .weight = 1, .waiting_units = 3000 },
 					      { .id = 1, .weight = 1, .waiting_units = 1000 } };
@@ -194,7 +195,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(output_hands_out_shares_of_its_backlogs),
-		cmocka_unit_test(output_takes_what_it_drains_when_its_queue_is_long),
+		cmocka_unit_test(
+			output_takes_what_it_drains_when_its_queue_is_long_and_less_beyond),
 		cmocka_unit_test(source_takes_the_smaller_of_cap_and_urgency),
 		cmocka_unit_test(no_way_is_promised_twice),
 	};

@@ -14,12 +14,14 @@
 // samples every T by its own timer, and between if the controller asks. Each ingress ticks every T
 // with a phase of its own. Writes one CSV line of results, and with --trace a CSV of every T.
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,24 @@ struct Options {
 	double rate_gbps = 100, rtt_us = 100, seconds = 0.5, discard = 0.4, start = -1;
 	double queue_kbytes = 4000;
 };
+
+// What the command line says cannot be; main says so.
+[[noreturn]] void
+Refuse(const std::string &option, const std::string &value, const std::string &wanted)
+{
+	throw std::invalid_argument("--" + option + " " + value + ": " + wanted + " is wanted");
+}
+
+double
+Number(const std::string &option, const std::string &text)
+{
+	char *end;
+	double value = std::strtod(text.c_str(), &end);
+
+	if (end == text.c_str() || *end || !std::isfinite(value))
+		Refuse(option, text, "a number");
+	return value;
+}
 
 struct Shape { // of an experiment: everything in units of the controller
 	uint64_t capacity_ups, line_ups;
@@ -401,16 +421,18 @@ Configure(cc_config *cfg, const Options &o, const Shape &shape)
 	port.sources = static_cast<uint16_t>(o.sources);
 	port.seed = static_cast<uint16_t>(o.seed);
 	if (cc_config_init(cfg, o.controller.c_str(), &port))
-		NS_FATAL_ERROR("--controller " << o.controller << ": see cc-sim --list");
+		Refuse("controller", o.controller, "a controller of cc-sim --list, and options that it can work with,");
 	while (std::getline(params, item, ',')) {
 		size_t eq = item.find('=');
 
 		if (eq == std::string::npos ||
-		    cc_config_set(cfg, item.substr(0, eq).c_str(), std::stoll(item.substr(eq + 1))))
-			NS_FATAL_ERROR("--params " << item << ": NAME=VALUE as in cc-sim --list");
+		    cc_config_set(cfg, item.substr(0, eq).c_str(),
+				  std::llround(Number("params", item.substr(eq + 1)))))
+			Refuse("params", item, "NAME=VALUE in the range that cc-sim --list shows");
 	}
 	if (cc_config_prepare(cfg, &why))
-		NS_FATAL_ERROR("--params: " << (why ? why : "they do not go together"));
+		throw std::invalid_argument("--params " + o.params + ": " +
+					    (why ? why : "these do not go together"));
 }
 
 // Offered load of each source, frames/s: the list given, its last entry for the rest.
@@ -422,7 +444,7 @@ Offered(const Options &o)
 	std::string item;
 
 	while (std::getline(list, item, ','))
-		fps.push_back(std::stod(item));
+		fps.push_back(Number("offered", item));
 	fps.resize(o.sources, fps.back());
 	return fps;
 }
@@ -461,8 +483,8 @@ Wire(const Options &o, const Shape &shape, std::vector<Ingress> &in, Egress &egr
 
 } // namespace
 
-int
-main(int argc, char **argv)
+static int
+Run(int argc, char **argv)
 {
 	Options o;
 	CommandLine cmd(__FILE__);
@@ -484,9 +506,12 @@ main(int argc, char **argv)
 	cmd.AddValue("trace", "CSV file with a row per interval", o.trace);
 	cmd.Parse(argc, argv);
 	if (o.experiment != "thesis" && o.experiment != "asm")
-		NS_FATAL_ERROR("--experiment " << o.experiment << ": thesis or asm");
+		Refuse("experiment", o.experiment, "thesis or asm");
 	if (o.sources < 1 || o.sources > CC_SOURCES_MAX)
-		NS_FATAL_ERROR("--sources " << o.sources << ": 1.." << CC_SOURCES_MAX);
+		Refuse("sources", std::to_string(o.sources), "1.." + std::to_string(CC_SOURCES_MAX));
+	if (!(o.seconds > 0 && o.discard >= 0 && o.discard < 1))
+		Refuse("seconds, --discard", std::to_string(o.seconds) + ", " + std::to_string(o.discard),
+		       "a time, and a share of it below 1,");
 
 	RngSeedManager::SetSeed(o.seed);
 	const Shape shape = ShapeOf(o);
@@ -513,7 +538,8 @@ main(int argc, char **argv)
 	if (!o.trace.empty()) {
 		trace = std::fopen(o.trace.c_str(), "w");
 		if (!trace)
-			NS_FATAL_ERROR("--trace " << o.trace << ": cannot be written");
+			Refuse("trace", o.trace, std::string("a file that can be written (") +
+							 std::strerror(errno) + ")");
 		std::fprintf(trace, "# scenario ns3-%s controller %s seed %u\n", o.experiment.c_str(),
 			     o.controller.c_str(), o.seed);
 		std::fprintf(trace, "time_s,queue_units");
@@ -547,7 +573,18 @@ main(int argc, char **argv)
 		std::printf(",%.6g", units / r.seconds);
 	std::printf("\n");
 	if (trace && std::fclose(trace) != 0)
-		NS_FATAL_ERROR("--trace " << o.trace << ": not all of it was written");
+		Refuse("trace", o.trace, "room for all of the file");
 	Simulator::Destroy();
 	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	try {
+		return Run(argc, argv);
+	} catch (const std::invalid_argument &refused) {
+		std::fprintf(stderr, "cc-ns3: %s\n", refused.what());
+		return 2;
+	}
 }
