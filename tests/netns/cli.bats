@@ -131,6 +131,36 @@ explains() {
 	wait_for 5 conserved
 }
 
+@test "a source that is an address of the router: looked at with rp_filter 2, and then the kernel drops it" {
+	local sent=10
+	pretend() {
+		on h1 build/lab/gen eth0 --dst-mac "$(mac_of n1 eth1)" --src "$1" --dst 10.0.2.2 --count $sent --rate 1000
+		wait_for 10 conserved
+	}
+	# Datagrams that reached h2, where no port is open for them.
+	arrived() { on h2 awk '$1 == "Udp:" && $2 ~ /^[0-9]/ { print $3 }' /proc/net/snmp; }
+	all_arrived() { [ "$(arrived)" = "$1" ]; }
+	rp_filter_is() { on n1 sysctl -qw "net.ipv4.conf.eth1.rp_filter=$1"; }
+	filtered=$(reason punt rp-filter) forwarded=$(counter forward)
+	# More is forwarded where h2 says that nobody listens.
+	counted() { [ "$(reason punt rp-filter)" = "$((filtered + $1))" ] && [ "$(counter forward)" -ge "$((forwarded + $2))" ]; }
+	pretend 10.0.2.1
+	wait_for 10 counted 0 $sent
+	rp_filter_is 2
+	# The daemon follows; until then packets are forwarded.
+	followed() { pretend 10.0.2.1 && [ "$(reason punt rp-filter)" -gt "$filtered" ]; }
+	wait_for 10 followed
+	filtered=$(reason punt rp-filter) forwarded=$(counter forward) before=$(arrived)
+	pretend 10.0.1.2
+	wait_for 10 counted 0 $sent
+	wait_for 10 all_arrived $((before + sent))
+	pretend 10.0.2.1
+	wait_for 10 counted $sent $sent
+	pretend 10.0.1.2
+	wait_for 10 all_arrived $((before + 2 * sent))
+	rp_filter_is 0
+}
+
 @test "attach and detach by hand" {
 	[ "$(sluice detach eth2)" = "eth2: detached" ]
 	[ "$(xdp_program eth2)" = none ]
