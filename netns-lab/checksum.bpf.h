@@ -3,6 +3,9 @@
 #ifndef LAB_CHECKSUM_BPF_H
 #define LAB_CHECKSUM_BPF_H
 
+#include <linux/types.h>
+#include <bpf/bpf_helpers.h>
+
 static __always_inline __u32 add16(__u32 sum, const void *bytes, int len)
 {
 	const __u16 *word = bytes;
