@@ -106,7 +106,7 @@ test-rdma: deps ## run the tests of RDMA alone, in virtual machines
 	netns-lab/vm-image $(BUILD)/vm
 	tests/run tests/rdma
 
-bench: all $(BUILD)/tests/tools/bench-voq ## measure; prints machine, medians, spreads and an A/A run
+bench: all $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-verbs ## measure; prints machine, medians, spreads and an A/A run
 	netns-lab/bench
 
 soak: all ## kill parts of a cluster at random, 100 times; it must be whole after each

@@ -13,7 +13,8 @@
 #
 # A machine has the host's root file system (it may write there; that stays in its memory), Debian's kernel and the
 # directory of the lab, shared. It is emulated (LAB_ACCEL=kvm asks for more): it boots in about a minute, and times measured
-# inside mean nothing. lab_end ends it like any process of the lab.
+# inside mean nothing, unless VM_CLOCK=instructions gives it one processor, and a clock that counts what that executes, a nanosecond
+# each. lab_end ends it like any process of the lab.
 
 VM_IMAGE=$LAB_SOURCE/build/vm
 VM_BOOT_SECONDS=600
@@ -43,9 +44,11 @@ vm_up() {
 		i=$((i + 1))
 	done
 	[ -n "$first" ] || { first=vm-$name && host_up "$first"; } || return
+	local processors=(-accel "${LAB_ACCEL:-tcg,thread=multi}" -smp 2)
+	[ "${VM_CLOCK:-}" != instructions ] || processors=(-accel "tcg,thread=single" -smp 1 -icount "shift=0,sleep=off")
 	spawn "$first" "vm-$name" nice -n 15 qemu-system-x86_64 \
-		-nodefaults -no-user-config -display none -no-reboot -machine pc -accel "${LAB_ACCEL:-tcg,thread=multi}" \
-		-cpu max -smp 2 -m "${VM_MIB:-1024}" -kernel "$VM_IMAGE/vmlinuz" -initrd "$VM_IMAGE/initrd" \
+		-nodefaults -no-user-config -display none -no-reboot -machine pc "${processors[@]}" \
+		-cpu max -m "${VM_MIB:-1024}" -kernel "$VM_IMAGE/vmlinuz" -initrd "$VM_IMAGE/initrd" \
 		-append "console=ttyS0 panic=-1 mitigations=off nokaslr random.trust_cpu=on net.ifnames=0 lab.dir=$LAB_DIR lab.source=$LAB_SOURCE lab.name=$name lab.modules=$VM_IMAGE/modules" \
 		-serial "file:$LAB_DIR/vm/$name/console" -object rng-random,id=rng,filename=/dev/urandom -device virtio-rng-pci,rng=rng \
 		-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
