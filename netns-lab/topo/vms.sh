@@ -80,3 +80,15 @@ vms_each() {
 	done
 	vm_finish_all "$VM_BOOT_SECONDS" "${jobs[@]}"
 }
+
+# vms_again NODES PORTS FABRIC: the machines begin anew, the first NODES of them as a cluster like this; the others rest
+vms_again() {
+	local all=("$LAB_DIR"/vm/n*) n
+	VMS_TRANSPORT=$3
+	: "${CLUSTER_LIVENESS_MS:=3000}"
+	vms_each ${#all[@]} stop || return
+	for ((n = 1; n <= ${#all[@]}; n++)); do
+		if [ "$n" -le "$1" ]; then echo "n$n" >"$LAB_DIR/inside/n$n"; else rm -f "$LAB_DIR/inside/n$n"; fi
+	done
+	vms_each "$1" start "$1" "$2" && vms_each "$1" wait $(($1 - 1))
+}

@@ -55,3 +55,82 @@ bridges_conserve() {
 		. as $s | (., ($s.ingress == $s.sent and $s.sent == $s.egress and $s.egress == $s.transmitted and
 			([$s | to_entries[] | select((.key | startswith("drop-")) and .key != "drop-not-unicast") | .value] | add) == 0))' "$LAB_DIR/status"
 }
+
+# --- Clusters of machines alone ---
+
+# cluster_of NODES: whom the functions below speak of
+cluster_of() { NODES=$(seq -s ' ' "$1"); }
+
+# cluster_again NODES TRANSPORT BRIDGE-KEYS: begin anew, as a cluster like this
+cluster_again() {
+	cluster_of "$1"
+	CLUSTER_BRIDGE=$3 vms_again "$1" 1 "$2" && hosts_meet
+}
+
+# each_machine COMMAND...: in the machine of every node of the list NODES, at the same time; %N is its number
+each_machine() {
+	local n jobs=()
+	for n in $NODES; do
+		vm_start "n$n" "${@//%N/$n}" && jobs+=("n$n:$VM_JOB") || return
+	done
+	vm_finish_all 300 "${jobs[@]}"
+}
+
+# each_host COMMAND...: the same in the host of every node; %T is the number of the next node, the last one's is the first
+each_host() {
+	local n jobs=() command
+	for n in $NODES; do
+		command=("${@//%N/$n}")
+		vm_enter "h${n}p1" && vm_start "$VM_MACHINE" "${VM_NET[@]}" "${command[@]//%T/$(next_to "$n")}" &&
+			jobs+=("n$n:$VM_JOB") || return
+	done
+	vm_finish_all 300 "${jobs[@]}"
+}
+
+next_to() {
+	local all
+	read -ra all <<<"$NODES"
+	echo $(($1 % ${#all[@]} + 1))
+}
+
+# Every host has spoken to the next one, so all nodes know them.
+hosts_meet() {
+	# shellcheck disable=SC2016
+	each_host bash -c 'for i in {1..60}; do
+		ping -q -c 1 -W 2 10.%T.1.2 && ping -q -c 1 -W 2 fd00:0:%T:1::2 && exit
+	done; exit 1' >/dev/null
+}
+
+# remember_macs: of the routers' ports and of the hosts, for all that follows
+remember_macs() {
+	each_machine cat /sys/class/net/eth1/address >"$LAB_DIR/macs.routers" &&
+		each_host ip -o link show eth0 | sed -E 's/.*ether ([0-9a-f:]+).*/\1/' >"$LAB_DIR/macs.hosts"
+}
+mac_number() { sed -n "$2p" "$LAB_DIR/macs.$1"; }
+
+# whole_frames [SIZE]: every host sends to the next one, all at the same time, frames of all sizes, or of one; what arrives is
+# what scapy expects, byte for byte, in order, and every frame is accounted for
+whole_frames() {
+	local n to count total=0
+	cluster_counts || return
+	for n in $NODES; do
+		to=$(next_to "$n")
+		count=$(frames make "$LAB_DIR/sent.$n" "$(mac_number routers "$n")" "$n" "$to" "$@") || return
+		total=$((total + count))
+		rm -f "$LAB_DIR/got.$to"
+		vm_enter "h${to}p1" && vm_spawn "$VM_MACHINE" "received.$to" "${VM_NET[@]}" /usr/bin/python3 -B tests/rdma/frames.py \
+			receive "$LAB_DIR/got.$to" eth0 "$count" || return
+	done
+	for n in $NODES; do
+		wait_for 60 receiver_ready_or_ended "$n" && grep -q ready "$LAB_DIR/received.$n.out" || return
+	done
+	each_host /usr/bin/python3 -B tests/rdma/frames.py send "$LAB_DIR/sent.%N" eth0 || return
+	for n in $NODES; do
+		to=$(next_to "$n")
+		vm_output "received.$to" >/dev/null && cat "$LAB_DIR/received.$to.err" &&
+			frames check "$LAB_DIR/sent.$n" "$LAB_DIR/got.$to" "$(mac_number routers "$to")" "$(mac_number hosts "$to")" || return
+	done
+	cluster_conserves $total $total
+}
+receiver_ready_or_ended() { grep -q ready "$LAB_DIR/received.$1.out" || [ -s "$LAB_DIR/received.$1.job/status" ]; }
+frames() { /usr/bin/python3 -B tests/rdma/frames.py "$@"; }

@@ -1,0 +1,140 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# A cluster of two virtual machines on the kernel's own RoCE, on verbs-rc and then on verbs-ud, with as many frames in a message as
+# fit and with one: every byte; what the bridge copies, and what a network that loses packets costs. One boot serves all.
+bats_require_minimum_version 1.5.0
+
+MANY="packing: 255, pack_delay_us: 20000" # a slow machine would have nothing to pack otherwise
+ONE="packing: 1"
+
+setup_file() {
+	. tests/rdma/cluster.bash
+	vm_image || return 0
+	# shellcheck disable=SC2119
+	lab_begin
+	cluster_of 2
+	CLUSTER_BRIDGE=$MANY vms_up 2 1 verbs-rc
+	remember_macs
+	hosts_meet
+}
+
+teardown_file() {
+	. netns-lab/lib.sh
+	lab_end
+}
+
+setup() {
+	. tests/rdma/cluster.bash
+	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
+}
+
+# carries TRANSPORT: are all nodes on it, with the memory of the AF_XDP sockets as the one memory region?
+carries() {
+	local n
+	for n in $NODES; do
+		on "n$n" build/sluice --json show fabric | jq -e --arg transport "$1" '.transport == $transport and .rdma_device == "rxe0" and
+			.region_address == .memory_address and .region_bytes == .memory_bytes' || return
+	done
+}
+
+# frames_per_message N: on average, of what the bridge of node N has sent
+frames_per_message() { bridge_ask "$1" fabric | jq '.frames_sent / .data_messages_sent'; }
+
+# bytes_of N: of what the bridge of node N has sent, until now
+bytes_of() {
+	{ bridge_ask "$1" fabric && bridge_ask "$1" peers; } |
+		jq -s 'add | {copied: .bytes_copied, all: .sent_bytes, data: .data_bytes_sent}'
+}
+
+# loses N PERCENT [FILTER...]: from now on, the network loses so many of the packets that node N sends into the fabric, or of
+# those that a filter of tc-u32(8) selects
+loses() {
+	local n=$1 percent=$2
+	shift 2
+	vm_on "n$n" tc qdisc add dev fab0 root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+	vm_on "n$n" tc qdisc add dev fab0 parent 1:2 handle 30: netem loss "$percent%"
+	[ $# -gt 0 ] || set -- match u8 0 0
+	vm_on "n$n" tc filter add dev fab0 parent 1: protocol ip u32 "$@" flowid 1:2
+}
+# lost_by_network N: how many were lost until now, of those of node N
+lost_by_network() { vm_on "n$1" tc -s -j qdisc show dev fab0 | jq '.[] | select(.kind == "netem").drops'; }
+loses_no_more() { vm_on "n$1" tc qdisc del dev fab0 root; }
+
+FLOOD=1000 # frames, so that no queue is full even if none of them leaves
+# flood: the host of node 1 sends frames of 1,500 bytes to the one of node 2; all are accounted for. Sets sent; prints what the sink
+# there says, and the ledger.
+flood() {
+	cluster_counts
+	bytes_of 1 >"$LAB_DIR/bytes.before"
+	vm_enter h2p1
+	vm_spawn "$VM_MACHINE" received "${VM_ENTER[@]}" build/lab/sink eth0 --json --verify
+	wait_for 60 grep -q ready "$LAB_DIR/received.err"
+	vm_in h1p1 build/lab/gen eth0 --json --dst-mac "$(mac_number routers 1)" --dst 10.2.1.2 --flows 10 --size 1500 --count $FLOOD \
+		--rate 500 >"$LAB_DIR/gen.json"
+	sent=$(jq .sent "$LAB_DIR/gen.json") # less than all if the machine stood still: the ring of a veth has 256 places
+	[ "$sent" -gt $((FLOOD / 2)) ]
+	cluster_conserves >"$LAB_DIR/ledger.json"
+	vm_signal received INT
+	vm_output received >/dev/null
+	bytes_of 1 >"$LAB_DIR/bytes.after"
+	cluster_conserves "$sent" "$(jq .packets "$LAB_DIR/received.out")" >"$LAB_DIR/ledger.json"
+	jq -c . "$LAB_DIR/received.out" "$LAB_DIR/ledger.json"
+}
+
+# copied_no_data: of the flood, did the bridge of node 1 copy less than a header of each frame, beside its other messages?
+copied_no_data() {
+	local sent
+	sent=$(jq .sent "$LAB_DIR/gen.json")
+	jq -es --argjson n "$sent" '(.[1].copied - .[0].copied) as $copied | (.[1].all - .[0].all) as $all | (.[1].data - .[0].data) as $data |
+		{$copied, $all, $data}, ($data > $n * 1500 and $copied < $all - $data + $n * 64)' "$LAB_DIR/bytes.before" "$LAB_DIR/bytes.after"
+}
+
+@test "two nodes on verbs-rc, many frames in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_of 2
+	carries verbs-rc
+	whole_frames
+	frames_per_message 1 | jq -e '. > 1.2'
+}
+
+@test "verbs-rc loses nothing in a network that loses 1 % in both directions, and keeps the order" {
+	cluster_of 2
+	loses 1 1
+	loses 2 1
+	flood
+	lost=$(($(lost_by_network 1) + $(lost_by_network 2)))
+	echo "lost by the network: $lost"
+	loses_no_more 1
+	loses_no_more 2
+	[ $lost -gt 0 ]
+	jq -e --argjson n "$sent" '.packets == $n and .reordered + .duplicates + .late + .bad_payload == 0' "$LAB_DIR/received.out"
+	jq -e '.drops == {} and .nodes.n2.lost_messages == 0' "$LAB_DIR/ledger.json"
+}
+
+@test "verbs-rc copied nothing of these frames" {
+	copied_no_data
+}
+
+@test "two nodes on verbs-ud, one frame in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_again 2 verbs-ud "$ONE"
+	carries verbs-ud
+	whole_frames
+	frames_per_message 1 | jq -e '. == 1'
+}
+
+@test "verbs-ud counts exactly the messages that the network lost" {
+	cluster_of 2
+	loses 1 2 match u8 4 4 at 2 # IP packets of 1,024 to 2,047 bytes: messages with a frame, and nothing else
+	flood
+	lost=$(lost_by_network 1)
+	echo "lost by the network: $lost"
+	loses_no_more 1
+	[ "$lost" -gt 0 ]
+	jq -e --argjson n "$sent" --argjson lost "$lost" '.packets == $n - $lost and .reordered + .duplicates + .late + .bad_payload == 0' \
+		"$LAB_DIR/received.out"
+	jq -e --argjson lost "$lost" '.drops == {fabric: $lost} and .nodes.n1.sent - .nodes.n2.egress == $lost and
+		.nodes.n2.lost_messages == $lost' "$LAB_DIR/ledger.json"
+}
+
+@test "verbs-ud copied nothing of these frames" {
+	copied_no_data
+}
