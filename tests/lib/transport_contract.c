@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEADLINE_NS 3000000000ULL
+#define DEADLINE_NS 60000000000ULL
 #define SILENCE_NS  50000000ULL /* nothing arrives for so long: nothing will */
 #define BATCH	    64
 

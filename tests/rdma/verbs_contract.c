@@ -31,8 +31,8 @@
 #define CHUNKS	    512
 #define DEPTH	    128
 #define AREA_BYTES  ((uint64_t)CHUNKS * CHUNK_BYTES + RB_CONTRACT_CONTENT_BYTES)
-#define FAULTS	    54		   /* each kind as often */
-#define DEADLINE_NS 20000000000ULL /* an emulated machine shares its processors with others */
+#define FAULTS	    54		    /* each kind as often */
+#define DEADLINE_NS 120000000000ULL /* an emulated machine shares its processors with others */
 
 static uint8_t address[16];
 static enum rb_verbs_kind kind;
