@@ -172,7 +172,8 @@ static int post(struct rb_worker *w, struct rb_worker_peer *peer, const struct r
 	uint32_t slot;
 	int err;
 
-	if (w->n_free_lent == 0)
+	/* A peer that is met anew has no path when there cannot be one, until it is missed. */
+	if (!peer->path || w->n_free_lent == 0)
 		return -EAGAIN;
 	slot = w->free_lent[w->n_free_lent - 1];
 	err = w->transport->ops->post_send(w->transport, peer->path, pieces, n_pieces, slot);

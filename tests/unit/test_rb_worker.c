@@ -752,6 +752,49 @@ static void restarted_peer_is_known_by_its_epoch_and_traffic_resumes(void **stat
 	end();
 }
 
+static int no_path(struct rb_transport *t, const struct rb_endpoint *remote, void *context,
+		   struct rb_path **out)
+{
+	(void)t;
+	(void)remote;
+	(void)context;
+	(void)out;
+	return -ENOMEM;
+}
+
+/* A new life that cannot be reached: nothing is sent to it, nothing breaks, and the old life is missed in time. */
+static void peer_that_is_met_anew_without_a_path_is_down_until_there_is_one(void **state)
+{
+	const struct rb_transport_ops *ops;
+	struct rb_transport_ops failing;
+	struct rb_endpoint e;
+
+	(void)state;
+	begin(&plain);
+	ops = nodes[1].transport->ops;
+	failing = *ops;
+	failing.path_create = no_path;
+	nodes[1].transport->ops = &failing;
+	stop(&nodes[2]);
+	start(&nodes[2], 5555);
+	e = endpoint(&nodes[2]);
+	assert_int_equal(rb_worker_connect(nodes[1].worker, 2, 5555, &e, now_ns), -ENOMEM);
+	assert_int_equal(rb_worker_peer_state(nodes[1].worker, 2), RB_PEER_UP);
+	offer(1, 2, 0, 10, 60);
+	run_for(2 * DEAD_NS);
+	assert_int_equal(rb_worker_peer_state(nodes[1].worker, 2), RB_PEER_DOWN);
+	assert_int_equal(count_of(1, RB_COUNT_SENT), 0);
+	assert_int_equal(count_of(1, RB_COUNT_DROP_PEER_DOWN), 10);
+	nodes[1].transport->ops = ops;
+	introduce(&nodes[1], &nodes[2]);
+	introduce(&nodes[2], &nodes[1]);
+	run_for(15 * MS);
+	offer(1, 2, 0, 10, 60);
+	run_for(5 * MS);
+	assert_int_equal(nodes[2].port[1].received, 10);
+	end();
+}
+
 /* Whatever bytes a peer sends, they are counted under one name each, and nothing else happens. */
 static void bad_messages_are_counted_by_name_and_change_nothing(void **state)
 {
@@ -902,6 +945,7 @@ int main(void)
 		cmocka_unit_test(
 			peer_that_falls_silent_is_down_within_the_bound_and_its_frames_are_dropped),
 		cmocka_unit_test(restarted_peer_is_known_by_its_epoch_and_traffic_resumes),
+		cmocka_unit_test(peer_that_is_met_anew_without_a_path_is_down_until_there_is_one),
 		cmocka_unit_test(bad_messages_are_counted_by_name_and_change_nothing),
 		cmocka_unit_test(lossy_network_loses_messages_and_nothing_else),
 		cmocka_unit_test(announcement_reaches_the_daemon_of_the_peer),
