@@ -443,20 +443,20 @@ static void complete(struct rb_worker *w, const struct rb_completion *c, uint64_
 
 /*
  * A burst of full messages must not overrun an egress queue that could drain it: so what a round takes in is bounded by
- * frames, not by messages. Have frames come? After signs of life and feedback alone there is nothing to look out for, and the
- * next of them wakes who sleeps.
+ * frames, not by messages. By batches, too: messages without frames may come as fast as they are taken. Have frames come?
+ * After signs of life and feedback alone there is nothing to look out for, and the next of them wakes who sleeps.
  */
 static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
 {
 	uint64_t first = w->counters[RB_COUNT_EGRESS].packets;
 	struct rb_completion completions[RB_WORKER_BATCH];
-	uint32_t n;
+	uint32_t batches = 0, n;
 
 	do {
 		n = w->transport->ops->poll(w->transport, completions, RB_WORKER_BATCH, now_ns);
 		for (uint32_t i = 0; i < n; i++)
 			complete(w, &completions[i], now_ns);
-	} while (n == RB_WORKER_BATCH &&
+	} while (n == RB_WORKER_BATCH && ++batches < RB_RECEIVE_BATCHES &&
 		 w->counters[RB_COUNT_EGRESS].packets - first < RB_RECEIVE_FRAMES);
 	return w->counters[RB_COUNT_EGRESS].packets != first;
 }

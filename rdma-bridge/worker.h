@@ -18,12 +18,13 @@
 #include "rdma-bridge/peer.h"
 #include "rdma-bridge/transport.h"
 
-#define RB_WORKER_BATCH	  8   /* completions taken at once */
-#define RB_RECEIVE_FRAMES 256 /* a round takes no further batch once so many frames came out */
-#define RB_EGRESS_BUDGET  512 /* frames sent per port in one round: more than come in */
-#define RB_LENT_MAX	  256 /* messages whose frames a transport may hold at once */
-#define RB_PACKED_CLASSES 8   /* 1, 2..3, 4..7, ... 128..255 frames */
-#define RB_RECEIVE_TARGET 512 /* chunks kept posted to the transport, unless configured */
+#define RB_WORKER_BATCH	   8   /* completions taken at once */
+#define RB_RECEIVE_FRAMES  256 /* a round takes no further batch once so many frames came out, */
+#define RB_RECEIVE_BATCHES 64  /* or it took so many */
+#define RB_EGRESS_BUDGET   512 /* frames sent per port in one round: more than come in */
+#define RB_LENT_MAX	   256 /* messages whose frames a transport may hold at once */
+#define RB_PACKED_CLASSES  8   /* 1, 2..3, 4..7, ... 128..255 frames */
+#define RB_RECEIVE_TARGET  512 /* chunks kept posted to the transport, unless configured */
 
 struct rb_worker_config {
 	uint8_t node;

@@ -795,6 +795,40 @@ static void peer_that_is_met_anew_without_a_path_is_down_until_there_is_one(void
 	end();
 }
 
+static uint32_t flood_polls;
+
+/* As many messages as are asked for, of which none is any; to an end, for a worker that knows none. */
+static uint32_t poll_flood(struct rb_transport *t, struct rb_completion *out, uint32_t max,
+			   uint64_t now)
+{
+	(void)now;
+	if (++flood_polls > 10 * RB_RECEIVE_BATCHES)
+		return 0;
+	for (uint32_t i = 0; i < max; i++)
+		out[i] = (struct rb_completion){
+			.kind = RB_RECEIVED, .offset = rb_chunk_take(t->chunks, RB_OWNER_MESSAGE)
+		};
+	return max;
+}
+
+static void flood_of_messages_without_frames_does_not_keep_a_round_from_its_end(void **state)
+{
+	const struct rb_transport_ops *ops;
+	struct rb_transport_ops flood;
+
+	(void)state;
+	begin(&plain);
+	ops = nodes[1].transport->ops;
+	flood = *ops;
+	flood.poll = poll_flood;
+	nodes[1].transport->ops = &flood;
+	flood_polls = 0;
+	rb_worker_round(nodes[1].worker, now_ns);
+	assert_int_equal(flood_polls, RB_RECEIVE_BATCHES);
+	nodes[1].transport->ops = ops;
+	end();
+}
+
 /* Whatever bytes a peer sends, they are counted under one name each, and nothing else happens. */
 static void bad_messages_are_counted_by_name_and_change_nothing(void **state)
 {
@@ -946,6 +980,8 @@ int main(void)
 			peer_that_falls_silent_is_down_within_the_bound_and_its_frames_are_dropped),
 		cmocka_unit_test(restarted_peer_is_known_by_its_epoch_and_traffic_resumes),
 		cmocka_unit_test(peer_that_is_met_anew_without_a_path_is_down_until_there_is_one),
+		cmocka_unit_test(
+			flood_of_messages_without_frames_does_not_keep_a_round_from_its_end),
 		cmocka_unit_test(bad_messages_are_counted_by_name_and_change_nothing),
 		cmocka_unit_test(lossy_network_loses_messages_and_nothing_else),
 		cmocka_unit_test(announcement_reaches_the_daemon_of_the_peer),
