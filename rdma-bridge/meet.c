@@ -17,7 +17,9 @@
 #include "user/lib/prefix.h"
 
 #define CALLS_MAX	64 /* connections at once, of both directions */
-#define STRANGERS_MAX	16 /* of them from addresses that are no peer's */
+#define INCOMING_MAX	48 /* of them not ours */
+#define STRANGERS_MAX	16 /* of those from addresses that are no peer's */
+#define ADDRESS_MAX	3  /* and from one address: who calls from a peer's need not be the peer */
 #define LOG_INTERVAL_NS 60000000000ULL
 
 /* One connection. */
@@ -27,6 +29,7 @@ struct call {
 	bool connecting;
 	bool stranger; /* from an address that is no peer's */
 	uint8_t node;
+	uint64_t number; /* of all calls, in order */
 	uint64_t deadline_ns;
 	uint8_t from[16];      /* address of the other side */
 	uint8_t standing[256]; /* not ours: who may speak from there, for the machine */
@@ -47,7 +50,7 @@ struct rb_meet {
 	uint64_t now_ns;
 	struct peer peers[256];
 	struct call calls[CALLS_MAX];
-	uint32_t n_strangers; /* of the calls */
+	uint64_t n_calls; /* since it was opened */
 	/* When a line was logged last: by peer, and reason with RB_REFUSAL_COUNT added if it was the peer's. */
 	uint64_t logged_ns[256][2 * RB_REFUSAL_COUNT];
 };
@@ -138,7 +141,6 @@ static void hang_up(struct rb_meet *meet, struct call *call)
 		return;
 	close(call->fd);
 	call->fd = -1;
-	meet->n_strangers -= call->stranger;
 	if (call->ours)
 		meet->peers[call->node].calling = false;
 }
@@ -152,6 +154,7 @@ static struct call *take_call(struct rb_meet *meet, int fd)
 			meet->calls[i].connecting = false;
 			meet->calls[i].stranger = false;
 			meet->calls[i].node = 0;
+			meet->calls[i].number = meet->n_calls++;
 			meet->calls[i].deadline_ns = meet->now_ns + RB_MEET_PATIENCE_NS;
 			return &meet->calls[i];
 		}
@@ -174,7 +177,36 @@ static void set_standing(struct rb_meet *meet, struct call *call)
 		if (here)
 			call->stranger = false;
 	}
-	meet->n_strangers += call->stranger;
+}
+
+/*
+ * Is there room for this call, which has come in? One too many from its address takes the place of the oldest from there: so
+ * who holds connections open keeps out nobody, and who makes them without end nobody at another address.
+ */
+static bool has_room(struct rb_meet *meet, const struct call *call)
+{
+	uint32_t incoming = 0, strangers = 0, from_there = 0;
+	struct call *oldest = NULL;
+
+	for (int i = 0; i < CALLS_MAX; i++) {
+		struct call *other = &meet->calls[i];
+
+		if (other->fd < 0 || other->ours)
+			continue;
+		incoming++;
+		strangers += other->stranger;
+		if (memcmp(other->from, call->from, sizeof(call->from)) != 0)
+			continue;
+		from_there++;
+		if (!oldest || other->number < oldest->number)
+			oldest = other;
+	}
+	if (from_there > ADDRESS_MAX) {
+		meet->stats.overflow++;
+		hang_up(meet, oldest);
+		return true;
+	}
+	return incoming <= INCOMING_MAX && strangers <= STRANGERS_MAX;
 }
 
 static int watch(struct rb_meet *meet, struct call *call, uint32_t events)
@@ -205,7 +237,7 @@ static void accept_calls(struct rb_meet *meet)
 			continue;
 		gid_of(&from, call->from);
 		set_standing(meet, call);
-		if (meet->n_strangers > STRANGERS_MAX) {
+		if (!has_room(meet, call)) {
 			meet->stats.overflow++;
 			hang_up(meet, call);
 			continue;

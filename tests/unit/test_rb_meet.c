@@ -300,22 +300,33 @@ static bool overflowed(int n)
 	return stats_of(1).overflow >= (uint64_t)n;
 }
 
+#define HELD 40 /* connections */
+
+/* Of those that hold connections open, from 20 addresses of nobody: 16 of them stay, and 3 of each peer's address. */
 static void strangers_that_hold_connections_open_keep_no_peer_out(void **state)
 {
-	int fds[40];
+	int fds[NODES][HELD], expected = HELD - 16;
 
 	(void)state;
 	for (uint8_t id = 2; id <= NODES; id++)
 		end(id);
-	for (int i = 0; i < 40; i++)
-		fds[i] = call_node_1(77, "", 0);
-	assert_true(run_until(overflowed, 40 - 16));
+	for (int i = 0; i < HELD; i++)
+		fds[0][i] = call_node_1((uint8_t)(77 + i % 20), "", 0);
+	assert_true(run_until(overflowed, expected));
+	for (uint8_t id = 2; id <= NODES; id++) {
+		for (int i = 0; i < HELD; i++)
+			fds[id - 1][i] = call_node_1(id, "", 0);
+		expected += HELD - 3;
+		assert_true(run_until(overflowed, expected));
+	}
+	assert_int_equal(stats_of(1).overflow, expected);
 	for (uint8_t id = 2; id <= NODES; id++)
 		begin(id, 100U + id);
 	now_ns += RB_MEET_RETRY_NS;
 	assert_true(run_until(all_met, 0));
-	for (int i = 0; i < 40; i++)
-		close(fds[i]);
+	for (int k = 0; k < NODES; k++)
+		for (int i = 0; i < HELD; i++)
+			close(fds[k][i]);
 }
 
 static bool node_1_gave_up(int n)
