@@ -251,6 +251,8 @@ static void run_long(struct sl_ctl *ctl, struct client *c, const struct sl_ctl_c
 			    strerror(errno));
 		return;
 	}
+	/* The child has it open still, so closing alone would leave it among what is watched. */
+	epoll_ctl(ctl->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	client_close(c);
 }
 

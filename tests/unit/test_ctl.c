@@ -228,6 +228,21 @@ static void long_answer_to_a_slow_reader_holds_nobody(void **state)
 	fclose(stream);
 }
 
+/* What the child's client does is no news to the daemon, which would find nothing to do about it, again and again. */
+static void client_of_a_child_wakes_the_daemon_no_more(void **state)
+{
+	int slow = dial_and_send("{\"command\":\"rows\"}\n");
+	struct pollfd daemon = { .fd = sl_ctl_fd(ctl), .events = POLLIN };
+
+	(void)state;
+	serve_until_readable(slow);
+	assert_int_equal(write(slow, "more", 4), 4);
+	assert_int_equal(poll(&daemon, 1, 0), 0);
+	assert_int_equal(shutdown(slow, SHUT_WR), 0);
+	assert_int_equal(poll(&daemon, 1, 0), 0);
+	close(slow);
+}
+
 static void one_client_too_many_is_told_so(void **state)
 {
 	int fds[SL_CTL_CLIENTS_MAX], extra;
@@ -390,6 +405,7 @@ int main(void)
 		TEST(request_without_end_is_refused),
 		TEST(short_answer_beyond_its_limit_is_refused_whole),
 		TEST(long_answer_to_a_slow_reader_holds_nobody),
+		TEST(client_of_a_child_wakes_the_daemon_no_more),
 		TEST(one_client_too_many_is_told_so),
 		TEST(client_that_leaves_in_the_middle_is_forgotten),
 		TEST(socket_has_the_permissions_asked_for_and_replaces_a_dead_one),
