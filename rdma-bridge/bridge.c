@@ -370,21 +370,23 @@ static void log_maps(const struct rb_bridge *b, int err)
 /* Logged when the outcome changes. */
 static int open_maps(struct rb_bridge *b, uint64_t now_ns)
 {
-	int err = rb_maps_open(b->settings->pin_dir, &b->maps);
+	struct rb_maps maps;
+	int err = rb_maps_open(b->settings->pin_dir, &maps);
 
 	for (uint32_t i = 0; i < b->n_voqs && !err; i++)
-		if (b->voqs[i] >= b->maps.meta.n_voqs) {
-			rb_maps_close(&b->maps);
+		if (b->voqs[i] >= maps.meta.n_voqs) {
+			rb_maps_close(&maps);
 			err = -ENODATA;
 		}
-	if (err != b->maps_err)
-		log_maps(b, err);
-	b->maps_err = err;
 	if (!err) {
 		rb_bridge_halt(b);
+		b->maps = maps;
 		point_voqs(b, now_ns);
 		rb_bridge_release(b);
 	}
+	if (err != b->maps_err)
+		log_maps(b, err);
+	b->maps_err = err;
 	return err;
 }
 
@@ -444,7 +446,9 @@ static void look_around(struct rb_bridge *b, uint64_t now_ns)
 		point_voqs(b, now_ns);
 		rb_bridge_release(b);
 	}
-	if (!b->maps.voq && open_maps(b, now_ns))
+	if (b->maps.voq)
+		rb_maps_refresh(&b->maps);
+	else if (open_maps(b, now_ns))
 		return;
 	for (uint32_t i = 0; i < b->n_ports; i++) {
 		struct rb_bridge_port *port = &b->ports[i];

@@ -81,7 +81,7 @@ int rb_maps_open(const char *pin_dir, struct rb_maps *out)
 	}
 	if (!err) {
 		out->dscp_fd = get(pin_dir, "sl_dscp");
-		err = out->dscp_fd < 0 ? out->dscp_fd : 0;
+		err = out->dscp_fd < 0 ? out->dscp_fd : rb_maps_refresh(out);
 	}
 	if (err)
 		rb_maps_close(out);
@@ -100,6 +100,18 @@ void rb_maps_close(struct rb_maps *maps)
 		close(maps->dscp_fd);
 	memset(maps, 0, sizeof(*maps));
 	maps->xsk_fd = maps->dscp_fd = -1;
+}
+
+int rb_maps_refresh(struct rb_maps *maps)
+{
+	uint32_t dscps[SL_DSCPS], classes[SL_DSCPS], n = SL_DSCPS, last;
+
+	if (bpf_map_lookup_batch(maps->dscp_fd, NULL, &last, dscps, classes, &n, NULL))
+		return -errno;
+	for (uint32_t i = 0; i < n; i++)
+		__atomic_store_n(&maps->class_of[dscps[i] & (SL_DSCPS - 1)],
+				 (uint8_t)(classes[i] & (SL_CLASSES - 1)), __ATOMIC_RELAXED);
+	return 0;
 }
 
 bool rb_maps_changed(const struct rb_maps *maps, const char *pin_dir)

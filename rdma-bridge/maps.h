@@ -14,7 +14,8 @@ struct rb_maps {
 	struct sl_backlog *backlog; /* the same */
 	int xsk_fd;		    /* owned */
 	uint32_t xsk_id;
-	int dscp_fd; /* owned: the class of each DSCP */
+	int dscp_fd;		    /* owned */
+	uint8_t class_of[SL_DSCPS]; /* the class of each DSCP, when last read; 0 while closed */
 };
 
 /*
@@ -23,6 +24,8 @@ struct rb_maps {
  */
 int rb_maps_open(const char *pin_dir, struct rb_maps *out);
 void rb_maps_close(struct rb_maps *maps);
+/* Read again what a reload changes in place, class_of; others may read it meanwhile. 0 or -errno: it is as it was. */
+int rb_maps_refresh(struct rb_maps *maps);
 /* Are those pinned now others, because sluiced made a new generation? False also when none are pinned. */
 bool rb_maps_changed(const struct rb_maps *maps, const char *pin_dir);
 

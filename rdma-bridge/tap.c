@@ -10,7 +10,6 @@
 #include <unistd.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
-#include <bpf/bpf.h>
 
 #include "rdma-bridge/bytes.h"
 #include "user/lib/clock.h"
@@ -48,12 +47,8 @@ static uint32_t class_of(const struct rb_tap *tap, const uint8_t *frame)
 {
 	const uint32_t traffic_class =
 		rb_get16(frame + 12) == ETH_P_IP ? frame[15] : rb_get16(frame + 14) >> 4 & 0xff;
-	const uint32_t dscp = traffic_class >> 2;
-	uint32_t class = 0;
 
-	if (bpf_map_lookup_elem(tap->maps->dscp_fd, &dscp, &class))
-		return 0; /* sluiced has not made its maps */
-	return class & (SL_CLASSES - 1);
+	return __atomic_load_n(&tap->maps->class_of[traffic_class >> 2], __ATOMIC_RELAXED);
 }
 
 /* Is some class full that will soon have room? Then the next frame, whatever it is, stays where it is. */
