@@ -19,7 +19,8 @@
 
 #define RB_TAP_WAITING \
 	64 /* frames of a class, besides those in the netdev's queue and in the VOQ */
-#define RB_TAP_PATIENCE_NS 10000000
+/* A VOQ takes RB_READ_AHEAD frames at once and then none until they have left: at 320 frames/s and up, it moves in this time. */
+#define RB_TAP_PATIENCE_NS 100000000
 
 struct rb_tap;
 

@@ -158,6 +158,25 @@ static void what_is_not_unicast_is_dropped_by_name(void **state)
 	assert_int_equal(counters[RB_COUNT_DROP_NOT_UNICAST].bytes, LEN_BYTES);
 }
 
+/* 400 frames a second: the VOQ asks for more every 80 ms. */
+static void class_that_drains_slowly_loses_nothing(void **state)
+{
+	uint32_t got = 0;
+
+	(void)state;
+	transmit(400, 0);
+	for (int i = 0; i < 100 && got < 400; i++) {
+		got += receive(0, got, 0);
+		/* The other classes ask all the time. */
+		for (int k = 0; k < 8; k++) {
+			assert_int_equal(receive(3, 0, EF), 0);
+			now_ns += 10 * MS;
+		}
+	}
+	assert_int_equal(got, 400);
+	assert_int_equal(counters[RB_COUNT_DROP_KERNEL_FULL].packets, 0);
+}
+
 static void class_that_stands_still_is_dropped_rather_than_keep_the_others_waiting(void **state)
 {
 	(void)state;
@@ -178,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(frames_come_out_by_class_whole_and_in_order),
 		T(what_is_not_unicast_is_dropped_by_name),
+		T(class_that_drains_slowly_loses_nothing),
 		T(class_that_stands_still_is_dropped_rather_than_keep_the_others_waiting),
 	};
 	return cmocka_run_group_tests_name("rb_tap", tests, enter_namespace, NULL);
