@@ -90,15 +90,13 @@ out:
 /* Sort what the kernel has sent, as far as there is room. */
 static void read_frames(struct rb_tap *tap)
 {
-	for (uint32_t i = 0; i < RB_TAP_WAITING; i++) {
+	for (uint32_t i = 0; i < RB_TAP_WAITING && tap->chunks->n_free > RB_TAP_RESERVE; i++) {
 		uint64_t offset;
 		ssize_t len;
 
 		if (!__atomic_load_n(&tap->ready, __ATOMIC_RELAXED) || must_wait(tap))
 			return;
 		offset = rb_chunk_take(tap->chunks, RB_OWNER_INGRESS);
-		if (offset == RB_CHUNK_NONE)
-			return;
 		/* A longer frame than fits is cut by read(): MTU keeps such from being sent. */
 		len = read(tap->fd, rb_chunk_data(tap->chunks, offset + FRAME_OFFSET),
 			   rb_chunk_bytes(tap->chunks) - FRAME_OFFSET);

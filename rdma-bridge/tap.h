@@ -4,8 +4,8 @@
  * there is read in order, told apart by DSCP, and waits as an input of the remote port's VOQ of that class; carrier says
  * if the port can be reached.
  *
- * The netdev's own queue holds what there is no room for, and keeps the kernel from sending more. Only if a class is full and
- * has not moved for RB_TAP_PATIENCE_NS, its frames are dropped rather than keep the others waiting.
+ * The netdev's own queue holds what there is no room for, and no chunk, and keeps the kernel from sending more. Only if a class
+ * is full and has not moved for RB_TAP_PATIENCE_NS, its frames are dropped rather than keep the others waiting.
  *
  * Not thread-safe, but for rb_tap_ready: belongs to the worker.
  */
@@ -21,6 +21,8 @@
 	64 /* frames of a class, besides those in the netdev's queue and in the VOQ */
 /* A VOQ takes RB_READ_AHEAD frames at once and then none until they have left: at 320 frames/s and up, it moves in this time. */
 #define RB_TAP_PATIENCE_NS 100000000
+/* Free chunks that are left to hellos and to what comes from elsewhere: frames to many stopped ports would take them all. */
+#define RB_TAP_RESERVE 1024
 
 struct rb_tap;
 

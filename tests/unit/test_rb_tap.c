@@ -190,6 +190,25 @@ static void class_that_stands_still_is_dropped_rather_than_keep_the_others_waiti
 	assert_int_equal(receive(0, 0, 0), RB_READ_AHEAD);
 }
 
+static void last_chunks_are_left_to_others_and_the_kernel_waits(void **state)
+{
+	uint64_t taken[CHUNKS - RB_TAP_RESERVE - 3];
+
+	(void)state;
+	for (uint32_t i = 0; i < CHUNKS - RB_TAP_RESERVE - 3; i++)
+		taken[i] = rb_chunk_take(chunks, RB_OWNER_FILL);
+	transmit(5, 0);
+	transmit(5, EF);
+	assert_int_equal(receive(3, 0, EF), 0);
+	assert_int_equal(chunks->n_free, RB_TAP_RESERVE);
+	assert_int_equal(receive(0, 0, 0), 3);
+	assert_int_equal(receive(0, 3, 0), 2);
+	for (uint32_t i = 0; i < CHUNKS - RB_TAP_RESERVE - 3; i++)
+		rb_chunk_release(chunks, taken[i], RB_OWNER_FILL);
+	assert_int_equal(receive(3, 5, EF), 5);
+	assert_int_equal(counters[RB_COUNT_DROP_KERNEL_FULL].packets, 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -199,6 +218,7 @@ int main(void)
 		T(what_is_not_unicast_is_dropped_by_name),
 		T(class_that_drains_slowly_loses_nothing),
 		T(class_that_stands_still_is_dropped_rather_than_keep_the_others_waiting),
+		T(last_chunks_are_left_to_others_and_the_kernel_waits),
 	};
 	return cmocka_run_group_tests_name("rb_tap", tests, enter_namespace, NULL);
 }
