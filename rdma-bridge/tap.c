@@ -171,6 +171,7 @@ void rb_tap_close(struct rb_tap *tap)
 		struct rb_ingress_frame frame;
 
 		while (give(&tap->class[c], &frame, 1) == 1) {
+			rb_count(tap->counters, RB_COUNT_INGRESS, 1, frame.len_bytes);
 			rb_count(tap->counters, RB_COUNT_DROP_PEER_DOWN, 1, frame.len_bytes);
 			rb_chunk_release(tap->chunks, frame.offset, RB_OWNER_INGRESS);
 		}

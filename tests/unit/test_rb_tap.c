@@ -209,6 +209,21 @@ static void last_chunks_are_left_to_others_and_the_kernel_waits(void **state)
 	assert_int_equal(counters[RB_COUNT_DROP_KERNEL_FULL].packets, 0);
 }
 
+/* ingress = sent + drops, as counters.h has it. */
+static void what_waits_when_it_closes_counts_as_taken_in_and_dropped(void **state)
+{
+	(void)state;
+	transmit(RB_READ_AHEAD + 3, 0);
+	transmit(2, EF);
+	assert_int_equal(receive(0, 0, 0), RB_READ_AHEAD);
+	rb_tap_close(tap);
+	tap = NULL;
+	assert_int_equal(counters[RB_COUNT_INGRESS].packets, 5);
+	assert_int_equal(counters[RB_COUNT_INGRESS].bytes, 5 * LEN_BYTES);
+	assert_int_equal(counters[RB_COUNT_DROP_PEER_DOWN].packets, 5);
+	assert_int_equal(counters[RB_COUNT_DROP_PEER_DOWN].bytes, 5 * LEN_BYTES);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -219,6 +234,7 @@ int main(void)
 		T(class_that_drains_slowly_loses_nothing),
 		T(class_that_stands_still_is_dropped_rather_than_keep_the_others_waiting),
 		T(last_chunks_are_left_to_others_and_the_kernel_waits),
+		T(what_waits_when_it_closes_counts_as_taken_in_and_dropped),
 	};
 	return cmocka_run_group_tests_name("rb_tap", tests, enter_namespace, NULL);
 }
