@@ -125,3 +125,32 @@ complete_words() {
 			"$DEST/$unit.service"
 	done
 }
+
+# allowed UNIT: the system calls that its SystemCallFilter= lines let through, one a line
+allowed() {
+	local line word
+	expand() {
+		for word in "$@"; do
+			case $word in
+			@*) systemd-analyze syscall-filter "$word" | sed -n 's/^    \([^#]\)/\1/p' ;;
+			*) echo "$word" ;;
+			esac
+		done
+	}
+	# Groups contain groups, three deep.
+	every() { expand "$@" | xargs -n 1 | while read -r word; do expand "$word"; done | while read -r word; do expand "$word"; done; }
+	sed -n 's/^SystemCallFilter=//p' "$1" | while read -r line; do
+		# shellcheck disable=SC2086
+		case $line in
+		'~'*) every ${line#\~} | sed 's/^/- /' ;;
+		*) every $line | sed 's/^/+ /' ;;
+		esac
+	done | awk '{ state[$2] = $1 } END { for (call in state) if (state[call] == "+") print call }'
+}
+
+@test "the bridge's unit lets it choose its cores and its priority, and use BPF" {
+	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
+	allowed dist/sluice-bridge.service >"$DEST/allowed"
+	for call in bpf sched_setattr sched_setaffinity; do grep -qx "$call" "$DEST/allowed"; done
+	run ! grep -qx mbind "$DEST/allowed"
+}
