@@ -22,8 +22,7 @@ cross() {
 	pid=$SPAWNED
 	on "$from" build/lab/gen eth0 --json --dst-mac "$(mac_of "$node" eth1)" "$@" >"$LAB_DIR/gen.json"
 	sent=$(jq .sent "$LAB_DIR/gen.json")
-	quiet() { cluster_conserves; }
-	wait_for 30 quiet
+	cluster_conserves >/dev/null
 	kill -INT "$pid"
 	wait "$pid"
 	received=$(jq .packets "$LAB_DIR/received.out")
@@ -64,13 +63,12 @@ assert_crossed() {
 		bridge=$(cat "$LAB_DIR/bridge-n2.pid")
 		kill -STOP "$bridge"
 		on h1p1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.2.1.2 --count 1000 \
-			--rate 100000 >"$LAB_DIR/gen.json"
+			--rate 100000 >"$LAB_DIR/gen.json" || return
 		kill -CONT "$bridge"
-		wait_for 30 quiet
 		[ "$(bridge_ask 2 status | jq '.frames["drop-transmit"].packets')" -gt 0 ]
 	}
-	quiet() { cluster_conserves; }
 	wait_for 60 burst_is_refused
+	cluster_conserves
 	on h2p1 ethtool -K eth0 gro on
 }
 
