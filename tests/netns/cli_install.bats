@@ -63,6 +63,9 @@ teardown() { rm -rf "$DEST"; }
 	for word in $(build/sluiced --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
 		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluiced.8
 	done
+	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/show.c); do
+		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
+	done
 	for word in $(grep -ohE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config.c user/config_cluster.c | grep -oE '"[^"]+"' | tr -d '"'); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice.yaml.5
 	done
@@ -70,7 +73,8 @@ teardown() { rm -rf "$DEST"; }
 
 @test "the troubleshooting tables of the operator's guide name every reason" {
 	local name
-	for name in $(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/sluice.h | grep -oE '"[a-z0-9-]+",' | tr -d '",'); do
+	for name in $(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/sluice.h | grep -oE '"[a-z0-9-]+",' | tr -d '",') \
+		$(grep -oE '"drop-[a-z-]+"' rdma-bridge/counters.h | tr -d '"'); do
 		grep -qE "^\|.*\`$name\`.*\|" docs/OPERATIONS.md || {
 			echo "$name"
 			false
@@ -110,6 +114,26 @@ complete_words() {
 	[ "$status" -eq 2 ]
 	# shellcheck disable=SC2154
 	[[ $stderr = 'sluice: dist/sluice.yaml:'*': ports[0].name: "eth1" is not a netdev here: '* ]]
+}
+
+@test "the cluster of the operator's guide is one that sluice check accepts, on both nodes" {
+	local n
+	. netns-lab/lib.sh
+	lab_begin
+	host_up fabric
+	for n in 1 2; do
+		node_up "n$n"
+		link "n$n:fab0" "fabric:n$n" 3500
+		link "n$n:eth1" "fabric:n${n}p1"
+		link "n$n:eth2" "fabric:n${n}p2"
+		on "n$n" ip addr add "10.9.0.$n/24" dev fab0
+		(umask 077 && head -c 32 /dev/urandom >"$LAB_DIR/cluster.key")
+		sed -n '/^## A cluster$/,/^## Attach/{/^```yaml$/,/^```$/p}' docs/OPERATIONS.md | grep -v '^```' |
+			sed "s|^  node: 1 .*|  node: $n\n  key_file: $LAB_DIR/cluster.key|" >"$LAB_DIR/n$n.yaml"
+		grep -qx "  node: $n" "$LAB_DIR/n$n.yaml"
+		on "n$n" build/sluice check "$LAB_DIR/n$n.yaml"
+	done
+	lab_end
 }
 
 @test "the service units are such as systemd understands, and expose little" {
