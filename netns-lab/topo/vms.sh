@@ -3,15 +3,15 @@
 # vms: a cluster like the topology `cluster`, of nodes in virtual machines with an RDMA device each, over the kernel's own
 # RoCE. With --fabric mixed, node n1 is such a machine, on verbs-ud, and the others are namespaces on roce-xdp.
 
-# shellcheck disable=SC2034
-TOPO_TEXT="the same in virtual machines with RDMA devices"
-# shellcheck disable=SC2034
-TOPO_OPTIONS="--nodes N (2), --ports P (1), --fabric verbs-ud|verbs-rc|mixed (verbs-ud)"
-
 # shellcheck source=netns-lab/topo/cluster.sh disable=SC1091
 . "$LAB_SOURCE/netns-lab/topo/cluster.sh"
 # shellcheck source=netns-lab/vm.sh disable=SC1091
 . "$LAB_SOURCE/netns-lab/vm.sh"
+
+# shellcheck disable=SC2034
+TOPO_TEXT="the same in virtual machines with RDMA devices"
+# shellcheck disable=SC2034
+TOPO_OPTIONS="--nodes N (2), --ports P (1), --fabric verbs-ud|verbs-rc|mixed (verbs-ud)"
 
 topo_up() {
 	local nodes=2 ports=1 fabric=verbs-ud

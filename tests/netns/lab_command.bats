@@ -45,6 +45,11 @@ assert_nothing_left() {
 	assert_nothing_left
 }
 
+@test "help tells of each topology what it is" {
+	run lab --help
+	[[ $output = *"  cluster      routers n1, n2, "*"  vms          the same in virtual machines"*"--fabric verbs-ud"* ]]
+}
+
 @test "of two labs one must be named, and ending one leaves the other" {
 	lab up one-node --name a --engine none --ports 1
 	lab up one-node --name b --engine none --ports 1
