@@ -206,23 +206,41 @@ static int change(struct world *w)
 	return route_batch_set(w->batch, &r->prefix, &w->via[r->via]);
 }
 
+static uint64_t changes_made(const struct world *w)
+{
+	return w->replaced + w->deleted + w->inserted;
+}
+
+/* Paced, the next batch waits until it is due. */
+static int keep_pace(struct world *w, const struct options *o, uint64_t start_ns)
+{
+	const uint64_t made = changes_made(w);
+	int err;
+
+	if (!o->rate || made % (o->rate / BATCHES_PER_S) != 0)
+		return 0;
+	err = route_batch_flush(w->batch);
+	lab_sleep_until(start_ns + made * NSEC_PER_SEC / o->rate);
+	return err;
+}
+
 static int change_all(struct world *w, const struct options *o)
 {
 	const uint64_t start_ns = lab_now_ns();
-	const uint64_t step = o->rate ? o->rate / BATCHES_PER_S : UINT64_MAX;
 	int err = 0;
 
-	for (uint64_t i = 0; i < o->changes && !err; i++) {
-		if (o->rate && i % step == 0) {
-			err = route_batch_flush(w->batch);
-			lab_sleep_until(start_ns + i * NSEC_PER_SEC / o->rate);
-		}
+	while (changes_made(w) < o->changes && !err) {
+		err = keep_pace(w, o, start_ns);
 		if (!err)
 			err = change(w);
 	}
-	for (uint32_t i = 0; i < w->n_routes && !err; i++)
-		if (w->route[i].away)
+	for (uint32_t i = 0; i < w->n_routes && !err; i++) {
+		if (!w->route[i].away)
+			continue;
+		err = keep_pace(w, o, start_ns);
+		if (!err)
 			err = insert(w, &w->route[i]);
+	}
 	return err ? err : route_batch_flush(w->batch);
 }
 
@@ -247,7 +265,7 @@ static int run(const struct options *o)
 		return lab_fail(1, "the kernel refuses a change: %s", strerror(-err));
 	if (status)
 		return status;
-	changes = w.replaced + w.deleted + w.inserted;
+	changes = changes_made(&w);
 	if (o->json)
 		lab_print_json(json_pack(
 			"{s:i, s:i, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f}", "routes",

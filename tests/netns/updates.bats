@@ -106,6 +106,14 @@ each_prefix_leads_there() {
 	storm 4 lpm
 }
 
+@test "reroute makes no more changes a second than it is asked for, those that put back what is away among them" {
+	routes 4
+	on n1 build/lab/reroute --changes 5000 --rate 10000 -j >"$LAB_DIR/reroute.json"
+	cat "$LAB_DIR/reroute.json"
+	# Nobody waits for the end of the last batch, of 20.
+	jq -e '.changes > 5000 and .seconds >= (.changes - 20) / 10000' "$LAB_DIR/reroute.json"
+}
+
 @test "a storm of changes under traffic loses no packet and ends as the kernel has it: IPv6, fast" {
 	storm 6 fast
 }
