@@ -155,12 +155,21 @@ static int set(const struct sl_cmd_options *options, int argc, char **argv)
 
 /* --- cc trace ---------------------------------------------------------------------------------- */
 
-static void trace_line(void *arg, const json_t *row)
+/* The names of the columns, once, and not before there is an answer. */
+static void trace_header(bool *shown)
+{
+	if (!*shown)
+		puts("end_ns,elapsed_ns,rate,waiting,arrived,departed,dropped,signal,share,"
+		     "from1,from2,from3,from4,from5,from6,from7,from8");
+	*shown = true;
+}
+
+static void trace_line(void *header_shown, const json_t *row)
 {
 	const json_t *from = json_object_get(row, "from"), *n;
 	size_t i;
 
-	(void)arg;
+	trace_header(header_shown);
 	printf("%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld,%lld", sl_cmd_number(row, "end_ns"),
 	       sl_cmd_number(row, "elapsed_ns"), sl_cmd_number(row, "rate"),
 	       sl_cmd_number(row, "waiting"), sl_cmd_number(row, "arrived"),
@@ -185,7 +194,9 @@ static int read_number(const char *text, long long max, long long *out)
 static int trace(const struct sl_cmd_options *options, int argc, char **argv)
 {
 	long long class = 0, after_ns = 0;
+	bool header_shown = false;
 	json_t *request;
+	int status;
 
 	if (argc > 1 && read_number(argv[1], SL_CLASSES - 1, &class)) {
 		fprintf(stderr, "sluice: cc trace: \"%s\" is not a class: write 0 to %d\n", argv[1],
@@ -201,9 +212,10 @@ static int trace(const struct sl_cmd_options *options, int argc, char **argv)
 			    (json_int_t) class, "after_ns", (json_int_t)after_ns);
 	if (options->json)
 		return sl_cmd_print_bridge_json(options, request, true);
-	puts("end_ns,elapsed_ns,rate,waiting,arrived,departed,dropped,signal,share,"
-	     "from1,from2,from3,from4,from5,from6,from7,from8");
-	return sl_cmd_ask_bridge(options, request, trace_line, NULL);
+	status = sl_cmd_ask_bridge(options, request, trace_line, &header_shown);
+	if (status == SL_EXIT_OK)
+		trace_header(&header_shown);
+	return status;
 }
 
 int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv)

@@ -78,6 +78,16 @@ static void find_object(char path[PATH_MAX])
 		snprintf(path, PATH_MAX, "%.4000s/../lib/sluice/sluice.bpf.o", dir);
 }
 
+/* The exit status of who has only been asked something. */
+static int answered(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return EXIT_SUCCESS;
+	fputs("sluiced: standard output did not take the whole answer: is its disk full?\n",
+	      stderr);
+	return EXIT_FAILURE;
+}
+
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	enum { OPT_CHECK = 256, OPT_DETACH };
@@ -114,10 +124,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'h':
 			fputs(usage, stdout);
-			exit(EXIT_SUCCESS);
+			exit(answered());
 		case 'V':
 			puts("sluiced " SL_VERSION);
-			exit(EXIT_SUCCESS);
+			exit(answered());
 		default:
 			return -EINVAL;
 		}
@@ -448,7 +458,7 @@ int main(int argc, char **argv)
 	if (options.check) {
 		printf("%s: ok\n", options.config_path);
 		sl_settings_free(settings);
-		return EXIT_SUCCESS;
+		return answered();
 	}
 	set_log_level(&d, settings);
 	signal(SIGPIPE, SIG_IGN); /* a bridge that dies while it is asked */

@@ -40,6 +40,15 @@ static void list(void)
 	}
 }
 
+/* The exit status of what has only been printed. */
+static int printed(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fputs("cc-sim: standard output did not take all of it: is its disk full?\n", stderr);
+	return 1;
+}
+
 static void show_progress(uint32_t done, uint32_t total)
 {
 	static uint32_t shown;
@@ -124,16 +133,16 @@ int main(int argc, char **argv)
 			break;
 		case 'l':
 			list();
-			return 0;
+			return printed();
 		case 'c':
 			sim_cost(250);
-			return 0;
+			return printed();
 		case 'h':
 			fputs(usage_text, stdout);
-			return 0;
+			return printed();
 		case 'V':
 			puts("cc-sim " SL_VERSION);
-			return 0;
+			return printed();
 		default:
 			fputs(usage_text, stderr);
 			return 2;

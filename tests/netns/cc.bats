@@ -184,6 +184,9 @@ restart_bridge() {
 	[[ "$stderr" == *"\"prize\" is not a controller"* ]]
 	run -2 --separate-stderr sluice 3 cc trace n3p1 4
 	[[ "$stderr" == *"\"4\" is not a class"* ]]
+	run -1 --separate-stderr sluice 3 cc trace n9p1
+	[[ "$stderr" == *"there is no controlled queue \"n9p1\", class 0"* ]]
+	[ -z "$output" ]
 }
 
 @test "cc list has every parameter, and cc trace every interval" {

@@ -232,6 +232,13 @@ explains() {
 		--help
 		--version
 	LIST
+	for arguments in "sluiced --help" "sluiced --version" "sluiced --check --config $CONFIG" "cc-sim --help" "cc-sim --list"; do
+		on n1 sh -c "exec build/$arguments" >/dev/null
+		run on n1 sh -c "exec build/$arguments >/dev/full"
+		echo "$arguments: $status: $output"
+		[ "$status" -eq 1 ]
+		[[ "$output" == "${arguments%% *}: standard output did not take "* ]]
+	done
 }
 
 @test "check says ok, or the one line" {
