@@ -3,7 +3,7 @@
  * Transports `verbs-ud` and `verbs-rc`: messages by an RDMA device, through libibverbs.
  *
  * Packet memory is one memory region. A message whose pieces lie in it leaves as a gather list, its pieces borrowed until
- * the device is done; a short one, or one in too many pieces, is copied. Messages arrive straight in chunks.
+ * the device is done; one of small pieces is copied (RB_VERBS_COPY_BELOW). Messages arrive straight in chunks.
  *
  * verbs-ud: one queue pair; a message is one packet, so it is at most the path MTU. The endpoint is that queue pair.
  * verbs-rc: a reliable connection per path, over which a message may be as large as a chunk. The endpoint is a
@@ -33,8 +33,13 @@ struct rb_verbs_config {
 	uint32_t receive_depth;	  /* chunks it takes to receive into */
 	uint32_t send_depth;	  /* messages under way, of each queue pair */
 	uint64_t patience_ns; /* verbs-rc: silence that may be noticed; 0: RB_VERBS_PATIENCE_NS */
-	uint32_t copy_below_bytes; /* messages below this size are copied; 0: RB_VERBS_COPY_BELOW */
+	uint32_t copy_below_bytes; /* 1: gather whatever can be; 0: RB_VERBS_COPY_BELOW */
 };
+/*
+ * Copying a message of n pieces spares n - 1 gather entries; it is copied if it has fewer bytes than this for each of
+ * them. So for n - 1 frames behind their headers, it is their mean size that decides. Measured over the kernel's RoCE:
+ * where frames are many, those of less gain up to a half, larger ones 7 per cent at most (docs/BENCHMARKS.md).
+ */
 #define RB_VERBS_COPY_BELOW  512
 #define RB_VERBS_PATIENCE_NS 50000000ULL
 

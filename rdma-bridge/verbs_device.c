@@ -101,10 +101,11 @@ static bool in_region(const struct rb_verbs *v, const struct rb_piece *piece)
 	return piece->data >= area && piece->data + piece->len_bytes <= area + v->config.area_bytes;
 }
 
+/* By gather entries, not as one copy? RB_VERBS_COPY_BELOW says what is spared by which. */
 static bool may_gather(const struct rb_verbs *v, const struct rb_piece *pieces, uint32_t n,
 		       uint32_t len_bytes)
 {
-	if (len_bytes < v->config.copy_below_bytes)
+	if (len_bytes < (uint64_t)(n - 1) * v->config.copy_below_bytes)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		if (!in_region(v, &pieces[i]))

@@ -38,6 +38,7 @@ static uint8_t address[16];
 static enum rb_verbs_kind kind;
 static char *netdev;
 static uint64_t patience_ns = 1000000000;
+static uint32_t copy_below_bytes;
 static uint8_t *area[2];
 static struct rb_chunks *chunks[2];
 
@@ -77,6 +78,7 @@ static struct rb_verbs_config config_of(int i)
 		.receive_depth = DEPTH,
 		.send_depth = DEPTH,
 		.patience_ns = patience_ns,
+		.copy_below_bytes = copy_below_bytes,
 	};
 
 	memcpy(config.address, address, 16);
@@ -121,11 +123,22 @@ static int open_copied(struct transport_pair *pair)
 }
 
 /* Messages come from the region of the first end, behind its chunks; the second one's copies show the other way. */
-static int open_gathered(struct transport_pair *pair)
+static int open_chosen(struct transport_pair *pair)
 {
 	int err = open_copied(pair);
 
 	pair->content = area[0] + AREA_BYTES - RB_CONTRACT_CONTENT_BYTES;
+	return err;
+}
+
+/* As those are, whatever the size of their pieces. */
+static int open_gathered(struct transport_pair *pair)
+{
+	int err;
+
+	copy_below_bytes = 1;
+	err = open_chosen(pair);
+	copy_below_bytes = 0;
 	return err;
 }
 
@@ -160,7 +173,7 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(&pair, 0, sizeof(pair));
-	if (open_gathered(&pair))
+	if (open_chosen(&pair))
 		return -1;
 	content = pair.content;
 	for (uint32_t i = 0; i < RB_CONTRACT_CONTENT_BYTES; i++)
@@ -189,15 +202,21 @@ static void post(int i, uint32_t n)
 /* Send so many bytes of content from end 0; how many messages have been lent and not given back. */
 static uint32_t lent;
 
-static bool send_one(uint32_t bytes)
+static bool send_pieces(const struct rb_piece *pieces, uint32_t n, uint32_t bytes)
 {
-	const struct rb_piece pieces[] = { { content, bytes / 2 },
-					   { content + bytes / 2, bytes - bytes / 2 } };
-	int err = pair.t[0]->ops->post_send(pair.t[0], path[0], pieces, 2, bytes);
+	int err = pair.t[0]->ops->post_send(pair.t[0], path[0], pieces, n, bytes);
 
 	lent += err == 0;
 	pair.t[0]->ops->flush(pair.t[0]);
 	return err >= 0;
+}
+
+static bool send_one(uint32_t bytes)
+{
+	const struct rb_piece pieces[] = { { content, bytes / 2 },
+					   { content + bytes / 2, bytes - bytes / 2 } };
+
+	return send_pieces(pieces, 2, bytes);
 }
 
 static bool poll_sender(void)
@@ -260,6 +279,49 @@ static void large_message_leaves_without_a_copy_and_a_small_one_is_copied(void *
 	pair.t[0]->ops->stats(pair.t[0], &stats);
 	assert_int_equal(stats.bytes_copied, 400);
 	assert_int_equal(stats.sent_bytes, 1900);
+}
+
+/* What copying gains is an entry for each piece but the first. */
+static void many_small_pieces_are_copied_and_few_large_ones_are_gathered(void **state)
+{
+	enum { BELOW = RB_VERBS_COPY_BELOW };
+	static const struct {
+		const char *name;
+		uint32_t pieces, bytes; /* so many, of so many bytes each */
+		bool copied;
+	} cases[] = {
+		{ "headers and 31 frames of 64 bytes", 32, 64, true },
+		{ "headers and 31 frames of 126 bytes", 32, 126, true },
+		{ "three pieces of 1,340 bytes", 3, 1340, false },
+		{ "one piece, where copying spares nothing", 1, BELOW - 100, false },
+		{ "two pieces, a byte each below the limit", 2, BELOW / 2 - 1, true },
+		{ "two pieces at the limit", 2, BELOW / 2, false },
+		{ "eight pieces, a byte each below the limit", 8, BELOW * 7 / 8 - 1, true },
+		{ "eight pieces at the limit", 8, BELOW * 7 / 8, false },
+	};
+	struct rb_transport_stats stats;
+	struct rb_piece pieces[32];
+	uint64_t copied = 0;
+
+	(void)state;
+	post(1, 16);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t n = cases[i].pieces, bytes = cases[i].bytes;
+
+		lent = 0;
+		for (uint32_t k = 0; k < n; k++)
+			pieces[k] = (struct rb_piece){ content + k * bytes, bytes };
+		assert_true(send_pieces(pieces, n, n * bytes));
+		pair.t[0]->ops->stats(pair.t[0], &stats);
+		if (cases[i].copied)
+			copied += n * bytes;
+		if (stats.bytes_copied != copied || lent == cases[i].copied)
+			fail_msg("%s: not %s", cases[i].name,
+				 cases[i].copied ? "copied" : "gathered");
+		assert_true(receive_one(n * bytes, DEADLINE_NS));
+		while (lent)
+			poll_sender();
+	}
 }
 
 static void queue_pair_in_error_recovers_and_loses_only_what_was_under_way(void **state)
@@ -541,6 +603,7 @@ int main(int argc, char **argv)
 #define OWN(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest own[] = {
 		OWN(large_message_leaves_without_a_copy_and_a_small_one_is_copied),
+		OWN(many_small_pieces_are_copied_and_few_large_ones_are_gathered),
 		OWN(queue_pair_in_error_recovers_and_loses_only_what_was_under_way),
 		OWN(faults_of_every_kind_end_with_their_cause),
 		OWN(device_that_cannot_be_is_refused),
