@@ -128,6 +128,7 @@ struct rc_transport {
 	uint8_t *control_area;	       /* owned */
 	uint32_t message_max_bytes;
 	uint32_t n_open;
+	uint32_t n_paths;	      /* those in use are below */
 	uint32_t attempts, instances; /* the last ones given */
 	uint8_t ack_timer;
 	uint64_t recovered_ns;
@@ -202,10 +203,10 @@ static void grant(struct rc_transport *t)
 	uint32_t posted = t->v.config.receive_depth - t->v.n_free_slots, promised = 0;
 	uint32_t share = t->n_open ? t->v.config.receive_depth / t->n_open : 0;
 
-	for (uint32_t i = 0; i < PATHS_MAX; i++)
+	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (t->paths[i].open)
 			promised += t->paths[i].granted - t->paths[i].received;
-	for (uint32_t i = 0; i < PATHS_MAX && promised < posted; i++) {
+	for (uint32_t i = 0; i < t->n_paths && promised < posted; i++) {
 		struct rb_path *path = &t->paths[i];
 		uint32_t out = path->granted - path->received, more;
 
@@ -420,7 +421,7 @@ static bool leads_to(const struct rb_path *path, const uint8_t gid[16], uint32_t
 
 static struct rb_path *find_path(struct rc_transport *t, const uint8_t gid[16], uint32_t qpn)
 {
-	for (uint32_t i = 0; i < PATHS_MAX; i++)
+	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (leads_to(&t->paths[i], gid, qpn))
 			return &t->paths[i];
 	return NULL;
@@ -492,7 +493,7 @@ static void serve_control(struct rc_transport *t, uint64_t now_ns)
 	}
 	if (t->control->broken && n <= 0)
 		recover_control(t, now_ns);
-	for (uint32_t i = 0; i < PATHS_MAX; i++)
+	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (t->paths[i].open)
 			talk(t, &t->paths[i], now_ns);
 }
@@ -506,7 +507,7 @@ static void rc_close(struct rb_transport *base)
 	/* The queue pairs first: they use the rest. */
 	for (uint32_t i = 0; i < t->v.n_lanes; i++)
 		rb_verbs_lane_destroy(&t->v, t->v.lane[i]);
-	for (uint32_t i = 0; i < PATHS_MAX; i++)
+	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (t->paths[i].ah)
 			t->v.lib->destroy_ah(t->paths[i].ah);
 	if (t->control_mr)
@@ -563,9 +564,11 @@ static int rc_path_create(struct rb_transport *base, const struct rb_endpoint *r
 		return -EINVAL;
 	if (find_path(t, remote->gid, remote->qpn))
 		return -EEXIST;
-	for (uint32_t i = 0; i < PATHS_MAX && !path; i++)
+	for (uint32_t i = 0; i < t->n_paths && !path; i++)
 		if (!t->paths[i].open)
 			path = &t->paths[i];
+	if (!path && t->n_paths < PATHS_MAX)
+		path = &t->paths[t->n_paths++];
 	if (!path)
 		return -ENOSPC;
 	if (path->ah)
@@ -643,7 +646,7 @@ static int rc_flush(struct rb_transport *base)
 	struct rc_transport *t = of(base);
 
 	/* What waits for credit needs no flush: the credit sends it. */
-	for (uint32_t i = 0; i < PATHS_MAX; i++)
+	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (t->paths[i].open)
 			pump(t, &t->paths[i]);
 	return 0;
@@ -655,7 +658,7 @@ static struct rb_path *path_of(struct rc_transport *t, uint32_t qpn)
 
 	if (path && path->open && path->lane->qp->qp_num == qpn)
 		return path;
-	for (uint32_t i = 0; i < PATHS_MAX; i++)
+	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (t->paths[i].open && t->paths[i].lane->qp->qp_num == qpn)
 			return t->newest = &t->paths[i];
 	return NULL;
@@ -722,7 +725,7 @@ void rb_verbs_rc_info(const struct rb_verbs *v, struct rb_verbs_info *out)
 
 	out->not_expected = t->not_expected;
 	out->no_credit = t->no_credit;
-	for (uint32_t i = 0; i < PATHS_MAX; i++)
+	for (uint32_t i = 0; i < t->n_paths; i++)
 		out->connected += t->paths[i].open && t->paths[i].state == RC_CONNECTED;
 }
 
