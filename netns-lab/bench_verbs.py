@@ -26,7 +26,7 @@ host_up fabric && vm_up m1 fabric:m1:9000 && vm_wait m1 &&
 def measure(args):
     """Rows of verbs-rounds."""
     progress("verbs: a machine boots, then rounds of perftest and ours")
-    rounds, seconds = (1, 1) if args.quick else (args.runs, 2)
+    rounds, seconds = (1 if args.quick else args.runs), 1
     with subprocess.Popen(["bash", "-c", SCRIPT, "bash", str(rounds), str(seconds)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, cwd=SOURCE) as process:
         try:
@@ -60,4 +60,4 @@ def run(args, out):
               f"{ratio(f'packing {t} 31', f'packing {t} 1', 31):.1f} times the frames of packing 1")
     for what in rates:
         if what.startswith("copy"):
-            print(f"{what[5:]:>10} pieces: copied, {ratio(what, what.replace('copy', 'gather')):.2f} of the messages gathered")
+            print(f"{what[5:]:>15} bytes: copied, {ratio(what, what.replace('copy', 'gather')):.2f} of the messages gathered")

@@ -89,13 +89,15 @@ static int meet(int socket)
 
 static void receive(void)
 {
-	while (chunks->count[RB_OWNER_RECEIVE] < DEPTH) {
-		uint64_t offset = rb_chunk_take(chunks, RB_OWNER_RECEIVE);
+	uint32_t n = 0, taken = BATCH;
+	uint64_t offsets[BATCH];
 
-		if (t->ops->post_receive(t, &offset, 1) != 1) {
-			rb_chunk_release(chunks, offset, RB_OWNER_RECEIVE);
-			return;
-		}
+	while (taken == BATCH && chunks->count[RB_OWNER_RECEIVE] < DEPTH) {
+		for (n = 0; n < BATCH && chunks->count[RB_OWNER_RECEIVE] < DEPTH; n++)
+			offsets[n] = rb_chunk_take(chunks, RB_OWNER_RECEIVE);
+		taken = t->ops->post_receive(t, offsets, n);
+		for (uint32_t i = taken; i < n; i++)
+			rb_chunk_release(chunks, offsets[i], RB_OWNER_RECEIVE);
 	}
 }
 
