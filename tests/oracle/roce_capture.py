@@ -10,16 +10,8 @@ import struct
 import subprocess
 import sys
 
+import pcap
 from fabric_message import icrc
-
-
-def frames_of(path):
-    with open(path, "rb") as f:
-        f.read(24)
-        while header := f.read(16):
-            bytes_, wire = struct.unpack("<II", header[8:])
-            assert bytes_ == wire, "the capture is cut"
-            yield f.read(bytes_)
 
 
 def main():
@@ -29,7 +21,7 @@ def main():
                           "-e", "infiniband.bth.opcode", "-e", "infiniband.invariant.crc", "-e", "_ws.malformed",
                           "-e", "_ws.expert.message"], check=True, capture_output=True, text=True).stdout
     rows = [line.split("|") for line in out.splitlines()]
-    frames = list(frames_of(path))
+    frames = pcap.read(path)
     assert len(rows) == len(frames)
     result = {"roce": 0, "data": 0, "frames": 0, "wrong": 0, "reasons": []}
     for i, (frame, (opcode, crc, malformed, expert)) in enumerate(zip(frames, rows)):

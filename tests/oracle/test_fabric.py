@@ -23,6 +23,7 @@ from collections import Counter
 import cluster
 import conservation
 import fabric_message
+import pcap
 import world
 from test_forwarding import Tap
 
@@ -118,13 +119,6 @@ def traffic(router, rng, sizes):
     return expected, left
 
 
-def write_pcap(path, frames):
-    with open(path, "wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
-        for frame in frames:
-            file.write(struct.pack("<IIII", 0, 0, len(frame), len(frame)) + frame)
-
-
 def dissect(path):
     """tshark's fields, a row for each frame. RoCEv2 sends no UDP checksum, over IPv6 neither."""
     fields = ["frame.protocols", "infiniband.bth.opcode", "infiniband.invariant.crc", "_ws.malformed", "_ws.expert.message",
@@ -141,7 +135,7 @@ def judged_by_tshark(frames, family):
     problems = []
     with tempfile.TemporaryDirectory(prefix="sluice-oracle.") as directory:
         path = os.path.join(directory, "fabric.pcap")
-        write_pcap(path, frames)
+        pcap.write(path, frames)
         rows = dissect(path)
     if len(rows) != len(frames):
         return [f"{len(frames)} frames, {len(rows)} rows"]

@@ -12,36 +12,19 @@ UDP packets of every kind of size through a cluster, compared byte by byte with 
 
 `receive` and `send` run where time is dear, and need nothing but Python.
 """
+import os
 import socket
 import struct
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "oracle"))
+import pcap  # noqa: E402  pylint: disable=wrong-import-position
 
 SIZES = [*range(60, 66), *range(66, 3398, 67), 1513, 1514, 1515, 3396, 3397, 3398]
 PORT = 9
 SILENCE_S = 90  # an emulated machine may not run for a while
 RECEIVE_BUFFER = 64 << 20  # of all frames at once, as the kernel counts them
-FILE_HEADER = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)
-FRAME_HEADER = "<IIII"  # time, captured bytes, bytes
 SO_RCVBUFFORCE, SOL_PACKET, PACKET_STATISTICS, PACKET_OUTGOING = 33, 263, 6, 4
-
-
-def read(path):
-    """Frames of a capture file."""
-    with open(path, "rb") as file:
-        data = file.read()
-    frames, at = [], len(FILE_HEADER)
-    while at < len(data):
-        length = struct.unpack_from(FRAME_HEADER, data, at)[2]
-        at += struct.calcsize(FRAME_HEADER) + length
-        frames.append(data[at - length:at])
-    return frames
-
-
-def write(path, frames):
-    with open(path, "wb") as file:
-        file.write(FILE_HEADER)
-        for frame in frames:
-            file.write(struct.pack(FRAME_HEADER, 0, 0, len(frame), len(frame)) + frame)
 
 
 def make(path, router_mac, source, target, only=None):
@@ -53,7 +36,7 @@ def make(path, router_mac, source, target, only=None):
             head = Ether(src="02:00:00:00:00:01", dst=router_mac) / ip / UDP(sport=4000 + n, dport=PORT)
             room = max(size - len(head), 0)
             frames.append(raw(head / Raw(bytes((n * 31 + i * 7 + i // 251) & 0xff for i in range(room)))))
-    write(path, frames)
+    pcap.write(path, frames)
     print(len(frames))
 
 
@@ -78,7 +61,7 @@ def receive(path, netdev, count):
         except socket.timeout:
             pass
         dropped = struct.unpack("II", s.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1]
-    write(path, frames)
+    pcap.write(path, frames)
     if dropped:
         sys.exit(f"frames: {dropped} came and found no room in the socket of this test")
 
@@ -86,13 +69,13 @@ def receive(path, netdev, count):
 def send(path, netdev):
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
         s.bind((netdev, 0))
-        for frame in read(path):
+        for frame in pcap.read(path):
             s.send(frame)
 
 
 def check(path, arrived, router_mac, host_mac):
     from scapy.all import IP, Ether, IPv6, raw  # pylint: disable=import-outside-toplevel
-    sent, got = read(path), read(arrived)
+    sent, got = pcap.read(path), pcap.read(arrived)
     expected = []
     for frame in sent:
         packet = Ether(frame)

@@ -10,6 +10,7 @@ import socket
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "oracle"))
+import pcap  # noqa: E402
 import roce_capture  # noqa: E402
 
 IP4_HEADERS = 14 + 20 + 8  # before the BTH
@@ -18,7 +19,7 @@ BTH_QPN, DETH_QKEY = IP4_HEADERS + 5, IP4_HEADERS + 12
 
 def main():
     path, source, netdev, times, how = sys.argv[1:]
-    frames = [f for f in roce_capture.frames_of(path) if f[26:30] == socket.inet_aton(source)]
+    frames = [f for f in pcap.read(path) if f[26:30] == socket.inet_aton(source)]
     frame = bytearray(frames[-1])
     assert roce_capture.icrc(frame) == frame[-4:], "the capture itself has a wrong ICRC"
     if how == "icrc":
