@@ -9,17 +9,13 @@
 #include <jansson.h>
 
 #include "user/lib/log.h"
+#include "user/relay.h"
 
 char *rb_kept_path(const char *control_socket)
 {
 	char *path;
 
 	return asprintf(&path, "%s.controllers", control_socket) < 0 ? NULL : path;
-}
-
-static void port_name(uint16_t system_port, char out[16])
-{
-	snprintf(out, 16, "n%up%u", system_port >> 8, system_port & 0xff);
 }
 
 /* An empty object if there is no such file. */
@@ -92,11 +88,11 @@ void rb_kept_find(const char *path, uint16_t system_port, const struct sl_cc_set
 {
 	json_t *all = load(path);
 	const json_t *entry;
-	char port[16];
+	char port[IF_NAMESIZE];
 	int err;
 
 	*out = *configured;
-	port_name(system_port, port);
+	sl_relay_tap_name(system_port, port);
 	entry = json_object_get(all, port);
 	if (!entry)
 		goto out;
@@ -118,9 +114,9 @@ int rb_kept_put(const char *path, uint16_t system_port, const struct sl_cc_setti
 	char *before = NULL, *now = NULL;
 	json_t *all = load(path);
 	int err = -ENOMEM;
-	char port[16];
+	char port[IF_NAMESIZE];
 
-	port_name(system_port, port);
+	sl_relay_tap_name(system_port, port);
 	if (sl_cc_settings_text(configured, &before) || sl_cc_settings_text(set, &now))
 		goto out;
 	if (strcmp(before, now) == 0)

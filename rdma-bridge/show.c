@@ -14,6 +14,7 @@
 #include "rdma-bridge/verbs.h"
 #include "user/counters.h"
 #include "user/ctl.h"
+#include "user/relay.h"
 
 #define SECOND_NS 1000000000ULL
 #define NS_PER_MS 1000000ULL
@@ -23,18 +24,13 @@ struct rb_show {
 	uint64_t tick_ns;
 };
 
-static json_t *integer(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 /* All of a list of counters, by their names. */
 static json_t *by_name(const uint64_t *values, uint32_t n, const char *(*name)(uint32_t))
 {
 	json_t *object = json_object();
 
 	for (uint32_t i = 0; i < n; i++)
-		json_object_set_new(object, name(i), integer(values[i]));
+		json_object_set_new(object, name(i), json_integer(values[i]));
 	return object;
 }
 
@@ -51,11 +47,6 @@ static const char *roce_name(uint32_t i)
 static const char *refusal_name(uint32_t i)
 {
 	return rb_refusal_name(i);
-}
-
-static void port_name(uint16_t system_port, char out[16])
-{
-	snprintf(out, 16, "n%up%u", system_port >> 8, system_port & 0xff);
 }
 
 /* Of all workers together. */
@@ -77,11 +68,12 @@ static json_t *worker_row(const struct rb_lane *lane)
 
 	return json_pack(
 		"{s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "worker", (int)lane->index, "core",
-		settings->cores_text ? integer(settings->cores[lane->index]) : json_null(),
-		"rounds", integer(w->rounds), "idle_rounds", integer(w->idle_rounds),
-		"longest_round_us", integer(lane->longest_ns / 1000), "chunks_free",
-		integer(lane->chunks->n_free), "sent", integer(w->counters[RB_COUNT_SENT].packets),
-		"transmitted", integer(w->counters[RB_COUNT_TRANSMITTED].packets));
+		settings->cores_text ? json_integer(settings->cores[lane->index]) : json_null(),
+		"rounds", json_integer(w->rounds), "idle_rounds", json_integer(w->idle_rounds),
+		"longest_round_us", json_integer(lane->longest_ns / 1000), "chunks_free",
+		json_integer(lane->chunks->n_free), "sent",
+		json_integer(w->counters[RB_COUNT_SENT].packets), "transmitted",
+		json_integer(w->counters[RB_COUNT_TRANSMITTED].packets));
 }
 
 static void show_status(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
@@ -96,14 +88,14 @@ static void show_status(void *ctx, const json_t *request, struct sl_ctl_answer *
 
 		for (uint32_t k = 0; k < b->n_lanes; k++)
 			n += b->lanes[k].chunks->count[i];
-		json_object_set_new(chunks, rb_owner_name(i), integer(n));
+		json_object_set_new(chunks, rb_owner_name(i), json_integer(n));
 	}
 	for (uint32_t i = 0; i < RB_COUNT_COUNT; i++) {
 		struct sl_counter sum = count(b, i);
 
 		json_object_set_new(frames, rb_frame_counter_name(i),
-				    json_pack("{s:o, s:o}", "packets", integer(sum.packets),
-					      "bytes", integer(sum.bytes)));
+				    json_pack("{s:o, s:o}", "packets", json_integer(sum.packets),
+					      "bytes", json_integer(sum.bytes)));
 	}
 	for (uint32_t k = 0; k < b->n_lanes; k++) {
 		const struct rb_lane *lane = &b->lanes[k];
@@ -115,13 +107,13 @@ static void show_status(void *ctx, const json_t *request, struct sl_ctl_answer *
 			longest_ns = lane->longest_ns;
 		json_array_append_new(workers, worker_row(lane));
 	}
-	sl_ctl_put(answer,
-		   json_pack("{s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "node",
-			     (int)b->settings->cluster.node, "epoch", integer(b->epoch), "maps",
-			     b->maps.voq != NULL, "chunks", chunks, "violations",
-			     integer(violations), "rounds", integer(rounds), "idle_rounds",
-			     integer(idle_rounds), "longest_round_us", integer(longest_ns / 1000),
-			     "frames", frames, "workers", workers));
+	sl_ctl_put(answer, json_pack("{s:i, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "node",
+				     (int)b->settings->cluster.node, "epoch",
+				     json_integer(b->epoch), "maps", b->maps.voq != NULL, "chunks",
+				     chunks, "violations", json_integer(violations), "rounds",
+				     json_integer(rounds), "idle_rounds", json_integer(idle_rounds),
+				     "longest_round_us", json_integer(longest_ns / 1000), "frames",
+				     frames, "workers", workers));
 }
 
 /* Sequence numbers of a peer, over all its streams. */
@@ -140,7 +132,7 @@ static json_t *ms_since(uint64_t then_ns, uint64_t now_ns)
 {
 	if (then_ns == 0)
 		return json_null();
-	return integer(now_ns > then_ns ? (now_ns - then_ns) / NS_PER_MS : 0);
+	return json_integer(now_ns > then_ns ? (now_ns - then_ns) / NS_PER_MS : 0);
 }
 
 static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
@@ -167,21 +159,23 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 			hellos += w->peer[node]->sent[RB_MSG_HELLO];
 			refused += w->peer[node]->send_refused;
 		}
-		row = json_pack("{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "node", peer->node,
-				"address",
-				sl_cluster_find_node(&b->settings->cluster, peer->node)->address,
-				"state", rb_peer_state_name(rb_bridge_peer_state(b, node)),
-				"since_ms", ms_since(peer->since_ns, first->worker->now_ns),
-				"epoch", state->introduced ? integer(state->epoch) : json_null(),
-				"heard_ms", ms_since(state->heard_ns, first->worker->now_ns), "ups",
-				integer(state->ups), "downs", integer(state->downs));
+		row = json_pack(
+			"{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "node", peer->node, "address",
+			sl_cluster_find_node(&b->settings->cluster, peer->node)->address, "state",
+			rb_peer_state_name(rb_bridge_peer_state(b, node)), "since_ms",
+			ms_since(peer->since_ns, first->worker->now_ns), "epoch",
+			state->introduced ? json_integer(state->epoch) : json_null(), "heard_ms",
+			ms_since(state->heard_ns, first->worker->now_ns), "ups",
+			json_integer(state->ups), "downs", json_integer(state->downs));
 		json_object_update_new(
-			row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "data_sent",
-				       integer(data), "data_bytes_sent", integer(data_bytes),
-				       "hellos_sent", integer(hellos), "send_refused",
-				       integer(refused), "received", integer(sum.received), "lost",
-				       integer(sum.lost), "late", integer(sum.late), "duplicate",
-				       integer(sum.duplicate), "stale", integer(sum.stale)));
+			row,
+			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "data_sent",
+				  json_integer(data), "data_bytes_sent", json_integer(data_bytes),
+				  "hellos_sent", json_integer(hellos), "send_refused",
+				  json_integer(refused), "received", json_integer(sum.received),
+				  "lost", json_integer(sum.lost), "late", json_integer(sum.late),
+				  "duplicate", json_integer(sum.duplicate), "stale",
+				  json_integer(sum.stale)));
 		if (sl_ctl_put(answer, row))
 			return;
 	}
@@ -201,15 +195,16 @@ static void put_packing(json_t *row, const struct rb_bridge *b)
 		messages += packed;
 		json_array_append_new(classes,
 				      json_pack("{s:i, s:i, s:o}", "least", 1 << i, "most",
-						(2 << i) - 1, "messages", integer(packed)));
+						(2 << i) - 1, "messages", json_integer(packed)));
 	}
-	json_object_set_new(row, "packing_limit", integer(b->lanes[0].worker->config.degree));
+	json_object_set_new(row, "packing_limit", json_integer(b->lanes[0].worker->config.degree));
 	json_object_set_new(row, "packing_mean",
 			    messages ? json_real((double)frames / (double)messages) : json_null());
 	json_object_set_new(row, "packing", classes);
-	json_object_set_new(row, "data_messages_sent", integer(messages));
-	json_object_set_new(row, "frames_sent", integer(frames));
-	json_object_set_new(row, "frames_received", integer(count(b, RB_COUNT_EGRESS).packets));
+	json_object_set_new(row, "data_messages_sent", json_integer(messages));
+	json_object_set_new(row, "frames_sent", json_integer(frames));
+	json_object_set_new(row, "frames_received",
+			    json_integer(count(b, RB_COUNT_EGRESS).packets));
 }
 
 static void put_sequences(json_t *row, const struct rb_bridge *b)
@@ -222,10 +217,10 @@ static void put_sequences(json_t *row, const struct rb_bridge *b)
 		for (uint32_t i = 0; i < w->n_nodes; i++)
 			add_seqs(&sum, &w->peers.peer[w->nodes[i]]);
 	}
-	json_object_set_new(row, "lost", integer(sum.lost));
-	json_object_set_new(row, "late", integer(sum.late));
-	json_object_set_new(row, "duplicate", integer(sum.duplicate));
-	json_object_set_new(row, "stale", integer(sum.stale));
+	json_object_set_new(row, "lost", json_integer(sum.lost));
+	json_object_set_new(row, "late", json_integer(sum.late));
+	json_object_set_new(row, "duplicate", json_integer(sum.duplicate));
+	json_object_set_new(row, "stale", json_integer(sum.stale));
 }
 
 static const char *completion_name(uint32_t i)
@@ -255,15 +250,16 @@ static void put_verbs(json_t *row, struct rb_transport *t)
 
 	rb_verbs_info(t, &info);
 	json_object_update_new(
-		row, json_pack("{s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}",
-			       "rdma_device", info.device, "path_mtu_bytes", info.path_mtu_bytes,
-			       "gather_max", info.send_pieces_max, "inline_max_bytes",
-			       info.inline_max_bytes, "queue_pairs", info.queue_pairs,
-			       "region_address", integer(info.region_address), "region_bytes",
-			       integer(info.region_bytes), "recoveries", integer(info.recoveries),
-			       "no_credit", integer(info.no_credit), "not_expected",
-			       integer(info.not_expected), "completions",
-			       by_name(info.statuses, RB_VERBS_STATUS_COUNT, completion_name)));
+		row,
+		json_pack("{s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "rdma_device",
+			  info.device, "path_mtu_bytes", info.path_mtu_bytes, "gather_max",
+			  info.send_pieces_max, "inline_max_bytes", info.inline_max_bytes,
+			  "queue_pairs", info.queue_pairs, "region_address",
+			  json_integer(info.region_address), "region_bytes",
+			  json_integer(info.region_bytes), "recoveries",
+			  json_integer(info.recoveries), "no_credit", json_integer(info.no_credit),
+			  "not_expected", json_integer(info.not_expected), "completions",
+			  by_name(info.statuses, RB_VERBS_STATUS_COUNT, completion_name)));
 }
 
 /* What the bridge works with. */
@@ -289,9 +285,9 @@ static json_t *fabric_device(const struct rb_bridge *b)
 			transport->ops->name, "device", cluster->device, "mtu_bytes",
 			(int)netdev.mtu_bytes, "message_max_bytes", endpoint.message_max_bytes,
 			"poll", sl_poll_name(cluster->bridge.poll), "workers", (int)b->n_lanes,
-			"memory_address", integer((uintptr_t)b->area), "memory_bytes",
-			integer(b->area_bytes), "chunks", integer(chunks), "chunks_free",
-			integer(chunks_free));
+			"memory_address", json_integer((uintptr_t)b->area), "memory_bytes",
+			json_integer(b->area_bytes), "chunks", json_integer(chunks), "chunks_free",
+			json_integer(chunks_free));
 	if (cluster->transport == SL_TRANSPORT_ROCE_XDP)
 		put_roce_xdp(row, b);
 	else
@@ -339,21 +335,23 @@ static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *
 	json_object_update_new(
 		row,
 		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "sent",
-			  integer(stats.sent), "sent_bytes", integer(stats.sent_bytes), "received",
-			  integer(stats.received), "received_bytes", integer(stats.received_bytes),
-			  "no_buffer", integer(stats.no_buffer), "ring_full",
-			  integer(stats.ring_full), "send_failed", integer(stats.send_failed),
-			  "bytes_copied", integer(stats.bytes_copied), "marked",
-			  integer(stats.marked), "cnp_sent", integer(stats.cnp_sent),
-			  "cnp_received", integer(stats.cnp_received)));
+			  json_integer(stats.sent), "sent_bytes", json_integer(stats.sent_bytes),
+			  "received", json_integer(stats.received), "received_bytes",
+			  json_integer(stats.received_bytes), "no_buffer",
+			  json_integer(stats.no_buffer), "ring_full", json_integer(stats.ring_full),
+			  "send_failed", json_integer(stats.send_failed), "bytes_copied",
+			  json_integer(stats.bytes_copied), "marked", json_integer(stats.marked),
+			  "cnp_sent", json_integer(stats.cnp_sent), "cnp_received",
+			  json_integer(stats.cnp_received)));
 	json_object_update_new(
-		row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "messages",
-			       by_name(verdicts, RB_VERDICT_COUNT, verdict_name), "met",
-			       integer(meet.met), "knocks", integer(meet.knocks), "stalls",
-			       integer(stalls), "unreachable", integer(meet.unreachable),
-			       "overflow", integer(meet.overflow), "refused",
-			       by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
-			       by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
+		row,
+		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "messages",
+			  by_name(verdicts, RB_VERDICT_COUNT, verdict_name), "met",
+			  json_integer(meet.met), "knocks", json_integer(meet.knocks), "stalls",
+			  json_integer(stalls), "unreachable", json_integer(meet.unreachable),
+			  "overflow", json_integer(meet.overflow), "refused",
+			  by_name(meet.refused, RB_REFUSAL_COUNT, refusal_name), "refused_us",
+			  by_name(meet.refused_us, RB_REFUSAL_COUNT, refusal_name)));
 	sl_ctl_put(answer, row);
 }
 
@@ -368,19 +366,20 @@ static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb
 
 	for (uint32_t i = 0; i < SL_VOQ_DROPS; i++)
 		json_object_set_new(dropped, sl_drop_texts[SL_VOQ_DROP_FIRST + i].name,
-				    integer(b->dropped[i]));
-	json_object_set_new(dropped, "missed", integer(b->missed));
-	json_object_set_new(dropped, "peer-down", integer(b->peer_down));
-	json_object_set_new(dropped, "too-big", integer(b->too_big));
+				    json_integer(b->dropped[i]));
+	json_object_set_new(dropped, "missed", json_integer(b->missed));
+	json_object_set_new(dropped, "peer-down", json_integer(b->peer_down));
+	json_object_set_new(dropped, "too-big", json_integer(b->too_big));
 	json_object_update_new(
-		row,
-		json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "waiting_frames",
-			  integer(entered - left), "waiting_bytes",
-			  integer(entered_bytes - left_bytes), "enqueued_frames", integer(entered),
-			  "enqueued_bytes", integer(entered_bytes), "dequeued_frames",
-			  integer(left), "dequeued_bytes", integer(left_bytes), "taken_frames",
-			  integer(voq->taken.packets), "taken_bytes", integer(voq->taken.bytes),
-			  "marked_frames", integer(b->marked), "dropped", dropped));
+		row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			       "waiting_frames", json_integer(entered - left), "waiting_bytes",
+			       json_integer(entered_bytes - left_bytes), "enqueued_frames",
+			       json_integer(entered), "enqueued_bytes", json_integer(entered_bytes),
+			       "dequeued_frames", json_integer(left), "dequeued_bytes",
+			       json_integer(left_bytes), "taken_frames",
+			       json_integer(voq->taken.packets), "taken_bytes",
+			       json_integer(voq->taken.bytes), "marked_frames",
+			       json_integer(b->marked), "dropped", dropped));
 }
 
 static void show_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
@@ -400,19 +399,20 @@ static void show_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *an
 						      ->ingress;
 		const struct rb_voq *voq = &in->voqs[remote->first_voq + i % SL_CLASSES];
 		const struct sl_voq *settings = &b->maps.voq[b->voqs[i]];
-		char name[16];
+		char name[IF_NAMESIZE];
 		json_t *row;
 
-		port_name(remote->system_port, name);
-		row = json_pack(
-			"{s:i, s:s, s:i, s:i, s:s%, s:o, s:s, s:i, s:i, s:i, s:i}", "voq",
-			b->voqs[i], "port", name, "node", remote->system_port >> 8, "class",
-			voq->class, "controller", settings->controller,
-			strnlen(settings->controller, sizeof(settings->controller)), "rate",
-			settings->rate == SL_RATE_UNLIMITED ? json_null() : integer(settings->rate),
-			"unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames", "burst",
-			settings->burst, "limit_frames", settings->limit_frames, "delay_max_us",
-			settings->delay_max_us, "ecn_frames", settings->ecn_frames);
+		sl_relay_tap_name(remote->system_port, name);
+		row = json_pack("{s:i, s:s, s:i, s:i, s:s%, s:o, s:s, s:i, s:i, s:i, s:i}", "voq",
+				b->voqs[i], "port", name, "node", remote->system_port >> 8, "class",
+				voq->class, "controller", settings->controller,
+				strnlen(settings->controller, sizeof(settings->controller)), "rate",
+				settings->rate == SL_RATE_UNLIMITED ? json_null()
+								    : json_integer(settings->rate),
+				"unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames",
+				"burst", settings->burst, "limit_frames", settings->limit_frames,
+				"delay_max_us", settings->delay_max_us, "ecn_frames",
+				settings->ecn_frames);
 		put_backlog(row, &b->maps.backlog[b->voqs[i]], voq);
 		if (sl_ctl_put(answer, row))
 			return;
@@ -431,30 +431,30 @@ static void show_egress_queues(void *ctx, const json_t *request, struct sl_ctl_a
 		const uint32_t class = i % SL_CLASSES;
 		const struct rb_egress_queue *q = &egress->queue[class];
 		const struct rb_drr_queue *turn = &egress->drr->queue[class];
-		char name[16];
+		char name[IF_NAMESIZE];
 		json_t *row;
 
-		port_name(port->system_port, name);
-		row = json_pack("{s:s, s:s, s:b, s:i, s:s, s:i, s:i, s:o, s:s, s:o, s:o, s:o}",
-				"port", name, "netdev", port->settings->name, "open",
-				port->edge != NULL, "class", class, "scheduler",
-				sl_scheduler_name(port->settings->scheduler), "level", turn->level,
-				"weight", turn->quantum_bytes / egress->drr->frame_max_bytes,
-				"rate",
-				egress->pace.rate == SL_RATE_UNLIMITED ? json_null()
-								       : integer(egress->pace.rate),
-				"unit", egress->unit == SL_UNIT_BYTES ? "bytes" : "frames",
-				"limit_frames", integer((uint64_t)q->mask + 1), "waiting_frames",
-				integer(rb_egress_backlog(egress, class)), "waiting_bytes",
-				integer(q->arrived.bytes - q->departed.bytes - q->dropped.bytes));
+		sl_relay_tap_name(port->system_port, name);
+		row = json_pack(
+			"{s:s, s:s, s:b, s:i, s:s, s:i, s:i, s:o, s:s, s:o, s:o, s:o}", "port",
+			name, "netdev", port->settings->name, "open", port->edge != NULL, "class",
+			class, "scheduler", sl_scheduler_name(port->settings->scheduler), "level",
+			turn->level, "weight", turn->quantum_bytes / egress->drr->frame_max_bytes,
+			"rate",
+			egress->pace.rate == SL_RATE_UNLIMITED ? json_null()
+							       : json_integer(egress->pace.rate),
+			"unit", egress->unit == SL_UNIT_BYTES ? "bytes" : "frames", "limit_frames",
+			json_integer((uint64_t)q->mask + 1), "waiting_frames",
+			json_integer(rb_egress_backlog(egress, class)), "waiting_bytes",
+			json_integer(q->arrived.bytes - q->departed.bytes - q->dropped.bytes));
 		json_object_update_new(row,
 				       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "arrived_frames",
-						 integer(q->arrived.packets), "arrived_bytes",
-						 integer(q->arrived.bytes), "departed_frames",
-						 integer(q->departed.packets), "departed_bytes",
-						 integer(q->departed.bytes), "dropped_frames",
-						 integer(q->dropped.packets), "dropped_bytes",
-						 integer(q->dropped.bytes)));
+						 json_integer(q->arrived.packets), "arrived_bytes",
+						 json_integer(q->arrived.bytes), "departed_frames",
+						 json_integer(q->departed.packets),
+						 "departed_bytes", json_integer(q->departed.bytes),
+						 "dropped_frames", json_integer(q->dropped.packets),
+						 "dropped_bytes", json_integer(q->dropped.bytes)));
 		if (sl_ctl_put(answer, row))
 			return;
 	}

@@ -7,18 +7,9 @@
 
 #include "rdma-bridge/bridge.h"
 #include "user/lib/log.h"
+#include "user/relay.h"
 
 #define NS_PER_US 1000
-
-static json_t *integer(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-static void port_name(uint16_t system_port, char out[16])
-{
-	snprintf(out, 16, "n%up%u", system_port >> 8, system_port & 0xff);
-}
 
 /* --- cc --------------------------------------------------------------------------------------- */
 
@@ -36,10 +27,10 @@ static json_t *parameters(const struct cc_config *config)
 static json_t *common_row(const char *side, uint16_t system_port, uint32_t class,
 			  const struct cc_config *config, const struct cc_feedback *latest)
 {
-	char name[16];
+	char name[IF_NAMESIZE];
 	json_t *row;
 
-	port_name(system_port, name);
+	sl_relay_tap_name(system_port, name);
 	row = json_pack("{s:s, s:s, s:i, s:s, s:s, s:i, s:o}", "side", side, "port", name, "class",
 			class, "controller", config->ops->name, "unit",
 			config->port.units == CC_BYTES ? "bytes" : "frames", "interval_us",
@@ -48,9 +39,9 @@ static json_t *common_row(const char *side, uint16_t system_port, uint32_t class
 		json_object_set_new(row, "signal", json_null());
 		return row;
 	}
-	json_object_set_new(row, "signal", integer(latest->signal));
-	json_object_set_new(row, "share", integer(latest->share));
-	json_object_set_new(row, "sequence", integer(latest->seq));
+	json_object_set_new(row, "signal", json_integer(latest->signal));
+	json_object_set_new(row, "share", json_integer(latest->share));
+	json_object_set_new(row, "sequence", json_integer(latest->seq));
 	if (latest->algorithm == CC_PRICE)
 		json_object_set_new(row, "price", json_real(latest->signal / 1048576.0));
 	return row;
@@ -63,13 +54,14 @@ static int put_queue(struct sl_ctl_answer *answer, const struct rb_control_queue
 				 &queue->latest);
 
 	json_object_update_new(
-		row, json_pack("{s:b, s:o, s:o, s:i, s:i, s:i}", "awake", queue->awake, "rate",
-			       integer(queue->sample.capacity_ups ? queue->sample.capacity_ups
+		row,
+		json_pack("{s:b, s:o, s:o, s:i, s:i, s:i}", "awake", queue->awake, "rate",
+			  json_integer(queue->sample.capacity_ups ? queue->sample.capacity_ups
 								  : port->config.port.capacity_ups),
-			       "waiting", integer(queue->backlog_units), "sources",
-			       queue->sample.n_sources, "class_weight",
-			       port->settings.class_weight[queue->class], "generation",
-			       (int)port->generation));
+			  "waiting", json_integer(queue->backlog_units), "sources",
+			  queue->sample.n_sources, "class_weight",
+			  port->settings.class_weight[queue->class], "generation",
+			  (int)port->generation));
 	return sl_ctl_put(answer, row);
 }
 
@@ -84,29 +76,32 @@ static int put_voq(struct sl_ctl_answer *answer, const struct rb_control_remote 
 	json_object_update_new(
 		row,
 		json_pack("{s:b, s:o, s:i, s:i, s:o, s:o}", "awake", remote->awake, "rate",
-			  rate == SL_RATE_UNLIMITED ? json_null() : integer(rate), "burst",
+			  rate == SL_RATE_UNLIMITED ? json_null() : json_integer(rate), "burst",
 			  v->voq->settings->burst, "weight", v->ingress.weight, "age_us",
-			  v->ingress.ever ? integer(v->ingress.age_ns / NS_PER_US) : json_null(),
-			  "generation", integer(remote->generation)));
+			  v->ingress.ever ? json_integer(v->ingress.age_ns / NS_PER_US)
+					  : json_null(),
+			  "generation", json_integer(remote->generation)));
 	return sl_ctl_put(answer, row);
 }
 
 static int put_stats(struct sl_ctl_answer *answer, const struct rb_control_stats *s)
 {
-	json_t *row = json_pack(
-		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "side", "totals", "intervals",
-		integer(s->intervals), "late", integer(s->late), "asked", integer(s->asked),
-		"feedback_sent", integer(s->feedback_sent), "feedback_refused",
-		integer(s->feedback_refused), "feedback_received", integer(s->feedback_received),
-		"feedback_stale", integer(s->feedback_stale), "feedback_foreign",
-		integer(s->feedback_foreign));
+	json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "side", "totals",
+				"intervals", json_integer(s->intervals), "late",
+				json_integer(s->late), "asked", json_integer(s->asked),
+				"feedback_sent", json_integer(s->feedback_sent), "feedback_refused",
+				json_integer(s->feedback_refused), "feedback_received",
+				json_integer(s->feedback_received), "feedback_stale",
+				json_integer(s->feedback_stale), "feedback_foreign",
+				json_integer(s->feedback_foreign));
 
-	json_object_update_new(row, json_pack("{s:o, s:o, s:o, s:o, s:o}", "policies_sent",
-					      integer(s->policies_sent), "policies_received",
-					      integer(s->policies_received), "policies_refused",
-					      integer(s->policies_refused), "reports_sent",
-					      integer(s->reports_sent), "reports_received",
-					      integer(s->reports_received)));
+	json_object_update_new(row,
+			       json_pack("{s:o, s:o, s:o, s:o, s:o}", "policies_sent",
+					 json_integer(s->policies_sent), "policies_received",
+					 json_integer(s->policies_received), "policies_refused",
+					 json_integer(s->policies_refused), "reports_sent",
+					 json_integer(s->reports_sent), "reports_received",
+					 json_integer(s->reports_received)));
 	return sl_ctl_put(answer, row);
 }
 
@@ -271,13 +266,14 @@ static json_t *point_row(const struct rb_control_point *point)
 	json_t *from = json_array();
 
 	for (uint32_t i = 0; i < RB_CONTROL_TRACE_SOURCES; i++)
-		json_array_append_new(from, integer(point->from[i]));
+		json_array_append_new(from, json_integer(point->from[i]));
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "end_ns",
-			 integer(point->end_ns), "elapsed_ns", integer(point->elapsed_ns), "rate",
-			 integer(point->rate), "waiting", integer(point->waiting), "arrived",
-			 integer(point->arrived), "departed", integer(point->departed), "dropped",
-			 integer(point->dropped), "signal", integer(point->signal), "share",
-			 integer(point->share), "from", from);
+			 json_integer(point->end_ns), "elapsed_ns", json_integer(point->elapsed_ns),
+			 "rate", json_integer(point->rate), "waiting", json_integer(point->waiting),
+			 "arrived", json_integer(point->arrived), "departed",
+			 json_integer(point->departed), "dropped", json_integer(point->dropped),
+			 "signal", json_integer(point->signal), "share", json_integer(point->share),
+			 "from", from);
 }
 
 static struct rb_control_trace **find_trace(const struct rb_bridge *b, uint16_t system_port,

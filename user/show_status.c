@@ -19,11 +19,6 @@ static uint64_t process_bytes(void)
 	return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static json_t *integer(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 static json_t *tables_json(const struct sl_router *router)
 {
 	const struct sl_fib_tables *t = sl_datapath_tables(sl_router_datapath(router));
@@ -32,11 +27,11 @@ static json_t *tables_json(const struct sl_router *router)
 
 	sl_fib_stats(sl_router_fib(router), &s);
 	row = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ipv4_prefixes",
-			integer(s.prefixes4), "ipv6_prefixes", integer(s.prefixes6),
-			"ipv4_overflow", integer(s.overflow4), "ipv6_overflow",
-			integer(s.overflow6), "inserts", integer(s.inserts), "replaces",
-			integer(s.replaces), "deletes", integer(s.deletes), "map_bytes",
-			integer(s.table_bytes));
+			json_integer(s.prefixes4), "ipv6_prefixes", json_integer(s.prefixes6),
+			"ipv4_overflow", json_integer(s.overflow4), "ipv6_overflow",
+			json_integer(s.overflow6), "inserts", json_integer(s.inserts), "replaces",
+			json_integer(s.replaces), "deletes", json_integer(s.deletes), "map_bytes",
+			json_integer(s.table_bytes));
 	json_object_set_new(row, "nexthops",
 			    json_pack("{s:i, s:i}", "used", s.nexthops, "size", t->n_nexthop));
 	json_object_set_new(row, "adjacencies",
@@ -61,13 +56,15 @@ static json_t *mirror_json(const struct sl_router *router)
 	sl_mirror_stats(sl_router_mirror(router), &s);
 	return json_pack(
 		"{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
-		"synced", s.synced, "links", integer(s.links), "addresses", integer(s.addresses),
-		"neighbours", integer(s.neighbours), "nexthop_objects", integer(s.nexthop_objects),
-		"rules", integer(s.rules), "ipv4_routes", integer(s.routes4), "ipv6_routes",
-		integer(s.routes6), "events", integer(s.events), "overruns", integer(s.overruns),
-		"resyncs", integer(s.resyncs), "resync_changes", integer(s.resync_changes),
-		"parse_errors", integer(s.parse_errors), "neighbour_probes",
-		integer(s.neighbour_probes), "ipv4_policy", s.policy4, "ipv6_policy", s.policy6);
+		"synced", s.synced, "links", json_integer(s.links), "addresses",
+		json_integer(s.addresses), "neighbours", json_integer(s.neighbours),
+		"nexthop_objects", json_integer(s.nexthop_objects), "rules", json_integer(s.rules),
+		"ipv4_routes", json_integer(s.routes4), "ipv6_routes", json_integer(s.routes6),
+		"events", json_integer(s.events), "overruns", json_integer(s.overruns), "resyncs",
+		json_integer(s.resyncs), "resync_changes", json_integer(s.resync_changes),
+		"parse_errors", json_integer(s.parse_errors), "neighbour_probes",
+		json_integer(s.neighbour_probes), "ipv4_policy", s.policy4, "ipv6_policy",
+		s.policy6);
 }
 
 static json_t *ports_json(const struct sl_router *router)
@@ -91,12 +88,12 @@ static json_t *packets_json(const struct sl_router *router)
 	if (sl_router_counters(router, &c))
 		return json_null();
 	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rx",
-			 integer(c.stats[SL_STAT_RX].packets), "forward",
-			 integer(c.stats[SL_STAT_FORWARD].packets), "voq",
-			 integer(c.stats[SL_STAT_VOQ].packets), "drops",
-			 integer(sl_counters_dropped(&c).packets), "punts",
-			 integer(sl_counters_punted(&c).packets), "unsent",
-			 integer(sl_counters_unsent(&c).packets));
+			 json_integer(c.stats[SL_STAT_RX].packets), "forward",
+			 json_integer(c.stats[SL_STAT_FORWARD].packets), "voq",
+			 json_integer(c.stats[SL_STAT_VOQ].packets), "drops",
+			 json_integer(sl_counters_dropped(&c).packets), "punts",
+			 json_integer(sl_counters_punted(&c).packets), "unsent",
+			 json_integer(sl_counters_unsent(&c).packets));
 }
 
 json_t *sl_status_json(const struct sl_router *router)
@@ -106,10 +103,10 @@ json_t *sl_status_json(const struct sl_router *router)
 
 	return json_pack("{s:b, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}",
 			 "running", 1, "version", SL_VERSION, "pid", (int)getpid(), "uptime_s",
-			 integer(sl_router_uptime_s(router)), "engine",
+			 json_integer(sl_router_uptime_s(router)), "engine",
 			 sl_engine_name(settings->engine), "config", settings->file_name, "pin_dir",
 			 settings->pin_dir, "frags", sl_datapath_frags(dp), "process_bytes",
-			 integer(process_bytes()), "ports", ports_json(router), "packets",
+			 json_integer(process_bytes()), "ports", ports_json(router), "packets",
 			 packets_json(router), "mirror", mirror_json(router), "tables",
 			 tables_json(router));
 }
