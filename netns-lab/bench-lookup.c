@@ -23,6 +23,7 @@
 #include "netns-lab/kernel_routes.h"
 #include "netns-lab/lookup_rig.h"
 #include "netns-lab/routes.h"
+#include "netns-lab/tool.h"
 #include "user/lib/clock.h"
 
 #define SYNTHETIC    1000000
@@ -397,9 +398,5 @@ int main(int argc, char **argv)
 	else if (b.opt.json)
 		json_dumpf(b.rows, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(5));
 	json_decref(b.rows);
-	if (fflush(stdout) || ferror(stdout)) {
-		fputs("bench-lookup: standard output did not take the whole result\n", stderr);
-		return 1;
-	}
-	return rc ? 1 : 0;
+	return lab_exit_status(rc ? 1 : 0);
 }

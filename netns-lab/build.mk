@@ -24,7 +24,7 @@ $(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/%.o): CPPFLAGS += -I$(BUILD)
 LIBS += liblookup
 liblookup_SRCS := netns-lab/lookup_rig.c netns-lab/kernel_routes.c netns-lab/route_batch.c netns-lab/routes.c
 PROGRAMS += lab/bench-lookup
-lab/bench-lookup_SRCS := netns-lab/bench-lookup.c
+lab/bench-lookup_SRCS := netns-lab/bench-lookup.c netns-lab/tool.c
 lab/bench-lookup_USES := liblookup libsluice
 BPF_OBJS += $(BUILD)/lab/bench_lookup.bpf.o
 $(BUILD)/lab/bench_lookup.bpf.o: netns-lab/bench_lookup.bpf.c
