@@ -21,11 +21,11 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "rdma-bridge/verbs.h"
 #include "tests/lib/transport_contract.h"
+#include "user/lib/clock.h"
 
 #define CHUNK_BYTES 4096
 #define CHUNKS	    512
@@ -42,19 +42,11 @@ static uint32_t copy_below_bytes;
 static uint8_t *area[2];
 static struct rb_chunks *chunks[2];
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
-
 /* What is no message is between the two ends, and they have to be asked. */
 static void let_pass(struct transport_pair *pair)
 {
 	for (int i = 0; i < 2; i++)
-		pair->t[i]->ops->poll(pair->t[i], NULL, 0, now_ns());
+		pair->t[i]->ops->poll(pair->t[i], NULL, 0, sl_now_ns());
 }
 
 static bool settled(struct transport_pair *pair)
@@ -223,7 +215,7 @@ static bool poll_sender(void)
 {
 	struct rb_completion c;
 
-	if (pair.t[0]->ops->poll(pair.t[0], &c, 1, now_ns()) == 0)
+	if (pair.t[0]->ops->poll(pair.t[0], &c, 1, sl_now_ns()) == 0)
 		return false;
 	assert_int_equal(c.kind, RB_SENT);
 	assert_true(lent > 0);
@@ -236,9 +228,9 @@ static bool receive_one(uint32_t bytes, uint64_t deadline_ns)
 {
 	struct rb_completion c;
 
-	for (uint64_t end = now_ns() + deadline_ns; now_ns() < end;) {
+	for (uint64_t end = sl_now_ns() + deadline_ns; sl_now_ns() < end;) {
 		poll_sender();
-		if (pair.t[1]->ops->poll(pair.t[1], &c, 1, now_ns()) == 0)
+		if (pair.t[1]->ops->poll(pair.t[1], &c, 1, sl_now_ns()) == 0)
 			continue;
 		assert_int_equal(c.kind, RB_RECEIVED);
 		assert_in_range(c.len_bytes, 1, bytes);
@@ -342,8 +334,8 @@ static void queue_pair_in_error_recovers_and_loses_only_what_was_under_way(void 
 
 		assert_int_equal(rb_verbs_break(pair.t[round & 1]), 0);
 		/* What is sent while it is broken may be lost; what follows must not be. */
-		for (uint64_t end = now_ns() + DEADLINE_NS;;) {
-			assert_true(now_ns() < end);
+		for (uint64_t end = sl_now_ns() + DEADLINE_NS;;) {
+			assert_true(sl_now_ns() < end);
 			sent += send_one(bytes);
 			if (receive_one(bytes, 20000000))
 				break;
@@ -351,7 +343,7 @@ static void queue_pair_in_error_recovers_and_loses_only_what_was_under_way(void 
 				post(1, 50);
 		}
 	}
-	for (uint64_t end = now_ns() + DEADLINE_NS; lent && now_ns() < end;)
+	for (uint64_t end = sl_now_ns() + DEADLINE_NS; lent && sl_now_ns() < end;)
 		poll_sender();
 	assert_int_equal(lent, 0);
 	for (int i = 0; i < 2; i++) {
@@ -478,8 +470,8 @@ static void mtu_is_another(uint32_t bytes)
 				 -EMSGSIZE);
 	}
 	post(1, 50);
-	for (uint64_t end_ns = now_ns() + DEADLINE_NS;;) {
-		assert_true(now_ns() < end_ns);
+	for (uint64_t end_ns = sl_now_ns() + DEADLINE_NS;;) {
+		assert_true(sl_now_ns() < end_ns);
 		send_one(1024);
 		if (receive_one(1024, 20000000))
 			break;
@@ -500,9 +492,9 @@ static void device_is_removed(uint32_t bytes)
 	rb_verbs_info(pair.t[0], &info);
 	assert_false(rb_verbs_is_lost(pair.t[0]));
 	pid = begin(delete);
-	for (uint64_t end = now_ns() + DEADLINE_NS;
+	for (uint64_t end = sl_now_ns() + DEADLINE_NS;
 	     !rb_verbs_is_lost(pair.t[0]) || !rb_verbs_is_lost(pair.t[1]);)
-		assert_true(now_ns() < end);
+		assert_true(sl_now_ns() < end);
 	assert_int_equal(rb_verbs_find(address), -ENODEV);
 	for (int i = 0; i < 2; i++)
 		close_end(&pair, i);
@@ -537,8 +529,8 @@ static void faults_of_every_kind_end_with_their_cause(void **state)
 		if (chunks[1]->count[RB_OWNER_RECEIVE] < 50)
 			post(1, 50);
 		faults[fault](bytes);
-		for (uint64_t end = now_ns() + DEADLINE_NS;;) {
-			if (now_ns() > end)
+		for (uint64_t end = sl_now_ns() + DEADLINE_NS;;) {
+			if (sl_now_ns() > end)
 				fail_msg("round %u: %s: no message comes any more", round,
 					 names[fault]);
 			if (chunks[1]->count[RB_OWNER_RECEIVE] < 50)
