@@ -15,10 +15,10 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "rdma-bridge/verbs.h"
+#include "user/lib/clock.h"
 
 #define CHUNK_BYTES  4096
 #define CHUNKS	     4096
@@ -35,14 +35,6 @@ static struct rb_chunks *chunks;
 static struct rb_transport *t;
 static struct rb_path *path;
 static uint64_t lent, given_back;
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 static uint32_t number(const char *text)
 {
@@ -104,7 +96,7 @@ static void receive(void)
 static uint64_t poll_all(void)
 {
 	struct rb_completion c[BATCH];
-	uint32_t n = t->ops->poll(t, c, BATCH, clock_ns(CLOCK_MONOTONIC));
+	uint32_t n = t->ops->poll(t, c, BATCH, sl_now_ns());
 	uint64_t received = 0;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -127,8 +119,8 @@ static int run_receiver(int socket)
 		receive();
 		received += poll_all();
 	} while (recv(socket, &end, 1, MSG_DONTWAIT) < 0);
-	end_ns = clock_ns(CLOCK_MONOTONIC) + SETTLE_NS;
-	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
+	end_ns = sl_now_ns() + SETTLE_NS;
+	while (sl_now_ns() < end_ns) {
 		receive();
 		received += poll_all();
 	}
@@ -138,11 +130,11 @@ static int run_receiver(int socket)
 /* A reliable connection comes up as both ends are polled. */
 static int connect_path(bool reliable)
 {
-	const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + DEADLINE_NS;
+	const uint64_t end_ns = sl_now_ns() + DEADLINE_NS;
 	struct rb_verbs_info info = { .connected = !reliable };
 
 	while (!info.connected) {
-		if (clock_ns(CLOCK_MONOTONIC) > end_ns)
+		if (sl_now_ns() > end_ns)
 			return -ETIMEDOUT;
 		poll_all();
 		rb_verbs_info(t, &info);
@@ -153,10 +145,10 @@ static int connect_path(bool reliable)
 /* Post messages until the time is over, and wait until the device has done with them; how many there were. */
 static uint64_t send_all(const struct rb_piece *pieces, uint32_t n, uint64_t length_ns)
 {
-	const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + length_ns;
+	const uint64_t end_ns = sl_now_ns() + length_ns;
 	uint64_t sent = 0;
 
-	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
+	while (sl_now_ns() < end_ns) {
 		for (uint32_t i = 0; i < BATCH; i++) {
 			int err = t->ops->post_send(t, path, pieces, n, 0);
 
@@ -168,7 +160,7 @@ static uint64_t send_all(const struct rb_piece *pieces, uint32_t n, uint64_t len
 		t->ops->flush(t);
 		poll_all();
 	}
-	while (given_back < lent && clock_ns(CLOCK_MONOTONIC) < end_ns + DEADLINE_NS) {
+	while (given_back < lent && sl_now_ns() < end_ns + DEADLINE_NS) {
 		t->ops->flush(t);
 		poll_all();
 	}
@@ -192,11 +184,11 @@ static int run_sender(int socket, char **argv)
 	err = connect_path(strcmp(argv[1], "rc") == 0);
 	if (err)
 		return err;
-	ns = clock_ns(CLOCK_MONOTONIC);
-	cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	ns = sl_now_ns();
+	cpu_ns = sl_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	sent = send_all(pieces, n + 1, number(argv[5]) * 1000000000ULL);
-	ns = clock_ns(CLOCK_MONOTONIC) - ns;
-	cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
+	ns = sl_now_ns() - ns;
+	cpu_ns = sl_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns;
 	t->ops->stats(t, &stats);
 	if (write(socket, "", 1) != 1 ||
 	    read(socket, &received, sizeof(received)) != sizeof(received))
