@@ -17,6 +17,7 @@
 
 #include "rdma-bridge/bridge.h"
 #include "rdma-bridge/show.h"
+#include "user/check_cluster.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
 
@@ -112,7 +113,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 
 static int load_settings(const struct options *o, struct sl_settings **out)
 {
-	char error[SL_YAML_ERROR_BYTES];
+	char error[SL_YAML_ERROR_BYTES], warning[SL_YAML_ERROR_BYTES];
 	int err = sl_settings_load(o->config_path, out, error);
 
 	if (err) {
@@ -127,6 +128,8 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 		return -EINVAL;
 	}
 	sl_log_set_level(o->verbose ? SL_LOG_DEBUG : (*out)->log_level);
+	if (sl_doubt_cluster(*out, warning))
+		sl_warning("%s", warning);
 	return 0;
 }
 

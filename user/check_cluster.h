@@ -3,6 +3,8 @@
 #ifndef SL_CHECK_CLUSTER_H
 #define SL_CHECK_CLUSTER_H
 
+#include <stdbool.h>
+
 #include "user/config.h"
 
 /*
@@ -10,5 +12,8 @@
  * What cannot be looked at for lack of privileges is taken as right. A configuration without `cluster:` fits.
  */
 int sl_check_cluster(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES]);
+
+/* What is valid, but will not go well: true, and one line in warning as above. The same for the bridge when it starts. */
+bool sl_doubt_cluster(const struct sl_settings *settings, char warning[SL_YAML_ERROR_BYTES]);
 
 #endif

@@ -305,6 +305,24 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	[[ $output = *'may be read by others than its owner: chmod 600' ]]
 }
 
+@test "sluice check warns of realtime with so short a liveness that the kernel's own pauses mean death" {
+	short() { sed "s/liveness_ms: .*/liveness_ms: $1/; s/bridge: {/bridge: {$2/" "$LAB_DIR/n1.yaml" >"$LAB_DIR/check.yaml"; }
+	short 99 "realtime: 1"
+	run -0 --separate-stderr on n1 build/sluice check "$LAB_DIR/check.yaml"
+	[ "$output" = "$LAB_DIR/check.yaml: ok" ]
+	# shellcheck disable=SC2016
+	[[ $stderr = *'cluster.liveness_ms: "99" is short beside `realtime`: '*': write 100 or more' ]]
+	[ "$(on n1 build/sluice -j check "$LAB_DIR/check.yaml" | jq '.ok and (.warning | test("short beside"))')" = true ]
+	silent() {
+		run -0 --separate-stderr on n1 build/sluice check "$LAB_DIR/check.yaml"
+		[ -z "$stderr" ]
+	}
+	short 100 "realtime: 1"
+	silent
+	short 99 ""
+	silent
+}
+
 @test "first packets to a neighbour that nobody has resolved wait for it, as at any router" {
 	on h3p1 ip addr add 10.3.1.77/24 dev eth0
 	on h3p1 ip addr add fd00:0:3:1::77/64 dev eth0 nodad
