@@ -607,11 +607,15 @@ out:
 int sl_router_attach(struct sl_router *r, const char *name)
 {
 	struct sl_router_port *port = port_by_name(r, name);
+	const char *fabric = r->settings->cluster.device;
 	uint32_t ifindex = if_nametoindex(name);
 	int err;
 
 	if (!ifindex)
 		return -ENODEV;
+	/* By whatever name: its XDP program is the bridge's, and must not be taken for a stranger's. */
+	if (fabric && ifindex == if_nametoindex(fabric))
+		return -EADDRINUSE;
 	if (!port)
 		port = port_add(r, name, SL_XDP_NONE);
 	if (!port)

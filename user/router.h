@@ -58,8 +58,10 @@ int sl_router_detach_all(struct sl_router *router);
  */
 int sl_router_reload(struct sl_router *router, struct sl_settings *settings);
 
-/* Attach or detach by hand, until the next reload or restart. 0; -ENODEV: no such netdev; -ENOENT (detach): it
- * is no port; -ENOSPC: too many ports; else as sl_datapath_attach. */
+/*
+ * Attach or detach by hand, until the next reload or restart. 0; -ENODEV: no such netdev; -EADDRINUSE (attach): it is the
+ * cluster's fabric; -ENOENT (detach): it is no port; -ENOSPC: too many ports; else as sl_datapath_attach.
+ */
 int sl_router_attach(struct sl_router *router, const char *port);
 int sl_router_detach(struct sl_router *router, const char *port);
 

@@ -209,6 +209,9 @@ static void port_result(struct sl_ctl_answer *answer, const char *port, int err)
 	if (err == -ENODEV)
 		sl_ctl_fail(answer,
 			    "\"%.32s\" is not a netdev here: write one that `ip link` shows", port);
+	else if (err == -EADDRINUSE)
+		sl_ctl_fail(answer,
+			    "%.32s is the fabric of this cluster, which needs it for itself", port);
 	else if (err == -ENOENT)
 		sl_ctl_fail(answer,
 			    "\"%.32s\" is not a port of the fast path: write one that "
@@ -226,14 +229,8 @@ static void port_result(struct sl_ctl_answer *answer, const char *port, int err)
 static void run_attach(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const char *port = argument(request, "port");
-	const char *fabric = sl_router_settings(ctx)->cluster.device;
 
-	/* Its XDP program is the bridge's, and must not be taken for a stranger's. */
-	if (port && fabric && strcmp(port, fabric) == 0)
-		sl_ctl_fail(answer,
-			    "%.32s is the fabric of this cluster, which needs it for itself", port);
-	else
-		port_result(answer, port ? port : "", port ? sl_router_attach(ctx, port) : -ENODEV);
+	port_result(answer, port ? port : "", port ? sl_router_attach(ctx, port) : -ENODEV);
 }
 
 static void run_detach(void *ctx, const json_t *request, struct sl_ctl_answer *answer)

@@ -305,9 +305,12 @@ in_words() {
 
 @test "the fabric's netdev is no port to attach, whether the bridge has its program there or not" {
 	refused() {
-		run -1 --separate-stderr sluice 2 attach fab0
-		[ "$stderr" = "sluice: fab0 is the fabric of this cluster, which needs it for itself" ]
+		for name in fab0 the-fabric; do
+			run -1 --separate-stderr sluice 2 attach "$name"
+			[ "$stderr" = "sluice: $name is the fabric of this cluster, which needs it for itself" ]
+		done
 	}
+	on n2 ip link property add dev fab0 altname the-fabric
 	refused
 	bridge_stop 2
 	refused
