@@ -1187,8 +1187,6 @@ void rb_bridge_close(struct rb_bridge *b)
 	stop_lanes(b);
 	rb_relay_close(b);
 	rb_meet_close(b->meet);
-	for (uint32_t i = 0; i < b->n_remotes; i++)
-		rb_tap_close(b->remotes[i].tap);
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		close_port(b, &b->ports[i]);
 	for (uint32_t i = 0; i < b->n_lanes; i++)

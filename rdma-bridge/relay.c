@@ -66,16 +66,6 @@ static void drop_client(struct rb_bridge *b)
 	b->client_fd = -1;
 }
 
-void rb_relay_close(struct rb_bridge *b)
-{
-	drop_client(b);
-	if (b->relay_fd < 0)
-		return;
-	unlink(b->settings->cluster.socket);
-	close(b->relay_fd);
-	b->relay_fd = -1;
-}
-
 /* Tell the client; false if it was not told. */
 static bool tell(struct rb_bridge *b, const struct sl_relay_message *message)
 {
@@ -267,4 +257,16 @@ void rb_relay_poll(struct rb_bridge *b, uint64_t now_ns)
 	if (n > 0)
 		accept_client(b);
 	serve_client(b, now_ns);
+}
+
+void rb_relay_close(struct rb_bridge *b)
+{
+	drop_client(b);
+	for (uint32_t i = 0; i < b->n_remotes; i++)
+		close_tap(b, &b->remotes[i]);
+	if (b->relay_fd < 0)
+		return;
+	unlink(b->settings->cluster.socket);
+	close(b->relay_fd);
+	b->relay_fd = -1;
 }

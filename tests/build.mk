@@ -10,7 +10,9 @@ TEST_LIB   := $(wildcard tests/lib/*.c)
 TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLIBS) -lz -lm
 
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
-test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) ## build the tests without running them
+# The bridge under ASan and UBSan, as tests/netns/fabric.bats runs one.
+ASAN_BRIDGE := $(BUILD)/tests/sluice-bridge
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(ASAN_BRIDGE) ## build the tests without running them
 
 # Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain.
 $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
@@ -18,6 +20,11 @@ $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
+
+$(ASAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/asan/%.o) $(sluice-bridge_USES:%=$(BUILD)/asan/%.a)
+	$(call say,LD-ASAN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $^ -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
 
 $(BPF_TESTS) $(RDMA_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(TEST_LIB:%.c=$(BUILD)/obj/%.o) \
 		$(LIBS:%=$(BUILD)/obj/%.a)

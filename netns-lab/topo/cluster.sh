@@ -109,10 +109,10 @@ cluster_start() {
 }
 
 # bridge_start N [CONFIG]: with the priority of its service unit, and no more rights than that gives it
-# (CAP_SYS_NICE instead of LimitRTPRIO=, which needs more here)
+# (CAP_SYS_NICE instead of LimitRTPRIO=, which needs more here); CLUSTER_PROGRAM is another program than the bridge itself
 bridge_start() {
 	spawn "n$1" "bridge-n$1" nice -n -10 setpriv --bounding-set=-all,+bpf,+perfmon,+net_admin,+net_raw,+ipc_lock,+chown,+sys_nice \
-		"$LAB_SOURCE/build/sluice-bridge" --config "${2:-$LAB_DIR/n$1.yaml}" || return
+		"${CLUSTER_PROGRAM:-$LAB_SOURCE/build/sluice-bridge}" --config "${2:-$LAB_DIR/n$1.yaml}" || return
 	raise_session "$SPAWNED"
 }
 

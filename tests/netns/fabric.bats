@@ -184,6 +184,23 @@ slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 	[ "$(printf '%s\n' "${shares[@]}" | sort -n | awk 'NR == 1 { print $1 < 2 }')" = 1 ]
 }
 
+@test "a bridge under the sanitizers serves remote ports, and touches no memory that is not its own until its end" {
+	bridge_stop 1
+	CLUSTER_PROGRAM=build/tests/sluice-bridge bridge_start 1
+	pid=$SPAWNED
+	wait_for 30 carrier 1 2 1
+	wait_for 30 on n1 ping -c 1 -W 1 10.2.1.2
+	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.1.2
+	kill "$pid"
+	status=0
+	wait "$pid" || status=$?
+	cat "$LAB_DIR/bridge-n1.err"
+	[ "$status" -eq 0 ]
+	bridge_start 1
+	wait_for 30 carrier 2 1 1
+	wait_for 30 carrier 1 2 1
+}
+
 @test "a bridge that is told to stop leaves no socket and no program behind" {
 	bridge_stop 1
 	run ! on n1 test -e /run/sluice/bridge.sock
