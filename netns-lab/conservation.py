@@ -7,6 +7,8 @@ the fabric) and says where a frame went missing without a name.
     conservation.py begin                            counters from now on (in the lab's directory)
     conservation.py check [--sent N --received N] [--within S]
     conservation.py counters                         those of the nodes here, as they are now
+    conservation.py answer DIRECTORY                 the same whenever there is a file NAME.ask, in NAME.json; never ends. For
+                                                     emulated machines, where the start of a process takes longer than a look
 
 A lab is found by LAB_DIR or --lab. `check` looks again until nothing is under way and all sums hold, or the time is over;
 then it prints the ledger, one JSON object, and what is wrong on standard error. Exit status: 0 all sums hold, 1 not, 2 wrong use.
@@ -29,7 +31,6 @@ A bridge that was started anew counts from zero, and what its former life counte
 out and the node is named in `restarted`.
 """
 import argparse
-import concurrent.futures
 import glob
 import itertools
 import json
@@ -40,8 +41,11 @@ import sys
 import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+DAEMON_SOCKET = "/run/sluice/sluiced.sock"
 BRIDGE_SOCKET = "/run/sluice/sluice-bridge.sock"
 LOOK_AGAIN_S = 0.1
+ANSWER_LOOK_S = 0.1
+MACHINE_ANSWERS_S = 300
 LOOKS_MIN = 10  # before time is over: where a look takes long, some frame of a kernel's own comes with most of them
 TX_DROPS = ("tx-ring", "tx-error")
 INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta", "drop-not-unicast",
@@ -66,12 +70,15 @@ class Node:
                               check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
 
     def ask_bridge(self, command):
-        """Rows of the bridge's control socket, or None: it does not run."""
+        return self.ask(BRIDGE_SOCKET, {"command": command})
+
+    def ask(self, path, request):
+        """Rows of an answer from a control socket, or None: nobody listens there."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.settimeout(5)
             try:
-                s.connect(self.root + BRIDGE_SOCKET)
-                s.sendall(json.dumps({"command": command}).encode() + b"\n")
+                s.connect(self.root + path)
+                s.sendall(json.dumps(request).encode() + b"\n")
                 lines = b"".join(iter(lambda: s.recv(65536), b"")).splitlines()
             except OSError:
                 return None
@@ -90,21 +97,29 @@ class Node:
         with open(f"{self.root}/sys/class/net/{netdev}/statistics/{name}", encoding="ascii") as file:
             return int(file.read())
 
+    def refused(self, netdev):
+        """Frames that a netdev dropped; a veth counts among them those that other programs redirected to it and it did not take."""
+        dropped = self.statistic(netdev, "tx_dropped")
+        return dropped and dropped - self.refused_redirects(netdev)
+
     def refused_redirects(self, netdev):
-        """Frames that other programs redirected to a veth and that it did not take: its tx_dropped has them, too."""
         out = self.run("ethtool", "-S", netdev).decode()
         return sum(int(line.split(":")[1]) for line in out.splitlines()
                    if "tx_queue_" in line and "xdp_xmit_errors" in line)
 
 
-def xdp_counters(node):
-    """What sl_edge counted: by name, without what drivers refused; None if there is nothing to ask."""
-    sluice = (os.path.join(SOURCE, "build", "sluice"), "--json")
+def pinned_counters(node, what):
+    """The counters outlive the daemon."""
     try:
-        stages = json.loads(node.run(*sluice, "show", "counters"))
-        reasons = json.loads(node.run(*sluice, "--all", "show", "drops"))
+        return json.loads(node.run(os.path.join(SOURCE, "build", "sluice"), "--json", "show", what))
     except subprocess.CalledProcessError as error:
         raise Failure(f"{node.name}: sluice cannot show its counters: status {error.returncode}") from error
+
+
+def xdp_counters(node):
+    """What sl_edge counted: by name, without what drivers refused; None if there is nothing to ask."""
+    stages, reasons = (node.ask(DAEMON_SOCKET, {"command": "show", "what": what}) or pinned_counters(node, what)
+                       for what in ("counters", "drops"))
     out = {row["name"]: row["packets"] for row in stages if row["kind"] == "stage"}
     out["drops"] = {row["name"]: row["packets"] for row in reasons if row["kind"] == "drop"}
     out["punts"] = {row["name"]: row["packets"] for row in reasons if row["kind"] == "punt"}
@@ -143,29 +158,65 @@ def node_counters(node):
         "remote": {"read": sum(node.statistic(d, "tx_packets") for d in remotes),
                    "refused": sum(node.statistic(d, "tx_dropped") for d in remotes)},
         "edge": {"sent": sum(node.statistic(d, "tx_packets") for d in edges),
-                 "refused": sum(node.statistic(d, "tx_dropped") - node.refused_redirects(d) for d in edges)},
+                 "refused": sum(node.refused(d) for d in edges)},
     }
 
 
 class Machine:
-    """A node that is a virtual machine of the lab: it counts inside."""
+    """A node that is a virtual machine of the lab: a process inside counts, from the first question until the machine ends."""
 
     def __init__(self, name, machine, lab_dir):
         self.name, self.machine, self.lab_dir = name, machine, lab_dir
+        self.directory = f"{lab_dir}/vm/{machine}/counters"
+
+    def begin(self):
+        script = f'. {SOURCE}/netns-lab/lib.sh; . {SOURCE}/netns-lab/vm.sh; vm_start "$@" && ln -s "$VM_JOB" "$DIRECTORY/job"'
+        os.mkdir(self.directory)
+        subprocess.run(["bash", "-c", script, "bash", self.machine, "/usr/bin/python3", "-ISB",
+                        f"{SOURCE}/netns-lab/conservation.py", "answer", self.directory,
+                        "--lab", f"{self.lab_dir}/vm/{self.machine}/lab"],
+                       env={**os.environ, "LAB_DIR": self.lab_dir, "DIRECTORY": self.directory}, cwd=SOURCE, check=True)
 
     def counters(self):
-        script = f'. {SOURCE}/netns-lab/lib.sh; . {SOURCE}/netns-lab/vm.sh; vm_on "$@"'
-        result = subprocess.run(["bash", "-c", script, "bash", self.machine, "/usr/bin/python3", "-B",
-                                 f"{SOURCE}/netns-lab/conservation.py", "counters", "--lab", f"{self.lab_dir}/vm/{self.machine}/lab"],
-                                env={**os.environ, "LAB_DIR": self.lab_dir}, cwd=SOURCE,
-                                capture_output=True, text=True, check=False)
-        if result.returncode:
-            raise Failure(f"{self.name}: {result.stderr.strip()}")
-        return json.loads(result.stdout)[self.name]
+        if not os.path.isdir(self.directory):
+            self.begin()
+        name = f"{self.directory}/{time.monotonic_ns()}"
+        with open(f"{name}.ask", "w", encoding="ascii"):
+            pass
+        deadline = time.monotonic() + MACHINE_ANSWERS_S
+        while not os.path.exists(f"{name}.json"):
+            if os.path.exists(f"{self.directory}/job/status") or time.monotonic() > deadline:
+                with open(f"{self.directory}/job/err", encoding="utf-8") as file:
+                    raise Failure(f"{self.name} does not say its counters: {file.read().strip()}")
+            time.sleep(ANSWER_LOOK_S)
+        with open(f"{name}.json", encoding="ascii") as file:
+            answer = json.load(file)
+        os.remove(f"{name}.json")
+        if "failure" in answer:
+            raise Failure(answer["failure"])
+        return answer[self.name]
+
+
+def answer_questions(directory, lab_dir):
+    """Never returns."""
+    while True:
+        for name in [n[:-len(".ask")] for n in os.listdir(directory) if n.endswith(".ask")]:
+            os.remove(f"{directory}/{name}.ask")
+            try:
+                answer = counters_of(lab_nodes(lab_dir)[0])
+            except (Failure, OSError) as error:
+                answer = {"failure": str(error)}
+            with open(f"{directory}/{name}.new", "w", encoding="ascii") as file:
+                json.dump(answer, file)
+            os.rename(f"{directory}/{name}.new", f"{directory}/{name}.json")
+        time.sleep(ANSWER_LOOK_S)
 
 
 def counters_of(nodes):
     """Of all nodes, at the same time where that takes long."""
+    if len(nodes) == 1:
+        return {nodes[0].name: nodes[0].counters()}
+    import concurrent.futures  # pylint: disable=import-outside-toplevel
     with concurrent.futures.ThreadPoolExecutor() as pool:
         return dict(zip([n.name for n in nodes], pool.map(lambda n: n.counters(), nodes)))
 
@@ -320,7 +371,8 @@ def check(before, look, sent=None, received=None, within_s=5.0):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("command", choices=("begin", "check", "counters"))
+    parser.add_argument("command", choices=("begin", "check", "counters", "answer"))
+    parser.add_argument("directory", nargs="?", help="of questions; for answer")
     parser.add_argument("--lab", default=os.environ.get("LAB_DIR"), help="the lab's directory (default: LAB_DIR)")
     parser.add_argument("--sent", type=int)
     parser.add_argument("--received", type=int)
@@ -331,6 +383,10 @@ def main():
         parser.error("name a lab: LAB_DIR or --lab")
     if (options.sent is None) != (options.received is None):
         parser.error("--sent and --received go together")
+    if (options.command == "answer") != (options.directory is not None):
+        parser.error("answer, and nothing else, needs a directory")
+    if options.command == "answer":
+        answer_questions(options.directory, options.lab)
     nodes, fabric = lab_nodes(options.lab)
     memory = os.path.join(options.lab, "conservation.json")
     try:

@@ -30,7 +30,7 @@ lab_error() {
 }
 
 # wait_for SECONDS COMMAND...: repeat until it succeeds; its output is shown only if it never does. A machine that is known to be
-# slow sets LAB_PATIENCE, a factor.
+# slow sets LAB_PATIENCE, a factor; where a look costs much, LAB_LOOK_S is the time between two.
 wait_for() {
 	local seconds=$(($1 * ${LAB_PATIENCE:-1})) deadline output
 	shift
@@ -40,7 +40,7 @@ wait_for() {
 			lab_error "not within $seconds s: $*${output:+ ($output)}"
 			return 1
 		fi
-		sleep 0.05
+		sleep "${LAB_LOOK_S:-0.05}"
 	done
 }
 
@@ -167,33 +167,40 @@ no_processes() {
 	done
 }
 
+# find_holder NAME: sets HOLDER to its process id; starts no process, which an emulated machine would notice
+find_holder() {
+	local file=$LAB_DIR/node/$1
+	[ -e "$file" ] || file=$LAB_DIR/host/$1
+	{ read -r HOLDER _ <"$file"; } 2>/dev/null || lab_error "no node or host \"$1\" in lab $LAB_ID"
+}
+
 holder_of() {
-	cut -d' ' -f1 "$LAB_DIR/node/$1" 2>/dev/null || cut -d' ' -f1 "$LAB_DIR/host/$1" 2>/dev/null ||
-		lab_error "no node or host \"$1\" in lab $LAB_ID"
+	local HOLDER
+	find_holder "$1" && echo "$HOLDER"
 }
 
 # on NAME COMMAND...: run it there; the working directory stays. (`ip netns exec` would remount /sys
 # and lose the pins.)
 on() {
-	local holder
+	local HOLDER
 	if [ -e "$LAB_DIR/inside/$1" ]; then # a virtual machine holds it
 		vm_in "$@"
 		return
 	fi
-	holder=$(holder_of "$1") || return
+	find_holder "$1" || return
 	shift
-	env SLUICE_LAB="$LAB_DIR" nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@"
+	SLUICE_LAB=$LAB_DIR nsenter --target "$HOLDER" --net --mount --wdns="$PWD" -- "$@"
 }
 
 # spawn NAME LABEL COMMAND...: run it there in the background, out of reach of Ctrl-C. Sets SPAWNED to its
 # process id, which is also in $LAB_DIR/LABEL.pid; output goes to $LAB_DIR/LABEL.out and LABEL.err.
 spawn() {
-	local holder label=$2
-	holder=$(holder_of "$1") || return
+	local HOLDER label=$2
+	find_holder "$1" || return
 	shift 2
 	# Emptied here and not by the child, so that nobody reads what the last of this label said.
 	: >"$LAB_DIR/$label.out" 2>"$LAB_DIR/$label.err"
-	env SLUICE_LAB="$LAB_DIR" setsid nsenter --target "$holder" --net --mount --wdns="$PWD" -- "$@" \
+	SLUICE_LAB=$LAB_DIR setsid nsenter --target "$HOLDER" --net --mount --wdns="$PWD" -- "$@" \
 		</dev/null >"$LAB_DIR/$label.out" 2>"$LAB_DIR/$label.err" 3>&- &
 	SPAWNED=$!
 	echo $SPAWNED >"$LAB_DIR/$label.pid"
@@ -249,5 +256,7 @@ router_start() {
 }
 
 router_answers_or_died() {
-	on "$1" "$LAB_SOURCE/build/sluice" status >/dev/null || ! kill -0 "$SPAWNED" 2>/dev/null
+	local HOLDER
+	find_holder "$1" && [ -S "/proc/$HOLDER/root/run/sluice/sluiced.sock" ] &&
+		on "$1" "$LAB_SOURCE/build/sluice" status >/dev/null || ! kill -0 "$SPAWNED" 2>/dev/null
 }

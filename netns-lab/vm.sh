@@ -25,7 +25,7 @@ vm_image() {
 	"$LAB_SOURCE/netns-lab/vm-image" "$VM_IMAGE" >&2
 }
 
-# vm_up NAME [NAMESPACE:TAP:MTU...]: start a machine whose eth0, eth1, ... are these TAPs
+# vm_up NAME [NAMESPACE:TAP:MTU...]: start a machine whose eth0, eth1, ... are these TAPs, of VM_PROCESSORS (2)
 vm_up() {
 	local name=$1 nics=() namespace tap mtu mac i=0 first=
 	shift
@@ -44,7 +44,7 @@ vm_up() {
 		i=$((i + 1))
 	done
 	[ -n "$first" ] || { first=vm-$name && host_up "$first"; } || return
-	local processors=(-accel "${LAB_ACCEL:-tcg,thread=multi}" -smp 2)
+	local processors=(-accel "${LAB_ACCEL:-tcg,thread=multi}" -smp "${VM_PROCESSORS:-2}")
 	[ "${VM_CLOCK:-}" != instructions ] || processors=(-accel "tcg,thread=single" -smp 1 -icount "shift=0,sleep=off")
 	spawn "$first" "vm-$name" nice -n 15 qemu-system-x86_64 \
 		-nodefaults -no-user-config -display none -no-reboot -machine pc "${processors[@]}" \

@@ -134,7 +134,7 @@ bridge_ask() {
 
 # cluster_is_up N PEERS: does node N see so many peers, and carrier on a port of each?
 cluster_is_up() {
-	[ "$(on "n$1" ip -j link show up | jq '[.[] | select(.ifname // "" | test("^n[0-9]+p1$")) | select(.operstate == "UP")] | length')" -eq "$2" ]
+	[ "$(on "n$1" sh -c 'cat /sys/class/net/n[0-9]*p1/operstate' | grep -c '^up$')" -eq "$2" ]
 }
 
 # cluster_counts: what cluster_conserves speaks of begins now; waits for quiet

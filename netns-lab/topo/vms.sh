@@ -35,7 +35,7 @@ topo_up() {
 
 # vms_up NODES PORTS FABRIC
 vms_up() {
-	local nodes=$1 ports=$2 fabric=$3 machines=$1 mtu=9000 n p
+	local nodes=$1 ports=$2 fabric=$3 machines=$1 mtu=9000 n p VM_PROCESSORS=1 # two would wait for each other
 	vm_image || return
 	if [ "$fabric" = mixed ]; then
 		machines=1 mtu=3500 fabric=verbs-ud
@@ -81,11 +81,16 @@ vms_each() {
 	vm_finish_all "$VM_BOOT_SECONDS" "${jobs[@]}"
 }
 
-# vms_again NODES PORTS FABRIC: the machines begin anew, the first NODES of them as a cluster like this; the others rest
+# vms_again NODES PORTS FABRIC: the machines begin anew, the first NODES of them as a cluster like this; the others rest. A
+# cluster of the same nodes needs other bridges only.
 vms_again() {
-	local all=("$LAB_DIR"/vm/n*) n
+	local all=("$LAB_DIR"/vm/n*) now=("$LAB_DIR"/inside/n*) n
 	VMS_TRANSPORT=$3
 	: "${CLUSTER_LIVENESS_MS:=3000}"
+	if [ ${#now[@]} -eq "$1" ]; then
+		vms_each "$1" again "$1" "$2"
+		return
+	fi
 	vms_each ${#all[@]} stop || return
 	for ((n = 1; n <= ${#all[@]}; n++)); do
 		if [ "$n" -le "$1" ]; then echo "n$n" >"$LAB_DIR/inside/n$n"; else rm -f "$LAB_DIR/inside/n$n"; fi

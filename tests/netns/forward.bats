@@ -92,7 +92,7 @@ assert_engine_forwards() {
 @test "generic mode forwards the same" {
 	sed -i 's/- name: eth1/- {name: eth1, mode: generic}/' "$LAB_DIR/n1.yaml"
 	reload fast
-	wait_for 5 sh -c "$(declare -f on holder_of); on n1 ip link show dev eth1 | grep -q xdpgeneric"
+	wait_for 5 sh -c "$(declare -f on find_holder); on n1 ip link show dev eth1 | grep -q xdpgeneric"
 	send h1 eth1 h2 --dst 10.64.1.0/24 --dests 100 --count 20000 --rate 50000
 	assert_forwarded 20000
 	send h1 eth1 h2 --dst fd64:1::1 --count 20000 --rate 50000

@@ -76,6 +76,15 @@ each_machine() {
 	vm_finish_all 300 "${jobs[@]}"
 }
 
+# each_node COMMAND...: the same, with the node's own files
+each_node() {
+	local n jobs=()
+	for n in $NODES; do
+		vm_enter "n$n" && vm_start "$VM_MACHINE" "${VM_ENTER[@]}" "${@//%N/$n}" && jobs+=("n$n:$VM_JOB") || return
+	done
+	vm_finish_all 300 "${jobs[@]}"
+}
+
 # each_host COMMAND...: the same in the host of every node; %T is the number of the next node, the last one's is the first
 each_host() {
 	local n jobs=() command
@@ -111,26 +120,28 @@ mac_number() { sed -n "$2p" "$LAB_DIR/macs.$1"; }
 # whole_frames [SIZE]: every host sends to the next one, all at the same time, frames of all sizes, or of one; what arrives is
 # what scapy expects, byte for byte, in order, and every frame is accounted for
 whole_frames() {
-	local n to count total=0
+	local n to count total=0 pairs=()
 	cluster_counts || return
+	rm -f "$LAB_DIR/go"
 	for n in $NODES; do
 		to=$(next_to "$n")
 		count=$(frames make "$LAB_DIR/sent.$n" "$(mac_number routers "$n")" "$n" "$to" "$@") || return
 		total=$((total + count))
 		rm -f "$LAB_DIR/got.$to"
-		vm_enter "h${to}p1" && vm_spawn "$VM_MACHINE" "received.$to" "${VM_NET[@]}" /usr/bin/python3 -B tests/rdma/frames.py \
-			receive "$LAB_DIR/got.$to" eth0 "$count" || return
+		pairs+=("$LAB_DIR/sent.$n" "$LAB_DIR/got.$to" "$(mac_number routers "$to")" "$(mac_number hosts "$to")")
 	done
 	for n in $NODES; do
-		wait_for 60 receiver_ready_or_ended "$n" && grep -q ready "$LAB_DIR/received.$n.out" || return
+		vm_enter "h${n}p1" && vm_spawn "$VM_MACHINE" "exchange.$n" "${VM_NET[@]}" /usr/bin/python3 -ISB tests/rdma/frames.py \
+			exchange "$LAB_DIR/sent.$n" "$LAB_DIR/got.$n" eth0 "$count" "$LAB_DIR/go" || return
 	done
-	each_host /usr/bin/python3 -B tests/rdma/frames.py send "$LAB_DIR/sent.%N" eth0 || return
 	for n in $NODES; do
-		to=$(next_to "$n")
-		vm_output "received.$to" >/dev/null && cat "$LAB_DIR/received.$to.err" &&
-			frames check "$LAB_DIR/sent.$n" "$LAB_DIR/got.$to" "$(mac_number routers "$to")" "$(mac_number hosts "$to")" || return
+		wait_for 60 exchange_ready_or_ended "$n" && grep -q ready "$LAB_DIR/exchange.$n.out" || return
 	done
-	cluster_conserves $total $total
+	: >"$LAB_DIR/go"
+	for n in $NODES; do
+		vm_output "exchange.$n" >/dev/null && cat "$LAB_DIR/exchange.$n.err" || return
+	done
+	frames check "${pairs[@]}" && cluster_conserves $total $total
 }
-receiver_ready_or_ended() { grep -q ready "$LAB_DIR/received.$1.out" || [ -s "$LAB_DIR/received.$1.job/status" ]; }
+exchange_ready_or_ended() { grep -q ready "$LAB_DIR/exchange.$1.out" || [ -s "$LAB_DIR/exchange.$1.job/status" ]; }
 frames() { /usr/bin/python3 -B tests/rdma/frames.py "$@"; }

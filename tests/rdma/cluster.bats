@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# A cluster of two virtual machines on the kernel's own RoCE, on verbs-rc and then on verbs-ud, with as many frames in a message as
-# fit and with one: every byte; what the bridge copies, and what a network that loses packets costs. One boot serves all.
+# Clusters of three virtual machines and of two, on the kernel's own RoCE: on verbs-ud and verbs-rc, with as many frames in a message
+# as fit and with one: every byte; what the bridge copies, and what a network that loses packets costs. One boot serves all.
 bats_require_minimum_version 1.5.0
 
 MANY="packing: 255, pack_delay_us: 20000" # a slow machine would have nothing to pack otherwise
@@ -12,8 +12,8 @@ setup_file() {
 	vm_image || return 0
 	# shellcheck disable=SC2119
 	lab_begin
-	cluster_of 2
-	CLUSTER_BRIDGE=$MANY vms_up 2 1 verbs-rc
+	cluster_of 3
+	CLUSTER_BRIDGE=$MANY vms_up 3 1 verbs-ud
 	remember_macs
 	hosts_meet
 }
@@ -30,11 +30,9 @@ setup() {
 
 # carries TRANSPORT: are all nodes on it, with the memory of the AF_XDP sockets as the one memory region?
 carries() {
-	local n
-	for n in $NODES; do
-		on "n$n" build/sluice --json show fabric | jq -e --arg transport "$1" '.transport == $transport and .rdma_device == "rxe0" and
-			.region_address == .memory_address and .region_bytes == .memory_bytes' || return
-	done
+	each_node build/sluice --json show fabric | jq -es --arg transport "$1" --argjson n "$(wc -w <<<"$NODES")" 'length == $n and
+		all(.transport == $transport and .rdma_device == "rxe0" and .region_address == .memory_address and
+			.region_bytes == .memory_bytes)'
 }
 
 # frames_per_message N: on average, of what the bridge of node N has sent
@@ -89,11 +87,42 @@ copied_no_data() {
 		{$copied, $all, $data}, ($data > $n * 1500 and $copied < $all - $data + $n * 64)' "$LAB_DIR/bytes.before" "$LAB_DIR/bytes.after"
 }
 
-@test "two nodes on verbs-rc, many frames in a message: every byte, order, TTL, and conservation to the packet" {
-	cluster_of 2
-	carries verbs-rc
+# whole TRANSPORT CONDITION: all frames of all sizes, and so many in a message
+whole() {
+	carries "$1"
+	# shellcheck disable=SC2119
 	whole_frames
-	frames_per_message 1 | jq -e '. > 1.2'
+	frames_per_message 1 | jq -e "$2"
+}
+
+@test "three nodes on verbs-ud, many frames in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_of 3
+	whole verbs-ud '. > 1.2'
+}
+
+@test "three nodes on verbs-ud, one frame in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_again 3 verbs-ud "$ONE"
+	whole verbs-ud '. == 1'
+}
+
+@test "three nodes on verbs-rc, one frame in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_again 3 verbs-rc "$ONE"
+	whole verbs-rc '. == 1'
+}
+
+@test "three nodes on verbs-rc, many frames in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_again 3 verbs-rc "$MANY"
+	whole verbs-rc '. > 1.2'
+}
+
+@test "two nodes on verbs-rc, one frame in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_again 2 verbs-rc "$ONE"
+	whole verbs-rc '. == 1'
+}
+
+@test "two nodes on verbs-rc, many frames in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_again 2 verbs-rc "$MANY"
+	whole verbs-rc '. > 1.2'
 }
 
 @test "verbs-rc loses nothing in a network that loses 1 % in both directions, and keeps the order" {
@@ -114,11 +143,14 @@ copied_no_data() {
 	copied_no_data
 }
 
+@test "two nodes on verbs-ud, many frames in a message: every byte, order, TTL, and conservation to the packet" {
+	cluster_again 2 verbs-ud "$MANY"
+	whole verbs-ud '. > 1.2'
+}
+
 @test "two nodes on verbs-ud, one frame in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 2 verbs-ud "$ONE"
-	carries verbs-ud
-	whole_frames
-	frames_per_message 1 | jq -e '. == 1'
+	whole verbs-ud '. == 1'
 }
 
 @test "verbs-ud counts exactly the messages that the network lost" {

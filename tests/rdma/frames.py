@@ -5,17 +5,20 @@ UDP packets of every kind of size through a cluster, compared byte by byte with 
 
     frames.py make FILE ROUTER-MAC FROM TO [SIZE]  a capture of what the host of node FROM sends to the one of node TO: frames of
                                                    all sizes, or as many of one, of IPv4 and of IPv6; prints how many
-    frames.py receive FILE NETDEV COUNT            capture so many of such frames, or what has come when nothing comes any more;
-                                                   says "ready" first
-    frames.py send FILE NETDEV                     send it, at once: fewer frames than the smallest queue on the way holds
-    frames.py check FILE ARRIVED ROUTER-MAC HOST-MAC    is ARRIVED that, in order, one hop older, from this router to this host?
+    frames.py exchange FILE ARRIVED NETDEV COUNT GO
+                                                   says "ready" and, once there is a file GO, sends FILE at once: fewer frames than
+                                                   the smallest queue on the way holds. ARRIVED is a capture of the first COUNT
+                                                   frames that come, or of what has come when nothing comes any more
+    frames.py check (FILE ARRIVED ROUTER-MAC HOST-MAC)...
+                                                   is ARRIVED what was sent, in order, one hop older, from this router to this host?
 
-`receive` and `send` run where time is dear, and need nothing but Python.
+`exchange` runs where time is dear, and needs nothing but Python.
 """
 import os
 import socket
 import struct
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "oracle"))
 import pcap  # noqa: E402  pylint: disable=wrong-import-position
@@ -46,13 +49,17 @@ def is_ours(frame):
     return start > 0 and frame[protocol] == socket.IPPROTO_UDP and frame[start + 2:start + 4] == struct.pack(">H", PORT)
 
 
-def receive(path, netdev, count):
-    frames = []
+def exchange(path, arrived, netdev, count, go):
+    to_send, frames = pcap.read(path), []
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as s:
         s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BUFFER)
         s.bind((netdev, 3))
         s.settimeout(SILENCE_S)
         print("ready", flush=True)
+        while not os.path.exists(go):
+            time.sleep(0.1)
+        for frame in to_send:
+            s.send(frame)
         try:
             while len(frames) < int(count):
                 frame, address = s.recvfrom(65536)
@@ -61,19 +68,17 @@ def receive(path, netdev, count):
         except socket.timeout:
             pass
         dropped = struct.unpack("II", s.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))[1]
-    pcap.write(path, frames)
+    pcap.write(arrived, frames)
     if dropped:
         sys.exit(f"frames: {dropped} came and found no room in the socket of this test")
 
 
-def send(path, netdev):
-    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
-        s.bind((netdev, 0))
-        for frame in pcap.read(path):
-            s.send(frame)
+def check(*arguments):
+    for i in range(0, len(arguments), 4):
+        check_one(*arguments[i:i + 4])
 
 
-def check(path, arrived, router_mac, host_mac):
+def check_one(path, arrived, router_mac, host_mac):
     from scapy.all import IP, Ether, IPv6, raw  # pylint: disable=import-outside-toplevel
     sent, got = pcap.read(path), pcap.read(arrived)
     expected = []
@@ -89,13 +94,13 @@ def check(path, arrived, router_mac, host_mac):
     for n, (want, have) in enumerate(zip(expected, got)):
         if have != want:
             at = next((i for i, (a, b) in enumerate(zip(want, have)) if a != b), min(len(want), len(have)))
-            sys.exit(f"frames: number {n} of {len(want)} bytes has {len(have)}, and differs from byte {at}: "
+            sys.exit(f"frames: {path}: number {n} of {len(want)} bytes has {len(have)}, and differs from byte {at}: "
                      f"{have[at:at + 8].hex()} for {want[at:at + 8].hex()}")
     if len(got) != len(expected):
-        sys.exit(f"frames: {len(expected)} sent, {len(got)} arrived")
+        sys.exit(f"frames: {path}: {len(expected)} sent, {len(got)} arrived")
     print(f"{len(got)} frames of {min(map(len, got))} to {max(map(len, got))} bytes")
 
 
-COMMANDS = {"make": make, "receive": receive, "send": send, "check": check}
+COMMANDS = {"make": make, "exchange": exchange, "check": check}
 
 COMMANDS[sys.argv[1]](*sys.argv[2:])
