@@ -967,6 +967,8 @@ static void lane_wait(struct rb_lane *lane, uint64_t now_ns)
 	struct epoll_event event;
 	struct timespec timeout;
 
+	lane->awake = RB_AWAKE_IDLE;
+	lane->awake_ns = 0;
 	if (transport->ops->arm(transport))
 		return;
 	lane->round_ns = 0;
@@ -981,14 +983,48 @@ static void lane_wait(struct rb_lane *lane, uint64_t now_ns)
 		epoll_pwait2(lane->all_fd, &event, 1, &timeout, NULL);
 }
 
+/*
+ * Nothing is to be done: is this lane to look out for more before it sleeps? What comes from another core comes sooner than a
+ * sleeper wakes, and then its sender does not have to wake anyone. But who makes more on this core can do so only while this sleeps.
+ * So each time that nothing came, it does not look the next times, twice as many as before, and half as many when something
+ * came; and it does not go on for long without any sleep, for the sake of all others.
+ */
+static bool looks_on(struct rb_lane *lane, uint64_t now_ns)
+{
+	if (lane->awake == RB_AWAKE_IDLE)
+		return false;
+	if (lane->awake == RB_AWAKE_WORKED && lane->skips > 0) {
+		lane->skips--;
+		return false;
+	}
+	if (now_ns - lane->awake_ns <= RB_BRIDGE_LOOK_NS) {
+		if (lane->awake == RB_AWAKE_WORKED)
+			lane->awake = RB_AWAKE_LOOKING;
+		return true;
+	}
+	if (lane->awake == RB_AWAKE_FOUND) {
+		lane->skips_next /= 2;
+	} else if (lane->awake == RB_AWAKE_LOOKING) {
+		lane->skips_next = 2 * lane->skips_next + 1;
+		if (lane->skips_next > RB_BRIDGE_LOOK_SKIP)
+			lane->skips_next = RB_BRIDGE_LOOK_SKIP;
+		lane->skips = lane->skips_next;
+	}
+	return false;
+}
+
 /* After a round that did something, or not. */
 static void lane_rest(struct rb_lane *lane, bool did, uint64_t now_ns)
 {
-	if (did)
-		lane->active_ns = now_ns;
-	if (lane->bridge->settings->cluster.bridge.poll == SL_POLL_BUSY)
+	if (lane->awake_ns == 0)
+		lane->awake_ns = now_ns;
+	if (did && lane->awake == RB_AWAKE_IDLE)
+		lane->awake = RB_AWAKE_WORKED;
+	else if (did && lane->awake == RB_AWAKE_LOOKING)
+		lane->awake = RB_AWAKE_FOUND;
+	if (did || lane->bridge->settings->cluster.bridge.poll == SL_POLL_BUSY)
 		return;
-	if (now_ns - lane->active_ns > RB_BRIDGE_SPIN_NS || (!did && lane->worker->held))
+	if (lane->worker->held || !looks_on(lane, now_ns))
 		lane_wait(lane, now_ns);
 }
 

@@ -37,7 +37,8 @@
 #define RB_BRIDGE_NAP_NS    100000ULL	 /* what comes in at an edge port may wait so long then */
 #define RB_BRIDGE_RETRY_NS  100000000ULL /* looking for what is gone, or new */
 #define RB_BRIDGE_BUSY_MAX  20		 /* tries of a busy netdev before it is said */
-#define RB_BRIDGE_SPIN_NS   20000ULL /* an adaptive worker looks on for so long before it sleeps */
+#define RB_BRIDGE_LOOK_NS   200000ULL	 /* how long a worker looks out for work between sleeps */
+#define RB_BRIDGE_LOOK_SKIP 255		 /* or so many times not at all, when that is in vain */
 
 /* An edge port of this node. */
 struct rb_bridge_port {
@@ -57,6 +58,14 @@ struct rb_bridge_remote {
 	bool up;	    /* as its owner announced */
 };
 
+/* What a lane has done since it slept. */
+enum rb_awake {
+	RB_AWAKE_IDLE,
+	RB_AWAKE_WORKED,
+	RB_AWAKE_LOOKING, /* out for more, in vain until now */
+	RB_AWAKE_FOUND,	  /* more */
+};
+
 /* A worker, and what is its own. */
 struct rb_lane {
 	struct rb_bridge *bridge; /* borrowed */
@@ -71,7 +80,10 @@ struct rb_lane {
 	uint64_t tick_ns, settle_ns;  /* when each is due */
 	uint64_t round_ns;	      /* when the last round began; 0: it slept since */
 	uint64_t longest_ns;	      /* between two rounds without a sleep */
-	uint64_t active_ns;	      /* when it last had work */
+	uint64_t awake_ns;	      /* since when it has not slept */
+	enum rb_awake awake;
+	uint32_t skips;	     /* times that it does not look out for work */
+	uint32_t skips_next; /* as many, after the next time that is in vain */
 };
 
 struct rb_bridge {
