@@ -8,7 +8,6 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -19,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf/endian.bpf.h"
 #include "rdma-bridge/bytes.h"
 #include "rdma-bridge/tap.h"
 
@@ -57,7 +57,7 @@ static int enter_namespace(void **state)
 
 static int setup(void **state)
 {
-	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = sl_htons(ETH_P_IP) };
 	int one = 1;
 
 	(void)state;
