@@ -24,7 +24,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo test test-rdma bench soak lint format install uninstall clean help
+.PHONY: all deps demo test test-rdma bench soak soak-verbs lint format install uninstall clean help
 
 # Each build.mk adds to these; the rules below make them.
 #   LIBS      static libraries, each with NAME_SRCS
@@ -111,6 +111,10 @@ bench: all $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-verbs ## me
 
 soak: all ## kill parts of a cluster at random, 100 times; it must be whole after each
 	netns-lab/soak
+
+soak-verbs: all ## faults of RDMA devices in virtual machines, 50 on each transport on verbs
+	netns-lab/vm-image $(BUILD)/vm
+	netns-lab/soak-verbs
 
 lint: all ## formatting, shellcheck, sparse, headers, includes, licences
 	tests/lint/run

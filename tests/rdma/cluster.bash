@@ -145,3 +145,58 @@ whole_frames() {
 }
 exchange_ready_or_ended() { grep -q ready "$LAB_DIR/exchange.$1.out" || [ -s "$LAB_DIR/exchange.$1.job/status" ]; }
 frames() { /usr/bin/python3 -B tests/rdma/frames.py "$@"; }
+
+# --- Faults ---
+
+# shellcheck disable=SC2034
+FAULTS="netdev device killed hung mtu cable"
+
+# objects: how many of each kind of RDMA object each node has
+objects() { each_machine rdma -j resource show | jq -c '.[0] | del(.ifindex)'; }
+objects_are() { [ "$(objects)" = "$1" ]; }
+
+# fault KIND: node n2 has it; it is over when this returns
+fault() {
+	if [ "$1" != cable ]; then
+		vm_on n2 tests/rdma/fault "$1"
+		return
+	fi
+	on fabric ip link set n2 down && wait_for 60 peer_is 1 2 down && on fabric ip link set n2 up
+}
+peer_is() { [ "$(bridge_ask "$1" peers | jq -r "select(.node == $2).state")" = "$3" ]; }
+
+# fault_is_survived KIND OBJECTS: node n2 has this fault while the host of n1 sends to the one of n2. Afterwards both nodes know each
+# other again, the hosts reach each other, nothing has come twice, out of order, or damaged, what was lost has a name where the
+# counters live, and there are as many RDMA objects as before. Prints what was lost.
+fault_is_survived() {
+	local kind=$1 sent received
+	cluster_counts || return
+	vm_enter h2p1 && vm_spawn "$VM_MACHINE" received "${VM_ENTER[@]}" build/lab/sink eth0 --json --verify &&
+		wait_for 60 grep -q ready "$LAB_DIR/received.err" || return
+	vm_enter h1p1 && vm_spawn "$VM_MACHINE" sending "${VM_ENTER[@]}" build/lab/gen eth0 --json --dst-mac "$(mac_number routers 1)" \
+		--dst 10.2.1.2 --flows 10 --imix --rate 50 --duration 3600 || return
+	fault "$kind" && wait_for 60 peer_is 1 2 up && wait_for 60 peer_is 2 1 up || return
+	# Traffic of both families and directions, while that of the fault still flows, and each answer comes.
+	hosts_meet || return
+	vm_signal sending INT && vm_output sending >/dev/null || return
+	sent=$(jq .sent "$LAB_DIR/sending.out")
+	fault_is_accounted_for "$kind" >/dev/null 2>&1 # until nothing is under way
+	vm_signal received INT && vm_output received >/dev/null || return
+	received=$(jq .packets "$LAB_DIR/received.out")
+	echo "$kind: sent $sent, received $received, $(jq -c '{reordered, duplicates, bad_checksum, bad_payload, wrong_mac}' "$LAB_DIR/received.out")"
+	jq -e '.reordered + .duplicates + .bad_checksum + .bad_payload + .wrong_mac == 0 and .packets > 0' "$LAB_DIR/received.out" >/dev/null &&
+		fault_is_accounted_for "$kind" "$sent" "$received" && wait_for 5 objects_are "$2"
+}
+
+# fault_is_accounted_for KIND [SENT RECEIVED]: the sums that must hold after it; prints the losses by name
+fault_is_accounted_for() {
+	local ledger wrong
+	ledger=$(cluster_conserves "${@:2}" 2>/dev/null)
+	wrong=$(jq -r '.wrong[]' <<<"$ledger")
+	# What was on its way when the way ended is known to nobody but the receiver, as lost messages; and what a bridge held that
+	# began anew is in no sum any more.
+	wrong=$(grep -v '^fabric: ' <<<"$wrong")
+	[ "$(jq '.restarted | length' <<<"$ledger")" = 0 ] || wrong=$(grep -v '^whole: ' <<<"$wrong")
+	jq -c '{drops, restarted}' <<<"$ledger"
+	[ -z "$wrong" ] || { echo "$wrong"; return 1; }
+}

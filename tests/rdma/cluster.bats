@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # Clusters of three virtual machines and of two, on the kernel's own RoCE: on verbs-ud and verbs-rc, with as many frames in a message
-# as fit and with one: every byte; what the bridge copies, and what a network that loses packets costs. One boot serves all.
+# as fit and with one: every byte; what the bridge copies, what a network that loses packets costs, and faults of a node. One boot
+# serves all.
 bats_require_minimum_version 1.5.0
 
 MANY="packing: 255, pack_delay_us: 20000" # a slow machine would have nothing to pack otherwise
@@ -143,6 +144,20 @@ whole() {
 	copied_no_data
 }
 
+# survives KIND...: one fault after the other
+survives() {
+	local before kind
+	cluster_of 2
+	before=$(objects)
+	echo "objects: $before"
+	[ "$(jq -s 'length == 2 and all(.qp >= 2 and .mr >= 1)' <<<"$before")" = true ]
+	for kind in "$@"; do fault_is_survived "$kind" "$before"; done
+}
+
+@test "verbs-rc recovers when a node's device is removed, its bridge hangs, and its cable is cut; no object is left behind" {
+	survives device hung cable
+}
+
 @test "two nodes on verbs-ud, many frames in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 2 verbs-ud "$MANY"
 	whole verbs-ud '. > 1.2'
@@ -169,4 +184,8 @@ whole() {
 
 @test "verbs-ud copied nothing of these frames" {
 	copied_no_data
+}
+
+@test "verbs-ud recovers when a node's netdev is down, its bridge is killed, and its MTU is another; no object is left behind" {
+	survives netdev killed mtu
 }
