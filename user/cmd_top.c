@@ -208,7 +208,8 @@ static void next_sample(const struct sl_cmd_options *options, struct sl_top_samp
 
 static int run_screen(const struct sl_cmd_options *options, struct sl_top_screen *screen)
 {
-	const struct sigaction action = { .sa_handler = on_signal };
+	/* What is being written goes on: cut short, it would be an error of the output. poll() ends all the same. */
+	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct sl_top_sample sample = { 0 };
 	double due_s;
 

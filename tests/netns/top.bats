@@ -41,6 +41,10 @@ terminal() {
 		resize:200x50 'expect:^queue .* out +marked +bytes +frames *$' keys:q end
 }
 
+@test "a terminal that takes its time, and is resized while it does, gets all of the screen" {
+	terminal n1 200x50 'expect:^q quit' blocked resize:190x50 blocked resize:180x50 blocked resize:170x50 'expect:^q quit' keys:q end
+}
+
 @test "a paused screen is still, and goes on" {
 	terminal n1 80x24 'expect:^q quit' keys:p 'expect: paused ' still:1 keys:p 'absent: paused ' keys:q end
 }

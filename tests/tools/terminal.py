@@ -10,6 +10,7 @@ A program on a terminal, as a person would see it: pyte keeps the screen, and th
     keys:TEXT        typed
     resize:CxL       the terminal gets another size
     still:SECONDS    nothing is written meanwhile
+    blocked          nobody reads until the program has to wait in write(2), within 10 s
     end              the program ends within 10 s, with status 0, and has left the terminal as it was
 
 The last screen goes to standard output, "done ACTION" to standard error after each, or what went wrong with exit status 1.
@@ -27,6 +28,7 @@ import time
 import pyte
 
 PATIENCE_S = 10
+SYS_WRITE = {"x86_64": "1"}.get(os.uname().machine, "64")
 
 
 class Terminal:
@@ -79,6 +81,15 @@ class Terminal:
             pass
         return not self.read(seconds)
 
+    def blocked(self):
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            with open(f"/proc/{self.pid}/syscall", encoding="ascii") as file:
+                if file.read().split()[0] == SYS_WRITE:
+                    return True
+            time.sleep(0.01)
+        return False
+
     def end(self):
         if not self.until(lambda: not self.open or b"\033[?1049l" in self.tail):
             return "it did not end"
@@ -110,6 +121,8 @@ def act(terminal, action):
         terminal.resize(*size_of(value))
     elif name == "still":
         return None if terminal.still(float(value)) else "something was written"
+    elif name == "blocked":
+        return None if terminal.blocked() else "all that it writes finds room"
     elif name == "end":
         return terminal.end()
     else:
