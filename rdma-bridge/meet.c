@@ -16,10 +16,11 @@
 #include "user/lib/log.h"
 #include "user/lib/prefix.h"
 
-#define CALLS_MAX	64 /* connections at once, of both directions */
-#define INCOMING_MAX	48 /* of them not ours */
-#define STRANGERS_MAX	16 /* of those from addresses that are no peer's */
-#define ADDRESS_MAX	3  /* and from one address: who calls from a peer's need not be the peer */
+#define OURS_MAX	254 /* one to each other node, however many cannot be reached */
+#define INCOMING_MAX	48  /* connections not ours */
+#define STRANGERS_MAX	16  /* of those from addresses that are no peer's */
+#define ADDRESS_MAX	3   /* and from one address: who calls from a peer's need not be the peer */
+#define CALLS_MAX	(OURS_MAX + INCOMING_MAX + 1) /* one is judged while all are taken */
 #define LOG_INTERVAL_NS 60000000000ULL
 
 /* One connection. */

@@ -300,6 +300,45 @@ static bool overflowed(int n)
 	return stats_of(1).overflow >= (uint64_t)n;
 }
 
+static bool gave_up(int n)
+{
+	return stats_of(1).unreachable >= (uint64_t)n;
+}
+
+/* 200 other nodes at an address whose SYNs nobody answers: a listener with connections waiting, all it may have. */
+static void nodes_that_cannot_be_reached_keep_no_other_waiting(void **state)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(port),
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 249) };
+	int fds[3] = { socket(AF_INET, SOCK_STREAM, 0) };
+	uint8_t gid[16];
+
+	(void)state;
+	assert_int_equal(bind(fds[0], (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_int_equal(listen(fds[0], 0), 0);
+	for (int i = 1; i < 3; i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		connect(fds[i], (struct sockaddr *)&to, sizeof(to));
+	}
+	assert_true(run_until(all_met, 0));
+	nobody_is_wanted();
+	end(2);
+	gid_of(250, gid);
+	for (int node = 20; node < 220; node++)
+		rb_meet_add(nodes[1].meet, (uint8_t)node, gid);
+	rb_meet_poll(nodes[1].meet, now_ns); /* calls them */
+	now_ns += RB_MEET_RETRY_NS;
+	nodes[1].met[2] = 0;
+	begin(2, 777);
+	assert_true(run_until(all_met, 0));
+	assert_int_equal(stats_of(1).unreachable, 0);
+	now_ns += RB_MEET_CONNECT_NS;
+	assert_true(run_until(gave_up, 200));
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+}
+
 #define HELD 40 /* connections */
 
 /* Of those that hold connections open, from 20 addresses of nobody: 16 of them stay, and 3 of each peer's address. */
@@ -362,6 +401,7 @@ int main(void)
 		T(node_id_from_a_foreign_address_is_refused_and_not_called),
 		T(second_node_of_one_id_is_refused_by_address),
 		T(another_key_is_refused_and_the_rest_go_on),
+		T(nodes_that_cannot_be_reached_keep_no_other_waiting),
 		T(strangers_that_hold_connections_open_keep_no_peer_out),
 		T(silent_connection_is_closed_when_patience_ends),
 	};
