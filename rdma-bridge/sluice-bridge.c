@@ -18,6 +18,7 @@
 #include "rdma-bridge/bridge.h"
 #include "rdma-bridge/show.h"
 #include "user/check_cluster.h"
+#include "user/lib/answer.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
 
@@ -74,6 +75,12 @@ static void ask_for_the_processor(uint32_t realtime)
 		sl_debug("cannot shorten the slices: %s", strerror(errno));
 }
 
+/* The exit status of who has only been asked something. */
+static int answered(void)
+{
+	return sl_answer_flush("sluice-bridge") ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 static int parse_options(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
@@ -96,10 +103,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'h':
 			fputs(usage, stdout);
-			exit(EXIT_SUCCESS);
+			exit(answered());
 		case 'V':
 			puts("sluice-bridge " SL_VERSION);
-			exit(EXIT_SUCCESS);
+			exit(answered());
 		default:
 			return -EINVAL;
 		}

@@ -9,6 +9,7 @@
 #include "user/client.h"
 #include "user/cmd.h"
 #include "user/config.h"
+#include "user/lib/answer.h"
 
 static const struct command {
 	const char *name, *arguments, *help;
@@ -203,8 +204,5 @@ int main(int argc, char **argv)
 {
 	const int status = run(argc, argv);
 
-	if (!fflush(stdout) && !ferror(stdout))
-		return status;
-	fputs("sluice: standard output did not take the whole answer: is its disk full?\n", stderr);
-	return status == SL_EXIT_OK ? SL_EXIT_FAILED : status;
+	return !sl_answer_flush("sluice") && status == SL_EXIT_OK ? SL_EXIT_FAILED : status;
 }

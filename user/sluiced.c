@@ -22,6 +22,7 @@
 
 #include "user/config.h"
 #include "user/ctl.h"
+#include "user/lib/answer.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
 #include "user/metrics.h"
@@ -81,11 +82,7 @@ static void find_object(char path[PATH_MAX])
 /* The exit status of who has only been asked something. */
 static int answered(void)
 {
-	if (!fflush(stdout) && !ferror(stdout))
-		return EXIT_SUCCESS;
-	fputs("sluiced: standard output did not take the whole answer: is its disk full?\n",
-	      stderr);
-	return EXIT_FAILURE;
+	return sl_answer_flush("sluiced") ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 static int parse_options(int argc, char **argv, struct options *o)

@@ -232,7 +232,7 @@ explains() {
 		--help
 		--version
 	LIST
-	for arguments in "sluiced --help" "sluiced --version" "sluiced --check --config $CONFIG" "cc-sim --help" "cc-sim --list"; do
+	for arguments in "sluiced --help" "sluiced --version" "sluice-bridge --help" "sluice-bridge --version" "sluiced --check --config $CONFIG" "cc-sim --help" "cc-sim --list"; do
 		on n1 sh -c "exec build/$arguments" >/dev/null
 		run on n1 sh -c "exec build/$arguments >/dev/full"
 		echo "$arguments: $status: $output"
