@@ -6,18 +6,19 @@
 #include <linux/bpf.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
 #include "bpf/endian.bpf.h"
+#include "tests/lib/deadline.h"
 #include "tests/lib/edge_case.h"
 
 static struct edge *edge;
@@ -93,7 +94,6 @@ static const struct {
 
 static int open_capture(uint32_t ifindex)
 {
-	const struct timeval second = { .tv_sec = 1 };
 	const struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
 		.sll_protocol = sl_htons(ETH_P_ALL),
@@ -101,8 +101,7 @@ static int open_capture(uint32_t ifindex)
 	};
 	int fd = socket(AF_PACKET, SOCK_RAW, 0);
 
-	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&address, sizeof(address)) ||
-			setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second)))) {
+	if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, sizeof(address))) {
 		close(fd);
 		fd = -1;
 	}
@@ -112,11 +111,13 @@ static int open_capture(uint32_t ifindex)
 /* The next IPv4 or tagged frame; what the namespace itself sends (neighbour discovery) is passed over. */
 static ssize_t capture(int fd, uint8_t *frame)
 {
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
 	ssize_t n;
 
-	do
+	do {
+		assert_int_equal(poll(&readable, 1, DEADLINE_S * 1000), 1);
 		n = recv(fd, frame, FRAME_MAX_BYTES, 0);
-	while (n >= 14 && frame[12] == 0x86 && frame[13] == 0xdd);
+	} while (n >= 14 && frame[12] == 0x86 && frame[13] == 0xdd);
 	return n;
 }
 

@@ -20,13 +20,13 @@
 #include <cmocka.h>
 
 #include "rdma-bridge/xsk.h"
+#include "tests/lib/deadline.h"
 #include "tests/lib/edge_case.h"
 #include "user/lib/clock.h"
 
 #define CHUNK_BYTES  4096u
 #define QUEUE_CHUNKS 32u /* that each queue receives into */
 #define AREA_BYTES   (EDGE_QUEUES * QUEUE_CHUNKS * CHUNK_BYTES)
-#define DEADLINE_NS  2000000000ULL
 
 /* The remote port's four queues: socket i is class i. */
 static struct edge *world;

@@ -24,6 +24,7 @@
 #include "rdma-bridge/netdev.h"
 #include "rdma-bridge/roce_xdp.h"
 #include "rdma-bridge/wire.h"
+#include "tests/lib/deadline.h"
 #include "tests/lib/transport_contract.h"
 #include "user/lib/clock.h"
 
@@ -145,7 +146,7 @@ static void post(int i, uint32_t n)
 /* The verdicts of t[i], once their sum has come to `frames`; messages are thrown away. */
 static struct rb_roce_xdp_info verdicts_after(int i, uint64_t frames)
 {
-	uint64_t end = sl_now_ns() + 3000000000ULL, sum;
+	uint64_t end = sl_now_ns() + DEADLINE_NS, sum;
 	struct rb_completion c;
 	struct rb_roce_xdp_info info;
 
@@ -156,7 +157,7 @@ static struct rb_roce_xdp_info verdicts_after(int i, uint64_t frames)
 		sum = 0;
 		for (int v = 0; v < RB_ROCE_VERDICT_COUNT; v++)
 			sum += info.verdicts[v];
-		assert_true(sl_now_ns() < end);
+		assert_true(sum >= frames || sl_now_ns() < end);
 	} while (sum < frames);
 	assert_int_equal(sum, frames);
 	return info;
@@ -252,7 +253,7 @@ static void congestion_mark_is_reported_and_answered_once_per_interval(void **st
 	uint8_t frame[RB_ROCE_FRAME_MAX_BYTES];
 	struct rb_transport_stats stats;
 	struct rb_completion c = { 0 };
-	uint64_t end = sl_now_ns() + 3000000000ULL;
+	uint64_t end = sl_now_ns() + DEADLINE_NS;
 	uint32_t n;
 
 	(void)state;
@@ -265,13 +266,13 @@ static void congestion_mark_is_reported_and_answered_once_per_interval(void **st
 	put(frame, n);
 	put(frame, n);
 	for (int got = 0; got < 2;) {
+		assert_true(sl_now_ns() < end);
 		/* Time stands still: both marks are in one interval. */
 		if (pair.t[1]->ops->poll(pair.t[1], &c, 1, 1000000000ULL) == 1) {
 			assert_true(c.ce);
 			rb_chunk_release(chunks[1], c.offset, RB_OWNER_MESSAGE);
 			got++;
 		}
-		assert_true(sl_now_ns() < end);
 	}
 	pair.t[1]->ops->flush(pair.t[1]);
 	pair.t[1]->ops->stats(pair.t[1], &stats);
@@ -309,12 +310,12 @@ static void both_receive_queues_deliver(void **state)
 		for (int i = 0; i < 20; i++)
 			put(frame, n);
 	}
-	for (uint64_t end = sl_now_ns() + 3000000000ULL; got < 40;) {
+	for (uint64_t end = sl_now_ns() + DEADLINE_NS; got < 40;) {
+		assert_true(sl_now_ns() < end);
 		if (pair.t[1]->ops->poll(pair.t[1], &c, 1, sl_now_ns()) == 1) {
 			rb_chunk_release(chunks[1], c.offset, RB_OWNER_MESSAGE);
 			got++;
 		}
-		assert_true(sl_now_ns() < end);
 	}
 	assert_int_equal(chunks[1]->count[RB_OWNER_RECEIVE], 0);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tests/lib/transport_contract.h"
+#include "tests/lib/deadline.h"
 #include "user/lib/clock.h"
 
 #include <stdarg.h>
@@ -12,9 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEADLINE_NS 60000000000ULL
-#define SILENCE_NS  50000000ULL /* nothing arrives for so long: nothing will */
-#define BATCH	    64
+#define SILENCE_NS 50000000ULL /* nothing arrives for so long: nothing will */
+#define BATCH	   64
 
 static transport_pair_open_fn open_pair;
 static transport_pair_close_fn close_pair;
