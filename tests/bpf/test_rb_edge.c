@@ -632,6 +632,7 @@ static void injector_without_page_pools_sends_by_af_xdp_whole_and_in_order(void 
 	enum { FRAMES = 200 };
 	struct rb_xsk_frame frames[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
+	uint64_t begin_ns = sl_now_ns();
 	int fd = listen_behind();
 
 	(void)state;
@@ -642,8 +643,8 @@ static void injector_without_page_pools_sends_by_af_xdp_whole_and_in_order(void 
 		transmit(tx, frames, FRAMES);
 		expect_frames(fd, FRAMES, 60, 1);
 	}
-	/* It did not insist. */
-	assert_int_equal(asked_for_pools, 1);
+	/* It did not insist: once, and once more for each second that it all took. */
+	assert_in_range(asked_for_pools, 1, 1 + (sl_now_ns() - begin_ns) / 1000000000);
 	assert_int_equal(tx->refused, 0);
 	close(fd);
 }
