@@ -44,6 +44,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 DAEMON_SOCKET = "/run/sluice/sluiced.sock"
 BRIDGE_SOCKET = "/run/sluice/sluice-bridge.sock"
 LOOK_AGAIN_S = 0.1
+ANSWERS_S = 60  # a daemon that runs at all
 ANSWER_LOOK_S = 0.1
 MACHINE_ANSWERS_S = 300
 LOOKS_MIN = 10  # before time is over: where a look takes long, some frame of a kernel's own comes with most of them
@@ -73,15 +74,17 @@ class Node:
         return self.ask(BRIDGE_SOCKET, {"command": command})
 
     def ask(self, path, request):
-        """Rows of an answer from a control socket, or None: nobody listens there."""
+        """Rows of an answer from a control socket, or None: nobody listens there, or no more."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
-            s.settimeout(5)
+            s.settimeout(ANSWERS_S)
             try:
                 s.connect(self.root + path)
                 s.sendall(json.dumps(request).encode() + b"\n")
                 lines = b"".join(iter(lambda: s.recv(65536), b"")).splitlines()
-            except OSError:
+            except (FileNotFoundError, ConnectionError):
                 return None
+            except socket.timeout as error:
+                raise Failure(f"{self.name}: no answer at {path} within {ANSWERS_S} s") from error
         rows = [json.loads(line) for line in lines]
         if not rows or "end" not in rows[-1]:
             return None

@@ -125,10 +125,11 @@ raise_session() {
 
 leads_session_or_died() { [ ! -e "/proc/$1/stat" ] || [ "$(cut -d' ' -f6 "/proc/$1/stat")" = "$1" ]; }
 
-# bridge_ask N WHAT: rows of the bridge's control socket, one JSON object a line
+# bridge_ask N WHAT: rows of the bridge's control socket, one JSON object a line. A bridge closes it after its answer; one that
+# gives none is not waited for longer than a minute.
 bridge_ask() {
 	# shellcheck disable=SC2016
-	on "n$1" sh -c 'printf "{\"command\": \"%s\"}\n" "$1" | socat -t 2 - UNIX:/run/sluice/sluice-bridge.sock' sh "$2" |
+	on "n$1" sh -c 'printf "{\"command\": \"%s\"}\n" "$1" | socat -t 60 - UNIX:/run/sluice/sluice-bridge.sock' sh "$2" |
 		jq -c 'select(has("hello") or has("end") | not)'
 }
 
