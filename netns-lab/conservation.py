@@ -361,13 +361,13 @@ class Ledger:
 
 
 def check(before, look, sent=None, received=None, within_s=5.0):
-    """The ledger since `before`, once it is right or the time is over. `look` returns a snapshot."""
+    """The ledger since `before`, once it is right and nothing waits, or the time is over. `look` returns a snapshot."""
     deadline = time.monotonic() + within_s
     for looks in itertools.count(1):
         ledger = Ledger(before, look())
         if sent is not None:
             ledger.whole(sent, received)
-        if not ledger.wrong or (looks >= LOOKS_MIN and time.monotonic() > deadline):
+        if not (ledger.wrong or ledger.waiting) or (looks >= LOOKS_MIN and time.monotonic() > deadline):
             return ledger
         time.sleep(LOOK_AGAIN_S)
 
