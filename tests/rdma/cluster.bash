@@ -7,6 +7,7 @@
 . netns-lab/topo/vms.sh
 
 export LAB_PATIENCE=12
+export CLUSTER_LIVENESS_MS=20000 # a machine that does not run for some seconds is not dead
 RDMA_PACKETS=200 # at once: no more than the smallest queue on the way holds, since a machine may sleep and wake
 
 inside() { [ -e "$LAB_DIR/inside/$1" ]; }
@@ -17,9 +18,9 @@ rdma_macs() {
 	for ((n = 1; n <= $1; n++)); do mac_of "n$n" eth1 >"$LAB_DIR/mac.n$n" || return; done
 }
 
-# start_sink HOST: count what arrives there, until all has come or 60 seconds are over
+# start_sink HOST: count what arrives there, until all has come or the time is over
 start_sink() {
-	local sink=(build/lab/sink eth0 --json --verify --expect "$RDMA_PACKETS" --duration 60)
+	local sink=(build/lab/sink eth0 --json --verify --expect "$RDMA_PACKETS" --duration $((60 * LAB_PATIENCE)))
 	if inside "$1"; then
 		vm_enter "$1"
 		vm_spawn "$VM_MACHINE" received "${VM_ENTER[@]}" "${sink[@]}"
@@ -152,6 +153,9 @@ frames() { /usr/bin/python3 -B tests/rdma/frames.py "$@"; }
 FAULTS="netdev device killed hung mtu cable"
 
 # objects: how many of each kind of RDMA object each node has
+# cluster_for_faults TRANSPORT BRIDGE-KEYS: begin anew, as a cluster of two nodes that soon take each other for dead
+cluster_for_faults() { CLUSTER_LIVENESS_MS=3000 cluster_again 2 "$@"; }
+
 objects() { each_machine rdma -j resource show | jq -c '.[0] | del(.ifindex)'; }
 objects_are() { [ "$(objects)" = "$1" ]; }
 

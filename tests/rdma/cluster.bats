@@ -144,18 +144,18 @@ whole() {
 	copied_no_data
 }
 
-# survives KIND...: one fault after the other
+# survives TRANSPORT BRIDGE-KEYS KIND...: one fault after the other
 survives() {
 	local before kind
-	cluster_of 2
+	cluster_for_faults "$1" "$2"
 	before=$(objects)
 	echo "objects: $before"
 	[ "$(jq -s 'length == 2 and all(.qp >= 2 and .mr >= 1)' <<<"$before")" = true ]
-	for kind in "$@"; do fault_is_survived "$kind" "$before"; done
+	for kind in "${@:3}"; do fault_is_survived "$kind" "$before"; done
 }
 
 @test "verbs-rc recovers when a node's device is removed, its bridge hangs, and its cable is cut; no object is left behind" {
-	survives device hung cable
+	survives verbs-rc "$MANY" device hung cable
 }
 
 @test "two nodes on verbs-ud, many frames in a message: every byte, order, TTL, and conservation to the packet" {
@@ -187,5 +187,5 @@ survives() {
 }
 
 @test "verbs-ud recovers when a node's netdev is down, its bridge is killed, and its MTU is another; no object is left behind" {
-	survives netdev killed mtu
+	survives verbs-ud "$ONE" netdev killed mtu
 }

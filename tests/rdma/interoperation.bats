@@ -36,7 +36,7 @@ replay() { on fabric /usr/bin/python3 -B tests/rdma/replay.py "$LAB_DIR/fabric.p
 only_the_good_counts() {
 	local before how
 	# Both say hello again and again.
-	on fabric timeout 20 tcpdump -i "n$1" -w "$LAB_DIR/fabric.pcap" -s 0 -U -c 1 "udp port 4791 and src 10.9.0.$2"
+	on fabric timeout $((20 * LAB_PATIENCE)) tcpdump -i "n$1" -w "$LAB_DIR/fabric.pcap" -s 0 -U -c 1 "udp port 4791 and src 10.9.0.$2"
 	before=$(again "$1")
 	for how in icrc qkey qpn good; do
 		replay "$1" "$2" $how
