@@ -147,15 +147,19 @@ whole_frames() {
 exchange_ready_or_ended() { grep -q ready "$LAB_DIR/exchange.$1.out" || [ -s "$LAB_DIR/exchange.$1.job/status" ]; }
 frames() { /usr/bin/python3 -B tests/rdma/frames.py "$@"; }
 
+# arrived N: frames that have come to node N through the fabric
+arrived() { bridge_ask "$1" fabric | jq .frames_received; }
+arrived_since() { [ "$(arrived "$1")" -gt "$2" ]; }
+
 # --- Faults ---
+
+# cluster_for_faults TRANSPORT BRIDGE-KEYS: begin anew, as a cluster of two nodes that soon take each other for dead
+cluster_for_faults() { CLUSTER_LIVENESS_MS=3000 cluster_again 2 "$@"; }
 
 # shellcheck disable=SC2034
 FAULTS="netdev device killed hung mtu cable"
 
 # objects: how many of each kind of RDMA object each node has
-# cluster_for_faults TRANSPORT BRIDGE-KEYS: begin anew, as a cluster of two nodes that soon take each other for dead
-cluster_for_faults() { CLUSTER_LIVENESS_MS=3000 cluster_again 2 "$@"; }
-
 objects() { each_machine rdma -j resource show | jq -c '.[0] | del(.ifindex)'; }
 objects_are() { [ "$(objects)" = "$1" ]; }
 
@@ -173,12 +177,13 @@ peer_is() { [ "$(bridge_ask "$1" peers | jq -r "select(.node == $2).state")" = "
 # other again, the hosts reach each other, nothing has come twice, out of order, or damaged, what was lost has a name where the
 # counters live, and there are as many RDMA objects as before. Prints what was lost.
 fault_is_survived() {
-	local kind=$1 sent received
+	local kind=$1 before sent received
 	cluster_counts || return
 	vm_enter h2p1 && vm_spawn "$VM_MACHINE" received "${VM_ENTER[@]}" build/lab/sink eth0 --json --verify &&
-		wait_for 60 grep -q ready "$LAB_DIR/received.err" || return
+		wait_for 60 grep -q ready "$LAB_DIR/received.err" && before=$(arrived 2) || return
 	vm_enter h1p1 && vm_spawn "$VM_MACHINE" sending "${VM_ENTER[@]}" build/lab/gen eth0 --json --dst-mac "$(mac_number routers 1)" \
 		--dst 10.2.1.2 --flows 10 --imix --rate 50 --duration 3600 || return
+	wait_for 60 arrived_since 2 "$before" || return
 	fault "$kind" && wait_for 60 peer_is 1 2 up && wait_for 60 peer_is 2 1 up || return
 	# Traffic of both families and directions, while that of the fault still flows, and each answer comes.
 	hosts_meet || return
