@@ -356,9 +356,9 @@ static void say(const char *line)
 }
 
 /* Instead of the library's. */
-int connect(int fd, const struct sockaddr *address, socklen_t len)
+int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
 {
-	int (*libc)(int, const struct sockaddr *, socklen_t) = dlsym(RTLD_NEXT, __func__);
+	int (*libc)(int, __CONST_SOCKADDR_ARG, socklen_t) = dlsym(RTLD_NEXT, __func__);
 	int err = libc(fd, address, len);
 
 	if (greeter >= 0 && !err) {
