@@ -127,7 +127,7 @@ teardown() { lab_end; }
 	on n1 ip link set dev eth1 xdp off
 	wait_for 5 port_is eth1 off
 	wait_for 5 log_says 'eth1: someone took the fast path off; `sluice attach eth1` puts it back'
-	reaches 10.0.2.2
+	wait_for 10 reaches 10.0.2.2
 	[ "$(xdp_program eth1)" = none ]
 	sluice attach eth1
 	port_is eth1 on
@@ -151,7 +151,7 @@ teardown() { lab_end; }
 	[ "$status" -eq 1 ]
 	[ "$stderr" = "sluice: eth1: another XDP program is attached; if it may go: ip link set dev eth1 xdp off" ]
 	[ "$(xdp_program eth1)" = other ]
-	reaches 10.0.2.2
+	wait_for 10 reaches 10.0.2.2
 	on n1 ip link set dev eth1 xdp off
 	wait_for 5 port_is eth1 on
 	[ "$(xdp_program eth1)" = sl_edge_frags ]
@@ -166,7 +166,7 @@ teardown() { lab_end; }
 	wait_for 5 log_says "eth2: the driver takes no redirected frames now"
 	local before
 	before=$(reason punt not-a-port)
-	reaches 10.0.2.2
+	on h1 ping -c 1 -W 30 10.0.2.2
 	[ "$(reason punt not-a-port)" = $((before + 1)) ]
 	# Said once, not every second.
 	local uptime

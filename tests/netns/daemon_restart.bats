@@ -11,6 +11,9 @@ setup() {
 
 teardown() { lab_end; }
 
+# object_is_gone prog|link ID
+object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
+
 # --- Signals ----------------------------------------------------------------------------------------------
 
 @test "SIGHUP with another engine, twice, under traffic: nothing is lost, one set of pins, counters go on" {
@@ -65,7 +68,7 @@ teardown() { lab_end; }
 	[ "$(pins)" = "$(published)" ]
 	local before
 	before=$(counter forward)
-	reaches 10.0.2.2
+	on h1 ping -c 1 -W 30 10.0.2.2
 	[ "$(counter forward)" = $((before + 2)) ]
 	daemon --detach
 	local link
@@ -73,8 +76,9 @@ teardown() { lab_end; }
 	daemon_end TERM
 	[ "$ENDED" -eq 0 ]
 	nothing_was_changed
-	run ! on n1 bpftool link show id "$link"
-	reaches 10.0.2.2
+	# The kernel frees what nobody uses in its own time.
+	wait_for 10 object_is_gone link "$link"
+	wait_for 10 reaches 10.0.2.2
 }
 
 # --- Restarts ------------------------------------------------------------------------------------------------
@@ -102,7 +106,7 @@ teardown() { lab_end; }
 	[ "$(xdp_program_id eth1)" = "$(xdp_program_id eth2)" ]
 	[ "$(pins)" = "$(published)" ]
 	[ "$(on n1 bpftool -j map dump pinned /sys/fs/bpf/sluice/sl_meta | jq '.[0].formatted.value.hash_seed')" = "$seed" ]
-	run ! on n1 bpftool prog show id "$id"
+	wait_for 10 object_is_gone prog "$id"
 }
 
 @test "killed between attaching and publishing: the next daemon knows its predecessor's program" {
