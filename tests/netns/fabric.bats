@@ -7,23 +7,40 @@ bats_require_minimum_version 1.5.0
 load cluster
 
 setup_file() {
-	export CLUSTER_LIVENESS_MS=50 # the default
 	cluster_begin 3 2
 	hosts_meet
 }
+
+# live_with MS: new bridges, to which so long a silence means death
+live_with() {
+	local n
+	for n in 1 2 3; do
+		sed -i "s/liveness_ms: .*/liveness_ms: $1/" "$LAB_DIR/n$n.yaml"
+		bridge_stop $n
+		bridge_start $n
+	done
+	for n in 1 2 3; do wait_for 30 cluster_is_up $n 2; done
+}
+
+# silence N M: of node M until node N took it for dead, in milliseconds, without the pauses of the bridge that listened
+silence() { bridge_ask "$1" peers | jq "select(.node == $2) | .heard_ms - .since_ms"; }
 
 @test "every host reaches every other, and the cluster is one hop" {
 	for n in 1 2 3; do
 		for m in 1 2 3; do
 			[ $n != $m ] || continue
-			on "h${n}p1" ping -c 1 -W 2 "10.$m.2.2" | grep -q "ttl=63"
-			on "h${n}p1" ping -c 1 -W 2 "fd00:0:$m:2::2" | grep -q "ttl=63"
+			wait_for 10 answers "h${n}p1" "10.$m.2.2"
+			wait_for 10 answers "h${n}p1" "fd00:0:$m:2::2"
 		done
 	done
-	run on h1p1 traceroute -n -w 2 -q 1 10.2.1.2
-	[ "$(grep -c '^ [0-9]' <<<"$output")" = 2 ]
-	grep -q '^ 1  10.1.1.1 ' <<<"$output"
-	grep -q '^ 2  10.2.1.2 ' <<<"$output"
+	wait_for 10 two_hops
+}
+answers() { on "$1" ping -c 1 -W 2 "$2" | grep -q "ttl=63"; }
+two_hops() {
+	local hops
+	hops=$(on h1p1 traceroute -n -w 2 -q 1 10.2.1.2 | awk '/^ *[0-9]/ { print $1, $2 }')
+	echo "$hops"
+	[ "$hops" = $'1 10.1.1.1\n2 10.2.1.2' ]
 }
 
 @test "IPv4 crosses the fabric whole and in order, to the packet" {
@@ -68,6 +85,9 @@ setup_file() {
 	spawn fabric capture tcpdump -i n2 -w "$LAB_DIR/fabric.pcap" -s 0 -U udp port 4791
 	wait_for 5 grep -q listening "$LAB_DIR/capture.err"
 	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --imix --flows 10 --count 2000 --rate 10000
+	# A hundred messages of the largest size
+	captured() { [ "$(stat -c %s "$LAB_DIR/fabric.pcap")" -ge 352000 ]; }
+	wait_for 10 captured
 	kill -INT "$(cat "$LAB_DIR/capture.pid")"
 	wait "$(cat "$LAB_DIR/capture.pid")"
 	run -0 /usr/bin/python3 tests/oracle/roce_capture.py "$LAB_DIR/fabric.pcap"
@@ -77,16 +97,16 @@ setup_file() {
 }
 
 @test "a bridge that is killed is noticed within the bound, and comes back without help" {
-	carrier 1 2 1
+	local n
+	wait_for 10 carrier 1 2 1
 	killed_now 2
-	killed=${EPOCHREALTIME/./}
-	wait_for 3 no_carrier 1 2 1
-	noticed=$(((${EPOCHREALTIME/./} - killed) / 1000))
-	echo "noticed after $noticed ms"
-	# 50 ms of silence, and the time that this shell takes to look
-	[ $noticed -lt 500 ]
-	no_carrier 3 2 2
-	peer_is 1 3 up
+	wait_for 30 no_carrier 1 2 1
+	wait_for 30 no_carrier 3 2 2
+	for n in 1 3; do
+		echo "node $n noticed after $(silence $n 2) ms of silence"
+		[ "$(silence $n 2)" -lt $((CLUSTER_LIVENESS_MS * 2)) ]
+	done
+	wait_for 10 peer_is 1 3 up
 	send h1p1 n1:eth1 h3p1 --dst 10.3.1.2 --count 2000 --rate 10000
 	assert_received 2000
 	bridge_start 2
@@ -99,15 +119,9 @@ setup_file() {
 
 @test "locally switched traffic does not notice that the bridge is dead" {
 	killed_now 3
-	spawn h3p2 received build/lab/sink eth0 --json --verify
-	wait_for 5 grep -q ready "$LAB_DIR/received.err"
-	cluster_counts
-	on h3p1 build/lab/gen eth0 --json --dst-mac "$(mac_of n3 eth1)" --dst 10.3.2.2 --count 5000 --rate 20000 >"$LAB_DIR/gen.json"
-	kill -INT "$SPAWNED"
-	wait "$SPAWNED"
+	send h3p1 n3:eth1 h3p2 --dst 10.3.2.2 --count 5000 --rate 20000
 	assert_received 5000
 	[ "$(jq .packets "$LAB_DIR/received.out")" = 5000 ]
-	cluster_conserves 5000 5000
 	bridge_start 3
 	wait_for 10 carrier 1 3 1
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.3.1.2
@@ -125,9 +139,9 @@ setup_file() {
 
 @test "a cut fabric link is noticed on both sides, and mended without help" {
 	on fabric ip link set n3 down
-	wait_for 3 no_carrier 1 3 1
-	wait_for 3 no_carrier 3 1 1
-	carrier 1 2 1
+	wait_for 30 no_carrier 1 3 1
+	wait_for 30 no_carrier 3 1 1
+	wait_for 10 carrier 1 2 1
 	on fabric ip link set n3 up
 	wait_for 10 carrier 1 3 1
 	wait_for 10 carrier 3 1 1
@@ -136,7 +150,7 @@ setup_file() {
 
 @test "another cluster's key is refused, counted and logged" {
 	bridge_stop 3
-	wait_for 3 no_carrier 1 3 1
+	wait_for 30 no_carrier 1 3 1
 	(umask 077 && echo "another key, long enough" >"$LAB_DIR/other.key")
 	sed "s|key_file: .*|key_file: $LAB_DIR/other.key|" "$LAB_DIR/n3.yaml" >"$LAB_DIR/n3-other.yaml"
 	bridge_start 3 "$LAB_DIR/n3-other.yaml"
@@ -153,7 +167,7 @@ setup_file() {
 
 @test "another table of ports is refused, with both values" {
 	bridge_stop 3
-	wait_for 3 no_carrier 1 3 1
+	wait_for 30 no_carrier 1 3 1
 	sed '$d' "$LAB_DIR/n3.yaml" >"$LAB_DIR/n3-other.yaml"
 	bridge_start 3 "$LAB_DIR/n3-other.yaml"
 	wait_for 5 grep -qE "node 3 at 10.9.0.3 has another table of system ports: SHA-256 [0-9a-f]{8}..., ours is [0-9a-f]{8}" \
@@ -161,6 +175,17 @@ setup_file() {
 	bridge_stop 3
 	bridge_start 3
 	wait_for 10 carrier 1 3 1
+}
+
+@test "by default a bridge is taken for dead after 50 ms of silence" {
+	live_with 50
+	wait_for 10 peer_is 1 2 up
+	killed_now 2
+	wait_for 10 peer_is 1 2 down
+	echo "noticed after $(silence 1 2) ms of silence"
+	[ "$(silence 1 2)" -lt 100 ]
+	bridge_start 2
+	wait_for 10 carrier 1 2 1
 }
 
 # bridge_now: microseconds of the clock, of processor time, and times that the bridge of n1 went to sleep by itself
@@ -172,16 +197,25 @@ bridge_now() {
 }
 slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 
-@test "an idle bridge sleeps: it has less than 2 % of a processor" {
+@test "an idle bridge of the default liveness sleeps: it has less than 2 % of a processor" {
+	local clock cpu sleeps rounds i looks=()
+	live_with 50
 	# From a hundred sleeps to the next; the least, for what else the machine does only adds to it.
-	local clock cpu sleeps i shares=()
 	for ((i = 0; i < 11; i++)); do
 		read -r clock cpu sleeps <<<"$(bridge_now)"
+		rounds=$(bridge_ask 1 status | jq .rounds)
 		wait_for 10 slept_until $((sleeps + 100))
-		shares+=("$(bridge_now | awk -v clock="$clock" -v cpu="$cpu" '{ print 100 * ($2 - cpu) / ($1 - clock) }')")
+		rounds=$(($(bridge_ask 1 status | jq .rounds) - rounds))
+		looks+=("$(bridge_now | awk -v clock="$clock" -v cpu="$cpu" -v sleeps="$sleeps" -v rounds=$rounds '{
+			print 100 * ($2 - cpu) / ($1 - clock), ($3 - sleeps) * 1e6 / ($1 - clock), rounds / ($3 - sleeps) }')")
 	done
-	echo "percent of a processor: ${shares[*]}"
-	[ "$(printf '%s\n' "${shares[@]}" | sort -n | awk 'NR == 1 { print $1 < 2 }')" = 1 ]
+	printf '%s\n' "percent of a processor, sleeps a second, rounds a sleep:" "${looks[@]}"
+	least() { printf '%s\n' "${looks[@]}" | cut -d' ' -f"$1" | sort -g | awk -v most="$2" 'NR == 1 { exit !($1 < most) }'; }
+	# What a sleep costs is up to the machine; how often there is one, and what is done between two, is not.
+	least 1 $((2 * ${LAB_PATIENCE:-1}))
+	least 2 1000
+	least 3 3
+	live_with "$CLUSTER_LIVENESS_MS"
 }
 
 @test "a bridge under the sanitizers serves remote ports, and touches no memory that is not its own until its end" {
