@@ -62,6 +62,13 @@ fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 
 # --- Traffic that has another way ---------------------------------------------------------------------------
 
+# flow_arrives LABEL TO...: flow_end, once nothing is under way or, where a fault left sums that cannot hold, for some seconds
+flow_arrives() {
+	flow_stop "$1" || return
+	cluster_conserves >/dev/null 2>&1 || true
+	flow_end "$@"
+}
+
 # 192.0.2.1 is behind node 2 and, should that fail, behind node 3.
 anycast() {
 	for n in 2 3; do
@@ -88,12 +95,12 @@ moves_over() {
 	wait_for 30 peers_are_up
 	before=$(frames 2 transmitted)
 	wait_for 10 more_frames 2 "$before"
-	flow_end moving h2p1 h3p1
+	flow_arrives moving h2p1 h3p1
 	lost_ms=$(((FLOW_SENT - FLOW_RECEIVED) * 1000 / rate))
 	echo "sent $FLOW_SENT, received $FLOW_RECEIVED: $lost_ms ms lost, of which $LIVENESS_MS to notice"
 	[ "$FLOW_WRONG" = 0 ]
-	# The bound, and for the kernel, the daemon and whatever else this machine does three seconds.
-	[ "$lost_ms" -le $((LIVENESS_MS + 3000)) ]
+	# The bound, and for the kernel, the daemon and whatever else this machine does three seconds, more on a slow one.
+	[ "$lost_ms" -le $((LIVENESS_MS + 3000 * ${LAB_PATIENCE:-1})) ]
 }
 
 @test "traffic of a bridge that is killed moves within the bound, and back when it returns" { moves_over bridge; }
@@ -157,11 +164,11 @@ many_by() {
 	flow_stop single
 	flow_stop group
 	sent=$((FLOW_SENT + $(jq .sent "$LAB_DIR/single-gen.out")))
-	flow_end single h2p1 h3p1
+	flow_arrives single h2p1 h3p1
 	lost_ms=$(((sent - FLOW_RECEIVED) * 1000 / (2 * rate)))
 	echo "sent $sent, received $FLOW_RECEIVED: $lost_ms ms lost, of which $LIVENESS_MS to notice"
 	[ "$FLOW_WRONG" = 0 ]
-	[ "$lost_ms" -le $((LIVENESS_MS + 3000)) ]
+	[ "$lost_ms" -le $((LIVENESS_MS + 3000 * ${LAB_PATIENCE:-1})) ]
 	sed 's|.*|route del & metric 2\nroute del & metric 3|' "$LAB_DIR/many" | on n1 ip -batch -
 	on n1 ip route del 198.51.100.0/24
 }
@@ -175,7 +182,7 @@ many_by() {
 		kill_daemon "$n"
 		revive_daemon "$n"
 	done
-	flow_end through h2p1
+	flow_arrives through h2p1
 	echo "sent $FLOW_SENT, received $FLOW_RECEIVED"
 	cluster_conserves "$FLOW_SENT" "$FLOW_RECEIVED"
 	[ "$FLOW_WRONG" = 0 ]
@@ -198,7 +205,7 @@ many_by() {
 	revive_pause 1
 	wait_for 10 peer_is 2 1 up
 	wait_for 10 peer_is 3 1 up
-	flow_end through h2p1
+	flow_arrives through h2p1
 	cluster_conserves "$FLOW_SENT" "$FLOW_RECEIVED"
 	[ "$FLOW_WRONG" = 0 ]
 	[ "$(fabric_number 1 stalls)" -ge 1 ]
@@ -272,10 +279,11 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	wait_for 10 grep -q "the MTU of fab0, 1500, holds messages of 1448 bytes; a full frame of our ports needs 3434" "$LAB_DIR/bridge-n3.err"
 	wait_for 20 grep -q "node 3 takes messages of up to 1448 bytes; a full frame of our ports needs 3434" "$LAB_DIR/bridge-n1.err"
 	wait_for 30 peers_are_up
+	wait_for 10 on h1p1 ping -c 1 -W 1 -s 1300 10.3.1.2
 	before=$(frames 1 drop-too-big)
-	on h1p1 ping -c 1 -W 1 -s 1300 10.3.1.2
 	run ! on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
-	[ "$(frames 1 drop-too-big)" = $((before + 1)) ]
+	one_dropped() { [ "$(frames 1 drop-too-big)" = $((before + 1)) ]; }
+	wait_for 10 one_dropped
 	on n3 ip link set dev fab0 mtu "$CLUSTER_FABRIC_MTU"
 	wait_for 30 peers_are_up
 	wait_for 10 on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
