@@ -16,7 +16,7 @@ setup_file() {
 	on n1 ip route add fd09::/32 via fd00:2::2 proto static
 	daemon
 	warm_up
-	on n1 ping -c 1 -W 1 10.0.1.2
+	on n1 ping -c 1 -W 60 10.0.1.2
 	export CONFIG DAEMON
 }
 

@@ -29,8 +29,8 @@ assert_nothing_left() {
 	run lab list
 	[ "$output" = "t$$: one-node: n1; h1 h2" ]
 	[ "$(lab list -j | jq -c '.[0].hosts')" = '["h1","h2"]' ]
-	lab exec h1 ping -c 1 -W 2 10.0.2.2
-	lab exec "t$$:h2" ping -c 1 -W 2 fd00:0:0:1::2
+	lab exec h1 ping -c 1 -W 60 10.0.2.2
+	lab exec "t$$:h2" ping -c 1 -W 60 fd00:0:0:1::2
 	run lab down
 	[ "$output" = "lab t$$ is down" ]
 	assert_nothing_left
@@ -40,7 +40,7 @@ assert_nothing_left() {
 	lab up one-node --engine bare --ports 2
 	lab exec n1 ip link show dev eth1 | grep -q sl_edge
 	lab exec n1 ip link show dev eth2 | grep -q sl_edge
-	lab exec h1 ping -c 1 -W 2 10.0.2.2
+	lab exec h1 ping -c 1 -W 60 10.0.2.2
 	lab down
 	assert_nothing_left
 }
@@ -57,7 +57,7 @@ assert_nothing_left() {
 	[ "$status" -eq 1 ]
 	[ "$output" = "lab: several labs are up, name one of: a b" ]
 	lab down a
-	lab exec h1 ping -c 1 -W 2 10.0.1.1
+	lab exec h1 ping -c 1 -W 60 10.0.1.1
 	run lab up one-node --name b --engine none
 	[ "$status" -eq 1 ]
 	[ "$output" = "lab: a lab named \"b\" exists: end it with 'lab down b'" ]
