@@ -90,17 +90,17 @@ assert_nothing_left() {
 	assert_nothing_left
 }
 
-# up_in_background: in a session of its own and heeding SIGINT, as from a terminal
+# up_in_background: in a session of its own and heeding SIGINT, as from a terminal; far from its end when the first are up
 some_are_up() { [ "$(processes)" -ge "$1" ]; }
 
 up_in_background() {
-	setsid env --default-signal=INT netns-lab/lab up one-node --engine none --ports 60 >/dev/null 2>&1 3>&- &
+	setsid env --default-signal=INT netns-lab/lab up one-node --engine none --ports 250 >/dev/null 2>&1 3>&- &
 	UP=$!
 	wait_until some_are_up 8
 }
 
 wait_until() {
-	local deadline=$((SECONDS + 10))
+	local deadline=$((SECONDS + 10 * ${LAB_PATIENCE:-1}))
 	until "$@"; do [ $SECONDS -lt $deadline ]; sleep 0.05; done
 }
 
