@@ -102,7 +102,7 @@ python() {
 @test "Ctrl-C in a measurement leaves nothing" {
 	setsid env --default-signal=INT netns-lab/measure --tables one --contenders kernel,wire --trial 0.2 \
 		--runs 100 --core 0 >/dev/null 2>&1 3>&- &
-	local measure=$! deadline=$((SECONDS + 30))
+	local measure=$! deadline=$((SECONDS + 30 * ${LAB_PATIENCE:-1}))
 	until [ "$(find "$LAB_ROOT" -mindepth 1 -maxdepth 1 | wc -l)" = 3 ]; do
 		[ $SECONDS -lt $deadline ]
 		sleep 0.05
@@ -141,7 +141,7 @@ python() {
 	rm -f build/bench/cluster.json
 	setsid env --default-signal=INT netns-lab/bench cluster --contenders "kernel,vxlan" --runs 99 --trial 0.1 \
 		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
-	local bench=$! deadline=$((SECONDS + 60))
+	local bench=$! deadline=$((SECONDS + 60 * ${LAB_PATIENCE:-1}))
 	until jq -e '.rounds.kernel | length == 1' build/bench/cluster.json 2>/dev/null; do
 		[ $SECONDS -lt $deadline ]
 		sleep 0.05
