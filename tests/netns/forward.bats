@@ -81,7 +81,7 @@ assert_engine_forwards() {
 
 @test "engines change under traffic, with nothing lost, doubled or out of order" {
 	set_engine fast
-	traffic_start h1 eth1 h2 --dst 10.64.1.1 --flows 50 --rate 50000 --duration 60
+	traffic_start h1 eth1 h2 --dst 10.64.1.1 --flows 50 --rate 50000 --duration 3600
 	for engine in lpm kernel fast lpm fast; do
 		set_engine $engine
 	done
@@ -115,7 +115,7 @@ assert_engine_forwards() {
 	local pins
 	pins=$(on n1 find /sys/fs/bpf/sluice | sort)
 	on n1 ip route add 10.65.0.0/16 via 10.0.2.2
-	traffic_start h1 eth1 h2 --dst 10.64.1.1 --flows 50 --rate 50000 --duration 60
+	traffic_start h1 eth1 h2 --dst 10.64.1.1 --flows 50 --rate 50000 --duration 3600
 	kill -KILL "$(cat "$LAB_DIR/sluiced-n1.pid")"
 	wait "$(cat "$LAB_DIR/sluiced-n1.pid")" 2>/dev/null || true
 	forwarded_more() { [ "$(change_now)" -gt "$1" ]; }
@@ -161,7 +161,7 @@ assert_engine_forwards() {
 	local before_churn
 	before_churn=$(prefixes)
 
-	traffic_start h1 eth1 h2 --dst 10.64.1.1 --flows 50 --rate 50000 --duration 80
+	traffic_start h1 eth1 h2 --dst 10.64.1.1 --flows 50 --rate 50000 --duration 3600
 	local start=${EPOCHREALTIME/./}
 	on n1 ip -batch "$LAB_DIR/churn"
 	local kernel_done=${EPOCHREALTIME/./}
@@ -185,13 +185,13 @@ assert_engine_forwards() {
 
 	spawn h2 arp tcpdump -n -l -i eth0 arp
 	wait_for 5 grep -q listening "$LAB_DIR/arp.err"
-	traffic_start h1 eth1 h2 --dst 10.64.1.1 --rate 5000 --duration 80
+	traffic_start h1 eth1 h2 --dst 10.64.1.1 --rate 5000 --duration 3600
 	wait_for 30 asked
 	traffic_stop
 	assert_forwarded "$(jq .sent "$LAB_DIR/gen.json")"
 
 	# The host comes back with another MAC, and says nothing.
-	traffic_start h1 eth1 h2 --dst 10.64.1.1 --rate 5000 --duration 80
+	traffic_start h1 eth1 h2 --dst 10.64.1.1 --rate 5000 --duration 3600
 	on h2 sh -c 'ip link set dev eth0 down && ip link set dev eth0 address 02:00:00:00:02:02 && ip link set dev eth0 up'
 	on h2 ip route add default via 10.0.2.1
 	wait_for 30 neighbour_is 02:00:00:00:02:02

@@ -63,7 +63,7 @@ storm_begin() {
 	kernel_routes "$1" >"$LAB_DIR/before"
 	grep -v default "$LAB_DIR/before" | cut -d' ' -f1 >"$LAB_DIR/prefixes"
 	sink_start h3 other
-	traffic_start h1 eth1 h2 --dst-file "$LAB_DIR/prefixes" --rate 20000 --duration 120
+	traffic_start h1 eth1 h2 --dst-file "$LAB_DIR/prefixes" --rate 20000 --duration 3600
 }
 
 # Every packet reached one of the two hosts; none took the kernel's way.
