@@ -29,7 +29,7 @@ forward_lab() {
 # counters: packets of every slot as {"stats": [...], "drops": [...], "punts": [...]}, CPUs added up; once
 # they stand still, for the maps are read one after the other
 counters() {
-	local last now deadline=$((SECONDS + 10))
+	local last now deadline=$((SECONDS + 10 * ${LAB_PATIENCE:-1}))
 	now=$(counters_now)
 	until [ "$now" = "${last:-}" ] || [ $SECONDS -gt $deadline ]; do
 		last=$now
@@ -39,11 +39,8 @@ counters() {
 }
 
 counters_now() {
-	local map
-	for map in stats drops punts; do
-		on n1 bpftool -j map dump pinned "$PINS/sl_$map"
-	done | jq -cs 'map([.[].formatted | [.values[].value.packets] | add]) |
-		{stats: .[0], drops: .[1], punts: .[2]}'
+	printf 'map dump pinned %s\n' "$PINS"/sl_{stats,drops,punts} | on n1 bpftool -j batch file - |
+		jq -c 'map([.output[].formatted | [.values[].value.packets] | add]) | {stats: .[0], drops: .[1], punts: .[2]}'
 }
 
 # slot stats|drops|punts NAME: its number, from the lists in bpf/sluice.h
