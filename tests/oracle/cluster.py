@@ -17,7 +17,7 @@ import time
 
 import world
 from contenders import BUILD, OBJECT, ROOT, Failed
-from world import OWNER
+from world import OWN, OWNER
 
 sys.path.insert(0, os.path.join(ROOT, "netns-lab"))
 import conservation  # noqa: E402  pylint: disable=wrong-import-position,wrong-import-order
@@ -26,9 +26,7 @@ NODES = sorted(set(OWNER))
 FABRIC_MTU = 3506  # the most that a veth with XDP takes; holds a message with one frame of the largest edge MTU
 LIVENESS_MS = 10000  # the test is about bytes: a bridge may wait for a processor
 CLASS_TOS = (0, 16 << 2, 32 << 2, 48 << 2)
-CONVERGE_S = 30
-OWN = [bytes([10, 0, port, 1]) for port in range(world.PORTS)]
-OWN6 = [ipaddress.ip_address(f"fd00:{port}::1").packed for port in range(world.PORTS)]
+CONVERGE_S = 30 * world.PATIENCE
 
 
 def remote_name(port):
@@ -210,14 +208,6 @@ class ClusterWorld(world.World):
     def exchange(self, in_port, frames):
         self.markers = self.to_nodes if any(own in frame[:80] for frame in frames for own in OWN) else self.to_ports
         return super().exchange(in_port, frames)
-
-    @staticmethod
-    def is_noise(frame):
-        """Also: a run is long enough for a node to give up waiting for the rest of a fragmented packet that was for itself."""
-        if frame[12:14] == b"\x08\x00":
-            return frame[23] == 1 and frame[34:36] == b"\x0b\x01" and frame[26:30] in OWN
-        return world.World.is_noise(frame) or (frame[12:14] == b"\x86\xdd" and frame[20] == 58 and frame[54:56] == b"\x03\x01"
-                                               and frame[22:38] in OWN6)
 
     def counting(self):
         """The nodes, for the sums of conservation.py."""
