@@ -22,13 +22,16 @@ class Failure(Exception):
 
 
 def lab_command(*args):
-    """Run netns-lab/lab. Ctrl-C reaches it, too: then wait until it has cleaned up."""
+    """Run netns-lab/lab. Who is interrupted meanwhile leaves no lab behind, not even one that came up just then."""
     lab = subprocess.Popen([f"{HERE}/lab", *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                            text=True)
     try:
         _, err = lab.communicate()
-    except KeyboardInterrupt:
-        lab.wait()
+    except BaseException as error:
+        if not isinstance(error, KeyboardInterrupt):  # Ctrl-C reaches it, too
+            lab.terminate()
+        if lab.wait() == 0 and args[0] == "up":
+            subprocess.run([f"{HERE}/lab", "down", args[args.index("--name") + 1]], stdout=subprocess.DEVNULL, check=False)
         raise
     if lab.returncode:
         raise Failure(f"lab {' '.join(args)}: {err.strip()}")
