@@ -5,7 +5,7 @@ bats_require_minimum_version 1.5.0
 
 setup() {
 	LAB_ROOT=$(mktemp -d)
-	export LAB_ROOT
+	export LAB_ROOT CLUSTER_LIVENESS_MS=5000 # a bridge that waits long for a processor is not dead
 	links=$(ip -o link | wc -l)
 	pins=$(find /sys/fs/bpf | wc -l)
 }
@@ -39,7 +39,7 @@ reached() {
 
 # ends_with STATUS: soon, and with nothing left, not even a helper of the script itself, zombies aside
 ends_with() {
-	local status=0 deadline=$((SECONDS + 60))
+	local status=0 deadline=$((SECONDS + 60 * ${LAB_PATIENCE:-1}))
 	tail -n 15 "$BATS_TEST_TMPDIR/out"
 	wait "$DEMO" || status=$?
 	[ $SECONDS -le $deadline ]
