@@ -206,6 +206,16 @@ spawn() {
 	echo $SPAWNED >"$LAB_DIR/$label.pid"
 }
 
+# await_end LABEL: wait until the process last spawned as LABEL has ended, if any was. One that is killed holds its locks, sockets and
+# queues until it has run for the last time, which may take as long as that takes.
+await_end() {
+	local pid
+	[ -e "$LAB_DIR/$1.pid" ] || return 0
+	pid=$(cat "$LAB_DIR/$1.pid")
+	has_ended() { ! runs_program "/proc/$pid"; }
+	wait_for 60 has_ended
+}
+
 # link NAME:DEV NAME:DEV [MTU]: a veth pair, up at both ends. Checksums are complete when frames leave (a
 # redirected frame carries no offload), and NAPI is on, without which veth takes no redirected frames.
 link() {
@@ -217,6 +227,20 @@ link() {
 	# GRO switched on before a veth is up does not let its peer redirect to it.
 	on "$a" ethtool -K "$a_dev" tx off gro on >/dev/null && on "$b" ethtool -K "$b_dev" tx off gro on >/dev/null
 }
+
+# xdp_out NAME, xdp_in NAME: frames that programs have redirected out of its eth0; that came to a program there
+xdp_out() { xdp_sum "$1" 'tx_queue_*_xdp_xmit:'; }
+xdp_in() { xdp_sum "$1" 'rx_queue_*_xdp_packets:'; }
+xdp_sum() {
+	local name n sum=0
+	while read -r name n; do
+		# shellcheck disable=SC2053
+		[[ $name != $2 ]] || sum=$((sum + n))
+	done < <(on "$1" ethtool -S eth0)
+	echo $sum
+}
+# xdp_out_since NAME N: have more than N gone out?
+xdp_out_since() { [ "$(xdp_out "$1")" -gt "$2" ]; }
 
 mac_of() { on "$1" cat "/sys/class/net/$2/address"; }
 
@@ -247,9 +271,11 @@ router_up() {
 	esac
 }
 
-# router_start NODE: start sluiced with the file that router_up wrote, and wait until it answers.
+# router_start NODE: start sluiced with the file that router_up wrote, and wait until it answers. One that ran there before must have
+# been told to end.
 router_start() {
 	local node=$1
+	await_end "sluiced-$node" || return
 	spawn "$node" "sluiced-$node" "$LAB_SOURCE/build/sluiced" --config "$LAB_DIR/$node.yaml" || return
 	wait_for 60 router_answers_or_died "$node" && kill -0 "$SPAWNED" 2>/dev/null && return
 	lab_error "sluiced on $node did not start: $(tail -n 3 "$LAB_DIR/sluiced-$node.err")"

@@ -108,9 +108,10 @@ cluster_start() {
 	bridge_start "$1" && router_start "n$1"
 }
 
-# bridge_start N [CONFIG]: with the priority of its service unit, and no more rights than that gives it
+# bridge_start N [CONFIG]: once the one before, which must have been told to end, has ended; with the priority of its service unit, and no more rights than that gives it
 # (CAP_SYS_NICE instead of LimitRTPRIO=, which needs more here); CLUSTER_PROGRAM is another program than the bridge itself
 bridge_start() {
+	await_end "bridge-n$1" || return
 	spawn "n$1" "bridge-n$1" nice -n -10 setpriv --bounding-set=-all,+bpf,+perfmon,+net_admin,+net_raw,+ipc_lock,+chown,+sys_nice \
 		"${CLUSTER_PROGRAM:-$LAB_SOURCE/build/sluice-bridge}" --config "${2:-$LAB_DIR/n$1.yaml}" || return
 	raise_session "$SPAWNED"
