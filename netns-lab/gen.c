@@ -423,6 +423,8 @@ static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t
 		 next_ns;
 
 	if (o->rate_pps && !o->spin) {
+		if (o->duration_ns && elapsed_ns > o->duration_ns)
+			elapsed_ns = o->duration_ns;
 		due = (unsigned __int128)elapsed_ns * o->rate_pps / NSEC_PER_SEC + 1;
 		due = due > sent ? due - sent : 0;
 		if (!due) {

@@ -76,13 +76,14 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 }
 
 @test "controllers and parameters change under traffic, and nothing is lost" {
-	local name sent gens=()
+	local name sent out1 out2 gens=()
 	spawn h3p1 sink build/lab/sink eth0 --json
 	wait_for 30 grep -q ready "$LAB_DIR/sink.err"
 	local sink=$SPAWNED
 	cluster_counts
-	for name in 1 2; do
-		offer "$name" 1000 1000000
+	out1=$(xdp_out h1p1) out2=$(xdp_out h2p1)
+	for name in 1 2; do # so few that all find room in a queue while some bridge waits seconds for a processor
+		offer "$name" 200 1000000
 		gens+=("$SPAWNED")
 	done
 	for name in aimd dq "fixed" weights "price kappa_ppb=100000000" price "dq interval_us=10000" "price interval_us=5000"; do
@@ -91,6 +92,8 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 		wait_for 30 voq_is 1 controller "${name%% *}"
 		wait_for 30 voq_is 2 controller "${name%% *}"
 	done
+	wait_for 30 xdp_out_since h1p1 $((out1 + 150))
+	wait_for 30 xdp_out_since h2p1 $((out2 + 150))
 	# Traffic flowed all the while, and is told to end.
 	kill -INT "${gens[@]}"
 	wait_for 30 ended gen1
@@ -100,7 +103,7 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 	wait "$sink"
 	sent=$(($(jq .sent "$LAB_DIR/gen1.out") + $(jq .sent "$LAB_DIR/gen2.out")))
 	echo "sent $sent, received $(jq .packets "$LAB_DIR/sink.out")"
-	[ "$sent" -gt 1000 ]
+	[ "$sent" -gt 300 ]
 	cluster_conserves "$sent" "$(jq .packets "$LAB_DIR/sink.out")"
 	[ "$(jq .packets "$LAB_DIR/sink.out")" = "$sent" ]
 	[ "$(cc 3 egress parameters.kappa_ppb)" = 130804447 ]
@@ -114,7 +117,7 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 	run ! on h1p1 ping -c 1 -W 0.3 10.3.1.2
 	[ "$(sluice 1 -j show drops | jq '[.[] | select(.name == "voq-stopped")][0].packets')" -gt 0 ]
 	write_rate 1 15000
-	on h1p1 ping -c 1 -W 2 10.3.1.2
+	wait_for 10 on h1p1 ping -c 1 -W 2 10.3.1.2
 	[ "$(cc 1 ingress rate)" = 15000 ]
 	sluice 3 cc set n3p1 price
 	wait_for 30 voq_is 1 controller price
@@ -194,7 +197,7 @@ restart_bridge() {
 	[ "$(sluice 3 -j cc list price | jq '.[0].parameters[] | select(.name == "kappa_ppb").default')" = 130804447 ]
 	sluice 3 cc list price | grep -qE '^interval_us +1000 +100 +1000000 '
 	sluice 3 cc trace n3p1 >/dev/null
-	on h1p1 ping -c 1 -W 2 10.3.1.2
+	wait_for 10 on h1p1 ping -c 1 -W 2 10.3.1.2
 	traced() { [ "$(sluice 3 cc trace n3p1 | wc -l)" -gt 10 ]; }
 	wait_for 30 traced
 	[ "$(sluice 3 cc trace n3p1 | awk -F, 'NF != 17' | wc -l)" = 0 ]

@@ -6,12 +6,12 @@
 . netns-lab/lib.sh
 . netns-lab/topo/cluster.sh
 
-# cluster_lab: a lab for a cluster. A peer is down after 2 s, so when a test says so and not when the machine is busy, unless
+# cluster_lab: a lab for a cluster. A peer is down after 10 s, so when a test says so and not when the machine is busy, unless
 # CLUSTER_LIVENESS_MS has another number.
 # shellcheck disable=SC2119
 cluster_lab() {
 	lab_begin
-	export TOPO_ENGINE=fast CLUSTER_LIVENESS_MS=${CLUSTER_LIVENESS_MS:-2000}
+	export TOPO_ENGINE=fast CLUSTER_LIVENESS_MS=${CLUSTER_LIVENESS_MS:-10000}
 }
 
 # cluster_begin NODES PORTS: the lab, and the cluster in it

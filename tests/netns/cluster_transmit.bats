@@ -84,7 +84,7 @@ has_made() { [ "$(rounds)" -ge "$1" ]; }
 	kill "$(cat "$LAB_DIR/bridge-n1.pid")"
 	wait_for 5 test ! -e "/proc/$(cat "$LAB_DIR/bridge-n1.pid")/ns/net"
 	bridge_start 1 "$LAB_DIR/busy.yaml"
-	wait_for 10 rounds
+	wait_for 10 has_made 1
 	slept=$(sleeps)
 	before=$(rounds)
 	wait_for 20 has_made $((before + 100000))

@@ -11,7 +11,7 @@ setup() {
 
 teardown() { lab_end; }
 
-ask() { on n1 curl -sS -m 5 "$@"; }
+ask() { on n1 curl -sS -m 60 "$@"; }
 
 # samples: what http://127.0.0.1:9101/metrics says, as a JSON object
 samples() { ask http://127.0.0.1:9101/metrics | tests/tools/prometheus_samples.py; }
@@ -31,6 +31,8 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 	[ "$(on n1 ss -Hltn | awk '{ print $4 }')" = 127.0.0.1:9101 ]
 	warm_up
 	on n1 ip route add blackhole 10.7.0.0/16
+	in_fast_path() { [ "$(sluice -j explain 10.7.0.1 | jq -r .verdict)" = drop ]; }
+	wait_for 5 in_fast_path
 	on h1 ping -c 3 -i 0.01 -W 1 10.7.0.1 || :
 	same() {
 		samples >"$LAB_DIR/samples"

@@ -25,7 +25,7 @@ setup() {
 # start TRANSPORT: what the bridge says that node 1 starts with, and its status
 start() {
 	CLUSTER_TRANSPORT=$1 cluster_config 1 2 1 fast >"$LAB_DIR/n1.yaml"
-	run on n1 timeout 10 "$LAB_SOURCE/build/sluice-bridge" --config "$LAB_DIR/n1.yaml"
+	run on n1 timeout $((10 * ${LAB_PATIENCE:-1})) "$LAB_SOURCE/build/sluice-bridge" --config "$LAB_DIR/n1.yaml"
 }
 
 @test "no program needs libibverbs to start" {

@@ -73,7 +73,7 @@ daemon_end() {
 }
 
 # run_daemon ARGUMENT...: in the foreground, for what must be refused; bats' run keeps status and output.
-run_daemon() { run --separate-stderr on n1 timeout 10 build/sluiced "$@"; }
+run_daemon() { run --separate-stderr on n1 timeout $((10 * ${LAB_PATIENCE:-1})) build/sluiced "$@"; }
 
 port_is() { [ "$(sluice -j show ports | jq -r ".[] | select(.port == \"$1\").state")" = "$2" ]; }
 xdp_program() { on n1 ip -j link show dev "$1" | jq -r '.[0].xdp.prog.name // "none"'; }
@@ -99,7 +99,8 @@ traffic() {
 	spawn h2 sink build/lab/sink eth0 --json --verify
 	SINK=$SPAWNED
 	wait_for 5 grep -q ready "$LAB_DIR/sink.err"
-	spawn h1 gen build/lab/gen eth0 --dst-mac "$(mac_of n1 eth1)" --dst "${2:-10.0.2.2}" --flows 16 \
+	CAME=$(xdp_in h2)
+	spawn h1 gen taskset -c 0 build/lab/gen eth0 --dst-mac "$(mac_of n1 eth1)" --dst "${2:-10.0.2.2}" --flows 16 \
 		--rate 2000 --batch 4 --duration "$1" --json
 	GEN=$SPAWNED
 }
@@ -109,12 +110,14 @@ traffic_flows() { [ "$(counter forward)" -gt "$1" ]; }
 traffic_end() {
 	wait "$GEN"
 	SENT=$(jq .sent "$LAB_DIR/gen.out")
+	wait_for 10 all_came || true # what is lost, the report says
 	kill -INT "$SINK"
 	wait "$SINK"
 	REPORT=$(jq -r '"\(.packets) \(.lost) \(.reordered) \(.duplicates) \(.bad_checksum + .bad_payload + .wrong_mac)"' \
 		"$LAB_DIR/sink.out")
 	echo "sent $SENT; packets, lost, reordered, duplicates, bad: $REPORT"
 }
+all_came() { [ $(($(xdp_in h2) - CAME)) -ge "$SENT" ]; }
 conserved() { sluice -j status | jq -e '.packets | .rx == .forward + .drops + .punts'; }
 nothing_was_lost() { [ "$SENT" -gt 0 ] && [ "$REPORT" = "$SENT 0 0 0 0" ]; }
 

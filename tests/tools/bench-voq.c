@@ -32,7 +32,7 @@
 #define RING	    2048
 #define FRAMES	    192 /* injected at once: a veth's ring has 256 places */
 #define DEGREE	    32
-#define PATIENCE_NS 1000000000ULL
+#define PATIENCE_NS 10000000000ULL
 #define MESSAGE_MAX 3448
 
 static struct edge *xdp;
