@@ -47,6 +47,7 @@ LOOK_AGAIN_S = 0.1
 ANSWERS_S = 60  # a daemon that runs at all
 ANSWER_LOOK_S = 0.1
 MACHINE_ANSWERS_S = 300
+PATIENCE_S = 5.0 * float(os.environ.get("LAB_PATIENCE", "1"))
 LOOKS_MIN = 10  # before time is over: where a look takes long, some frame of a kernel's own comes with most of them
 TX_DROPS = ("tx-ring", "tx-error")
 INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta", "drop-not-unicast",
@@ -360,7 +361,7 @@ class Ledger:
                 "fabric_drops": self.fabric_drops, "nodes": self.nodes}
 
 
-def check(before, look, sent=None, received=None, within_s=5.0):
+def check(before, look, sent=None, received=None, within_s=PATIENCE_S):
     """The ledger since `before`, once it is right and nothing waits, or the time is over. `look` returns a snapshot."""
     deadline = time.monotonic() + within_s
     for looks in itertools.count(1):
@@ -379,8 +380,7 @@ def main():
     parser.add_argument("--lab", default=os.environ.get("LAB_DIR"), help="the lab's directory (default: LAB_DIR)")
     parser.add_argument("--sent", type=int)
     parser.add_argument("--received", type=int)
-    parser.add_argument("--within", type=float, default=5.0 * float(os.environ.get("LAB_PATIENCE", "1")),
-                        help="seconds (default 5, times LAB_PATIENCE)")
+    parser.add_argument("--within", type=float, default=PATIENCE_S, help="seconds (default 5, times LAB_PATIENCE)")
     options = parser.parse_args()
     if not options.lab or not os.path.isdir(options.lab):
         parser.error("name a lab: LAB_DIR or --lab")

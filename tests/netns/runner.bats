@@ -17,7 +17,7 @@ suite() { cat >"$TREE/tests/oracle/test_$1.py"; }
 
 good() { suite good <<<'print("1..1\nok 1 - good")'; }
 
-run_tree() { run env -u SLUICE_TEST_RUN "$TREE/tests/run" "$@"; }
+run_tree() { run env -u SLUICE_TEST_RUN LAB_PATIENCE=1 "$TREE/tests/run" "$@"; }
 
 @test "run: suites that pass give status 0 and one closing line with the counts" {
 	good
@@ -128,7 +128,7 @@ open(sys.argv[0] + ".started", "w").close()
 signal.pause()
 PYTHON
 	setsid env -u SLUICE_TEST_RUN "$TREE/tests/run" >"$TREE/out" 2>&1 &
-	local runner=$! deadline=$((SECONDS + 10))
+	local runner=$! deadline=$((SECONDS + 60))
 	until [ -e "$TREE/tests/oracle/test_slow.py.started" ]; do
 		[ $SECONDS -lt $deadline ]
 		sleep 0.05
