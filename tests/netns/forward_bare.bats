@@ -123,9 +123,7 @@ knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 	traffic_start h1 eth1 h2 --dst 10.0.2.2 --rate 20000 --duration 3600
 	on n1 ip link set dev eth1 xdp off
 	# More has been sent since then.
-	sent_now() { on h1 ethtool -S eth0 | awk '/tx_queue_.*_xdp_xmit:/ { n += $2 } END { print n }'; }
-	sent_more() { [ "$(sent_now)" -gt "$1" ]; }
-	wait_for 5 sent_more "$(sent_now)"
+	wait_for 5 xdp_out_since h1 "$(xdp_out h1)"
 	traffic_stop
 	[ "$(received packets)" = "$(jq .sent "$LAB_DIR/gen.json")" ]
 	[ "$(received ttl_min)" = 63 ]
