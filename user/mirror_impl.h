@@ -269,8 +269,9 @@ struct sl_mirror {
 
 	struct sl_todo todo;
 	bool dumping_all; /* of everything of its kind: in the kernel's order, in place of what is not seen */
-	bool dumping;	  /* messages are from a dump */
-	uint64_t changes; /* that routes, neighbours, ... saw; for resync_changes */
+	bool dumping;	     /* messages are from a dump */
+	uint32_t dumping_of; /* of the routes through this link; 0: any other dump */
+	uint64_t changes;    /* that routes, neighbours, ... saw; for resync_changes */
 	bool paths_changed; /* some path's `changed` was set since the walk over the routes last began */
 	bool ports_dirty;    /* sl_mirror_ports_changed was called within a callback */
 	bool busy;	     /* within sl_mirror_poll or sl_mirror_open */

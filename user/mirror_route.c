@@ -406,13 +406,14 @@ struct place {
 	sl_route_ref first, last; /* in the same place */
 	sl_route_ref same;	  /* the very route */
 	sl_route_ref target;	  /* the one that it takes the place of */
+	bool unlisted;		  /* one in the same place is none that this dump lists */
 };
 
 static struct place find_place(const struct sl_mirror *m, const struct sl_rib *s,
 			       const struct sl_path *path, const struct sl_rtnl_route *msg)
 {
-	struct place p = { SL_ROUTE_NONE, SL_ROUTE_NONE, SL_ROUTE_NONE, SL_ROUTE_NONE,
-			   SL_ROUTE_NONE };
+	struct place p = { SL_ROUTE_NONE, SL_ROUTE_NONE, SL_ROUTE_NONE,
+			   SL_ROUTE_NONE, SL_ROUTE_NONE, false };
 	const bool ecmp6 = sl_path_is_ecmp6(path), replace = msg->replace && !m->dumping;
 
 	for (sl_route_ref ref = sl_rib_first(s, msg->dst.addr, msg->dst.len); ref != SL_ROUTE_NONE;
@@ -425,6 +426,7 @@ static struct place find_place(const struct sl_mirror *m, const struct sl_rib *s
 		if (p.first == SL_ROUTE_NONE)
 			p.first = ref;
 		p.last = ref;
+		p.unlisted |= m->dumping_of && !sl_path_uses(path_of(m, r), m->dumping_of);
 		if (r->path == path->index && r->protocol == msg->protocol)
 			p.same = ref;
 		/* IPv6's multipath route of a metric is one, and a message has all its legs. */
@@ -452,7 +454,9 @@ static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct plac
 	sl_rib_at(s, p->same)->seen = true;
 	if (p->first == p->last || (m->dumping && !m->dumping_all) || (replace && path->object))
 		return;
-	if (replace && p->target != p->same) {
+	if (replace && s->family == AF_INET6 && p->target == p->same) {
+		m->todo.routes6 = m->todo.any = true; /* it may have replaced the other one */
+	} else if (replace && p->target != p->same) {
 		route_set(m, s, p->target, path, msg);
 		route_remove(m, s, p->same);
 	} else if (!replace && p->same != (at_end ? p->last : p->first)) {
@@ -461,6 +465,10 @@ static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct plac
 	}
 }
 
+/*
+ * A dump of a link does not tell whether a route of it has taken the place of one that it does not list, or has come to stand beside
+ * it. The message of that does, and is on its way: the kernel adds no route in silence.
+ */
 static void route_add(struct sl_mirror *m, struct sl_rib *s, const struct sl_rtnl_route *msg)
 {
 	const bool at_end = s->family == AF_INET6 || msg->append || m->dumping;
@@ -474,6 +482,8 @@ static void route_add(struct sl_mirror *m, struct sl_rib *s, const struct sl_rtn
 		route_again(m, s, &p, path, msg);
 	else if (p.target != SL_ROUTE_NONE)
 		route_set(m, s, p.target, path, msg);
+	else if (p.unlisted)
+		sl_path_put(m, path);
 	else
 		route_insert(m, s, at_end && p.last != SL_ROUTE_NONE ? p.last : p.before, path,
 			     msg);

@@ -158,8 +158,10 @@ static int dump_once(struct sl_mirror *m, uint16_t type, uint8_t family, uint32_
 
 	m->dumping = true;
 	m->dumping_all = !ifindex;
+	m->dumping_of = ifindex;
 	err = sl_rtnl_dump(m->requests, type, family, ifindex, sl_mirror_message, m);
 	m->dumping = m->dumping_all = false;
+	m->dumping_of = 0;
 	return err;
 }
 

@@ -1051,6 +1051,61 @@ static void a_dump_of_links_that_shows_a_change_has_the_routes_read_again(void *
 	assert_int_equal(w->m->todo.routes_of, ETH0);
 }
 
+/*
+ * A carrier comes back, and the routing daemon puts routes through that link in the place of unreachable ones. The routes of the
+ * link are read again before the messages of these changes.
+ */
+static void a_route_that_took_the_place_of_another_in_a_dump_of_its_link_stands_alone(void **state)
+{
+	struct world *w = *state;
+	const char *const prefix[2] = { "172.16.0.0/24", "2001:db8:8::/48" };
+	const char *const gateway[2] = { "10.0.0.2", "fd00::2" };
+	const char *const inside[2] = { "172.16.0.1", "2001:db8:8::1" };
+
+	neighbour(w, ETH0, "fd00::2", NUD_REACHABLE, 2);
+	for (int i = 0; i < 2; i++) {
+		struct sl_rtnl_route none = route(prefix[i]), found = route(prefix[i]);
+		struct sl_rib *rib = i ? &w->m->rib6 : &w->m->rib4;
+		const uint64_t *routes = i ? &w->m->stats.routes6 : &w->m->stats.routes4;
+		uint64_t before = *routes;
+
+		none.type = RTN_UNREACHABLE;
+		put(w, &none);
+		via(&found, gateway[i], ETH0, 1);
+		sl_route_unsee(rib);
+		w->m->dumping = true;
+		w->m->dumping_of = ETH0;
+		put(w, &found);
+		w->m->dumping = false;
+		w->m->dumping_of = 0;
+		sl_route_sweep(w->m, rib, ETH0);
+		found.replace = true;
+		put(w, &found);
+		assert_int_equal(*routes, before + 1);
+		assert_mac(w, inside[i], 2);
+	}
+}
+
+/* A dump of everything may list both: the prefix was unreachable when it began. */
+static void two_ipv6_routes_of_which_one_may_have_replaced_the_other_are_read_again(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route none = route("2001:db8:8::/48"), found = none;
+
+	none.type = RTN_UNREACHABLE;
+	via(&found, "fd00::2", ETH0, 1);
+	w->m->dumping = w->m->dumping_all = true;
+	put(w, &none);
+	put(w, &found);
+	w->m->dumping = w->m->dumping_all = false;
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	put(w, &found); /* a message from before: nothing was replaced */
+	assert_false(w->m->todo.any);
+	found.replace = true;
+	put(w, &found);
+	assert_true(w->m->todo.any && w->m->todo.routes6);
+}
+
 static uint64_t clock_ns = 1;
 
 static int test_wait(void)
@@ -1118,6 +1173,8 @@ int main(void)
 		TEST(an_object_that_changes_touches_no_prefix),
 		TEST(a_group_object_loses_what_fails_and_goes_with_the_last),
 		TEST(a_dump_after_lost_events_changes_only_what_differs),
+		TEST(a_route_that_took_the_place_of_another_in_a_dump_of_its_link_stands_alone),
+		TEST(two_ipv6_routes_of_which_one_may_have_replaced_the_other_are_read_again),
 		TEST(a_dump_of_links_that_shows_a_change_has_the_routes_read_again),
 		TEST(without_room_for_next_hops_the_kernel_forwards_until_there_is_some),
 	};
