@@ -81,6 +81,13 @@ sink_stop() {
 	cp "$LAB_DIR/$1.out" "$LAB_DIR/$1.json"
 }
 
+# all_entered: n1 has seen as many frames since `before` as the generator has sent
+all_entered() {
+	local after
+	after=$(counters_now)
+	[ "$(jq -n "$after.stats[0] - $before.stats[0]")" -ge "$(jq .sent "$LAB_DIR/gen.json")" ]
+}
+
 # send FROM PORT TO GEN-OPTIONS...: from a host into a port of n1, counted at another host
 send() {
 	local from=$1 port=$2 to=$3
@@ -88,6 +95,7 @@ send() {
 	sink_start "$to" received
 	before=$(counters)
 	on "$from" "${GEN[@]}" --dst-mac "$(mac_of n1 "$port")" "$@" >"$LAB_DIR/gen.json"
+	wait_for 10 all_entered
 	sink_stop received
 	after=$(counters)
 }

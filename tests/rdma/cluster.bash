@@ -31,11 +31,12 @@ start_sink() {
 	wait_for 60 grep -q ready "$LAB_DIR/received.err"
 }
 
-# cross FROM TO GEN-OPTIONS...: host h<FROM>p1 sends RDMA_PACKETS to h<TO>p1; all of them come, once, in order, whole and one
+# cross FROM TO --dst ADDRESS GEN-OPTIONS...: host h<FROM>p1 sends RDMA_PACKETS to h<TO>p1; all of them come, once, in order, whole and one
 # hop older
 cross() {
 	local from=$1 to=$2 got
 	shift 2
+	wait_for 60 on "h${from}p1" ping -c 1 -W 2 "$2" # a neighbour that was forgotten costs the first frames
 	start_sink "h${to}p1"
 	on "h${from}p1" build/lab/gen eth0 --json --dst-mac "$(cat "$LAB_DIR/mac.n$from")" --count $RDMA_PACKETS --rate 500 "$@" \
 		>"$LAB_DIR/gen.json"
