@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -11,12 +12,37 @@
 #include "user/lib/unix_address.h"
 
 struct sl_client {
-	FILE *stream; /* owned */
+	int fd;	      /* owned */
+	FILE *stream; /* owned; reads from fd */
 	char *line;   /* owned, getline's */
 	size_t line_bytes;
 	json_t *end; /* owned; what the daemon said at the end */
 	const char *error;
 };
+
+/* A read with a timeout is not taken up again by the kernel after a signal, as of a terminal that is resized, or a stop. */
+static ssize_t read_on(void *client, char *out, size_t n_bytes)
+{
+	const struct sl_client *c = client;
+	ssize_t n;
+
+	do
+		n = read(c->fd, out, n_bytes);
+	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+/* A request, which finds room in the socket. */
+static int send_request(int fd, const json_t *request)
+{
+	char *text = json_dumps(request, JSON_COMPACT), newline = '\n';
+	struct iovec iov[] = { { text, text ? strlen(text) : 0 }, { &newline, 1 } };
+	const struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	const bool sent = text && sendmsg(fd, &msg, MSG_NOSIGNAL) == (ssize_t)iov[0].iov_len + 1;
+
+	free(text);
+	return sent ? 0 : -EPIPE;
+}
 
 /* -ETIMEDOUT: nothing came for as long as the socket waits; -EPROTO: the end, or no JSON. */
 static int read_line(struct sl_client *c, json_t **out)
@@ -75,39 +101,29 @@ int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_m
 {
 	const struct timeval patience = { patience_ms / 1000, patience_ms % 1000 * 1000 };
 	struct sl_client *c = calloc(1, sizeof(*c));
-	int fd = -1, err = -ENOMEM;
+	int err = -ENOMEM;
 
 	*out = NULL;
+	if (c)
+		c->fd = -1;
 	if (!c || !request)
 		goto out;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0) {
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (c->fd < 0) {
 		err = -errno;
 		goto out;
 	}
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	err = connect_to(fd, socket_path);
+	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	err = connect_to(c->fd, socket_path);
 	if (err)
 		goto out;
-	c->stream = fdopen(fd, "r+");
-	if (!c->stream) {
-		err = -errno;
-		goto out;
-	}
-	fd = -1;
-	err = read_hello(c);
-	if (err)
-		goto out;
-	/* Between reading and writing a stream must be positioned, which a socket ignores. */
-	fflush(c->stream);
-	if (json_dumpf(request, c->stream, JSON_COMPACT) || fputc('\n', c->stream) == EOF ||
-	    fflush(c->stream))
-		err = -EPIPE;
+	c->stream = fopencookie(c, "r", (cookie_io_functions_t){ .read = read_on });
+	err = c->stream ? read_hello(c) : -errno;
+	if (!err)
+		err = send_request(c->fd, request);
 out:
 	json_decref(request);
-	if (fd >= 0)
-		close(fd);
 	if (err)
 		sl_client_close(c);
 	else
@@ -146,6 +162,8 @@ void sl_client_close(struct sl_client *c)
 		return;
 	if (c->stream)
 		fclose(c->stream);
+	if (c->fd >= 0)
+		close(c->fd);
 	free(c->line);
 	json_decref(c->end);
 	free(c);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -408,6 +409,42 @@ static void client_waits_for_each_piece_and_not_for_the_whole(void **state)
 	greeter = -1;
 }
 
+static volatile sig_atomic_t signals;
+
+static void on_alarm(int signal)
+{
+	static const char row[] = "{\"row\":1}\n";
+
+	(void)signal;
+	if (++signals == 20 && write(called, row, strlen(row)) < 0)
+		close(called); /* the client says that the answer ended early */
+}
+
+/* As by a terminal that is resized again and again. */
+static void client_that_signals_interrupt_goes_on_waiting(void **state)
+{
+	const struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { 0 };
+	struct sl_client *client;
+	json_t *row;
+
+	(void)state;
+	greeter = listen_silently();
+	assert_int_equal(sl_client_open(path, json_object(), 60000, &client), 0);
+	signals = 0;
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	row = sl_client_row(client);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_null(sl_client_error(client));
+	assert_non_null(row);
+	json_decref(row);
+	sl_client_close(client);
+	close(called);
+	close(greeter);
+	greeter = -1;
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -425,6 +462,7 @@ int main(void)
 		TEST(socket_has_the_permissions_asked_for_and_replaces_a_dead_one),
 		cmocka_unit_test(client_reports_that_nobody_listens),
 		TEST(client_gives_up_on_a_daemon_that_is_silent),
+		TEST(client_that_signals_interrupt_goes_on_waiting),
 		TEST(client_waits_for_each_piece_and_not_for_the_whole),
 	};
 	return cmocka_run_group_tests_name("ctl", tests, NULL, NULL);
