@@ -2,7 +2,8 @@
 /*
  * What the number of VOQs costs that share a receive queue: frames are injected at an edge port with sl_edge, which spreads
  * them over 1, 2 or 16 VOQs, and the ingress packs them into messages that go nowhere. One thread does all of it and is
- * charged by its processor time. Prints JSON; run by `netns-lab/bench voqs`.
+ * charged by its processor time. The frames are of 16 kinds each time, to 4 prefixes with next hops of their own, in 4 DSCPs: only the
+ * VOQs that they lead to differ. Prints JSON; run by `netns-lab/bench voqs`.
  */
 #include <errno.h>
 #include <sched.h>
@@ -41,7 +42,8 @@ static struct rb_chunks *chunks;
 static struct rb_ingress *ingress;
 static struct rb_injector *injector;
 static struct rb_inject *source;
-static struct rb_xsk_frame samples[VOQS]; /* a frame for each VOQ */
+static struct rb_xsk_frame
+	samples[3][VOQS]; /* by what spreads() gives; in turn to each of their VOQs */
 static struct sl_voq *settings;
 static struct sl_backlog *backlog;
 static struct sl_counter counters[RB_COUNT_COUNT];
@@ -55,17 +57,19 @@ static void *map_memory(const char *name, size_t bytes)
 
 static int make_routes(void)
 {
-	for (uint32_t n = 0; n < PORTS; n++) {
+	/* The first PORTS of them lead to a port each, the others to the first one. */
+	for (uint32_t k = 0; k < 2 * PORTS; k++) {
+		const uint32_t n = k < PORTS ? k : 0;
 		const struct sl_adj adj = { .port_ifindex = REMOTE + n,
 					    .l3_ifindex = REMOTE + n,
 					    .mtu_bytes = 3400,
 					    .dst_mac = { 2, 0, 0, 0, 0, 0xc0 },
-					    .src_mac = { 2, 0, 0, 0, 0, 0xe0 },
+					    .src_mac = { 2, 0, 0, 0, 0, (uint8_t)(0xe0 + k) },
 					    .voq_plus1 = (uint16_t)((1 + n) * SL_CLASSES + 1) };
 		char prefix[32];
 		uint32_t id;
 
-		snprintf(prefix, sizeof(prefix), "10.%u.0.0/16", 2 + n);
+		snprintf(prefix, sizeof(prefix), "10.%u.0.0/16", 2 + k);
 		if (sl_fib_nexthop_create(xdp->fib, &id) ||
 		    sl_fib_nexthop_set_adj(xdp->fib, id, &adj) || edge_route(xdp, prefix, id))
 			return -EIO;
@@ -145,25 +149,44 @@ static int make_port(void)
 	return err;
 }
 
+/* Which samples lead to n VOQs. */
+static uint32_t spreads(uint32_t n)
+{
+	return n == 1 ? 0 : n == 2 ? 1 : 2;
+}
+
+/* The DSCP of sample i that leads to n VOQs: class is DSCP / 16. */
+static uint32_t dscp_of(uint32_t n, uint32_t i)
+{
+	return n == 1 ? i % 4 : n == 2 ? i % 2 * 16 + i / 2 % 2 : i % 4 * 16;
+}
+
 static int make_source(void)
 {
-	uint64_t chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
+	static const uint32_t counts[] = { 1, 2, VOQS };
 	int err = rb_injector_open(&injector);
 
 	if (!err)
 		err = rb_inject_open(injector, EDGE_PEER(1), rb_edge_tx(port), chunks, &source);
-	for (uint32_t i = 0; i < VOQS; i++) {
-		char to[32];
-		const struct frame f = { .dst = to, .tos = (uint8_t)(i % SL_CLASSES * 64) };
+	for (uint32_t k = 0; k < 3; k++) {
+		const uint32_t n = counts[k];
+		const uint64_t chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
 
-		snprintf(to, sizeof(to), "10.%u.0.2", 2 + i / SL_CLASSES);
-		samples[i].offset = chunk + (uint64_t)i * 128;
-		samples[i].len_bytes = frame_build(&f, rb_chunk_data(chunks, samples[i].offset));
+		for (uint32_t i = 0; i < VOQS; i++) {
+			struct rb_xsk_frame *sample = &samples[spreads(n)][i];
+			char to[32];
+			const struct frame f = { .dst = to, .tos = (uint8_t)(dscp_of(n, i) << 2) };
+
+			snprintf(to, sizeof(to), "10.%u.0.2",
+				 2 + (n == VOQS ? 0 : PORTS) + i / SL_CLASSES);
+			sample->offset = chunk + (uint64_t)i * 128;
+			sample->len_bytes = frame_build(&f, rb_chunk_data(chunks, sample->offset));
+		}
 	}
 	return err;
 }
 
-/* FRAMES of them, to the first n VOQs in turn. */
+/* FRAMES of them, to n VOQs in turn. */
 static void inject(uint32_t n)
 {
 	struct rb_tx *tx = rb_inject_tx(source);
@@ -171,7 +194,7 @@ static void inject(uint32_t n)
 	uint64_t offsets[FRAMES];
 
 	for (uint32_t i = 0; i < FRAMES; i++)
-		frames[i] = samples[i % n];
+		frames[i] = samples[spreads(n)][i % VOQS];
 	tx->ops->put(tx, frames, FRAMES);
 	tx->ops->flush(tx);
 	tx->ops->reap(tx, offsets, FRAMES);
@@ -213,10 +236,19 @@ static uint32_t drain_all(uint32_t frames, uint64_t *cpu_ns)
 	return got;
 }
 
+static uint64_t enqueued(uint32_t voq)
+{
+	return backlog[SL_CLASSES + voq].enqueued.frames;
+}
+
 /* One line of JSON: n VOQs for `rounds` rounds. */
 static void measure(uint32_t n, bool again, uint32_t rounds)
 {
-	uint64_t inject_ns = 0, drain_ns = 0, got = 0;
+	uint64_t inject_ns = 0, drain_ns = 0, got = 0, before[VOQS];
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < VOQS; i++)
+		before[i] = enqueued(i);
 
 	for (uint32_t i = 0; i < rounds; i++) {
 		uint64_t from_ns = sl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -225,8 +257,10 @@ static void measure(uint32_t n, bool again, uint32_t rounds)
 		inject_ns += sl_clock_ns(CLOCK_THREAD_CPUTIME_ID) - from_ns;
 		got += drain_all(FRAMES, &drain_ns);
 	}
+	for (uint32_t i = 0; i < VOQS; i++)
+		used += enqueued(i) > before[i];
 	printf("{\"voqs\": %u, \"again\": %s, \"sent\": %u, \"received\": %llu, \"cpu_ns\": %llu, \"drain_ns\": %llu}\n",
-	       n, again ? "true" : "false", rounds * FRAMES, (unsigned long long)got,
+	       used, again ? "true" : "false", rounds * FRAMES, (unsigned long long)got,
 	       (unsigned long long)(inject_ns + drain_ns), (unsigned long long)drain_ns);
 }
 
