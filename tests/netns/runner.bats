@@ -6,8 +6,9 @@ bats_require_minimum_version 1.5.0
 
 setup() {
 	TREE=$(mktemp -d)
-	mkdir -p "$TREE/tests/oracle"
+	mkdir -p "$TREE/tests/oracle" "$TREE/netns-lab"
 	cp tests/run "$TREE/tests/"
+	cp netns-lab/lib.sh "$TREE/netns-lab/"
 }
 
 teardown() { rm -rf "$TREE"; }
@@ -127,7 +128,7 @@ subprocess.Popen(["sleep", "98"], start_new_session=True)
 open(sys.argv[0] + ".started", "w").close()
 signal.pause()
 PYTHON
-	setsid env -u SLUICE_TEST_RUN "$TREE/tests/run" >"$TREE/out" 2>&1 &
+	setsid env -u SLUICE_TEST_RUN LAB_PATIENCE=1 "$TREE/tests/run" >"$TREE/out" 2>&1 &
 	local runner=$! deadline=$((SECONDS + 60))
 	until [ -e "$TREE/tests/oracle/test_slow.py.started" ]; do
 		[ $SECONDS -lt $deadline ]
