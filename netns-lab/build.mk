@@ -1,35 +1,35 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs of the lab go to build/lab. A program P with BPF code in netns-lab/P.bpf.c carries it inside, as the
-# skeleton build/lab/P.skel.h.
+# Programs of the lab go to build/lab. The generator and the sink carry their BPF programs inside, as the skeletons
+# build/lab/gen.skel.h and build/lab/sink.skel.h.
 LAB_SKELETONS := gen sink
+LAB_SKELETON_OBJS := $(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/gen/%.o)
 PROGRAMS += lab/gen lab/sink
 
-lab/gen_SRCS    := netns-lab/gen.c netns-lab/destinations.c netns-lab/device.c netns-lab/tool.c
+lab/gen_SRCS    := $(addprefix netns-lab/gen/,gen.c destinations.c device.c tool.c)
 lab/gen_LDLIBS  := -lbpf
-lab/sink_SRCS   := netns-lab/sink.c netns-lab/device.c netns-lab/tool.c
+lab/sink_SRCS   := $(addprefix netns-lab/gen/,sink.c device.c tool.c)
 lab/sink_LDLIBS := -lbpf
 
-BPF_OBJS += $(BUILD)/lab/fib_forward.bpf.o
-$(patsubst %,$(BUILD)/lab/%.bpf.o,$(LAB_SKELETONS) fib_forward): $(BUILD)/lab/%.bpf.o: netns-lab/%.bpf.c
-	$(compile_bpf)
+LAB_BPF_SRCS := $(wildcard netns-lab/*/*.bpf.c)
+BPF_OBJS += $(filter-out $(LAB_SKELETONS:%=$(BUILD)/lab/%.bpf.o),$(patsubst %.bpf.c,$(BUILD)/lab/%.bpf.o,$(notdir $(LAB_BPF_SRCS))))
+define lab_bpf_rule
+$(BUILD)/lab/$(notdir $(1:.c=.o)): $(1)
+	$$(compile_bpf)
+endef
+$(foreach source,$(LAB_BPF_SRCS),$(eval $(call lab_bpf_rule,$(source))))
 $(LAB_SKELETONS:%=$(BUILD)/lab/%.skel.h): $(BUILD)/lab/%.skel.h: $(BUILD)/lab/%.bpf.o
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
 	$(Q)bpftool gen skeleton $< name lab_$* >$@
 
-$(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/%.o): $(BUILD)/obj/netns-lab/%.o: $(BUILD)/lab/%.skel.h
-$(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/%.o): CPPFLAGS += -I$(BUILD)
+$(LAB_SKELETON_OBJS): $(BUILD)/obj/netns-lab/gen/%.o: $(BUILD)/lab/%.skel.h
+$(LAB_SKELETON_OBJS): CPPFLAGS += -I$(BUILD)
 
 # Lookups measured (bench-lookup) and tested (tests/bpf/test_lookup.c) by one rig.
 LIBS += liblookup
-liblookup_SRCS := netns-lab/lookup_rig.c netns-lab/kernel_routes.c netns-lab/route_batch.c netns-lab/routes.c
-PROGRAMS += lab/bench-lookup
-lab/bench-lookup_SRCS := netns-lab/bench-lookup.c netns-lab/tool.c
+liblookup_SRCS := $(addprefix netns-lab/lookup/,lookup_rig.c kernel_routes.c route_batch.c routes.c)
+PROGRAMS += lab/bench-lookup lab/reroute
+lab/bench-lookup_SRCS := netns-lab/lookup/bench-lookup.c netns-lab/gen/tool.c
 lab/bench-lookup_USES := liblookup libsluice
-BPF_OBJS += $(BUILD)/lab/bench_lookup.bpf.o
-$(BUILD)/lab/bench_lookup.bpf.o: netns-lab/bench_lookup.bpf.c
-	$(compile_bpf)
-
-PROGRAMS += lab/reroute
-lab/reroute_SRCS := netns-lab/reroute.c netns-lab/tool.c
+lab/reroute_SRCS := netns-lab/lookup/reroute.c netns-lab/gen/tool.c
 lab/reroute_USES := liblookup libsluice

@@ -19,12 +19,12 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "rdma-bridge/neighbour.h"
-#include "rdma-bridge/roce_xdp.h"
-#include "rdma-bridge/verbs.h"
+#include "rdma-bridge/transport/neighbour.h"
+#include "rdma-bridge/transport/roce_xdp.h"
+#include "rdma-bridge/transport/verbs.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
-#include "user/lib/prefix.h"
+#include "user/text/prefix.h"
 
 #define CHUNK_BYTES	4096
 #define TRANSPORT_RING	2048

@@ -23,14 +23,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rdma-bridge/edge.h"
-#include "rdma-bridge/kept.h"
-#include "rdma-bridge/maps.h"
-#include "rdma-bridge/meet.h"
-#include "rdma-bridge/netdev.h"
-#include "rdma-bridge/tap.h"
+#include "rdma-bridge/port/edge.h"
+#include "rdma-bridge/rate/kept.h"
+#include "rdma-bridge/port/maps.h"
+#include "rdma-bridge/join/meet.h"
+#include "rdma-bridge/port/netdev.h"
+#include "rdma-bridge/port/tap.h"
 #include "rdma-bridge/worker.h"
-#include "user/config.h"
+#include "user/config/config.h"
 
 #define RB_BRIDGE_TICK_NS   1000000ULL	 /* hellos, sockets */
 #define RB_BRIDGE_SETTLE_NS 100000000ULL /* what the kernel dropped */

@@ -16,8 +16,8 @@
 #include <linux/sched/types.h>
 
 #include "rdma-bridge/bridge.h"
-#include "rdma-bridge/show.h"
-#include "user/check_cluster.h"
+#include "rdma-bridge/ipc/views.h"
+#include "user/config/check_cluster.h"
 #include "user/lib/answer.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"

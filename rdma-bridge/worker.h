@@ -11,12 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rdma-bridge/control.h"
-#include "rdma-bridge/counters.h"
-#include "rdma-bridge/egress.h"
-#include "rdma-bridge/ingress.h"
-#include "rdma-bridge/peer.h"
-#include "rdma-bridge/transport.h"
+#include "rdma-bridge/rate/control.h"
+#include "rdma-bridge/queue/frame_counters.h"
+#include "rdma-bridge/queue/egress.h"
+#include "rdma-bridge/queue/ingress.h"
+#include "rdma-bridge/wire/peer.h"
+#include "rdma-bridge/transport/transport.h"
 
 #define RB_WORKER_BATCH	   8   /* completions taken at once */
 #define RB_RECEIVE_FRAMES  256 /* a round takes no further batch once so many frames came out, */

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/client.h"
-#include "user/cmd.h"
-#include "user/config.h"
+#include "user/ipc/client.h"
+#include "user/cli/cmd.h"
+#include "user/config/config.h"
 #include "user/lib/answer.h"
 
 static const struct command {

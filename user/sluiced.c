@@ -20,16 +20,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "user/config.h"
-#include "user/ctl.h"
+#include "user/config/config.h"
+#include "user/ipc/ctl.h"
 #include "user/lib/answer.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
-#include "user/metrics.h"
-#include "user/pins.h"
-#include "user/privileges.h"
-#include "user/router.h"
-#include "user/show.h"
+#include "user/metrics/metrics.h"
+#include "user/datapath/pins.h"
+#include "user/daemon/privileges.h"
+#include "user/daemon/router.h"
+#include "user/show/show.h"
 
 #define RUNTIME_DIR "/run/sluice"
 #define LOCK_PATH   RUNTIME_DIR "/sluiced.lock"

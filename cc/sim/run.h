@@ -67,7 +67,7 @@ void sim_scenario_copy(struct sim_scenario *to, const struct sim_scenario *from)
 
 /*
  * Read a scenario file (YAML, see cc/sim/README.md). Returns 0, or -EINVAL, -ENOMEM or the error of
- * reading, with a line in error (512 bytes, as user/yaml.h) that says what is wrong and would be right.
+ * reading, with a line in error (512 bytes, as user/text/yaml.h) that says what is wrong and would be right.
  */
 int sim_scenario_load(struct sim_scenario *out, const char *path, char error[512]);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cc/sim/run.h"
-#include "user/yaml.h"
+#include "user/text/yaml.h"
 
 #define RATE_MAX_PPS 4000000000u
 #define START_AUTO   UINT32_MAX /* start_pps left out: the controller's choice */

@@ -140,10 +140,10 @@ cluster_is_up() {
 }
 
 # cluster_counts: what cluster_conserves speaks of begins now; waits for quiet
-cluster_counts() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/conservation.py" begin; }
+cluster_counts() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" begin; }
 
 # cluster_conserves [SENT RECEIVED]: is every frame since cluster_counts accounted for on all nodes? Waits until nothing is under
 # way. With the numbers that generator and sink counted: to the packet, end to end. Prints the ledger.
 cluster_conserves() {
-	/usr/bin/python3 -B "$LAB_SOURCE/netns-lab/conservation.py" check ${1:+--sent "$1" --received "$2"}
+	/usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" check ${1:+--sent "$1" --received "$2"}
 }

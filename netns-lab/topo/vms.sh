@@ -5,8 +5,8 @@
 
 # shellcheck source=netns-lab/topo/cluster.sh disable=SC1091
 . "$LAB_SOURCE/netns-lab/topo/cluster.sh"
-# shellcheck source=netns-lab/vm.sh disable=SC1091
-. "$LAB_SOURCE/netns-lab/vm.sh"
+# shellcheck source=netns-lab/vm/vm.sh disable=SC1091
+. "$LAB_SOURCE/netns-lab/vm/vm.sh"
 
 # shellcheck disable=SC2034
 TOPO_TEXT="the same in virtual machines with RDMA devices"
@@ -75,7 +75,7 @@ vms_each() {
 	local n jobs=()
 	for ((n = 1; n <= $1; n++)); do
 		vm_start "n$n" env "CLUSTER_TRANSPORT=$VMS_TRANSPORT" "CLUSTER_LIVENESS_MS=$CLUSTER_LIVENESS_MS" \
-			"CLUSTER_BRIDGE=${CLUSTER_BRIDGE:-}" "$LAB_SOURCE/netns-lab/vm-node" "$2" "$n" "${@:3}" || return
+			"CLUSTER_BRIDGE=${CLUSTER_BRIDGE:-}" "$LAB_SOURCE/netns-lab/vm/vm-node" "$2" "$n" "${@:3}" || return
 		jobs+=("n$n:$VM_JOB")
 	done
 	vm_finish_all "$VM_BOOT_SECONDS" "${jobs[@]}"

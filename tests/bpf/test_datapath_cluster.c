@@ -8,7 +8,7 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
-#include "user/datapath.h"
+#include "user/datapath/datapath.h"
 
 static struct bpf_map_info info_of(const struct sl_datapath *dp, const char *map)
 {

@@ -19,7 +19,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
-#include "rdma-bridge/xsk.h"
+#include "rdma-bridge/port/xsk.h"
 #include "tests/lib/deadline.h"
 #include "tests/lib/edge_case.h"
 #include "user/lib/clock.h"

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "netns-lab/kernel_routes.h"
-#include "netns-lab/lookup_rig.h"
-#include "netns-lab/routes.h"
+#include "netns-lab/lookup/kernel_routes.h"
+#include "netns-lab/lookup/lookup_rig.h"
+#include "netns-lab/lookup/routes.h"
 
 #define CHANGES	       200000
 #define KERNEL_SAMPLES 20000

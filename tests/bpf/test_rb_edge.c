@@ -24,7 +24,7 @@
 #include <bpf/libbpf.h>
 
 #include "bpf/endian.bpf.h"
-#include "rdma-bridge/edge.h"
+#include "rdma-bridge/port/edge.h"
 #include "tests/lib/deadline.h"
 #include "tests/lib/edge.h"
 #include "tests/lib/frame.h"

@@ -21,9 +21,9 @@
 #include <linux/if_packet.h>
 
 #include "bpf/endian.bpf.h"
-#include "rdma-bridge/netdev.h"
-#include "rdma-bridge/roce_xdp.h"
-#include "rdma-bridge/wire.h"
+#include "rdma-bridge/port/netdev.h"
+#include "rdma-bridge/transport/roce_xdp.h"
+#include "rdma-bridge/wire/wire.h"
 #include "tests/lib/deadline.h"
 #include "tests/lib/transport_contract.h"
 #include "user/lib/clock.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "user/announce.h"
+#include "user/ipc/announce.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

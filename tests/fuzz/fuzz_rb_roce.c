@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "rdma-bridge/roce.h"
+#include "rdma-bridge/transport/roce.h"
 
 static const struct rb_roce_config config = {
 	.pkey = 0xffff,

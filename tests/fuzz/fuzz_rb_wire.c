@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdma-bridge/pack.h"
-#include "rdma-bridge/wire.h"
+#include "rdma-bridge/queue/pack.h"
+#include "rdma-bridge/wire/wire.h"
 
 static const struct rb_receiver self = { .node = 2, .ports = { ~1ULL, ~0ULL, ~0ULL, ~0ULL } };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any bytes as messages of rtnetlink: through the parsers, and what they accept through the mirror, over a fib that
- * aborts when its contract is broken (user/fib.h): an unknown next hop, one that is destroyed while a
+ * aborts when its contract is broken (user/fib/fib.h): an unknown next hop, one that is destroyed while a
  * prefix or a group names it, a group of groups, a prefix with host bits.
  */
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <linux/rtnetlink.h>
 
-#include "user/mirror_impl.h"
+#include "user/mirror/mirror_impl.h"
 
 enum { IDS = 1024, PREFIXES = 4096 };
 

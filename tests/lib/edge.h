@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * sl_edge under test: loaded from build/, unpinned, in a network namespace of the process's own, with tables written
- * by user/fib.h, and run on one frame at a time.
+ * by user/fib/fib.h, and run on one frame at a time.
  *
  * The namespace has veth pairs p1/q1 to p4/q4; pN has ifindex EDGE_PORT(N), the MAC 02:00:00:00:00:0b for
  * p1, ..:0c for p2 and so on, and an MTU of 9000.
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "bpf/sluice.h"
-#include "user/fib.h"
+#include "user/fib/fib.h"
 
 #define EDGE_PORTS   4
 #define EDGE_QUEUES  2u /* of each port */

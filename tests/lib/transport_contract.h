@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What rdma-bridge/transport.h promises, as tests that run on any transport. A suite opens a pair of
+ * What rdma-bridge/transport/transport.h promises, as tests that run on any transport. A suite opens a pair of
  * transports that reach each other and calls transport_contract_run.
  */
 #ifndef TRANSPORT_CONTRACT_H
 #define TRANSPORT_CONTRACT_H
 
-#include "rdma-bridge/transport.h"
+#include "rdma-bridge/transport/transport.h"
 
 #define RB_CONTRACT_CONTENT_BYTES 65536
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # Congestion controllers on a live cluster: what the command says and does, what stands in sl_voq, and that no frame goes
-# missing because of it. How well they share is for tests/unit/test_rb_control.c, where time is exact, and for `lab exp`.
+# missing because of it. How well they share is for tests/unit/rdma-bridge/rate/test_rb_control.c, where time is exact, and for `lab exp`.
 # shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0
 

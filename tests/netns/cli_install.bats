@@ -63,10 +63,10 @@ teardown() { rm -rf "$DEST"; }
 	for word in $(build/sluiced --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
 		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluiced.8
 	done
-	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/show.c); do
+	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/ipc/views.c); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
 	done
-	for word in $(grep -ohE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config.c user/config_cluster.c | grep -oE '"[^"]+"' | tr -d '"'); do
+	for word in $(grep -ohE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config/config.c user/config/config_cluster.c | grep -oE '"[^"]+"' | tr -d '"'); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice.yaml.5
 	done
 }
@@ -74,7 +74,7 @@ teardown() { rm -rf "$DEST"; }
 @test "the troubleshooting tables of the operator's guide name every reason" {
 	local name
 	for name in $(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/sluice.h | grep -oE '"[a-z0-9-]+",' | tr -d '",') \
-		$(grep -oE '"drop-[a-z-]+"' rdma-bridge/counters.h | tr -d '"'); do
+		$(grep -oE '"drop-[a-z-]+"' rdma-bridge/queue/frame_counters.h | tr -d '"'); do
 		grep -qE "^\|.*\`$name\`.*\|" docs/OPERATIONS.md || {
 			echo "$name"
 			false
@@ -118,7 +118,7 @@ complete_words() {
 
 @test "the cluster of the operator's guide is one that sluice check accepts, on both nodes" {
 	local n
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_begin
 	host_up fabric
 	for n in 1 2; do

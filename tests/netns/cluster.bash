@@ -3,7 +3,7 @@
 # A cluster for a bats file: `load cluster` at its top, cluster_begin in setup_file. Then what its bridges say, traffic through a
 # cluster of three nodes with two ports each, and the sums that must hold.
 
-. netns-lab/lib.sh
+. netns-lab/lib/lab.sh
 . netns-lab/topo/cluster.sh
 
 # cluster_lab: a lab for a cluster. A peer is down after 10 s, so when a test says so and not when the machine is busy, unless

@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 load cluster
-. netns-lab/kills.sh
+. netns-lab/faults/faults.sh
 
 setup_file() {
 	local queues="burst_us: 100000, controller: fixed, queues: [{class: 0, frames: 8192}, {class: 1, frames: 8192"

@@ -6,7 +6,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	# shellcheck disable=SC2119
 	lab_begin
 	mkfifo "$LAB_DIR/control"
@@ -29,11 +29,11 @@ setup_file() {
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 
-setup() { . netns-lab/lib.sh; }
+setup() { . netns-lab/lib/lab.sh; }
 
 # write_config NODE MEMBER...: nodes 1 to 3 have a port eth1 each.
 write_config() {

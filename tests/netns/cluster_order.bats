@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	netns-lab/mixed --json --count 10000 --rate 4000 --tcp >"$BATS_FILE_TMPDIR/result" || touch "$BATS_FILE_TMPDIR/failed"
+	netns-lab/check-order --json --count 10000 --rate 4000 --tcp >"$BATS_FILE_TMPDIR/result" || touch "$BATS_FILE_TMPDIR/failed"
 }
 
 # holds EXPRESSION: of the result

@@ -53,7 +53,7 @@ crosses() {
 }
 
 @test "all hosts of three nodes at once, and TCP: nothing is reordered, duplicated or lost without a name" {
-	CLUSTER_PORT_n2p2='' netns-lab/mixed --json --count 10000 --rate 4000 --tcp >"$BATS_TEST_TMPDIR/result"
+	CLUSTER_PORT_n2p2='' netns-lab/check-order --json --count 10000 --rate 4000 --tcp >"$BATS_TEST_TMPDIR/result"
 	jq -c . "$BATS_TEST_TMPDIR/result"
 	jq -e '.sent == 60000 and .received > 30000 and .wrong == []' "$BATS_TEST_TMPDIR/result"
 	jq -e '[.reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac] == [0, 0, 0, 0, 0, 0]' "$BATS_TEST_TMPDIR/result"

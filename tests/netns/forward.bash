@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
 # What the forwarding tests share. n1 has h1 and h3 behind jumbo ports (eth1, eth3), and h2 behind eth2.
-# Needs netns-lab/lib.sh; PINS is where the node's maps are pinned.
+# Needs netns-lab/lib/lab.sh; PINS is where the node's maps are pinned.
 #
 # The generator runs on one core, where then all of the way is processed between its bursts: so a ring
 # overflows only if the router is too slow, not because another core was busy elsewhere.

@@ -4,7 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	. tests/netns/forward.bash
 	lab_begin
 	forward_lab
@@ -21,12 +21,12 @@ setup_file() {
 route_is() { [ "$(on n1 build/sluice -j explain "$1" | jq -r "$2")" = "$3" ]; }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 
 setup() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	. tests/netns/forward.bash
 	PINS=/sys/fs/bpf/sluice
 }

@@ -4,7 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	. tests/netns/forward.bash
 	lab_begin
 	forward_lab
@@ -12,12 +12,12 @@ setup_file() {
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 
 setup() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	. tests/netns/forward.bash
 	PINS=/sys/fs/bpf/tc/globals
 	knows_xdp_features || skip "Linux before 6.3: the kernel forwards every packet"

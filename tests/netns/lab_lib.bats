@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# netns-lab/lib.sh: what it makes is separate, and all of it goes away.
+# netns-lab/lib/lab.sh: what it makes is separate, and all of it goes away.
 
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_begin
 	node_up n1
 	host_up h1
@@ -21,11 +21,11 @@ setup_file() {
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 
-setup() { . netns-lab/lib.sh; }
+setup() { . netns-lab/lib/lab.sh; }
 
 @test "a node forwards between its hosts" {
 	wait_for 5 on h1 ping -c 1 -W 1 10.0.2.2

@@ -19,7 +19,7 @@ assert_nothing_left() {
 }
 
 python() {
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=netns-lab /usr/bin/python3 "$@"
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=netns-lab/lib /usr/bin/python3 "$@"
 }
 
 @test "the search finds the rate above which a router loses, also far from the guess" {

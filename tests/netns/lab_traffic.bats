@@ -4,7 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_begin
 	host_up h1
 	host_up h2
@@ -18,11 +18,11 @@ setup_file() {
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 
-setup() { . netns-lab/lib.sh; }
+setup() { . netns-lab/lib/lab.sh; }
 
 gen() { on h1 taskset -c 0 build/lab/gen eth0 --dst-mac "$MAC" --json "$@"; }
 

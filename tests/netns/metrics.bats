@@ -55,7 +55,7 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 	[ "$(sample 'sluice_port_up{port=eth1}')" = 1 ]
 	[ "$(sample 'sluice_table_size{table=nexthops}')" = 65536 ]
 	# Each number of the list is there: none is called differently in the status.
-	[ "$(grep -cE '^	\{ "[a-z_]+", (NULL|"[a-z0-9_]+"), "[a-z0-9_.]+" \},' user/metrics_text.c)" = \
+	[ "$(grep -cE '^	\{ "[a-z_]+", (NULL|"[a-z0-9_]+"), "[a-z0-9_.]+" \},' user/metrics/metrics_text.c)" = \
 		"$(jq '[keys[] | select(test("^sluice_(build|port|stage|drop|punt)_") | not)] | length' "$LAB_DIR/samples")" ]
 }
 

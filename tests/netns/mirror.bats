@@ -6,17 +6,17 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_begin
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 
 setup() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	node="n$BATS_TEST_NUMBER"
 	peer="h$BATS_TEST_NUMBER"
 	node_up "$node"
@@ -32,7 +32,7 @@ setup() {
 }
 
 teardown() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	[ -z "${MIRROR_PID:-}" ] || close_mirror
 }
 

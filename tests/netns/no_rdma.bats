@@ -4,7 +4,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	. netns-lab/topo/cluster.sh
 	# shellcheck disable=SC2119
 	lab_begin
@@ -13,12 +13,12 @@ setup_file() {
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 
 setup() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	. netns-lab/topo/cluster.sh
 }
 

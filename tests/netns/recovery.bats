@@ -4,8 +4,8 @@
 bats_require_minimum_version 1.5.0
 
 load cluster
-. netns-lab/whole.sh
-. netns-lab/kills.sh
+. netns-lab/faults/cluster_health.sh
+. netns-lab/faults/faults.sh
 
 # Silence that means death: more than a busy machine lets a living bridge wait for a processor.
 LIVENESS_MS=800

@@ -6,7 +6,7 @@
 #
 #   h1 10.0.1.2 fd00:1::2 --- eth1 n1 eth2 --- h2 10.0.2.2 fd00:2::2
 
-. netns-lab/lib.sh
+. netns-lab/lib/lab.sh
 
 router_up() {
 	local i

@@ -8,7 +8,7 @@ setup() {
 	TREE=$(mktemp -d)
 	mkdir -p "$TREE/tests/oracle" "$TREE/netns-lab"
 	cp tests/run "$TREE/tests/"
-	cp netns-lab/lib.sh "$TREE/netns-lab/"
+	cp netns-lab/lib/lab.sh "$TREE/netns-lab/"
 }
 
 teardown() { rm -rf "$TREE"; }

@@ -12,7 +12,7 @@ CHANGES=200000
 gateway() { [ "$1" = 4 ] && echo "10.0.$2.2" || echo "fd00:0:0:$2::2"; }
 
 setup() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	load forward
 	# shellcheck disable=SC2034 # used there
 	PINS=/sys/fs/bpf/sluice

@@ -19,7 +19,7 @@ import world
 from contenders import BUILD, OBJECT, ROOT, Failed
 from world import OWN, OWNER
 
-sys.path.insert(0, os.path.join(ROOT, "netns-lab"))
+sys.path.insert(0, os.path.join(ROOT, "netns-lab", "lib"))
 import conservation  # noqa: E402  pylint: disable=wrong-import-position,wrong-import-order
 
 NODES = sorted(set(OWNER))

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdma-bridge/roce.h"
+#include "rdma-bridge/transport/roce.h"
 
 static const struct rb_roce_config config = {
 	.pkey = RB_ROCE_PKEY_DEFAULT,

@@ -3,7 +3,7 @@
 # Traffic in a cluster of which some nodes are virtual machines: the same functions wherever a host is. What runs inside takes its
 # time to begin and end, so there is little of it.
 
-. netns-lab/lib.sh
+. netns-lab/lib/lab.sh
 . netns-lab/topo/vms.sh
 
 export LAB_PATIENCE=12

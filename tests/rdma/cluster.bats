@@ -20,7 +20,7 @@ setup_file() {
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 

@@ -16,7 +16,7 @@ setup_file() {
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 

@@ -4,8 +4,8 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. netns-lab/lib.sh
-	. netns-lab/vm.sh
+	. netns-lab/lib/lab.sh
+	. netns-lab/vm/vm.sh
 	vm_image || return 0
 	# shellcheck disable=SC2119
 	lab_begin
@@ -20,13 +20,13 @@ setup_file() {
 }
 
 teardown_file() {
-	. netns-lab/lib.sh
+	. netns-lab/lib/lab.sh
 	lab_end
 }
 
 setup() {
-	. netns-lab/lib.sh
-	. netns-lab/vm.sh
+	. netns-lab/lib/lab.sh
+	. netns-lab/vm/vm.sh
 	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
 }
 

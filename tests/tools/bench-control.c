@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "rdma-bridge/mem.h"
+#include "rdma-bridge/transport/mem.h"
 #include "rdma-bridge/worker.h"
 #include "user/lib/clock.h"
 

@@ -17,7 +17,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "rdma-bridge/edge.h"
+#include "rdma-bridge/port/edge.h"
 #include "tests/lib/edge.h"
 #include "tests/lib/frame.h"
 #include "user/lib/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridges of a whole cluster in one process, as far as sluiced sees them (user/relay.h): announcements go from socket
+ * The bridges of a whole cluster in one process, as far as sluiced sees them (user/ipc/relay.h): announcements go from socket
  * to socket in memory, and the TAPs of remote ports get their carrier.
  *
  *   fake-bridge CONTROL NODE=NETNS=SOCKET...
@@ -25,7 +25,7 @@
 #include <linux/if_tun.h>
 
 #include "user/lib/unix_address.h"
-#include "user/relay.h"
+#include "user/ipc/relay.h"
 
 #ifndef IFF_NO_CARRIER
 #define IFF_NO_CARRIER 0x0040

@@ -24,8 +24,8 @@
 #include <jansson.h>
 #include <linux/rtnetlink.h>
 
-#include "user/mirror.h"
-#include "user/rtnl.h"
+#include "user/mirror/mirror.h"
+#include "user/rtnl/rtnl.h"
 
 enum {
 	PORTS_MAX = 4096,

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What two nodes carry from a port of one to a port of the other: sluice by packing degree and way to transmit, and the
+kernel routing or tunnelling between them, in the same namespaces. `contender` switches between them.
+"""
+import contextlib
+import glob
+import json
+import os
+import signal
+import statistics
+import subprocess
+import time
+
+from rates import LAB, Failure, Path, finish, lab_command, machine, progress
+
+AGAIN = "+again"  # suffix of the second half of the A/A pair
+KERNEL = ["kernel", "kernel-2", "vxlan", "vxlan-2"]
+DEGREES = [1, 2, 4, 8, 16, 255]
+LIGHT_PPS = 20000
+FLOWS = 64
+PRIORITY = -19
+
+
+def contenders(quick):
+    if quick:
+        return ["kernel", "af_xdp 255", "af_xdp 255" + AGAIN, "inject 255"]
+    return (KERNEL + [f"af_xdp {d}" for d in DEGREES] + ["af_xdp 255" + AGAIN, "af_xdp 255 fair"] +
+            [f"inject {d}" for d in (1, 16, 255)])
+
+
+class Cluster(Path):
+    """From the host behind node 1 to the one behind node 2. Node 1 and the generator have one core, node 2 and the sink
+    the other."""
+
+    def __init__(self, lab_id):
+        super().__init__(lab_id, "h1p1", ("n1", "eth1"), "h2p1", 0)
+        self.lab_id = lab_id
+        self.mac = finish(self.spawn("n1", "cat", "/sys/class/net/eth1/address")).strip()
+
+    def become(self, name):
+        command = [f"{LAB}/benchmarks/contender", self.lab_id, *name.removesuffix(AGAIN).split()]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise Failure(f"contender {name}: {result.stderr.strip()}")
+
+    def others_seconds(self):
+        """Processor time of the bridges, and of the kernel threads that finish what interrupts began."""
+        pids = []
+        for n in (1, 2):
+            with contextlib.suppress(OSError), open(f"{self.dir}/bridge-n{n}.pid", encoding="ascii") as file:
+                pids.append(file.read().strip())
+        for comm in glob.glob("/proc/[0-9]*/comm"):
+            with contextlib.suppress(OSError), open(comm, encoding="ascii", errors="replace") as file:
+                if file.read().startswith("ksoftirqd/"):
+                    pids.append(comm.split("/")[2])
+        total = 0
+        for pid in pids:
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+                total += int(file.read().split()[0])
+        return total / 1e9
+
+    def start(self, host, *command):
+        """In a session of its own that comes before what others do on the machine."""
+        process = self.spawn(host, "setsid", *command)
+        deadline = time.monotonic() + 5
+        with contextlib.suppress(OSError):
+            while os.getsid(process.pid) != process.pid and time.monotonic() < deadline:
+                time.sleep(0.001)
+            with open(f"/proc/{process.pid}/autogroup", "w", encoding="ascii") as file:
+                file.write(str(PRIORITY))
+        return process
+
+    def trial(self, packets, seconds, rate=None):
+        sink = self.start(self.sink, "taskset", "-c", "1", "build/lab/sink", "eth0", "-j")
+        try:
+            if "ready" not in sink.stderr.readline():
+                raise Failure(f"no sink on {self.sink}: {sink.communicate()[1].strip()}")
+            pace = ["--rate", str(int(rate))] if rate else []
+            others_s = self.others_seconds()
+            sent = json.loads(finish(self.start(
+                self.source, "taskset", "-c", "0", "build/lab/gen", "eth0", "-j", "--dst-mac", self.mac,
+                "--duration", str(seconds), "--stamp-every", "7", *packets, *pace)))
+            time.sleep(0.05)  # what waits in queues is on its way
+            others_s = self.others_seconds() - others_s
+        finally:
+            sink.send_signal(signal.SIGINT)
+        got = json.loads(finish(sink))
+        return {
+            "offered": sent["made"], "delivered": got["packets"], "seconds": sent["seconds"],
+            "offered_pps": sent["made"] / sent["seconds"],
+            "delivered_pps": got["packets"] / sent["seconds"],
+            # What is dropped at the entrance was only made and looked at.
+            "core_ns": 1e9 * (sent["cpu_seconds"] / sent["made"] + others_s / max(got["packets"], 1)),
+            "loss": 1 - got["packets"] / sent["made"], "reordered": got["reordered"],
+            "duplicates": got["duplicates"], "p50_ns": got["latency_p50_ns"], "p99_ns": got["latency_p99_ns"],
+        }
+
+    def no_drop(self, packets, seconds, loss, resolution, guess_pps):
+        """The highest rate that passes, by doubling and bisection. None: none passed."""
+        low, high, best, rate = 0.0, 0.0, None, guess_pps
+        while rate > 1000:
+            trial = self.trial(packets, seconds, rate)
+            if trial["loss"] < loss and trial["offered_pps"] > 0.98 * rate:
+                low, best = rate, trial
+            else:
+                high = rate
+            if high and high - low <= resolution * high:
+                break
+            rate = (low + high) / 2 if low and high else rate * (1.4 if low else 0.7)
+        return best
+
+    def bridge(self, node, what):
+        """Rows of a bridge's control socket."""
+        out = finish(self.spawn(node, "sh", "-c", f"echo '{{\"command\": \"{what}\"}}' | "
+                                "socat -t 2 - UNIX:/run/sluice/sluice-bridge.sock"))
+        return [row for row in map(json.loads, out.splitlines()) if "hello" not in row and "end" not in row]
+
+    def packed(self):
+        """Frames and messages that node 1's bridge has sent."""
+        frames = self.bridge("n1", "status")[0]["frames"]["sent"]["packets"]
+        return frames, sum(row["data_sent"] for row in self.bridge("n1", "peers"))
+
+
+def measure_one(path, name, args, entry):
+    """One round of a contender into entry, which keeps what was measured before something fails."""
+    packets = ["--dst", "10.2.1.2", "--flows", str(FLOWS), "--size", "60"]
+    path.become(name)
+    path.trial(packets, 0.1)  # fills caches; not counted
+    entry["flood"] = path.trial(packets, args.trial)
+    before = path.packed() if name not in KERNEL else None
+    entry["no_drop"] = path.no_drop(packets, args.trial, args.loss, args.resolution,
+                                    entry["flood"]["delivered_pps"])
+    if before:
+        frames, messages = (b - a for a, b in zip(before, path.packed()))
+        entry["frames_per_message"] = frames / max(messages, 1)
+    entry["light"] = path.trial(packets, args.trial, LIGHT_PPS)
+    if entry["no_drop"]:
+        entry["loaded"] = path.trial(packets, args.trial, 0.9 * entry["no_drop"]["offered_pps"])
+
+
+def measure(args, results, failures, keep):
+    """All rounds into results; who failed in which, and how, into failures. keep() after each."""
+    names = list(results)
+    lab_id = f"c{os.getpid()}"
+    lab_command("up", "cluster", "--nodes", "2", "--ports", "1", "--name", lab_id)
+    try:
+        path = Cluster(lab_id)
+        for i in range(args.runs):
+            for k in range(len(names)):
+                name = names[(i + k) % len(names)]
+                progress(f"cluster: round {i + 1} of {args.runs}: {name}")
+                entry = {}
+                try:
+                    measure_one(path, name, args, entry)
+                except (Failure, OSError, ValueError) as why:
+                    failures.append({"round": i + 1, "contender": name, "why": str(why)})
+                if entry:
+                    results[name].append(entry)
+                keep()
+    finally:
+        progress("")
+        lab_command("down", lab_id)
+
+
+def values(entries, what, field):
+    return [entry[what][field] for entry in entries if entry.get(what)]
+
+
+def median(numbers):
+    return statistics.median(numbers) if numbers else 0.0
+
+
+def spread(numbers):
+    """Half the distance of the quartiles, as a share of the median."""
+    if len(numbers) < 2 or not median(numbers):
+        return 0.0
+    quartiles = statistics.quantiles(numbers, n=4, method="inclusive")
+    return (quartiles[2] - quartiles[0]) / 2 / median(numbers)
+
+
+def summarise(results):
+    rows = []
+    for name, entries in results.items():
+        rates = values(entries, "no_drop", "delivered_pps")
+        row = {"contender": name, "rounds": len(entries), "no_drop_pps": median(rates), "spread": spread(rates), "pps": rates,
+               "flood_pps": median(values(entries, "flood", "delivered_pps")),
+               # RPS runs in interrupts that no process is charged with
+               "core_ns": 0.0 if name.endswith("-2") else median(values(entries, "flood", "core_ns")),
+               "frames_per_message": median([e["frames_per_message"] for e in entries if "frames_per_message" in e])}
+        for what in ("light", "loaded"):
+            for p in ("p50_ns", "p99_ns"):
+                row[f"{what}_{p}"] = median(values(entries, what, p))
+        rows.append(row)
+    return rows
+
+
+def best_of(rows, prefix):
+    """The best configuration of a peer."""
+    rates = [row["no_drop_pps"] for row in rows if row["contender"].split("-")[0].split()[0] == prefix]
+    return max(rates, default=0.0)
+
+
+def rate_of(rows, name):
+    return next((row["no_drop_pps"] for row in rows if row["contender"] == name), 0.0)
+
+
+def print_table(rows, args):
+    kernel, vxlan = best_of(rows, "kernel"), best_of(rows, "vxlan")
+    print(f"\nTwo nodes, 60-byte frames, {FLOWS} flows; loss below {100 * args.loss:g} %; "
+          f"medians of {max(row['rounds'] for row in rows)} runs")
+    print(f"{'':18}{'no-drop':>9}{'':>5}{'x kern':>7}{'x vxlan':>8}{'flood':>7}{'core':>7}{'frames/':>9}"
+          f"{'latency us, light':>19}{'at 90 %':>16}")
+    print(f"{'':18}{'Mpps':>9}{'+-':>5}{'':>15}{'Mpps':>7}{'ns':>7}{'message':>9}{'p50':>11}{'p99':>8}{'p50':>8}{'p99':>8}")
+    for row in rows:
+        rate = row["no_drop_pps"]
+        ratios = "".join(f"{rate / peer:{n}.2f}" if peer else f"{'-':>{n}}" for peer, n in ((kernel, 7), (vxlan, 8)))
+        packed = f"{row['frames_per_message']:9.1f}" if row["frames_per_message"] else f"{'-':>9}"
+        print(f"{row['contender']:18}{rate / 1e6:9.3f}{100 * row['spread']:4.0f}%{ratios}{row['flood_pps'] / 1e6:7.2f}"
+              f"{row['core_ns'] or '-':>7{'.0f' if row['core_ns'] else ''}}"
+              f"{packed}{row['light_p50_ns'] / 1e3:11.0f}{row['light_p99_ns'] / 1e3:8.0f}"
+              f"{row['loaded_p50_ns'] / 1e3:8.0f}{row['loaded_p99_ns'] / 1e3:8.0f}")
+    one, most, again = (rate_of(rows, f"af_xdp {d}") for d in ("1", "255", "255" + AGAIN))
+    if one and most:
+        print(f"packing: degree 255 carries {most / one:.2f} times what degree 1 does")
+    if most and again:
+        print(f"A/A (af_xdp 255 against itself): {100 * abs(again / most - 1):.0f} %. "
+              "Smaller differences mean nothing.")
+
+
+def run(args, out):
+    """Measure, print, and write OUT/cluster.json after each round of a contender; the rows, and what failed."""
+    results = {name: [] for name in args.contenders or contenders(args.quick)}
+    failures = []
+
+    def keep():
+        with open(f"{out}/cluster.json.new", "w", encoding="ascii") as file:
+            json.dump({"machine": machine(), "trial_seconds": args.trial, "runs": args.runs,
+                       "tolerated_loss": args.loss, "rows": summarise(results), "rounds": results,
+                       "failures": failures}, file, indent=1)
+        os.replace(f"{out}/cluster.json.new", f"{out}/cluster.json")
+
+    keep()
+    try:
+        measure(args, results, failures, keep)
+    finally:  # also of what is interrupted
+        rows = summarise(results)
+        print_table(rows, args)
+        for failure in failures:
+            print(f"FAILED: {failure['contender']}, round {failure['round']}: {failure['why']}")
+    return rows, failures

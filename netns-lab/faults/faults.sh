@@ -1,0 +1,118 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What may happen to a node of a lab cluster, and how it ends; and traffic to watch it by. For the tests of recovery and for
+# `soak`. After lab.sh and topo/cluster.sh.
+#
+# For each KIND, kill_KIND N does it to node N, and revive_KIND N does what an operator or a service manager would:
+# start again what died, plug in what was pulled. The rest is for the cluster to do.
+
+# shellcheck disable=SC2034
+KILL_KINDS="bridge daemon both node link fabric_down fabric_netdev edge_netdev key pause"
+
+# pid_of N PROGRAM: of its bridge or its daemon
+pid_of() { cat "$LAB_DIR/$2-n$1.pid"; }
+
+kill_bridge() { kill -KILL "$(pid_of "$1" bridge)"; }
+revive_bridge() { bridge_start "$1"; }
+
+kill_daemon() { kill -KILL "$(pid_of "$1" sluiced)"; }
+revive_daemon() { router_start "n$1"; }
+
+kill_both() { kill -KILL "$(pid_of "$1" bridge)" "$(pid_of "$1" sluiced)"; }
+revive_both() { bridge_start "$1" && router_start "n$1"; }
+
+# The whole node, as in a power failure: its netdevs, routes, pins and processes are gone.
+kill_node() {
+	local p
+	namespaces_down "n$1"
+	wait_for 10 no_netdev fabric "n$1" || return
+	for ((p = 1; p <= $(ports_of "$1"); p++)); do
+		wait_for 10 no_netdev "h$1p$p" eth0 || return
+	done
+}
+revive_node() {
+	local p
+	node_up "n$1" && cluster_wire_fabric "$1" || return
+	for ((p = 1; p <= $(ports_of "$1"); p++)); do
+		cluster_wire_port "$1" "$p" || return
+	done
+	cluster_start "$1"
+}
+ports_of() { find "$LAB_DIR/host" -name "h$1p*" | wc -l; }
+no_netdev() { ! on "$1" test -e "/sys/class/net/$2"; }
+
+# The cable: the node's netdev loses its carrier.
+kill_link() { on fabric ip link set dev "n$1" down; }
+revive_link() { on fabric ip link set dev "n$1" up; }
+
+kill_fabric_down() { on "n$1" ip link set dev fab0 down; }
+revive_fabric_down() { on "n$1" ip link set dev fab0 up; }
+
+kill_fabric_netdev() { on "n$1" ip link del dev fab0; }
+revive_fabric_netdev() { cluster_wire_fabric "$1"; }
+
+kill_edge_netdev() { on "n$1" ip link del dev eth2; }
+revive_edge_netdev() { cluster_wire_port "$1" 2; }
+
+# The bridge starts with another key, and then with the right one.
+kill_key() {
+	(umask 077 && head -c 32 /dev/urandom >"$LAB_DIR/other.key")
+	sed "s|key_file: .*|key_file: $LAB_DIR/other.key|" "$LAB_DIR/n$1.yaml" >"$LAB_DIR/n$1-other.yaml"
+	kill_bridge "$1" && bridge_start "$1" "$LAB_DIR/n$1-other.yaml"
+}
+revive_key() { kill_bridge "$1" && bridge_start "$1"; }
+
+# The bridge gets no processor for a while.
+kill_pause() { kill -STOP "$(pid_of "$1" bridge)"; }
+revive_pause() { kill -CONT "$(pid_of "$1" bridge)"; }
+
+# --- Traffic -------------------------------------------------------------------------------------------------
+
+# flow_start LABEL FROM NODE:DEV DST RATE TO...: from host FROM, through that port, to DST, an address or a file of prefixes, until
+# flow_end; the hosts TO count what comes to them. FLOW_OPTIONS: more options of gen
+flow_start() {
+	local label=$1 from=$2 mac dst=(--dst "$4") rate=$5 to
+	[ ! -f "$4" ] || dst=(--dst-file "$4")
+	mac=$(mac_of "${3%%:*}" "${3#*:}") || return
+	shift 5
+	for to in "$@"; do
+		spawn "$to" "$label-$to" "$LAB_SOURCE/build/lab/sink" eth0 --json --verify || return
+	done
+	for to in "$@"; do
+		wait_for 10 grep -q ready "$LAB_DIR/$label-$to.err" || return
+	done
+	# shellcheck disable=SC2086
+	spawn "$from" "$label-gen" "$LAB_SOURCE/build/lab/gen" eth0 --json --dst-mac "$mac" "${dst[@]}" --rate "$rate" --duration 3600 ${FLOW_OPTIONS:-}
+}
+
+# flow_stop LABEL: send no more. flow_end LABEL TO...: and what came of it: sets FLOW_SENT, FLOW_RECEIVED, FLOW_WRONG (packets
+# that came twice, damaged or as no packet of a router)
+flow_stop() {
+	interrupt "$1-gen"
+	FLOW_SENT=$(jq .sent "$LAB_DIR/$1-gen.out")
+}
+flow_end() {
+	local label=$1 to
+	flow_stop "$label" || return
+	shift
+	FLOW_RECEIVED=0 FLOW_WRONG=0
+	for to in "$@"; do
+		interrupt "$label-$to"
+		FLOW_RECEIVED=$((FLOW_RECEIVED + $(jq .packets "$LAB_DIR/$label-$to.out")))
+		FLOW_WRONG=$((FLOW_WRONG + $(jq '.duplicates + .bad_checksum + .bad_payload + .wrong_mac' "$LAB_DIR/$label-$to.out")))
+	done
+}
+interrupt() {
+	local pid
+	pid=$(cat "$LAB_DIR/$1.pid")
+	kill -INT "$pid" 2>/dev/null || return 0
+	wait_for 10 no_processes "$pid"
+}
+
+flows_kill() {
+	local label pid
+	for label in "$LAB_DIR"/*-gen.pid "$LAB_DIR"/*-h[0-9]*.pid; do
+		[ -e "$label" ] && pid=$(cat "$label") && kill -KILL "$pid" 2>/dev/null && wait_for 5 no_processes "$pid"
+	done
+	return 0
+}

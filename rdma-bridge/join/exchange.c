@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ *	opener                                  responder
+ *	OPEN     node, nonce          ->
+ *	                              <-        ANSWER   node, nonce, introduction, MAC
+ *	CONFIRM  introduction, MAC    ->
+ *	                              <-        VERDICT  code, MAC
+ *	                              <->       REFUSE   code, in the place of any message
+ *	KNOCK    node                 ->        alone, from a higher id: call me
+ *
+ * A MAC covers a label that is different for each message, both node ids, both nonces, and the content before it. The
+ * opener believes nothing before ANSWER's MAC, the responder nothing before CONFIRM's. REFUSE carries no
+ * proof: it ends an exchange, which whoever can forge it could end anyway, and tells the reason to a person. KNOCK carries none
+ * either: it comes from the peer's address, and all it causes is an exchange.
+ */
+#include "rdma-bridge/join/exchange.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "rdma-bridge/wire/bytes.h"
+
+#define MAGIC		   0x534c5831u /* "SLX1" */
+#define HEADER_BYTES	   8
+#define NODE_BYTES	   4 /* node id, three zeros */
+#define CODE_BYTES	   4 /* code, three zeros */
+#define INTRODUCTION_BYTES 72
+
+enum type { OPEN = 1, ANSWER = 2, CONFIRM = 3, VERDICT = 4, REFUSE = 5, KNOCK = 6 };
+
+static const uint32_t message_bytes[] = {
+	[OPEN] = HEADER_BYTES + NODE_BYTES + RB_NONCE_BYTES,
+	[ANSWER] = HEADER_BYTES + NODE_BYTES + RB_NONCE_BYTES + INTRODUCTION_BYTES + RB_MAC_BYTES,
+	[CONFIRM] = HEADER_BYTES + INTRODUCTION_BYTES + RB_MAC_BYTES,
+	[VERDICT] = HEADER_BYTES + CODE_BYTES + RB_MAC_BYTES,
+	[REFUSE] = HEADER_BYTES + CODE_BYTES,
+	[KNOCK] = HEADER_BYTES + NODE_BYTES,
+};
+
+#define NAME(id, name, text) name,
+static const char *const refusal_names[] = { RB_REFUSALS(NAME) };
+#undef NAME
+#define TEXT(id, name, text) text,
+static const char *const refusal_texts[] = { RB_REFUSALS(TEXT) };
+#undef TEXT
+
+const char *rb_refusal_name(enum rb_refusal refusal)
+{
+	return refusal_names[refusal];
+}
+
+const char *rb_refusal_text(enum rb_refusal refusal)
+{
+	return refusal_texts[refusal];
+}
+
+int rb_key_read(const char *path, struct rb_key *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	uint8_t bytes[RB_KEY_MAX_BYTES + 2];
+	struct stat st;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st)) {
+		err = -errno;
+		goto out;
+	}
+	if (st.st_mode & 077) {
+		err = -EACCES;
+		goto out;
+	}
+	n = read(fd, bytes, sizeof(bytes));
+	if (n < 0) {
+		err = -errno;
+		goto out;
+	}
+	if (n > 0 && bytes[n - 1] == '\n')
+		n--;
+	if (n < RB_KEY_MIN_BYTES || n > RB_KEY_MAX_BYTES) {
+		err = -EINVAL;
+		goto out;
+	}
+	memcpy(out->bytes, bytes, (size_t)n);
+	out->n_bytes = (uint32_t)n;
+out:
+	OPENSSL_cleanse(bytes, sizeof(bytes));
+	close(fd);
+	return err;
+}
+
+/* --- Bytes -------------------------------------------------------------------------------- */
+
+static void put_introduction(uint8_t *p, const struct rb_introduction *i)
+{
+	p[0] = i->node;
+	p[1] = i->transport;
+	rb_put16(p + 2, i->pkey);
+	rb_put32(p + 4, i->epoch);
+	memcpy(p + 8, i->gid, 16);
+	rb_put32(p + 24, i->qpn);
+	rb_put32(p + 28, i->qkey);
+	rb_put32(p + 32, i->message_max_bytes);
+	rb_put32(p + 36, i->further_qps);
+	memcpy(p + 40, i->table_hash, RB_TABLE_HASH_BYTES);
+}
+
+static void get_introduction(const uint8_t *p, struct rb_introduction *i)
+{
+	*i = (struct rb_introduction){
+		.node = p[0],
+		.transport = p[1],
+		.pkey = rb_get16(p + 2),
+		.epoch = rb_get32(p + 4),
+		.qpn = rb_get32(p + 24),
+		.qkey = rb_get32(p + 28),
+		.message_max_bytes = rb_get32(p + 32),
+		.further_qps = rb_get32(p + 36),
+	};
+	memcpy(i->gid, p + 8, 16);
+	memcpy(i->table_hash, p + 40, RB_TABLE_HASH_BYTES);
+}
+
+/* HMAC over the label (the type), both ids, both nonces, and the content. */
+static void mac(const struct rb_exchange *x, enum type label, const uint8_t *content, uint32_t n,
+		uint8_t out[RB_MAC_BYTES])
+{
+	uint8_t text[4 + 2 * RB_NONCE_BYTES + INTRODUCTION_BYTES];
+	unsigned int len = RB_MAC_BYTES;
+
+	text[0] = RB_EXCHANGE_VERSION;
+	text[1] = (uint8_t)label;
+	text[2] = x->node[0];
+	text[3] = x->node[1];
+	memcpy(text + 4, x->nonce, sizeof(x->nonce));
+	memcpy(text + 4 + sizeof(x->nonce), content, n);
+	HMAC(EVP_sha256(), x->key->bytes, (int)x->key->n_bytes, text, 4 + sizeof(x->nonce) + n, out,
+	     &len);
+}
+
+static bool mac_is_right(const struct rb_exchange *x, enum type label, const uint8_t *content,
+			 uint32_t n)
+{
+	uint8_t expected[RB_MAC_BYTES];
+
+	mac(x, label, content, n, expected);
+	return CRYPTO_memcmp(expected, content + n, RB_MAC_BYTES) == 0;
+}
+
+/* Room for a message of this type behind what is still to be sent; its content is the caller's to fill. */
+static uint8_t *begin(struct rb_exchange *x, enum type type)
+{
+	uint8_t *p = x->out + x->n_out;
+
+	rb_put32(p, MAGIC);
+	p[4] = (uint8_t)type;
+	p[5] = RB_EXCHANGE_VERSION;
+	rb_put16(p + 6, (uint16_t)message_bytes[type]);
+	memset(p + HEADER_BYTES, 0, message_bytes[type] - HEADER_BYTES);
+	x->n_out += message_bytes[type];
+	return p + HEADER_BYTES;
+}
+
+void rb_exchange_sent(struct rb_exchange *x, uint32_t n)
+{
+	x->n_out -= n;
+	memmove(x->out, x->out + n, x->n_out);
+}
+
+/* --- The machine -------------------------------------------------------------------------- */
+
+static void fail(struct rb_exchange *x, enum rb_refusal why, bool by_peer)
+{
+	x->state = RB_EXCHANGE_REFUSED;
+	x->refusal = why;
+	x->by_peer = by_peer;
+}
+
+/* Refuse, and say so. Whatever was to be sent before is not, so there is room. */
+static void refuse(struct rb_exchange *x, enum rb_refusal why)
+{
+	fail(x, why, false);
+	x->n_out = 0;
+	begin(x, REFUSE)[0] = (uint8_t)why;
+}
+
+static bool introduction_can_be(const struct rb_introduction *i)
+{
+	static const uint8_t zero[16];
+
+	return i->epoch != 0 && i->qpn > 1 && i->qpn < 0xffffff && i->message_max_bytes >= 256 &&
+	       memcmp(i->gid, zero, sizeof(zero)) != 0;
+}
+
+/* Judge a proven introduction against ours. */
+static enum rb_refusal judge_introduction(const struct rb_exchange *x)
+{
+	if (x->peer.node != x->peer_node || !introduction_can_be(&x->peer))
+		return RB_REFUSAL_INTRODUCTION;
+	if (x->peer.transport != x->self.transport)
+		return RB_REFUSAL_TRANSPORT;
+	if (memcmp(x->peer.table_hash, x->self.table_hash, RB_TABLE_HASH_BYTES))
+		return RB_REFUSAL_PORT_TABLE;
+	if (x->peer.further_qps != x->self.further_qps)
+		return RB_REFUSAL_WORKERS;
+	return RB_REFUSAL_NONE;
+}
+
+static void start(struct rb_exchange *x, const struct rb_key *key,
+		  const struct rb_introduction *self)
+{
+	memset(x, 0, sizeof(*x));
+	x->key = key;
+	x->self = *self;
+}
+
+void rb_exchange_open(struct rb_exchange *x, const struct rb_key *key,
+		      const struct rb_introduction *self, uint8_t peer, const uint8_t *nonce)
+{
+	uint8_t *p;
+
+	start(x, key, self);
+	x->expected = peer;
+	x->node[0] = self->node;
+	memcpy(x->nonce[0], nonce, RB_NONCE_BYTES);
+	p = begin(x, OPEN);
+	p[0] = self->node;
+	memcpy(p + NODE_BYTES, nonce, RB_NONCE_BYTES);
+	x->step = ANSWER;
+}
+
+void rb_exchange_answer(struct rb_exchange *x, const struct rb_key *key,
+			const struct rb_introduction *self, const uint8_t *peers,
+			const uint8_t *nonce)
+{
+	start(x, key, self);
+	x->peers = peers;
+	x->node[1] = self->node;
+	memcpy(x->nonce[1], nonce, RB_NONCE_BYTES);
+	x->step = OPEN;
+}
+
+void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self)
+{
+	static const struct rb_key none;
+
+	start(x, &none, self);
+	begin(x, KNOCK)[0] = self->node;
+	x->step = REFUSE;
+}
+
+/* What speaks against a node that begins a conversation, whoever it may be in truth. */
+static enum rb_refusal judge_caller(const struct rb_exchange *x, uint8_t node, bool higher)
+{
+	if (node == x->self.node)
+		return RB_REFUSAL_NODE_SAME;
+	if (node == 0 || x->peers[node] == RB_STANDING_NONE)
+		return RB_REFUSAL_NODE_UNKNOWN;
+	if (x->peers[node] == RB_STANDING_ELSEWHERE)
+		return RB_REFUSAL_ADDRESS;
+	return (node > x->self.node) == higher ? RB_REFUSAL_NONE : RB_REFUSAL_ROLE;
+}
+
+static void on_open(struct rb_exchange *x, const uint8_t *p)
+{
+	enum rb_refusal why = judge_caller(x, p[0], false);
+	uint8_t *answer;
+
+	x->peer_node = p[0];
+	x->node[0] = p[0];
+	memcpy(x->nonce[0], p + NODE_BYTES, RB_NONCE_BYTES);
+	if (why != RB_REFUSAL_NONE) {
+		refuse(x, why);
+		return;
+	}
+	answer = begin(x, ANSWER);
+	answer[0] = x->self.node;
+	memcpy(answer + NODE_BYTES, x->nonce[1], RB_NONCE_BYTES);
+	put_introduction(answer + NODE_BYTES + RB_NONCE_BYTES, &x->self);
+	mac(x, ANSWER, answer + NODE_BYTES + RB_NONCE_BYTES, INTRODUCTION_BYTES,
+	    answer + NODE_BYTES + RB_NONCE_BYTES + INTRODUCTION_BYTES);
+	x->step = CONFIRM;
+}
+
+static void on_knock(struct rb_exchange *x, const uint8_t *p)
+{
+	enum rb_refusal why = judge_caller(x, p[0], true);
+
+	x->peer_node = p[0];
+	if (why == RB_REFUSAL_NONE)
+		x->state = RB_EXCHANGE_KNOCKED;
+	else
+		refuse(x, why);
+}
+
+static void on_answer(struct rb_exchange *x, const uint8_t *p)
+{
+	const uint8_t *introduction = p + NODE_BYTES + RB_NONCE_BYTES;
+	enum rb_refusal why;
+	uint8_t *confirm;
+
+	x->peer_node = p[0];
+	x->node[1] = p[0];
+	memcpy(x->nonce[1], p + NODE_BYTES, RB_NONCE_BYTES);
+	if (p[0] == x->self.node) {
+		refuse(x, RB_REFUSAL_NODE_SAME);
+		return;
+	}
+	if (p[0] != x->expected) {
+		refuse(x, RB_REFUSAL_NODE_OTHER);
+		return;
+	}
+	if (!mac_is_right(x, ANSWER, introduction, INTRODUCTION_BYTES)) {
+		refuse(x, RB_REFUSAL_KEY);
+		return;
+	}
+	get_introduction(introduction, &x->peer);
+	why = judge_introduction(x);
+	/* The peer proved itself: it may have our introduction, so that it can name both values as well. */
+	if (why == RB_REFUSAL_INTRODUCTION) {
+		refuse(x, why);
+		return;
+	}
+	confirm = begin(x, CONFIRM);
+	put_introduction(confirm, &x->self);
+	mac(x, CONFIRM, confirm, INTRODUCTION_BYTES, confirm + INTRODUCTION_BYTES);
+	if (why != RB_REFUSAL_NONE)
+		fail(x, why, false);
+	x->step = VERDICT;
+}
+
+static void on_confirm(struct rb_exchange *x, const uint8_t *p)
+{
+	enum rb_refusal why;
+	uint8_t *verdict;
+
+	if (!mac_is_right(x, CONFIRM, p, INTRODUCTION_BYTES)) {
+		refuse(x, RB_REFUSAL_KEY);
+		return;
+	}
+	get_introduction(p, &x->peer);
+	why = judge_introduction(x);
+	verdict = begin(x, VERDICT);
+	verdict[0] = (uint8_t)why;
+	mac(x, VERDICT, verdict, CODE_BYTES, verdict + CODE_BYTES);
+	if (why == RB_REFUSAL_NONE)
+		x->state = RB_EXCHANGE_DONE;
+	else
+		fail(x, why, false);
+}
+
+static void on_verdict(struct rb_exchange *x, const uint8_t *p)
+{
+	if (!mac_is_right(x, VERDICT, p, CODE_BYTES))
+		fail(x, RB_REFUSAL_KEY, false);
+	else if (p[0] == RB_REFUSAL_NONE)
+		x->state = RB_EXCHANGE_DONE;
+	else
+		fail(x, p[0] < RB_REFUSAL_COUNT ? p[0] : RB_REFUSAL_MALFORMED, true);
+}
+
+static void on_message(struct rb_exchange *x, uint8_t type, const uint8_t *content)
+{
+	if (type == REFUSE) {
+		enum rb_refusal why = content[0];
+
+		fail(x,
+		     why > RB_REFUSAL_NONE && why < RB_REFUSAL_COUNT ? why : RB_REFUSAL_MALFORMED,
+		     true);
+		return;
+	}
+	if (type == KNOCK && x->step == OPEN) {
+		on_knock(x, content);
+		return;
+	}
+	if (type != x->step) {
+		refuse(x, RB_REFUSAL_MALFORMED);
+		return;
+	}
+	switch (type) {
+	case OPEN:
+		on_open(x, content);
+		break;
+	case ANSWER:
+		on_answer(x, content);
+		break;
+	case CONFIRM:
+		on_confirm(x, content);
+		break;
+	default:
+		on_verdict(x, content);
+		break;
+	}
+}
+
+/* The length of the message at hand: 0 while it is not known; or refuse what cannot be one. */
+static uint32_t judge_header(struct rb_exchange *x)
+{
+	const uint8_t *p = x->in;
+
+	if (x->n_in < HEADER_BYTES)
+		return 0;
+	if (rb_get32(p) != MAGIC) {
+		refuse(x, RB_REFUSAL_MALFORMED);
+		return 0;
+	}
+	if (p[5] != RB_EXCHANGE_VERSION) {
+		refuse(x, RB_REFUSAL_VERSION);
+		return 0;
+	}
+	if (p[4] < OPEN || p[4] > KNOCK || rb_get16(p + 6) != message_bytes[p[4]]) {
+		refuse(x, RB_REFUSAL_MALFORMED);
+		return 0;
+	}
+	return message_bytes[p[4]];
+}
+
+enum rb_exchange_state rb_exchange_input(struct rb_exchange *x, const uint8_t *bytes, size_t n)
+{
+	while (n > 0 && x->state == RB_EXCHANGE_RUNNING) {
+		uint32_t want = judge_header(x), more;
+
+		if (x->state != RB_EXCHANGE_RUNNING)
+			break;
+		/* First the header, then what it says. */
+		more = (want ? want : HEADER_BYTES) - x->n_in;
+		if (more > n)
+			more = (uint32_t)n;
+		memcpy(x->in + x->n_in, bytes, more);
+		x->n_in += more;
+		bytes += more;
+		n -= more;
+		want = judge_header(x);
+		if (x->state == RB_EXCHANGE_RUNNING && want && x->n_in == want) {
+			x->n_in = 0;
+			on_message(x, x->in[4], x->in + HEADER_BYTES);
+		}
+	}
+	return x->state;
+}
+
+enum rb_exchange_state rb_exchange_closed(struct rb_exchange *x)
+{
+	if (x->state == RB_EXCHANGE_RUNNING)
+		fail(x, RB_REFUSAL_CLOSED, false);
+	return x->state;
+}

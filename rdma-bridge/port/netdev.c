@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/port/netdev.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+
+static int ask(int fd, const char *name, unsigned long what, struct ifreq *request)
+{
+	size_t len = strnlen(name, IFNAMSIZ);
+
+	memset(request->ifr_name, 0, IFNAMSIZ);
+	memcpy(request->ifr_name, name, len < IFNAMSIZ ? len : IFNAMSIZ - 1);
+	return ioctl(fd, what, request) ? -errno : 0;
+}
+
+/* A driver without channels has one queue. */
+static uint32_t queues_of(int fd, const char *name)
+{
+	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
+	struct ifreq request = { .ifr_data = (void *)&channels };
+	uint32_t n;
+
+	if (ask(fd, name, SIOCETHTOOL, &request))
+		return 1;
+	n = channels.combined_count + channels.rx_count;
+	return n ? n : 1;
+}
+
+int rb_netdev_query(const char *name, struct rb_netdev *out)
+{
+	struct ifreq request = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	memset(out, 0, sizeof(*out));
+	out->ifindex = if_nametoindex(name);
+	err = out->ifindex ? ask(fd, name, SIOCGIFMTU, &request) : -ENODEV;
+	if (err)
+		goto out;
+	out->mtu_bytes = (uint32_t)request.ifr_mtu;
+	err = ask(fd, name, SIOCGIFHWADDR, &request);
+	if (err)
+		goto out;
+	memcpy(out->mac, request.ifr_hwaddr.sa_data, sizeof(out->mac));
+	err = ask(fd, name, SIOCGIFFLAGS, &request);
+	if (err)
+		goto out;
+	out->up = request.ifr_flags & IFF_UP;
+	out->queues = queues_of(fd, name);
+out:
+	close(fd);
+	return err;
+}

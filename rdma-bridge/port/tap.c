@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/port/tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <linux/if_ether.h>
+#include <linux/if_tun.h>
+
+#include "rdma-bridge/wire/bytes.h"
+#include "user/lib/clock.h"
+
+#define FRAME_OFFSET 256 /* as the kernel leaves in chunks of AF_XDP */
+
+struct waiting {
+	struct rb_input input;
+	struct rb_tap *tap;			       /* that it is of */
+	struct rb_ingress_frame frame[RB_TAP_WAITING]; /* a ring */
+	uint32_t first, n;
+	uint64_t moved_ns; /* when a frame last left, or came while none waited */
+};
+
+struct rb_tap {
+	struct waiting class[SL_CLASSES];
+	const struct rb_maps *maps; /* borrowed */
+	struct rb_chunks *chunks;
+	struct sl_counter *counters; /* borrowed */
+	int fd;
+	bool ready;  /* set by whoever watches the descriptor, cleared by who reads */
+	int carrier; /* -1: not set yet */
+};
+
+/* The owner of the port speaks on its link for itself: reports of groups, solicitations and the like of ours stay here. */
+static bool is_unicast_ip(const uint8_t *frame)
+{
+	uint16_t ethertype = rb_get16(frame + 12);
+
+	return !(frame[0] & 1) && (ethertype == ETH_P_IP || ethertype == ETH_P_IPV6);
+}
+
+/* As XDP chooses it. */
+static uint32_t class_of(const struct rb_tap *tap, const uint8_t *frame)
+{
+	const uint32_t traffic_class =
+		rb_get16(frame + 12) == ETH_P_IP ? frame[15] : rb_get16(frame + 14) >> 4 & 0xff;
+
+	return __atomic_load_n(&tap->maps->class_of[traffic_class >> 2], __ATOMIC_RELAXED);
+}
+
+/* Is some class full that will soon have room? Then the next frame, whatever it is, stays where it is. */
+static bool must_wait(const struct rb_tap *tap)
+{
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		const struct waiting *w = &tap->class[c];
+
+		if (w->n == RB_TAP_WAITING && sl_now_ns() - w->moved_ns < RB_TAP_PATIENCE_NS)
+			return true;
+	}
+	return false;
+}
+
+static void take_in(struct rb_tap *tap, uint64_t offset, uint32_t len_bytes)
+{
+	const uint8_t *frame = rb_chunk_data(tap->chunks, offset + FRAME_OFFSET);
+	enum rb_frame_counter drop = RB_COUNT_DROP_NOT_UNICAST;
+	const uint64_t now = sl_now_ns();
+	struct waiting *w;
+
+	if (!is_unicast_ip(frame))
+		goto out;
+	w = &tap->class[class_of(tap, frame)];
+	drop = RB_COUNT_DROP_KERNEL_FULL;
+	if (w->n == RB_TAP_WAITING)
+		goto out;
+	if (w->n == 0)
+		w->moved_ns = now;
+	w->frame[(w->first + w->n++) % RB_TAP_WAITING] = (struct rb_ingress_frame){
+		.offset = offset + FRAME_OFFSET, .arrival_ns = now, .len_bytes = len_bytes
+	};
+	return;
+out:
+	rb_count(tap->counters, drop, 1, len_bytes);
+	rb_chunk_release(tap->chunks, offset, RB_OWNER_INGRESS);
+}
+
+/* Sort what the kernel has sent, as far as there is room. */
+static void read_frames(struct rb_tap *tap)
+{
+	for (uint32_t i = 0; i < RB_TAP_WAITING && tap->chunks->n_free > RB_TAP_RESERVE; i++) {
+		uint64_t offset;
+		ssize_t len;
+
+		if (!__atomic_load_n(&tap->ready, __ATOMIC_RELAXED) || must_wait(tap))
+			return;
+		offset = rb_chunk_take(tap->chunks, RB_OWNER_INGRESS);
+		/* A longer frame than fits is cut by read(): MTU keeps such from being sent. */
+		len = read(tap->fd, rb_chunk_data(tap->chunks, offset + FRAME_OFFSET),
+			   rb_chunk_bytes(tap->chunks) - FRAME_OFFSET);
+		if (len >= RB_FRAME_MIN_BYTES) {
+			take_in(tap, offset, (uint32_t)len);
+			continue;
+		}
+		rb_chunk_release(tap->chunks, offset, RB_OWNER_INGRESS);
+		__atomic_store_n(&tap->ready, len > 0, __ATOMIC_RELAXED);
+	}
+}
+
+static uint32_t give(struct waiting *w, struct rb_ingress_frame *out, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (; n < max && w->n > 0; n++) {
+		out[n] = w->frame[w->first];
+		w->first = (w->first + 1) % RB_TAP_WAITING;
+		w->n--;
+	}
+	if (n > 0)
+		w->moved_ns = sl_now_ns();
+	return n;
+}
+
+static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+{
+	struct waiting *w = context;
+
+	read_frames(w->tap);
+	return give(w, out, max);
+}
+
+int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
+		struct sl_counter *counters, struct rb_tap **out)
+{
+	struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+	struct rb_tap *tap;
+	int err = 0;
+
+	*out = NULL;
+	if (if_nametoindex(name) == 0)
+		return -ENODEV;
+	tap = calloc(1, sizeof(*tap));
+	if (!tap)
+		return -ENOMEM;
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		tap->class[c].input = (struct rb_input){ tap_receive, &tap->class[c], NULL };
+		tap->class[c].tap = tap;
+	}
+	tap->maps = maps;
+	tap->chunks = chunks;
+	tap->counters = counters;
+	tap->carrier = -1;
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	tap->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (tap->fd < 0 || ioctl(tap->fd, TUNSETIFF, &request)) {
+		err = -errno;
+		rb_tap_close(tap);
+		return err;
+	}
+	*out = tap;
+	return rb_tap_carrier(tap, false);
+}
+
+void rb_tap_close(struct rb_tap *tap)
+{
+	if (!tap)
+		return;
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		struct rb_ingress_frame frame;
+
+		while (give(&tap->class[c], &frame, 1) == 1) {
+			rb_count(tap->counters, RB_COUNT_INGRESS, 1, frame.len_bytes);
+			rb_count(tap->counters, RB_COUNT_DROP_PEER_DOWN, 1, frame.len_bytes);
+			rb_chunk_release(tap->chunks, frame.offset, RB_OWNER_INGRESS);
+		}
+	}
+	if (tap->fd >= 0)
+		close(tap->fd);
+	free(tap);
+}
+
+int rb_tap_fd(const struct rb_tap *tap)
+{
+	return tap->fd;
+}
+
+struct rb_input *rb_tap_input(struct rb_tap *tap, uint32_t class)
+{
+	return &tap->class[class].input;
+}
+
+void rb_tap_ready(struct rb_tap *tap)
+{
+	__atomic_store_n(&tap->ready, true, __ATOMIC_RELAXED);
+}
+
+int rb_tap_carrier(struct rb_tap *tap, bool on)
+{
+	int value = on;
+
+	if (tap->carrier == value)
+		return 0;
+	if (ioctl(tap->fd, TUNSETCARRIER, &value))
+		return -errno;
+	tap->carrier = value;
+	return 0;
+}

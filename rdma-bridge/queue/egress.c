@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/queue/egress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define LIMIT_MAX_FRAMES (1U << 20)
+#define BATCH		 64
+
+#define NAME(id, name, text) name,
+static const char *const counter_names[] = { RB_FRAME_COUNTERS(NAME) };
+#undef NAME
+
+const char *rb_frame_counter_name(enum rb_frame_counter counter)
+{
+	return counter_names[counter];
+}
+
+static uint32_t power_of_two(uint32_t n)
+{
+	return n <= 1 ? 1 : 1U << (32 - __builtin_clz(n - 1));
+}
+
+int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
+		   struct rb_egress_port **out)
+{
+	struct rb_egress_port *port = calloc(1, sizeof(*port));
+	int err;
+
+	*out = NULL;
+	if (!port)
+		return -ENOMEM;
+	port->system_port = config->system_port;
+	port->unit = config->unit;
+	rb_pace_init(&port->pace, config->rate, config->burst, now_ns);
+	err = rb_drr_create(SL_CLASSES, config->frame_max_bytes, &port->drr);
+	for (uint32_t c = 0; c < SL_CLASSES && !err; c++) {
+		const struct rb_egress_class_config *class = &config->class[c];
+		uint32_t entries;
+
+		if (class->limit_frames == 0 || class->limit_frames > LIMIT_MAX_FRAMES) {
+			err = -EINVAL;
+			break;
+		}
+		entries = power_of_two(class->limit_frames);
+		port->queue[c].mask = entries - 1;
+		port->queue[c].frames = calloc(entries, sizeof(*port->queue[c].frames));
+		err = port->queue[c].frames
+			      ? rb_drr_configure(port->drr, c, class->level, class->weight)
+			      : -ENOMEM;
+	}
+	if (err)
+		rb_egress_close(port, NULL, NULL);
+	else
+		*out = port;
+	return err;
+}
+
+uint32_t rb_egress_backlog(const struct rb_egress_port *port, uint32_t class)
+{
+	return port->queue[class].tail - port->queue[class].head;
+}
+
+static void drop(struct rb_egress_queue *q, const struct rb_egress_frame *frame,
+		 enum rb_frame_counter why, struct rb_chunks *chunks, struct sl_counter *counters)
+{
+	q->dropped.packets++;
+	q->dropped.bytes += frame->len_bytes;
+	rb_count(counters, why, 1, frame->len_bytes);
+	rb_chunk_release(chunks, frame->offset, RB_OWNER_MESSAGE);
+}
+
+static void drop_waiting(struct rb_egress_port *port, struct rb_chunks *chunks,
+			 struct sl_counter *counters)
+{
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		struct rb_egress_queue *q = &port->queue[c];
+
+		while (q->head != q->tail)
+			drop(q, &q->frames[q->head++ & q->mask], RB_COUNT_DROP_PORT_DOWN, chunks,
+			     counters);
+	}
+}
+
+/* Which frames were refused is not told, so their bytes count as sent. */
+static void settle(struct rb_egress_port *port, struct sl_counter *counters)
+{
+	uint64_t refused = port->tx->refused - port->settled;
+
+	rb_count(counters, RB_COUNT_DROP_TRANSMIT, refused, 0);
+	rb_count(counters, RB_COUNT_TRANSMITTED, port->under_way.packets - refused,
+		 port->under_way.bytes);
+	port->under_way = (struct sl_counter){ 0 };
+	port->settled = port->tx->refused;
+}
+
+void rb_egress_set_tx(struct rb_egress_port *port, struct rb_tx *tx, struct rb_chunks *chunks,
+		      struct sl_counter *counters)
+{
+	if (port->tx) {
+		rb_egress_reap(port, chunks);
+		if (counters)
+			settle(port, counters);
+		port->tx->ops->close(port->tx);
+	}
+	port->tx = tx;
+	port->settled = tx ? tx->refused : 0;
+	if (!tx)
+		drop_waiting(port, chunks, counters);
+}
+
+void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
+		     struct sl_counter *counters)
+{
+	if (!port)
+		return;
+	rb_egress_set_tx(port, NULL, chunks, counters);
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		free(port->queue[c].frames);
+	rb_drr_destroy(port->drr);
+	free(port);
+}
+
+static void enqueue(struct rb_egress_port *port, uint32_t class,
+		    const struct rb_egress_frame *frame, struct rb_chunks *chunks,
+		    struct sl_counter *counters)
+{
+	struct rb_egress_queue *q = &port->queue[class];
+
+	if (!port->tx) {
+		drop(q, frame, RB_COUNT_DROP_PORT_DOWN, chunks, counters);
+		return;
+	}
+	if (q->tail - q->head > q->mask) {
+		drop(q, frame, RB_COUNT_DROP_QUEUE_FULL, chunks, counters);
+		return;
+	}
+	q->frames[q->tail++ & q->mask] = *frame;
+	rb_drr_activate(port->drr, class);
+}
+
+void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
+		       const struct rb_egress_frame *frame, struct rb_chunks *chunks,
+		       struct sl_counter *counters)
+{
+	struct rb_egress_queue *q = &port->queue[class];
+	uint32_t units = port->unit == SL_UNIT_BYTES ? frame->len_bytes : 1;
+
+	q->arrived.packets++;
+	q->arrived.bytes += frame->len_bytes;
+	q->arrived_from[frame->source] += units;
+	q->last_source = frame->source;
+	enqueue(port, class, frame, chunks, counters);
+	if (!q->sample_units)
+		return;
+	if (q->sample_units > units) {
+		q->sample_units -= units;
+		return;
+	}
+	q->sample_units = 0;
+	port->on_sample(port->sample_context, class);
+}
+
+static int head_bytes(void *context, uint32_t class)
+{
+	const struct rb_egress_port *port = context;
+	const struct rb_egress_queue *q = &port->queue[class];
+
+	return q->head == q->tail ? RB_DRR_EMPTY : (int)q->frames[q->head & q->mask].len_bytes;
+}
+
+uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns)
+{
+	struct rb_xsk_frame batch[BATCH];
+	uint32_t sent = 0, room, n;
+
+	if (!port->tx || port->drr->levels == 0)
+		return 0;
+	room = port->tx->ops->room(port->tx);
+	if (budget > room)
+		budget = room;
+	do {
+		for (n = 0; n < BATCH && sent + n < budget; n++) {
+			struct rb_egress_queue *q;
+			const struct rb_egress_frame *frame;
+			uint32_t class;
+
+			if (!rb_pace_ready(&port->pace, now_ns))
+				break;
+			class = rb_drr_next(port->drr, head_bytes, port);
+			if (class == RB_DRR_NONE)
+				break;
+			q = &port->queue[class];
+			frame = &q->frames[q->head++ & q->mask];
+			batch[n] = (struct rb_xsk_frame){ frame->offset, frame->len_bytes };
+			rb_pace_spend(&port->pace,
+				      port->unit == SL_UNIT_BYTES ? frame->len_bytes : 1);
+			q->departed.packets++;
+			q->departed.bytes += frame->len_bytes;
+			port->under_way.packets++;
+			port->under_way.bytes += frame->len_bytes;
+		}
+		/* There is room for all of them: room was asked for. */
+		port->tx->ops->put(port->tx, batch, n);
+		sent += n;
+	} while (n == BATCH);
+	return sent;
+}
+
+int rb_egress_flush(struct rb_egress_port *port, struct sl_counter *counters)
+{
+	int err;
+
+	if (!port->tx)
+		return 0;
+	err = port->tx->ops->flush(port->tx);
+	if (err != -EAGAIN)
+		settle(port, counters);
+	return err;
+}
+
+void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks)
+{
+	uint64_t offsets[BATCH];
+	uint32_t n;
+
+	if (!port->tx)
+		return;
+	do {
+		n = port->tx->ops->reap(port->tx, offsets, BATCH);
+		for (uint32_t i = 0; i < n; i++)
+			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
+	} while (n == BATCH);
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/queue/ingress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int rb_ingress_open(uint32_t n_voqs, uint32_t frame_max_bytes, uint32_t message_max_bytes,
+		    uint32_t degree, struct rb_ingress **out)
+{
+	struct rb_ingress *in = calloc(1, sizeof(*in));
+	int err;
+
+	*out = NULL;
+	if (!in)
+		return -ENOMEM;
+	in->n_voqs = n_voqs;
+	in->voqs = calloc(n_voqs ? n_voqs : 1, sizeof(*in->voqs));
+	err = in->voqs ? rb_pack_init(&in->pack, message_max_bytes, degree) : -ENOMEM;
+	if (!err)
+		err = rb_drr_create(n_voqs, frame_max_bytes, &in->drr);
+	if (err)
+		rb_ingress_close(in, NULL, NULL);
+	else
+		*out = in;
+	return err;
+}
+
+void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl_counter *counters)
+{
+	if (!in)
+		return;
+	/* The inputs may be gone before their VOQs. */
+	for (uint32_t i = 0; in->drr && i < in->n_voqs; i++)
+		in->voqs[i].inputs = in->voqs[i].turn = NULL;
+	if (in->drr)
+		rb_ingress_discard(in, UINT32_MAX, chunks, counters);
+	rb_drr_destroy(in->drr);
+	free(in->voqs);
+	free(in);
+}
+
+void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,
+			volatile struct sl_voq *settings, struct sl_backlog *backlog,
+			uint64_t now_ns)
+{
+	struct rb_voq *voq = &in->voqs[i];
+
+	voq->system_port = system_port;
+	voq->class = class;
+	voq->settings = settings;
+	voq->backlog = backlog;
+	rb_pace_init(&voq->pace, settings->rate, settings->burst, now_ns);
+}
+
+void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input)
+{
+	struct rb_voq *voq = &in->voqs[i];
+
+	input->next = voq->inputs;
+	voq->inputs = input;
+	voq->turn = input;
+}
+
+void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, const struct rb_input *input)
+{
+	struct rb_voq *voq = &in->voqs[i];
+
+	for (struct rb_input **at = &voq->inputs; *at; at = &(*at)->next)
+		if (*at == input) {
+			*at = input->next;
+			break;
+		}
+	voq->turn = voq->inputs;
+}
+
+int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uint32_t degree)
+{
+	if (in->pack.count > 0)
+		return -EBUSY;
+	return rb_pack_init(&in->pack, message_max_bytes, degree);
+}
+
+/* Read ahead from the VOQ's rings, each in turn; true if it has a frame then. */
+static bool read_ahead(struct rb_voq *voq, struct sl_counter *counters)
+{
+	struct rb_input *begin = voq->turn;
+
+	if (voq->n_ahead > 0)
+		return true;
+	voq->first = 0;
+	while (voq->turn && voq->n_ahead == 0) {
+		uint32_t n = voq->turn->receive(voq->turn->context, voq->ahead, RB_READ_AHEAD);
+
+		for (uint32_t i = 0; i < n; i++)
+			rb_count(counters, RB_COUNT_INGRESS, 1, voq->ahead[i].len_bytes);
+		voq->n_ahead = n;
+		voq->turn = voq->turn->next ? voq->turn->next : voq->inputs;
+		if (voq->turn == begin)
+			break;
+	}
+	voq->ran_empty |= voq->n_ahead == 0;
+	return voq->n_ahead > 0;
+}
+
+static struct rb_ingress_frame take(struct rb_voq *voq)
+{
+	const struct rb_ingress_frame *frame = &voq->ahead[voq->first++];
+
+	voq->n_ahead--;
+	voq->taken.packets++;
+	voq->taken.bytes += frame->len_bytes;
+	/* XDP never counted what the kernel sent. Other threads feed other VOQs, and XDP only reads. */
+	if (frame->ingress_port == 0)
+		return *frame;
+	__atomic_store_n(&voq->backlog->dequeued.bytes,
+			 voq->backlog->dequeued.bytes + frame->len_bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&voq->backlog->dequeued.frames, voq->backlog->dequeued.frames + 1,
+			 __ATOMIC_RELAXED);
+	return *frame;
+}
+
+struct head_context {
+	struct rb_ingress *in;
+	struct sl_counter *counters;
+};
+
+static int head_bytes(void *context, uint32_t i)
+{
+	const struct head_context *c = context;
+	struct rb_voq *voq = &c->in->voqs[i];
+
+	if (!read_ahead(voq, c->counters))
+		return RB_DRR_EMPTY;
+	/* Whoever writes the rate is obeyed at once. */
+	rb_pace_set(&voq->pace, voq->settings->rate, voq->settings->burst, c->in->now_ns);
+	if (!rb_pace_ready(&voq->pace, c->in->now_ns))
+		return RB_DRR_HELD;
+	return (int)voq->ahead[voq->first].len_bytes;
+}
+
+/* Put a chosen frame into the message. False if it must wait for the next one. */
+static bool pack(struct rb_ingress *in, const struct rb_ingress_frame *frame, uint32_t i,
+		 struct rb_chunks *chunks, struct sl_counter *counters)
+{
+	const struct rb_frame f = {
+		.data = rb_chunk_data(chunks, frame->offset),
+		.len_bytes = (uint16_t)frame->len_bytes,
+		.system_port = in->voqs[i].system_port,
+		.ingress_port = frame->ingress_port,
+		.class = in->voqs[i].class,
+		.flags = frame->ingress_port ? 0 : RB_FRAME_FROM_KERNEL,
+	};
+	uint32_t at = in->pack.count;
+	int err = rb_pack_add(&in->pack, &f);
+
+	if (err == -ENOSPC)
+		return false;
+	if (err) {
+		in->voqs[i].backlog->too_big += frame->ingress_port != 0;
+		rb_count(counters, RB_COUNT_DROP_TOO_BIG, 1, frame->len_bytes);
+		rb_chunk_release(chunks, frame->offset, RB_OWNER_INGRESS);
+		return true;
+	}
+	if (at == 0)
+		in->opened_ns = in->now_ns;
+	in->offsets[at] = frame->offset;
+	in->arrival_ns[at] = frame->arrival_ns;
+	return true;
+}
+
+bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
+		     struct rb_chunks *chunks, struct sl_counter *counters)
+{
+	struct head_context context = { in, counters };
+
+	in->now_ns = now_ns;
+	if (in->ready)
+		return true;
+	for (uint32_t i = 0; i < in->n_voqs; i++)
+		if (!in->drr->queue[i].active && read_ahead(&in->voqs[i], counters))
+			rb_drr_activate(in->drr, i);
+	if (in->held) {
+		pack(in, &in->held_frame, in->held_voq, chunks, counters);
+		in->held = false;
+	}
+	while (in->pack.count < in->pack.degree) {
+		uint32_t i = rb_drr_next(in->drr, head_bytes, &context);
+		struct rb_ingress_frame frame;
+		struct rb_voq *voq;
+
+		if (i == RB_DRR_NONE)
+			break;
+		voq = &in->voqs[i];
+		frame = take(voq);
+		rb_pace_spend(&voq->pace,
+			      voq->settings->unit == SL_UNIT_BYTES ? frame.len_bytes : 1);
+		if (!pack(in, &frame, i, chunks, counters)) {
+			in->held = true;
+			in->held_frame = frame;
+			in->held_voq = i;
+			break;
+		}
+	}
+	in->ready = in->held || in->pack.count == in->pack.degree ||
+		    (in->pack.count > 0 && now_ns - in->opened_ns >= delay_ns);
+	return in->ready;
+}
+
+void rb_ingress_seal(struct rb_ingress *in, uint64_t sent_ns)
+{
+	for (uint32_t i = 0; i < in->pack.count; i++) {
+		uint64_t age_ns = sent_ns > in->arrival_ns[i] ? sent_ns - in->arrival_ns[i] : 0;
+
+		in->pack.frame[i].age_ns = age_ns < UINT32_MAX ? (uint32_t)age_ns : UINT32_MAX;
+	}
+}
+
+static void begin(struct rb_ingress *in)
+{
+	rb_pack_reset(&in->pack);
+	in->ready = false;
+}
+
+void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters)
+{
+	for (uint32_t i = 0; i < in->pack.count; i++)
+		rb_count(counters, RB_COUNT_SENT, 1, in->pack.frame[i].len_bytes);
+	begin(in);
+}
+
+/* A frame of this VOQ; `from_kernel`: of its remote port's netdev, which the map does not know. */
+static void drop(struct rb_voq *voq, bool from_kernel, uint64_t offset, uint32_t len_bytes,
+		 struct rb_chunks *chunks, struct sl_counter *counters)
+{
+	voq->backlog->peer_down += !from_kernel;
+	rb_count(counters, RB_COUNT_DROP_PEER_DOWN, 1, len_bytes);
+	rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
+}
+
+static struct rb_voq *voq_of(struct rb_ingress *in, const struct rb_frame *frame)
+{
+	uint32_t i = 0;
+
+	while (in->voqs[i].system_port != frame->system_port || in->voqs[i].class != frame->class)
+		i++;
+	return &in->voqs[i];
+}
+
+uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
+			    struct sl_counter *counters)
+{
+	uint32_t dropped = in->pack.count + in->held;
+
+	for (uint32_t i = 0; i < in->pack.count; i++) {
+		const struct rb_frame *frame = &in->pack.frame[i];
+
+		drop(voq_of(in, frame), frame->flags & RB_FRAME_FROM_KERNEL, in->offsets[i],
+		     frame->len_bytes, chunks, counters);
+	}
+	begin(in);
+	if (in->held)
+		drop(&in->voqs[in->held_voq], in->held_frame.ingress_port == 0,
+		     in->held_frame.offset, in->held_frame.len_bytes, chunks, counters);
+	in->held = false;
+	for (uint32_t i = 0; i < in->n_voqs; i++)
+		for (uint32_t n = 0; n < budget && read_ahead(&in->voqs[i], counters); n++) {
+			struct rb_ingress_frame frame = take(&in->voqs[i]);
+
+			drop(&in->voqs[i], frame.ingress_port == 0, frame.offset, frame.len_bytes,
+			     chunks, counters);
+			dropped++;
+		}
+	return dropped;
+}
+
+uint64_t rb_ingress_ready_at(const struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns)
+{
+	uint64_t at_ns = UINT64_MAX;
+
+	if (in->ready || in->held)
+		return now_ns;
+	if (in->pack.count > 0)
+		at_ns = in->opened_ns + delay_ns;
+	for (uint32_t i = 0; i < in->n_voqs; i++) {
+		const struct rb_voq *voq = &in->voqs[i];
+		uint64_t ready_ns =
+			voq->n_ahead ? rb_pace_ready_at(&voq->pace, now_ns) : UINT64_MAX;
+
+		if (ready_ns < at_ns)
+			at_ns = ready_ns;
+	}
+	return at_ns;
+}
+
+bool rb_ingress_is_waiting(const struct rb_ingress *in)
+{
+	return in->pack.count > 0 || in->held || in->drr->levels != 0;
+}

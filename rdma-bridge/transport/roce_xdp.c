@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/transport/roce_xdp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "rdma-bridge/transport/fabric_xdp.h"
+#include "rdma-bridge/queue/handback.h"
+#include "rdma-bridge/port/netdev.h"
+#include "rdma-bridge/port/xsk.h"
+
+#define PATHS_MAX    256
+#define BATCH	     64
+#define XDP_HEADROOM 256 /* the kernel keeps it free before each received frame */
+/* The kernel lets go of a queue up to half a second after its last user closed it. */
+#define BIND_PATIENCE_NS 1000000000ULL
+#define CNP_INTERVAL_NS \
+	50000ULL /* at most one notification per path in this time, as adapters do */
+
+struct rb_path {
+	bool open;
+	struct rb_roce_path wire;
+	uint8_t remote_ip[16];
+	uint32_t remote_qpn;
+	uint32_t message_max_bytes;
+	uint32_t psn;
+	uint64_t cnp_ns; /* when the last notification left; 0: never */
+	void *context;
+};
+
+struct queue {
+	struct rb_xsk_queue *xsk; /* owned */
+	uint32_t posted; /* chunks it may receive into; its owner's, as all but the handbacks */
+	struct rb_handback back[RB_ROCE_XDP_WORKERS_MAX]; /* from each other worker */
+};
+
+/* What the transports of a netdev share. It changes only when no worker runs. */
+struct device {
+	struct rb_fabric_xdp *xdp; /* owned */
+	uint32_t workers, users;   /* there were, there are */
+	uint32_t n_queues;
+	struct queue queues[RB_FABRIC_QUEUES_MAX];
+};
+
+struct roce_transport {
+	struct rb_transport base;
+	struct rb_roce_config roce;
+	struct rb_roce_end self;
+	struct device *device; /* owned with the other users */
+	uint32_t worker;
+	struct rb_transport_stats stats;
+	uint64_t verdicts[RB_ROCE_VERDICT_COUNT];
+	uint32_t message_max_bytes; /* what the MTU and a chunk hold */
+	int epoll_fd;
+	uint32_t next_queue; /* where poll begins, so that none starves */
+	struct rb_path
+		*newest; /* of the last message received: the next one is often of the same */
+	struct rb_path paths[PATHS_MAX];
+};
+
+static struct roce_transport *of(struct rb_transport *t)
+{
+	return (struct roce_transport *)t;
+}
+
+/* The queue by which it transmits. */
+static struct rb_xsk_queue *sender(const struct roce_transport *t)
+{
+	return t->device->queues[t->worker].xsk;
+}
+
+static void device_close(struct device *device)
+{
+	/* First the program, so that nothing is redirected to sockets that go. */
+	rb_fabric_xdp_close(device->xdp);
+	for (uint32_t i = 0; i < device->n_queues; i++) {
+		rb_xsk_close(device->queues[i].xsk);
+		for (uint32_t w = 0; w < device->workers; w++)
+			rb_handback_fini(&device->queues[i].back[w]);
+	}
+	free(device);
+}
+
+static void roce_close(struct rb_transport *base)
+{
+	struct roce_transport *t = of(base);
+
+	if (--t->device->users == 0)
+		device_close(t->device);
+	if (t->epoll_fd >= 0)
+		close(t->epoll_fd);
+	rb_chunks_reclaim(base->chunks, RB_OWNER_SEND);
+	free(t);
+}
+
+static void roce_endpoint(struct rb_transport *base, struct rb_endpoint *out)
+{
+	const struct roce_transport *t = of(base);
+
+	*out = (struct rb_endpoint){ .qpn = t->self.qpn,
+				     .qkey = t->self.qkey,
+				     .message_max_bytes = t->message_max_bytes };
+	memcpy(out->gid, t->self.ip, sizeof(out->gid));
+	memcpy(out->mac, t->self.mac, sizeof(out->mac));
+}
+
+/* --- Paths -------------------------------------------------------------------------------- */
+
+static bool leads_to(const struct rb_path *path, const uint8_t ip[16], uint32_t qpn)
+{
+	return path->open && path->remote_qpn == qpn && memcmp(path->remote_ip, ip, 16) == 0;
+}
+
+static struct rb_path *find_path(struct roce_transport *t, const uint8_t ip[16], uint32_t qpn)
+{
+	if (t->newest && leads_to(t->newest, ip, qpn))
+		return t->newest;
+	for (uint32_t i = 0; i < PATHS_MAX; i++)
+		if (leads_to(&t->paths[i], ip, qpn))
+			return t->newest = &t->paths[i];
+	return NULL;
+}
+
+static int roce_path_create(struct rb_transport *base, const struct rb_endpoint *remote,
+			    void *context, struct rb_path **out)
+{
+	struct roce_transport *t = of(base);
+	struct rb_roce_end end = { .qpn = remote->qpn, .qkey = remote->qkey };
+	struct rb_path *path = NULL;
+	int err;
+
+	*out = NULL;
+	if (remote->message_max_bytes == 0)
+		return -EINVAL;
+	if (find_path(t, remote->gid, remote->qpn))
+		return -EEXIST;
+	for (uint32_t i = 0; i < PATHS_MAX && !path; i++)
+		if (!t->paths[i].open)
+			path = &t->paths[i];
+	if (!path)
+		return -ENOSPC;
+	memcpy(end.ip, remote->gid, sizeof(end.ip));
+	memcpy(end.mac, remote->mac, sizeof(end.mac));
+	memset(path, 0, sizeof(*path));
+	err = rb_roce_path_init(&path->wire, &t->roce, &t->self, &end);
+	if (err)
+		return err;
+	memcpy(path->remote_ip, remote->gid, sizeof(path->remote_ip));
+	path->remote_qpn = remote->qpn;
+	path->message_max_bytes = remote->message_max_bytes < t->message_max_bytes
+					  ? remote->message_max_bytes
+					  : t->message_max_bytes;
+	path->context = context;
+	path->open = true;
+	*out = path;
+	return 0;
+}
+
+static void roce_path_destroy(struct rb_transport *base, struct rb_path *path)
+{
+	(void)base;
+	path->open = false;
+}
+
+/* --- Sending ------------------------------------------------------------------------------ */
+
+static void reap(struct roce_transport *t)
+{
+	uint64_t offsets[BATCH];
+	uint32_t n;
+
+	do {
+		n = rb_xsk_complete(sender(t), offsets, BATCH);
+		for (uint32_t i = 0; i < n; i++)
+			rb_chunk_release(t->base.chunks, offsets[i], RB_OWNER_SEND);
+	} while (n == BATCH);
+}
+
+/* A chunk to build a frame in, if the transmit ring will take it. */
+static uint64_t take_send_chunk(struct roce_transport *t)
+{
+	if (rb_xsk_send_room(sender(t)) == 0)
+		reap(t);
+	if (rb_xsk_send_room(sender(t)) == 0)
+		return RB_CHUNK_NONE;
+	return rb_chunk_take(t->base.chunks, RB_OWNER_SEND);
+}
+
+static void transmit(struct roce_transport *t, uint64_t offset, uint32_t len_bytes)
+{
+	const struct rb_xsk_frame frame = { offset, len_bytes };
+
+	rb_xsk_send(sender(t), &frame, 1);
+}
+
+static int roce_post_send(struct rb_transport *base, struct rb_path *path,
+			  const struct rb_piece *pieces, uint32_t n, uint64_t cookie)
+{
+	struct roce_transport *t = of(base);
+	int len_bytes = rb_message_bytes(base, pieces, n, path->message_max_bytes);
+	uint64_t offset;
+	uint8_t *frame, *at;
+
+	(void)cookie;
+	if (len_bytes < 0)
+		return len_bytes;
+	offset = take_send_chunk(t);
+	if (offset == RB_CHUNK_NONE)
+		return -EAGAIN;
+	frame = rb_chunk_data(base->chunks, offset);
+	at = frame + path->wire.header_bytes;
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(at, pieces[i].data, pieces[i].len_bytes);
+		at += pieces[i].len_bytes;
+	}
+	transmit(t, offset, rb_roce_frame(&path->wire, path->psn++, frame, (uint32_t)len_bytes));
+	t->stats.sent++;
+	t->stats.sent_bytes += (uint32_t)len_bytes;
+	t->stats.bytes_copied += (uint32_t)len_bytes;
+	return 1;
+}
+
+static int roce_flush(struct rb_transport *base)
+{
+	struct roce_transport *t = of(base);
+	int err = rb_xsk_kick(sender(t));
+
+	if (err && err != -EAGAIN) {
+		t->stats.send_failed++;
+		err = -EAGAIN;
+	}
+	return err;
+}
+
+/* --- Receiving ---------------------------------------------------------------------------- */
+
+static uint32_t roce_post_receive(struct rb_transport *base, const uint64_t *offsets, uint32_t n)
+{
+	struct roce_transport *t = of(base);
+	struct device *d = t->device;
+	uint32_t taken = 0, ours = (d->n_queues - t->worker + d->workers - 1) / d->workers;
+
+	while (taken < n) {
+		struct queue *q = &d->queues[t->worker];
+		uint32_t share = n - taken, got;
+
+		/* The queue with the fewest chunks is next, with its part of what is left. */
+		for (uint32_t i = t->worker; i < d->n_queues; i += d->workers)
+			if (d->queues[i].posted < q->posted)
+				q = &d->queues[i];
+		share = (share + ours - 1) / ours;
+		got = rb_xsk_fill(q->xsk, offsets + taken, share);
+		if (got == 0)
+			break;
+		q->posted += got;
+		taken += got;
+	}
+	return taken;
+}
+
+static void notify(struct roce_transport *t, struct rb_path *path, uint64_t now_ns)
+{
+	uint64_t offset;
+
+	if (path->cnp_ns && now_ns - path->cnp_ns < CNP_INTERVAL_NS)
+		return;
+	offset = take_send_chunk(t);
+	if (offset == RB_CHUNK_NONE)
+		return;
+	transmit(t, offset,
+		 rb_roce_cnp(&path->wire, path->remote_qpn, rb_chunk_data(t->base.chunks, offset)));
+	path->cnp_ns = now_ns;
+	t->stats.cnp_sent++;
+}
+
+/* Judge one frame; true if it is a message for the caller. */
+static bool accept_frame(struct roce_transport *t, const struct rb_xsk_frame *frame,
+			 uint64_t now_ns, struct rb_completion *out)
+{
+	const uint8_t *data = rb_chunk_data(t->base.chunks, frame->offset);
+	struct rb_roce_packet packet;
+	enum rb_roce_verdict verdict =
+		rb_roce_parse(&t->roce, &t->self, data, frame->len_bytes, &packet);
+	struct rb_path *path;
+
+	t->verdicts[verdict]++;
+	if (verdict == RB_ROCE_CNP)
+		t->stats.cnp_received++;
+	if (verdict != RB_ROCE_SEND)
+		return false;
+	path = find_path(t, packet.src_ip, packet.src_qpn);
+	*out = (struct rb_completion){
+		.kind = RB_RECEIVED,
+		.ce = packet.ce,
+		.len_bytes = packet.payload_bytes,
+		.offset = frame->offset + (uint64_t)(packet.payload - data),
+		.context = path ? path->context : NULL,
+	};
+	t->stats.received++;
+	t->stats.received_bytes += packet.payload_bytes;
+	if (packet.ce) {
+		t->stats.marked++;
+		if (path)
+			notify(t, path, now_ns);
+	}
+	return true;
+}
+
+static uint32_t poll_own(struct roce_transport *t, struct queue *q, struct rb_completion *out,
+			 uint32_t max, uint64_t now_ns)
+{
+	struct rb_xsk_frame frames[BATCH];
+	uint32_t delivered = 0, n;
+
+	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
+	for (uint32_t i = 0; i < n; i++) {
+		if (accept_frame(t, &frames[i], now_ns, &out[delivered])) {
+			rb_chunk_move(t->base.chunks, frames[i].offset, RB_OWNER_RECEIVE,
+				      RB_OWNER_MESSAGE);
+			q->posted--;
+			delivered++;
+			continue;
+		}
+		/* The ring has the room that this very chunk left. */
+		frames[i].offset = rb_chunk_base(t->base.chunks, frames[i].offset);
+		rb_xsk_fill(q->xsk, &frames[i].offset, 1);
+	}
+	return delivered;
+}
+
+/* A queue of another worker: what is good is copied, and the chunks go back. */
+static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct rb_completion *out,
+			     uint32_t max, uint64_t now_ns)
+{
+	struct rb_chunks *chunks = t->base.chunks;
+	uint64_t back[BATCH];
+	struct rb_xsk_frame frames[BATCH];
+	uint32_t delivered = 0, n;
+
+	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
+	for (uint32_t i = 0; i < n; i++) {
+		struct rb_completion *c = &out[delivered];
+		uint64_t chunk = RB_CHUNK_NONE, to;
+
+		back[i] = rb_chunk_base(chunks, frames[i].offset);
+		if (!accept_frame(t, &frames[i], now_ns, c))
+			continue;
+		chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
+		if (chunk == RB_CHUNK_NONE) {
+			t->stats.received--;
+			t->stats.received_bytes -= c->len_bytes;
+			t->stats.no_buffer++;
+			continue;
+		}
+		to = chunk + (c->offset - back[i]);
+		memcpy(rb_chunk_data(chunks, to), rb_chunk_data(chunks, c->offset), c->len_bytes);
+		c->offset = to;
+		delivered++;
+	}
+	if (n > 0)
+		rb_handback_put(&q->back[t->worker], back, n);
+	return delivered;
+}
+
+static uint32_t poll_queue(struct roce_transport *t, uint32_t i, struct rb_completion *out,
+			   uint32_t max, uint64_t now_ns)
+{
+	struct queue *q = &t->device->queues[i];
+
+	return i % t->device->workers == t->worker ? poll_own(t, q, out, max, now_ns)
+						   : poll_foreign(t, q, out, max, now_ns);
+}
+
+/* What other workers have read goes back to be filled; the ring has the room that it left. */
+static void take_back(struct roce_transport *t)
+{
+	struct device *d = t->device;
+	uint64_t offsets[BATCH];
+	uint32_t n;
+
+	for (uint32_t i = t->worker; i < d->n_queues; i += d->workers)
+		for (uint32_t w = 0; w < d->workers; w++)
+			while (w != t->worker &&
+			       (n = rb_handback_take(&d->queues[i].back[w], offsets, BATCH)) > 0)
+				rb_xsk_fill(d->queues[i].xsk, offsets, n);
+}
+
+static uint32_t roce_poll(struct rb_transport *base, struct rb_completion *out, uint32_t max,
+			  uint64_t now_ns)
+{
+	struct roce_transport *t = of(base);
+	uint32_t n = 0, queues = t->device->n_queues;
+
+	reap(t);
+	if (t->device->workers > 1)
+		take_back(t);
+	for (uint32_t i = 0; i < queues && n < max; i++)
+		n += poll_queue(t, (t->next_queue + i) % queues, out + n, max - n, now_ns);
+	t->next_queue = (t->next_queue + 1) % queues;
+	return n;
+}
+
+static int roce_wait_fd(struct rb_transport *base)
+{
+	return of(base)->epoll_fd;
+}
+
+static bool roce_arm(struct rb_transport *base)
+{
+	struct epoll_event event;
+
+	/* The sockets are readable as long as frames wait: nothing can be missed. */
+	return epoll_wait(of(base)->epoll_fd, &event, 1, 0) > 0;
+}
+
+static void roce_stats(struct rb_transport *base, struct rb_transport_stats *out)
+{
+	struct roce_transport *t = of(base);
+
+	*out = t->stats;
+	for (uint32_t i = 0; i < t->device->n_queues; i++) {
+		struct rb_xsk_drops drops;
+
+		rb_xsk_drops(t->device->queues[i].xsk, t->worker, &drops);
+		out->no_buffer += drops.no_chunk;
+		out->ring_full += drops.ring_full;
+	}
+}
+
+void rb_roce_xdp_info(struct rb_transport *base, struct rb_roce_xdp_info *out)
+{
+	const struct roce_transport *t = of(base);
+
+	out->queues = t->device->n_queues;
+	out->zero_copy = rb_xsk_is_zero_copy(sender(t));
+	out->native_xdp = rb_fabric_xdp_is_native(t->device->xdp);
+	memcpy(out->verdicts, t->verdicts, sizeof(out->verdicts));
+}
+
+/* --- Opening ------------------------------------------------------------------------------ */
+
+static const struct rb_transport_ops roce_ops = {
+	.name = "roce-xdp",
+	.close = roce_close,
+	.endpoint = roce_endpoint,
+	.path_create = roce_path_create,
+	.path_destroy = roce_path_destroy,
+	.post_receive = roce_post_receive,
+	.post_send = roce_post_send,
+	.flush = roce_flush,
+	.poll = roce_poll,
+	.wait_fd = roce_wait_fd,
+	.arm = roce_arm,
+	.stats = roce_stats,
+};
+
+/* Bytes of a message that fit both the MTU and, with all that surrounds it, a chunk. */
+static uint32_t largest_message(const struct rb_roce_xdp_config *config, uint32_t mtu_bytes)
+{
+	uint32_t by_mtu = rb_roce_payload_for_mtu(mtu_bytes, config->address);
+	uint32_t by_chunk = rb_chunk_bytes(config->chunks) - XDP_HEADROOM -
+			    RB_ROCE_HEADER_MAX_BYTES - RB_ROCE_TRAILER_MAX_BYTES;
+
+	return by_mtu < by_chunk ? by_mtu : by_chunk;
+}
+
+static int open_queue(struct device *device, const struct rb_roce_xdp_config *config, uint32_t i)
+{
+	const struct rb_xsk_config xsk = {
+		.netdev = config->netdev,
+		.queue = i,
+		.area = config->chunks->area,
+		.area_bytes = config->area_bytes,
+		.chunk_bytes = rb_chunk_bytes(config->chunks),
+		.sockets = device->workers,
+		.fill_size = config->ring_size,
+		.receive_size = config->ring_size,
+		.send_size = config->ring_size,
+		.patience_ns = BIND_PATIENCE_NS,
+	};
+	struct queue *q = &device->queues[i];
+	uint32_t owner = i % device->workers;
+	int err = rb_xsk_open(&xsk, &q->xsk);
+
+	if (err)
+		return err;
+	device->n_queues++;
+	for (uint32_t w = 0; w < device->workers && !err; w++) {
+		err = rb_xsk_publish(q->xsk, w, rb_fabric_xdp_map(device->xdp),
+				     i * device->workers + w);
+		if (!err && w != owner)
+			err = rb_handback_init(&q->back[w], config->ring_size,
+					       config->wake_fds[owner]);
+	}
+	return err;
+}
+
+static int device_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
+		       struct device **out)
+{
+	uint32_t queues =
+		netdev->queues < RB_FABRIC_QUEUES_MAX ? netdev->queues : RB_FABRIC_QUEUES_MAX;
+	struct device *device = calloc(1, sizeof(*device));
+	int err;
+
+	if (!device)
+		return -ENOMEM;
+	device->workers = config->workers ? config->workers : 1;
+	err = queues < device->workers
+		      ? -ENOSPC
+		      : rb_fabric_xdp_open(netdev->ifindex, config->address, device->workers,
+					   config->qpn, &device->xdp);
+	for (uint32_t i = 0; i < queues && !err; i++)
+		err = open_queue(device, config, i);
+	if (err)
+		device_close(device);
+	else
+		*out = device;
+	return err;
+}
+
+/* A worker's transport; the device has one user more. */
+static int transport_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
+			  struct device *device, uint32_t worker, struct rb_transport **out)
+{
+	struct roce_transport *t = calloc(1, sizeof(*t));
+	struct epoll_event event = { .events = EPOLLIN };
+
+	if (!t)
+		return -ENOMEM;
+	device->users++;
+	*out = &t->base;
+	t->base = (struct rb_transport){
+		.ops = &roce_ops,
+		.chunks = device->workers > 1 ? config->worker_chunks[worker] : config->chunks,
+		.pieces_max = RB_PIECES_MAX,
+	};
+	t->device = device;
+	t->worker = worker;
+	t->self = (struct rb_roce_end){ .qpn = config->qpn + worker, .qkey = config->qkey };
+	memcpy(t->self.ip, config->address, sizeof(t->self.ip));
+	memcpy(t->self.mac, netdev->mac, sizeof(t->self.mac));
+	t->message_max_bytes = largest_message(config, netdev->mtu_bytes);
+	t->roce = config->roce;
+	t->roce.payload_max_bytes = (uint16_t)t->message_max_bytes;
+	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (t->epoll_fd < 0)
+		return -errno;
+	for (uint32_t i = 0; i < device->n_queues; i++)
+		if (epoll_ctl(t->epoll_fd, EPOLL_CTL_ADD, rb_xsk_fd(device->queues[i].xsk, worker),
+			      &event))
+			return -errno;
+	return 0;
+}
+
+int rb_roce_xdp_open(const struct rb_roce_xdp_config *config, struct rb_transport **out)
+{
+	uint32_t workers = config->workers ? config->workers : 1;
+	struct device *device = NULL;
+	struct rb_netdev netdev;
+	int err;
+
+	for (uint32_t w = 0; w < workers; w++)
+		out[w] = NULL;
+	if (config->qpn < 2 || config->qpn + workers > 0xffffff ||
+	    workers > RB_ROCE_XDP_WORKERS_MAX)
+		return -EINVAL;
+	err = rb_netdev_query(config->netdev, &netdev);
+	if (!err && largest_message(config, netdev.mtu_bytes) == 0)
+		err = -EMSGSIZE;
+	if (!err)
+		err = device_open(config, &netdev, &device);
+	for (uint32_t w = 0; w < workers && !err; w++)
+		err = transport_open(config, &netdev, device, w, &out[w]);
+	if (!err)
+		return 0;
+	if (device && device->users == 0)
+		device_close(device);
+	for (uint32_t w = 0; w < workers; w++) {
+		if (out[w])
+			roce_close(out[w]);
+		out[w] = NULL;
+	}
+	return err;
+}

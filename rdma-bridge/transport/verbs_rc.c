@@ -1,0 +1,837 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * verbs-rc: a reliable connection per path, agreed on by datagrams between the ends' control queue pairs
+ * (docs/PROTOCOL.md section 2.1).
+ *
+ * Of the two ends, the one with the lower address and queue pair number leads: it numbers the attempts to connect. The
+ * follower resets its queue pair for each new number, so that old and new connections cannot be mixed up; whoever finds
+ * its queue pair in error asks for the next attempt. Nothing else of the path changes.
+ *
+ * A sender may have no more messages on the way than the receiver has chunks for: credits, counted from the beginning of
+ * a connection, travel as immediate data of every message, and in datagrams where there is none to carry them. So a receiver
+ * that is not ready (RNR) is met only if the two disagree, and the device then tries again without an end.
+ */
+#include "rdma-bridge/transport/verbs_device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/endian.bpf.h"
+#include "rdma-bridge/wire/bytes.h"
+#include "rdma-bridge/transport/roce.h"
+
+#define PATHS_MAX	 256
+#define CONTROL_BIT	 (1ULL << 62) /* in the id of a request: receives a control datagram */
+#define CONTROLS	 128	      /* control datagrams that may wait */
+#define CONTROL_BYTES	 128	      /* space for each, with its route header */
+#define AGAIN_NS	 20000000ULL  /* between two datagrams about one thing */
+#define RECOVER_AGAIN_NS 10000000ULL
+#define RNR_TIMER	 12 /* 0.64 ms: about the time in which a busy bridge posts chunks */
+#define RNR_FOREVER	 7  /* a full receiver is no fault; a dead one ends by the other timer */
+#define RETRIES		 6 /* giving up costs the messages under way; 7 is for ever to some devices */
+#define TIMER_UNIT_NS	 4096ULL
+
+/* --- Control datagrams -------------------------------------------------------------------- */
+
+enum control_type {
+	CONTROL_CONNECT =
+		1,	 /* leader: this is attempt n, my queue pair and first sequence number */
+	CONTROL_ACCEPT,	 /* follower: I am connected to it; mine */
+	CONTROL_CONFIRM, /* leader: so am I */
+	CONTROL_AGAIN,	 /* follower: attempt n has failed, or I have just come */
+	CONTROL_CREDIT,	 /* so many messages of this attempt may have been sent */
+	CONTROL_WANT,	 /* I have something to send, and no credit */
+};
+
+struct control {
+	uint8_t type;
+	uint8_t mtu;	   /* enum ibv_mtu; CONNECT, ACCEPT */
+	uint32_t attempt;  /* 0: none yet */
+	uint32_t instance; /* of the sender's end of the path: new whenever that is created */
+	uint32_t qpn;
+	uint32_t psn;
+	uint32_t credit;
+};
+#define CONTROL_WIRE_BYTES 28
+static const uint8_t magic[4] = { 'S', 'L', 'R', 'C' };
+
+static void control_encode(const struct control *c, uint8_t *out)
+{
+	memcpy(out, magic, 4);
+	out[4] = 1;
+	out[5] = c->type;
+	out[6] = c->mtu;
+	out[7] = 0;
+	rb_put32(out + 8, c->attempt);
+	rb_put32(out + 12, c->instance);
+	rb_put32(out + 16, c->qpn);
+	rb_put32(out + 20, c->psn);
+	rb_put32(out + 24, c->credit);
+}
+
+static bool control_decode(const uint8_t *bytes, uint32_t n, struct control *out)
+{
+	if (n != CONTROL_WIRE_BYTES || memcmp(bytes, magic, 4) != 0 || bytes[4] != 1 || bytes[7])
+		return false;
+	*out = (struct control){
+		.type = bytes[5],
+		.mtu = bytes[6],
+		.attempt = rb_get32(bytes + 8),
+		.instance = rb_get32(bytes + 12),
+		.qpn = rb_get32(bytes + 16),
+		.psn = rb_get32(bytes + 20),
+		.credit = rb_get32(bytes + 24),
+	};
+	if (out->type < CONTROL_CONNECT || out->type > CONTROL_WANT || out->instance == 0)
+		return false;
+	return out->type > CONTROL_ACCEPT ||
+	       (out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096 && out->attempt &&
+		out->qpn >= 2 && out->qpn < 0xffffff && out->psn <= 0xffffff);
+}
+
+/* --- State -------------------------------------------------------------------------------- */
+
+enum state {
+	RC_CONNECTING, /* leader: repeats CONNECT; follower: repeats AGAIN */
+	RC_ACCEPTED,   /* follower: connected, repeats ACCEPT until the leader is known to be */
+	RC_CONNECTED,
+};
+
+struct rb_path {
+	bool open;
+	bool leads;
+	enum state state;
+	struct rb_verbs_lane *lane;
+	struct ibv_ah *ah; /* owned: to its control queue pair */
+	uint8_t remote_gid[16];
+	uint32_t remote_qpn, remote_qkey; /* of that */
+	uint32_t message_max_bytes;
+	uint32_t instance, remote_instance;
+	uint32_t attempt;  /* the one that state is about */
+	uint32_t psn;	   /* our first one of it */
+	uint64_t again_ns; /* when to say again what the state wants to be said; 0: at once */
+	uint64_t want_ns;  /* when to ask for credit; 0: there is some, or nothing to send */
+	/* Since the attempt began. */
+	uint32_t first;	   /* number of its first message on the lane */
+	uint32_t allowed;  /* messages that we may send */
+	uint32_t received; /* messages of theirs */
+	uint32_t granted;  /* messages that they may send */
+	uint32_t told;	   /* of those, the last that they were told */
+	void *context;
+};
+
+struct rc_transport {
+	struct rb_verbs v;
+	struct rb_verbs_lane *control; /* owned by v: datagrams */
+	struct ibv_mr *control_mr;     /* owned */
+	uint8_t *control_area;	       /* owned */
+	uint32_t message_max_bytes;
+	uint32_t n_open;
+	uint32_t n_paths;	      /* those in use are below */
+	uint32_t attempts, instances; /* the last ones given */
+	uint8_t ack_timer;
+	uint64_t recovered_ns;
+	uint64_t not_expected, no_credit;
+	struct rb_path *newest; /* of the last message received */
+	struct rb_path paths[PATHS_MAX];
+};
+
+static struct rc_transport *of(struct rb_transport *t)
+{
+	return (struct rc_transport *)t;
+}
+
+/* --- Control datagrams: sending ----------------------------------------------------------- */
+
+static void say(struct rc_transport *t, struct rb_path *path, enum control_type type)
+{
+	const struct control c = {
+		.type = (uint8_t)type,
+		.mtu = (uint8_t)t->v.path_mtu,
+		.attempt = path->attempt,
+		.instance = path->instance,
+		.qpn = path->lane->qp->qp_num,
+		.psn = path->psn,
+		.credit = path->granted,
+	};
+	uint8_t bytes[CONTROL_WIRE_BYTES];
+	const struct rb_piece piece = { bytes, sizeof(bytes) };
+	struct rb_transport_stats keep = t->v.stats;
+	struct ibv_send_wr *wr;
+	int err;
+
+	control_encode(&c, bytes);
+	rb_verbs_lane_submit(t->control, RB_VERBS_CHAIN);
+	err = rb_verbs_lane_put(&t->v, t->control, &piece, 1, sizeof(bytes), 0, &wr);
+	t->v.stats = keep; /* messages are counted, and this is none */
+	if (err < 0)
+		return; /* it will be said again */
+	wr->wr.ud.ah = path->ah;
+	wr->wr.ud.remote_qpn = path->remote_qpn;
+	wr->wr.ud.remote_qkey = path->remote_qkey;
+	rb_verbs_lane_submit(t->control, RB_VERBS_CHAIN);
+	if (type == CONTROL_CREDIT || type == CONTROL_CONFIRM || type == CONTROL_ACCEPT)
+		path->told = path->granted;
+}
+
+/* --- Credits ------------------------------------------------------------------------------ */
+
+/* Send what is allowed. */
+static int pump(struct rc_transport *t, struct rb_path *path)
+{
+	uint32_t under_way = path->lane->posted - path->first;
+	uint32_t waiting = path->lane->tail - path->lane->posted;
+
+	if (path->state != RC_CONNECTED || waiting == 0)
+		return 0;
+	for (uint32_t i = 0; i < waiting; i++)
+		path->lane->wr[(path->lane->posted + i) % RB_VERBS_CHAIN].imm_data =
+			sl_htonl(path->granted);
+	if (path->allowed != under_way) {
+		path->want_ns = 0;
+		path->told = path->granted;
+	} else {
+		t->no_credit++;
+	}
+	return rb_verbs_lane_submit(path->lane, path->allowed - under_way);
+}
+
+/* Share out the chunks that are posted and promised to nobody. */
+static void grant(struct rc_transport *t)
+{
+	uint32_t posted = t->v.config.receive_depth - t->v.n_free_slots, promised = 0;
+	uint32_t share = t->n_open ? t->v.config.receive_depth / t->n_open : 0;
+
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		if (t->paths[i].open)
+			promised += t->paths[i].granted - t->paths[i].received;
+	for (uint32_t i = 0; i < t->n_paths && promised < posted; i++) {
+		struct rb_path *path = &t->paths[i];
+		uint32_t out = path->granted - path->received, more;
+
+		if (!path->open || path->state == RC_CONNECTING || out >= share)
+			continue;
+		more = share - out < posted - promised ? share - out : posted - promised;
+		path->granted += more;
+		promised += more;
+		/* They still have half of what they were told last: the next message brings the news. */
+		if (path->state == RC_CONNECTED && path->told - path->received <= share / 2 &&
+		    path->granted != path->told)
+			say(t, path, CONTROL_CREDIT);
+	}
+}
+
+/* --- Connecting --------------------------------------------------------------------------- */
+
+/* The queue pair of a path to the state in which it knows nobody. */
+static int reset(struct rc_transport *t, struct rb_path *path)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct rb_verbs_lane *lane = path->lane;
+	int err = t->v.lib->modify_qp(lane->qp, &attr, IBV_QP_STATE);
+
+	if (!err) {
+		attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT, .port_num = t->v.port };
+		err = t->v.lib->modify_qp(lane->qp, &attr,
+					  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						  IBV_QP_ACCESS_FLAGS);
+	}
+	lane->ready = false;
+	lane->broken = err != 0;
+	/* What the device had is lost; what it had not seen goes by the next connection. */
+	t->v.stats.send_failed += lane->posted - lane->completed;
+	lane->completed = lane->posted;
+	path->first = lane->posted;
+	path->allowed = path->received = path->granted = path->told = 0;
+	path->state = RC_CONNECTING;
+	path->again_ns = 0;
+	return -abs(err);
+}
+
+/* From there to sending and receiving, with the other end's queue pair. */
+static int connect_to(struct rc_transport *t, struct rb_path *path, const struct control *c)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = c->mtu < t->v.path_mtu ? (enum ibv_mtu)c->mtu : t->v.path_mtu,
+		.dest_qp_num = c->qpn,
+		.rq_psn = c->psn,
+		.max_dest_rd_atomic = 1,
+		.min_rnr_timer = RNR_TIMER,
+	};
+	int err;
+
+	rb_verbs_address(&t->v, path->remote_gid, &attr.ah_attr);
+	err = t->v.lib->modify_qp(path->lane->qp, &attr,
+				  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					  IBV_QP_MIN_RNR_TIMER);
+	if (err)
+		return -abs(err);
+	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+				     .sq_psn = path->psn,
+				     .timeout = t->ack_timer,
+				     .retry_cnt = RETRIES,
+				     .rnr_retry = RNR_FOREVER,
+				     .max_rd_atomic = 1 };
+	err = t->v.lib->modify_qp(path->lane->qp, &attr,
+				  IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+					  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
+	path->lane->ready = !err;
+	return -abs(err);
+}
+
+/* Leader: begin the next attempt. */
+static void attempt(struct rc_transport *t, struct rb_path *path)
+{
+	if (reset(t, path))
+		return;
+	path->attempt = ++t->attempts;
+	/* Packets of the connection before must not fit the new one. */
+	path->psn = path->attempt * 0x10001 & 0xffffff;
+}
+
+/*
+ * The one way out of an error: whatever it was, the next attempt. The path with its context, its queue of unsent
+ * messages and its place among the others stays.
+ */
+static void recover(struct rc_transport *t, struct rb_path *path)
+{
+	if (path->leads)
+		attempt(t, path);
+	else
+		reset(t, path);
+	t->v.recoveries++;
+}
+
+static void established(struct rc_transport *t, struct rb_path *path)
+{
+	path->state = RC_CONNECTED;
+	pump(t, path);
+}
+
+/* What the path is at has to be said, perhaps again. */
+static void talk(struct rc_transport *t, struct rb_path *path, uint64_t now_ns)
+{
+	if (path->lane->broken)
+		recover(t, path);
+	if (path->state == RC_CONNECTED) {
+		bool starved = path->lane->tail != path->lane->posted;
+
+		if (!starved)
+			path->want_ns = 0;
+		else if (!path->want_ns)
+			path->want_ns = now_ns + AGAIN_NS;
+		else if (now_ns >= path->want_ns) {
+			path->want_ns = now_ns + AGAIN_NS;
+			say(t, path, CONTROL_WANT);
+		}
+		return;
+	}
+	if (path->again_ns && now_ns < path->again_ns)
+		return;
+	path->again_ns = now_ns + AGAIN_NS;
+	if (path->state == RC_ACCEPTED)
+		say(t, path, CONTROL_ACCEPT);
+	else
+		say(t, path, path->leads ? CONTROL_CONNECT : CONTROL_AGAIN);
+}
+
+/* The leader wants to connect: an attempt not seen yet, or its repetition. */
+static void hear_connect(struct rc_transport *t, struct rb_path *path, const struct control *c)
+{
+	bool seen = path->attempt == c->attempt && path->remote_instance == c->instance;
+
+	if (path->leads || (seen && path->state == RC_CONNECTING))
+		return; /* that one failed here; AGAIN says so */
+	if (!seen) {
+		if (reset(t, path))
+			return;
+		path->attempt = c->attempt;
+		path->remote_instance = c->instance;
+		path->psn = (c->psn ^ 0x5a5a5a) & 0xffffff;
+		if (connect_to(t, path, c)) {
+			path->lane->broken = true;
+			return;
+		}
+		path->allowed = c->credit;
+		path->state = RC_ACCEPTED;
+		grant(t);
+	}
+	say(t, path, CONTROL_ACCEPT);
+}
+
+static void hear_accept(struct rc_transport *t, struct rb_path *path, const struct control *c)
+{
+	if (!path->leads || c->attempt != path->attempt)
+		return;
+	if (path->state == RC_CONNECTING) {
+		if (connect_to(t, path, c)) {
+			path->lane->broken = true;
+			return;
+		}
+		path->remote_instance = c->instance;
+		path->allowed = c->credit;
+		path->state = RC_ACCEPTED; /* for grant */
+		grant(t);
+		established(t, path);
+	}
+	say(t, path, CONTROL_CONFIRM);
+}
+
+static void allow(struct rc_transport *t, struct rb_path *path, uint32_t credit)
+{
+	/* Old news may come late. */
+	if ((int32_t)(credit - path->allowed) > 0)
+		path->allowed = credit;
+	pump(t, path);
+}
+
+static void hear(struct rc_transport *t, struct rb_path *path, const struct control *c)
+{
+	bool current = c->attempt == path->attempt && c->instance == path->remote_instance;
+
+	if (c->type == CONTROL_CONNECT) {
+		hear_connect(t, path, c);
+	} else if (c->type == CONTROL_ACCEPT) {
+		hear_accept(t, path, c);
+	} else if (c->type == CONTROL_AGAIN) {
+		/* Of an end that this connection does not know, or about this very connection. */
+		if (path->leads && path->state != RC_CONNECTING &&
+		    (c->instance != path->remote_instance || c->attempt == path->attempt))
+			attempt(t, path);
+	} else if (!current || path->state == RC_CONNECTING) {
+		t->not_expected++;
+	} else if (c->type == CONTROL_WANT) {
+		say(t, path, CONTROL_CREDIT);
+	} else {
+		if (c->type == CONTROL_CONFIRM && path->state == RC_ACCEPTED)
+			established(t, path);
+		allow(t, path, c->credit);
+	}
+}
+
+/* --- Control datagrams: receiving --------------------------------------------------------- */
+
+static bool leads_to(const struct rb_path *path, const uint8_t gid[16], uint32_t qpn)
+{
+	return path->open && path->remote_qpn == qpn && memcmp(path->remote_gid, gid, 16) == 0;
+}
+
+static struct rb_path *find_path(struct rc_transport *t, const uint8_t gid[16], uint32_t qpn)
+{
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		if (leads_to(&t->paths[i], gid, qpn))
+			return &t->paths[i];
+	return NULL;
+}
+
+static int post_control(struct rc_transport *t, uint32_t i)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)(t->control_area + i * CONTROL_BYTES),
+			       .length = CONTROL_BYTES,
+			       .lkey = t->control_mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = CONTROL_BIT | i, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return -abs(ibv_post_recv(t->control->qp, &wr, &bad));
+}
+
+static void receive_control(struct rc_transport *t, const struct ibv_wc *wc)
+{
+	const uint8_t *bytes = t->control_area + (wc->wr_id & 0xffff) * CONTROL_BYTES;
+	struct rb_path *path = NULL;
+	uint8_t source[16];
+	struct control c;
+
+	rb_verbs_source(&t->v, bytes, source);
+	if (wc->byte_len >= RB_VERBS_GRH_BYTES && (wc->wc_flags & IBV_WC_GRH) &&
+	    control_decode(bytes + RB_VERBS_GRH_BYTES, wc->byte_len - RB_VERBS_GRH_BYTES, &c))
+		path = find_path(t, source, wc->src_qp);
+	if (path)
+		hear(t, path, &c);
+	else
+		t->not_expected++;
+}
+
+static void recover_control(struct rc_transport *t, uint64_t now_ns)
+{
+	if (t->recovered_ns && now_ns - t->recovered_ns < RECOVER_AGAIN_NS)
+		return;
+	t->recovered_ns = now_ns;
+	t->control->ready = false;
+	if (rb_verbs_datagram_up(&t->v, t->control->qp))
+		return;
+	t->control->completed = t->control->posted = t->control->tail;
+	for (uint32_t i = 0; i < CONTROLS; i++)
+		if (post_control(t, i))
+			return;
+	t->control->broken = false;
+	t->control->ready = true;
+	t->v.recoveries++;
+}
+
+/* All that does not concern messages. */
+static void serve_control(struct rc_transport *t, uint64_t now_ns)
+{
+	struct ibv_wc wc[CONTROLS];
+	int n = ibv_poll_cq(t->v.control_cq, CONTROLS, wc);
+
+	for (int i = 0; i < n; i++) {
+		t->v.statuses[wc[i].status < (enum ibv_wc_status)RB_VERBS_STATUS_COUNT
+				      ? wc[i].status
+				      : IBV_WC_GENERAL_ERR]++;
+		if (!(wc[i].wr_id & CONTROL_BIT) || rb_verbs_is_send(&wc[i]))
+			rb_verbs_sent(&t->v, &wc[i]);
+		else if (wc[i].status != IBV_WC_SUCCESS)
+			t->control->broken = true;
+		else {
+			receive_control(t, &wc[i]);
+			if (post_control(t, wc[i].wr_id & 0xffff))
+				t->control->broken = true;
+		}
+	}
+	if (t->control->broken && n <= 0)
+		recover_control(t, now_ns);
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		if (t->paths[i].open)
+			talk(t, &t->paths[i], now_ns);
+}
+
+/* --- Operations --------------------------------------------------------------------------- */
+
+static void rc_close(struct rb_transport *base)
+{
+	struct rc_transport *t = of(base);
+
+	/* The queue pairs first: they use the rest. */
+	for (uint32_t i = 0; i < t->v.n_lanes; i++)
+		rb_verbs_lane_destroy(&t->v, t->v.lane[i]);
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		if (t->paths[i].ah)
+			t->v.lib->destroy_ah(t->paths[i].ah);
+	if (t->control_mr)
+		t->v.lib->dereg_mr(t->control_mr);
+	rb_verbs_device_close(&t->v);
+	free(t->control_area);
+	free(t);
+}
+
+static void rc_endpoint(struct rb_transport *base, struct rb_endpoint *out)
+{
+	const struct rc_transport *t = of(base);
+
+	*out = (struct rb_endpoint){ .qpn = t->control->qp->qp_num,
+				     .qkey = t->v.config.qkey,
+				     .message_max_bytes = t->message_max_bytes };
+	memcpy(out->gid, t->v.config.address, sizeof(out->gid));
+}
+
+static int make_lane(struct rc_transport *t, struct rb_verbs_lane **out)
+{
+	struct rb_verbs *v = &t->v;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = v->cq,
+		.recv_cq = v->cq,
+		.srq = v->srq,
+		.cap = { .max_send_wr = v->config.send_depth,
+			 .max_send_sge = v->base.pieces_max,
+			 .max_inline_data = RB_VERBS_INLINE_MAX },
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp;
+
+	errno = 0;
+	qp = v->lib->create_qp(v->pd, &attr);
+	if (!qp)
+		return errno ? -errno : -ENOMEM;
+	if (attr.cap.max_inline_data < v->inline_max_bytes)
+		v->inline_max_bytes = attr.cap.max_inline_data;
+	return rb_verbs_lane_create(v, qp, out);
+}
+
+static int rc_path_create(struct rb_transport *base, const struct rb_endpoint *remote,
+			  void *context, struct rb_path **out)
+{
+	struct rc_transport *t = of(base);
+	struct rb_path *path = NULL;
+	struct ibv_ah_attr address;
+	uint32_t self = t->control->qp->qp_num;
+	int order, err;
+
+	*out = NULL;
+	if (!rb_verbs_is_reachable(&t->v, remote))
+		return -EINVAL;
+	if (find_path(t, remote->gid, remote->qpn))
+		return -EEXIST;
+	for (uint32_t i = 0; i < t->n_paths && !path; i++)
+		if (!t->paths[i].open)
+			path = &t->paths[i];
+	if (!path && t->n_paths < PATHS_MAX)
+		path = &t->paths[t->n_paths++];
+	if (!path)
+		return -ENOSPC;
+	if (path->ah)
+		t->v.lib->destroy_ah(path->ah);
+	order = memcmp(t->v.config.address, remote->gid, 16);
+	*path = (struct rb_path){ .remote_qpn = remote->qpn,
+				  .remote_qkey = remote->qkey,
+				  .leads = order < 0 || (order == 0 && self < remote->qpn),
+				  .instance = ++t->instances,
+				  .context = context };
+	memcpy(path->remote_gid, remote->gid, sizeof(path->remote_gid));
+	path->message_max_bytes = remote->message_max_bytes < t->message_max_bytes
+					  ? remote->message_max_bytes
+					  : t->message_max_bytes;
+	rb_verbs_address(&t->v, remote->gid, &address);
+	errno = 0;
+	path->ah = t->v.lib->create_ah(t->v.pd, &address);
+	if (!path->ah)
+		return errno ? -errno : -ENOMEM;
+	err = make_lane(t, &path->lane);
+	if (!err)
+		err = reset(t, path);
+	if (err) {
+		rb_verbs_lane_destroy(&t->v, path->lane);
+		path->lane = NULL;
+		return err;
+	}
+	if (path->leads)
+		attempt(t, path);
+	path->open = true;
+	t->n_open++;
+	*out = path;
+	return 0;
+}
+
+static void rc_path_destroy(struct rb_transport *base, struct rb_path *path)
+{
+	struct rc_transport *t = of(base);
+
+	rb_verbs_lane_close(&t->v, path->lane);
+	path->lane = NULL;
+	path->open = false;
+	t->n_open--;
+}
+
+static uint32_t rc_post_receive(struct rb_transport *base, const uint64_t *offsets, uint32_t n)
+{
+	struct rc_transport *t = of(base);
+	uint32_t taken = rb_verbs_receive(&t->v, NULL, offsets, n);
+
+	grant(t);
+	return taken;
+}
+
+static int rc_post_send(struct rb_transport *base, struct rb_path *path,
+			const struct rb_piece *pieces, uint32_t n, uint64_t cookie)
+{
+	struct rc_transport *t = of(base);
+	int len_bytes = rb_message_bytes(base, pieces, n, path->message_max_bytes);
+	struct ibv_send_wr *wr;
+	int err;
+
+	if (len_bytes < 0)
+		return len_bytes;
+	if (path->lane->tail - path->lane->posted == RB_VERBS_CHAIN)
+		pump(t, path);
+	err = rb_verbs_lane_put(&t->v, path->lane, pieces, n, (uint32_t)len_bytes, cookie, &wr);
+	if (err >= 0)
+		wr->opcode = IBV_WR_SEND_WITH_IMM;
+	return err;
+}
+
+static int rc_flush(struct rb_transport *base)
+{
+	struct rc_transport *t = of(base);
+
+	/* What waits for credit needs no flush: the credit sends it. */
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		if (t->paths[i].open)
+			pump(t, &t->paths[i]);
+	return 0;
+}
+
+static struct rb_path *path_of(struct rc_transport *t, uint32_t qpn)
+{
+	struct rb_path *path = t->newest;
+
+	if (path && path->open && path->lane->qp->qp_num == qpn)
+		return path;
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		if (t->paths[i].open && t->paths[i].lane->qp->qp_num == qpn)
+			return t->newest = &t->paths[i];
+	return NULL;
+}
+
+static void deliver(struct rc_transport *t, const struct ibv_wc *wc, uint64_t offset,
+		    struct rb_completion *out)
+{
+	struct rb_path *path = path_of(t, wc->qp_num);
+
+	*out = (struct rb_completion){ .kind = RB_RECEIVED,
+				       .len_bytes = wc->byte_len,
+				       .offset = offset,
+				       .context = path ? path->context : NULL };
+	rb_chunk_move(t->v.base.chunks, offset, RB_OWNER_RECEIVE, RB_OWNER_MESSAGE);
+	t->v.stats.received++;
+	t->v.stats.received_bytes += wc->byte_len;
+	if (!path || path->state == RC_CONNECTING)
+		return;
+	path->received++;
+	if (path->state == RC_ACCEPTED)
+		established(t, path);
+	if (wc->wc_flags & IBV_WC_WITH_IMM)
+		allow(t, path, sl_ntohl(wc->imm_data));
+}
+
+static uint32_t rc_poll(struct rb_transport *base, struct rb_completion *out, uint32_t max,
+			uint64_t now_ns)
+{
+	struct rc_transport *t = of(base);
+	const struct ibv_wc *wc;
+	uint32_t n;
+
+	serve_control(t, now_ns);
+	n = rb_verbs_report(&t->v, out, max);
+	while (n < max && (wc = rb_verbs_next(&t->v))) {
+		uint64_t offset;
+
+		if (rb_verbs_is_send(wc)) {
+			rb_verbs_sent(&t->v, wc);
+			n += rb_verbs_report(&t->v, out + n, max - n);
+		} else if (rb_verbs_received(&t->v, wc, &offset)) {
+			deliver(t, wc, offset, &out[n++]);
+		} else if (wc->status != IBV_WC_SUCCESS) {
+			struct rb_path *path = path_of(t, wc->qp_num);
+
+			/* The connection took the request from the shared queue and did not use it. */
+			rb_verbs_repost(&t->v, wc);
+			if (path)
+				path->lane->broken = true;
+		}
+	}
+	return n;
+}
+
+static void rc_stats(struct rb_transport *base, struct rb_transport_stats *out)
+{
+	*out = of(base)->v.stats;
+}
+
+void rb_verbs_rc_info(const struct rb_verbs *v, struct rb_verbs_info *out)
+{
+	const struct rc_transport *t = (const struct rc_transport *)v;
+
+	out->not_expected = t->not_expected;
+	out->no_credit = t->no_credit;
+	for (uint32_t i = 0; i < t->n_paths; i++)
+		out->connected += t->paths[i].open && t->paths[i].state == RC_CONNECTED;
+}
+
+/* --- Opening ------------------------------------------------------------------------------ */
+
+static const struct rb_transport_ops rc_ops = {
+	.name = "verbs-rc",
+	.close = rc_close,
+	.endpoint = rc_endpoint,
+	.path_create = rc_path_create,
+	.path_destroy = rc_path_destroy,
+	.post_receive = rc_post_receive,
+	.post_send = rc_post_send,
+	.flush = rc_flush,
+	.poll = rc_poll,
+	.wait_fd = rb_verbs_wait_fd,
+	.arm = rb_verbs_arm,
+	.stats = rc_stats,
+};
+
+static int make_control(struct rc_transport *t)
+{
+	struct rb_verbs *v = &t->v;
+	struct ibv_qp_init_attr attr = {
+		.cap = { .max_send_wr = v->config.send_depth,
+			 .max_recv_wr = CONTROLS,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1,
+			 .max_inline_data = RB_VERBS_INLINE_MAX },
+		.qp_type = IBV_QPT_UD,
+	};
+	struct ibv_qp *qp;
+	int err;
+
+	t->control_area = aligned_alloc(4096, CONTROLS * CONTROL_BYTES);
+	if (!t->control_area)
+		return -ENOMEM;
+	memset(t->control_area, 0, CONTROLS * CONTROL_BYTES);
+	errno = 0;
+	t->control_mr = v->lib->reg_mr_iova2(v->pd, t->control_area, CONTROLS * CONTROL_BYTES,
+					     (uintptr_t)t->control_area, IBV_ACCESS_LOCAL_WRITE);
+	if (t->control_mr)
+		v->control_cq = v->lib->create_cq(
+			v->context, (int)(CONTROLS + v->config.send_depth), NULL, v->channel, 0);
+	if (!v->control_cq)
+		return errno ? -errno : -ENOMEM;
+	attr.send_cq = attr.recv_cq = v->control_cq;
+	qp = v->lib->create_qp(v->pd, &attr);
+	if (!qp)
+		return errno ? -errno : -ENOMEM;
+	v->inline_max_bytes = attr.cap.max_inline_data < RB_VERBS_INLINE_MAX
+				      ? attr.cap.max_inline_data
+				      : RB_VERBS_INLINE_MAX;
+	err = rb_verbs_lane_create(v, qp, &t->control);
+	if (!err)
+		err = rb_verbs_datagram_up(v, qp);
+	for (uint32_t i = 0; i < CONTROLS && !err; i++)
+		err = post_control(t, i);
+	if (!err)
+		t->control->ready = true;
+	return err;
+}
+
+static int make_shared_queue(struct rc_transport *t)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = t->v.config.receive_depth,
+						    .max_sge = 1 } };
+
+	errno = 0;
+	t->v.srq = t->v.lib->create_srq(t->v.pd, &attr);
+	return t->v.srq ? 0 : errno ? -errno : -ENOMEM;
+}
+
+/*
+ * A lost packet is sent again within a quarter of the time in which its loss may be noticed; the connection is given up
+ * after RETRIES of those, about twice that time.
+ */
+static uint8_t ack_timer(uint64_t patience_ns)
+{
+	uint8_t e = 1;
+
+	while (e < 31 && (TIMER_UNIT_NS << (e + 1)) <= patience_ns / 4)
+		e++;
+	return e;
+}
+
+int rb_verbs_rc_open(const struct rb_verbs_config *config, struct rb_transport **out)
+{
+	struct rc_transport *t = calloc(1, sizeof(*t));
+	uint32_t completions = config->receive_depth + 4 * config->send_depth;
+	int err;
+
+	*out = NULL;
+	if (!t)
+		return -ENOMEM;
+	t->v.base.ops = &rc_ops;
+	t->message_max_bytes = rb_chunk_bytes(config->chunks);
+	t->ack_timer = ack_timer(config->patience_ns ? config->patience_ns : RB_VERBS_PATIENCE_NS);
+	err = rb_verbs_device_open(&t->v, config, completions);
+	if (!err)
+		err = make_shared_queue(t);
+	if (!err)
+		err = make_control(t);
+	if (err)
+		rc_close(&t->v.base);
+	else
+		*out = &t->v.base;
+	return err;
+}

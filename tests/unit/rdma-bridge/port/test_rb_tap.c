@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A remote port's netdev, a real TAP in a network namespace of the process's own: what the kernel sends there comes out by
+ * class, whole and in order; what has no room waits, or is dropped by name. Time is the test's.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bpf/endian.bpf.h"
+#include "rdma-bridge/wire/bytes.h"
+#include "rdma-bridge/port/tap.h"
+
+#define NAME	    "n2p1"
+#define CHUNKS	    2048
+#define CHUNK_BYTES 4096
+#define EF	    46 /* the DSCP that is of class 3 */
+#define LEN_BYTES   100
+#define MS	    1000000ULL
+
+static uint64_t now_ns;
+static uint8_t *area;
+static struct rb_chunks *chunks;
+static struct sl_counter counters[RB_COUNT_COUNT];
+static struct rb_maps maps;
+static struct rb_tap *tap;
+static int sender;
+static uint32_t sent;
+
+/* Instead of the library's. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	(void)clock;
+	now->tv_sec = (time_t)(now_ns / 1000000000);
+	now->tv_nsec = (long)(now_ns % 1000000000);
+	return 0;
+}
+
+static int enter_namespace(void **state)
+{
+	(void)state;
+	return unshare(CLONE_NEWNET) ||
+	       system("ip tuntap add " NAME " mode tap && ip link set " NAME
+		      " addrgenmode none up");
+}
+
+static int setup(void **state)
+{
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = sl_htons(ETH_P_IP) };
+	int one = 1;
+
+	(void)state;
+	now_ns = 1000 * MS;
+	sent = 0;
+	memset(counters, 0, sizeof(counters));
+	memset(&maps, 0, sizeof(maps));
+	maps.class_of[EF] = 3;
+	area = malloc((size_t)CHUNKS * CHUNK_BYTES);
+	assert_non_null(area);
+	assert_int_equal(rb_chunks_create(area, 0, CHUNKS, CHUNK_BYTES, &chunks), 0);
+	assert_int_equal(rb_tap_open(NAME, &maps, chunks, counters, &tap), 0);
+	assert_int_equal(rb_tap_carrier(tap, true), 0);
+	to.sll_ifindex = (int)if_nametoindex(NAME);
+	sender = socket(AF_PACKET, SOCK_RAW, 0);
+	assert_int_equal(setsockopt(sender, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)), 0);
+	return bind(sender, (struct sockaddr *)&to, sizeof(to));
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	rb_tap_close(tap);
+	close(sender);
+	assert_int_equal(chunks->n_free, CHUNKS);
+	assert_int_equal(chunks->violations, 0);
+	rb_chunks_destroy(chunks);
+	free(area);
+	return 0;
+}
+
+static void build(uint8_t frame[LEN_BYTES], uint32_t number, uint8_t dscp)
+{
+	memset(frame, (int)number, LEN_BYTES);
+	frame[0] = 2;
+	rb_put16(frame + 12, ETH_P_IP);
+	frame[14] = 0x45;
+	frame[15] = (uint8_t)(dscp << 2);
+	rb_put32(frame + 20, number);
+}
+
+/* As the kernel sends n frames, numbered on. */
+static void transmit(uint32_t n, uint8_t dscp)
+{
+	uint8_t frame[LEN_BYTES];
+
+	for (uint32_t i = 0; i < n; i++) {
+		build(frame, sent++, dscp);
+		assert_int_equal(send(sender, frame, sizeof(frame), 0), sizeof(frame));
+	}
+	rb_tap_ready(tap);
+}
+
+/* A VOQ of this class reads ahead: how many frames, which must be those from `number` on. */
+static uint32_t receive(uint32_t class, uint32_t number, uint8_t dscp)
+{
+	struct rb_input *input = rb_tap_input(tap, class);
+	struct rb_ingress_frame frames[RB_READ_AHEAD];
+	uint32_t n = input->receive(input->context, frames, RB_READ_AHEAD);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t expected[LEN_BYTES];
+
+		build(expected, number + i, dscp);
+		assert_int_equal(frames[i].len_bytes, LEN_BYTES);
+		assert_int_equal(frames[i].ingress_port, 0);
+		assert_memory_equal(rb_chunk_data(chunks, frames[i].offset), expected, LEN_BYTES);
+		rb_chunk_release(chunks, frames[i].offset, RB_OWNER_INGRESS);
+	}
+	return n;
+}
+
+static void frames_come_out_by_class_whole_and_in_order(void **state)
+{
+	(void)state;
+	transmit(3, 0);
+	transmit(2, EF);
+	assert_int_equal(receive(0, 0, 0), 3);
+	assert_int_equal(receive(3, 3, EF), 2);
+	/* As the maps say from now on. */
+	maps.class_of[EF] = 1;
+	transmit(1, EF);
+	assert_int_equal(receive(3, 0, EF), 0);
+	assert_int_equal(receive(1, 5, EF), 1);
+}
+
+static void what_is_not_unicast_is_dropped_by_name(void **state)
+{
+	uint8_t frame[LEN_BYTES];
+
+	(void)state;
+	build(frame, 0, 0);
+	frame[0] = 1;
+	assert_int_equal(send(sender, frame, sizeof(frame), 0), sizeof(frame));
+	transmit(1, 0);
+	assert_int_equal(receive(0, 0, 0), 1);
+	assert_int_equal(counters[RB_COUNT_DROP_NOT_UNICAST].packets, 1);
+	assert_int_equal(counters[RB_COUNT_DROP_NOT_UNICAST].bytes, LEN_BYTES);
+}
+
+/* 400 frames a second: the VOQ asks for more every 80 ms. */
+static void class_that_drains_slowly_loses_nothing(void **state)
+{
+	uint32_t got = 0;
+
+	(void)state;
+	transmit(400, 0);
+	for (int i = 0; i < 100 && got < 400; i++) {
+		got += receive(0, got, 0);
+		/* The other classes ask all the time. */
+		for (int k = 0; k < 8; k++) {
+			assert_int_equal(receive(3, 0, EF), 0);
+			now_ns += 10 * MS;
+		}
+	}
+	assert_int_equal(got, 400);
+	assert_int_equal(counters[RB_COUNT_DROP_KERNEL_FULL].packets, 0);
+}
+
+static void class_that_stands_still_is_dropped_rather_than_keep_the_others_waiting(void **state)
+{
+	(void)state;
+	transmit(RB_TAP_WAITING + 5, 0);
+	transmit(1, EF);
+	now_ns += RB_TAP_PATIENCE_NS - 1;
+	assert_int_equal(receive(3, 0, EF), 0);
+	now_ns += RB_TAP_PATIENCE_NS;
+	assert_int_equal(receive(3, RB_TAP_WAITING + 5, EF), 1);
+	assert_int_equal(counters[RB_COUNT_DROP_KERNEL_FULL].packets, 5);
+	assert_int_equal(receive(0, 0, 0), RB_READ_AHEAD);
+}
+
+static void last_chunks_are_left_to_others_and_the_kernel_waits(void **state)
+{
+	uint64_t taken[CHUNKS - RB_TAP_RESERVE - 3];
+
+	(void)state;
+	for (uint32_t i = 0; i < CHUNKS - RB_TAP_RESERVE - 3; i++)
+		taken[i] = rb_chunk_take(chunks, RB_OWNER_FILL);
+	transmit(5, 0);
+	transmit(5, EF);
+	assert_int_equal(receive(3, 0, EF), 0);
+	assert_int_equal(chunks->n_free, RB_TAP_RESERVE);
+	assert_int_equal(receive(0, 0, 0), 3);
+	assert_int_equal(receive(0, 3, 0), 2);
+	for (uint32_t i = 0; i < CHUNKS - RB_TAP_RESERVE - 3; i++)
+		rb_chunk_release(chunks, taken[i], RB_OWNER_FILL);
+	assert_int_equal(receive(3, 5, EF), 5);
+	assert_int_equal(counters[RB_COUNT_DROP_KERNEL_FULL].packets, 0);
+}
+
+/* ingress = sent + drops, as counters.h has it. */
+static void what_waits_when_it_closes_counts_as_taken_in_and_dropped(void **state)
+{
+	(void)state;
+	transmit(RB_READ_AHEAD + 3, 0);
+	transmit(2, EF);
+	assert_int_equal(receive(0, 0, 0), RB_READ_AHEAD);
+	rb_tap_close(tap);
+	tap = NULL;
+	assert_int_equal(counters[RB_COUNT_INGRESS].packets, 5);
+	assert_int_equal(counters[RB_COUNT_INGRESS].bytes, 5 * LEN_BYTES);
+	assert_int_equal(counters[RB_COUNT_DROP_PEER_DOWN].packets, 5);
+	assert_int_equal(counters[RB_COUNT_DROP_PEER_DOWN].bytes, 5 * LEN_BYTES);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(frames_come_out_by_class_whole_and_in_order),
+		T(what_is_not_unicast_is_dropped_by_name),
+		T(class_that_drains_slowly_loses_nothing),
+		T(class_that_stands_still_is_dropped_rather_than_keep_the_others_waiting),
+		T(last_chunks_are_left_to_others_and_the_kernel_waits),
+		T(what_waits_when_it_closes_counts_as_taken_in_and_dropped),
+	};
+	return cmocka_run_group_tests_name("rb_tap", tests, enter_namespace, NULL);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What sluiced and the bridge say to each other: every message there and back, every refusal. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "user/ipc/relay.h"
+
+static const uint8_t part[SL_ANNOUNCE_PART_BYTES + 1] = { 1, 2, 3 };
+
+static void there_and_back(const struct sl_relay_message *m, size_t expected_bytes)
+{
+	uint8_t bytes[SL_RELAY_MAX_BYTES];
+	struct sl_relay_message got;
+	size_t len = sl_relay_encode(m, bytes);
+
+	assert_int_equal(len, expected_bytes);
+	assert_int_equal(sl_relay_parse(bytes, len, &got), 0);
+	assert_int_equal(got.kind, m->kind);
+	assert_int_equal(got.node, m->node);
+	assert_int_equal(got.up, m->up);
+	assert_int_equal(got.gone, m->gone);
+	assert_int_equal(got.system_port, m->system_port);
+	assert_int_equal(got.epoch, m->epoch);
+	assert_int_equal(got.part_bytes, m->part_bytes);
+	if (m->part_bytes)
+		assert_memory_equal(got.part, m->part, m->part_bytes);
+}
+
+static void every_kind_there_and_back(void **state)
+{
+	(void)state;
+	there_and_back(
+		&(struct sl_relay_message){ .kind = SL_RELAY_SEND, .part = part, .part_bytes = 3 },
+		7);
+	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_RECEIVED,
+						   .node = 255,
+						   .part = part,
+						   .part_bytes = SL_ANNOUNCE_PART_BYTES },
+		       SL_RELAY_MAX_BYTES);
+	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_PORT,
+						   .system_port = 0x0201,
+						   .up = true },
+		       6);
+	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_PORT,
+						   .system_port = 0x0201,
+						   .gone = true },
+		       6);
+	there_and_back(
+		&(struct sl_relay_message){
+			.kind = SL_RELAY_PEER, .node = 2, .up = true, .epoch = 0xfffffffe },
+		8);
+	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_PEER, .node = 2 }, 8);
+}
+
+static void senseless_messages_are_not_written(void **state)
+{
+	static const struct sl_relay_message cases[] = {
+		{ .kind = 0 },
+		{ .kind = 5, .node = 1 },
+		{ .kind = SL_RELAY_SEND },
+		{ .kind = SL_RELAY_SEND, .part = part, .part_bytes = SL_ANNOUNCE_PART_BYTES + 1 },
+		{ .kind = SL_RELAY_RECEIVED, .part = part, .part_bytes = 1 },
+		{ .kind = SL_RELAY_PORT, .system_port = 0x0200 },
+		{ .kind = SL_RELAY_PORT, .system_port = 0x0002 },
+		{ .kind = SL_RELAY_PORT, .system_port = 0x0201, .up = true, .gone = true },
+		{ .kind = SL_RELAY_PEER, .up = true, .epoch = 1 },
+		{ .kind = SL_RELAY_PEER, .node = 1, .up = true },
+		{ .kind = SL_RELAY_PEER, .node = 1, .epoch = 1 },
+	};
+	uint8_t bytes[SL_RELAY_MAX_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(sl_relay_encode(&cases[i], bytes), 0);
+}
+
+static void bad_bytes_are_refused(void **state)
+{
+	static const struct {
+		const char *name;
+		size_t len;
+		int err;
+		uint8_t bytes[9];
+	} cases[] = {
+		{ "empty", 0, -EMSGSIZE, { 0 } },
+		{ "truncated", 3, -EMSGSIZE, { 1, 1, 0 } },
+		{ "version", 5, -EPROTO, { 2, 1, 0, 0, 1 } },
+		{ "kind_zero", 5, -EPROTO, { 1, 0, 0, 0, 1 } },
+		{ "kind_unknown", 5, -EPROTO, { 1, 5, 1, 0, 1 } },
+		{ "send_without_part", 4, -EMSGSIZE, { 1, 1, 0, 0 } },
+		{ "send_with_flags", 5, -EINVAL, { 1, 1, 0, 1, 1 } },
+		{ "received_from_nobody", 5, -EINVAL, { 1, 4, 0, 0, 1 } },
+		{ "port_short", 5, -EMSGSIZE, { 1, 2, 0, 1, 1 } },
+		{ "port_long", 7, -EMSGSIZE, { 1, 2, 0, 1, 1, 2, 0 } },
+		{ "port_number_zero", 6, -EINVAL, { 1, 2, 0, 1, 0, 0 } },
+		{ "port_unknown_flag", 6, -EINVAL, { 1, 2, 0, 4, 1, 2 } },
+		{ "port_up_and_gone", 6, -EINVAL, { 1, 2, 0, 3, 1, 2 } },
+		{ "port_with_node", 6, -EINVAL, { 1, 2, 1, 1, 1, 2 } },
+		{ "peer_short", 7, -EMSGSIZE, { 1, 3, 1, 1, 1, 0, 0 } },
+		{ "peer_long", 9, -EMSGSIZE, { 1, 3, 1, 1, 1, 0, 0, 0, 0 } },
+		{ "peer_zero", 8, -EINVAL, { 1, 3, 0, 1, 1, 0, 0, 0 } },
+		{ "peer_up_without_epoch", 8, -EINVAL, { 1, 3, 1, 1, 0, 0, 0, 0 } },
+		{ "peer_gone", 8, -EINVAL, { 1, 3, 1, 3, 1, 0, 0, 0 } },
+	};
+	uint8_t longest[SL_RELAY_MAX_BYTES + 1] = { 1, 1, 0, 0 };
+	struct sl_relay_message m;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (sl_relay_parse(cases[i].bytes, cases[i].len, &m) != cases[i].err)
+			print_error("%s\n", cases[i].name);
+		assert_int_equal(sl_relay_parse(cases[i].bytes, cases[i].len, &m), cases[i].err);
+	}
+	assert_int_equal(sl_relay_parse(longest, sizeof(longest), &m), -EMSGSIZE);
+	assert_int_equal(sl_relay_parse(longest, sizeof(longest) - 1, &m), 0);
+}
+
+static void taps_are_named_after_node_and_port(void **state)
+{
+	char name[IF_NAMESIZE];
+
+	(void)state;
+	sl_relay_tap_name(0x0201, name);
+	assert_string_equal(name, "n2p1");
+	sl_relay_tap_name(0xffff, name);
+	assert_string_equal(name, "n255p255");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_kind_there_and_back),
+		cmocka_unit_test(senseless_messages_are_not_written),
+		cmocka_unit_test(bad_bytes_are_refused),
+		cmocka_unit_test(taps_are_named_after_node_and_port),
+	};
+	return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
+}

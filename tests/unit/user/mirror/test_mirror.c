@@ -1,0 +1,1182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The mirror over a real fib in plain memory, fed with parsed messages: what this kernel cannot be made to do
+ * (VLANs, VRF members), what needs counting (how many prefixes a change touches), and each rule of which
+ * route wins. tests/netns/test_mirror_random.py compares with the kernel.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <net/if.h>
+#include <linux/if_arp.h>
+#include <linux/if_ether.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+
+#include "bpf/endian.bpf.h"
+#include "user/mirror/mirror_impl.h"
+
+enum { ETH0 = 2, ETH1 = 3, TUN = 9, N_NEXTHOP = 512, N_GROUP = 16, N_TBL = 512 };
+
+struct world {
+	struct sl_fib_tables tables;
+	struct sl_fib *fib;
+	struct sl_mirror *m;
+	struct sl_port port[16];
+	struct sl_vlan_key vlan[16];
+	uint32_t told; /* calls of port_set */
+	uint32_t cut;  /* port that cannot be reached; 0: none */
+};
+
+/* --- The world ------------------------------------------------------------------------------------- */
+
+static bool is_port(void *ctx, uint32_t ifindex)
+{
+	(void)ctx;
+	return ifindex == ETH0 || ifindex == ETH1;
+}
+
+static bool is_cut(void *ctx, uint32_t ifindex)
+{
+	const struct world *w = ctx;
+
+	return ifindex == w->cut;
+}
+
+static void port_set(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan)
+{
+	struct world *w = ctx;
+
+	w->port[port->ifindex] = *port;
+	w->vlan[port->ifindex] = *vlan;
+	w->told++;
+}
+
+static void port_clear(void *ctx, uint32_t ifindex, const struct sl_vlan_key *vlan)
+{
+	struct world *w = ctx;
+
+	(void)vlan;
+	memset(&w->port[ifindex], 0, sizeof(w->port[ifindex]));
+}
+
+static void link_event(void *ctx, uint32_t ifindex, const char *name, bool present, bool up)
+{
+	(void)ctx, (void)ifindex, (void)name, (void)present, (void)up;
+}
+
+static const struct sl_mirror_ops ops = {
+	.is_port = is_port,
+	.is_cut = is_cut,
+	.port_set = port_set,
+	.port_clear = port_clear,
+	.link_event = link_event,
+};
+
+static struct sl_rtnl_link ethernet(uint32_t ifindex)
+{
+	struct sl_rtnl_link l = { .ifindex = ifindex,
+				  .flags = IFF_UP | IFF_RUNNING | 1 << 16 /* IFF_LOWER_UP */,
+				  .arp_type = ARPHRD_ETHER,
+				  .mac = { 2, 0, 0, 0, 0, (uint8_t)ifindex },
+				  .mac_bytes = 6,
+				  .mtu_bytes = 1500,
+				  .has_settings4 = true,
+				  .has_settings6 = true,
+				  .mtu6_bytes = 1500 };
+
+	snprintf(l.name, sizeof(l.name), "eth%u", ifindex);
+	return l;
+}
+
+static void link_is(struct world *w, struct sl_rtnl_link l)
+{
+	sl_link_message(w->m, &l);
+	sl_route_walk_changed(w->m, UINT32_MAX);
+}
+
+static uint8_t address(const char *text, uint8_t addr[16])
+{
+	const uint8_t family = strchr(text, ':') ? AF_INET6 : AF_INET;
+
+	memset(addr, 0, 16);
+	assert_int_equal(inet_pton(family, text, addr), 1);
+	return family;
+}
+
+static void neighbour(struct world *w, uint32_t ifindex, const char *text, uint16_t state,
+		      uint8_t mac)
+{
+	struct sl_rtnl_neigh n = { .ifindex = ifindex,
+				   .state = state,
+				   .mac = { 2, 1, 0, 0, 0, mac },
+				   .mac_bytes = 6,
+				   .removed = !state };
+
+	n.family = address(text, n.addr);
+	sl_neigh_message(w->m, &n);
+}
+
+static int open_world(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct sl_fib_tables *t;
+
+	assert_non_null(w);
+	t = &w->tables;
+	*t = (struct sl_fib_tables){ .engine = SL_ENGINE_FAST,
+				     .n_nexthop = N_NEXTHOP,
+				     .n_adj = N_NEXTHOP,
+				     .n_group = N_GROUP,
+				     .n_tbl8 = N_TBL,
+				     .n_tbl6 = N_TBL };
+	t->nexthop = calloc(t->n_nexthop, sizeof(*t->nexthop));
+	t->adj = calloc(t->n_adj, sizeof(*t->adj));
+	t->group = calloc(t->n_group, sizeof(*t->group));
+	t->dir24 = calloc(SL_DIR24_BLOCKS, sizeof(*t->dir24));
+	t->tbl8 = calloc(t->n_tbl8, sizeof(*t->tbl8));
+	t->tbl6 = calloc(t->n_tbl6, sizeof(*t->tbl6));
+	assert_int_equal(sl_fib_create(t, &w->fib), 0);
+	assert_int_equal(sl_mirror_create(w->fib, &ops, w, &w->m), 0);
+	link_is(w, ethernet(ETH0));
+	link_is(w, ethernet(ETH1));
+	neighbour(w, ETH0, "10.0.0.2", NUD_REACHABLE, 2);
+	neighbour(w, ETH1, "10.1.0.2", NUD_REACHABLE, 3);
+	neighbour(w, ETH0, "fd00::2", NUD_STALE, 4);
+	neighbour(w, ETH1, "fd01::2", NUD_PERMANENT, 5);
+	*state = w;
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	struct world *w = *state;
+
+	sl_mirror_close(w->m);
+	sl_fib_destroy(w->fib);
+	free(w->tables.nexthop);
+	free(w->tables.adj);
+	free(w->tables.group);
+	free(w->tables.dir24);
+	free(w->tables.tbl8);
+	free(w->tables.tbl6);
+	free(w);
+	return 0;
+}
+
+/* --- Routes, in words ----------------------------------------------------------------------------------- */
+
+static struct sl_rtnl_route route(const char *dst)
+{
+	struct sl_rtnl_route r;
+	char text[64];
+	char *slash;
+
+	memset(&r, 0, sizeof(r));
+	snprintf(text, sizeof(text), "%s", dst);
+	slash = strchr(text, '/');
+	assert_non_null(slash);
+	*slash = 0;
+	r.dst.family = address(text, r.dst.addr);
+	r.dst.len = (uint8_t)strtoul(slash + 1, NULL, 10);
+	r.table = RT_TABLE_MAIN;
+	r.type = RTN_UNICAST;
+	r.protocol = RTPROT_BIRD;
+	return r;
+}
+
+static void via(struct sl_rtnl_route *r, const char *gateway, uint32_t ifindex, uint32_t weight)
+{
+	struct sl_rtnl_leg *leg = &r->leg[r->n_legs++];
+
+	leg->ifindex = ifindex;
+	leg->weight = weight;
+	if (gateway)
+		leg->gateway_family = address(gateway, leg->gateway);
+}
+
+static void put(struct world *w, const struct sl_rtnl_route *r)
+{
+	sl_route_message(w->m, r);
+	sl_route_walk_changed(w->m, UINT32_MAX);
+}
+
+static void del(struct world *w, struct sl_rtnl_route r)
+{
+	r.removed = true;
+	put(w, &r);
+}
+
+static struct sl_rtnl_route add(struct world *w, const char *dst, const char *gateway,
+				uint32_t ifindex)
+{
+	struct sl_rtnl_route r = route(dst);
+
+	via(&r, gateway, ifindex, 1);
+	put(w, &r);
+	return r;
+}
+
+/* --- What XDP would do ------------------------------------------------------------------------------- */
+
+static uint32_t lookup(const struct world *w, const char *text)
+{
+	uint8_t addr[16];
+	const uint8_t family = address(text, addr);
+
+	return sl_fib_lookup(w->fib, family, addr);
+}
+
+static const struct sl_adj *forward(const struct world *w, uint32_t id)
+{
+	const struct sl_nexthop *nh = &w->tables.nexthop[id];
+
+	assert_int_equal(nh->kind, SL_NH_FORWARD);
+	return &w->tables.adj[nh->ref];
+}
+
+static void assert_mac(const struct world *w, const char *text, uint8_t last_byte)
+{
+	assert_int_equal(forward(w, lookup(w, text))->dst_mac[5], last_byte);
+}
+
+static void assert_punt(const struct world *w, const char *text, enum sl_punt reason)
+{
+	const struct sl_nexthop *nh = &w->tables.nexthop[lookup(w, text)];
+
+	assert_int_equal(nh->kind, SL_NH_PUNT);
+	assert_int_equal(nh->ref, reason);
+}
+
+static uint64_t prefix_operations(const struct world *w)
+{
+	struct sl_fib_stats s;
+
+	sl_fib_stats(w->fib, &s);
+	return s.inserts + s.replaces + s.deletes;
+}
+
+static uint32_t buckets_of(const struct world *w, const char *text, uint8_t last_byte)
+{
+	const struct sl_nexthop *nh = &w->tables.nexthop[lookup(w, text)];
+	uint32_t n = 0;
+
+	assert_int_equal(nh->kind, SL_NH_GROUP);
+	for (int i = 0; i < SL_GROUP_BUCKETS; i++)
+		n += forward(w, w->tables.group[nh->ref].bucket[i])->dst_mac[5] == last_byte;
+	return n;
+}
+
+/* --- Hops ------------------------------------------------------------------------------------------ */
+
+static void many_routes_by_one_gateway_share_its_next_hop(void **state)
+{
+	struct world *w = *state;
+	struct sl_fib_stats before, after;
+	char dst[32];
+
+	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
+	sl_fib_stats(w->fib, &before);
+	for (int i = 1; i < 200; i++) {
+		snprintf(dst, sizeof(dst), "172.16.%d.0/24", i);
+		add(w, dst, "10.0.0.2", ETH0);
+	}
+	sl_fib_stats(w->fib, &after);
+	assert_int_equal(after.nexthops, before.nexthops);
+	assert_int_equal(lookup(w, "172.16.0.1"), lookup(w, "172.16.199.1"));
+}
+
+static void a_neighbour_that_changes_touches_no_prefix(void **state)
+{
+	struct world *w = *state;
+	uint64_t before;
+
+	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
+	assert_mac(w, "172.16.0.1", 2);
+	before = prefix_operations(w);
+	neighbour(w, ETH0, "10.0.0.2", NUD_REACHABLE, 99);
+	assert_mac(w, "172.16.0.1", 99);
+	neighbour(w, ETH0, "10.0.0.2", NUD_FAILED, 0);
+	assert_punt(w, "172.16.0.1", SL_PUNT_NEIGHBOUR);
+	neighbour(w, ETH0, "10.0.0.2", 0, 0);
+	assert_punt(w, "172.16.0.1", SL_PUNT_NEIGHBOUR);
+	neighbour(w, ETH0, "10.0.0.2", NUD_DELAY, 7);
+	assert_mac(w, "172.16.0.1", 7);
+	assert_int_equal(prefix_operations(w), before);
+}
+
+static void each_usable_state_of_a_neighbour_forwards(void **state)
+{
+	static const uint16_t states[] = { NUD_REACHABLE, NUD_STALE,	 NUD_DELAY,
+					   NUD_PROBE,	  NUD_PERMANENT, NUD_NOARP };
+	static const uint16_t others[] = { NUD_INCOMPLETE, NUD_FAILED, NUD_NONE + 0x100 };
+	struct world *w = *state;
+
+	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+		neighbour(w, ETH0, "10.0.0.2", states[i], 2);
+		assert_mac(w, "172.16.0.1", 2);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		neighbour(w, ETH0, "10.0.0.2", others[i], 2);
+		assert_punt(w, "172.16.0.1", SL_PUNT_NEIGHBOUR);
+	}
+}
+
+static void mtu_is_the_smaller_of_link_and_route(void **state)
+{
+	static const struct {
+		const char *dst, *gateway;
+		uint32_t route_mtu, mtu6, expected;
+	} cases[] = {
+		{ "172.16.0.0/24", "10.0.0.2", 0, 1500, 1500 },
+		{ "172.16.0.0/24", "10.0.0.2", 1400, 1500, 1400 },
+		{ "172.16.0.0/24", "10.0.0.2", 9000, 1500, 1500 },
+		{ "172.16.0.0/24", "fd00::2", 0, 1300, 1500 },
+		{ "2001:db8::/32", "fd00::2", 0, 1300, 1300 },
+		{ "2001:db8::/32", "fd00::2", 1280, 1300, 1280 },
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sl_rtnl_route r = route(cases[i].dst);
+		struct sl_rtnl_link l = ethernet(ETH0);
+		const char *inside = r.dst.family == AF_INET ? "172.16.0.1" : "2001:db8::1";
+		l.mtu6_bytes = cases[i].mtu6;
+		link_is(w, l);
+		r.mtu_bytes = cases[i].route_mtu;
+		via(&r, cases[i].gateway, ETH0, 1);
+		put(w, &r);
+		if (forward(w, lookup(w, inside))->mtu_bytes != cases[i].expected)
+			fail_msg("case %zu: %u", i, forward(w, lookup(w, inside))->mtu_bytes);
+		del(w, r);
+	}
+}
+
+static void what_is_no_port_is_left_to_the_kernel(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link tun = ethernet(TUN);
+
+	tun.arp_type = ARPHRD_NONE;
+	tun.mac_bytes = 0;
+	link_is(w, tun);
+	add(w, "172.16.0.0/24", NULL, TUN);
+	assert_punt(w, "172.16.0.1", SL_PUNT_NOT_A_PORT);
+	add(w, "172.17.0.0/24", "10.9.0.1", 77); /* a link never heard of is not up */
+	assert_int_equal(lookup(w, "172.17.0.1"), 0);
+}
+
+/* --- VLANs ------------------------------------------------------------------------------------------- */
+
+static struct sl_rtnl_link vlan(uint32_t ifindex, uint32_t parent, uint16_t id, uint16_t tpid)
+{
+	struct sl_rtnl_link l = ethernet(ifindex);
+
+	l.is_vlan = true;
+	l.parent = parent;
+	l.vlan_id = id;
+	l.vlan_tpid = sl_htons(tpid);
+	return l;
+}
+
+static void vlan_in_vlan_writes_the_outer_tag_first(void **state)
+{
+	struct world *w = *state;
+	const struct sl_adj *adj;
+
+	/* The inner one first: its parent is not known yet. */
+	link_is(w, vlan(6, 5, 200, ETH_P_8021Q));
+	add(w, "172.16.0.0/24", "10.6.0.2", 6);
+	assert_punt(w, "172.16.0.1", SL_PUNT_NOT_A_PORT);
+	link_is(w, vlan(5, ETH0, 100, ETH_P_8021AD));
+	neighbour(w, 6, "10.6.0.2", NUD_REACHABLE, 6);
+	adj = forward(w, lookup(w, "172.16.0.1"));
+	assert_int_equal(adj->port_ifindex, ETH0);
+	assert_int_equal(adj->l3_ifindex, 6);
+	assert_int_equal(adj->vlan_tags, 2);
+	assert_true(adj->vlan_tpid[0] == sl_htons(ETH_P_8021AD));
+	assert_true(adj->vlan_tci[0] == sl_htons(100));
+	assert_true(adj->vlan_tpid[1] == sl_htons(ETH_P_8021Q));
+	assert_true(adj->vlan_tci[1] == sl_htons(200));
+	assert_int_equal(adj->src_mac[5], 6);
+	assert_int_equal(w->port[6].ifindex, 6);
+	assert_int_equal(w->vlan[6].port_ifindex, ETH0);
+	assert_true(w->vlan[6].vid[0] == sl_htons(100));
+	assert_true(w->vlan[6].vid[1] == sl_htons(200));
+	assert_true(w->vlan[5].vid[1] == 0);
+}
+
+static void vlans_that_only_the_kernel_can_do_are_left_to_it(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = vlan(5, ETH0, 100, ETH_P_8021Q);
+
+	link_is(w, l);
+	link_is(w, vlan(6, 5, 200, ETH_P_8021Q));
+	link_is(w, vlan(7, 6, 300, ETH_P_8021Q)); /* three tags */
+	add(w, "172.16.0.0/24", "10.7.0.2", 7);
+	neighbour(w, 7, "10.7.0.2", NUD_REACHABLE, 6);
+	assert_punt(w, "172.16.0.1", SL_PUNT_NOT_A_PORT);
+	add(w, "172.17.0.0/24", "10.5.0.2", 5);
+	neighbour(w, 5, "10.5.0.2", NUD_REACHABLE, 8);
+	assert_mac(w, "172.17.0.1", 8);
+	assert_int_equal(w->port[5].ifindex, 5);
+	l.vlan_remaps = true; /* priorities */
+	link_is(w, l);
+	assert_punt(w, "172.17.0.1", SL_PUNT_NOT_A_PORT);
+	assert_int_equal(w->port[5].ifindex, 0);
+	assert_int_equal(w->port[6].ifindex, 0);
+}
+
+/* --- Ports -------------------------------------------------------------------------------------------- */
+
+static void port_flags_follow_settings_rules_and_masters(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+	struct sl_rtnl_netconf all = { .family = AF_INET,
+				       .ifindex = -1,
+				       .forwarding = -1,
+				       .rp_filter = 1,
+				       .ignore_linkdown = -1 };
+	struct sl_rtnl_rule rule = {
+		.family = AF_INET, .priority = 100, .table = 7, .plain = false
+	};
+	uint32_t told;
+
+	assert_int_equal(w->port[ETH0].flags & SL_PORT_FORWARD4, 0);
+	l.forwarding4 = 1;
+	link_is(w, l);
+	assert_int_equal(w->port[ETH0].flags & (SL_PORT_FORWARD4 | SL_PORT_FORWARD6),
+			 SL_PORT_FORWARD4);
+	sl_netconf_message(w->m, &all);
+	assert_true(w->port[ETH0].flags & SL_PORT_RP_STRICT);
+	l.rp_filter = 2; /* the larger one counts */
+	link_is(w, l);
+	assert_false(w->port[ETH0].flags & SL_PORT_RP_STRICT);
+	assert_true(w->port[ETH0].flags & SL_PORT_RP_LOOSE);
+	assert_false(w->port[ETH0].flags & SL_PORT_REDIRECT4);
+	l.send_redirects = 1;
+	link_is(w, l);
+	assert_true(w->port[ETH0].flags & SL_PORT_REDIRECT4);
+	all = (struct sl_rtnl_netconf){ .family = AF_INET6,
+					.ifindex = -1,
+					.forwarding = 1,
+					.rp_filter = -1,
+					.ignore_linkdown = -1 };
+	sl_netconf_message(w->m, &all);
+	assert_true(w->port[ETH0].flags & SL_PORT_FORWARD6);
+	l.disable_ipv6 = 1;
+	link_is(w, l);
+	assert_false(w->port[ETH0].flags & SL_PORT_FORWARD6);
+	told = w->told;
+	link_is(w, l);
+	assert_int_equal(w->told, told); /* nothing new, nothing told */
+
+	w->m->default_rules[0] = 7;
+	w->m->default_rules[1] = 3;
+	sl_rule_dumped(w->m);
+	assert_false(w->port[ETH0].flags & SL_PORT_PUNT4);
+	sl_rule_message(w->m, &rule);
+	sl_rule_dumped(w->m);
+	assert_int_equal(w->port[ETH0].flags & (SL_PORT_PUNT4 | SL_PORT_PUNT6), SL_PORT_PUNT4);
+	assert_true(w->port[ETH1].flags & SL_PORT_PUNT4);
+	w->m->other_rules[0] = 0;
+	w->m->default_rules[1] = 2; /* IPv6's table local is not asked first */
+	sl_rule_dumped(w->m);
+	assert_int_equal(w->port[ETH1].flags & (SL_PORT_PUNT4 | SL_PORT_PUNT6), SL_PORT_PUNT6);
+	w->m->default_rules[1] = 3;
+	sl_rule_dumped(w->m);
+	l.master = 20; /* a bridge, a bond, a VRF */
+	link_is(w, l);
+	assert_int_equal(w->port[ETH0].flags & (SL_PORT_PUNT4 | SL_PORT_PUNT6),
+			 SL_PORT_PUNT4 | SL_PORT_PUNT6);
+	assert_int_equal(w->port[ETH1].flags & (SL_PORT_PUNT4 | SL_PORT_PUNT6), 0);
+	l.removed = true;
+	link_is(w, l);
+	assert_int_equal(w->port[ETH0].ifindex, 0);
+}
+
+/* --- Host routes -------------------------------------------------------------------------------------- */
+
+static void neighbours_on_link_become_host_routes(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route more_specific;
+
+	assert_int_equal(lookup(w, "10.0.0.2"), 0);
+	add(w, "10.0.0.0/24", NULL, ETH0);
+	assert_mac(w, "10.0.0.2", 2);
+	assert_punt(w, "10.0.0.3", SL_PUNT_NEIGHBOUR);
+	/* On another link it is not the neighbour that the route leads to. */
+	neighbour(w, ETH1, "10.0.0.3", NUD_REACHABLE, 33);
+	assert_punt(w, "10.0.0.3", SL_PUNT_NEIGHBOUR);
+	neighbour(w, ETH0, "10.0.0.3", NUD_REACHABLE, 3);
+	assert_mac(w, "10.0.0.3", 3);
+	neighbour(w, ETH0, "10.0.0.3", NUD_FAILED, 3);
+	assert_punt(w, "10.0.0.3", SL_PUNT_NEIGHBOUR);
+	/* A longer route takes its addresses away, and gives them back. */
+	more_specific = add(w, "10.0.0.0/30", "10.1.0.2", ETH1);
+	assert_mac(w, "10.0.0.2", 3);
+	assert_int_equal(lookup(w, "10.0.0.2"), lookup(w, "10.0.0.1"));
+	del(w, more_specific);
+	assert_mac(w, "10.0.0.2", 2);
+	/* A host route of the kernel's own stays above. */
+	more_specific = add(w, "10.0.0.2/32", "10.1.0.2", ETH1);
+	assert_mac(w, "10.0.0.2", 3);
+	del(w, more_specific);
+	assert_mac(w, "10.0.0.2", 2);
+	neighbour(w, ETH0, "10.0.0.2", 0, 0);
+	assert_punt(w, "10.0.0.2", SL_PUNT_NEIGHBOUR);
+}
+
+static void an_on_link_host_route_leads_to_its_neighbour(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route r = add(w, "fd00::2/128", NULL, ETH0);
+
+	assert_mac(w, "fd00::2", 4);
+	neighbour(w, ETH0, "fd00::2", NUD_FAILED, 0);
+	assert_punt(w, "fd00::2", SL_PUNT_NEIGHBOUR);
+	neighbour(w, ETH0, "fd00::2", NUD_REACHABLE, 44);
+	assert_mac(w, "fd00::2", 44);
+	del(w, r);
+	assert_int_equal(lookup(w, "fd00::2"), 0);
+}
+
+/* --- Which route wins ---------------------------------------------------------------------------------- */
+
+static void lowest_metric_wins_and_the_next_takes_over(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route second = route("172.16.0.0/24"), first = route("172.16.0.0/24");
+
+	second.metric = 20;
+	via(&second, "10.1.0.2", ETH1, 1);
+	put(w, &second);
+	assert_mac(w, "172.16.0.1", 3);
+	first.metric = 10;
+	via(&first, "10.0.0.2", ETH0, 1);
+	put(w, &first);
+	assert_mac(w, "172.16.0.1", 2);
+	del(w, first);
+	assert_mac(w, "172.16.0.1", 3);
+	del(w, second);
+	assert_int_equal(lookup(w, "172.16.0.1"), 0);
+}
+
+static void a_route_without_a_live_leg_is_as_good_as_absent(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+	struct sl_rtnl_netconf ignore = { .family = AF_INET,
+					  .ifindex = ETH0,
+					  .forwarding = -1,
+					  .rp_filter = -1,
+					  .ignore_linkdown = 1 };
+
+	add(w, "172.16.0.0/16", "10.1.0.2", ETH1);
+	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
+	assert_mac(w, "172.16.0.1", 2);
+	l.flags = IFF_UP; /* no carrier: used all the same */
+	link_is(w, l);
+	assert_mac(w, "172.16.0.1", 2);
+	sl_netconf_message(w->m, &ignore);
+	sl_route_walk_changed(w->m, UINT32_MAX);
+	assert_mac(w, "172.16.0.1", 3);
+	l = ethernet(ETH0);
+	link_is(w, l);
+	assert_mac(w, "172.16.0.1", 2);
+	l.flags = 0;
+	link_is(w, l);
+	assert_mac(w, "172.16.0.1", 3);
+}
+
+static void cut_is(struct world *w, uint32_t ifindex)
+{
+	w->cut = ifindex;
+	sl_mirror_ports_changed(w->m);
+}
+
+static void a_port_that_is_cut_is_left_at_once_however_many_routes_use_it(void **state)
+{
+	enum { MANY = 20000, STEP = 100 };
+	struct world *w = *state;
+	struct sl_rtnl_route both = route("192.0.2.0/24"), second = route("172.16.1.0/24");
+	uint64_t before;
+	char dst[32];
+
+	for (int i = 0; i < MANY; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.0/24", 16 + i / 256, i % 256);
+		add(w, dst, "10.0.0.2", ETH0);
+	}
+	via(&both, "10.0.0.2", ETH0, 1);
+	via(&both, "10.1.0.2", ETH1, 1);
+	put(w, &both);
+	via(&second, "10.1.0.2", ETH1, 1);
+	second.metric = 9;
+	put(w, &second);
+	add(w, "172.94.0.0/16", "10.1.0.2", ETH1);
+	add(w, "10.0.0.0/24", NULL, ETH0);
+	assert_mac(w, "172.16.1.1", 2);
+	assert_mac(w, "10.0.0.2", 2);
+	assert_int_equal(buckets_of(w, "192.0.2.1", 2), 64);
+
+	before = prefix_operations(w);
+	cut_is(w, ETH0);
+	assert_int_equal(buckets_of(w, "192.0.2.1", 3), 128);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.1", 16 + i / 256, i % 256);
+		assert_punt(w, dst, SL_PUNT_UNREACHABLE);
+	}
+	assert_punt(w, "10.0.0.2", SL_PUNT_UNREACHABLE);
+	assert_int_equal(prefix_operations(w), before);
+
+	/* The prefixes follow step by step, and what changes meanwhile is not forgotten. */
+	for (int steps = 0; sl_route_walk_pending(w->m); steps++) {
+		before = prefix_operations(w);
+		sl_route_walk_changed(w->m, STEP);
+		assert_in_range(prefix_operations(w) - before, 0, STEP);
+		snprintf(dst, sizeof(dst), "198.18.%d.0/24", steps);
+		if (steps < 200) {
+			struct sl_rtnl_route more = route(dst);
+
+			via(&more, "10.0.0.2", ETH0, 1);
+			sl_route_message(w->m, &more);
+		}
+		assert_true(steps <= 2 * MANY / STEP);
+	}
+	assert_mac(w, "172.16.1.1", 3);
+	assert_mac(w, "172.94.31.1", 3);
+	assert_int_equal(lookup(w, "172.20.1.1"), 0);
+	assert_int_equal(lookup(w, "198.18.199.1"), 0);
+
+	/* Half of it done, all is different again, and the table grows. */
+	cut_is(w, 0);
+	assert_int_equal(buckets_of(w, "192.0.2.1", 2), 64);
+	sl_route_walk_changed(w->m, MANY / 2);
+	cut_is(w, ETH0);
+	sl_route_walk_changed(w->m, 1);
+	for (int i = 0; i < 200; i++) {
+		struct sl_rtnl_route more;
+
+		snprintf(dst, sizeof(dst), "198.19.%d.0/24", i);
+		more = route(dst);
+		via(&more, "10.0.0.2", ETH0, 1);
+		sl_route_message(w->m, &more);
+	}
+	sl_route_walk_changed(w->m, UINT32_MAX);
+	assert_false(sl_route_walk_pending(w->m));
+	for (int i = 256; i < MANY - 32; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.1", 16 + i / 256, i % 256);
+		assert_int_equal(lookup(w, dst), 0);
+	}
+
+	cut_is(w, ETH1);
+	assert_int_equal(buckets_of(w, "192.0.2.1", 2), 128);
+	sl_route_walk_changed(w->m, UINT32_MAX);
+	for (int i = 0; i < MANY; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.1", 16 + i / 256, i % 256);
+		assert_mac(w, dst, 2);
+	}
+	assert_mac(w, "198.19.199.1", 2);
+	assert_int_equal(lookup(w, "172.94.200.1"), 0);
+}
+
+static void carrier_that_goes_and_comes_has_no_route_read_again(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+	struct sl_rtnl_route r = route("172.17.0.0/24");
+
+	l.ignore_linkdown4 = true;
+	link_is(w, l);
+	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	l.flags = IFF_UP;
+	link_is(w, l);
+	assert_int_equal(lookup(w, "172.16.0.1"), 0);
+	l.flags = ethernet(ETH0).flags;
+	link_is(w, l);
+	assert_mac(w, "172.16.0.1", 2);
+	assert_int_equal(w->m->todo.routes_of, 0);
+	assert_true(w->m->todo.objects);
+
+	/* But for what the kernel has called dead meanwhile. */
+	l.flags = IFF_UP;
+	link_is(w, l);
+	via(&r, "10.0.0.2", ETH0, 1);
+	r.leg[0].flags = RTNH_F_DEAD | RTNH_F_LINKDOWN;
+	put(w, &r);
+	l.flags = ethernet(ETH0).flags;
+	link_is(w, l);
+	assert_int_equal(w->m->todo.routes_of, ETH0);
+}
+
+/*
+ * The carrier was lost for a moment, of which no event tells; routes that came meanwhile have dead legs. The event at its end
+ * is no news, but the routes must be looked at.
+ */
+static void a_carrier_lost_for_a_moment_leaves_no_leg_dead(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+	struct sl_rtnl_route r = route("172.16.0.0/24");
+
+	l.ignore_linkdown4 = true;
+	link_is(w, l);
+	add(w, "172.16.0.0/16", "10.1.0.2", ETH1);
+	via(&r, "10.0.0.2", ETH0, 1);
+	r.leg[0].flags = RTNH_F_DEAD | RTNH_F_LINKDOWN;
+	put(w, &r);
+	assert_mac(w, "172.16.0.1", 3);
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	link_is(w, l);
+	assert_true(w->m->todo.any);
+	assert_int_equal(w->m->todo.routes_of, ETH0);
+
+	r.leg[0].flags = 0; /* as that look finds it */
+	put(w, &r);
+	assert_mac(w, "172.16.0.1", 2);
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	link_is(w, l);
+	assert_false(w->m->todo.any);
+}
+
+static void types_of_routes(void **state)
+{
+	static const struct {
+		uint8_t type;
+		enum sl_nexthop_kind kind;
+		uint32_t ref;
+	} cases[] = {
+		{ RTN_BLACKHOLE, SL_NH_DROP, SL_DROP_BLACKHOLE },
+		{ RTN_UNREACHABLE, SL_NH_PUNT, SL_PUNT_UNREACHABLE },
+		{ RTN_PROHIBIT, SL_NH_PUNT, SL_PUNT_UNREACHABLE },
+		{ RTN_THROW, SL_NH_PUNT, SL_PUNT_UNREACHABLE },
+		{ RTN_LOCAL, SL_NH_PUNT, SL_PUNT_LOCAL },
+		{ RTN_ANYCAST, SL_NH_PUNT, SL_PUNT_LOCAL },
+		{ RTN_BROADCAST, SL_NH_PUNT, SL_PUNT_MULTICAST },
+		{ RTN_MULTICAST, SL_NH_PUNT, SL_PUNT_MULTICAST },
+		{ RTN_XRESOLVE, SL_NH_PUNT, SL_PUNT_POLICY },
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sl_rtnl_route r = route("172.16.0.0/24");
+		r.type = cases[i].type;
+		put(w, &r);
+		const struct sl_nexthop *nh = &w->tables.nexthop[lookup(w, "172.16.0.1")];
+		if (nh->kind != cases[i].kind || nh->ref != cases[i].ref)
+			fail_msg("type %u: kind %u ref %u", cases[i].type, nh->kind, nh->ref);
+		del(w, r);
+	}
+}
+
+/* What may not be decided by the destination alone is the kernel's, for all of the prefix and no other. */
+static void routes_that_the_destination_does_not_decide_are_left_to_the_kernel(void **state)
+{
+	enum what { TOS, SOURCE, EXPIRES, TWO_EQUAL, IN_DEFAULT, BELOW_LOCAL, CASES };
+	struct world *w = *state;
+
+	for (int what = 0; what < CASES; what++) {
+		const bool v6 = what == SOURCE || what == EXPIRES || what == TWO_EQUAL;
+		const char *inside = v6 ? "2001:db8:0:1::1" : "172.16.1.1";
+		struct sl_rtnl_route wide = add(w, v6 ? "2001:db8::/32" : "172.16.0.0/16",
+						v6 ? "fd00::2" : "10.0.0.2", ETH0);
+		struct sl_rtnl_route plain = add(w, v6 ? "2001:db8:0:1::/64" : "172.16.1.0/24",
+						 v6 ? "fd01::2" : "10.1.0.2", ETH1);
+		struct sl_rtnl_route odd = plain;
+		if (what == TOS)
+			odd.tos = 4;
+		if (what == SOURCE)
+			odd.src_len = 48;
+		if (what == EXPIRES) {
+			del(w, plain);
+			odd.expires = true;
+		}
+		if (what == TWO_EQUAL)
+			odd.leg[0].gateway_family = 0; /* on link beside a gateway */
+		if (what == IN_DEFAULT) {
+			del(w, plain);
+			odd.table = RT_TABLE_DEFAULT;
+		}
+		if (what == BELOW_LOCAL) {
+			odd = route("172.16.0.0/17");
+			odd.table = RT_TABLE_LOCAL;
+			odd.type = RTN_LOCAL;
+		}
+		odd.append = true;
+		put(w, &odd);
+		const struct sl_nexthop *nh = &w->tables.nexthop[lookup(w, inside)];
+		if (nh->kind != SL_NH_PUNT || nh->ref != SL_PUNT_POLICY)
+			fail_msg("case %d: kind %u ref %u", what, nh->kind, nh->ref);
+		assert_mac(w, v6 ? "2001:db8:0:2::1" : "172.16.200.1", v6 ? 4 : 2);
+		del(w, odd);
+		if (what != EXPIRES && what != IN_DEFAULT)
+			assert_mac(w, inside, v6 ? 5 : 3);
+		del(w, plain);
+		del(w, wide);
+		assert_int_equal(lookup(w, inside), 0);
+	}
+}
+
+static void encapsulation_is_the_kernels(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route r = route("172.16.0.0/24");
+
+	via(&r, "10.0.0.2", ETH0, 1);
+	via(&r, "10.1.0.2", ETH1, 1);
+	r.leg[1].encap = true;
+	put(w, &r);
+	assert_punt(w, "172.16.0.1", SL_PUNT_ENCAP);
+	del(w, r);
+	assert_int_equal(lookup(w, "172.16.0.1"), 0);
+}
+
+/* --- The order of equals, as events tell it ------------------------------------------------------------ */
+
+static void append_prepend_and_replace_of_ipv4(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route a = add(w, "172.16.0.0/24", "10.0.0.2", ETH0),
+			     b = route("172.16.0.0/24"), c = b;
+
+	via(&b, "10.1.0.2", ETH1, 1);
+	b.append = true;
+	put(w, &b);
+	assert_mac(w, "172.16.0.1", 2); /* a, b */
+	c.type = RTN_BLACKHOLE;
+	c.replace = true;
+	put(w, &c); /* c, b */
+	assert_int_equal(w->tables.nexthop[lookup(w, "172.16.0.1")].kind, SL_NH_DROP);
+	assert_int_equal(w->m->stats.routes4, 2);
+	a.append = false;
+	put(w, &a); /* a, c, b */
+	assert_mac(w, "172.16.0.1", 2);
+	del(w, a);
+	del(w, c);
+	assert_mac(w, "172.16.0.1", 3);
+	del(w, b);
+	assert_int_equal(w->m->stats.routes4, 0);
+}
+
+static void multipath_of_ipv6_comes_whole_and_goes_by_legs(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route r = add(w, "2001:db8::/32", "fd00::2", ETH0), leg = r;
+
+	assert_mac(w, "2001:db8::1", 4);
+	/* `append` of a second one: the event has both. */
+	via(&r, "fd01::2", ETH1, 1);
+	r.append = true;
+	put(w, &r);
+	assert_int_equal(w->m->stats.routes6, 1);
+	assert_int_equal(buckets_of(w, "2001:db8::1", 4), SL_GROUP_BUCKETS / 2);
+	del(w, leg);
+	assert_mac(w, "2001:db8::1", 5);
+	del(w, leg); /* told once more */
+	assert_mac(w, "2001:db8::1", 5);
+	leg = route("2001:db8::/32");
+	via(&leg, "fd01::2", ETH1, 1);
+	del(w, leg);
+	assert_int_equal(lookup(w, "2001:db8::1"), 0);
+	assert_int_equal(w->m->stats.routes6, 0);
+}
+
+/* --- Multipath and objects -------------------------------------------------------------------------------- */
+
+static void weights_are_shares_and_a_dead_leg_gives_its_own_away(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH1);
+	struct sl_rtnl_route r = route("172.16.0.0/24");
+	uint64_t before;
+
+	via(&r, "10.0.0.2", ETH0, 3);
+	via(&r, "10.1.0.2", ETH1, 1);
+	put(w, &r);
+	assert_int_equal(buckets_of(w, "172.16.0.1", 2), 96);
+	assert_int_equal(buckets_of(w, "172.16.0.1", 3), 32);
+	before = prefix_operations(w);
+	l.flags = 0;
+	link_is(w, l);
+	assert_int_equal(buckets_of(w, "172.16.0.1", 2), 128);
+	link_is(w, ethernet(ETH1));
+	assert_int_equal(buckets_of(w, "172.16.0.1", 3), 32);
+	r.leg[0].flags = RTNH_F_DEAD; /* the kernel says so, while the link is up */
+	put(w, &r);
+	assert_int_equal(buckets_of(w, "172.16.0.1", 3), 128);
+	assert_int_equal(prefix_operations(w), before);
+	assert_int_equal(w->m->stats.routes4, 1);
+}
+
+static void object(struct world *w, uint32_t id, const char *gateway, uint32_t ifindex)
+{
+	struct sl_rtnl_nexthop n;
+
+	memset(&n, 0, sizeof(n));
+	n.id = id;
+	n.leg.ifindex = ifindex;
+	n.leg.weight = 1;
+	if (gateway)
+		n.family = n.leg.gateway_family = address(gateway, n.leg.gateway);
+	else
+		n.blackhole = true;
+	sl_object_message(w->m, &n);
+	sl_route_walk_changed(w->m, UINT32_MAX);
+}
+
+static void an_object_that_changes_touches_no_prefix(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_nexthop gone;
+	uint64_t before;
+	char dst[32];
+
+	for (int i = 0; i < 100; i++) {
+		struct sl_rtnl_route r;
+		snprintf(dst, sizeof(dst), "172.16.%d.0/24", i);
+		r = route(dst);
+		r.object = 7;
+		put(w, &r);
+	}
+	assert_punt(w, "172.16.0.1", SL_PUNT_NOT_READY); /* its message is still to come */
+	before = prefix_operations(w);
+	object(w, 7, "10.0.0.2", ETH0);
+	assert_mac(w, "172.16.99.1", 2);
+	object(w, 7, "fd01::2", ETH1);
+	assert_mac(w, "172.16.99.1", 5);
+	object(w, 7, NULL, 0);
+	assert_int_equal(w->tables.nexthop[lookup(w, "172.16.0.1")].kind, SL_NH_DROP);
+	assert_int_equal(prefix_operations(w), before);
+	/* With the object the kernel removes its routes, and says nothing. */
+	memset(&gone, 0, sizeof(gone));
+	gone.id = 7;
+	gone.removed = true;
+	sl_object_message(w->m, &gone);
+	assert_int_equal(lookup(w, "172.16.0.1"), 0);
+	assert_int_equal(w->m->stats.routes4, 0);
+}
+
+static void a_group_object_loses_what_fails_and_goes_with_the_last(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+	struct sl_rtnl_nexthop group;
+	struct sl_rtnl_route r = route("172.16.0.0/24");
+
+	object(w, 1, "10.0.0.2", ETH0);
+	object(w, 2, "10.1.0.2", ETH1);
+	memset(&group, 0, sizeof(group));
+	group.id = 10;
+	group.group = true;
+	group.n_members = 2;
+	group.member[0] = (struct sl_rtnl_member){ 1, 1 };
+	group.member[1] = (struct sl_rtnl_member){ 2, 1 };
+	sl_object_message(w->m, &group);
+	r.object = 10;
+	put(w, &r);
+	assert_int_equal(buckets_of(w, "172.16.0.1", 2), 64);
+	l.flags = 0; /* the kernel removes the objects of the link */
+	link_is(w, l);
+	assert_int_equal(buckets_of(w, "172.16.0.1", 3), 128);
+	assert_int_equal(w->m->stats.nexthop_objects, 2);
+	l = ethernet(ETH1);
+	l.flags = 0;
+	link_is(w, l);
+	assert_int_equal(w->m->stats.nexthop_objects, 0);
+	assert_int_equal(w->m->stats.routes4, 0);
+	assert_int_equal(lookup(w, "172.16.0.1"), 0);
+}
+
+/* --- Resync, overflow ------------------------------------------------------------------------------------ */
+
+static void a_dump_after_lost_events_changes_only_what_differs(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route kept[50], changed, added, r;
+	uint64_t before;
+	char dst[32];
+
+	for (int i = 0; i < 50; i++) {
+		snprintf(dst, sizeof(dst), "172.16.%d.0/24", i);
+		kept[i] = add(w, dst, "10.0.0.2", ETH0);
+	}
+	r = add(w, "172.17.0.0/24", "10.0.0.2", ETH0); /* will be gone */
+	changed = add(w, "172.18.0.0/24", "10.0.0.2", ETH0);
+	changed.n_legs = 0;
+	via(&changed, "10.1.0.2", ETH1, 1);
+	added = route("172.19.0.0/24");
+	via(&added, "10.1.0.2", ETH1, 1);
+	before = prefix_operations(w);
+	sl_route_unsee(&w->m->rib4);
+	w->m->dumping = w->m->dumping_all = true;
+	for (int i = 0; i < 50; i++)
+		put(w, &kept[i]);
+	put(w, &changed);
+	put(w, &added);
+	w->m->dumping = w->m->dumping_all = false;
+	assert_mac(w, "172.17.0.1", 2); /* nothing goes before the dump is whole */
+	sl_route_sweep(w->m, &w->m->rib4, 0);
+	assert_int_equal(prefix_operations(w), before + 3);
+	assert_int_equal(lookup(w, "172.17.0.1"), 0);
+	assert_mac(w, "172.18.0.1", 3);
+	assert_mac(w, "172.19.0.1", 3);
+	assert_int_equal(w->m->stats.routes4, 52);
+	(void)r;
+}
+
+/* The event that follows says nothing new, so this is the only occasion. */
+static void a_dump_of_links_that_shows_a_change_has_the_routes_read_again(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+
+	add(w, "172.16.0.0/24", "10.0.0.2", ETH0);
+	l.flags = 0;
+	link_is(w, l);
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	w->m->dumping = w->m->dumping_all = true;
+	link_is(w, ethernet(ETH0));
+	w->m->dumping = w->m->dumping_all = false;
+	assert_true(w->m->todo.any);
+	assert_int_equal(w->m->todo.routes_of, ETH0);
+}
+
+/*
+ * A carrier comes back, and the routing daemon puts routes through that link in the place of unreachable ones. The routes of the
+ * link are read again before the messages of these changes.
+ */
+static void a_route_that_took_the_place_of_another_in_a_dump_of_its_link_stands_alone(void **state)
+{
+	struct world *w = *state;
+	const char *const prefix[2] = { "172.16.0.0/24", "2001:db8:8::/48" };
+	const char *const gateway[2] = { "10.0.0.2", "fd00::2" };
+	const char *const inside[2] = { "172.16.0.1", "2001:db8:8::1" };
+
+	neighbour(w, ETH0, "fd00::2", NUD_REACHABLE, 2);
+	for (int i = 0; i < 2; i++) {
+		struct sl_rtnl_route none = route(prefix[i]), found = route(prefix[i]);
+		struct sl_rib *rib = i ? &w->m->rib6 : &w->m->rib4;
+		const uint64_t *routes = i ? &w->m->stats.routes6 : &w->m->stats.routes4;
+		uint64_t before = *routes;
+
+		none.type = RTN_UNREACHABLE;
+		put(w, &none);
+		via(&found, gateway[i], ETH0, 1);
+		sl_route_unsee(rib);
+		w->m->dumping = true;
+		w->m->dumping_of = ETH0;
+		put(w, &found);
+		w->m->dumping = false;
+		w->m->dumping_of = 0;
+		sl_route_sweep(w->m, rib, ETH0);
+		found.replace = true;
+		put(w, &found);
+		assert_int_equal(*routes, before + 1);
+		assert_mac(w, inside[i], 2);
+	}
+}
+
+/* A dump of everything may list both: the prefix was unreachable when it began. */
+static void two_ipv6_routes_of_which_one_may_have_replaced_the_other_are_read_again(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_route none = route("2001:db8:8::/48"), found = none;
+
+	none.type = RTN_UNREACHABLE;
+	via(&found, "fd00::2", ETH0, 1);
+	w->m->dumping = w->m->dumping_all = true;
+	put(w, &none);
+	put(w, &found);
+	w->m->dumping = w->m->dumping_all = false;
+	memset(&w->m->todo, 0, sizeof(w->m->todo));
+	put(w, &found); /* a message from before: nothing was replaced */
+	assert_false(w->m->todo.any);
+	found.replace = true;
+	put(w, &found);
+	assert_true(w->m->todo.any && w->m->todo.routes6);
+}
+
+static uint64_t clock_ns = 1;
+
+static int test_wait(void)
+{
+	return -ENOSYS;
+}
+
+static uint64_t test_clock(void)
+{
+	return clock_ns;
+}
+
+static void without_room_for_next_hops_the_kernel_forwards_until_there_is_some(void **state)
+{
+	struct world *w = *state;
+	static struct sl_rtnl_route r[N_NEXTHOP];
+	char dst[32], gateway[32];
+
+	sl_fib_set_clock(w->fib, test_clock, test_wait);
+	for (int i = 0; i < N_NEXTHOP; i++) {
+		snprintf(dst, sizeof(dst), "172.%d.%d.0/24", 16 + i / 256, i % 256);
+		snprintf(gateway, sizeof(gateway), "10.0.%d.%d", 1 + i / 250, 1 + i % 250);
+		neighbour(w, ETH0, gateway, NUD_REACHABLE, 9);
+		r[i] = add(w, dst, gateway, ETH0);
+	}
+	assert_mac(w, "172.16.0.1", 9);
+	assert_punt(w, "172.17.255.1", SL_PUNT_OVERFLOW);
+	assert_true(w->m->retry);
+	for (int i = 0; i < N_NEXTHOP / 2; i++)
+		del(w, r[i]);
+	assert_punt(w, "172.17.255.1", SL_PUNT_OVERFLOW);
+	clock_ns += 2 * SL_GRACE_NS;
+	sl_hop_retry(w->m);
+	sl_path_retry(w->m);
+	sl_route_walk_changed(w->m, UINT32_MAX);
+	assert_mac(w, "172.17.255.1", 9);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(many_routes_by_one_gateway_share_its_next_hop),
+		TEST(a_neighbour_that_changes_touches_no_prefix),
+		TEST(each_usable_state_of_a_neighbour_forwards),
+		TEST(mtu_is_the_smaller_of_link_and_route),
+		TEST(what_is_no_port_is_left_to_the_kernel),
+		TEST(vlan_in_vlan_writes_the_outer_tag_first),
+		TEST(vlans_that_only_the_kernel_can_do_are_left_to_it),
+		TEST(port_flags_follow_settings_rules_and_masters),
+		TEST(neighbours_on_link_become_host_routes),
+		TEST(an_on_link_host_route_leads_to_its_neighbour),
+		TEST(lowest_metric_wins_and_the_next_takes_over),
+		TEST(a_route_without_a_live_leg_is_as_good_as_absent),
+		TEST(a_carrier_lost_for_a_moment_leaves_no_leg_dead),
+		TEST(a_port_that_is_cut_is_left_at_once_however_many_routes_use_it),
+		TEST(carrier_that_goes_and_comes_has_no_route_read_again),
+		TEST(types_of_routes),
+		TEST(routes_that_the_destination_does_not_decide_are_left_to_the_kernel),
+		TEST(encapsulation_is_the_kernels),
+		TEST(append_prepend_and_replace_of_ipv4),
+		TEST(multipath_of_ipv6_comes_whole_and_goes_by_legs),
+		TEST(weights_are_shares_and_a_dead_leg_gives_its_own_away),
+		TEST(an_object_that_changes_touches_no_prefix),
+		TEST(a_group_object_loses_what_fails_and_goes_with_the_last),
+		TEST(a_dump_after_lost_events_changes_only_what_differs),
+		TEST(a_route_that_took_the_place_of_another_in_a_dump_of_its_link_stands_alone),
+		TEST(two_ipv6_routes_of_which_one_may_have_replaced_the_other_are_read_again),
+		TEST(a_dump_of_links_that_shows_a_change_has_the_routes_read_again),
+		TEST(without_room_for_next_hops_the_kernel_forwards_until_there_is_some),
+	};
+	return cmocka_run_group_tests_name("mirror", tests, NULL, NULL);
+}

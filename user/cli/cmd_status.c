@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice status: the daemon's answer, or, without a daemon, what its earlier life left running. */
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "user/ipc/client.h"
+#include "user/cli/cmd.h"
+#include "user/show/counter_rows.h"
+#include "user/datapath/pins.h"
+#include "user/datapath/xdp.h"
+
+static json_t *member(const json_t *row, const char *key)
+{
+	return json_object_get(row, key);
+}
+
+static void print_bytes(long long bytes)
+{
+	printf("%.1f MiB", (double)bytes / (1024 * 1024));
+}
+
+static void print_uptime(long long s)
+{
+	if (s >= 86400)
+		printf("%lld d %lld h", s / 86400, s / 3600 % 24);
+	else if (s >= 3600)
+		printf("%lld h %lld min", s / 3600, s / 60 % 60);
+	else
+		printf("%lld min %lld s", s / 60, s % 60);
+}
+
+static void print_ports(const json_t *ports)
+{
+	const json_t *port;
+	size_t i;
+
+	fputs("ports     ", stdout);
+	json_array_foreach(ports, i, port) {
+		const char *mode = sl_cmd_text(port, "mode"), *state = sl_cmd_text(port, "state");
+		bool on = strcmp(state, "on") == 0;
+
+		printf("%s %s %s", i ? "," : "", sl_cmd_text(port, "port"), on ? mode : state);
+	}
+	puts(json_array_size(ports) ? "" : " none");
+}
+
+static void print_use(const json_t *tables, const char *key, const char *text)
+{
+	const json_t *use = member(tables, key);
+
+	if (use)
+		printf(", %lld/%lld %s", sl_cmd_number(use, "used"), sl_cmd_number(use, "size"),
+		       text);
+}
+
+static void print_status(void *arg, const json_t *row)
+{
+	const json_t *mirror = member(row, "mirror"), *tables = member(row, "tables"),
+		     *packets = member(row, "packets");
+	long long overflow =
+		sl_cmd_number(tables, "ipv4_overflow") + sl_cmd_number(tables, "ipv6_overflow");
+
+	(void)arg;
+	printf("sluiced    %s, process %lld, up ", sl_cmd_text(row, "version"),
+	       sl_cmd_number(row, "pid"));
+	print_uptime(sl_cmd_number(row, "uptime_s"));
+	printf("\nengine     %s (%s)\n", sl_cmd_text(row, "engine"), sl_cmd_text(row, "config"));
+	print_ports(member(row, "ports"));
+	printf("kernel     %lld IPv4 and %lld IPv6 routes, %lld neighbours, %s\n",
+	       sl_cmd_number(mirror, "ipv4_routes"), sl_cmd_number(mirror, "ipv6_routes"),
+	       sl_cmd_number(mirror, "neighbours"),
+	       json_is_true(member(mirror, "synced")) ? "in step" : "being read");
+	if (json_is_true(member(mirror, "ipv4_policy")) ||
+	    json_is_true(member(mirror, "ipv6_policy")))
+		printf("           policy rules: the kernel forwards%s%s\n",
+		       json_is_true(member(mirror, "ipv4_policy")) ? " IPv4" : "",
+		       json_is_true(member(mirror, "ipv6_policy")) ? " IPv6" : "");
+	printf("tables     %lld IPv4 and %lld IPv6 prefixes",
+	       sl_cmd_number(tables, "ipv4_prefixes"), sl_cmd_number(tables, "ipv6_prefixes"));
+	print_use(tables, "nexthops", "next hops");
+	print_use(tables, "ipv4_blocks", "IPv4 blocks");
+	print_use(tables, "ipv6_blocks", "IPv6 blocks");
+	printf("\n");
+	if (overflow)
+		printf("           %lld routes do not fit: the kernel forwards for them\n",
+		       overflow);
+	fputs("memory     process ", stdout);
+	print_bytes(sl_cmd_number(row, "process_bytes"));
+	fputs(", maps ", stdout);
+	print_bytes(sl_cmd_number(tables, "map_bytes"));
+	printf("\npackets    in %lld = forwarded %lld", sl_cmd_number(packets, "rx"),
+	       sl_cmd_number(packets, "forward"));
+	if (sl_cmd_number(packets, "voq"))
+		printf(" + to other nodes %lld", sl_cmd_number(packets, "voq"));
+	printf(" + dropped %lld + to the kernel %lld\n", sl_cmd_number(packets, "drops"),
+	       sl_cmd_number(packets, "punts"));
+	if (sl_cmd_number(packets, "unsent"))
+		printf("           %lld of those forwarded were not taken by the egress driver\n",
+		       sl_cmd_number(packets, "unsent"));
+}
+
+/* --- Without a daemon ------------------------------------------------------------------------------- */
+
+/* 0: ours; -EPERM: who asks may not know; else it is not. */
+static int check_ours(uint32_t prog_id, uint32_t pinned_id)
+{
+	char name[16];
+	int fd;
+
+	if (prog_id == pinned_id)
+		return 0;
+	fd = sl_xdp_open_ours(prog_id, name);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+/* Netdevs that carry our program; NULL: there are programs, and whose is not for us to know. */
+static json_t *attached_ports(const char *pin_dir)
+{
+	struct if_nameindex *links = if_nameindex(), *link;
+	int pinned_fd = sl_pins_get(pin_dir, 0, "sl_edge");
+	uint32_t pinned_id = pinned_fd < 0 ? 0 : sl_xdp_prog_id(pinned_fd);
+	json_t *ports = json_array();
+
+	for (link = links; link && link->if_index && ports; link++) {
+		struct sl_xdp_state now;
+		int err;
+
+		if (sl_xdp_query(link->if_index, &now) || now.mode == SL_XDP_NONE)
+			continue;
+		err = check_ours(now.prog_id, pinned_id);
+		if (err == -EPERM) {
+			json_decref(ports);
+			ports = NULL;
+		} else if (!err) {
+			json_array_append_new(ports, json_pack("{s:s, s:s, s:s, s:i}", "port",
+							       link->if_name, "state", "on", "mode",
+							       sl_xdp_mode_name(now.mode),
+							       "prog_id", (int)now.prog_id));
+		}
+	}
+	if (links)
+		if_freenameindex(links);
+	if (pinned_fd >= 0)
+		close(pinned_fd);
+	return ports;
+}
+
+static void status_without_daemon(const struct sl_cmd_options *options)
+{
+	json_t *ports = attached_ports(options->pin_dir), *rows = NULL;
+	struct sl_counters counters;
+
+	if (!sl_counters_read_pinned(options->pin_dir, &counters))
+		rows = sl_counter_rows(&counters);
+	if (options->json) {
+		json_t *status = json_pack("{s:b, s:O?, s:O?}", "running", 0, "ports", ports,
+					   "counters", rows);
+
+		sl_cmd_dump(status);
+		json_decref(status);
+	} else {
+		printf("sluiced    is not running; %s\n",
+		       !ports ? "whose XDP programs are on the ports only root may know"
+		       : json_array_size(ports) ? "the fast path goes on with the routes it had"
+						: "the kernel forwards");
+		if (ports)
+			print_ports(ports);
+		if (rows)
+			sl_cmd_print_counters(rows, false);
+	}
+	json_decref(ports);
+	json_decref(rows);
+}
+
+int sl_cmd_status(const struct sl_cmd_options *options, int argc, char **argv)
+{
+	json_t *request;
+
+	if (argc > 0) {
+		fprintf(stderr, "sluice: status: unexpected argument \"%s\"\n", argv[0]);
+		return SL_EXIT_USAGE;
+	}
+	if (!sl_client_listens(options->socket_path)) {
+		status_without_daemon(options);
+		return SL_EXIT_NOT_RUNNING;
+	}
+	request = json_pack("{s:s}", "command", "status");
+	if (options->json)
+		return sl_cmd_print_json(options, request, false);
+	return sl_cmd_ask(options, request, print_status, NULL);
+}

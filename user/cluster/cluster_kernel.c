@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
+
+#include "user/cluster/cluster_impl.h"
+#include "user/lib/log.h"
+#include "user/rtnl/rtnl.h"
+
+static void own_route(const struct sl_peer *peer, const struct sl_remote_entry *entry,
+		      uint32_t ifindex, struct sl_own_route *route)
+{
+	static const uint8_t none[16];
+
+	*route = (struct sl_own_route){ .prefix = { .family = entry->family, .len = entry->len } };
+	memcpy(route->prefix.addr, entry->addr, sizeof(entry->addr));
+	if (entry->kind == SL_REMOTE_HOST) {
+		route->gateway_family = peer->family;
+		memcpy(route->gateway, peer->address, sizeof(peer->address));
+		return;
+	}
+	route->ifindex = ifindex;
+	route->has_source = memcmp(entry->source, none, sizeof(none)) != 0;
+	memcpy(route->source, entry->source, sizeof(entry->source));
+}
+
+static int entry_add(struct sl_cluster *c, const struct sl_peer *peer,
+		     const struct sl_remote_entry *entry)
+{
+	const struct sl_remote_port *port = sl_cluster_port_by_number(c, entry->system_port);
+	struct sl_own_route route;
+
+	/* IPv6 cannot be sent by an IPv4 gateway. */
+	if (entry->kind == SL_REMOTE_HOST && entry->family == AF_INET6 && peer->family == AF_INET)
+		return 0;
+	if (!port || !port->ifindex)
+		return -ENODEV;
+	if (entry->kind == SL_REMOTE_NEIGHBOUR)
+		return sl_rtnl_neigh_set(c->requests, port->ifindex, entry->family, entry->addr,
+					 entry->mac);
+	own_route(peer, entry, port->ifindex, &route);
+	return sl_rtnl_route_add(c->requests, &route);
+}
+
+static int entry_remove(struct sl_cluster *c, const struct sl_peer *peer,
+			const struct sl_remote_entry *entry)
+{
+	const struct sl_remote_port *port = sl_cluster_port_by_number(c, entry->system_port);
+	struct sl_own_route route;
+
+	if (entry->kind != SL_REMOTE_HOST && (!port || !port->ifindex))
+		return 0; /* it went with the netdev */
+	if (entry->kind == SL_REMOTE_NEIGHBOUR)
+		return sl_rtnl_neigh_delete(c->requests, port->ifindex, entry->family, entry->addr);
+	own_route(peer, entry, port ? port->ifindex : 0, &route);
+	return sl_rtnl_route_delete(c->requests, &route);
+}
+
+static void log_entry(const struct sl_remote_entry *entry, const char *what, int err)
+{
+	struct sl_prefix prefix = { .family = entry->family,
+				    .len = entry->kind == SL_REMOTE_NEIGHBOUR
+						   ? sl_addr_bits(entry->family)
+						   : entry->len };
+	char text[SL_PREFIX_STRLEN], name[IF_NAMESIZE];
+
+	memcpy(prefix.addr, entry->addr, sizeof(entry->addr));
+	sl_relay_tap_name(entry->system_port, name);
+	sl_warning("%s: cannot %s %s %s: %s", name, what,
+		   entry->kind == SL_REMOTE_NEIGHBOUR ? "neighbour" : "route",
+		   sl_prefix_format(&prefix, text), strerror(-err));
+}
+
+struct applying {
+	struct sl_cluster *c;
+	struct sl_peer *peer;
+};
+
+static void apply(void *ctx, enum sl_remote_change change, const struct sl_remote_entry *was,
+		  const struct sl_remote_entry *now)
+{
+	struct applying *a = ctx;
+	int err = 0;
+
+	/* A neighbour is replaced in place; a route is taken out first. */
+	if (was && (change == SL_REMOTE_REMOVE || was->kind != SL_REMOTE_NEIGHBOUR))
+		err = entry_remove(a->c, a->peer, was);
+	if (err && err != -ESRCH && err != -ENOENT && err != -ENODEV)
+		log_entry(was, "remove", err);
+	err = now ? entry_add(a->c, a->peer, now) : 0;
+	if (err)
+		log_entry(now, "add", err);
+}
+
+/* Take over entries, owned by the peer from now on. */
+static void peer_set_entries(struct sl_cluster *c, struct sl_peer *peer,
+			     struct sl_remote_entry *entries, size_t n)
+{
+	struct applying a = { .c = c, .peer = peer };
+
+	sl_remote_diff(peer->entries, peer->n_entries, entries, n, apply, &a);
+	free(peer->entries);
+	peer->entries = entries;
+	peer->n_entries = n;
+}
+
+static void port_announced(struct sl_cluster *c, const struct sl_announce_record *record)
+{
+	struct sl_remote_port *port = sl_cluster_port_by_number(c, record->system_port);
+
+	if (!port)
+		return;
+	sl_remote_port_set(port, c->requests, record->mac, record->mtu_bytes);
+	if (port->known && port->up == record->up)
+		return;
+	port->known = true;
+	port->up = record->up;
+	sl_cluster_send_port(c, port);
+}
+
+/* Ports that a generation does not name are absent on their node. */
+static void ports_missing(struct sl_cluster *c, const struct sl_peer *peer)
+{
+	const struct sl_assembly *a = &peer->assembly;
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		struct sl_remote_port *port = &c->ports[i];
+		bool named = false;
+
+		if (port->system_port >> 8 != peer->node || (port->known && !port->up))
+			continue;
+		for (uint32_t r = 0; r < a->n && !named; r++)
+			named = a->records[r].type == SL_ANNOUNCE_PORT &&
+				a->records[r].system_port == port->system_port;
+		if (!named) {
+			port->known = true;
+			port->up = false;
+			sl_cluster_send_port(c, port);
+		}
+	}
+}
+
+/* A generation is complete, or our own addresses have changed. */
+void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
+{
+	const struct sl_assembly *a = &peer->assembly;
+	struct sl_remote_entry *entries;
+
+	if (!a->complete)
+		return;
+	entries = calloc(2 * (size_t)a->n + 1, sizeof(*entries));
+	if (!entries) {
+		sl_error("cluster: node %u: not enough memory for its announcement", peer->node);
+		return;
+	}
+	/* First what is behind a port, then its carrier: whoever waits for that finds the port's prefixes there. */
+	peer_set_entries(c, peer, entries,
+			 sl_remote_entries(a->records, a->n, &c->local.sources, entries));
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->records[i].type == SL_ANNOUNCE_PORT)
+			port_announced(c, &a->records[i]);
+	ports_missing(c, peer);
+}
+
+/* What the kernel has lost (a port was down, an address went) is given to it again. */
+void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_port)
+{
+	for (size_t i = 0; i < peer->n_entries; i++)
+		if (!system_port || peer->entries[i].system_port == system_port)
+			entry_add(c, peer, &peer->entries[i]);
+}
+
+/* Its ports stay down, when it is back, until it has announced them. */
+void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer)
+{
+	peer_set_entries(c, peer, NULL, 0);
+	sl_assembly_reset(&peer->assembly);
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		struct sl_remote_port *port = &c->ports[i];
+
+		if (port->system_port >> 8 != peer->node || !port->up)
+			continue;
+		port->up = false;
+		sl_cluster_send_port(c, port);
+	}
+}
+
+/* --- Remote ports -------------------------------------------------------------------------------------- */
+
+int sl_cluster_make_ports(struct sl_cluster *c)
+{
+	bool any = false;
+	int first = 0;
+
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		struct sl_remote_port *port = &c->ports[i];
+		bool made;
+		int err = sl_remote_port_make(port, c->requests, &made);
+
+		first = first ? first : err;
+		if (!made)
+			continue;
+		any = true;
+		for (uint32_t p = 0; p < c->n_peers; p++) {
+			struct sl_peer *peer = &c->peers[p];
+
+			for (uint32_t r = 0; peer->assembly.complete && r < peer->assembly.n; r++)
+				if (peer->assembly.records[r].type == SL_ANNOUNCE_PORT &&
+				    peer->assembly.records[r].system_port == port->system_port)
+					port_announced(c, &peer->assembly.records[r]);
+		}
+		sl_cluster_send_port(c, port);
+	}
+	if (any)
+		c->ops->ports_changed(c->ctx);
+	return first;
+}
+
+void sl_cluster_delete_ports(struct sl_cluster *c)
+{
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		struct sl_remote_port *port = &c->ports[i];
+
+		if (!port->ifindex)
+			continue;
+		sl_cluster_send_gone(c, port);
+		sl_rtnl_link_delete(c->requests, port->ifindex);
+		port->ifindex = 0;
+	}
+}
+
+/* --- What an earlier life left -------------------------------------------------------------------------- */
+
+static void adopt(struct sl_peer *peer, const struct sl_remote_entry *entry)
+{
+	struct sl_remote_entry *entries =
+		realloc(peer->entries, (peer->n_entries + 1) * sizeof(*entries));
+
+	if (!entries)
+		return;
+	entries[peer->n_entries++] = *entry;
+	peer->entries = entries;
+}
+
+/* A route of an earlier life: whose is it? Nobody's is removed. */
+static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
+{
+	struct sl_cluster *c = ctx;
+	struct sl_rtnl_route *route = malloc(sizeof(*route));
+	struct sl_remote_entry entry = { 0 };
+	const struct sl_remote_port *port;
+	struct sl_peer *peer = NULL;
+
+	if (!route || sl_rtnl_parse_route(nlh, route) || route->protocol != SL_RTPROT ||
+	    route->n_legs != 1)
+		goto out;
+	entry.family = route->dst.family;
+	entry.len = route->dst.len;
+	memcpy(entry.addr, route->dst.addr, sizeof(entry.addr));
+	port = sl_cluster_port_by_ifindex(c, route->leg[0].ifindex);
+	if (port) {
+		entry.kind = SL_REMOTE_PREFIX;
+		entry.system_port = port->system_port;
+		if (route->has_prefsrc)
+			memcpy(entry.source, route->prefsrc, sizeof(entry.source));
+		peer = sl_cluster_peer(c, port->system_port >> 8);
+	}
+	if (peer) {
+		adopt(peer, &entry);
+	} else {
+		/* A host route over the fabric does not say of which port it is: it is made anew. */
+		struct sl_own_route own = { .prefix = route->dst,
+					    .gateway_family = route->leg[0].gateway_family };
+
+		memcpy(own.gateway, route->leg[0].gateway, sizeof(own.gateway));
+		own.ifindex = route->leg[0].ifindex;
+		sl_rtnl_route_delete(c->requests, &own);
+	}
+out:
+	free(route);
+}
+
+static void adopt_neigh(void *ctx, const struct nlmsghdr *nlh)
+{
+	struct sl_cluster *c = ctx;
+	struct sl_remote_entry entry = { .kind = SL_REMOTE_NEIGHBOUR };
+	const struct sl_remote_port *port;
+	struct sl_rtnl_neigh neigh;
+	struct sl_peer *peer;
+
+	if (sl_rtnl_parse_neigh(nlh, &neigh) || !(neigh.flags & NTF_EXT_LEARNED))
+		return;
+	port = sl_cluster_port_by_ifindex(c, neigh.ifindex);
+	peer = port ? sl_cluster_peer(c, port->system_port >> 8) : NULL;
+	if (!peer)
+		return;
+	entry.family = neigh.family;
+	entry.system_port = port->system_port;
+	memcpy(entry.addr, neigh.addr, sizeof(entry.addr));
+	memcpy(entry.mac, neigh.mac, sizeof(entry.mac));
+	adopt(peer, &entry);
+}
+
+/* Remote ports of an earlier configuration. */
+static void remove_stale_port(void *ctx, const struct nlmsghdr *nlh)
+{
+	struct sl_cluster *c = ctx;
+	struct sl_rtnl_link link;
+
+	if (sl_rtnl_parse_link(nlh, &link) || sl_cluster_port_by_ifindex(c, link.ifindex) ||
+	    !sl_remote_port_is_ours(link.name))
+		return;
+	sl_info("%s: not configured any more: removed", link.name);
+	sl_rtnl_link_delete(c->requests, link.ifindex);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct sl_remote_entry));
+}
+
+int sl_cluster_adopt(struct sl_cluster *c)
+{
+	int err = sl_rtnl_dump(c->dumps, RTM_GETLINK, AF_UNSPEC, 0, remove_stale_port, c);
+
+	if (!err || err == -EINTR)
+		err = sl_rtnl_dump(c->dumps, RTM_GETROUTE, AF_INET, 0, adopt_route, c);
+	if (!err || err == -EINTR)
+		err = sl_rtnl_dump(c->dumps, RTM_GETROUTE, AF_INET6, 0, adopt_route, c);
+	if (!err || err == -EINTR || err == -EOPNOTSUPP)
+		err = sl_rtnl_dump(c->dumps, RTM_GETNEIGH, AF_UNSPEC, 0, adopt_neigh, c);
+	for (uint32_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i].n_entries)
+			qsort(c->peers[i].entries, c->peers[i].n_entries,
+			      sizeof(struct sl_remote_entry), compare_entries);
+	return err == -EINTR ? 0 : err;
+}

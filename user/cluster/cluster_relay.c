@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "user/cluster/cluster_impl.h"
+#include "user/lib/clock.h"
+#include "user/lib/log.h"
+
+enum {
+	RECONNECT_MS = 50, /* to a bridge that does not answer */
+	RELAY_BATCH = 256, /* messages of the bridge in one poll */
+};
+
+static void send_message(struct sl_cluster *c, const struct sl_relay_message *message)
+{
+	int err = sl_relay_send(&c->relay, message);
+
+	/* The next repetition, or the next connection, brings it. */
+	if (err && err != -EAGAIN && err != -ENOTCONN)
+		sl_debug("cluster: the bridge does not take a message: %s", strerror(-err));
+}
+
+/* Until the owner has said something, the bridge keeps what an earlier life told it. */
+void sl_cluster_send_port(struct sl_cluster *c, const struct sl_remote_port *port)
+{
+	if (port->known && port->ifindex)
+		send_message(c, &(struct sl_relay_message){ .kind = SL_RELAY_PORT,
+							    .system_port = port->system_port,
+							    .up = port->up });
+}
+
+void sl_cluster_send_gone(struct sl_cluster *c, const struct sl_remote_port *port)
+{
+	send_message(c, &(struct sl_relay_message){ .kind = SL_RELAY_PORT,
+						    .system_port = port->system_port,
+						    .gone = true });
+}
+
+static void send_part(struct sl_cluster *c, uint8_t node, const struct sl_announce_part *part)
+{
+	send_message(c, &(struct sl_relay_message){ .kind = SL_RELAY_SEND,
+						    .node = node,
+						    .part = part->bytes,
+						    .part_bytes = part->len_bytes });
+}
+
+/* How many parts the records take; sends each as part of that many, unless parts is 0. */
+static uint16_t walk_parts(struct sl_cluster *c, uint8_t node, uint16_t parts)
+{
+	struct sl_announce_header header = { .kind = SL_ANNOUNCE_STATE,
+					     .generation = c->generation,
+					     .parts = parts ? parts : 1 };
+	struct sl_announce_part part;
+
+	sl_announce_begin(&part, &header);
+	for (uint32_t i = 0; i < c->local.n; i++) {
+		if (sl_announce_add(&part, &c->local.records[i]))
+			continue;
+		if (header.part + 1 == SL_ANNOUNCE_PARTS_MAX)
+			break; /* neighbours come last: those left out are resolved on request */
+		if (parts)
+			send_part(c, node, &part);
+		header.part++;
+		if (!parts)
+			header.parts = (uint16_t)(header.part + 1);
+		sl_announce_begin(&part, &header);
+		sl_announce_add(&part, &c->local.records[i]);
+	}
+	if (parts)
+		send_part(c, node, &part);
+	return (uint16_t)(header.part + 1);
+}
+
+/* node 0: all */
+void sl_cluster_announce(struct sl_cluster *c, uint8_t node)
+{
+	if (c->relay.fd >= 0)
+		walk_parts(c, node, walk_parts(c, node, 0));
+}
+
+/* --- Requests ----------------------------------------------------------------------------------------- */
+
+void sl_cluster_want(struct sl_cluster *c, uint16_t system_port, uint8_t family,
+		     const uint8_t addr[16])
+{
+	struct sl_wanted *w = &c->wanted[c->n_wanted];
+
+	if (c->n_wanted == SL_WANTED_MAX)
+		return;
+	*w = (struct sl_wanted){ .system_port = system_port, .family = family };
+	memcpy(w->addr, addr, sizeof(w->addr));
+	c->n_wanted++;
+}
+
+/* One node after the other, as many as fit a part. */
+void sl_cluster_send_wanted(struct sl_cluster *c)
+{
+	const struct sl_announce_header header = { .kind = SL_ANNOUNCE_RESOLVE, .parts = 1 };
+	struct sl_announce_part part;
+
+	for (uint32_t p = 0; p < c->n_peers && c->n_wanted; p++) {
+		const uint8_t node = c->peers[p].node;
+
+		sl_announce_begin(&part, &header);
+		for (uint32_t i = 0; i < c->n_wanted; i++) {
+			const struct sl_wanted *w = &c->wanted[i];
+			struct sl_announce_record record = { .type = SL_ANNOUNCE_WANTED,
+							     .system_port = w->system_port,
+							     .family = w->family };
+
+			if (w->system_port >> 8 != node)
+				continue;
+			memcpy(record.addr, w->addr, sizeof(w->addr));
+			if (sl_announce_add(&part, &record))
+				continue;
+			send_part(c, node, &part);
+			sl_announce_begin(&part, &header);
+			sl_announce_add(&part, &record);
+		}
+		if (part.records && c->peers[p].up)
+			send_part(c, node, &part);
+	}
+	c->n_wanted = 0;
+}
+
+/* --- Messages of the bridge --------------------------------------------------------------------------- */
+
+/* Remote ports have lost their carrier. First the fast path, then the kernel: it may have to wait for a lock. */
+static void cut(struct sl_cluster *c)
+{
+	c->ops->cuts_changed(c->ctx);
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (c->ports[i].ifindex && sl_cluster_is_cut(c, c->ports[i].ifindex))
+			sl_rtnl_link_sync(c->dumps, c->ports[i].ifindex);
+}
+
+static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message)
+{
+	struct sl_peer *peer = sl_cluster_peer(c, message->node);
+	bool was_silent;
+
+	if (!peer)
+		return;
+	if (peer->up != message->up)
+		sl_info("cluster: node %u is %s", peer->node, message->up ? "up" : "down");
+	if (peer->up && !message->up)
+		peer->down_since_ns = sl_now_ns();
+	if (message->up && peer->epoch != message->epoch) {
+		sl_assembly_reset(&peer->assembly);
+		peer->epoch = message->epoch;
+	}
+	was_silent = peer->silent;
+	peer->up = message->up;
+	peer->silent = !message->up;
+	if (peer->up)
+		sl_cluster_announce(c, peer->node);
+	if (peer->silent)
+		cut(c);
+	else if (was_silent)
+		c->ops->cuts_changed(c->ctx);
+}
+
+static void on_wanted(void *ctx, const struct sl_announce_record *record)
+{
+	struct sl_cluster *c = ctx;
+	const struct sl_local_port *port = sl_local_port_by_number(&c->local, record->system_port);
+
+	/* Asked to resolve a permanent neighbour, the kernel would make it one that can fail. */
+	if (port && port->ifindex && !sl_local_neighbour_is_fixed(&c->local, record))
+		sl_rtnl_neigh_use(c->dumps, port->ifindex, record->family, record->addr);
+}
+
+static void on_received(struct sl_cluster *c, const struct sl_relay_message *message)
+{
+	const uint8_t self = (uint8_t)c->settings->node;
+	struct sl_peer *peer = sl_cluster_peer(c, message->node);
+	struct sl_announce_header header;
+	int err;
+
+	if (!peer)
+		return;
+	err = sl_announce_parse(message->part, message->part_bytes, peer->node, self, &header,
+				on_wanted, c);
+	if (!err && header.kind == SL_ANNOUNCE_RESOLVE) {
+		sl_rtnl_flush(c->dumps);
+		return;
+	}
+	if (!err)
+		err = sl_assembly_input(&peer->assembly, message->part, message->part_bytes,
+					peer->node, self);
+	if (err > 0)
+		sl_peer_apply(c, peer);
+	else if (err < 0)
+		sl_debug("cluster: node %u: a senseless announcement: %s", peer->node,
+			 strerror(-err));
+}
+
+static void disconnected(struct sl_cluster *c, int err)
+{
+	sl_warning("cluster: the bridge at \"%s\" is gone: %s", c->settings->socket,
+		   strerror(-err));
+	sl_relay_disconnect(&c->relay);
+	c->connect_ns = 0;
+	for (uint32_t i = 0; i < c->n_peers; i++) {
+		if (c->peers[i].up)
+			c->peers[i].down_since_ns = sl_now_ns();
+		c->peers[i].up = false;
+		c->peers[i].silent = true;
+	}
+	cut(c);
+}
+
+void sl_cluster_poll_relay(struct sl_cluster *c)
+{
+	struct sl_relay_message message;
+	int err = 0;
+
+	for (int i = 0; i < RELAY_BATCH && c->relay.fd >= 0; i++) {
+		err = sl_relay_receive(&c->relay, &message);
+		if (err == -EAGAIN)
+			return;
+		if (err == -EPROTO || err == -EMSGSIZE || err == -EINVAL)
+			continue;
+		if (err)
+			disconnected(c, err);
+		else if (message.kind == SL_RELAY_PEER)
+			on_peer(c, &message);
+		else if (message.kind == SL_RELAY_RECEIVED)
+			on_received(c, &message);
+	}
+}
+
+void sl_cluster_connect(struct sl_cluster *c)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	c->connect_ns = sl_now_ns() + RECONNECT_MS * SL_NS_PER_MS;
+	if (sl_relay_connect(&c->relay, c->settings->socket))
+		return;
+	event.data.fd = c->relay.fd;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, c->relay.fd, &event)) {
+		sl_relay_disconnect(&c->relay);
+		return;
+	}
+	c->connect_ns = SL_NEVER;
+	sl_info("cluster: the bridge answers at \"%s\"", c->settings->socket);
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		sl_cluster_send_port(c, &c->ports[i]);
+}

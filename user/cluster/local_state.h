@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What this node announces: its ports, their addresses, the neighbours resolved on them, as the kernel has them now. Read
+ * whole each time, so nothing can drift.
+ */
+#ifndef SL_LOCAL_STATE_H
+#define SL_LOCAL_STATE_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/ipc/announce.h"
+#include "user/cluster/remote_state.h"
+#include "user/rtnl/rtnl_socket.h"
+
+struct sl_local_port {
+	uint16_t system_port;
+	char name[IF_NAMESIZE];
+	uint64_t rate_bps; /* that it is shaped to; 0: not shaped */
+	uint32_t ifindex;  /* 0: absent; as last read */
+	bool up;	   /* as last read */
+	bool fell;	   /* it was seen down since; the reader of events sets it */
+};
+
+/*
+ * A neighbour that the kernel forgot because its port went down. It is announced further on, for the other nodes to send to
+ * when the port returns; then the kernel is asked for it, and what it finds counts.
+ */
+struct sl_held_neighbour {
+	struct sl_announce_record record;
+	bool asked;   /* the port is up again and the kernel resolves it */
+	bool pending; /* it is still at that, by the reading under way */
+};
+
+#define SL_LOCAL_TOLD_MAX 64
+
+struct sl_local_state {
+	struct sl_local_port *ports; /* owned */
+	uint32_t n_ports;
+	struct sl_announce_record *records; /* owned; as last read, in one order */
+	uint32_t n;
+	struct sl_held_neighbour *held; /* owned; each is in records, too */
+	uint32_t n_held;
+	struct sl_remote_sources sources; /* the first address of the lowest port that has one */
+	uint32_t told[SL_LOCAL_TOLD_MAX],
+		n_told; /* VLAN netdevs that it has been said of: not announced */
+};
+
+/*
+ * Ask the kernel. 1: the records or the sources have changed; 0: they have not; -errno: they are as before (-EINTR:
+ * something changed meanwhile, ask again).
+ */
+int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests);
+void sl_local_free(struct sl_local_state *local);
+
+struct sl_local_port *sl_local_port_by_ifindex(const struct sl_local_state *local,
+					       uint32_t ifindex); /* or NULL */
+const struct sl_local_port *sl_local_port_by_number(const struct sl_local_state *local,
+						    uint16_t system_port); /* or NULL */
+/* Is there a permanent neighbour with the port, family and address of this record? */
+bool sl_local_neighbour_is_fixed(const struct sl_local_state *local,
+				 const struct sl_announce_record *of);
+
+#endif

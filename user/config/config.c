@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "user/config/config.h"
+#include "user/text/listen_address.h"
+
+#define PORTS_MAX 256
+
+static const struct sl_yaml_choice engines[] = {
+	{ "fast", SL_ENGINE_FAST },
+	{ "lpm", SL_ENGINE_LPM },
+	{ "kernel", SL_ENGINE_KERNEL },
+	{ NULL, 0 },
+};
+
+static const struct sl_yaml_choice log_levels[] = {
+	{ "error", SL_LOG_ERROR },
+	{ "warning", SL_LOG_WARNING },
+	{ "info", SL_LOG_INFO },
+	{ "debug", SL_LOG_DEBUG },
+	{ NULL, 0 },
+};
+
+static bool valid_path(const char *text)
+{
+	return text[0] == '/' && text[1] && strlen(text) < PATH_MAX - 32 &&
+	       text[strlen(text) - 1] != '/';
+}
+
+static bool valid_socket(const char *text)
+{
+	return valid_path(text) && strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
+}
+
+static bool valid_metrics(const char *text)
+{
+	struct sockaddr_storage address;
+
+	return sl_listen_address_parse(text, &address) > 0;
+}
+
+static bool valid_group(const char *text)
+{
+	return *text && getgrnam(text);
+}
+
+/* Slots and ids are 23 bits wide; a block of 256 slots is 128 map elements. */
+#define INDEX_MAX SL_SLOT_INDEX_MASK
+#define UINT_KEY(key, field, low, high, text)                                                 \
+	{                                                                                     \
+		.name = (key), .type = SL_YAML_UINT,                                          \
+		.offset = offsetof(struct sl_table_settings, field), .min = low, .max = high, \
+		.what = (text)                                                                \
+	}
+
+static const struct sl_yaml_key port_keys[] = {
+	{ .type = SL_YAML_LINE, .offset = offsetof(struct sl_port_settings, line) },
+	{ .name = "name",
+	  .type = SL_YAML_STRING,
+	  .offset = offsetof(struct sl_port_settings, name),
+	  .required = true,
+	  .valid = sl_valid_netdev,
+	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as eth1" },
+	{ .name = "mode",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct sl_port_settings, mode),
+	  .choices = sl_mode_choices,
+	  .what = "a mode" },
+	{ .name = "optional",
+	  .type = SL_YAML_BOOL,
+	  .offset = offsetof(struct sl_port_settings, optional),
+	  .what = "a truth value" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key table_keys[] = {
+	UINT_KEY("nexthops", nexthops, 16, INDEX_MAX, "a number of next hops"),
+	UINT_KEY("adjacencies", adjacencies, 16, INDEX_MAX, "a number of adjacencies"),
+	UINT_KEY("groups", groups, 1, 1u << 20, "a number of multipath groups"),
+	UINT_KEY("ipv4_blocks", ipv4_blocks, 1, 1u << 20, "a number of blocks"),
+	UINT_KEY("ipv6_blocks", ipv6_blocks, 1024, 1u << 20, "a number of blocks"),
+	UINT_KEY("ipv4_routes", ipv4_routes, 16, 100000000, "a number of routes"),
+	UINT_KEY("ipv6_routes", ipv6_routes, 16, 100000000, "a number of routes"),
+	{ 0 },
+};
+
+static const struct sl_yaml_key control_keys[] = {
+	{ .name = "socket",
+	  .type = SL_YAML_STRING,
+	  .offset = offsetof(struct sl_control_settings, socket),
+	  .valid = valid_socket,
+	  .what = "a socket's path: write an absolute one of at most 107 characters" },
+	{ .name = "mode",
+	  .type = SL_YAML_OCTAL,
+	  .offset = offsetof(struct sl_control_settings, mode),
+	  .min = 0,
+	  .max = 0777,
+	  .what = "a file mode" },
+	{ .name = "group",
+	  .type = SL_YAML_STRING,
+	  .offset = offsetof(struct sl_control_settings, group),
+	  .valid = valid_group,
+	  .what = "a group of this system: write one that `getent group` shows" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key settings_keys[] = {
+	{ .name = "engine",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct sl_settings, engine),
+	  .choices = engines,
+	  .what = "an engine" },
+	{ .name = "ports",
+	  .type = SL_YAML_LIST,
+	  .offset = offsetof(struct sl_settings, ports),
+	  .keys = port_keys,
+	  .item_bytes = sizeof(struct sl_port_settings),
+	  .items_max = PORTS_MAX },
+	{ .name = "cluster",
+	  .type = SL_YAML_MAP,
+	  .offset = offsetof(struct sl_settings, cluster),
+	  .keys = sl_cluster_keys },
+	{ .name = "tables",
+	  .type = SL_YAML_MAP,
+	  .offset = offsetof(struct sl_settings, tables),
+	  .keys = table_keys },
+	{ .name = "control",
+	  .type = SL_YAML_MAP,
+	  .offset = offsetof(struct sl_settings, control),
+	  .keys = control_keys },
+	{ .name = "metrics",
+	  .type = SL_YAML_STRING,
+	  .offset = offsetof(struct sl_settings, metrics),
+	  .valid = valid_metrics,
+	  .what = "an address to listen at: write PORT, ADDRESS:PORT or [IPv6 ADDRESS]:PORT" },
+	{ .name = "pin_dir",
+	  .type = SL_YAML_STRING,
+	  .offset = offsetof(struct sl_settings, pin_dir),
+	  .valid = valid_path,
+	  .what = "a directory: write an absolute path in a BPF file system" },
+	{ .name = "log_level",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct sl_settings, log_level),
+	  .choices = log_levels,
+	  .what = "a log level" },
+	{ 0 },
+};
+
+const char *sl_engine_name(enum sl_engine engine)
+{
+	for (const struct sl_yaml_choice *c = engines; c->name; c++)
+		if (c->value == (int)engine)
+			return c->name;
+	return "?";
+}
+
+const struct sl_port_settings *sl_settings_port(const struct sl_settings *settings, uint32_t i)
+{
+	return &((const struct sl_port_settings *)settings->ports.items)[i];
+}
+
+const struct sl_port_settings *sl_settings_find_port(const struct sl_settings *settings,
+						     const char *name)
+{
+	for (uint32_t i = 0; i < settings->ports.n; i++)
+		if (strcmp(sl_settings_port(settings, i)->name, name) == 0)
+			return sl_settings_port(settings, i);
+	return NULL;
+}
+
+static int port_error(const struct sl_settings *settings, uint32_t i,
+		      char error[SL_YAML_ERROR_BYTES], const char *message)
+{
+	const struct sl_port_settings *port = sl_settings_port(settings, i);
+	char path[32];
+
+	snprintf(path, sizeof(path), "ports[%u].name", i);
+	sl_yaml_error(error, settings->file_name, port->line, path, port->name, "%s", message);
+	return -EINVAL;
+}
+
+static int check_duplicates(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES])
+{
+	for (uint32_t i = 0; i < settings->ports.n; i++)
+		if (sl_settings_find_port(settings, sl_settings_port(settings, i)->name) !=
+		    sl_settings_port(settings, i))
+			return port_error(settings, i, error,
+					  "is named twice: write each port once");
+	return 0;
+}
+
+/* The ports of this node, as if they were written under `ports`. */
+static int ports_of_cluster(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
+{
+	const struct sl_cluster_node *self;
+	struct sl_port_settings *ports;
+
+	if (s->ports.items) {
+		sl_yaml_error(error, s->file_name, s->cluster.line, "", "ports",
+			      "is given beside cluster: write the ports under cluster.nodes only");
+		return -EINVAL;
+	}
+	self = sl_cluster_find_node(&s->cluster, s->cluster.node);
+	ports = calloc(self->ports.n ? self->ports.n : 1, sizeof(*ports));
+	if (!ports)
+		return -ENOMEM;
+	s->ports.items = ports;
+	for (uint32_t i = 0; i < self->ports.n; i++) {
+		const struct sl_cluster_port *port = sl_cluster_port(self, i);
+
+		ports[i] = (struct sl_port_settings){ .name = strdup(port->name),
+						      .mode = port->mode,
+						      .optional = port->optional,
+						      .line = port->line };
+		s->ports.n++;
+		if (!ports[i].name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int check(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
+{
+	int err;
+
+	if (s->cluster.line) {
+		err = sl_cluster_settings_check(&s->cluster, s->file_name, error);
+		return err ? err : ports_of_cluster(s, error);
+	}
+	if (!s->ports.items) {
+		sl_yaml_error(error, s->file_name, 1, "", "ports",
+			      "is missing: write \"ports: ...\", or \"cluster: ...\"");
+		return -EINVAL;
+	}
+	return check_duplicates(s, error);
+}
+
+int sl_settings_check_ports(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES])
+{
+	for (uint32_t i = 0; i < settings->ports.n; i++) {
+		const struct sl_port_settings *port = sl_settings_port(settings, i);
+
+		if (!port->optional && !if_nametoindex(port->name)) {
+			port_error(settings, i, error,
+				   "is not a netdev here: write one that `ip link` shows, or "
+				   "\"optional: true\" if it comes later");
+			return -ENODEV;
+		}
+	}
+	return 0;
+}
+
+int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes,
+		      struct sl_settings **out, char error[SL_YAML_ERROR_BYTES])
+{
+	struct sl_settings *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	*out = NULL;
+	error[0] = '\0';
+	if (!s)
+		goto out;
+	s->engine = SL_ENGINE_FAST;
+	s->log_level = SL_LOG_INFO;
+	s->control.mode = 0660;
+	s->control.socket = strdup(SL_CONFIG_DEFAULT_SOCKET);
+	s->pin_dir = strdup(SL_CONFIG_DEFAULT_PINS);
+	s->file_name = strdup(file_name);
+	if (!s->control.socket || !s->pin_dir || !s->file_name ||
+	    sl_cluster_settings_init(&s->cluster))
+		goto out;
+	err = sl_yaml_parse(file_name, text, text_bytes, settings_keys, s, error);
+	if (!err)
+		err = check(s, error);
+out:
+	if (err == -ENOMEM)
+		snprintf(error, SL_YAML_ERROR_BYTES, "%.200s: not enough memory", file_name);
+	if (err)
+		sl_settings_free(s);
+	else
+		*out = s;
+	return err;
+}
+
+/* At most SL_YAML_FILE_MAX bytes into text, which has room for one more. Their number or -errno. */
+static ssize_t read_file(const char *path, char *text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = 0, got = 1;
+
+	if (fd < 0)
+		return -errno;
+	while (got > 0 && n <= (ssize_t)SL_YAML_FILE_MAX) {
+		got = read(fd, text + n, SL_YAML_FILE_MAX + 1 - (size_t)n);
+		n = got < 0 ? -errno : n + got;
+	}
+	close(fd);
+	return n > (ssize_t)SL_YAML_FILE_MAX ? -EFBIG : n;
+}
+
+int sl_settings_load(const char *path, struct sl_settings **out, char error[SL_YAML_ERROR_BYTES])
+{
+	char *text = malloc(SL_YAML_FILE_MAX + 1);
+	ssize_t n = text ? read_file(path, text) : -ENOMEM;
+	int err;
+
+	*out = NULL;
+	if (n < 0) {
+		err = (int)n;
+		snprintf(error, SL_YAML_ERROR_BYTES,
+			 "%.200s: cannot read the configuration file: %s", path, strerror(-err));
+	} else {
+		err = sl_settings_parse(path, text, (size_t)n, out, error);
+	}
+	free(text);
+	return err;
+}
+
+void sl_settings_free(struct sl_settings *settings)
+{
+	if (!settings)
+		return;
+	sl_yaml_free(settings_keys, settings);
+	free(settings->file_name);
+	free(settings);
+}

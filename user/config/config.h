@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The configuration file of sluiced, sluice.yaml(5): its schema, its defaults, and the checks that need more
+ * than the schema. See yaml.h for what an error looks like.
+ */
+#ifndef SL_CONFIG_H
+#define SL_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/sluice.h"
+#include "user/config/config_cluster.h"
+#include "user/lib/log.h"
+#include "user/datapath/xdp.h"
+#include "user/text/yaml.h"
+
+#define SL_CONFIG_DEFAULT_PATH	 "/etc/sluice/sluice.yaml"
+#define SL_CONFIG_DEFAULT_SOCKET "/run/sluice/sluiced.sock"
+#define SL_CONFIG_DEFAULT_PINS	 "/sys/fs/bpf/sluice"
+
+struct sl_port_settings {
+	char *name;
+	enum sl_xdp_mode mode; /* SL_XDP_NONE: auto */
+	bool optional;	       /* may be missing at start */
+	uint32_t line;
+};
+
+/* Elements; 0: the default of bpf/sluice.h. */
+struct sl_table_settings {
+	uint32_t nexthops, adjacencies, groups;
+	uint32_t ipv4_blocks, ipv6_blocks; /* fast engine */
+	uint32_t ipv4_routes, ipv6_routes; /* lpm and kernel engines */
+};
+
+struct sl_control_settings {
+	char *socket;  /* path */
+	uint32_t mode; /* permissions of the socket */
+	char *group;   /* its group, or NULL: that of the process */
+};
+
+struct sl_settings {
+	enum sl_engine engine;
+	struct sl_yaml_list
+		ports; /* of struct sl_port_settings; in a cluster, those of this node */
+	struct sl_cluster_settings cluster;
+	struct sl_table_settings tables;
+	struct sl_control_settings control;
+	char *metrics; /* where a Prometheus may ask (metrics.h); NULL: nowhere */
+	char *pin_dir;
+	enum sl_log_level log_level;
+	char *file_name;
+};
+
+/*
+ * Check and read. 0; -EINVAL with one line in error; -ENOMEM. *out is owned by the caller: sl_settings_free.
+ * sl_settings_load reads a file: also -ENOENT and what else open(2) says, with one line in error.
+ */
+int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes,
+		      struct sl_settings **out, char error[SL_YAML_ERROR_BYTES]);
+int sl_settings_load(const char *path, struct sl_settings **out, char error[SL_YAML_ERROR_BYTES]);
+void sl_settings_free(struct sl_settings *settings); /* NULL is fine */
+
+const struct sl_port_settings *sl_settings_port(const struct sl_settings *settings, uint32_t i);
+const struct sl_port_settings *sl_settings_find_port(const struct sl_settings *settings,
+						     const char *name); /* or NULL */
+
+/* Is every port that must be there a netdev of this network namespace? 0, or -ENODEV and one line. */
+int sl_settings_check_ports(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES]);
+
+const char *sl_engine_name(enum sl_engine engine);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The part `cluster:` of the configuration, see sluice.yaml(5). `nodes` is the same on all nodes; `node` and `fabric` are
+ * this node's. Both daemons read it, by sl_settings_load.
+ */
+#ifndef SL_CONFIG_CLUSTER_H
+#define SL_CONFIG_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/config/cc_settings.h"
+#include "user/text/rate.h"
+#include "user/config/sysport.h"
+#include "user/datapath/xdp.h"
+#include "user/text/yaml.h"
+
+#define SL_CONFIG_DEFAULT_KEY	      "/etc/sluice/cluster.key"
+#define SL_CONFIG_DEFAULT_LIVENESS_MS 50
+
+enum sl_transport {
+	SL_TRANSPORT_ROCE_XDP,
+	SL_TRANSPORT_VERBS_UD,
+	SL_TRANSPORT_VERBS_RC,
+};
+
+/* How sluice-bridge sends on a port. */
+enum sl_transmit {
+	SL_TRANSMIT_AF_XDP,
+	SL_TRANSMIT_INJECT,
+};
+
+/* How the classes of a port share it. */
+enum sl_scheduler {
+	SL_SCHEDULER_MIXED,  /* the highest class goes first, the others share by weight */
+	SL_SCHEDULER_DRR,    /* all share by weight */
+	SL_SCHEDULER_STRICT, /* a higher class goes first, whatever waits below */
+};
+
+/* One egress queue, as written. */
+struct sl_queue_settings {
+	uint32_t class;
+	uint32_t weight; /* 0: not given */
+	uint32_t frames; /* 0: not given */
+	uint32_t line;
+};
+
+struct sl_cluster_port {
+	uint32_t number; /* 1..255 */
+	char *name;	 /* of the netdev on its node */
+	enum sl_xdp_mode mode;
+	bool optional;
+	char *rate_text;     /* or NULL */
+	struct sl_rate rate; /* that it is shaped to; per_s 0: not shaped */
+	uint32_t burst_us;   /* so much of its rate it makes up for after a pause; 0: 16 frames */
+	enum sl_scheduler scheduler;
+	struct sl_yaml_list queues; /* of struct sl_queue_settings: those that were written */
+	struct sl_queue_settings queue[SL_CLASSES]; /* all, with defaults */
+	char *controller;	       /* name, or NULL: price where there is a rate, else fixed */
+	char *parameters;	       /* words of user/config/cc_settings.h, or NULL */
+	struct sl_cc_settings control; /* what the two say */
+	enum sl_transmit transmit;
+	uint32_t line;
+};
+
+/* DSCPs that make a class. */
+struct sl_class_settings {
+	uint32_t class;
+	char *dscp; /* as written: sl_dscp_parse reads it */
+	uint32_t line;
+};
+
+struct sl_cluster_node {
+	uint32_t id;		   /* 1..255 */
+	char *address;		   /* on the fabric, as text: sl_addr_parse reads it */
+	struct sl_yaml_list ports; /* of struct sl_cluster_port */
+	uint32_t line;
+};
+
+enum sl_poll {
+	SL_POLL_ADAPTIVE, /* sleep when idle */
+	SL_POLL_BUSY,	  /* never sleep */
+};
+
+/* Of sluice-bridge alone. */
+#define SL_WORKERS_MAX 16
+
+struct sl_bridge_settings {
+	uint32_t workers; /* threads that carry frames, 1..SL_WORKERS_MAX */
+	char *cores_text; /* the CPU of each, as in "2,3"; NULL: wherever the kernel puts them */
+	uint32_t cores[SL_WORKERS_MAX]; /* valid where cores_text is not NULL */
+	uint32_t realtime;		/* priority of SCHED_RR, 1..99; 0: as other processes */
+	enum sl_poll poll;
+	uint32_t packing;	/* most frames in one message, 1..255 */
+	uint32_t pack_delay_us; /* how long a message may wait for more frames; 0: never */
+	uint32_t voq_frames;	/* limit that a virtual output queue begins with */
+	uint32_t queue_frames;	/* limit of each egress queue, rounded up to a power of two */
+	uint32_t memory_mib;	/* packet memory; 0: by the number of ports */
+	char *control;		/* path of its control socket */
+};
+#define SL_CONFIG_DEFAULT_FABRIC_DSCP \
+	26 /* AF31, which switches and adapters take for RoCE by custom */
+#define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
+
+struct sl_cluster_settings {
+	uint32_t node; /* this node's id; 0: it is alone, and nothing below means anything */
+	char *key_file;
+	uint32_t liveness_ms; /* a peer that is silent so long is down */
+	char *socket;	      /* that sluice-bridge offers, user/ipc/relay.h */
+	char *device;	      /* netdev of the fabric */
+	enum sl_transport transport;
+	uint32_t fabric_dscp;	/* 0..63: of what the bridge sends into the fabric */
+	uint32_t service_level; /* 0..7: the same, to RDMA devices; over VLANs the tag's priority */
+	struct sl_bridge_settings bridge;
+	struct sl_yaml_list classes; /* of struct sl_class_settings */
+	uint8_t class_of[SL_DSCPS];  /* the class of each DSCP */
+	struct sl_yaml_list nodes;   /* of struct sl_cluster_node */
+	struct sl_sysport_table table;
+	uint32_t line; /* 0: there is no `cluster:` */
+};
+
+/* For the schema of config.c. */
+extern const struct sl_yaml_key sl_cluster_keys[];
+int sl_cluster_settings_init(struct sl_cluster_settings *cluster); /* defaults; 0 or -ENOMEM */
+/* What the schema cannot say; fills the table, rates, queues and classes. 0, or -EINVAL and one line. */
+int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *file_name,
+			      char error[SL_YAML_ERROR_BYTES]);
+bool sl_valid_netdev(const char *text); /* what the kernel's dev_valid_name() accepts */
+extern const struct sl_yaml_choice sl_mode_choices[];
+
+const struct sl_cluster_node *sl_cluster_node(const struct sl_cluster_settings *cluster,
+					      uint32_t i);
+const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_settings *cluster,
+						   uint32_t id); /* or NULL */
+const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i);
+const char *sl_transport_name(enum sl_transport transport);
+const char *sl_poll_name(enum sl_poll poll);
+const char *sl_scheduler_name(enum sl_scheduler scheduler);
+/* A class of a higher level goes first; those of one level share by weight. */
+uint32_t sl_scheduler_level(enum sl_scheduler scheduler, uint32_t class);
+
+/* "46" or "0-7,46": numbers and ranges below SL_DSCPS. 0 with their bits in *mask, or -EINVAL. */
+int sl_dscp_parse(const char *text, uint64_t *mask);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+
+#include "user/lib/log.h"
+#include "user/datapath/bpf_object.h"
+
+static char last_warning[256];
+
+__attribute__((format(printf, 2, 0))) static int print(enum libbpf_print_level level,
+						       const char *format, va_list args)
+{
+	int n;
+
+	if (level > LIBBPF_WARN)
+		return 0;
+	n = vsnprintf(last_warning, sizeof(last_warning), format, args);
+	last_warning[strcspn(last_warning, "\n")] = '\0';
+	sl_debug("%s", last_warning);
+	return n;
+}
+
+const char *sl_object_said(void)
+{
+	return last_warning[0] ? last_warning : "libbpf gave no reason";
+}
+
+int sl_object_open(const char *path, struct bpf_object **out)
+{
+	struct bpf_map *map;
+
+	libbpf_set_print(print);
+	last_warning[0] = '\0';
+	*out = bpf_object__open_file(path, NULL);
+	if (!*out)
+		return -errno;
+	bpf_object__for_each_map(map, *out)
+		bpf_map__set_pin_path(map, NULL);
+	return 0;
+}
+
+/* libbpf keeps one map per data section, named after the object. */
+struct bpf_map *sl_object_rodata(const struct bpf_object *object)
+{
+	struct bpf_map *map;
+
+	bpf_object__for_each_map(map, object) {
+		const char *dot = strchr(bpf_map__name(map), '.');
+
+		if (dot && strcmp(dot, ".rodata") == 0)
+			return map;
+	}
+	return NULL;
+}
+
+/* Where the variable lies in the section: the object's BTF knows. */
+static const struct btf_var_secinfo *find_variable(const struct btf *btf, const char *variable)
+{
+	int id = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -ENOENT;
+	const struct btf_type *section = id < 0 ? NULL : btf__type_by_id(btf, (uint32_t)id);
+
+	for (int i = 0; section && i < btf_vlen(section); i++) {
+		const struct btf_var_secinfo *info = btf_var_secinfos(section) + i;
+		const struct btf_type *type = btf__type_by_id(btf, info->type);
+
+		if (strcmp(btf__name_by_offset(btf, type->name_off), variable) == 0)
+			return info;
+	}
+	return NULL;
+}
+
+int sl_object_set_rodata(struct bpf_object *object, const char *variable, const void *value,
+			 size_t value_bytes)
+{
+	const struct btf_var_secinfo *info = find_variable(bpf_object__btf(object), variable);
+	struct bpf_map *map = sl_object_rodata(object);
+	const void *initial;
+	size_t data_bytes;
+	char *data;
+	int err;
+
+	if (!info || !map || info->size != value_bytes)
+		return -EINVAL;
+	initial = bpf_map__initial_value(map, &data_bytes);
+	if (!initial || info->offset + value_bytes > data_bytes)
+		return -EINVAL;
+	data = malloc(data_bytes);
+	if (!data)
+		return -ENOMEM;
+	memcpy(data, initial, data_bytes);
+	memcpy(data + info->offset, value, value_bytes);
+	err = bpf_map__set_initial_value(map, data, data_bytes);
+	free(data);
+	return err;
+}

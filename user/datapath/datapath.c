@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "user/datapath/datapath_impl.h"
+#include "user/lib/clock.h"
+#include "user/lib/log.h"
+#include "user/datapath/bpf_object.h"
+#include "user/datapath/pins.h"
+#include "user/datapath/txdrops.h"
+
+#define PROG_FRAGS   "sl_edge_frags"
+#define PROG_PLAIN   "sl_edge"
+#define PROG_PIN     "sl_edge" /* under this name, whichever of the two runs */
+#define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
+#define PINS_MAX     32
+
+/* All generations share these: counters, and in a cluster what the bridge has open. */
+static const char *const kept_maps[SL_KEPT_MAPS] = { "sl_stats", "sl_drops",   "sl_punts",
+						     "sl_voq",	 "sl_backlog", "sl_xsk" };
+
+/* --- What an earlier life left ---------------------------------------------------------------- */
+
+static bool same_layout(int fd, const struct bpf_map *map)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(fd, &info, &len) && info.type == bpf_map__type(map) &&
+	       info.key_size == bpf_map__key_size(map) &&
+	       info.value_size == bpf_map__value_size(map) &&
+	       info.max_entries == bpf_map__max_entries(map);
+}
+
+static uint32_t n_kept_maps(const struct sl_datapath *dp)
+{
+	return dp->config.n_voqs ? SL_KEPT_MAPS : SL_COUNTER_MAPS;
+}
+
+static int open_earlier(const struct sl_datapath *dp, uint32_t i)
+{
+	char path[sizeof(IPROUTE2_DIR) + 32];
+	int fd = sl_pins_get(dp->pin_dir, 0, kept_maps[i]);
+
+	if (fd < 0)
+		fd = sl_pins_get(dp->pin_dir, 1, kept_maps[i]);
+	if (fd < 0 && i < SL_COUNTER_MAPS) {
+		snprintf(path, sizeof(path), IPROUTE2_DIR "/%s", kept_maps[i]);
+		fd = bpf_obj_get(path);
+	}
+	return fd;
+}
+
+static void reuse_kept_maps(struct sl_datapath *dp)
+{
+	for (uint32_t i = 0; i < n_kept_maps(dp); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, kept_maps[i]);
+
+		if (dp->kept_fds[i] < 0 && dp->pin_dir)
+			dp->kept_fds[i] = open_earlier(dp, i);
+		if (dp->kept_fds[i] < 0)
+			continue;
+		if (same_layout(dp->kept_fds[i], map) && !bpf_map__reuse_fd(map, dp->kept_fds[i]))
+			continue;
+		if (i < SL_COUNTER_MAPS)
+			sl_warning("datapath: the pinned map %s has the layout of another version; "
+				   "its counters start again at 0",
+				   kept_maps[i]);
+		else
+			sl_warning("datapath: the pinned map %s has another size; a new one takes "
+				   "its place, which the bridge has to open",
+				   kept_maps[i]);
+		close(dp->kept_fds[i]);
+		dp->kept_fds[i] = -1;
+	}
+}
+
+static uint32_t choose_seed(const char *pin_dir)
+{
+	struct sl_meta meta = { 0 };
+	uint32_t zero = 0, seed = 0;
+	int fd = pin_dir ? sl_pins_get(pin_dir, 0, "sl_meta") : -1;
+
+	if (fd >= 0) {
+		struct bpf_map_info info = { 0 };
+		uint32_t len = sizeof(info);
+
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.value_size == sizeof(meta) &&
+		    !bpf_map_lookup_elem(fd, &zero, &meta) && meta.abi_version == SL_ABI_VERSION)
+			seed = meta.hash_seed;
+		close(fd);
+	}
+	while (!seed)
+		if (getrandom(&seed, sizeof(seed), 0) < 0)
+			seed = 0;
+	return seed;
+}
+
+/* --- Loading ---------------------------------------------------------------------------------- */
+
+static uint32_t or_default(uint32_t value, uint32_t fallback)
+{
+	return value ? value : fallback;
+}
+
+/* Only the chosen engine's tables get their real size; the others keep one element. */
+static int set_sizes(struct sl_datapath *dp)
+{
+	struct sl_fib_tables *t = &dp->tables;
+	const struct {
+		const char *map;
+		uint32_t entries;
+	} sizes[] = {
+		{ "sl_nexthop", t->n_nexthop },
+		{ "sl_adj", t->n_adj },
+		{ "sl_group", t->n_group },
+		{ "sl_fib4", t->n_fib4 },
+		{ "sl_fib6", t->n_fib6 },
+		{ "sl_dir24", t->engine == SL_ENGINE_FAST ? SL_DIR24_BLOCKS : 0 },
+		{ "sl_tbl8", t->n_tbl8 },
+		{ "sl_tbl6", t->n_tbl6 },
+		{ "sl_voq", dp->config.n_voqs },
+		{ "sl_backlog", dp->config.n_voqs },
+		{ "sl_xsk", dp->n_ports * dp->config.n_queues * dp->config.n_voqs },
+		{ "sl_fabric", dp->config.n_voqs ? SL_FABRIC_MAX : 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, sizes[i].map);
+
+		if (!map)
+			return -EINVAL;
+		if (sizes[i].entries && bpf_map__set_max_entries(map, sizes[i].entries))
+			return -EINVAL;
+	}
+	return 0;
+}
+
+static void plan_tables(struct sl_fib_tables *t, const struct sl_datapath_params *params)
+{
+	*t = (struct sl_fib_tables){
+		.engine = params->config.engine == SL_ENGINE_FAST ? SL_ENGINE_FAST : SL_ENGINE_LPM,
+		.n_nexthop = or_default(params->n_nexthop, SL_NEXTHOPS_DEFAULT),
+		.n_adj = or_default(params->n_adj, SL_ADJS_DEFAULT),
+		.n_group = or_default(params->n_group, SL_GROUPS_DEFAULT),
+		.fib4_fd = -1,
+		.fib6_fd = -1,
+	};
+	if (t->engine == SL_ENGINE_FAST) {
+		t->n_tbl8 = or_default(params->n_tbl8, SL_TBL8_DEFAULT);
+		t->n_tbl6 = or_default(params->n_tbl6, SL_TBL6_DEFAULT);
+	} else {
+		t->n_fib4 = or_default(params->n_fib4, SL_FIB4_DEFAULT);
+		t->n_fib6 = or_default(params->n_fib6, SL_FIB6_DEFAULT);
+	}
+}
+
+/* Open and load the object with one of its programs. On failure dp->object is NULL. */
+static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
+		const char *program_name)
+{
+	struct bpf_program *program;
+	int err = sl_object_open(params->object_path, &dp->object);
+
+	if (err)
+		return err;
+	err = -EINVAL;
+	dp->program = bpf_object__find_program_by_name(dp->object, program_name);
+	if (!dp->program)
+		goto out;
+	bpf_object__for_each_program(program, dp->object)
+		bpf_program__set_autoload(program, program == dp->program);
+	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
+		if (!bpf_object__find_map_by_name(dp->object, kept_maps[i]))
+			goto out;
+	err = sl_object_set_rodata(dp->object, "sl_config", &dp->config, sizeof(dp->config));
+	if (!err)
+		err = set_sizes(dp);
+	if (err)
+		goto out;
+	reuse_kept_maps(dp);
+	err = bpf_object__load(dp->object);
+out:
+	if (err) {
+		bpf_object__close(dp->object);
+		dp->object = NULL;
+	}
+	return err;
+}
+
+static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *params)
+{
+	int err;
+
+	err = load(dp, params, PROG_FRAGS);
+	if (!err) {
+		dp->frags = true;
+		return 0;
+	}
+	if (err == -ENOENT) {
+		sl_error(
+			"datapath: no BPF object at \"%s\"; `make` builds it, `make install` puts it in "
+			"place, --object names another",
+			params->object_path);
+		return err;
+	}
+	if (err != -EPERM && !load(dp, params, PROG_PLAIN)) {
+		sl_warning(
+			"datapath: this kernel does not load XDP programs for frames of several "
+			"buffers (Linux 5.18 does); native ports cannot have an MTU above about a page");
+		return 0;
+	}
+	sl_error("datapath: cannot load \"%s\": %s (%s)", params->object_path, strerror(-err),
+		 sl_object_said());
+	return err;
+}
+
+/* --- Tables ----------------------------------------------------------------------------------- */
+
+static int map_table(struct sl_datapath *dp, const char *name, uint32_t elements,
+		     size_t element_bytes, size_t *mapped_bytes, void *out)
+{
+	int fd = sl_datapath_map_fd(dp, name);
+	void *memory;
+
+	if (!elements)
+		return 0;
+	memory = mmap(NULL, elements * element_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED) {
+		int err = -errno;
+
+		sl_error("datapath: cannot map %zu bytes of %s: %s", elements * element_bytes, name,
+			 strerror(-err));
+		return err;
+	}
+	*mapped_bytes = elements * element_bytes;
+	*(void **)out = memory;
+	return 0;
+}
+
+static int map_tables(struct sl_datapath *dp)
+{
+	struct sl_fib_tables *t = &dp->tables;
+	bool fast = t->engine == SL_ENGINE_FAST;
+	const struct {
+		const char *map;
+		uint32_t elements;
+		size_t element_bytes;
+		void *out;
+	} maps[] = {
+		{ "sl_nexthop", t->n_nexthop, sizeof(*t->nexthop), &t->nexthop },
+		{ "sl_adj", t->n_adj, sizeof(*t->adj), &t->adj },
+		{ "sl_group", t->n_group, sizeof(*t->group), &t->group },
+		{ "sl_dir24", fast ? SL_DIR24_BLOCKS : 0, sizeof(*t->dir24), &t->dir24 },
+		{ "sl_tbl8", t->n_tbl8, sizeof(*t->tbl8), &t->tbl8 },
+		{ "sl_tbl6", t->n_tbl6, sizeof(*t->tbl6), &t->tbl6 },
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]) && !err; i++)
+		err = map_table(dp, maps[i].map, maps[i].elements, maps[i].element_bytes,
+				&dp->mapped_bytes[i], maps[i].out);
+	if (!fast) {
+		t->fib4_fd = sl_datapath_map_fd(dp, "sl_fib4");
+		t->fib6_fd = sl_datapath_map_fd(dp, "sl_fib6");
+	}
+	return err;
+}
+
+static int write_meta(struct sl_datapath *dp)
+{
+	struct sl_meta meta = {
+		.abi_version = SL_ABI_VERSION,
+		.engine = dp->config.engine,
+		.hash_seed = dp->config.hash_seed,
+		.n_voqs = dp->config.n_voqs,
+		.n_queues = dp->config.n_queues,
+		.n_ports = dp->n_ports,
+		.created_ns = sl_now_ns(),
+	};
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_meta"), &zero, &meta, BPF_ANY);
+}
+
+static int stage_pins(struct sl_datapath *dp)
+{
+	struct sl_pin pins[PINS_MAX] = { { .name = PROG_PIN, .fd = sl_datapath_prog_fd(dp) } };
+	struct bpf_map *map;
+	size_t n = 1 + sl_txdrops_pins(dp->txdrops, pins + 1);
+	int err;
+
+	bpf_object__for_each_map(map, dp->object) {
+		if (strncmp(bpf_map__name(map), "sl_", 3) != 0 || n == PINS_MAX)
+			continue;
+		snprintf(pins[n].name, sizeof(pins[n].name), "%.15s", bpf_map__name(map));
+		pins[n++].fd = bpf_map__fd(map);
+	}
+	err = sl_pins_stage(dp->pin_dir, pins, n);
+	if (err)
+		sl_error("datapath: cannot pin to \"%s-new\": %s", dp->pin_dir, strerror(-err));
+	return err;
+}
+
+/* --- A generation ------------------------------------------------------------------------------ */
+
+/* The object of the tracing programs lies beside that of the fast path. */
+static void open_txdrops(struct sl_datapath *dp, const struct sl_datapath_params *params)
+{
+	const char *slash = strrchr(params->object_path, '/');
+	int dir_len = slash ? (int)(slash + 1 - params->object_path) : 0;
+	const struct sl_datapath *previous = params->previous;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%.*stxdrops.bpf.o", dir_len, params->object_path);
+	sl_txdrops_open(path, sl_datapath_map_fd(dp, "sl_drops"), dp->pin_dir,
+			previous ? previous->txdrops : NULL, &dp->txdrops);
+}
+
+static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
+{
+	dp->config.hash_seed = previous->config.hash_seed;
+	dp->known_fds[SL_KNOWN_PREVIOUS] = dup(sl_datapath_prog_fd(previous));
+	if (dp->known_fds[SL_KNOWN_PREVIOUS] < 0)
+		return -errno;
+	for (uint32_t i = 0; i < n_kept_maps(dp); i++) {
+		dp->kept_fds[i] = dup(sl_datapath_map_fd(previous, kept_maps[i]));
+		if (dp->kept_fds[i] < 0)
+			return -errno;
+	}
+	return 0;
+}
+
+int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath **out)
+{
+	struct sl_datapath *dp = calloc(1, sizeof(*dp));
+	int err = 0;
+
+	*out = NULL;
+	if (!dp)
+		return -ENOMEM;
+	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
+		dp->kept_fds[i] = -1;
+	for (size_t i = 0; i < SL_KNOWN_MAX; i++)
+		dp->known_fds[i] = -1;
+	if (params->pin_dir) {
+		dp->pin_dir = strdup(params->pin_dir);
+		if (!dp->pin_dir) {
+			err = -ENOMEM;
+			goto out;
+		}
+		dp->known_fds[SL_KNOWN_PUBLISHED] = sl_pins_get(dp->pin_dir, 0, PROG_PIN);
+		dp->known_fds[SL_KNOWN_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
+	}
+	dp->config = params->config;
+	dp->n_ports = params->n_ports;
+	if (params->previous)
+		err = take_over(dp, params->previous);
+	if (err)
+		goto out;
+	if (!dp->config.hash_seed)
+		dp->config.hash_seed = choose_seed(dp->pin_dir);
+	plan_tables(&dp->tables, params);
+	err = load_best(dp, params);
+	if (!err)
+		err = map_tables(dp);
+	if (!err)
+		err = write_meta(dp);
+	if (!err && dp->pin_dir)
+		open_txdrops(dp, params);
+	if (!err && dp->pin_dir)
+		err = stage_pins(dp);
+out:
+	if (err)
+		sl_datapath_close(dp);
+	else
+		*out = dp;
+	return err;
+}
+
+/* They have been replaced; an open descriptor would keep them and their tables in memory. */
+static void forget_earlier_programs(struct sl_datapath *dp)
+{
+	for (size_t i = 0; i < SL_KNOWN_MAX; i++) {
+		if (dp->known_fds[i] >= 0)
+			close(dp->known_fds[i]);
+		dp->known_fds[i] = -1;
+	}
+}
+
+void sl_datapath_close(struct sl_datapath *dp)
+{
+	if (!dp)
+		return;
+	void *tables[] = { dp->tables.nexthop, dp->tables.adj,	dp->tables.group,
+			   dp->tables.dir24,   dp->tables.tbl8, dp->tables.tbl6 };
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		if (tables[i])
+			munmap(tables[i], dp->mapped_bytes[i]);
+	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
+		if (dp->kept_fds[i] >= 0)
+			close(dp->kept_fds[i]);
+	forget_earlier_programs(dp);
+	sl_txdrops_close(dp->txdrops);
+	bpf_object__close(dp->object);
+	free(dp->pin_dir);
+	free(dp);
+}
+
+const struct sl_fib_tables *sl_datapath_tables(const struct sl_datapath *dp)
+{
+	return &dp->tables;
+}
+
+const struct sl_config *sl_datapath_config(const struct sl_datapath *dp)
+{
+	return &dp->config;
+}
+
+int sl_datapath_prog_fd(const struct sl_datapath *dp)
+{
+	return bpf_program__fd(dp->program);
+}
+
+bool sl_datapath_frags(const struct sl_datapath *dp)
+{
+	return dp->frags;
+}
+
+int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name)
+{
+	int fd = bpf_object__find_map_fd_by_name(dp->object, name);
+
+	return fd < 0 ? -ENOENT : fd;
+}
+
+int sl_datapath_publish(struct sl_datapath *dp)
+{
+	char path[sizeof(IPROUTE2_DIR) + 32];
+	struct bpf_map *map;
+	int err;
+
+	if (!dp->pin_dir) {
+		sl_txdrops_start(dp->txdrops, NULL);
+		return 0;
+	}
+	err = sl_pins_publish(dp->pin_dir);
+	if (err) {
+		sl_error("datapath: cannot publish the pins at \"%s\": %s", dp->pin_dir,
+			 strerror(-err));
+		return err;
+	}
+	/* What iproute2 pinned for a program that is replaced now would only mislead. */
+	bpf_object__for_each_map(map, dp->object) {
+		snprintf(path, sizeof(path), IPROUTE2_DIR "/%.15s", bpf_map__name(map));
+		unlink(path);
+	}
+	forget_earlier_programs(dp);
+	/* Now the pair of an earlier life, unless it was kept, is gone with its pins. */
+	sl_txdrops_start(dp->txdrops, dp->pin_dir);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A generation from inside: shared by datapath.c, which loads it, and datapath_port.c, which puts it on ports. */
+#ifndef SL_DATAPATH_IMPL_H
+#define SL_DATAPATH_IMPL_H
+
+#include "user/datapath/datapath.h"
+
+struct bpf_object;
+struct bpf_program;
+struct sl_txdrops;
+
+#define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
+#define SL_KEPT_MAPS	6 /* and sl_voq, sl_backlog, sl_xsk */
+
+/* Programs of earlier lives that may still be attached. */
+enum { SL_KNOWN_PREVIOUS, SL_KNOWN_PUBLISHED, SL_KNOWN_STAGED, SL_KNOWN_MAX };
+
+struct sl_datapath {
+	struct bpf_object *object; /* owned */
+	struct bpf_program *program;
+	struct sl_txdrops *txdrops; /* owned; NULL: it could not be loaded */
+	char *pin_dir;		    /* owned; NULL: nothing is pinned */
+	struct sl_config config;
+	bool frags;
+	struct sl_fib_tables tables;
+	size_t mapped_bytes[6]; /* of nexthop, adj, group, dir24, tbl8, tbl6 */
+	uint32_t n_ports;
+	int kept_fds[SL_KEPT_MAPS];  /* owned; of an earlier life, or -1 */
+	int known_fds[SL_KNOWN_MAX]; /* owned; programs of an earlier life, or -1 */
+};
+
+#endif

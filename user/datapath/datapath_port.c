@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A generation and its ports: where XDP may send, how what enters is treated, and the program on the netdev. */
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#include "user/datapath/datapath_impl.h"
+#include "user/lib/log.h"
+#include "user/datapath/bpf_object.h"
+
+int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex)
+{
+	struct bpf_devmap_val value = { .ifindex = ifindex };
+
+	return bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_tx"), &ifindex, &value, BPF_ANY);
+}
+
+int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex)
+{
+	int err = bpf_map_delete_elem(sl_datapath_map_fd(dp, "sl_tx"), &ifindex);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
+			 const struct sl_vlan_key *vlan)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_port"), err;
+	uint32_t element = port->ifindex & (SL_PORTS_MAX - 1);
+	struct sl_port old = { 0 };
+
+	err = bpf_map_lookup_elem(fd, &element, &old);
+	if (err)
+		return err;
+	if (old.ifindex && old.ifindex != port->ifindex)
+		return -EEXIST;
+	err = bpf_map_update_elem(fd, &element, port, BPF_ANY);
+	if (!err && vlan)
+		err = bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_vlan"), vlan, &port->ifindex,
+					  BPF_ANY);
+	return err;
+}
+
+void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
+			    const struct sl_vlan_key *vlan)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_port");
+	uint32_t element = l3_ifindex & (SL_PORTS_MAX - 1);
+	struct sl_port port = { 0 };
+
+	if (vlan)
+		bpf_map_delete_elem(sl_datapath_map_fd(dp, "sl_vlan"), vlan);
+	if (bpf_map_lookup_elem(fd, &element, &port) || port.ifindex != l3_ifindex)
+		return;
+	port = (struct sl_port){ 0 };
+	bpf_map_update_elem(fd, &element, &port, BPF_ANY);
+}
+
+/* --- Attaching --------------------------------------------------------------------------------- */
+
+/* A descriptor of the attached program if it is one of ours; the caller closes it. */
+static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id)
+{
+	char port[IF_NAMESIZE] = "?", name[16] = "";
+	int fd;
+
+	if (sl_xdp_prog_id(sl_datapath_prog_fd(dp)) == prog_id)
+		return dup(sl_datapath_prog_fd(dp));
+	for (size_t i = 0; i < SL_KNOWN_MAX; i++)
+		if (dp->known_fds[i] >= 0 && sl_xdp_prog_id(dp->known_fds[i]) == prog_id)
+			return dup(dp->known_fds[i]);
+	fd = sl_xdp_open_ours(prog_id, name);
+	if (fd >= 0)
+		return fd;
+	if_indextoname(ifindex, port);
+	if (fd == -EPERM)
+		sl_error("datapath: %s: XDP program %u is attached, and seeing whose it is needs "
+			 "CAP_SYS_ADMIN; if it may go: ip link set dev %s xdp off",
+			 port, prog_id, port);
+	else
+		sl_error(
+			"datapath: %s: another XDP program, \"%s\" (id %u), is attached; if it may "
+			"go: ip link set dev %s xdp off",
+			port, name, prog_id, port);
+	return fd == -EPERM ? fd : -EBUSY;
+}
+
+static int attach_first(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
+			enum sl_xdp_mode *mode)
+{
+	char port[IF_NAMESIZE] = "?";
+	int prog_fd = sl_datapath_prog_fd(dp), err = -EOPNOTSUPP;
+
+	if_indextoname(ifindex, port);
+	if (want != SL_XDP_GENERIC) {
+		*mode = SL_XDP_NATIVE;
+		err = sl_xdp_attach(ifindex, SL_XDP_NATIVE, prog_fd, -1);
+		if (!err || err == -ENODEV || err == -EPERM || err == -EBUSY || err == -EEXIST)
+			goto out;
+		if (want == SL_XDP_NATIVE)
+			goto out;
+		sl_warning("datapath: %s: the driver does not take XDP (%s: %s); generic mode is "
+			   "used, which is slower",
+			   port, strerror(-err), sl_object_said());
+	}
+	*mode = SL_XDP_GENERIC;
+	err = sl_xdp_attach(ifindex, SL_XDP_GENERIC, prog_fd, -1);
+out:
+	if (err)
+		sl_error("datapath: %s: cannot attach in %s mode: %s (%s)", port,
+			 sl_xdp_mode_name(*mode), strerror(-err), sl_object_said());
+	return err;
+}
+
+int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
+		       enum sl_xdp_mode *mode)
+{
+	char port[IF_NAMESIZE] = "?";
+	struct sl_xdp_state now;
+	int old_fd = -1, err = sl_xdp_query(ifindex, &now);
+
+	*mode = SL_XDP_NONE;
+	if_indextoname(ifindex, port);
+	if (err) {
+		sl_error("datapath: %s: cannot see what XDP program is attached: %s", port,
+			 strerror(-err));
+		return err;
+	}
+	if (now.mode == SL_XDP_NONE)
+		return attach_first(dp, ifindex, want, mode);
+	old_fd = open_attached(dp, ifindex, now.prog_id);
+	if (old_fd < 0)
+		return old_fd;
+	if (want != SL_XDP_NONE && want != now.mode) {
+		/* The kernel has no step from one mode to the other; it forwards in between. */
+		err = sl_xdp_detach(ifindex, now.mode, old_fd);
+		if (!err)
+			err = attach_first(dp, ifindex, want, mode);
+		goto out;
+	}
+	if (now.prog_id != sl_xdp_prog_id(sl_datapath_prog_fd(dp)))
+		err = sl_xdp_attach(ifindex, now.mode, sl_datapath_prog_fd(dp), old_fd);
+	if (!err)
+		*mode = now.mode;
+	else
+		sl_error("datapath: %s: cannot replace XDP program %u: %s (%s)", port, now.prog_id,
+			 strerror(-err), sl_object_said());
+out:
+	close(old_fd);
+	return err;
+}
+
+int sl_datapath_detach(struct sl_datapath *dp, uint32_t ifindex)
+{
+	struct sl_xdp_state now;
+	int fd, err = sl_xdp_query(ifindex, &now);
+
+	if (err || now.mode == SL_XDP_NONE)
+		return err;
+	fd = open_attached(dp, ifindex, now.prog_id);
+	if (fd < 0)
+		return fd;
+	err = sl_xdp_detach(ifindex, now.mode, fd);
+	close(fd);
+	return err;
+}
+
+bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex)
+{
+	struct sl_xdp_state now;
+
+	return !sl_xdp_query(ifindex, &now) && now.mode != SL_XDP_NONE &&
+	       now.prog_id == sl_xdp_prog_id(sl_datapath_prog_fd(dp));
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/datapath/xdp_features.h"
+
+/* Of linux/netdev.h, which is younger than the oldest headers we build with. */
+enum { NETDEV_CMD_DEV_GET = 1 };
+enum { NETDEV_A_DEV_IFINDEX = 1, NETDEV_A_DEV_XDP_FEATURES = 3 };
+#define NETDEV_XDP_ACT_NDO_XMIT 4u
+
+#define BUFFER_BYTES 8192
+
+struct sl_netdev {
+	struct mnl_socket *socket; /* owned */
+	uint16_t family;
+	uint32_t sequence;
+};
+
+/* An attribute of an answer, by its type; `len` bytes at least. */
+struct wanted {
+	uint16_t type;
+	size_t len;
+	void *value;
+	int found;
+};
+
+static int find_attribute(const struct nlattr *attr, void *arg)
+{
+	struct wanted *wanted = arg;
+
+	if (mnl_attr_get_type(attr) == wanted->type &&
+	    mnl_attr_get_payload_len(attr) >= wanted->len) {
+		memcpy(wanted->value, mnl_attr_get_payload(attr), wanted->len);
+		wanted->found = 1;
+	}
+	return MNL_CB_OK;
+}
+
+static int find_in_message(const struct nlmsghdr *nlh, void *arg)
+{
+	return mnl_attr_parse(nlh, sizeof(struct genlmsghdr), find_attribute, arg);
+}
+
+/* Send the request in buffer and take one attribute of the answer. -ENODATA: it has none such. */
+static int ask(struct sl_netdev *nd, char *buffer, struct wanted *wanted)
+{
+	struct nlmsghdr *nlh = (struct nlmsghdr *)(void *)buffer;
+	unsigned int port = mnl_socket_get_portid(nd->socket);
+	uint32_t sequence = ++nd->sequence;
+	ssize_t n;
+	int more;
+
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	nlh->nlmsg_seq = sequence;
+	if (mnl_socket_sendto(nd->socket, nlh, nlh->nlmsg_len) < 0)
+		return -errno;
+	do {
+		n = mnl_socket_recvfrom(nd->socket, buffer, BUFFER_BYTES);
+		if (n < 0)
+			return -errno;
+		more = mnl_cb_run(buffer, (size_t)n, sequence, port, find_in_message, wanted);
+		if (more < 0)
+			return -errno;
+	} while (more > 0);
+	return wanted->found ? 0 : -ENODATA;
+}
+
+static struct nlmsghdr *start_message(char *buffer, uint16_t type, uint8_t command)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
+
+	nlh->nlmsg_type = type;
+	genl->cmd = command;
+	genl->version = 1;
+	return nlh;
+}
+
+static int find_family(struct sl_netdev *nd)
+{
+	struct wanted id = { CTRL_ATTR_FAMILY_ID, sizeof(nd->family), &nd->family, 0 };
+	char buffer[BUFFER_BYTES];
+	struct nlmsghdr *nlh = start_message(buffer, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
+	int err;
+
+	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, "netdev");
+	err = ask(nd, buffer, &id);
+	return err == -ENOENT || err == -ENODATA ? -EOPNOTSUPP : err;
+}
+
+int sl_netdev_open(struct sl_netdev **out)
+{
+	struct sl_netdev *nd = calloc(1, sizeof(*nd));
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!nd)
+		return err;
+	nd->socket = mnl_socket_open2(NETLINK_GENERIC, SOCK_CLOEXEC);
+	if (!nd->socket || mnl_socket_bind(nd->socket, 0, MNL_SOCKET_AUTOPID) < 0)
+		err = -errno;
+	else
+		err = find_family(nd);
+	if (err)
+		sl_netdev_close(nd);
+	else
+		*out = nd;
+	return err;
+}
+
+void sl_netdev_close(struct sl_netdev *nd)
+{
+	if (!nd)
+		return;
+	if (nd->socket)
+		mnl_socket_close(nd->socket);
+	free(nd);
+}
+
+int sl_netdev_takes_redirects(struct sl_netdev *nd, uint32_t ifindex)
+{
+	uint64_t features = 0;
+	struct wanted wanted = { NETDEV_A_DEV_XDP_FEATURES, sizeof(features), &features, 0 };
+	char buffer[BUFFER_BYTES];
+	struct nlmsghdr *nlh = start_message(buffer, nd->family, NETDEV_CMD_DEV_GET);
+	int err;
+
+	mnl_attr_put_u32(nlh, NETDEV_A_DEV_IFINDEX, ifindex);
+	err = ask(nd, buffer, &wanted);
+	if (err)
+		return err;
+	return !!(features & NETDEV_XDP_ACT_NDO_XMIT);
+}

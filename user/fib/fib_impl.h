@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of the forwarding table share, and nobody else includes. fib.c keeps the list of prefixes
+ * and decides; an engine (fib_fast.c, fib_lpm.c) writes what XDP reads.
+ */
+#ifndef SL_FIB_IMPL_H
+#define SL_FIB_IMPL_H
+
+#include "user/fib/fib.h"
+#include "user/fib/fib_overflow.h"
+#include "user/fib/fib_pool.h"
+#include "user/fib/fib_store.h"
+
+/* One address family. */
+struct sl_fib_family {
+	struct sl_store store;	     /* every prefix, in the tables or not */
+	struct sl_overflow overflow; /* those that are not */
+	void *engine_state;	     /* owned by the engine */
+};
+
+/*
+ * How prefixes get into maps. While `overflow` holds a prefix, no address whose longest prefix it is may be
+ * given to a route: the engine sends it, and as few others as its tables allow, to
+ * SL_NEXTHOP_OVERFLOW.
+ */
+struct sl_fib_engine {
+	/* 0, -ENOMEM, or -EINVAL for a size that does not work */
+	int (*open)(struct sl_fib *fib, struct sl_fib_family *family);
+	void (*close)(struct sl_fib_family *family);
+	/* Add (is_new) or replace. -ENOSPC: no room; what was there before is untouched. */
+	int (*insert)(struct sl_fib *fib, struct sl_fib_family *family,
+		      const struct sl_prefix *prefix, uint32_t nexthop_id, bool is_new);
+	/* Take a prefix out of the tables: its addresses go to its cover. */
+	void (*remove)(struct sl_fib *fib, struct sl_fib_family *family,
+		       const struct sl_prefix *prefix);
+	/* The prefix went into `overflow`. */
+	void (*overflow)(struct sl_fib *fib, struct sl_fib_family *family,
+			 const struct sl_prefix *prefix);
+	/* The prefix was deleted from `overflow` and the store. */
+	void (*forget)(struct sl_fib *fib, struct sl_fib_family *family,
+		       const struct sl_prefix *prefix);
+	/* Put in what now fits, out of `overflow`. */
+	void (*heal)(struct sl_fib *fib, struct sl_fib_family *family);
+	uint32_t (*lookup)(const struct sl_fib *fib, const struct sl_fib_family *family,
+			   const uint8_t *addr);
+	/* Memory of the maps, memory of engine_state, blocks in use. */
+	void (*usage)(const struct sl_fib_family *family, size_t *table_bytes,
+		      size_t *process_bytes, uint32_t *blocks);
+};
+
+extern const struct sl_fib_engine sl_fib_engine_fast;
+extern const struct sl_fib_engine sl_fib_engine_lpm;
+
+struct sl_fib {
+	struct sl_fib_tables tables;
+	const struct sl_fib_engine *engine;
+	struct sl_fib_family ip4, ip6;
+	struct sl_pool nexthops, adjs, groups;
+	uint64_t (*now_ns)(void);
+	int (*wait_readers)(void);
+	uint64_t inserts, replaces, deletes;
+};
+
+static inline bool sl_fib_is_ip4(const struct sl_fib *fib, const struct sl_fib_family *family)
+{
+	return family == &fib->ip4;
+}
+
+/* Table slots and next hops are read by XDP at any time: one store each, after all that they lead to. */
+static inline void sl_publish(uint32_t *slot, uint32_t value)
+{
+	__atomic_store_n(slot, value, __ATOMIC_RELEASE);
+}
+
+/* fib_nexthop.c */
+bool sl_fib_nexthop_known(const struct sl_fib *fib, uint32_t id);
+/* Make id of another kind and retire the adjacency or group that it had. */
+void sl_fib_nexthop_publish(struct sl_fib *fib, uint32_t id, enum sl_nexthop_kind kind,
+			    uint32_t ref);
+
+#endif

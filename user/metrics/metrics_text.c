@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names follow Prometheus' own advice: the program's prefix, base units, `_total` on what only rises.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/metrics/metrics_impl.h"
+
+static const char counter[] = "counter", gauge[] = "gauge";
+
+/* What numbers of the status are called. */
+static const struct {
+	const char *name, *type, *label; /* label NULL: one number */
+	const char *help;
+} families[] = {
+	{ "uptime_seconds", gauge, NULL, "Since sluiced was started." },
+	{ "process_bytes", gauge, NULL, "Memory of sluiced without the maps." },
+	{ "map_bytes", gauge, NULL, "Memory of the tables." },
+	{ "prefixes", gauge, "family", "Prefixes that the tables should hold." },
+	{ "prefixes_overflowed", gauge, "family", "Of those, the ones that do not fit." },
+	{ "prefix_changes_total", counter, "change", "Changes made in the tables." },
+	{ "table_entries", gauge, "table", "Elements in use." },
+	{ "table_size", gauge, "table", "Elements that fit." },
+	{ "mirror_synced", gauge, NULL, "1: the kernel's tables have been read completely." },
+	{ "mirror_policy", gauge, "family", "1: policy rules leave each packet to the kernel." },
+	{ "mirror_entries", gauge, "kind", "What the mirror knows of the kernel." },
+	{ "mirror_events_total", counter, NULL, "Messages of the kernel." },
+	{ "mirror_overruns_total", counter, NULL, "Times that messages were lost." },
+	{ "mirror_resyncs_total", counter, NULL, "Times that all was read again for that." },
+	{ "mirror_resync_changes_total", counter, NULL, "Differences that those found." },
+	{ "mirror_parse_errors_total", counter, NULL, "Messages that made no sense." },
+	{ "neighbour_probes_total", counter, NULL, "Requests to resolve or keep a neighbour." },
+};
+
+/* Where they stand in the status, names joined by dots. */
+static const struct {
+	const char *family, *value, *path; /* value of the family's label */
+} samples[] = {
+	{ "uptime_seconds", NULL, "uptime_s" },
+	{ "process_bytes", NULL, "process_bytes" },
+	{ "map_bytes", NULL, "tables.map_bytes" },
+	{ "prefixes", "ipv4", "tables.ipv4_prefixes" },
+	{ "prefixes", "ipv6", "tables.ipv6_prefixes" },
+	{ "prefixes_overflowed", "ipv4", "tables.ipv4_overflow" },
+	{ "prefixes_overflowed", "ipv6", "tables.ipv6_overflow" },
+	{ "prefix_changes_total", "insert", "tables.inserts" },
+	{ "prefix_changes_total", "replace", "tables.replaces" },
+	{ "prefix_changes_total", "delete", "tables.deletes" },
+	{ "table_entries", "nexthops", "tables.nexthops.used" },
+	{ "table_entries", "adjacencies", "tables.adjacencies.used" },
+	{ "table_entries", "groups", "tables.groups.used" },
+	{ "table_entries", "ipv4_blocks", "tables.ipv4_blocks.used" },
+	{ "table_entries", "ipv6_blocks", "tables.ipv6_blocks.used" },
+	{ "table_size", "nexthops", "tables.nexthops.size" },
+	{ "table_size", "adjacencies", "tables.adjacencies.size" },
+	{ "table_size", "groups", "tables.groups.size" },
+	{ "table_size", "ipv4_blocks", "tables.ipv4_blocks.size" },
+	{ "table_size", "ipv6_blocks", "tables.ipv6_blocks.size" },
+	{ "mirror_synced", NULL, "mirror.synced" },
+	{ "mirror_policy", "ipv4", "mirror.ipv4_policy" },
+	{ "mirror_policy", "ipv6", "mirror.ipv6_policy" },
+	{ "mirror_entries", "ipv4_routes", "mirror.ipv4_routes" },
+	{ "mirror_entries", "ipv6_routes", "mirror.ipv6_routes" },
+	{ "mirror_entries", "links", "mirror.links" },
+	{ "mirror_entries", "addresses", "mirror.addresses" },
+	{ "mirror_entries", "neighbours", "mirror.neighbours" },
+	{ "mirror_entries", "nexthop_objects", "mirror.nexthop_objects" },
+	{ "mirror_entries", "rules", "mirror.rules" },
+	{ "mirror_events_total", NULL, "mirror.events" },
+	{ "mirror_overruns_total", NULL, "mirror.overruns" },
+	{ "mirror_resyncs_total", NULL, "mirror.resyncs" },
+	{ "mirror_resync_changes_total", NULL, "mirror.resync_changes" },
+	{ "mirror_parse_errors_total", NULL, "mirror.parse_errors" },
+	{ "neighbour_probes_total", NULL, "mirror.neighbour_probes" },
+};
+
+void sl_metrics_put_head(FILE *f, const char *name, const char *type, const char *help)
+{
+	fprintf(f, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
+}
+
+void sl_metrics_put_label(FILE *f, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '\n')
+			fputs("\\n", f);
+		else
+			fprintf(f, "%s%c", *value == '\\' || *value == '"' ? "\\" : "", *value);
+	}
+}
+
+static void put_name(FILE *f, const char *name, const char *label, const char *value)
+{
+	fprintf(f, "sluice_%s", name);
+	if (!label)
+		return;
+	fprintf(f, "{%s=\"", label);
+	sl_metrics_put_label(f, value);
+	fputs("\"}", f);
+}
+
+const char *sl_metrics_member(const json_t *row, const char *key)
+{
+	const char *value = json_string_value(json_object_get(row, key));
+
+	return value ? value : "";
+}
+
+static long long number(const json_t *value)
+{
+	return json_is_true(value) ? 1 : json_integer_value(value);
+}
+
+static const json_t *find(const json_t *status, const char *path)
+{
+	char copy[64], *name, *rest;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (name = strtok_r(copy, ".", &rest); name; name = strtok_r(NULL, ".", &rest))
+		status = json_object_get(status, name);
+	return status;
+}
+
+static void put_family(FILE *f, const json_t *status, size_t family)
+{
+	const char *name = families[family].name;
+
+	sl_metrics_put_head(f, name, families[family].type, families[family].help);
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		const json_t *value = find(status, samples[i].path);
+
+		if (!value || strcmp(samples[i].family, name) != 0)
+			continue;
+		put_name(f, name, families[family].label, samples[i].value);
+		fprintf(f, " %lld\n", number(value));
+	}
+}
+
+static void put_build(FILE *f, const json_t *status)
+{
+	sl_metrics_put_head(f, "build_info", gauge, "1, with what runs.");
+	fprintf(f, "sluice_build_info{version=\"%s\",engine=\"%s\"} 1\n",
+		sl_metrics_member(status, "version"), sl_metrics_member(status, "engine"));
+}
+
+static void put_port_flag(FILE *f, const json_t *ports, const char *name, const char *key,
+			  const char *help)
+{
+	const json_t *row;
+	size_t i;
+
+	sl_metrics_put_head(f, name, gauge, help);
+	json_array_foreach(ports, i, row) {
+		put_name(f, name, "port", sl_metrics_member(row, "port"));
+		fprintf(f, " %lld\n", number(json_object_get(row, key)));
+	}
+}
+
+static void put_ports(FILE *f, const json_t *ports)
+{
+	const json_t *row;
+	size_t i;
+
+	sl_metrics_put_head(f, "port_info", gauge, "1, with the port's state and the mode of XDP.");
+	json_array_foreach(ports, i, row) {
+		fputs("sluice_port_info{port=\"", f);
+		sl_metrics_put_label(f, sl_metrics_member(row, "port"));
+		fprintf(f, "\",state=\"%s\",mode=\"%s\"} 1\n", sl_metrics_member(row, "state"),
+			sl_metrics_member(row, "mode"));
+	}
+	put_port_flag(f, ports, "port_up", "up", "1: the link is up.");
+	put_port_flag(f, ports, "port_sends", "transmits",
+		      "1: the driver takes redirected frames.");
+}
+
+static void put_counters(FILE *f, const json_t *rows, const char *kind, const char *label,
+			 const char *help)
+{
+	static const char *const units[] = { "packets", "bytes" };
+	const json_t *row;
+	size_t i;
+
+	for (size_t u = 0; u < 2; u++) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s_%s_total", kind, units[u]);
+		sl_metrics_put_head(f, name, counter, help);
+		json_array_foreach(rows, i, row) {
+			if (strcmp(sl_metrics_member(row, "kind"), kind) != 0)
+				continue;
+			put_name(f, name, label, sl_metrics_member(row, "name"));
+			fprintf(f, " %lld\n", number(json_object_get(row, units[u])));
+		}
+	}
+}
+
+char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
+		      const json_t *reasons, const struct sl_metrics_cluster *cluster)
+{
+	char *out = NULL;
+	size_t bytes;
+	FILE *f = open_memstream(&out, &bytes);
+	bool failed;
+
+	if (!f)
+		return NULL;
+	put_build(f, status);
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+		put_family(f, status, i);
+	put_ports(f, ports);
+	put_counters(f, counters, "stage", "stage", "Frames at a stage of the fast path.");
+	put_counters(f, reasons, "drop", "reason", "Frames dropped, by reason.");
+	put_counters(f, reasons, "punt", "reason", "Frames given to the kernel, by reason.");
+	if (cluster)
+		sl_metrics_put_cluster(f, cluster);
+	failed = ferror(f);
+	if (fclose(f) || failed) {
+		free(out);
+		return NULL;
+	}
+	return out;
+}

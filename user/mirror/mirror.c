@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The mirror's life: open, wait, poll, close; see mirror_impl.h for its parts. */
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/rtnetlink.h>
+
+#include "user/mirror/mirror_impl.h"
+#include "user/lib/clock.h"
+
+enum {
+	POLL_BATCHES = 32,		       /* of messages, in one poll */
+	POLL_ROUTES = 2048,		       /* installed anew in one poll: some milliseconds */
+	EVENT_BUFFER_BYTES = 64 * 1024 * 1024, /* a burst of 100,000 route events */
+};
+
+/* --- Open and close ------------------------------------------------------------------------------ */
+
+static int make_fixed_nexthops(struct sl_mirror *m)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < SL_PUNT_COUNT && !err; i++) {
+		err = sl_fib_nexthop_create(m->fib, &m->punt_id[i]);
+		if (!err)
+			err = sl_fib_nexthop_set_punt(m->fib, m->punt_id[i], (enum sl_punt)i);
+	}
+	if (!err)
+		err = sl_fib_nexthop_create(m->fib, &m->blackhole_id);
+	if (!err)
+		err = sl_fib_nexthop_set_drop(m->fib, m->blackhole_id, SL_DROP_BLACKHOLE);
+	return err;
+}
+
+static int open_sockets(struct sl_mirror *m)
+{
+	static const uint32_t groups[] = {
+		RTNLGRP_LINK,	    RTNLGRP_IPV4_IFADDR,  RTNLGRP_IPV6_IFADDR,	RTNLGRP_NEIGH,
+		RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,	  RTNLGRP_NEXTHOP,	RTNLGRP_IPV4_RULE,
+		RTNLGRP_IPV6_RULE,  RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF,
+	};
+	int err = sl_rtnl_open_events(groups, sizeof(groups) / sizeof(groups[0]),
+				      EVENT_BUFFER_BYTES, &m->events);
+
+	return err ? err : sl_rtnl_open(&m->requests);
+}
+
+static int open_epoll(struct sl_mirror *m)
+{
+	struct epoll_event readable = { .events = EPOLLIN };
+
+	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	m->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (m->epoll_fd < 0 || m->timer_fd < 0 ||
+	    epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, m->timer_fd, &readable) ||
+	    epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, sl_rtnl_fd(m->events), &readable))
+		return -errno;
+	return 0;
+}
+
+static void arm(struct sl_mirror *m)
+{
+	uint64_t due = m->probe_due_ns < m->period_due_ns ? m->probe_due_ns : m->period_due_ns;
+	struct itimerspec at = { 0 };
+
+	if (m->todo.any || sl_route_walk_pending(m) || !due)
+		due = 1; /* at once: 0 would disarm */
+	if (due == m->armed_ns)
+		return;
+	m->armed_ns = due;
+	at.it_value.tv_sec = (time_t)(due / 1000000000ULL);
+	at.it_value.tv_nsec = (long)(due % 1000000000ULL);
+	timerfd_settime(m->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+int sl_mirror_create(struct sl_fib *fib, const struct sl_mirror_ops *ops, void *ctx,
+		     struct sl_mirror **out)
+{
+	struct sl_mirror *m = calloc(1, sizeof(*m));
+	int err;
+
+	if (!m)
+		return -ENOMEM;
+	m->fib = fib;
+	m->ops = ops;
+	m->ctx = ctx;
+	m->epoll_fd = m->timer_fd = -1;
+	m->probe_due_ns = UINT64_MAX;
+	LIST_INIT(&m->wanted);
+	if ((err = sl_htable_init(&m->links)) || (err = sl_htable_init(&m->addresses)) ||
+	    (err = sl_htable_init(&m->neighs)) || (err = sl_htable_init(&m->hops)) ||
+	    (err = sl_htable_init(&m->objects)) || (err = sl_htable_init(&m->paths)) ||
+	    (err = sl_rib_init(&m->rib4, AF_INET)) || (err = sl_rib_init(&m->rib6, AF_INET6)) ||
+	    (err = make_fixed_nexthops(m))) {
+		sl_mirror_close(m);
+		return err;
+	}
+	*out = m;
+	return 0;
+}
+
+int sl_mirror_open(struct sl_fib *fib, const struct sl_mirror_ops *ops, void *ctx,
+		   struct sl_mirror **out)
+{
+	struct sl_mirror *m = NULL;
+	int err = sl_mirror_create(fib, ops, ctx, &m);
+
+	if (err)
+		return err;
+	m->busy = true;
+	if ((err = open_sockets(m)) || (err = open_epoll(m)) || (err = sl_sync_everything(m)))
+		goto out;
+	m->busy = false;
+	m->stats.synced = true;
+	arm(m);
+	*out = m;
+	return 0;
+out:
+	sl_mirror_close(m);
+	return err;
+}
+
+static void free_all(struct sl_htable *t, size_t node_offset)
+{
+	if (!t->bucket)
+		return;
+	sl_htable_for_each(t, node, next) free((char *)node - node_offset);
+	sl_htable_fini(t);
+}
+
+/* The fib stays as it is, so nothing here goes the way of removing a route. */
+void sl_mirror_close(struct sl_mirror *m)
+{
+	if (!m)
+		return;
+	if (m->objects.bucket)
+		sl_htable_for_each(&m->objects, node, next)
+		{
+			struct sl_object *o = sl_container_of(node, struct sl_object, node);
+			free(o->hop); /* private: in no table */
+			free(o->member);
+		}
+	free_all(&m->links, offsetof(struct sl_link, node));
+	free_all(&m->addresses, offsetof(struct sl_address, node));
+	free_all(&m->neighs, offsetof(struct sl_neigh, node));
+	free_all(&m->hops, offsetof(struct sl_hop, node));
+	free_all(&m->objects, offsetof(struct sl_object, node));
+	free_all(&m->paths, offsetof(struct sl_path, node));
+	free(m->path);
+	sl_rib_fini(&m->rib4);
+	sl_rib_fini(&m->rib6);
+	sl_rtnl_close(m->events);
+	sl_rtnl_close(m->requests);
+	if (m->epoll_fd >= 0)
+		close(m->epoll_fd);
+	if (m->timer_fd >= 0)
+		close(m->timer_fd);
+	free(m);
+}
+
+/* --- Poll ------------------------------------------------------------------------------------------ */
+
+int sl_mirror_fd(const struct sl_mirror *m)
+{
+	return m->epoll_fd;
+}
+
+static int tick(struct sl_mirror *m)
+{
+	const uint64_t now_ns = sl_now_ns();
+	uint64_t expirations;
+	int err = 0;
+
+	if (read(m->timer_fd, &expirations, sizeof(expirations)) == sizeof(expirations))
+		m->armed_ns = 0;
+	if (now_ns >= m->period_due_ns)
+		err = sl_sync_period(m);
+	if (m->retry) {
+		m->retry = false;
+		sl_hop_retry(m);
+		sl_object_look_again(m);
+		sl_path_retry(m);
+	}
+	sl_neigh_tick(m, now_ns);
+	return err;
+}
+
+static void look_again(struct sl_mirror *m)
+{
+	sl_link_look_again(m);
+	sl_object_look_again(m);
+	sl_path_look_again(m);
+}
+
+int sl_mirror_poll(struct sl_mirror *m)
+{
+	int err;
+
+	m->busy = true;
+	err = sl_sync_drain(m, POLL_BATCHES);
+	if (err == -EAGAIN || !err)
+		err = sl_sync_todo(m);
+	if (err == -EAGAIN || !err)
+		err = tick(m);
+	if (m->ports_dirty) {
+		m->ports_dirty = false;
+		look_again(m);
+	}
+	sl_route_walk_changed(m, POLL_ROUTES);
+	m->busy = false;
+	arm(m);
+	return err;
+}
+
+void sl_mirror_ports_changed(struct sl_mirror *m)
+{
+	if (m->busy) { /* in a callback: at the end of the poll */
+		m->ports_dirty = true;
+		return;
+	}
+	look_again(m);
+	arm(m);
+}
+
+int sl_mirror_set_receive_buffer(struct sl_mirror *m, uint32_t bytes)
+{
+	return sl_rtnl_set_buffer(m->events, bytes);
+}
+
+void sl_mirror_stats(const struct sl_mirror *m, struct sl_mirror_stats *out)
+{
+	*out = m->stats;
+	out->process_bytes =
+		sizeof(*m) + sl_rib_bytes(&m->rib4) + sl_rib_bytes(&m->rib6) +
+		m->links.n * sizeof(struct sl_link) + m->addresses.n * sizeof(struct sl_address) +
+		m->neighs.n * sizeof(struct sl_neigh) + m->hops.n * sizeof(struct sl_hop) +
+		m->objects.n * sizeof(struct sl_object) +
+		m->paths.n * (sizeof(struct sl_path) + sizeof(struct sl_path_leg));
+}

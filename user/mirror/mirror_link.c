@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Links and addresses. A link that routes name is a port, a VLAN (or a VLAN in a VLAN) on a port, or something
+ * that only the kernel sends on. Its state decides over the hops through it; its settings are what XDP
+ * is told of packets that enter.
+ */
+#include <net/if.h>
+#include <linux/if_arp.h>
+#include <linux/rtnetlink.h>
+
+#include "bpf/endian.bpf.h"
+#include "user/mirror/mirror_impl.h"
+
+enum { VLAN_LEVELS = 2 };
+
+static uint32_t link_hash(uint32_t ifindex)
+{
+	return ifindex * 2654435761u;
+}
+
+struct sl_link *sl_link_find(const struct sl_mirror *m, uint32_t ifindex)
+{
+	struct sl_hnode *node = sl_htable_chain(&m->links, link_hash(ifindex));
+
+	for (; node; node = node->next) {
+		struct sl_link *link = sl_container_of(node, struct sl_link, node);
+		if (link->is.ifindex == ifindex)
+			return link;
+	}
+	return NULL;
+}
+
+struct sl_link *sl_link_get(struct sl_mirror *m, uint32_t ifindex)
+{
+	struct sl_link *link = sl_link_find(m, ifindex);
+
+	if (!link) {
+		link = calloc(1, sizeof(*link));
+		if (!link)
+			return NULL;
+		link->is.ifindex = ifindex;
+		LIST_INIT(&link->hops);
+		sl_htable_add(&m->links, &link->node, link_hash(ifindex));
+	}
+	link->refs++;
+	return link;
+}
+
+void sl_link_put(struct sl_mirror *m, struct sl_link *link)
+{
+	if (!link || --link->refs > 0)
+		return;
+	sl_htable_del(&m->links, &link->node);
+	free(link);
+}
+
+bool sl_link_up(const struct sl_link *link)
+{
+	return link->present && link->is.flags & IFF_UP;
+}
+
+/* Would the kernel use a leg through it? Without carrier, it does unless told otherwise. */
+bool sl_link_alive(const struct sl_mirror *m, const struct sl_link *link, uint8_t family)
+{
+	bool ignore_linkdown;
+
+	if (!sl_link_up(link) || link->cut)
+		return false;
+	if (family == AF_INET)
+		ignore_linkdown = m->ignore_linkdown4 || link->is.ignore_linkdown4;
+	else
+		ignore_linkdown = link->is.ignore_linkdown6;
+	return link->is.flags & IFF_LOWER_UP || !ignore_linkdown;
+}
+
+uint32_t sl_link_mtu(const struct sl_link *link, uint8_t family)
+{
+	const uint32_t mtu = link->is.mtu_bytes, mtu6 = link->is.mtu6_bytes;
+
+	return family != AF_INET && mtu6 && mtu6 < mtu ? mtu6 : mtu;
+}
+
+/* Which port lies below, and with which tags. */
+static void resolve(struct sl_mirror *m, struct sl_link *link)
+{
+	struct sl_link *at = link;
+	__be16 tpid[VLAN_LEVELS] = { 0 }, vid[VLAN_LEVELS] = { 0 };
+	uint16_t tags = 0;
+
+	link->on_port = link->cut = false;
+	/* From the innermost tag outwards. */
+	while (at && at->present && at->is.is_vlan) {
+		if (tags == VLAN_LEVELS || at->is.parent_elsewhere || at->is.vlan_remaps)
+			return;
+		tpid[tags] = at->is.vlan_tpid;
+		vid[tags++] = sl_htons(at->is.vlan_id);
+		at = sl_link_find(m, at->is.parent);
+	}
+	if (!at || !at->present || at->is.arp_type != ARPHRD_ETHER || link->is.mac_bytes != 6)
+		return;
+	if (!m->ops->is_port(m->ctx, at->is.ifindex))
+		return;
+	link->on_port = true;
+	link->port_ifindex = at->is.ifindex;
+	link->cut = m->ops->is_cut && m->ops->is_cut(m->ctx, at->is.ifindex);
+	link->vlan_tags = tags;
+	memset(link->vlan_tpid, 0, sizeof(link->vlan_tpid));
+	memset(link->vlan_vid, 0, sizeof(link->vlan_vid));
+	for (uint16_t i = 0; i < tags; i++) {
+		link->vlan_tpid[i] = tpid[tags - 1 - i];
+		link->vlan_vid[i] = vid[tags - 1 - i];
+	}
+}
+
+/* --- What XDP is told --------------------------------------------------------------------------- */
+
+static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link)
+{
+	const struct sl_rtnl_link *is = &link->is;
+	/* IN_DEV_RPFILTER is the larger, IN_DEV_TX_REDIRECTS either of "all" and the interface's. */
+	const uint32_t rp_filter = is->rp_filter > m->rp_filter ? is->rp_filter : m->rp_filter;
+	uint32_t flags = SL_PORT_REDIRECT6; /* IPv6 has no setting for it */
+
+	if (is->forwarding4)
+		flags |= SL_PORT_FORWARD4;
+	if (m->forwarding6 && !is->disable_ipv6)
+		flags |= SL_PORT_FORWARD6;
+	if (rp_filter == 1)
+		flags |= SL_PORT_RP_STRICT;
+	else if (rp_filter)
+		flags |= SL_PORT_RP_LOOSE;
+	if (m->send_redirects || is->send_redirects)
+		flags |= SL_PORT_REDIRECT4;
+	/* What enters at a member of a bridge, a bond or a VRF is not routed by the tables mirrored here. */
+	if (m->stats.policy4 || is->master)
+		flags |= SL_PORT_PUNT4;
+	if (m->stats.policy6 || is->master)
+		flags |= SL_PORT_PUNT6;
+	return flags;
+}
+
+static void tell(struct sl_mirror *m, struct sl_link *link)
+{
+	struct sl_port port = { .ifindex = link->is.ifindex };
+	struct sl_vlan_key vlan = { .port_ifindex = link->port_ifindex };
+
+	if (link->on_port) {
+		port.flags = port_flags(m, link);
+		memcpy(port.mac, link->is.mac, sizeof(port.mac));
+		memcpy(vlan.tpid, link->vlan_tpid, sizeof(vlan.tpid));
+		memcpy(vlan.vid, link->vlan_vid, sizeof(vlan.vid));
+	}
+	if (link->told && (!link->on_port || memcmp(&vlan, &link->vlan, sizeof(vlan)))) {
+		m->ops->port_clear(m->ctx, port.ifindex, &link->vlan);
+		link->told = false;
+	}
+	if (!link->on_port || (link->told && !memcmp(&port, &link->port, sizeof(port))))
+		return;
+	link->told = true;
+	link->port = port;
+	link->vlan = vlan;
+	m->ops->port_set(m->ctx, &port, &vlan);
+}
+
+static void look_again(struct sl_mirror *m, struct sl_link *link)
+{
+	struct sl_hop *hop;
+	const bool was_up = link->was_up;
+
+	resolve(m, link);
+	link->was_up = sl_link_up(link) && link->is.flags & IFF_LOWER_UP && !link->cut;
+	tell(m, link);
+	LIST_FOREACH(hop, &link->hops, link_entry)
+	{
+		sl_hop_apply(m, hop);
+		if (link->was_up && !was_up && hop->neigh)
+			sl_neigh_ask_soon(m, hop->neigh);
+	}
+}
+
+void sl_link_look_again(struct sl_mirror *m)
+{
+	sl_htable_for_each(&m->links, node, next)
+		look_again(m, sl_container_of(node, struct sl_link, node));
+}
+
+/* --- Messages -------------------------------------------------------------------------------------- */
+
+static bool is_below(const struct sl_mirror *m, uint32_t ifindex, const struct sl_link *link)
+{
+	for (int level = 0; link && level < VLAN_LEVELS; level++) {
+		if (!link->present || !link->is.is_vlan)
+			return false;
+		if (link->is.parent == ifindex)
+			return true;
+		link = sl_link_find(m, link->is.parent);
+	}
+	return false;
+}
+
+/* The kernel drops or revives legs of routes when their link goes or comes, without a word. */
+static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
+{
+	if (LIST_EMPTY(&link->hops))
+		return;
+	if (m->todo.routes_of && m->todo.routes_of != link->is.ifindex)
+		m->todo.routes4 = m->todo.routes6 = true;
+	m->todo.routes_of = link->is.ifindex;
+	m->todo.objects = true;
+	m->todo.any = true;
+}
+
+/*
+ * Routes stay as they are; but a message that came meanwhile calls legs dead that were only ignored for want of carrier.
+ * Next-hop objects go with it.
+ */
+static void carrier_changed(struct sl_mirror *m, const struct sl_link *link)
+{
+	if (sl_path_any_dead(m, link->is.ifindex))
+		routes_may_differ(m, link);
+	m->todo.objects = m->todo.any = true;
+}
+
+static void link_changed(struct sl_mirror *m, struct sl_link *link)
+{
+	look_again(m, link);
+	if (!sl_link_up(link) || !(link->is.flags & (IFF_RUNNING | IFF_LOWER_UP)))
+		sl_object_link_lost(m, link);
+	sl_htable_for_each(&m->links, node, next)
+	{
+		struct sl_link *other = sl_container_of(node, struct sl_link, node);
+		if (is_below(m, link->is.ifindex, other))
+			look_again(m, other);
+	}
+	sl_object_look_again(m);
+	sl_path_look_again(m);
+}
+
+static void link_vanished(struct sl_mirror *m, struct sl_link *link)
+{
+	const uint32_t ifindex = link->is.ifindex;
+
+	link->refs++; /* callbacks see it whole */
+	if (link->told)
+		m->ops->port_clear(m->ctx, ifindex, &link->vlan);
+	link->told = false;
+	m->ops->link_event(m->ctx, ifindex, link->is.name, false, false);
+	routes_may_differ(m, link);
+	memset(&link->is, 0, sizeof(link->is));
+	link->is.ifindex = ifindex;
+	link->present = false;
+	m->stats.links--;
+	m->changes++;
+	link_changed(m, link);
+	sl_link_put(m, link); /* for being present */
+	sl_link_put(m, link);
+}
+
+void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
+{
+	struct sl_link *link;
+
+	if (msg->removed) {
+		link = sl_link_find(m, msg->ifindex);
+		if (link && link->present)
+			link_vanished(m, link);
+		return;
+	}
+	link = sl_link_get(m, msg->ifindex);
+	if (!link)
+		return;
+	const struct sl_rtnl_link old = link->is;
+	const bool was_present = link->present;
+	link->seen = true;
+	link->is = *msg;
+	link->present = true;
+	if (was_present)
+		sl_link_put(m, link);
+	else
+		m->stats.links++;
+	/* Events of one setting may leave out the others. */
+	if (was_present && !msg->has_settings4) {
+		link->is.forwarding4 = old.forwarding4;
+		link->is.rp_filter = old.rp_filter;
+		link->is.send_redirects = old.send_redirects;
+		link->is.ignore_linkdown4 = old.ignore_linkdown4;
+	}
+	if (was_present && !msg->has_settings6) {
+		link->is.ignore_linkdown6 = old.ignore_linkdown6;
+		link->is.disable_ipv6 = old.disable_ipv6;
+		link->is.mtu6_bytes = old.mtu6_bytes;
+	}
+	link->is.has_settings4 = link->is.has_settings6 = true;
+	m->ops->link_event(m->ctx, msg->ifindex, link->is.name, true, sl_link_up(link));
+	/*
+	 * The event at the end of a moment without carrier, of which no event told: all flags are what they were, but routes that
+	 * came in between had dead legs. The same if a dump, being ahead of the events, has told of the carrier before them.
+	 */
+	if (!m->dumping && link->is.flags & IFF_LOWER_UP && sl_path_any_dead(m, msg->ifindex))
+		routes_may_differ(m, link);
+	if (was_present && !memcmp(&old, &link->is, sizeof(old)))
+		return;
+	m->changes++;
+	/* IPv6 follows the link's MTU only after this message was made. */
+	if (was_present && old.mtu_bytes != link->is.mtu_bytes && !m->dumping)
+		m->todo.links = m->todo.any = true;
+	if ((old.flags ^ link->is.flags) & IFF_UP ||
+	    old.ignore_linkdown4 != link->is.ignore_linkdown4 ||
+	    old.ignore_linkdown6 != link->is.ignore_linkdown6)
+		routes_may_differ(m, link);
+	else if ((old.flags ^ link->is.flags) & (IFF_RUNNING | IFF_LOWER_UP))
+		carrier_changed(m, link);
+	link_changed(m, link);
+}
+
+void sl_link_unsee(struct sl_mirror *m)
+{
+	sl_htable_for_each(&m->links, node, next) sl_container_of(node, struct sl_link, node)
+		->seen = false;
+}
+
+void sl_link_sweep(struct sl_mirror *m)
+{
+	sl_htable_for_each(&m->links, node, next)
+	{
+		struct sl_link *link = sl_container_of(node, struct sl_link, node);
+		if (link->present && !link->seen)
+			link_vanished(m, link);
+	}
+}
+
+/* --- Addresses --------------------------------------------------------------------------------------- */
+
+static uint32_t address_hash(const struct sl_rtnl_addr *a)
+{
+	return sl_hash(a->local, sizeof(a->local), a->ifindex ^ (uint32_t)a->len << 24);
+}
+
+static struct sl_address *address_find(const struct sl_mirror *m, const struct sl_rtnl_addr *a)
+{
+	struct sl_hnode *node = sl_htable_chain(&m->addresses, address_hash(a));
+
+	for (; node; node = node->next) {
+		struct sl_address *address = sl_container_of(node, struct sl_address, node);
+		if (address->link->is.ifindex == a->ifindex && address->family == a->family &&
+		    address->len == a->len && !memcmp(address->addr, a->local, 16))
+			return address;
+	}
+	return NULL;
+}
+
+static void address_remove(struct sl_mirror *m, struct sl_address *address)
+{
+	sl_htable_del(&m->addresses, &address->node);
+	m->changes++;
+	m->stats.addresses--;
+	if (address->family == AF_INET) {
+		if (!m->dumping)
+			m->todo.lost_sources = m->todo.any = true;
+		if (--address->link->addresses4 == 0) /* IPv4 is off there */
+			routes_may_differ(m, address->link);
+	}
+	sl_link_put(m, address->link);
+	free(address);
+}
+
+void sl_address_message(struct sl_mirror *m, const struct sl_rtnl_addr *msg)
+{
+	struct sl_address *address = address_find(m, msg);
+
+	if (msg->removed) {
+		if (address)
+			address_remove(m, address);
+		return;
+	}
+	if (address) {
+		address->seen = true;
+		return;
+	}
+	address = calloc(1, sizeof(*address));
+	if (!address)
+		return;
+	address->link = sl_link_get(m, msg->ifindex);
+	if (!address->link) {
+		free(address);
+		return;
+	}
+	address->family = msg->family;
+	address->len = msg->len;
+	address->seen = true;
+	memcpy(address->addr, msg->local, sizeof(address->addr));
+	sl_htable_add(&m->addresses, &address->node, address_hash(msg));
+	m->changes++;
+	m->stats.addresses++;
+	if (msg->family == AF_INET && address->link->addresses4++ == 0)
+		routes_may_differ(m, address->link);
+}
+
+bool sl_address_exists(const struct sl_mirror *m, uint8_t family, const uint8_t addr[16])
+{
+	sl_htable_for_each(&m->addresses, node, next)
+	{
+		const struct sl_address *address = sl_container_of(node, struct sl_address, node);
+		if (address->family == family && !memcmp(address->addr, addr, 16))
+			return true;
+	}
+	return false;
+}
+
+void sl_address_unsee(struct sl_mirror *m)
+{
+	sl_htable_for_each(&m->addresses, node, next) sl_container_of(node, struct sl_address, node)
+		->seen = false;
+}
+
+void sl_address_sweep(struct sl_mirror *m)
+{
+	sl_htable_for_each(&m->addresses, node, next)
+	{
+		struct sl_address *address = sl_container_of(node, struct sl_address, node);
+		if (!address->seen)
+			address_remove(m, address);
+	}
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. Those of one interface
+ * come with its link (IFLA_AF_SPEC); this adds what changes between two messages of the link.
+ */
+#include <stdio.h>
+#include <linux/netconf.h>
+#include <linux/rtnetlink.h>
+
+#include "user/mirror/mirror_impl.h"
+
+/* --- Rules ---------------------------------------------------------------------------------------- */
+
+/* The rules that the kernel makes. IPv6 has none for table default. */
+static const struct {
+	uint32_t priority, table;
+} kernel_rules[] = { { 0, RT_TABLE_LOCAL }, { 32766, RT_TABLE_MAIN }, { 32767, RT_TABLE_DEFAULT } };
+enum { KERNEL_RULES = sizeof(kernel_rules) / sizeof(kernel_rules[0]) };
+
+/* From a dump; an event of a rule only makes us dump them, which is always short. */
+void sl_rule_message(struct sl_mirror *m, const struct sl_rtnl_rule *msg)
+{
+	const int v6 = msg->family == AF_INET6;
+
+	for (uint32_t i = 0; i < KERNEL_RULES; i++) {
+		const uint32_t bit = 1u << i;
+		if (msg->plain && msg->priority == kernel_rules[i].priority &&
+		    msg->table == kernel_rules[i].table && !(m->default_rules[v6] & bit)) {
+			m->default_rules[v6] |= bit;
+			return;
+		}
+	}
+	m->other_rules[v6]++;
+}
+
+void sl_rule_dumped(struct sl_mirror *m)
+{
+	const bool policy4 = m->other_rules[0] || m->default_rules[0] != 7;
+	const bool policy6 = m->other_rules[1] || (m->default_rules[1] & 3) != 3;
+	uint64_t rules = m->other_rules[0] + m->other_rules[1];
+
+	for (int v6 = 0; v6 <= 1; v6++)
+		rules += (uint64_t)__builtin_popcount(m->default_rules[v6]);
+	m->changes += rules != m->stats.rules;
+	m->stats.rules = rules;
+	if (policy4 == m->stats.policy4 && policy6 == m->stats.policy6)
+		return;
+	m->stats.policy4 = policy4;
+	m->stats.policy6 = policy6;
+	sl_link_look_again(m);
+}
+
+/* --- Settings ------------------------------------------------------------------------------------- */
+
+static bool set(uint32_t *where, int32_t value)
+{
+	if (value < 0 || *where == (uint32_t)value)
+		return false;
+	*where = (uint32_t)value;
+	return true;
+}
+
+static void netconf_all(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
+{
+	bool differ;
+
+	if (msg->family == AF_INET6) {
+		differ = set(&m->forwarding6, msg->forwarding);
+	} else {
+		differ = set(&m->rp_filter, msg->rp_filter);
+		if (set(&m->ignore_linkdown4, msg->ignore_linkdown)) {
+			differ = true;
+			sl_path_look_again(m);
+			if (!m->dumping) /* a message calls legs dead that are only ignored */
+				m->todo.routes4 = m->todo.any = true;
+		}
+	}
+	if (!differ)
+		return;
+	m->changes++;
+	sl_link_look_again(m);
+}
+
+void sl_netconf_message(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
+{
+	const struct sl_link *link;
+	struct sl_rtnl_link is;
+
+	if (msg->ifindex == NETCONFA_IFINDEX_ALL) {
+		netconf_all(m, msg);
+		return;
+	}
+	link = msg->ifindex > 0 ? sl_link_find(m, (uint32_t)msg->ifindex) : NULL;
+	if (!link || !link->present)
+		return;
+	is = link->is;
+	if (msg->family == AF_INET) {
+		set(&is.forwarding4, msg->forwarding);
+		set(&is.rp_filter, msg->rp_filter);
+		set(&is.ignore_linkdown4, msg->ignore_linkdown);
+	} else {
+		set(&is.ignore_linkdown6, msg->ignore_linkdown);
+	}
+	sl_link_message(m, &is);
+}
+
+/* No message tells of it. Read of the network namespace of this thread. */
+void sl_settings_read(struct sl_mirror *m)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/conf/all/send_redirects", "re");
+	int32_t value = -1;
+
+	if (!f)
+		return;
+	if (fscanf(f, "%d", &value) == 1 && set(&m->send_redirects, value))
+		sl_link_look_again(m);
+	fclose(f);
+}
+
+void sl_neightbl_message(struct sl_mirror *m, const struct sl_rtnl_neightbl *msg)
+{
+	if (msg->reachable_ms && msg->reachable_ms < m->neigh_patience_ms)
+		m->neigh_patience_ms = msg->reachable_ms;
+	if (msg->stale_ms && msg->stale_ms < m->neigh_patience_ms)
+		m->neigh_patience_ms = msg->stale_ms;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Dumps, with mark and sweep: what a dump does not list is removed after it, and what it lists as it was is left
+ * alone, so that nothing is ever flushed. The same code makes the first copy, repairs it after lost
+ * events, and looks again at the parts that the kernel changes in silence.
+ *
+ * Events that arrive during a dump wait in the other socket, and are applied after it. They may be older than what
+ * the dump said, but the last one of each entry is the newest word on it, so this converges.
+ */
+#include <linux/rtnetlink.h>
+
+#include "user/mirror/mirror_impl.h"
+
+enum {
+	DUMP_TRIES = 8,	      /* of one dump that changes interrupt */
+	DRAIN_BATCHES = 4096, /* between two of them */
+	POSTPONE_MAX =
+		64, /* polls that may go by before a look again is due although events keep coming */
+};
+
+static void message_route(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
+{
+	*err = sl_rtnl_parse_route(nlh, &m->route);
+	if (!*err)
+		sl_route_message(m, &m->route);
+}
+
+static void message_link(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
+{
+	struct sl_rtnl_link link;
+
+	*err = sl_rtnl_parse_link(nlh, &link);
+	if (!*err)
+		sl_link_message(m, &link);
+}
+
+static void message_addr(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
+{
+	struct sl_rtnl_addr addr;
+
+	*err = sl_rtnl_parse_addr(nlh, &addr);
+	if (!*err)
+		sl_address_message(m, &addr);
+}
+
+static void message_neigh(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
+{
+	struct sl_rtnl_neigh neigh;
+
+	*err = sl_rtnl_parse_neigh(nlh, &neigh);
+	if (!*err)
+		sl_neigh_message(m, &neigh);
+}
+
+static void message_nexthop(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
+{
+	*err = sl_rtnl_parse_nexthop(nlh, &m->nexthop);
+	if (!*err)
+		sl_object_message(m, &m->nexthop);
+}
+
+static void message_rule(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
+{
+	struct sl_rtnl_rule rule;
+
+	*err = sl_rtnl_parse_rule(nlh, &rule);
+	if (*err)
+		return;
+	if (m->dumping)
+		sl_rule_message(m, &rule);
+	else
+		m->todo.rules = m->todo.any = true;
+}
+
+static void message_netconf(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
+{
+	struct sl_rtnl_netconf netconf;
+
+	*err = sl_rtnl_parse_netconf(nlh, &netconf);
+	if (!*err)
+		sl_netconf_message(m, &netconf);
+}
+
+static void message_neightbl(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
+{
+	struct sl_rtnl_neightbl table;
+
+	*err = sl_rtnl_parse_neightbl(nlh, &table);
+	if (!*err)
+		sl_neightbl_message(m, &table);
+}
+
+void sl_mirror_message(void *mirror, const struct nlmsghdr *nlh)
+{
+	struct sl_mirror *m = mirror;
+	int err = 0;
+
+	if (!m->dumping)
+		m->stats.events++;
+	switch (nlh->nlmsg_type) {
+	case RTM_NEWROUTE:
+	case RTM_DELROUTE:
+		message_route(m, nlh, &err);
+		break;
+	case RTM_NEWLINK:
+	case RTM_DELLINK:
+		message_link(m, nlh, &err);
+		break;
+	case RTM_NEWADDR:
+	case RTM_DELADDR:
+		message_addr(m, nlh, &err);
+		break;
+	case RTM_NEWNEIGH:
+	case RTM_DELNEIGH:
+		message_neigh(m, nlh, &err);
+		break;
+	case RTM_NEWNEXTHOP:
+	case RTM_DELNEXTHOP:
+		message_nexthop(m, nlh, &err);
+		break;
+	case RTM_NEWRULE:
+	case RTM_DELRULE:
+		message_rule(m, nlh, &err);
+		break;
+	case RTM_NEWNETCONF:
+		message_netconf(m, nlh, &err);
+		break;
+	case RTM_NEWNEIGHTBL:
+		message_neightbl(m, nlh, &err);
+		break;
+	}
+	if (err == -EPROTO)
+		m->stats.parse_errors++;
+}
+
+/* --- Events ------------------------------------------------------------------------------------------ */
+
+int sl_sync_drain(struct sl_mirror *m, uint32_t batches)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < batches && !err; i++) {
+		err = sl_rtnl_receive(m->events, sl_mirror_message, m);
+		if (err == -ENOBUFS) {
+			m->stats.overruns++;
+			m->todo.everything = m->todo.any = true;
+			err = 0;
+		}
+	}
+	return err;
+}
+
+/* --- Dumps ------------------------------------------------------------------------------------------ */
+
+static int dump_once(struct sl_mirror *m, uint16_t type, uint8_t family, uint32_t ifindex)
+{
+	int err;
+
+	m->dumping = true;
+	m->dumping_all = !ifindex;
+	m->dumping_of = ifindex;
+	err = sl_rtnl_dump(m->requests, type, family, ifindex, sl_mirror_message, m);
+	m->dumping = m->dumping_all = false;
+	m->dumping_of = 0;
+	return err;
+}
+
+/* With `unsee` before each try. -EINTR: it never was whole, so nothing may be swept. */
+static int dump(struct sl_mirror *m, uint16_t type, uint8_t family,
+		void (*unsee)(struct sl_mirror *))
+{
+	int err = -EINTR;
+
+	for (int i = 0; i < DUMP_TRIES && err == -EINTR; i++) {
+		unsee(m);
+		err = dump_once(m, type, family, 0);
+	}
+	return err;
+}
+
+static int dump_and_sweep(struct sl_mirror *m, uint16_t type, void (*unsee)(struct sl_mirror *),
+			  void (*sweep)(struct sl_mirror *))
+{
+	int err = dump(m, type, AF_UNSPEC, unsee);
+
+	if (!err) {
+		m->dumping = true;
+		sweep(m);
+		m->dumping = false;
+	}
+	return err == -EINTR ? 0 : err;
+}
+
+static int sync_objects(struct sl_mirror *m)
+{
+	int err = dump_and_sweep(m, RTM_GETNEXTHOP, sl_object_unsee, sl_object_sweep);
+
+	return err == -EOPNOTSUPP ? 0 : err; /* a kernel without them */
+}
+
+static void unsee_rules4(struct sl_mirror *m)
+{
+	m->default_rules[0] = m->other_rules[0] = 0;
+}
+
+static void unsee_rules6(struct sl_mirror *m)
+{
+	m->default_rules[1] = m->other_rules[1] = 0;
+}
+
+static int sync_rules(struct sl_mirror *m)
+{
+	int err = dump(m, RTM_GETRULE, AF_INET, unsee_rules4);
+	int err6 = dump(m, RTM_GETRULE, AF_INET6, unsee_rules6);
+
+	/* A kernel without rules, or without IPv6, has only the order that the default ones say. */
+	if (err == -EOPNOTSUPP)
+		m->default_rules[0] = 7;
+	else if (err && err != -EINTR)
+		return err;
+	if (err6)
+		m->default_rules[1] = 3;
+	sl_rule_dumped(m);
+	return 0;
+}
+
+/*
+ * IPv6 routes that are deleted during their dump may make the kernel skip others (it counts its way back), without a
+ * word. So such a dump is repeated, and nothing is swept that it did not list.
+ */
+static int sync_routes(struct sl_mirror *m, struct sl_rib *s, uint32_t ifindex)
+{
+	int err = -EINTR;
+
+	for (int i = 0; i < DUMP_TRIES && err == -EINTR; i++) {
+		sl_route_unsee(s);
+		m->removed_route6 = false;
+		err = dump_once(m, RTM_GETROUTE, s->family, ifindex);
+		if (!err && s->family == AF_INET6) {
+			int drained = sl_sync_drain(m, DRAIN_BATCHES);
+			if (drained && drained != -EAGAIN)
+				return drained;
+			if (m->removed_route6)
+				err = -EINTR;
+		}
+	}
+	if (err == -ENODEV) /* the link is gone: no route goes through it */
+		err = 0;
+	if (!err)
+		sl_route_sweep(m, s, ifindex);
+	if (err == -EINTR) {
+		if (s->family == AF_INET6)
+			m->todo.routes6 = m->todo.any = true;
+		else
+			m->todo.routes4 = m->todo.any = true;
+	}
+	if (err == -EOPNOTSUPP && s->family == AF_INET6)
+		return 0; /* a kernel without IPv6 */
+	return err == -EINTR ? 0 : err;
+}
+
+static void unsee_nothing(struct sl_mirror *m)
+{
+	(void)m;
+}
+
+static void forget_patience(struct sl_mirror *m)
+{
+	m->neigh_patience_ms = UINT32_MAX;
+}
+
+int sl_sync_everything(struct sl_mirror *m)
+{
+	int err;
+
+	memset(&m->todo, 0, sizeof(m->todo));
+	if ((err = dump(m, RTM_GETNETCONF, AF_INET, unsee_nothing)) && err != -EINTR)
+		return err;
+	dump(m, RTM_GETNETCONF, AF_INET6, unsee_nothing); /* there may be no IPv6 */
+	sl_settings_read(m);
+	dump(m, RTM_GETNEIGHTBL, AF_UNSPEC, forget_patience);
+	if ((err = dump_and_sweep(m, RTM_GETLINK, sl_link_unsee, sl_link_sweep)) ||
+	    (err = dump_and_sweep(m, RTM_GETADDR, sl_address_unsee, sl_address_sweep)) ||
+	    (err = dump_and_sweep(m, RTM_GETNEIGH, sl_neigh_unsee, sl_neigh_sweep)))
+		return err;
+	memset(&m->todo, 0, sizeof(m->todo)); /* what those have shown: the rest comes now */
+	if ((err = sync_objects(m)) || (err = sync_rules(m)) ||
+	    (err = sync_routes(m, &m->rib4, 0)) || (err = sync_routes(m, &m->rib6, 0)))
+		return err;
+	sl_route_walk_changed(m, UINT32_MAX);
+	return 0;
+}
+
+/* An address went. Does some route still prefer it as its source? The kernel has removed that one. */
+static bool lost_source(struct sl_mirror *m)
+{
+	for (uint32_t i = 0; i < m->path_used; i++) {
+		const struct sl_path *path = m->path[i];
+		if (path && path->key.family == AF_INET && path->key.has_prefsrc &&
+		    sl_path_is_gone(m, path))
+			return true;
+	}
+	return false;
+}
+
+static int look_again(struct sl_mirror *m, const struct sl_todo *todo)
+{
+	const uint32_t through4 = todo->routes4 ? 0 : todo->routes_of;
+	const uint32_t through6 = todo->routes6 ? 0 : todo->routes_of;
+	int err = 0;
+
+	if (todo->links)
+		err = dump_and_sweep(m, RTM_GETLINK, sl_link_unsee, sl_link_sweep);
+	if (!err && todo->rules)
+		err = sync_rules(m);
+	if (!err && todo->objects)
+		err = sync_objects(m);
+	if (!err && (todo->routes4 || todo->routes_of))
+		err = sync_routes(m, &m->rib4, through4);
+	if (!err && (todo->routes6 || todo->routes_of))
+		err = sync_routes(m, &m->rib6, through6);
+	return err;
+}
+
+/*
+ * Look again at what the kernel changed without a message. It may still be at it, and it may have sent messages
+ * which make this unnecessary: so wait for it, and read those first.
+ */
+int sl_sync_todo(struct sl_mirror *m)
+{
+	struct sl_todo todo;
+	int err = 0;
+
+	if (!m->todo.any)
+		return 0;
+	sl_rtnl_barrier(m->requests);
+	err = sl_sync_drain(m, DRAIN_BATCHES);
+	if (err && err != -EAGAIN)
+		return err;
+	if (err != -EAGAIN && m->todo.postponed++ < POSTPONE_MAX)
+		return 0;
+	todo = m->todo;
+	if (todo.everything) {
+		const uint64_t before = m->changes;
+		m->stats.resyncs++;
+		err = sl_sync_everything(m);
+		m->stats.resync_changes += m->changes - before;
+		return err;
+	}
+	memset(&m->todo, 0, sizeof(m->todo));
+	if (todo.lost_sources && lost_source(m))
+		todo.routes4 = true;
+	return look_again(m, &todo);
+}
+
+/* What may change without any message: settings, and the kernel's patience with neighbours. */
+int sl_sync_period(struct sl_mirror *m)
+{
+	int err;
+
+	sl_settings_read(m);
+	err = dump(m, RTM_GETLINK, AF_UNSPEC, unsee_nothing);
+	if (!err)
+		err = dump(m, RTM_GETNEIGHTBL, AF_UNSPEC, forget_patience);
+	return err == -EINTR ? 0 : err;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Changes asked of the kernel by rtnetlink, one at a time, each answered: links, routes, neighbours. All return 0 or
+ * -errno as the kernel says. Not thread-safe.
+ */
+#ifndef SL_RTNL_REQUEST_H
+#define SL_RTNL_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/text/prefix.h"
+
+/* Who made a route: `proto sluice`, by dist/rt_protos.conf. Free in iproute2's list and in those of BIRD and FRR. */
+#define SL_RTPROT 164
+
+struct sl_rtnl_request;
+
+int sl_rtnl_request_open(struct sl_rtnl_request **out);
+void sl_rtnl_request_close(struct sl_rtnl_request *r); /* NULL is fine */
+
+/* What is to change; 0 or NULL: stays. */
+struct sl_link_change {
+	const uint8_t *mac; /* 6 bytes */
+	uint32_t mtu_bytes;
+	const char *alias;
+	bool up; /* true: set it up */
+};
+int sl_rtnl_link_change(struct sl_rtnl_request *r, uint32_t ifindex,
+			const struct sl_link_change *change);
+int sl_rtnl_link_delete(struct sl_rtnl_request *r, uint32_t ifindex);
+
+/* A route of ours, in table main, with the metric of a connected one. */
+struct sl_own_route {
+	struct sl_prefix prefix;
+	uint32_t ifindex;	/* 0: by the gateway */
+	uint8_t gateway_family; /* 0: on link */
+	uint8_t gateway[16];
+	bool has_source;
+	uint8_t source[16];
+};
+/* -EEXIST: a route of this prefix and metric is there; it stays. */
+int sl_rtnl_route_add(struct sl_rtnl_request *r, const struct sl_own_route *route);
+/* -ESRCH: it is not there. Routes of others are not touched. */
+int sl_rtnl_route_delete(struct sl_rtnl_request *r, const struct sl_own_route *route);
+
+/* A neighbour that another node has resolved: permanent, externally learnt. Replaces what is there. */
+int sl_rtnl_neigh_set(struct sl_rtnl_request *r, uint32_t ifindex, uint8_t family,
+		      const uint8_t *addr, const uint8_t mac[6]);
+/* -ENOENT: it is not there. */
+int sl_rtnl_neigh_delete(struct sl_rtnl_request *r, uint32_t ifindex, uint8_t family,
+			 const uint8_t *addr);
+
+#endif

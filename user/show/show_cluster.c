@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The cluster as this node's daemon knows it; what the bridge knows, its own socket tells. */
+#include "user/show/show.h"
+
+static const struct sl_cluster *cluster_of(const struct sl_router *router,
+					   struct sl_ctl_answer *answer)
+{
+	const struct sl_cluster *cluster = sl_router_cluster(router);
+
+	if (!cluster)
+		sl_ctl_fail(answer, "this node is in no cluster: %s has no `cluster:`",
+			    sl_router_settings(router)->file_name);
+	return cluster;
+}
+
+void sl_show_cluster(const struct sl_router *router, struct sl_ctl_answer *answer)
+{
+	const struct sl_cluster_settings *settings = &sl_router_settings(router)->cluster;
+
+	if (!cluster_of(router, answer))
+		return;
+	sl_ctl_put(answer,
+		   json_pack("{s:i, s:i, s:s, s:s, s:s, s:i, s:s}", "node", (int)settings->node,
+			     "nodes", (int)settings->nodes.n, "address",
+			     sl_cluster_find_node(settings, settings->node)->address, "device",
+			     settings->device, "transport", sl_transport_name(settings->transport),
+			     "liveness_ms", (int)settings->liveness_ms, "bridge",
+			     settings->bridge.control));
+}
+
+static json_t *system_port_json(const struct sl_system_port_view *view)
+{
+	const bool known = view->mtu_bytes != 0;
+
+	return json_pack(
+		"{s:o, s:i, s:i, s:b, s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "port",
+		json_sprintf("n%dp%d", view->system_port >> 8, view->system_port & 0xff), "node",
+		view->system_port >> 8, "number", view->system_port & 0xff, "local", view->local,
+		"netdev", view->netdev, "dev", view->dev[0] ? json_string(view->dev) : json_null(),
+		"state", sl_system_port_state_name(view->state), "mac",
+		known ? sl_json_mac(view->mac) : json_null(), "mtu_bytes",
+		known ? json_integer(view->mtu_bytes) : json_null(), "rate",
+		view->rate.per_s ? json_integer((json_int_t)view->rate.per_s) : json_null(), "unit",
+		view->rate.frames ? "frames" : "bytes");
+}
+
+static void put_system_port(void *ctx, const struct sl_system_port_view *view)
+{
+	sl_ctl_put(ctx, system_port_json(view));
+}
+
+static void append_system_port(void *ctx, const struct sl_system_port_view *view)
+{
+	json_array_append_new(ctx, system_port_json(view));
+}
+
+void sl_show_system_ports(const struct sl_router *router, struct sl_ctl_answer *answer)
+{
+	const struct sl_cluster *cluster = cluster_of(router, answer);
+
+	if (cluster)
+		sl_cluster_each_system_port(cluster, put_system_port, answer);
+}
+
+json_t *sl_system_ports_json(const struct sl_router *router)
+{
+	const struct sl_cluster *cluster = sl_router_cluster(router);
+	json_t *rows = cluster ? json_array() : NULL;
+
+	if (rows)
+		sl_cluster_each_system_port(cluster, append_system_port, rows);
+	return rows;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `status`: is the router well, and what does it hold? */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "user/show/show.h"
+
+/* Of its own: the tables are mapped into the process too, but belong to the maps. */
+static uint64_t process_bytes(void)
+{
+	unsigned long long total = 0, resident = 0, shared = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%llu %llu %llu", &total, &resident, &shared) != 3)
+		resident = shared = 0;
+	fclose(f);
+	return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static json_t *tables_json(const struct sl_router *router)
+{
+	const struct sl_fib_tables *t = sl_datapath_tables(sl_router_datapath(router));
+	struct sl_fib_stats s;
+	json_t *row;
+
+	sl_fib_stats(sl_router_fib(router), &s);
+	row = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "ipv4_prefixes",
+			json_integer(s.prefixes4), "ipv6_prefixes", json_integer(s.prefixes6),
+			"ipv4_overflow", json_integer(s.overflow4), "ipv6_overflow",
+			json_integer(s.overflow6), "inserts", json_integer(s.inserts), "replaces",
+			json_integer(s.replaces), "deletes", json_integer(s.deletes), "map_bytes",
+			json_integer(s.table_bytes));
+	json_object_set_new(row, "nexthops",
+			    json_pack("{s:i, s:i}", "used", s.nexthops, "size", t->n_nexthop));
+	json_object_set_new(row, "adjacencies",
+			    json_pack("{s:i, s:i}", "used", s.adjs, "size", t->n_adj));
+	json_object_set_new(row, "groups",
+			    json_pack("{s:i, s:i}", "used", s.groups, "size", t->n_group));
+	if (t->engine == SL_ENGINE_FAST) {
+		json_object_set_new(
+			row, "ipv4_blocks",
+			json_pack("{s:i, s:i}", "used", s.tbl8_used, "size", t->n_tbl8));
+		json_object_set_new(
+			row, "ipv6_blocks",
+			json_pack("{s:i, s:i}", "used", s.tbl6_used, "size", t->n_tbl6));
+	}
+	return row;
+}
+
+static json_t *mirror_json(const struct sl_router *router)
+{
+	struct sl_mirror_stats s;
+
+	sl_mirror_stats(sl_router_mirror(router), &s);
+	return json_pack(
+		"{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
+		"synced", s.synced, "links", json_integer(s.links), "addresses",
+		json_integer(s.addresses), "neighbours", json_integer(s.neighbours),
+		"nexthop_objects", json_integer(s.nexthop_objects), "rules", json_integer(s.rules),
+		"ipv4_routes", json_integer(s.routes4), "ipv6_routes", json_integer(s.routes6),
+		"events", json_integer(s.events), "overruns", json_integer(s.overruns), "resyncs",
+		json_integer(s.resyncs), "resync_changes", json_integer(s.resync_changes),
+		"parse_errors", json_integer(s.parse_errors), "neighbour_probes",
+		json_integer(s.neighbour_probes), "ipv4_policy", s.policy4, "ipv6_policy",
+		s.policy6);
+}
+
+static json_t *ports_json(const struct sl_router *router)
+{
+	json_t *rows = json_array();
+
+	for (uint32_t i = 0; i < sl_router_n_ports(router); i++) {
+		const struct sl_router_port *port = sl_router_port(router, i);
+
+		json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "port", port->name,
+						      "state", sl_port_state_name(port->state),
+						      "mode", sl_xdp_mode_name(port->mode)));
+	}
+	return rows;
+}
+
+static json_t *packets_json(const struct sl_router *router)
+{
+	struct sl_counters c;
+
+	if (sl_router_counters(router, &c))
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rx",
+			 json_integer(c.stats[SL_STAT_RX].packets), "forward",
+			 json_integer(c.stats[SL_STAT_FORWARD].packets), "voq",
+			 json_integer(c.stats[SL_STAT_VOQ].packets), "drops",
+			 json_integer(sl_counters_dropped(&c).packets), "punts",
+			 json_integer(sl_counters_punted(&c).packets), "unsent",
+			 json_integer(sl_counters_unsent(&c).packets));
+}
+
+json_t *sl_status_json(const struct sl_router *router)
+{
+	const struct sl_settings *settings = sl_router_settings(router);
+	const struct sl_datapath *dp = sl_router_datapath(router);
+
+	return json_pack("{s:b, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o}",
+			 "running", 1, "version", SL_VERSION, "pid", (int)getpid(), "uptime_s",
+			 json_integer(sl_router_uptime_s(router)), "engine",
+			 sl_engine_name(settings->engine), "config", settings->file_name, "pin_dir",
+			 settings->pin_dir, "frags", sl_datapath_frags(dp), "process_bytes",
+			 json_integer(process_bytes()), "ports", ports_json(router), "packets",
+			 packets_json(router), "mirror", mirror_json(router), "tables",
+			 tables_json(router));
+}
+
+void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer)
+{
+	sl_ctl_put(answer, sl_status_json(router));
+}
