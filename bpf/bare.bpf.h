@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Bare mode: the program was attached by `ip link set ... xdp obj` and no daemon tells it anything. Two facts it
- * then reads from the kernel's own net_device, through the kfuncs of Linux 6.2:
+ * Bare mode: the program was attached by `ip link set ... xdp obj` and no daemon tells it anything.
+ * Two facts it then reads from the kernel's own net_device, through the kfuncs of Linux 6.2:
  *
  * - the MAC address of the ingress port: one in promiscuous mode also receives frames for
  *   others, and those must not be forwarded;
- * - whether the egress device takes redirected frames (xdp_features, 6.3): a veth whose peer has no NAPI, or a
- *   driver without ndo_xdp_xmit, would lose them in silence.
+ * - whether the egress device takes redirected frames (xdp_features, 6.3): a veth whose peer has no
+ *   NAPI, or a driver without ndo_xdp_xmit, would lose them in silence.
  *
- * Everything is read again for each packet, so nothing goes stale when XDP is switched off. On an older kernel,
- * or one whose structures differ, the answer is no and the kernel forwards.
+ * Everything is read again for each packet, so nothing goes stale when XDP is switched off. On an
+ * older kernel, or one whose structures differ, the answer is no and the kernel forwards.
  */
 #ifndef SL_BARE_BPF_H
 #define SL_BARE_BPF_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * On the fabric's netdev: RoCEv2 for our address goes to the bridge's AF_XDP socket of its receive queue and, where the bridge
- * has several workers, of the worker whose queue pair it names; all else to the kernel. This only sorts; the bridge believes nothing of a frame before it has judged it whole.
- * Without a socket (no bridge runs) the frame goes to the kernel too, which answers as for any closed port.
+ * On the fabric's netdev: RoCEv2 for our address goes to the bridge's AF_XDP socket of its receive
+ * queue and, where the bridge has several workers, of the worker whose queue pair it names; all
+ * else to the kernel. This only sorts; the bridge believes nothing of a frame before it has judged
+ * it whole. Without a socket (no bridge runs) the frame goes to the kernel too, which answers as
+ * for any closed port.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Nothing from an edge port reaches the fabric's own protocol, RoCEv2, neither by the fast path nor by the kernel: this
- * comes before every step that could give the packet to it. So it believes little of the packet, which
- * has not been validated yet, and where the UDP port cannot be seen it assumes the worst.
+ * Nothing from an edge port reaches the fabric's own protocol, RoCEv2, neither by the fast path nor
+ * by the kernel: this comes before every step that could give the packet to it. So it believes
+ * little of the packet, which has not been validated yet, and where the UDP port cannot be seen it
+ * assumes the worst.
  *
  * Only UDP and what may hide it pay for the lookup.
  */
@@ -15,7 +16,10 @@
 #include "bpf/maps.bpf.h"
 #include "bpf/packet.bpf.h"
 
-/* Headers that another may follow and that linux/in6.h leaves to the standards: RFC 6275, 7401, 5533. */
+/*
+ * Headers that another may follow and that linux/in6.h leaves to the standards: RFC 6275, 7401,
+ * 5533.
+ */
 #define SL_IPPROTO_MOBILITY 135
 #define SL_IPPROTO_HIP	    139
 #define SL_IPPROTO_SHIM6    140

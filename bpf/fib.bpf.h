@@ -2,9 +2,9 @@
 /*
  * Address -> next-hop id, by the tables of the engine that was chosen at load time.
  *
- * fast, IPv4: DIR-24-8. The first 24 bits choose a slot of sl_dir24 (16 the block, 8 the slot); a slot is a next
- * hop, or a block of sl_tbl8 that the last 8 bits index. fast, IPv6: the first 16 bits choose a slot of the root
- * (blocks 0 to 255 of sl_tbl6), then each block takes 8 bits more.
+ * fast, IPv4: DIR-24-8. The first 24 bits choose a slot of sl_dir24 (16 the block, 8 the slot); a
+ * slot is a next hop, or a block of sl_tbl8 that the last 8 bits index. fast, IPv6: the first 16
+ * bits choose a slot of the root (blocks 0 to 255 of sl_tbl6), then each block takes 8 bits more.
  */
 #ifndef SL_FIB_BPF_H
 #define SL_FIB_BPF_H

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The live-frames injector: sends frames that the bridge has put into slots. The bridge runs it by BPF_PROG_TEST_RUN, once
- * for each frame; the kernel hands it a page, and what it redirects goes out in batches.
+ * The live-frames injector: sends frames that the bridge has put into slots. The bridge runs it by
+ * BPF_PROG_TEST_RUN, once for each frame; the kernel hands it a page, and what it redirects goes
+ * out in batches.
  *
- * The pages are recycled and keep what the last program on their way wrote, so the whole frame is written each time.
- * The program is attached to a netdev of the bridge that carries no traffic, only because test runs of an attached
- * program start a thousand times sooner. A bridge's worker runs it on one CPU at a time: the counters need no atomics.
+ * The pages are recycled and keep what the last program on their way wrote, so the whole frame is
+ * written each time. The program is attached to a netdev of the bridge that carries no traffic,
+ * only because test runs of an attached program start a thousand times sooner. A bridge's worker
+ * runs it on one CPU at a time: the counters need no atomics.
  */
 #include "bpf/kernel_types.bpf.h"
 #include <linux/bpf.h>

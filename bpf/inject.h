@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the bridge and its live-frames injector share: a frame to be sent. The bridge writes slots, then runs the program
- * once for each.
+ * What the bridge and its live-frames injector share: a frame to be sent. The bridge writes slots,
+ * then runs the program once for each.
  */
 #ifndef SL_INJECT_H
 #define SL_INJECT_H
@@ -11,8 +11,8 @@
 #define SL_INJECT_SLOTS		  1024 /* a power of two */
 #define SL_INJECT_FRAME_MAX_BYTES 3398 /* what a page of a test run holds */
 /*
- * Room for the frame. With the fields before it a slot is 55 cache lines: an odd number, so that the slots' first lines
- * spread over the whole cache.
+ * Room for the frame. With the fields before it a slot is 55 cache lines: an odd number, so that
+ * the slots' first lines spread over the whole cache.
  */
 #define SL_INJECT_ROOM_BYTES 3512
 

@@ -49,8 +49,9 @@ static __always_inline bool sl_ip4_checksum_ok(const struct iphdr *ip)
 }
 
 /*
- * RFC 1812 4.2.3.1 and 5.3.7: addresses that no packet in transit may carry. Linux is more liberal with 0/8 and 240/4;
- * here the RFC decides, which wants these checks made unless they are switched off.
+ * RFC 1812 4.2.3.1 and 5.3.7: addresses that no packet in transit may carry. Linux is more liberal
+ * with 0/8 and 240/4; here the RFC decides, which wants these checks made unless they are switched
+ * off.
  */
 static __always_inline sl_verdict sl_ip4_addresses(__be32 src, __be32 dst)
 {

@@ -32,8 +32,8 @@ static __always_inline bool sl_ip6_v4_mapped(const struct in6_addr *addr) /* ::f
 
 /*
  * RFC 4291 2.5.2 and 2.5.3 (:: and ::1 never leave a node), 2.7 (no multicast source), 2.5.6
- * (link-local stays on its link; the kernel answers as RFC 4443 3.1 code 2 asks). A v4-mapped source is
- * not forwardable (RFC 6890 table 20): a host may take it for an IPv4 peer.
+ * (link-local stays on its link; the kernel answers as RFC 4443 3.1 code 2 asks). A v4-mapped
+ * source is not forwardable (RFC 6890 table 20): a host may take it for an IPv4 peer.
  */
 static __always_inline sl_verdict sl_ip6_addresses(const struct in6_addr *src,
 						   const struct in6_addr *dst)

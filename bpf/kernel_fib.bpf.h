@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The engine `kernel`: the kernel's own tables, asked by bpf_fib_lookup. It needs no map of ours, follows
- * policy rules and the kernel's ECMP, and answers with a complete adjacency.
+ * The engine `kernel`: the kernel's own tables, asked by bpf_fib_lookup. It needs no map of ours,
+ * follows policy rules and the kernel's ECMP, and answers with a complete adjacency.
  */
 #ifndef SL_KERNEL_FIB_BPF_H
 #define SL_KERNEL_FIB_BPF_H
@@ -103,8 +103,8 @@ static __always_inline sl_verdict sl_kernel_route(const struct sl_packet *pkt, s
 }
 
 /*
- * The interface by which the kernel would send to the packet's IPv4 source; 0: it would not. A neighbour that
- * is not resolved yet does not matter here.
+ * The interface by which the kernel would send to the packet's IPv4 source; 0: it would not. A
+ * neighbour that is not resolved yet does not matter here.
  */
 static __always_inline __u32 sl_kernel_reverse(const struct sl_packet *pkt)
 {

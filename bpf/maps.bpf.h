@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Every map of the fast path. Names, types and writers are those of docs/ARCHITECTURE.md; keys and values are
- * in sluice.h. The sizes here are what a bare `ip link ... xdp obj` gets (the kernel engine reads no
- * table, so tables have one element); the daemon sets real sizes before it loads.
+ * Every map of the fast path. Names, types and writers are those of docs/ARCHITECTURE.md; keys and
+ * values are in sluice.h. The sizes here are what a bare `ip link ... xdp obj` gets (the kernel
+ * engine reads no table, so tables have one element); the daemon sets real sizes before it loads.
  */
 #ifndef SL_MAPS_BPF_H
 #define SL_MAPS_BPF_H
@@ -55,8 +55,9 @@ struct {
 } sl_vlan SEC(".maps");
 
 /*
- * Not pinned by name: the kernel sets BPF_F_RDONLY_PROG on a devmap by itself, so libbpf (seen in 1.1) takes the
- * pinned one for another map and refuses the second port. Bare mode does not use it; the daemon pins its own.
+ * Not pinned by name: the kernel sets BPF_F_RDONLY_PROG on a devmap by itself, so libbpf (seen in
+ * 1.1) takes the pinned one for another map and refuses the second port. Bare mode does not use it;
+ * the daemon pins its own.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);

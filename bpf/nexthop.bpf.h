@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Next-hop id -> adjacency, through an ECMP group if it is one, and the flow's hash that chooses there.
+ * Next-hop id -> adjacency, through an ECMP group if it is one, and the flow's hash that chooses
+ * there.
  */
 #ifndef SL_NEXTHOP_BPF_H
 #define SL_NEXTHOP_BPF_H
@@ -30,9 +31,9 @@ static __always_inline __u32 sl_hash_ports(const struct sl_packet *pkt, __u8 pro
 }
 
 /*
- * All fragments of a packet must go the same way and only the first one has ports: none uses them. In IPv6 the
- * fragment header hides them by itself, as other extension headers do; there the flow label,
- * which the sender sets for this purpose (RFC 6437, RFC 6438), tells flows apart.
+ * All fragments of a packet must go the same way and only the first one has ports: none uses them.
+ * In IPv6 the fragment header hides them by itself, as other extension headers do; there the flow
+ * label, which the sender sets for this purpose (RFC 6437, RFC 6438), tells flows apart.
  */
 static __always_inline __u32 sl_flow_hash(const struct sl_packet *pkt)
 {
@@ -101,8 +102,9 @@ static __always_inline sl_verdict sl_nexthop_verdict(struct sl_nexthop nexthop)
 }
 
 /*
- * The adjacency, or NULL and the packet's end. Whether there is one is told by the pointer alone, since that is what the
- * verifier follows: that of Linux 6.1 does not see that a verdict made of a map's value cannot be SL_GO_ON.
+ * The adjacency, or NULL and the packet's end. Whether there is one is told by the pointer alone,
+ * since that is what the verifier follows: that of Linux 6.1 does not see that a verdict made of a
+ * map's value cannot be SL_GO_ON.
  */
 static __always_inline struct sl_adj *sl_nexthop_resolve(const struct sl_packet *pkt, __u32 id,
 							 sl_verdict *verdict)

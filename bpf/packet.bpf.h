@@ -18,8 +18,9 @@
 extern const volatile struct sl_config sl_config;
 
 /*
- * A step returns SL_GO_ON, or the packet's end: SL_DROP(reason), SL_PUNT(reason) or SL_QUEUED, redirected into a
- * VOQ. SL_GO_ON from the last step means that the frame was handed to an egress port.
+ * A step returns SL_GO_ON, or the packet's end: SL_DROP(reason), SL_PUNT(reason) or SL_QUEUED,
+ * redirected into a VOQ. SL_GO_ON from the last step means that the frame was handed to an egress
+ * port.
  */
 typedef __u32 sl_verdict;
 #define SL_GO_ON	0u
@@ -66,8 +67,9 @@ static __always_inline bool sl_clustered(void)
 }
 
 /*
- * `need_bytes` from the start of the frame are not where the program can read them. Either the frame is
- * shorter, which is `drop`, or its headers reach into a fragment, which no sane sender causes.
+ * `need_bytes` from the start of the frame are not where the program can read them. Either the
+ * frame is shorter, which is `drop`, or its headers reach into a fragment, which no sane sender
+ * causes.
  */
 static __always_inline sl_verdict sl_missing(const struct sl_packet *pkt, __u32 need_bytes,
 					     sl_verdict drop)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * sl_edge, the fast path: what happens to a packet between an edge port of this node and another. Each step is a
- * header of its own; a step that does not go on names the packet's end.
+ * sl_edge, the fast path: what happens to a packet between an edge port of this node and another.
+ * Each step is a header of its own; a step that does not go on names the packet's end.
  */
 #include "bpf/egress.bpf.h"
 #include "bpf/fabric_guard.bpf.h"

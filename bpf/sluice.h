@@ -18,7 +18,9 @@
 
 /* --- Load-time configuration -------------------------------------------------------------- */
 
-/* Which table answers a lookup. Chosen through read-only data, so the verifier removes the others. */
+/*
+ * Which table answers a lookup. Chosen through read-only data, so the verifier removes the others.
+ */
 enum sl_engine {
 	SL_ENGINE_KERNEL =
 		0, /* bpf_fib_lookup; needs no daemon: what a bare `ip link ... xdp obj` runs */
@@ -27,13 +29,17 @@ enum sl_engine {
 	SL_ENGINE_COUNT
 };
 
-/* Read-only data `sl_config`. All zero is the bare mode: kernel engine, no daemon, no port table. */
+/*
+ * Read-only data `sl_config`. All zero is the bare mode: kernel engine, no daemon, no port table.
+ */
 struct sl_config {
 	__u32 engine;  /* enum sl_engine */
 	__u32 managed; /* 1: a daemon fills sl_port, sl_vlan and sl_tx; 0: bare mode */
-	__u32 hash_seed; /* of the flow hash; random per node so that chained routers do not polarise */
+	/* of the flow hash; random per node so that chained routers do not polarise */
+	__u32 hash_seed;
 	__u32 node_id; /* 1..255 in a cluster, 0 alone */
-	__u32 n_voqs;  /* 0: alone, nothing goes to a VOQ; else 1..SL_VOQS_MAX, as sl_meta has it */
+	/* 0: alone, nothing goes to a VOQ; else 1..SL_VOQS_MAX, as sl_meta has it */
+	__u32 n_voqs;
 	__u32 n_queues; /* receive queues of an edge port that lead to VOQs, as sl_meta has it */
 };
 SL_ASSERT_SIZE(struct sl_config, 24);
@@ -54,14 +60,16 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
  * sl_stats (FORWARD: handed to the driver of the egress port; VOQ: redirected into a virtual output
  * queue), sl_drops (a drop reason) or sl_punts (a punt reason: given to this node's kernel).
  *
- * A driver may still refuse what it was handed. That is known only when it has happened, in batches, so such
- * frames are in FORWARD and count in TX_RING or TX_ERROR besides (txdrops.bpf.c, packets only: their
- * bytes are not known, and 0 is added). With T = TX_RING + TX_ERROR and D = all other drop reasons:
+ * A driver may still refuse what it was handed. That is known only when it has happened, in
+ * batches, so such frames are in FORWARD and count in TX_RING or TX_ERROR besides (txdrops.bpf.c,
+ * packets only: their bytes are not known, and 0 is added). With T = TX_RING + TX_ERROR and D = all
+ * other drop reasons:
  *
  *   rx = forward + voq + D + punts   always
  *   left by a port = forward - T     if txdrops.bpf.o is loaded
  *
- * What becomes of a frame in VOQ is the bridge's to count; see sl_backlog for those that the ring did not take.
+ * What becomes of a frame in VOQ is the bridge's to count; see sl_backlog for those that the ring
+ * did not take.
  *
  * Bytes are those of the frame as received, also for FORWARD, so the sums hold for them too.
  * Each list is X(enumerator, name, text); the name is what users see, the text explains it.
@@ -154,11 +162,11 @@ SL_ASSERT_SIZE(struct sl_counter, 16);
  *       PUNT    -> ref is an enum sl_punt
  *       DROP    -> ref is an enum sl_drop
  *
- * Atomicity. A table slot, an sl_nexthop entry and a bucket are each one aligned word: a reader sees the
- * old or the new. An sl_adj or sl_group entry that a reader can reach is never changed in a way
- * that a torn read would show (adjacencies are immutable, buckets change word by word): user
- * space fills a free entry, publishes its id in sl_nexthop, and reuses the old one no sooner
- * than SL_GRACE_NS later, when no program run that could have seen it is left.
+ * Atomicity. A table slot, an sl_nexthop entry and a bucket are each one aligned word: a reader
+ * sees the old or the new. An sl_adj or sl_group entry that a reader can reach is never changed in
+ * a way that a torn read would show (adjacencies are immutable, buckets change word by word): user
+ * space fills a free entry, publishes its id in sl_nexthop, and reuses the old one no sooner than
+ * SL_GRACE_NS later, when no program run that could have seen it is left.
  */
 #define SL_GRACE_NS 1000000000ULL
 
@@ -182,15 +190,20 @@ SL_ASSERT_SIZE(struct sl_nexthop, 8);
 struct sl_adj {
 	__u32 port_ifindex; /* the netdev that transmits; key of sl_tx */
 	__u32 l3_ifindex;   /* the interface that routes name: the port, or a VLAN on it */
-	__u32 mtu_bytes; /* largest IP packet that may leave here; the kernel's MTU or a route's */
-	__u8 dst_mac[6]; /* the neighbour */
-	__u8 src_mac[6]; /* the interface */
-	__u16 vlan_tags; /* tags to write, 0..2, outer first */
+	/* largest IP packet that may leave here; the kernel's MTU or a route's */
+	__u32 mtu_bytes;
+	__u8 dst_mac[6];     /* the neighbour */
+	__u8 src_mac[6];     /* the interface */
+	__u16 vlan_tags;     /* tags to write, 0..2, outer first */
 	__be16 vlan_tpid[2]; /* 0x8100 or 0x88a8 */
 	__be16 vlan_tci[2];  /* priority and DEI 0, VLAN id */
-	/* 0: the port is this node's; else it is a remote port, and this is one more than the VOQ of its class 0 */
+	/*
+	 * 0: the port is this node's; else it is a remote port, and this is one more than the VOQ
+	 * of its class 0
+	 */
 	__u16 voq_plus1;
-	__u32 used; /* XDP sets it to 1 when it is 0 and a packet leaves here; the daemon clears it */
+	/* XDP sets it to 1 when it is 0 and a packet leaves here; the daemon clears it */
+	__u32 used;
 };
 SL_ASSERT_SIZE(struct sl_adj, 40);
 
@@ -226,11 +239,11 @@ struct sl_block {
 SL_ASSERT_SIZE(struct sl_block, 1024);
 
 /*
- * IPv4: the first 16 bits choose the block of sl_dir24, the next 8 the slot, the last 8 a slot in a block of sl_tbl8.
- * IPv6: the first 8 bits choose one of blocks 0..255 of sl_tbl6, which are the root and never handed out, each
- * further 8 a slot, which may lead to another block of sl_tbl6. Of strides 4, 6 and 8 below roots of 16, 20 and 24
- * bits this is as quick as the quickest on the Internet's 168,000 prefixes within a fifth, at 40 MB; a
- * root of 24 bits would add 64 MB.
+ * IPv4: the first 16 bits choose the block of sl_dir24, the next 8 the slot, the last 8 a slot in a
+ * block of sl_tbl8. IPv6: the first 8 bits choose one of blocks 0..255 of sl_tbl6, which are the
+ * root and never handed out, each further 8 a slot, which may lead to another block of sl_tbl6. Of
+ * strides 4, 6 and 8 below roots of 16, 20 and 24 bits this is as quick as the quickest on the
+ * Internet's 168,000 prefixes within a fifth, at 40 MB; a root of 24 bits would add 64 MB.
  */
 #define SL_DIR24_BLOCKS	    (1u << 16)
 #define SL_TBL6_ROOT_BLOCKS 256u
@@ -255,22 +268,24 @@ SL_ASSERT_SIZE(struct sl_key6, 20);
 #define SL_PORT_FORWARD6  (1u << 1) /* the same for IPv6 */
 #define SL_PORT_RP_STRICT (1u << 2) /* IPv4 rp_filter 1: source must be reachable through here */
 #define SL_PORT_RP_LOOSE  (1u << 3) /* IPv4 rp_filter 2: source must be reachable */
-#define SL_PORT_PUNT4	  (1u << 4) /* give all IPv4 to the kernel (policy rules, tables not ready) */
-#define SL_PORT_PUNT6	  (1u << 5) /* the same for IPv6 */
+/* give all IPv4 to the kernel (policy rules, tables not ready) */
+#define SL_PORT_PUNT4 (1u << 4)
+#define SL_PORT_PUNT6 (1u << 5) /* the same for IPv6 */
 #define SL_PORT_REDIRECT4 \
 	(1u << 6) /* the kernel may send ICMP redirects from here: punt hairpins */
 #define SL_PORT_REDIRECT6 (1u << 7)
 
 /*
- * Map sl_port: how packets are treated that enter at an L3 interface (a port or a VLAN on it). Element
- * ifindex & (SL_PORTS_MAX - 1); `ifindex` says whose it is, and an interface whose element belongs
- * to another is refused when it is attached.
+ * Map sl_port: how packets are treated that enter at an L3 interface (a port or a VLAN on it).
+ * Element ifindex & (SL_PORTS_MAX - 1); `ifindex` says whose it is, and an interface whose element
+ * belongs to another is refused when it is attached.
  */
 struct sl_port {
 	__u32 ifindex; /* 0: free */
 	__u32 flags;   /* SL_PORT_* */
 	__u8 mac[6];   /* unicast frames for any other address are not ours */
-	__u8 number; /* in a cluster: of the port, or of the port below the VLAN, 1..255; 0: none */
+	/* in a cluster: of the port, or of the port below the VLAN, 1..255; 0: none */
+	__u8 number;
 	__u8 pad;
 };
 SL_ASSERT_SIZE(struct sl_port, 16);
@@ -288,10 +303,12 @@ struct sl_meta {
 	__u32 abi_version; /* SL_ABI_VERSION */
 	__u32 engine;	   /* enum sl_engine */
 	__u64 created_ns;  /* CLOCK_MONOTONIC */
-	__u32 hash_seed; /* of sl_config: a new generation keeps it, so that flows keep their paths */
-	__u32 n_voqs;	 /* elements of sl_voq and sl_backlog in use; 0: no cluster */
+	/* of sl_config: a new generation keeps it, so that flows keep their paths */
+	__u32 hash_seed;
+	__u32 n_voqs;	/* elements of sl_voq and sl_backlog in use; 0: no cluster */
 	__u32 n_queues; /* receive queues of an edge port: with n_voqs, what sl_xsk_key needs */
-	__u32 n_ports;	/* edge ports that sl_xsk has room for: highest port number of this node */
+	/* edge ports that sl_xsk has room for: highest port number of this node */
+	__u32 n_ports;
 };
 SL_ASSERT_SIZE(struct sl_meta, 32);
 
@@ -299,10 +316,12 @@ SL_ASSERT_SIZE(struct sl_meta, 32);
 
 /*
  * A system port is an edge port as the whole cluster names it: (node id << 8) | port number, both
- * 1..255; `n2p1` is 0x0201. All nodes hold the same table of system ports in the same order; a port's
- * place in it is its index. A virtual output queue is (system port, class): index * SL_CLASSES + class.
+ * 1..255; `n2p1` is 0x0201. All nodes hold the same table of system ports in the same order; a
+ * port's place in it is its index. A virtual output queue is (system port, class): index *
+ * SL_CLASSES + class.
  */
-#define SL_CLASSES		   4 /* traffic classes, from DSCP; higher is served first where strict */
+/* traffic classes, from DSCP; higher is served first where strict */
+#define SL_CLASSES		   4
 #define SL_SYSTEM_PORTS_MAX	   1024
 #define SL_VOQS_MAX		   (SL_SYSTEM_PORTS_MAX * SL_CLASSES)
 #define SL_SYSTEM_PORT(node, port) ((__u16)((node) << 8 | (port)))
@@ -316,15 +335,16 @@ enum sl_unit {
 
 /*
  * Map sl_voq: VOQ id -> its rate and limits. Written by the queue's controller (an operator, where
- * that is `fixed`), read by XDP, which admits, and by the bridge, which paces. What changes with each
- * frame is in sl_backlog, so that writing an element here disturbs no count.
+ * that is `fixed`), read by XDP, which admits, and by the bridge, which paces. What changes with
+ * each frame is in sl_backlog, so that writing an element here disturbs no count.
  */
 struct sl_voq {
-	__u64 rate;	     /* units a second; 0 stops it, SL_RATE_UNLIMITED does not pace */
-	__u32 unit;	     /* enum sl_unit */
-	__u32 burst;	     /* units that may leave at once after a pause */
-	__u32 limit_frames;  /* no more frames wait; 0 drops everything */
-	__u32 delay_max_us;  /* no frame is admitted that would wait longer at this rate; 0: any */
+	__u64 rate;	    /* units a second; 0 stops it, SL_RATE_UNLIMITED does not pace */
+	__u32 unit;	    /* enum sl_unit */
+	__u32 burst;	    /* units that may leave at once after a pause */
+	__u32 limit_frames; /* no more frames wait; 0 drops everything */
+	/* no frame is admitted that would wait longer at this rate; 0: any */
+	__u32 delay_max_us;
 	__u32 ecn_frames;    /* mark ECN-capable frames when so many wait; 0: never */
 	__u32 pad;	     /* 0 */
 	char controller[16]; /* name of the algorithm that writes rate and burst */
@@ -338,23 +358,28 @@ struct sl_passed {
 };
 SL_ASSERT_SIZE(struct sl_passed, 16);
 
-#define SL_VOQ_DROP_FIRST SL_DROP_VOQ_FULL /* the reasons for which a queue drops are consecutive */
+/* the reasons for which a queue drops are consecutive */
+#define SL_VOQ_DROP_FIRST SL_DROP_VOQ_FULL
 #define SL_VOQ_DROPS	  4
 _Static_assert(SL_DROP_NO_BRIDGE == SL_VOQ_DROP_FIRST + SL_VOQ_DROPS - 1, "reasons of a VOQ");
 
 /*
- * Map sl_backlog: VOQ id -> what entered it by XDP and what left it; the difference waits, and admission goes by it.
- * XDP adds to `enqueued` as it redirects, bytes as rewritten, which is what the bridge receives. The bridge adds to
- * `dequeued` what it took out, and what the kernel took back after XDP had counted it (a full ring, no free chunk);
- * nothing else, so frames of a remote port's netdev are in neither. A new bridge begins by setting
- * `dequeued` to `enqueued`: what waited in the rings of the former one is `missed`. Each writer has a cache line of its own.
+ * Map sl_backlog: VOQ id -> what entered it by XDP and what left it; the difference waits, and
+ * admission goes by it. XDP adds to `enqueued` as it redirects, bytes as rewritten, which is what
+ * the bridge receives. The bridge adds to `dequeued` what it took out, and what the kernel took
+ * back after XDP had counted it (a full ring, no free chunk); nothing else, so frames of a remote
+ * port's netdev are in neither. A new bridge begins by setting `dequeued` to `enqueued`: what
+ * waited in the rings of the former one is `missed`. Each writer has a cache line of its own.
  *
  * CPUs that admit at the same moment do not see each other's frame: a limit may be exceeded by one
  * frame for each CPU but one.
  */
 struct sl_backlog {
 	struct sl_passed enqueued;
-	/* Frames for this queue that XDP dropped, by enum sl_drop less SL_VOQ_DROP_FIRST; they are in sl_drops too. */
+	/*
+	 * Frames for this queue that XDP dropped, by enum sl_drop less SL_VOQ_DROP_FIRST; they are
+	 * in sl_drops too.
+	 */
 	__u64 dropped[SL_VOQ_DROPS];
 	__u64 marked; /* of those enqueued: by us, as congestion experienced */
 	__u64 pad0;   /* 0 */
@@ -378,10 +403,10 @@ SL_ASSERT_SIZE(struct sl_frame_meta, 16);
 #define SL_FRAME_META_MAGIC 0x736c6d31u /* tells a frame of ours from one without metadata */
 
 /*
- * Map sl_xsk: where the AF_XDP socket is that a frame goes to. A socket takes frames of its own port and receive queue
- * only, so each (port, queue, VOQ) has one. port 1..n_ports, queue < n_queues, voq < n_voqs: those of sl_meta;
- * the map has n_ports * n_queues * n_voqs elements, and the keys of port 0, which is none, are beyond them. XDP drops
- * (NO_BRIDGE) what has no socket.
+ * Map sl_xsk: where the AF_XDP socket is that a frame goes to. A socket takes frames of its own
+ * port and receive queue only, so each (port, queue, VOQ) has one. port 1..n_ports, queue <
+ * n_queues, voq < n_voqs: those of sl_meta; the map has n_ports * n_queues * n_voqs elements, and
+ * the keys of port 0, which is none, are beyond them. XDP drops (NO_BRIDGE) what has no socket.
  */
 static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 queue, __u32 voq,
 							      __u32 n_queues, __u32 n_voqs)
@@ -393,9 +418,10 @@ static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 
 #define SL_DSCPS 64
 
 /*
- * Map sl_fabric: the addresses that this node and its peers have on the fabric -> 1. From an edge port nothing that may be
- * the fabric's own protocol (UDP port SL_ROCE_PORT) reaches them: such a frame is dropped, and so is
- * UDP whose port cannot be seen (a fragment, options, extension headers). IPv4 is v4-mapped.
+ * Map sl_fabric: the addresses that this node and its peers have on the fabric -> 1. From an edge
+ * port nothing that may be the fabric's own protocol (UDP port SL_ROCE_PORT) reaches them: such a
+ * frame is dropped, and so is UDP whose port cannot be seen (a fragment, options, extension
+ * headers). IPv4 is v4-mapped.
  */
 #define SL_ROCE_PORT 4791
 struct sl_fabric_key {
@@ -409,11 +435,13 @@ SL_ASSERT_SIZE(struct sl_fabric_key, 16);
 #define SL_NEXTHOPS_DEFAULT 65536
 #define SL_ADJS_DEFAULT	    32768
 #define SL_GROUPS_DEFAULT   4096
-#define SL_TBL8_DEFAULT	    8192    /* IPv4 blocks: /24s that hold longer prefixes */
-#define SL_TBL6_DEFAULT	    65536   /* IPv6 blocks */
-#define SL_FIB4_DEFAULT	    2000000 /* limits of the lpm engine; memory is taken by what is used */
-#define SL_FIB6_DEFAULT	    1000000
-#define SL_PORTS_MAX	    1024
-#define SL_FABRIC_MAX	    1024 /* addresses: an IPv4 and an IPv6 one of each node, and as many again */
+#define SL_TBL8_DEFAULT	    8192  /* IPv4 blocks: /24s that hold longer prefixes */
+#define SL_TBL6_DEFAULT	    65536 /* IPv6 blocks */
+/* limits of the lpm engine; memory is taken by what is used */
+#define SL_FIB4_DEFAULT 2000000
+#define SL_FIB6_DEFAULT 1000000
+#define SL_PORTS_MAX	1024
+/* addresses: an IPv4 and an IPv6 one of each node, and as many again */
+#define SL_FABRIC_MAX 1024
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Counting. Per-CPU slots and plain adds: a program run is not interrupted by another on the same CPU.
+ * Counting. Per-CPU slots and plain adds: a program run is not interrupted by another on the same
+ * CPU.
  */
 #ifndef SL_STATS_BPF_H
 #define SL_STATS_BPF_H

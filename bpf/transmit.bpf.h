@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The last step where the egress port is this node's: choose it, then change the packet, once. Nothing is changed
- * before it is sure that the frame will not go to the kernel, which must see it as it came.
+ * The last step where the egress port is this node's: choose it, then change the packet, once.
+ * Nothing is changed before it is sure that the frame will not go to the kernel, which must see it
+ * as it came.
  */
 #ifndef SL_TRANSMIT_BPF_H
 #define SL_TRANSMIT_BPF_H
@@ -28,8 +29,8 @@ static __always_inline bool sl_redirect(const struct sl_packet *pkt, __u32 ifind
 }
 
 /*
- * Make room for the egress tags, take off the padding behind the IP packet (the kernel does, so that it does not
- * travel on), and set pkt->l2 and pkt->end anew.
+ * Make room for the egress tags, take off the padding behind the IP packet (the kernel does, so
+ * that it does not travel on), and set pkt->l2 and pkt->end anew.
  */
 static __always_inline bool sl_resize(struct sl_packet *pkt, __u32 tags)
 {

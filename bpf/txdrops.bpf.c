@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What becomes of a frame after sl_edge has answered XDP_REDIRECT: counts, in sl_drops, those that the egress driver
- * did not take. An object of its own, since it needs the rights of tracing (CAP_PERFMON) and the fast path does
- * not; without it these losses are known to the drivers only.
+ * What becomes of a frame after sl_edge has answered XDP_REDIRECT: counts, in sl_drops, those that
+ * the egress driver did not take. An object of its own, since it needs the rights of tracing
+ * (CAP_PERFMON) and the fast path does not; without it these losses are known to the drivers only.
  *
- * It runs once per batch that was flushed to a driver, and once per frame whose redirect was refused
- * before that, never for a frame that goes its way.
+ * It runs once per batch that was flushed to a driver, and once per frame whose redirect was
+ * refused before that, never for a frame that goes its way.
  */
 #include "bpf/kernel_types.bpf.h"
 #include "bpf/mapdef.bpf.h"
@@ -46,8 +46,8 @@ static __always_inline void sl_count_tx_drops(__u32 reason, __u32 packets)
 }
 
 /*
- * A batch was handed to a driver. Arguments: from_dev, to_dev, sent, drops, err. err < 0: it took none of
- * them; else it did not take the last `drops`.
+ * A batch was handed to a driver. Arguments: from_dev, to_dev, sent, drops, err. err < 0: it took
+ * none of them; else it did not take the last `drops`.
  */
 SEC("tp_btf/xdp_devmap_xmit")
 int sl_tx_batch(const __u64 *args)
@@ -61,9 +61,9 @@ int sl_tx_batch(const __u64 *args)
 }
 
 /*
- * The redirect itself was refused: the egress device is down, gone, or takes no redirected frames. Arguments: dev
- * (where the frame came in), program, target, err, type of the map, ... A VOQ's ring that takes no frame is
- * the bridge's to count: the socket tells it (sl_backlog).
+ * The redirect itself was refused: the egress device is down, gone, or takes no redirected frames.
+ * Arguments: dev (where the frame came in), program, target, err, type of the map, ... A VOQ's ring
+ * that takes no frame is the bridge's to count: the socket tells it (sl_backlog).
  */
 SEC("tp_btf/xdp_redirect_err")
 int sl_tx_refused(const __u64 *args)

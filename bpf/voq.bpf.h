@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The last step where the egress port is another node's: choose the virtual output queue, admit the frame or drop it, put
- * the metadata below it, make it the frame that the next hop gets, and redirect it into the queue's
- * AF_XDP ring. The node at the other end changes nothing any more.
+ * The last step where the egress port is another node's: choose the virtual output queue, admit the
+ * frame or drop it, put the metadata below it, make it the frame that the next hop gets, and
+ * redirect it into the queue's AF_XDP ring. The node at the other end changes nothing any more.
  *
- * Admission comes before the frame costs anything: the rings of a port share their chunks, so a queue that is
- * stopped or slow must not fill them.
+ * Admission comes before the frame costs anything: the rings of a port share their chunks, so a
+ * queue that is stopped or slow must not fill them.
  */
 #ifndef SL_VOQ_BPF_H
 #define SL_VOQ_BPF_H
@@ -40,8 +40,8 @@ static __always_inline __u32 sl_class(const struct sl_packet *pkt)
 }
 
 /*
- * backlog / rate > delay, without a division. Exact below 2^32 units a second; above, rate and backlog lose their last 16
- * bits so that nothing overflows. The backlog stays below 2^44 units.
+ * backlog / rate > delay, without a division. Exact below 2^32 units a second; above, rate and
+ * backlog lose their last 16 bits so that nothing overflows. The backlog stays below 2^44 units.
  */
 static __always_inline bool sl_waits_too_long(__u64 backlog, __u64 rate, __u32 delay_us)
 {
@@ -68,7 +68,10 @@ static __always_inline sl_verdict sl_refuse(struct sl_backlog *backlog, __u32 re
 	return SL_VERDICT_DROP | reason;
 }
 
-/* Others write the element meanwhile: each field is read once. *mark: the frame is to be marked CE if it can be. */
+/*
+ * Others write the element meanwhile: each field is read once. *mark: the frame is to be marked CE
+ * if it can be.
+ */
 static __always_inline sl_verdict sl_admit(const volatile struct sl_voq *voq,
 					   struct sl_backlog *backlog, bool *mark)
 {
@@ -120,8 +123,9 @@ static __always_inline bool sl_put_meta(struct sl_packet *pkt, __u32 voq)
 }
 
 /*
- * Congestion experienced (RFC 3168 5), for a packet that is ECN-capable. The checksum follows by RFC 1624, equation 3: the
- * first 16-bit word grows by 1 or 2, and nothing carries out of its low byte. False: it was not to be marked.
+ * Congestion experienced (RFC 3168 5), for a packet that is ECN-capable. The checksum follows by
+ * RFC 1624, equation 3: the first 16-bit word grows by 1 or 2, and nothing carries out of its low
+ * byte. False: it was not to be marked.
  */
 static __always_inline bool sl_mark_ce(const struct sl_packet *pkt)
 {

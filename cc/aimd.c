@@ -14,10 +14,10 @@
  *     speed sources up; here an interval without a record changes nothing;
  *   - W and Q are shares of the capacity and of what it drains in T, so that they hold at any rate;
  *   - the defaults are ours. The thesis's simulation has W = 50000 of 764500 packets/s, M = 0.5 and
- *     Q = 100 of the 764.5 packets of an interval, which leaves 12 to 30 % of the port unused: after
- *     a cut the sources climb for longer than such a queue lasts. Its prototype used 98 %, by numbers
- *     that it does not state. With steps of C / 200, cuts of 1/64 and Q of half an interval it is
- *     100 to 97.6 % with feedback 0 to 2 T late. To have the thesis's: increase_ppb=65402224
+ *     Q = 100 of the 764.5 packets of an interval, which leaves 12 to 30 % of the port unused:
+ *     after a cut the sources climb for longer than such a queue lasts. Its prototype used 98 %, by
+ *     numbers that it does not state. With steps of C / 200, cuts of 1/64 and Q of half an interval
+ *     it is 100 to 97.6 % with feedback 0 to 2 T late. To have the thesis's: increase_ppb=65402224
  *     decrease_ppb=500000000 threshold_ppb=130804447.
  *
  * x on a decrease is the current rate: the limit of a backlogged VOQ, else what it was measured to

@@ -20,8 +20,9 @@
  *      w^2 alpha1 S / FSoff - w beta1 S / FSdelta + 1 > 0      cc_config_prepare refuses
  *      w^2 alpha2 S / FSoff - w beta2 S / FSdelta + 1 < 0      anything else
  *
- * Adaptive gains (4.3): gain_large times the gains from the start until |sigma| < q0 first, then the
- * gains themselves. A second switch to large gains near q0 is left out: it breaks at long delays.
+ * Adaptive gains (4.3): gain_large times the gains from the start until |sigma| < q0 first, then
+ * the gains themselves. A second switch to large gains near q0 is left out: it breaks at long
+ * delays.
  *
  * Changed from the paper, with the reason (its formulas are known in structure only, and none of
  * its numbers is: see the section of docs/CONTROLLERS.md):
@@ -183,7 +184,10 @@ static int64_t asm_sigma(const struct cc_config *cfg, int8_t off, int8_t delta)
 	return off * g->scale_off_units + cfg->param[ASM_W] * delta * g->scale_delta_units;
 }
 
-/* The decrease of the rate that q_off and q_delta ask for, share of the capacity with 32 fraction bits. */
+/*
+ * The decrease of the rate that q_off and q_delta ask for, share of the capacity with 32 fraction
+ * bits.
+ */
 static int64_t asm_decrease_q32(const struct cc_config *cfg, int8_t off, int8_t delta)
 {
 	const struct asm_gains *g = (const void *)cfg->gains;

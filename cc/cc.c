@@ -107,7 +107,10 @@ int cc_config_prepare(struct cc_config *cfg, const char **why)
 		why = &unused;
 	*why = NULL;
 	memset(cfg->gains, 0, sizeof(cfg->gains));
-	/* Here, because at high rates it needs the long division, and every VOQ is bounded twice per interval. */
+	/*
+	 * Here, because at high rates it needs the long division, and every VOQ is bounded twice
+	 * per interval.
+	 */
 	cfg->floor_q16 = cc_ppb(cfg->port.capacity_ups << 16, cfg->param[CC_FLOOR_PPB]);
 	return cfg->ops->prepare(cfg, why);
 }

@@ -69,16 +69,23 @@ struct cc_port {
 	uint8_t units;	       /* enum cc_units */
 	uint8_t reserved;      /* 0 */
 	uint16_t sources;      /* sources that may send at once, 1..CC_SOURCES_MAX */
-	uint16_t point; /* names the egress queue in feedback; unique among those a VOQ can meet */
-	uint16_t seed;	/* of the sampling jitter; any value */
+	/* names the egress queue in feedback; unique among those a VOQ can meet */
+	uint16_t point;
+	uint16_t seed; /* of the sampling jitter; any value */
 };
 
-/* A controller chosen for a port, with its parameters. Shared by the halves; constant once prepared. */
+/*
+ * A controller chosen for a port, with its parameters. Shared by the halves; constant once
+ * prepared.
+ */
 struct cc_config {
 	const struct cc_ops *ops; /* static */
 	struct cc_port port;
 	int64_t param[CC_PARAMS_MAX]; /* by the index in ops->params */
-	/* Made from the above by cc_config_prepare: the least rate, units/s with 16 fraction bits; the algorithm's own. */
+	/*
+	 * Made from the above by cc_config_prepare: the least rate, units/s with 16 fraction bits;
+	 * the algorithm's own.
+	 */
 	uint64_t floor_q16;
 	_Alignas(8) unsigned char gains[CC_GAINS_BYTES];
 };
@@ -114,7 +121,8 @@ struct cc_sample {
 	uint16_t last_source;	 /* id of the source of the latest arrival, or CC_NO_SOURCE */
 	uint16_t n_sources;	 /* 0..CC_SOURCES_MAX */
 	const struct cc_source *sources; /* borrowed during the call */
-	bool timer; /* the interval T has ended; false: asked for by cc_egress_sample's return value */
+	/* the interval T has ended; false: asked for by cc_egress_sample's return value */
+	bool timer;
 };
 
 /*
@@ -134,10 +142,11 @@ _Static_assert(sizeof(struct cc_feedback) == 24, "feedback record");
 
 /* A VOQ since the previous tick. */
 struct cc_usage {
-	uint32_t elapsed_ns;	/* since the previous tick */
-	uint32_t sent_units;	/* that left the VOQ */
-	bool backlogged;	/* the VOQ never ran empty: it sent what its rate allowed */
-	uint64_t urgency_total; /* of all VOQs of this node, from cc_ingress_urgency; 0 if unused */
+	uint32_t elapsed_ns; /* since the previous tick */
+	uint32_t sent_units; /* that left the VOQ */
+	bool backlogged;     /* the VOQ never ran empty: it sent what its rate allowed */
+	/* of all VOQs of this node, from cc_ingress_urgency; 0 if unused */
+	uint64_t urgency_total;
 };
 
 struct cc_egress {
@@ -164,27 +173,35 @@ struct cc_ingress {
  * struct cc_egress or struct cc_ingress, zeroed before the init slot runs.
  */
 struct cc_ops {
-	const char *name;	       /* (required) unique, at most CC_NAME_BYTES - 1 characters */
+	/* (required) unique, at most CC_NAME_BYTES - 1 characters */
+	const char *name;
 	uint8_t algorithm;	       /* (required) enum cc_algorithm */
 	bool needs_feedback;	       /* without feedback the rate decays to its floor */
 	uint8_t n_params;	       /* CC_COMMON_PARAMS..CC_PARAMS_MAX */
 	const struct cc_param *params; /* (required) begins with CC_COMMON_PARAM_TABLE */
 
-	/* (required) Turn port and parameters into gains. 0, or -EINVAL with *why saying what is wrong. */
+	/*
+	 * (required) Turn port and parameters into gains. 0, or -EINVAL with *why saying what is
+	 * wrong.
+	 */
 	int (*prepare)(struct cc_config *cfg, const char **why);
 
 	/* (required if needs_feedback) Take a sample. Returns the units that may arrive before the
 	 * next one is wanted, or 0: at the end of the interval. */
 	uint32_t (*egress_sample)(void *priv, const struct cc_config *cfg,
 				  const struct cc_sample *s);
-	/* (required if needs_feedback) Fill signal, share and addressed for one source of the sample
-	 * just taken; the rest is filled by the caller. Returns false if there is nothing to send. */
+	/* (required if needs_feedback) Fill signal, share and addressed for one source of the
+	 * sample just taken; the rest is filled by the caller. Returns false if there is nothing to
+	 * send. */
 	bool (*egress_feedback)(void *priv, const struct cc_config *cfg, const struct cc_sample *s,
 				const struct cc_source *source, struct cc_feedback *out);
 	/* (optional) Start of an egress half. */
 	void (*egress_init)(void *priv, const struct cc_config *cfg);
 
-	/* (required) Choose in->rate_q16 for the start; a rate of a previous controller is in place. */
+	/*
+	 * (required) Choose in->rate_q16 for the start; a rate of a previous controller is in
+	 * place.
+	 */
 	void (*ingress_init)(struct cc_ingress *in, const struct cc_config *cfg);
 	/* (required) An interval has ended: move in->rate_q16. */
 	void (*ingress_tick)(struct cc_ingress *in, const struct cc_config *cfg,
@@ -235,7 +252,10 @@ const struct cc_ops *cc_lookup(const char *name);
  */
 int cc_config_init(struct cc_config *cfg, const char *name, const struct cc_port *port);
 
-/* Set a parameter. Returns 0; -ENOENT: the algorithm has none of that name; -ERANGE: not in min..max. */
+/*
+ * Set a parameter. Returns 0; -ENOENT: the algorithm has none of that name; -ERANGE: not in
+ * min..max.
+ */
 int cc_config_set(struct cc_config *cfg, const char *param, int64_t value);
 
 /*
@@ -284,7 +304,9 @@ void cc_ingress_forget(struct cc_ingress *in);
 int cc_ingress_feedback(struct cc_ingress *in, const struct cc_config *cfg,
 			const struct cc_feedback *fb);
 
-/* Units have left the VOQ since the previous call; each unit is also in the next tick's sent_units. */
+/*
+ * Units have left the VOQ since the previous call; each unit is also in the next tick's sent_units.
+ */
 void cc_ingress_sent(struct cc_ingress *in, const struct cc_config *cfg, uint32_t units);
 
 /* This VOQ's part of cc_usage.urgency_total: sum over the node's VOQs first, then tick them. */

@@ -29,9 +29,9 @@
  *     that takes. n is a ratio, so what all sources have in common does not move it: among
  *     backlogged sources the loop of the price is the printed one, whatever the smoothing
  *     (docs/CONTROLLERS.md has the mix).
- *   - With normalise, pi starts at S and stays above price_floor (S / 2): at that price every source
- *     may send twice what the largest sends, so nothing is gained by a lower one, and a load that
- *     comes back need not fill the queue to build a price.
+ *   - With normalise, pi starts at S and stays above price_floor (S / 2): at that price every
+ *     source may send twice what the largest sends, so nothing is gained by a lower one, and a load
+ *     that comes back need not fill the queue to build a price.
  *   - u has two values. An empty queue says nothing about how far below C the load is; then only
  *     -u q0 lowers the price. u_below is 10 times u_above (thesis: 0.01 for both).
  *   - dropped units count as growth of the queue, at most half of C T per interval.
@@ -118,10 +118,11 @@ struct price_gains {
 };
 
 struct price_egress {
-	int64_t pi_q32;			/* 0..PRICE_MAX_Q32 */
-	uint64_t n_q16;			/* n, PRICE_N_MIN_Q16.. */
-	uint64_t due_units;		/* C times the time since the price last moved */
-	int64_t drive_units;		/* its growth of the queue, or arrivals less C T, so far */
+	int64_t pi_q32;	    /* 0..PRICE_MAX_Q32 */
+	uint64_t n_q16;	    /* n, PRICE_N_MIN_Q16.. */
+	uint64_t due_units; /* C times the time since the price last moved */
+	/* its growth of the queue, or arrivals less C T, so far */
+	int64_t drive_units;
 	uint32_t y_q24[CC_SOURCES_MAX]; /* smoothed arrivals of a source by its id, 1.0 is C */
 };
 
@@ -301,7 +302,10 @@ static void price_ingress_tick(struct cc_ingress *in, const struct cc_config *cf
 		weight_q20 = (g->weight_sum_q20 * in->weight << 16) / p->n_q16;
 	if (g->step_max_q32 && p->pi_q20)
 		kappa_q32 = cc_min(kappa_q32, (g->step_max_q32 << 20) / p->pi_q20);
-	/* W C - x pi in units/s with 36 fraction bits, below 2^(39+37+16); the step below 2^(92+37). */
+	/*
+	 * W C - x pi in units/s with 36 fraction bits, below 2^(39+37+16); the step below
+	 * 2^(92+37).
+	 */
 	pull_q36 = ((cc_i128)weight_q20 * p->capacity_ups << 16) - (cc_i128)x_q16 * p->pi_q20;
 	x_next = (cc_i128)x_q16 + ((pull_q36 >> 20) * (int64_t)kappa_q32 >> 32);
 	in->rate_q16 = x_next < 0			   ? 0

@@ -98,7 +98,10 @@ _Static_assert(sizeof(struct qcn_gains) <= CC_GAINS_BYTES, "gains");
 _Static_assert(sizeof(struct qcn_egress) <= CC_EGRESS_BYTES, "egress state");
 _Static_assert(sizeof(struct qcn_ingress) <= CC_INGRESS_BYTES, "ingress state");
 
-/* sample_units / (1 + 8 qF / 64), as the table of the pseudo-code: 150 KB down to 18.5 KB, per mille. */
+/*
+ * sample_units / (1 + 8 qF / 64), as the table of the pseudo-code: 150 KB down to 18.5 KB, per
+ * mille.
+ */
 static const uint16_t qcn_sample_permille[8] = { 1000, 500, 333, 250, 200, 167, 143, 123 };
 
 static int qcn_prepare(struct cc_config *cfg, const char **why)

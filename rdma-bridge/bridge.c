@@ -93,7 +93,9 @@ static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction
 		       : -EIO;
 }
 
-/* The most chunks that a receive queue of an edge port may have, those of waiting frames included. */
+/*
+ * The most chunks that a receive queue of an edge port may have, those of waiting frames included.
+ */
 static uint32_t held_max(const struct rb_bridge *b)
 {
 	return FILL_TARGET + FULL_VOQS * b->settings->cluster.bridge.voq_frames;
@@ -297,7 +299,10 @@ static void open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		chunks[i] = b->lanes[i].chunks;
 	err = rb_edge_open(&config, &port->edge);
 
-	/* The kernel lets go of a queue up to half a second after the last user, who may have been killed. */
+	/*
+	 * The kernel lets go of a queue up to half a second after the last user, who may have been
+	 * killed.
+	 */
 	port->busy = err == -EBUSY ? port->busy + 1 : 0;
 	if (err && (err == -EBUSY ? port->busy == RB_BRIDGE_BUSY_MAX : err != port->err))
 		sl_warning("port %s: cannot open AF_XDP rings: %s; trying again",
@@ -316,8 +321,8 @@ static void open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 /* --- Maps --------------------------------------------------------------------------------- */
 
 /*
- * Point every VOQ at its elements of the maps, or away from them. One that no controller has touched yet begins
- * open, with a limit; and each with nothing waiting.
+ * Point every VOQ at its elements of the maps, or away from them. One that no controller has
+ * touched yet begins open, with a limit; and each with nothing waiting.
  */
 static void point_voqs(struct rb_bridge *b, uint64_t now_ns)
 {
@@ -411,7 +416,10 @@ static void look_at_fabric(struct rb_bridge *b)
 	}
 }
 
-/* Has every port been opened, or is there another reason why not than that its former user is being cleared away? */
+/*
+ * Has every port been opened, or is there another reason why not than that its former user is being
+ * cleared away?
+ */
 static bool ports_are_settled(const struct rb_bridge *b)
 {
 	for (uint32_t i = 0; i < b->n_ports; i++)
@@ -471,7 +479,9 @@ static void look_around(struct rb_bridge *b, uint64_t now_ns)
 
 /* --- Peers -------------------------------------------------------------------------------- */
 
-/* Bytes of the message that a full frame of any of our ports needs, as large as their MTUs are now. */
+/*
+ * Bytes of the message that a full frame of any of our ports needs, as large as their MTUs are now.
+ */
 static uint32_t message_needed(const struct rb_bridge *b)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
@@ -984,10 +994,11 @@ static void lane_wait(struct rb_lane *lane, uint64_t now_ns)
 }
 
 /*
- * Nothing is to be done: is this lane to look out for more before it sleeps? What comes from another core comes sooner than a
- * sleeper wakes, and then its sender does not have to wake anyone. But who makes more on this core can do so only while this sleeps.
- * So each time that nothing came, it does not look the next times, twice as many as before, and half as many when something
- * came; and it does not go on for long without any sleep, for the sake of all others.
+ * Nothing is to be done: is this lane to look out for more before it sleeps? What comes from
+ * another core comes sooner than a sleeper wakes, and then its sender does not have to wake anyone.
+ * But who makes more on this core can do so only while this sleeps. So each time that nothing came,
+ * it does not look the next times, twice as many as before, and half as many when something came;
+ * and it does not go on for long without any sleep, for the sake of all others.
  */
 static bool looks_on(struct rb_lane *lane, uint64_t now_ns)
 {

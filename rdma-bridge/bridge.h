@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node's bridge, put together from the configuration: packet memory, the fabric's transport, the loop, edge ports, remote
- * ports, the exchange with the other nodes, and the socket for sluiced. The loop is worker.h; this is what changes
- * seldom.
+ * A node's bridge, put together from the configuration: packet memory, the fabric's transport, the
+ * loop, edge ports, remote ports, the exchange with the other nodes, and the socket for sluiced.
+ * The loop is worker.h; this is what changes seldom.
  *
- * A bridge has one worker or several (`workers`), each a thread with chunks, transport, queue pair, peers and control of its
- * own: a lane. Lane i of all nodes together is a fabric by itself; it carries the frames for, and the control of, the system
- * ports of number i + 1, i + 1 + workers, ... So a VOQ, an egress queue and a flow belong to one lane, and lanes share
- * nothing while they run but what edge.h and roce_xdp.h hand back. The first lane's thread does all the rest, and halts the
- * others while it changes what they use.
+ * A bridge has one worker or several (`workers`), each a thread with chunks, transport, queue pair,
+ * peers and control of its own: a lane. Lane i of all nodes together is a fabric by itself; it
+ * carries the frames for, and the control of, the system ports of number i + 1, i + 1 + workers,
+ * ... So a VOQ, an egress queue and a flow belong to one lane, and lanes share nothing while they
+ * run but what edge.h and roce_xdp.h hand back. The first lane's thread does all the rest, and
+ * halts the others while it changes what they use.
  *
- * It meets nobody before sluiced has made the maps and the ports have been opened: who is up takes frames, and would drop
- * them.
+ * It meets nobody before sluiced has made the maps and the ports have been opened: who is up takes
+ * frames, and would drop them.
  *
- * What vanishes comes back by itself: an edge port whose netdev is gone is tried every RB_BRIDGE_RETRY_NS, and so are the maps when
- * sluiced has made others. Without its fabric's netdev, or RDMA device, a bridge is nothing: its owner closes it, and opens another when
- * the fabric is there again.
+ * What vanishes comes back by itself: an edge port whose netdev is gone is tried every
+ * RB_BRIDGE_RETRY_NS, and so are the maps when sluiced has made others. Without its fabric's
+ * netdev, or RDMA device, a bridge is nothing: its owner closes it, and opens another when the
+ * fabric is there again.
  */
 #ifndef RB_BRIDGE_H
 #define RB_BRIDGE_H
@@ -110,7 +112,8 @@ struct rb_bridge {
 	uint8_t told[256]; /* states of peers, enum rb_peer_state, that sluiced has been told */
 	int control_fd;	   /* epoll, in the first lane's all_fd: what is looked at once a tick */
 	int relay_fd,
-		client_fd; /* for sluiced: the socket it connects to; the one that is served, or -1 */
+		/* for sluiced: the socket it connects to; the one that is served, or -1 */
+		client_fd;
 	uint64_t tick_ns, retry_ns; /* when each is due */
 	uint64_t relay_dropped;	    /* RECEIVED messages that the client had no room for */
 	struct rb_threads *threads; /* owned: of all lanes but the first, and what halts them */
@@ -121,22 +124,29 @@ int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out);
 void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
 
 /*
- * One round of the first lane's loop, and what is due beside it; then, if `poll` allows it and nothing was to be done,
- * sleep until something happens, or the next thing is due. While frames wait for their time alone, their rings always have
- * something to read: then the fabric alone wakes the lane, which naps until the first of them may leave, RB_BRIDGE_NAP_NS at most.
+ * One round of the first lane's loop, and what is due beside it; then, if `poll` allows it and
+ * nothing was to be done, sleep until something happens, or the next thing is due. While frames
+ * wait for their time alone, their rings always have something to read: then the fabric alone wakes
+ * the lane, which naps until the first of them may leave, RB_BRIDGE_NAP_NS at most.
  */
 uint64_t rb_bridge_round(struct rb_bridge *bridge); /* when it began, CLOCK_MONOTONIC in ns */
 
 /*
- * Between these the other lanes stand still, and all that is theirs may be read and changed. Calls may be nested. For the
- * first lane's thread.
+ * Between these the other lanes stand still, and all that is theirs may be read and changed. Calls
+ * may be nested. For the first lane's thread.
  */
 void rb_bridge_halt(struct rb_bridge *bridge);
 void rb_bridge_release(struct rb_bridge *bridge);
 
-/* The fabric's netdev or RDMA device is gone, or another than the one that was opened: close this bridge. Logged. */
+/*
+ * The fabric's netdev or RDMA device is gone, or another than the one that was opened: close this
+ * bridge. Logged.
+ */
 bool rb_bridge_is_lost(const struct rb_bridge *bridge);
-/* Can a bridge be opened: is the fabric's netdev up, the node's address on this host, and on an RDMA device if one is wanted? */
+/*
+ * Can a bridge be opened: is the fabric's netdev up, the node's address on this host, and on an
+ * RDMA device if one is wanted?
+ */
 bool rb_bridge_has_fabric(const struct sl_settings *settings);
 
 /* Give a port of ours another controller, or other parameters; as rb_control_set_port. */

@@ -22,10 +22,12 @@
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
 
-#define EXIT_CONFIG	2
-#define NICE		(-10)	  /* a hello that waits for a processor is a peer that seems dead */
+#define EXIT_CONFIG 2
+/* a hello that waits for a processor is a peer that seems dead */
+#define NICE		(-10)
 #define FABRIC_RETRY_NS 20000000L /* looking for a fabric netdev that is gone */
-#define SLICE_NS	100000	  /* of processor time at once, the least that the kernel grants */
+/* of processor time at once, the least that the kernel grants */
+#define SLICE_NS 100000
 
 struct options {
 	const char *config_path;
@@ -52,8 +54,9 @@ static void on_signal(int signal)
 }
 
 /*
- * Come first where others want the processor, often and for a short time: a frame waits for as long as whoever has it may keep
- * it. Kernels before 6.12 have slices of one length for all. All threads inherit it.
+ * Come first where others want the processor, often and for a short time: a frame waits for as long
+ * as whoever has it may keep it. Kernels before 6.12 have slices of one length for all. All threads
+ * inherit it.
  */
 static void ask_for_the_processor(uint32_t realtime)
 {
@@ -155,7 +158,10 @@ static void run(struct rb_bridge *bridge, struct rb_show *show)
 	}
 }
 
-/* One life, from opening to closing. 0: told to stop; -ENODEV: the fabric's device is gone; else it cannot start. */
+/*
+ * One life, from opening to closing. 0: told to stop; -ENODEV: the fabric's device is gone; else it
+ * cannot start.
+ */
 static int live(struct sl_settings *settings)
 {
 	struct rb_bridge *bridge = NULL;

@@ -163,8 +163,8 @@ static struct rb_msg_header header_to(const struct rb_worker *w, const struct rb
 }
 
 /*
- * Give a message to the transport: `pieces`, which lie in the n chunks of `offsets`, all INGRESS. They are freed when
- * it lets go of them. 0 or why not; then they are still the caller's.
+ * Give a message to the transport: `pieces`, which lie in the n chunks of `offsets`, all INGRESS.
+ * They are freed when it lets go of them. 0 or why not; then they are still the caller's.
  */
 static int post(struct rb_worker *w, struct rb_worker_peer *peer, const struct rb_piece *pieces,
 		uint32_t n_pieces, const uint64_t *offsets, uint32_t n)
@@ -250,7 +250,10 @@ static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 	uint32_t count = in->pack.count, n;
 	uint8_t *headers;
 
-	/* The headers are lent like the frames, so they lie in a chunk of their own, the last of the list. */
+	/*
+	 * The headers are lent like the frames, so they lie in a chunk of their own, the last of
+	 * the list.
+	 */
 	in->offsets[count] = rb_chunk_take(w->chunks, RB_OWNER_INGRESS);
 	if (in->offsets[count] == RB_CHUNK_NONE)
 		return false;
@@ -442,9 +445,10 @@ static void complete(struct rb_worker *w, const struct rb_completion *c, uint64_
 }
 
 /*
- * A burst of full messages must not overrun an egress queue that could drain it: so what a round takes in is bounded by
- * frames, not by messages. By batches, too: messages without frames may come as fast as they are taken. Have frames come?
- * After signs of life and feedback alone there is nothing to look out for, and the next of them wakes who sleeps.
+ * A burst of full messages must not overrun an egress queue that could drain it: so what a round
+ * takes in is bounded by frames, not by messages. By batches, too: messages without frames may come
+ * as fast as they are taken. Have frames come? After signs of life and feedback alone there is
+ * nothing to look out for, and the next of them wakes who sleeps.
  */
 static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
 {
@@ -464,8 +468,8 @@ static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
 /* --- The loop ----------------------------------------------------------------------------- */
 
 /*
- * Receiving comes first and is never held up by what follows, so that congestion shows in the egress queues and
- * not as messages lost for want of a chunk (thesis, section 5.4.3).
+ * Receiving comes first and is never held up by what follows, so that congestion shows in the
+ * egress queues and not as messages lost for want of a chunk (thesis, section 5.4.3).
  */
 bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridge's loop, run to completion by one thread: messages in and judged, frames to their egress queues and out of
- * the edge ports, frames from the VOQs into messages, hellos. It knows rings, transports and ports only by
- * their tables, and no clock: time is an argument. What a node is made of is put in by its owner
- * (sluice-bridge.c; tests with memory on every side).
+ * The bridge's loop, run to completion by one thread: messages in and judged, frames to their
+ * egress queues and out of the edge ports, frames from the VOQs into messages, hellos. It knows
+ * rings, transports and ports only by their tables, and no clock: time is an argument. What a node
+ * is made of is put in by its owner (sluice-bridge.c; tests with memory on every side).
  */
 #ifndef RB_WORKER_H
 #define RB_WORKER_H
@@ -38,7 +38,10 @@ struct rb_worker_config {
 	struct rb_transport *transport; /* borrowed; closed by its owner after the worker */
 };
 
-/* Something happened to a peer: its state changed. Called from rb_worker_tick and the connect calls. */
+/*
+ * Something happened to a peer: its state changed. Called from rb_worker_tick and the connect
+ * calls.
+ */
 typedef void (*rb_peer_event_fn)(void *context, uint8_t node, enum rb_peer_state state);
 /* An announcement of a peer's daemon has come; bytes are borrowed during the call. */
 typedef void (*rb_announce_fn)(void *context, uint8_t node, const uint8_t *bytes, uint32_t n_bytes);
@@ -92,7 +95,10 @@ int rb_worker_create(const struct rb_worker_config *config, struct rb_worker **o
 /* Drops what waits. The transport's chunks are reclaimed by whoever closes it. NULL is fine. */
 void rb_worker_destroy(struct rb_worker *worker);
 
-/* A peer with n_voqs virtual output queues (set up through peer->ingress). -EINVAL, -EEXIST, -ENOMEM. */
+/*
+ * A peer with n_voqs virtual output queues (set up through peer->ingress). -EINVAL, -EEXIST,
+ * -ENOMEM.
+ */
 int rb_worker_add_peer(struct rb_worker *worker, uint8_t node, uint32_t n_voqs,
 		       uint32_t frame_max_bytes);
 /* A port of ours; it takes no frame until it has a tx. -EINVAL: not ours, -EEXIST, -ENOMEM. */
@@ -100,26 +106,30 @@ int rb_worker_add_port(struct rb_worker *worker, const struct rb_egress_config *
 		       uint64_t now_ns);
 
 /*
- * The exchange has met this life of a peer: from now on messages go to and come from it. The same life
- * at the same endpoint again changes nothing. -ENOENT, or what the transport says.
+ * The exchange has met this life of a peer: from now on messages go to and come from it. The same
+ * life at the same endpoint again changes nothing. -ENOENT, or what the transport says.
  */
 int rb_worker_connect(struct rb_worker *worker, uint8_t node, uint32_t epoch,
 		      const struct rb_endpoint *remote, uint64_t now_ns);
 
 /*
- * One round. True if frames came or went, or something waits for room; for what waits for time there is ready_ns. What peers say
- * of themselves is done at once and no reason to expect more.
+ * One round. True if frames came or went, or something waits for room; for what waits for time
+ * there is ready_ns. What peers say of themselves is done at once and no reason to expect more.
  */
 bool rb_worker_round(struct rb_worker *worker, uint64_t now_ns);
 /* Hellos and liveness: at least every millisecond or so. */
 void rb_worker_tick(struct rb_worker *worker, uint64_t now_ns);
-/* Send a daemon's announcement, 1 byte and up. 0, -ENOENT, -ENOTCONN (not introduced), -EMSGSIZE, -EAGAIN. */
+/*
+ * Send a daemon's announcement, 1 byte and up. 0, -ENOENT, -ENOTCONN (not introduced), -EMSGSIZE,
+ * -EAGAIN.
+ */
 int rb_worker_announce(struct rb_worker *worker, uint8_t node, const uint8_t *bytes,
 		       uint32_t n_bytes, uint64_t now_ns);
 
 /*
- * A control message of ours, at once: `count` records of together body_bytes, which fit a chunk. 0; -EMSGSIZE; -EAGAIN (no
- * room) or what else the transport says: then it is lost. For peers with a path.
+ * A control message of ours, at once: `count` records of together body_bytes, which fit a chunk. 0;
+ * -EMSGSIZE; -EAGAIN (no room) or what else the transport says: then it is lost. For peers with a
+ * path.
  */
 int rb_worker_send_control(struct rb_worker *worker, struct rb_worker_peer *peer,
 			   enum rb_msg_type type, uint32_t count, const uint8_t *body,

@@ -152,7 +152,10 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 	return err;
 }
 
-/* --- What must be there before anything is changed ------------------------------------------------ */
+/*
+ * --- What must be there before anything is changed
+ * ------------------------------------------------
+ */
 
 static int check_privileges(void)
 {
@@ -225,13 +228,18 @@ static int take_lock(int *fd)
 	return err;
 }
 
-/* --- Events -------------------------------------------------------------------------------------- */
+/*
+ * --- Events --------------------------------------------------------------------------------------
+ */
 
 static int watch(const struct daemon *d, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
-	/* Adding again what is watched already is no error: a reload may or may not change a descriptor. */
+	/*
+	 * Adding again what is watched already is no error: a reload may or may not change a
+	 * descriptor.
+	 */
 	if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST)
 		return -errno;
 	return 0;

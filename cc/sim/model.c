@@ -245,7 +245,8 @@ static void sim_deliver(struct sim *sim)
 	uint32_t n_voqs = s->n_sources * s->n_outputs;
 
 	for (uint32_t age = s->delay + s->jitter + 1; age-- > 0;) {
-		uint32_t made = sim->interval - age; /* wraps before the start: nothing is there */
+		/* wraps before the start: nothing is there */
+		uint32_t made = sim->interval - age;
 		struct sim_record *slot = &sim->line[(size_t)(made % SIM_DELAY_MAX) * n_voqs];
 
 		for (uint32_t i = 0; age <= sim->interval && i < n_voqs; i++) {
@@ -308,7 +309,9 @@ void sim_maxmin(double capacity_ups, const double *offered_ups, const uint16_t *
 		shares_ups[i] = -1;
 		weight += weights[i];
 	}
-	/* Serve in full whoever offers no more than its part; what that leaves may serve another. */
+	/*
+	 * Serve in full whoever offers no more than its part; what that leaves may serve another.
+	 */
 	while (served) {
 		double part = weight > 0 ? left / weight : 0;
 

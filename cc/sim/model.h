@@ -69,7 +69,8 @@ struct sim_output {
 	struct cc_egress egress;
 	double capacity_ups;
 	double backlog_units;
-	double arrived_units, departed_units, dropped_units;		     /* in this interval */
+	/* in this interval */
+	double arrived_units, departed_units, dropped_units;
 	double total_departed_units, total_dropped_units, total_drain_units; /* since the start */
 	uint32_t shown_backlog;	   /* what the controller saw last */
 	double shown_dropped;	   /* part of a unit carried over */

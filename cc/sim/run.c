@@ -61,14 +61,18 @@ static void sim_shares(struct sim *sim, uint32_t output, double *shares)
 	for (uint32_t i = 0; i < s->n_sources; i++) {
 		const struct sim_voq *voq = sim_voq(sim, i, output);
 
-		/* What waits counts as offered: a VOQ that drains its backlog wants all it can get. */
+		/*
+		 * What waits counts as offered: a VOQ that drains its backlog wants all it can get.
+		 */
 		offered[i] = voq->waiting_units > 0 ? INFINITY : voq->offered_ups;
 		weights[i] = voq->weight ? voq->weight : 1;
 	}
 	sim_maxmin(sim->outputs[output].capacity_ups, offered, weights, s->n_sources, shares);
 }
 
-/* Largest distance of a rate from its share, as a part of the share (of the capacity if that is 0). */
+/*
+ * Largest distance of a rate from its share, as a part of the share (of the capacity if that is 0).
+ */
 static double sim_error(struct sim *sim)
 {
 	const struct sim_setup *s = sim->setup;

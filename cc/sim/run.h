@@ -14,7 +14,8 @@
 /* One axis of a sweep: `steps` values from `from` to `to`, ends included. */
 struct sim_axis {
 	char name
-		[SIM_NAME_BYTES]; /* a parameter of the controller, or delay, jitter, loss_ppm, seed */
+		/* a parameter of the controller, or delay, jitter, loss_ppm, seed */
+		[SIM_NAME_BYTES];
 	double from, to;
 	uint32_t steps; /* 1.. */
 };
@@ -67,7 +68,8 @@ void sim_scenario_copy(struct sim_scenario *to, const struct sim_scenario *from)
 
 /*
  * Read a scenario file (YAML, see cc/sim/README.md). Returns 0, or -EINVAL, -ENOMEM or the error of
- * reading, with a line in error (512 bytes, as user/text/yaml.h) that says what is wrong and would be right.
+ * reading, with a line in error (512 bytes, as user/text/yaml.h) that says what is wrong and would
+ * be right.
  */
 int sim_scenario_load(struct sim_scenario *out, const char *path, char error[512]);
 

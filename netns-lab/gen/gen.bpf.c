@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Makes one packet from whatever frame the kernel hands it, and sends it. Run by BPF_PROG_TEST_RUN with live
- * frames. The pages are recycled and keep what the last program on their way wrote (MACs, TTL, tags), so
- * every header byte is written anew.
+ * Makes one packet from whatever frame the kernel hands it, and sends it. Run by BPF_PROG_TEST_RUN
+ * with live frames. The pages are recycled and keep what the last program on their way wrote (MACs,
+ * TTL, tags), so every header byte is written anew.
  *
- * It is also attached to `lo`, only because test runs of an attached program start sooner; real frames
- * of lo are known by their all-zero MAC addresses and pass.
+ * It is also attached to `lo`, only because test runs of an attached program start sooner; real
+ * frames of lo are known by their all-zero MAC addresses and pass.
  *
  * One generator runs on one CPU at a time: the state needs no atomics.
  */

@@ -2,8 +2,8 @@
 /*
  * gen: send UDP packets by XDP at millions a second, paced, each with a stamp (traffic.h).
  *
- * The kernel runs gen.bpf.c on live frames, as often as it is told, and hands each to the device. This
- * program decides what the packets look like, how many are due, and says what really left.
+ * The kernel runs gen.bpf.c on live frames, as often as it is told, and hands each to the device.
+ * This program decides what the packets look like, how many are due, and says what really left.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,8 +33,9 @@
 #define TICK_NS 1000000ULL
 
 /*
- * From one call to the next, paced: each call has a page pool of its own, the kernel has 65,534 ids for them, and a
- * pool whose packets are not all freed when the call ends keeps its id for a second.
+ * From one call to the next, paced: each call has a page pool of its own, the kernel has 65,534 ids
+ * for them, and a pool whose packets are not all freed when the call ends keeps its id for a
+ * second.
  */
 #define CALL_GAP_NS 100000ULL
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Counts the generator's packets, flow by flow, and drops them. Everything is exact as long as the device
- * has one receive queue (sink.c insists): then one CPU at a time runs this, and no atomics are needed.
+ * Counts the generator's packets, flow by flow, and drops them. Everything is exact as long as the
+ * device has one receive queue (sink.c insists): then one CPU at a time runs this, and no atomics
+ * are needed.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -74,7 +75,9 @@ static __always_inline __u32 log2_of(__u64 value)
 	return log;
 }
 
-/* Values below 2^SUB_BITS have a bucket each; above, the SUB_BITS after the leading one choose it. */
+/*
+ * Values below 2^SUB_BITS have a bucket each; above, the SUB_BITS after the leading one choose it.
+ */
 static __always_inline __u32 bucket_of(__u64 value)
 {
 	__u32 log;

@@ -8,7 +8,10 @@
 
 #define NSEC_PER_SEC 1000000000ULL
 
-/* "PROGRAM: message" on standard error; returns status, which is that of exit: 1 failed, 2 wrong use. */
+/*
+ * "PROGRAM: message" on standard error; returns status, which is that of exit: 1 failed, 2 wrong
+ * use.
+ */
 int lab_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The argument of option --name: 0, or 2 after a message; *out is then untouched. */
@@ -22,7 +25,10 @@ uint64_t lab_now_ns(void); /* CLOCK_MONOTONIC */
 uint64_t lab_cpu_ns(void);
 void lab_sleep_until(uint64_t time_ns);
 
-/* What main returns: status, or 1 after a message if standard output did not take all that was written. */
+/*
+ * What main returns: status, or 1 after a message if standard output did not take all that was
+ * written.
+ */
 int lab_exit_status(int status);
 
 /* On standard output, with a newline; takes the reference. */

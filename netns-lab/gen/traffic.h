@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the generator writes and the sink reads: the stamp in each packet, and the values that their BPF
- * programs share with user space.
+ * What the generator writes and the sink reads: the stamp in each packet, and the values that their
+ * BPF programs share with user space.
  */
 #ifndef LAB_TRAFFIC_H
 #define LAB_TRAFFIC_H
 
 #include <linux/types.h>
 
-/* First bytes of the UDP payload. 18 bytes: an IPv4 packet with it fills a minimal Ethernet frame. */
+/*
+ * First bytes of the UDP payload. 18 bytes: an IPv4 packet with it fills a minimal Ethernet frame.
+ */
 struct lab_stamp {
 	__be32 magic;
 	__be16 flow;
@@ -79,13 +81,15 @@ struct sink_flow {
 	__u64 bytes;
 	__u64 reordered;  /* RFC 4737: came after a packet with a higher sequence number */
 	__u64 duplicates; /* seen before, within the window */
-	__u64 late; /* more than SINK_WINDOW behind: late or duplicate; also counted as reordered */
+	/* more than SINK_WINDOW behind: late or duplicate; also counted as reordered */
+	__u64 late;
 	__u64 window;	/* bit i: next_seq - 1 - i was seen */
 	__u64 next_seq; /* one more than the highest seen */
 };
 
 struct sink_config {
-	__u32 pass_foreign; /* what did not come from the generator goes to the stack, else it is dropped */
+	/* what did not come from the generator goes to the stack, else it is dropped */
+	__u32 pass_foreign;
 	__u32 verify; /* check checksums, every payload byte and the destination MAC */
 	__u32 core;   /* packets that arrive on another are counted */
 	__u8 mac[6];  /* of the receiving device */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench-lookup: what one route lookup costs, by engine, family and size of the table; how quickly tables change; what
- * they weigh. Run from the top of the tree, as root.
+ * bench-lookup: what one route lookup costs, by engine, family and size of the table; how quickly
+ * tables change; what they weigh. Run from the top of the tree, as root.
  *
- * All lookups run in BPF, in a loop over 65,536 addresses made beforehand, each under a random prefix of the
- * table. An empty loop over the same addresses is subtracted. Engines take turns within each run, so that what
- * disturbs the machine disturbs them all; the engine fast is measured twice (A/A), and the
- * difference between its two rows is what this machine calls equal. `kernel` is bpf_fib_lookup
- * (route only, no neighbour) in a network namespace of this process with the same routes.
+ * All lookups run in BPF, in a loop over 65,536 addresses made beforehand, each under a random
+ * prefix of the table. An empty loop over the same addresses is subtracted. Engines take turns
+ * within each run, so that what disturbs the machine disturbs them all; the engine fast is measured
+ * twice (A/A), and the difference between its two rows is what this machine calls equal. `kernel`
+ * is bpf_fib_lookup (route only, no neighbour) in a network namespace of this process with the same
+ * routes.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -97,8 +98,8 @@ static enum lab_lookup_mode mode_of(const struct bench *b, enum row row)
 }
 
 /*
- * Mean ns per address of one sample, of as many passes as make it long enough. As many that are not counted come
- * first, so that each engine finds the caches as it leaves them itself.
+ * Mean ns per address of one sample, of as many passes as make it long enough. As many that are not
+ * counted come first, so that each engine finds the caches as it leaves them itself.
  */
 static int sample(struct bench *b, enum row row, uint32_t *repeat, double *ns)
 {
@@ -145,7 +146,10 @@ static double median_of(const double *ns, unsigned int runs)
 	return sorted[runs / 2];
 }
 
-/* `ns` of each run, of which `base` is the loop; `fast` is the median of the engine fast, relieved of it. */
+/*
+ * `ns` of each run, of which `base` is the loop; `fast` is the median of the engine fast, relieved
+ * of it.
+ */
 static void report_row(struct bench *b, uint32_t n_routes, enum row row, double *ns, double base,
 		       double fast)
 {
@@ -233,7 +237,9 @@ static int measure_updates(struct bench *b, struct lookup_rig *rig, enum row row
 	return 0;
 }
 
-/* --- Tables ------------------------------------------------------------------------------------ */
+/*
+ * --- Tables ------------------------------------------------------------------------------------
+ */
 
 static int load(struct bench *b, uint32_t from, uint32_t to)
 {
@@ -303,7 +309,9 @@ static int run_family(struct bench *b, uint8_t family)
 	return rc;
 }
 
-/* --- Command line ------------------------------------------------------------------------------ */
+/*
+ * --- Command line ------------------------------------------------------------------------------
+ */
 
 static const char usage[] =
 	"usage: build/lab/bench-lookup [-4 | -6] [-j] [-k] [-m ROUTES] [-r RUNS]\n"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What bench_lookup.bpf.c and lookup_rig.c share: a batch of addresses to look up, inside the kernel, at once. */
+/*
+ * What bench_lookup.bpf.c and lookup_rig.c share: a batch of addresses to look up, inside the
+ * kernel, at once.
+ */
 #ifndef LAB_BENCH_LOOKUP_H
 #define LAB_BENCH_LOOKUP_H
 

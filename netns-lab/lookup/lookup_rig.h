@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fast path for lookups alone: the maps as the daemon loads them, a sl_fib that writes them, and batches of
- * addresses that BPF looks up in them. Tests compare what it answers, the benchmark how quickly.
+ * A fast path for lookups alone: the maps as the daemon loads them, a sl_fib that writes them, and
+ * batches of addresses that BPF looks up in them. Tests compare what it answers, the benchmark how
+ * quickly.
  */
 #ifndef LAB_LOOKUP_RIG_H
 #define LAB_LOOKUP_RIG_H
@@ -31,8 +32,8 @@ void lookup_rig_close(struct lookup_rig *rig); /* NULL is fine */
 int lookup_rig_insert(struct lookup_rig *rig, const struct sl_prefix *prefix, uint32_t nexthop);
 
 /*
- * Look up the first n addresses of rig->lookups `repeat` times. *run_ns, if not NULL, is the time of one
- * pass over all n, the mean of `repeat`. 0 or -errno.
+ * Look up the first n addresses of rig->lookups `repeat` times. *run_ns, if not NULL, is the time
+ * of one pass over all n, the mean of `repeat`. 0 or -errno.
  */
 int lookup_rig_run(struct lookup_rig *rig, enum lab_lookup_mode mode, uint32_t n, uint32_t repeat,
 		   uint32_t *run_ns);

@@ -2,9 +2,10 @@
 /*
  * reroute: change the routes of this network namespace's kernel, many a second.
  *
- * It takes the routes it finds (table main, one gateway, no default route) and does to random ones what a routing
- * daemon does: another gateway of those in use (three of four changes), or away, or, if it is away, back.
- * Each request changes something, so the kernel says as many events. At the end every prefix has a route again.
+ * It takes the routes it finds (table main, one gateway, no default route) and does to random ones
+ * what a routing daemon does: another gateway of those in use (three of four changes), or away, or,
+ * if it is away, back. Each request changes something, so the kernel says as many events. At the
+ * end every prefix has a route again.
  */
 #include <errno.h>
 #include <getopt.h>

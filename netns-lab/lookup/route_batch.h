@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes of this network namespace's kernel, changed many to a system call: requests are queued and sent together, and
- * only the last of them is acknowledged. Table main; what is set is `proto static`. Not thread-safe.
+ * Routes of this network namespace's kernel, changed many to a system call: requests are queued and
+ * sent together, and only the last of them is acknowledged. Table main; what is set is `proto
+ * static`. Not thread-safe.
  */
 #ifndef LAB_ROUTE_BATCH_H
 #define LAB_ROUTE_BATCH_H
@@ -30,8 +31,8 @@ int route_batch_delete(struct route_batch *b, const struct sl_prefix *prefix);
 int route_batch_flush(struct route_batch *b);
 
 /*
- * The gateway of a packet to addr, as the kernel would choose it after all that is queued. 0; -ENETUNREACH: no
- * route; -EPROTO: one without a gateway; -errno.
+ * The gateway of a packet to addr, as the kernel would choose it after all that is queued. 0;
+ * -ENETUNREACH: no route; -EPROTO: one without a gateway; -errno.
  */
 int route_batch_lookup(struct route_batch *b, uint8_t family, const uint8_t *addr,
 		       uint8_t gateway[16]);

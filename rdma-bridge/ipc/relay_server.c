@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bridge's end of user/ipc/relay.h: sluiced's announcements, and the remote ports that it made. */
+/*
+ * The bridge's end of user/ipc/relay.h: sluiced's announcements, and the remote ports that it made.
+ */
 #include <errno.h>
 #include <libgen.h>
 #include <stdlib.h>

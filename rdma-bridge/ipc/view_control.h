@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Commands of the bridge's control socket that concern controllers, for show.c. ctx is the struct rb_bridge. */
+/*
+ * Commands of the bridge's control socket that concern controllers, for show.c. ctx is the struct
+ * rb_bridge.
+ */
 #ifndef RB_SHOW_CONTROL_H
 #define RB_SHOW_CONTROL_H
 

@@ -181,7 +181,10 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 	}
 }
 
-/* How many frames the data messages held that were sent: a list of {least, most, messages}, and the mean. */
+/*
+ * How many frames the data messages held that were sent: a list of {least, most, messages}, and the
+ * mean.
+ */
 static void put_packing(json_t *row, const struct rb_bridge *b)
 {
 	uint64_t frames = count(b, RB_COUNT_SENT).packets, messages = 0;
@@ -355,7 +358,10 @@ static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *
 	sl_ctl_put(answer, row);
 }
 
-/* What XDP and the bridge counted of a queue; `taken` has the frames of the remote port's netdev, too. */
+/*
+ * What XDP and the bridge counted of a queue; `taken` has the frames of the remote port's netdev,
+ * too.
+ */
 static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb_voq *voq)
 {
 	const uint64_t left = __atomic_load_n(&b->dequeued.frames, __ATOMIC_RELAXED);

@@ -8,8 +8,10 @@
  *   voqs           virtual output queues: rate, backlog, what left
  *   egress-queues  queues of the edge ports: waiting, arrived, departed, dropped
  *   cc             controllers: of our queues, and of the VOQs
- *   cc-set         {port, controller, words}: give a port of ours another controller or other parameters
- *   cc-trace       {port, class, after_ns, max}: its intervals since then, so many at most; the first request begins it
+ *   cc-set         {port, controller, words}: give a port of ours another controller or other
+ *                  parameters
+ *   cc-trace       {port, class, after_ns, max}: its intervals since then, so many at most; the
+ *                  first request begins it
  */
 #ifndef RB_SHOW_H
 #define RB_SHOW_H

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- *	opener                                  responder
- *	OPEN     node, nonce          ->
- *	                              <-        ANSWER   node, nonce, introduction, MAC
- *	CONFIRM  introduction, MAC    ->
- *	                              <-        VERDICT  code, MAC
- *	                              <->       REFUSE   code, in the place of any message
- *	KNOCK    node                 ->        alone, from a higher id: call me
+ * opener                                  responder
+ * OPEN     node, nonce          ->
+ *                               <-        ANSWER   node, nonce, introduction, MAC
+ * CONFIRM  introduction, MAC    ->
+ *                               <-        VERDICT  code, MAC
+ *                               <->       REFUSE   code, in the place of any message
+ * KNOCK    node                 ->        alone, from a higher id: call me
  *
- * A MAC covers a label that is different for each message, both node ids, both nonces, and the content before it. The
- * opener believes nothing before ANSWER's MAC, the responder nothing before CONFIRM's. REFUSE carries no
- * proof: it ends an exchange, which whoever can forge it could end anyway, and tells the reason to a person. KNOCK carries none
- * either: it comes from the peer's address, and all it causes is an exchange.
+ * A MAC covers a label that is different for each message, both node ids, both nonces, and the
+ * content before it. The opener believes nothing before ANSWER's MAC, the responder nothing before
+ * CONFIRM's. REFUSE carries no proof: it ends an exchange, which whoever can forge it could end
+ * anyway, and tells the reason to a person. KNOCK carries none either: it comes from the peer's
+ * address, and all it causes is an exchange.
  */
 #include "rdma-bridge/join/exchange.h"
 
@@ -154,7 +155,10 @@ static bool mac_is_right(const struct rb_exchange *x, enum type label, const uin
 	return CRYPTO_memcmp(expected, content + n, RB_MAC_BYTES) == 0;
 }
 
-/* Room for a message of this type behind what is still to be sent; its content is the caller's to fill. */
+/*
+ * Room for a message of this type behind what is still to be sent; its content is the caller's to
+ * fill.
+ */
 static uint8_t *begin(struct rb_exchange *x, enum type type)
 {
 	uint8_t *p = x->out + x->n_out;
@@ -323,7 +327,10 @@ static void on_answer(struct rb_exchange *x, const uint8_t *p)
 	}
 	get_introduction(introduction, &x->peer);
 	why = judge_introduction(x);
-	/* The peer proved itself: it may have our introduction, so that it can name both values as well. */
+	/*
+	 * The peer proved itself: it may have our introduction, so that it can name both values as
+	 * well.
+	 */
 	if (why == RB_REFUSAL_INTRODUCTION) {
 		refuse(x, why);
 		return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The start-up exchange: two nodes prove to each other that they hold the cluster's key, and tell how they are
- * reached. Four messages over TCP (docs/PROTOCOL.md section 3), each side bound to both nonces by
- * HMAC-SHA256, so that nothing of a former exchange can be used again.
+ * The start-up exchange: two nodes prove to each other that they hold the cluster's key, and tell
+ * how they are reached. Four messages over TCP (docs/PROTOCOL.md section 3), each side bound to
+ * both nonces by HMAC-SHA256, so that nothing of a former exchange can be used again.
  *
- * This is the machine without its socket: bytes in, bytes out. The node with the lower id opens; the other may knock, which asks
- * it to. Not thread-safe.
+ * This is the machine without its socket: bytes in, bytes out. The node with the lower id opens;
+ * the other may knock, which asks it to. Not thread-safe.
  */
 #ifndef RB_EXCHANGE_H
 #define RB_EXCHANGE_H
@@ -28,8 +28,9 @@ struct rb_key {
 };
 
 /*
- * Read the cluster's key: the file's bytes without one newline at the end. -EACCES if others than its owner
- * may read it, -EINVAL if it is shorter than RB_KEY_MIN_BYTES or longer than RB_KEY_MAX_BYTES, else as open(2).
+ * Read the cluster's key: the file's bytes without one newline at the end. -EACCES if others than
+ * its owner may read it, -EINVAL if it is shorter than RB_KEY_MIN_BYTES or longer than
+ * RB_KEY_MAX_BYTES, else as open(2).
  */
 int rb_key_read(const char *path, struct rb_key *out);
 
@@ -45,9 +46,11 @@ struct rb_introduction {
 	uint32_t qpn, qkey;
 	uint32_t message_max_bytes;
 	uint32_t
-		further_qps; /* after qpn, one for each further worker; both sides must have as many */
+		/* after qpn, one for each further worker; both sides must have as many */
+		further_qps;
 	uint8_t table_hash
-		[RB_TABLE_HASH_BYTES]; /* SHA-256 of the table of system ports; must be the same */
+		/* SHA-256 of the table of system ports; must be the same */
+		[RB_TABLE_HASH_BYTES];
 };
 
 /* Why an exchange failed, as users see it. */
@@ -108,10 +111,11 @@ struct rb_exchange {
 };
 
 /*
- * Begin. nonce: RB_NONCE_BYTES of randomness never used before. rb_exchange_open is for the node with the
- * lower id and names the peer it connects to; rb_exchange_answer takes any of `peers` that has this standing, to
- * open if its id is lower and to knock if it is higher. rb_exchange_knock is for the higher id; the answer is a call of the
- * other side on a connection of its own, or REFUSED, and CLOSED says nothing then.
+ * Begin. nonce: RB_NONCE_BYTES of randomness never used before. rb_exchange_open is for the node
+ * with the lower id and names the peer it connects to; rb_exchange_answer takes any of `peers` that
+ * has this standing, to open if its id is lower and to knock if it is higher. rb_exchange_knock is
+ * for the higher id; the answer is a call of the other side on a connection of its own, or REFUSED,
+ * and CLOSED says nothing then.
  */
 void rb_exchange_open(struct rb_exchange *x, const struct rb_key *key,
 		      const struct rb_introduction *self, uint8_t peer, const uint8_t *nonce);
@@ -126,7 +130,10 @@ enum rb_exchange_state rb_exchange_input(struct rb_exchange *x, const uint8_t *b
 /* The connection has ended, or taken too long. The new state: REFUSED unless it was DONE. */
 enum rb_exchange_state rb_exchange_closed(struct rb_exchange *x);
 
-/* Bytes to send, at x->out, x->n_out of them; tell how many went. They remain to be sent when REFUSED, too. */
+/*
+ * Bytes to send, at x->out, x->n_out of them; tell how many went. They remain to be sent when
+ * REFUSED, too.
+ */
 void rb_exchange_sent(struct rb_exchange *x, uint32_t n);
 
 #endif

@@ -16,10 +16,11 @@
 #include "user/lib/log.h"
 #include "user/text/prefix.h"
 
-#define OURS_MAX	254 /* one to each other node, however many cannot be reached */
-#define INCOMING_MAX	48  /* connections not ours */
-#define STRANGERS_MAX	16  /* of those from addresses that are no peer's */
-#define ADDRESS_MAX	3   /* and from one address: who calls from a peer's need not be the peer */
+#define OURS_MAX      254 /* one to each other node, however many cannot be reached */
+#define INCOMING_MAX  48  /* connections not ours */
+#define STRANGERS_MAX 16  /* of those from addresses that are no peer's */
+/* and from one address: who calls from a peer's need not be the peer */
+#define ADDRESS_MAX	3
 #define CALLS_MAX	(OURS_MAX + INCOMING_MAX + 1) /* one is judged while all are taken */
 #define LOG_INTERVAL_NS 60000000000ULL
 
@@ -52,7 +53,10 @@ struct rb_meet {
 	struct peer peers[256];
 	struct call calls[CALLS_MAX];
 	uint64_t n_calls; /* since it was opened */
-	/* When a line was logged last: by peer, and reason with RB_REFUSAL_COUNT added if it was the peer's. */
+	/*
+	 * When a line was logged last: by peer, and reason with RB_REFUSAL_COUNT added if it was
+	 * the peer's.
+	 */
 	uint64_t logged_ns[256][2 * RB_REFUSAL_COUNT];
 };
 
@@ -181,8 +185,9 @@ static void set_standing(struct rb_meet *meet, struct call *call)
 }
 
 /*
- * Is there room for this call, which has come in? One too many from its address takes the place of the oldest from there: so
- * who holds connections open keeps out nobody, and who makes them without end nobody at another address.
+ * Is there room for this call, which has come in? One too many from its address takes the place of
+ * the oldest from there: so who holds connections open keeps out nobody, and who makes them without
+ * end nobody at another address.
  */
 static bool has_room(struct rb_meet *meet, const struct call *call)
 {

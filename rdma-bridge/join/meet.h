@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Meeting the other nodes: the sockets of the start-up exchange. Listens on the fabric address, connects to the peers that
- * are wanted, drives the machines of exchange.h, and reports whom it met. To a peer with a higher id a
- * connection is the exchange; to one with a lower id it is a knock, and the peer calls back at once, even if it has not
- * noticed yet that we are new. Never blocks. What goes wrong is counted, and logged at most once a minute
- * per peer and reason.
+ * Meeting the other nodes: the sockets of the start-up exchange. Listens on the fabric address,
+ * connects to the peers that are wanted, drives the machines of exchange.h, and reports whom it
+ * met. To a peer with a higher id a connection is the exchange; to one with a lower id it is a
+ * knock, and the peer calls back at once, even if it has not noticed yet that we are new. Never
+ * blocks. What goes wrong is counted, and logged at most once a minute per peer and reason.
  *
  * Not thread-safe.
  */
@@ -24,7 +24,10 @@
 
 struct rb_meet;
 
-/* A peer has proven itself, and its address is the configured one. The callee may refuse it by logging. */
+/*
+ * A peer has proven itself, and its address is the configured one. The callee may refuse it by
+ * logging.
+ */
 typedef void (*rb_met_fn)(void *context, const struct rb_introduction *peer);
 
 struct rb_meet_config {
@@ -54,8 +57,9 @@ struct rb_meet_stats {
 	uint64_t refused[RB_REFUSAL_COUNT];    /* by us */
 	uint64_t refused_us[RB_REFUSAL_COUNT]; /* by the other side */
 	uint64_t unreachable;		       /* connections that failed */
-	uint64_t overflow;		       /* connections closed because there were too many */
-	uint64_t knocks;		       /* of peers, that were heard */
+	/* connections closed because there were too many */
+	uint64_t overflow;
+	uint64_t knocks; /* of peers, that were heard */
 };
 void rb_meet_stats(const struct rb_meet *meet, struct rb_meet_stats *out);
 

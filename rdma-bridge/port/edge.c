@@ -48,8 +48,9 @@ struct rb_edge {
 	struct edge_reader readers[RB_EDGE_WORKERS_MAX]; /* by worker */
 	uint64_t *filled; /* owned: a bit per chunk of ours that is in a fill ring */
 	/*
-	 * Owned: per chunk of ours, its frames in the transmit ring. Counted and not listed, because a completion tells the
-	 * chunk but not always the frame: Linux 6.18 loses the lowest bit of the offset.
+	 * Owned: per chunk of ours, its frames in the transmit ring. Counted and not listed,
+	 * because a completion tells the chunk but not always the frame: Linux 6.18 loses the
+	 * lowest bit of the offset.
 	 */
 	uint16_t *sending;
 	struct edge_queue queues[QUEUES_MAX];
@@ -244,7 +245,10 @@ void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *ba
 		total = drops.no_chunk + drops.ring_full;
 		off_the_backlog(ring, total - ring->settled, backlog, counters);
 		ring->settled = total;
-		/* The bytes of what the kernel dropped are not told; when nothing waits, they are known again. */
+		/*
+		 * The bytes of what the kernel dropped are not told; when nothing waits, they are
+		 * known again.
+		 */
 		if (__atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED) == b->dequeued.frames)
 			__atomic_store_n(&b->dequeued.bytes,
 					 __atomic_load_n(&b->enqueued.bytes, __ATOMIC_RELAXED),

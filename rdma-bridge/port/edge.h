@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An edge port as the bridge has it: for each receive queue an AF_XDP ring per VOQ, which XDP fills, and one transmit
- * ring for the egress queues. It publishes its sockets in sl_xsk; XDP drops what has none (no-bridge).
+ * An edge port as the bridge has it: for each receive queue an AF_XDP ring per VOQ, which XDP
+ * fills, and one transmit ring for the egress queues. It publishes its sockets in sl_xsk; XDP drops
+ * what has none (no-bridge).
  *
- * It belongs to one worker, who alone fills and transmits. The rings of a VOQ may be read by another, in whose
- * chunks the frames are then: they are copied, and what they came in is handed back. What opens and shuts it runs while no
- * worker does.
+ * It belongs to one worker, who alone fills and transmits. The rings of a VOQ may be read by
+ * another, in whose chunks the frames are then: they are copied, and what they came in is handed
+ * back. What opens and shuts it runs while no worker does.
  */
 #ifndef RB_EDGE_H
 #define RB_EDGE_H
@@ -27,7 +28,8 @@ struct rb_edge_config {
 	uint32_t meta_ports, meta_queues, meta_voqs;
 	uint32_t ring_size; /* entries of a VOQ's ring on one queue, a power of two */
 	uint32_t
-		fill_target; /* chunks kept in the fill ring of each queue, whatever waits in its VOQs */
+		/* chunks kept in the fill ring of each queue, whatever waits in its VOQs */
+		fill_target;
 	uint32_t held_max;	      /* with those that wait in its VOQs; at least fill_target */
 	int xsk_fd;		      /* map sl_xsk */
 	struct rb_injector *injector; /* borrowed: sends on this port; NULL: AF_XDP does */
@@ -42,14 +44,14 @@ struct rb_edge_config {
 struct rb_edge;
 
 /*
- * Queues beyond meta_queues get no rings: what comes by them is dropped by XDP. 0; -ENODEV; -EINVAL: sl_xsk has no
- * place for this port or one of the VOQs; else as rb_xsk_open.
+ * Queues beyond meta_queues get no rings: what comes by them is dropped by XDP. 0; -ENODEV;
+ * -EINVAL: sl_xsk has no place for this port or one of the VOQs; else as rb_xsk_open.
  */
 int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out);
 /*
- * Withdraw from the maps and close the sockets. Frames that waited in the rings are dropped, counted as the kernel's
- * drops are; chunks that were given to receive into are free again. What was being transmitted comes out of
- * the tx's reap, sent or not. Works for a netdev that is gone.
+ * Withdraw from the maps and close the sockets. Frames that waited in the rings are dropped,
+ * counted as the kernel's drops are; chunks that were given to receive into are free again. What
+ * was being transmitted comes out of the tx's reap, sent or not. Works for a netdev that is gone.
  */
 void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters);
 /* Free a port that was shut, and whose tx the egress has let go. NULL is fine. */
@@ -67,8 +69,8 @@ int rb_edge_fd(const struct rb_edge *edge, uint32_t queue,
 /* Keep the fill rings full. Once a round of the owner. */
 void rb_edge_refill(struct rb_edge *edge);
 /*
- * Take frames that XDP counted as enqueued in VOQs of this worker, and the kernel then had no room for, off the backlog. Costs
- * a system call per ring: a few times a second.
+ * Take frames that XDP counted as enqueued in VOQs of this worker, and the kernel then had no room
+ * for, off the backlog. Costs a system call per ring: a few times a second.
  */
 void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
 		    struct sl_counter *counters);

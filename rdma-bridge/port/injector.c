@@ -20,13 +20,15 @@
 #include "user/lib/clock.h"
 
 /*
- * Frames after which a test run lets the receivers work: as many as a NAPI poll takes. On a busy processor that is all
- * they do then, and of a larger batch (the kernel allows 256) the rest would find a veth's ring full.
+ * Frames after which a test run lets the receivers work: as many as a NAPI poll takes. On a busy
+ * processor that is all they do then, and of a larger batch (the kernel allows 256) the rest would
+ * find a veth's ring full.
  */
 #define RUN_BATCH_MAX 64
 #define FRAME_BYTES   60 /* of a fresh page; the program makes it longer where it must */
 #define MASK	      (SL_INJECT_SLOTS - 1)
-#define REST_NS	      1000000000ULL /* how long a page pool whose frames are still used keeps its id */
+/* how long a page pool whose frames are still used keeps its id */
+#define REST_NS 1000000000ULL
 
 struct rb_injector {
 	struct rb_inject_bpf *bpf;    /* owned */
@@ -144,8 +146,8 @@ bool rb_injector_counts(const struct rb_injector *injector)
 }
 
 /*
- * Each test run has a page pool of its own, and the kernel has 65,534 ids for those of the whole machine. When it has
- * none left, AF_XDP sends until some may be free.
+ * Each test run has a page pool of its own, and the kernel has 65,534 ids for those of the whole
+ * machine. When it has none left, AF_XDP sends until some may be free.
  */
 static bool rests(struct rb_injector *injector)
 {
@@ -154,7 +156,10 @@ static bool rests(struct rb_injector *injector)
 	return injector->rest_until_ns != 0;
 }
 
-/* Send the n frames in the slots from `next` on. How many were handed in; fewer if the kernel has no memory or no pool. */
+/*
+ * Send the n frames in the slots from `next` on. How many were handed in; fewer if the kernel has
+ * no memory or no pool.
+ */
 static uint32_t run(struct rb_injector *injector, uint32_t n)
 {
 	/* The kernel wants an Ethernet header to begin with. */

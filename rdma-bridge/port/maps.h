@@ -19,14 +19,21 @@ struct rb_maps {
 };
 
 /*
- * Open the maps pinned in a directory. -ENOENT: they are not there, sluiced has not run yet; -EPROTO: another ABI
- * version; -ENODATA: they are those of a node alone. On error *out needs no closing.
+ * Open the maps pinned in a directory. -ENOENT: they are not there, sluiced has not run yet;
+ * -EPROTO: another ABI version; -ENODATA: they are those of a node alone. On error *out needs no
+ * closing.
  */
 int rb_maps_open(const char *pin_dir, struct rb_maps *out);
 void rb_maps_close(struct rb_maps *maps);
-/* Read again what a reload changes in place, class_of; others may read it meanwhile. 0 or -errno: it is as it was. */
+/*
+ * Read again what a reload changes in place, class_of; others may read it meanwhile. 0 or -errno:
+ * it is as it was.
+ */
 int rb_maps_refresh(struct rb_maps *maps);
-/* Are those pinned now others, because sluiced made a new generation? False also when none are pinned. */
+/*
+ * Are those pinned now others, because sluiced made a new generation? False also when none are
+ * pinned.
+ */
 bool rb_maps_changed(const struct rb_maps *maps, const char *pin_dir);
 
 #endif

@@ -34,7 +34,10 @@ struct rb_tap {
 	int carrier; /* -1: not set yet */
 };
 
-/* The owner of the port speaks on its link for itself: reports of groups, solicitations and the like of ours stay here. */
+/*
+ * The owner of the port speaks on its link for itself: reports of groups, solicitations and the
+ * like of ours stay here.
+ */
 static bool is_unicast_ip(const uint8_t *frame)
 {
 	uint16_t ethertype = rb_get16(frame + 12);
@@ -51,7 +54,10 @@ static uint32_t class_of(const struct rb_tap *tap, const uint8_t *frame)
 	return __atomic_load_n(&tap->maps->class_of[traffic_class >> 2], __ATOMIC_RELAXED);
 }
 
-/* Is some class full that will soon have room? Then the next frame, whatever it is, stays where it is. */
+/*
+ * Is some class full that will soon have room? Then the next frame, whatever it is, stays where it
+ * is.
+ */
 static bool must_wait(const struct rb_tap *tap)
 {
 	for (uint32_t c = 0; c < SL_CLASSES; c++) {

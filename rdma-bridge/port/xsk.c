@@ -33,7 +33,10 @@ struct rb_xsk_queue {
 	struct ring *rings; /* owned */
 };
 
-/* The UMEM and its sockets. libxdp wants each ring zeroed before it is set up, and calloc has done so. */
+/*
+ * The UMEM and its sockets. libxdp wants each ring zeroed before it is set up, and calloc has done
+ * so.
+ */
 static int try_open(const struct rb_xsk_config *config, struct rb_xsk_queue *queue)
 {
 	const struct xsk_umem_config umem_config = {
@@ -150,7 +153,10 @@ void rb_xsk_drops(const struct rb_xsk_queue *queue, uint32_t socket, struct rb_x
 	socklen_t len = sizeof(s);
 
 	getsockopt(rb_xsk_fd(queue, socket), SOL_XDP, XDP_STATISTICS, &s, &len);
-	/* rx_dropped counts frames; rx_fill_ring_empty_descs counts attempts, of all sockets of the queue. */
+	/*
+	 * rx_dropped counts frames; rx_fill_ring_empty_descs counts attempts, of all sockets of the
+	 * queue.
+	 */
 	*out = (struct rb_xsk_drops){ .no_chunk = s.rx_dropped, .ring_full = s.rx_ring_full };
 }
 
@@ -193,7 +199,10 @@ uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_x
 
 uint32_t rb_xsk_send_room(struct rb_xsk_queue *queue)
 {
-	/* The completion ring is as large as the transmit ring, and every frame needs a place in it. */
+	/*
+	 * The completion ring is as large as the transmit ring, and every frame needs a place in
+	 * it.
+	 */
 	uint32_t room = xsk_prod_nb_free(&queue->send, queue->send.size);
 	uint32_t unreaped = queue->send.size - queue->outstanding;
 
@@ -220,8 +229,8 @@ uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_xsk_frame *fram
 }
 
 /*
- * In copy mode one call sends SEND_BATCH frames and says EAGAIN if more wait; the ring's consumer index
- * tells how far it came.
+ * In copy mode one call sends SEND_BATCH frames and says EAGAIN if more wait; the ring's consumer
+ * index tells how far it came.
  */
 int rb_xsk_kick(struct rb_xsk_queue *queue)
 {

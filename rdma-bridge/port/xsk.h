@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * AF_XDP sockets on one receive queue of a netdev: one UMEM over the packet memory with its fill and completion
- * ring, one transmit ring, and any number of receive rings, each a socket of its own that an XSKMAP may lead to.
+ * AF_XDP sockets on one receive queue of a netdev: one UMEM over the packet memory with its fill
+ * and completion ring, one transmit ring, and any number of receive rings, each a socket of its own
+ * that an XSKMAP may lead to.
  *
  * Addresses are offsets into the packet memory. Not thread-safe: a queue belongs to one thread.
  */
@@ -63,7 +64,10 @@ uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_x
 uint32_t rb_xsk_send_room(struct rb_xsk_queue *queue);
 /* Put frames into the transmit ring; how many fitted. They leave with rb_xsk_kick. */
 uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_xsk_frame *frames, uint32_t n);
-/* Make the kernel send what is in the ring. 0; -EAGAIN if some of it waits; -errno if the device refuses. */
+/*
+ * Make the kernel send what is in the ring. 0; -EAGAIN if some of it waits; -errno if the device
+ * refuses.
+ */
 int rb_xsk_kick(struct rb_xsk_queue *queue);
 /* Take back what was sent: the offsets that rb_xsk_send was given. */
 uint32_t rb_xsk_complete(struct rb_xsk_queue *queue, uint64_t *offsets, uint32_t max);

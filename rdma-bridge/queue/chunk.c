@@ -72,8 +72,8 @@ static void set_free(struct rb_chunks *chunks, uint32_t i)
 }
 
 /*
- * The chunk's index, if it is ours and owned as the caller says. If not, there is a bug, and the chunk must not be
- * touched: a leak is better than two owners.
+ * The chunk's index, if it is ours and owned as the caller says. If not, there is a bug, and the
+ * chunk must not be touched: a leak is better than two owners.
  */
 static bool find(struct rb_chunks *chunks, uint64_t offset, enum rb_owner from, uint32_t *i)
 {

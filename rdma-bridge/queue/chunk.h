@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Packet memory: one area cut into chunks of equal size. A chunk has one owner at a time, and every
- * hand-over is a call here that names both; so a leak shows in a count and a double free is
- * caught where it happens. A chunk that holds several frames to be sent is owned with a count of them.
+ * hand-over is a call here that names both; so a leak shows in a count and a double free is caught
+ * where it happens. A chunk that holds several frames to be sent is owned with a count of them.
  *
- * A chunk is named by any byte offset into the area that lies inside it, because that is what an AF_XDP
- * descriptor and a memory region carry.
+ * A chunk is named by any byte offset into the area that lies inside it, because that is what an
+ * AF_XDP descriptor and a memory region carry.
  *
  * Threads: a rb_chunks is one thread's; several may share an area, each with a part of it.
  */
@@ -39,12 +39,13 @@ struct rb_chunks {
 	uint8_t *owner;			/* owned: per chunk, enum rb_owner */
 	uint32_t count[RB_OWNER_COUNT]; /* chunks per owner; they sum to n */
 	uint64_t
-		violations; /* hand-overs from an owner that did not own: bugs. Such a call changes nothing. */
+		/* hand-overs from an owner that did not own: bugs. Such a call changes nothing. */
+		violations;
 };
 
 /*
- * Take over a part of an area: n chunks of chunk_bytes (a power of two, 2048..65536) from offset first_bytes,
- * a multiple of it. 0, -EINVAL or -ENOMEM.
+ * Take over a part of an area: n chunks of chunk_bytes (a power of two, 2048..65536) from offset
+ * first_bytes, a multiple of it. 0, -EINVAL or -ENOMEM.
  */
 int rb_chunks_create(uint8_t *area, uint64_t first_bytes, uint32_t n, uint32_t chunk_bytes,
 		     struct rb_chunks **out);

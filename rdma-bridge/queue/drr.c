@@ -95,14 +95,17 @@ static void end_turn(struct rb_drr *drr, uint32_t level)
 }
 
 /*
- * A queue may use up its deficit over several calls (in_turn says that its turn goes on). A held queue
- * passes its turn on and keeps no more deficit than a queue whose next frame did not fit, so that
- * being held for long saves up no burst.
+ * A queue may use up its deficit over several calls (in_turn says that its turn goes on). A held
+ * queue passes its turn on and keeps no more deficit than a queue whose next frame did not fit, so
+ * that being held for long saves up no burst.
  */
 static uint32_t next_in_level(struct rb_drr *drr, uint32_t level, rb_drr_head_fn head,
 			      void *context)
 {
-	/* Each pass ends one queue's turn or sends; two turns of a queue without quantum cannot follow. */
+	/*
+	 * Each pass ends one queue's turn or sends; two turns of a queue without quantum cannot
+	 * follow.
+	 */
 	for (uint32_t bound = 2 * drr->active[level]; bound > 0 && drr->active[level]; bound--) {
 		uint32_t queue = drr->head[level];
 		struct rb_drr_queue *q = &drr->queue[queue];

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which queue sends next: strict priority between levels, deficit round robin inside one (Shreedhar and
- * Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995). The queues themselves are the
- * caller's; this holds their turns and deficits. It serves VOQs of a node and classes of a port alike.
+ * Which queue sends next: strict priority between levels, deficit round robin inside one (Shreedhar
+ * and Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995). The queues themselves
+ * are the caller's; this holds their turns and deficits. It serves VOQs of a node and classes of a
+ * port alike.
  *
- * A queue's quantum is its weight times the largest frame, so that each turn sends at least one frame and
- * a choice costs one step, plus one for each queue in front that is held back (paced, or no ring).
+ * A queue's quantum is its weight times the largest frame, so that each turn sends at least one
+ * frame and a choice costs one step, plus one for each queue in front that is held back (paced, or
+ * no ring).
  *
  * Not thread-safe. Queues are numbered by the caller, 0..n-1.
  */
@@ -43,11 +45,17 @@ struct rb_drr {
 	struct rb_drr_queue *queue;	/* owned, n entries */
 };
 
-/* n queues of weight 1 and level 0, none active. -EINVAL: n is 0, frame_max_bytes is 0 or above 2^20; -ENOMEM. */
+/*
+ * n queues of weight 1 and level 0, none active. -EINVAL: n is 0, frame_max_bytes is 0 or above
+ * 2^20; -ENOMEM.
+ */
 int rb_drr_create(uint32_t n, uint32_t frame_max_bytes, struct rb_drr **out);
 void rb_drr_destroy(struct rb_drr *drr); /* NULL is fine */
 
-/* Set a queue's level and weight; only while it is not active. -EINVAL for a bad value, -EBUSY if active. */
+/*
+ * Set a queue's level and weight; only while it is not active. -EINVAL for a bad value, -EBUSY if
+ * active.
+ */
 int rb_drr_configure(struct rb_drr *drr, uint32_t queue, uint32_t level, uint32_t weight);
 
 /* The queue has something to send; harmless if that is known already. */

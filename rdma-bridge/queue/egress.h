@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The egress side: one queue per (edge port, class), served by strict priority between levels and deficit round robin inside
- * one, shaped to the port's rate, and transmitted straight out of the chunk that the message arrived in.
+ * The egress side: one queue per (edge port, class), served by strict priority between levels and
+ * deficit round robin inside one, shaped to the port's rate, and transmitted straight out of the
+ * chunk that the message arrived in.
  *
  * Not thread-safe: belongs to the worker.
  */
@@ -19,8 +20,8 @@
 #include "rdma-bridge/port/xsk.h"
 
 /*
- * What transmits on a port. Frames lie in packet memory and stay borrowed until reap gives their offset
- * back, once each.
+ * What transmits on a port. Frames lie in packet memory and stay borrowed until reap gives their
+ * offset back, once each.
  */
 struct rb_tx;
 struct rb_tx_ops {
@@ -28,21 +29,27 @@ struct rb_tx_ops {
 	void (*close)(struct rb_tx *tx);
 	uint32_t (*room)(struct rb_tx *tx); /* frames that put would take now */
 	uint32_t (*put)(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n);
-	/* Start what was put. 0; -EAGAIN if some waits for the next flush; -errno if the device refuses. */
+	/*
+	 * Start what was put. 0; -EAGAIN if some waits for the next flush; -errno if the device
+	 * refuses.
+	 */
 	int (*flush)(struct rb_tx *tx);
 	uint32_t (*reap)(struct rb_tx *tx, uint64_t *offsets, uint32_t max);
 };
 struct rb_tx {
 	const struct rb_tx_ops *ops;
 	uint64_t
-		refused; /* frames of put that the driver did not take, as far as the back end is told */
+		/* frames of put that the driver did not take, as far as the back end is told */
+		refused;
 };
 
 struct rb_egress_class_config {
-	uint32_t level;	 /* below RB_DRR_LEVELS; a higher level goes first, whatever waits below */
+	/* below RB_DRR_LEVELS; a higher level goes first, whatever waits below */
+	uint32_t level;
 	uint32_t weight; /* share among the classes of its level */
 	uint32_t
-		limit_frames; /* rounded up to a power of two; a frame that finds so many is dropped */
+		/* rounded up to a power of two; a frame that finds so many is dropped */
+		limit_frames;
 };
 
 struct rb_egress_config {
@@ -69,7 +76,8 @@ struct rb_egress_queue {
 	uint64_t arrived_from[256]; /* units, dropped ones included, by source node */
 	uint8_t last_source;	    /* node of the latest arrival; 0: none yet */
 	uint32_t
-		sample_units; /* so many may arrive before on_sample is called, once; 0: it is not */
+		/* so many may arrive before on_sample is called, once; 0: it is not */
+		sample_units;
 };
 
 /* A controller wants a sample of a queue; called between two frames. */
@@ -104,7 +112,9 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 int rb_egress_flush(struct rb_egress_port *port, struct sl_counter *counters);
 /* Take back sent chunks. */
 void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks);
-/* The port went down (tx NULL) or came back. The former tx is closed, and what it held is dropped. */
+/*
+ * The port went down (tx NULL) or came back. The former tx is closed, and what it held is dropped.
+ */
 void rb_egress_set_tx(struct rb_egress_port *port, struct rb_tx *tx, struct rb_chunks *chunks,
 		      struct sl_counter *counters);
 

@@ -2,10 +2,12 @@
 /*
  * What became of frames in a bridge. Counted by its thread, never reset. At any time
  *
- *   ingress = sent + drop-peer-down + drop-too-big + waiting in the VOQs' read-ahead and the open message
- *   frames that XDP redirected + frames read from remote ports = ingress + drop-voq-ring + drop-no-meta + drop-not-unicast
- *	+ drop-kernel-full + waiting in the rings
- *   egress  = transmitted + drop-queue-full + drop-port-down + drop-transmit + waiting in the egress queues
+ *   ingress = sent + drop-peer-down + drop-too-big + waiting in the VOQs' read-ahead and the open
+ *   message frames that XDP redirected + frames read from remote ports = ingress + drop-voq-ring +
+ *   drop-no-meta + drop-not-unicast
+ * + drop-kernel-full + waiting in the rings
+ *   egress  = transmitted + drop-queue-full + drop-port-down + drop-transmit + waiting in the
+ *           egress queues
  *
  * and over all nodes, sent = egress + what the fabric lost (message sequence numbers tell).
  */

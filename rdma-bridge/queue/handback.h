@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chunks on their way back to the worker that owns them: a ring with one writer, who has read what is in them, and one
- * reader, the owner. It has room for every chunk that can be away, so putting never fails.
+ * Chunks on their way back to the worker that owns them: a ring with one writer, who has read what
+ * is in them, and one reader, the owner. It has room for every chunk that can be away, so putting
+ * never fails.
  */
 #ifndef RB_HANDBACK_H
 #define RB_HANDBACK_H

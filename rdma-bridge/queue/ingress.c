@@ -109,7 +109,10 @@ static struct rb_ingress_frame take(struct rb_voq *voq)
 	voq->n_ahead--;
 	voq->taken.packets++;
 	voq->taken.bytes += frame->len_bytes;
-	/* XDP never counted what the kernel sent. Other threads feed other VOQs, and XDP only reads. */
+	/*
+	 * XDP never counted what the kernel sent. Other threads feed other VOQs, and XDP only
+	 * reads.
+	 */
 	if (frame->ingress_port == 0)
 		return *frame;
 	__atomic_store_n(&voq->backlog->dequeued.bytes,

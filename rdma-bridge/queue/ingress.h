@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ingress side: the virtual output queues that lead to one other node. Frames wait in the rings that XDP fills; a
- * queue reads a few ahead, a deficit round robin over the queues chooses, each is paced to its rate,
- * and the chosen frames are packed into messages.
+ * The ingress side: the virtual output queues that lead to one other node. Frames wait in the rings
+ * that XDP fills; a queue reads a few ahead, a deficit round robin over the queues chooses, each is
+ * paced to its rate, and the chosen frames are packed into messages.
  *
  * Not thread-safe: belongs to the worker.
  */
@@ -83,21 +83,28 @@ void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, const struct rb_
 int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uint32_t degree);
 
 /*
- * Put frames into the open message until it is full, nothing waits or nothing may leave. True if there is a
- * message to be sent: it is full, or has been open for delay_ns. Frames that fit no message are dropped.
+ * Put frames into the open message until it is full, nothing waits or nothing may leave. True if
+ * there is a message to be sent: it is full, or has been open for delay_ns. Frames that fit no
+ * message are dropped.
  */
 bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
 		     struct rb_chunks *chunks, struct sl_counter *counters);
 /* The message is being sent at sent_ns: set the ages of its frames. */
 void rb_ingress_seal(struct rb_ingress *in, uint64_t sent_ns);
-/* The message has left: count its frames and begin the next one. Their chunks, in->offsets, are the caller's. */
+/*
+ * The message has left: count its frames and begin the next one. Their chunks, in->offsets, are the
+ * caller's.
+ */
 void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters);
-/* The node is not up: drop the open message and up to `budget` frames of each VOQ. Returns how many. */
+/*
+ * The node is not up: drop the open message and up to `budget` frames of each VOQ. Returns how
+ * many.
+ */
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
 			    struct sl_counter *counters);
 /*
- * After rb_ingress_fill: when the next frame of those that wait here may leave. now_ns: it may, but found no room;
- * UINT64_MAX: nothing waits, or only what is stopped.
+ * After rb_ingress_fill: when the next frame of those that wait here may leave. now_ns: it may, but
+ * found no room; UINT64_MAX: nothing waits, or only what is stopped.
  */
 uint64_t rb_ingress_ready_at(const struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns);
 /* Anything read ahead or packed? */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Token bucket: lets `rate` units a second through, in the long run exactly. A unit is a packet or a byte,
- * as the caller counts. Something may leave while any token is left, whatever its size, and
+ * Token bucket: lets `rate` units a second through, in the long run exactly. A unit is a packet or
+ * a byte, as the caller counts. Something may leave while any token is left, whatever its size, and
  * the bucket then owes the rest: a burst smaller than a packet delays, it never blocks.
  *
  * Tokens are counted in 1e-9 units, so no rate loses anything to rounding.
@@ -32,7 +32,9 @@ void rb_pace_set(struct rb_pace *pace, uint64_t rate, uint32_t burst, uint64_t n
 bool rb_pace_ready(struct rb_pace *pace, uint64_t now_ns);
 /* It left: take its units. */
 void rb_pace_spend(struct rb_pace *pace, uint32_t units);
-/* When rb_pace_ready will next be true, if nothing is spent: now_ns if it is, UINT64_MAX for never. */
+/*
+ * When rb_pace_ready will next be true, if nothing is spent: now_ns if it is, UINT64_MAX for never.
+ */
 uint64_t rb_pace_ready_at(const struct rb_pace *pace, uint64_t now_ns);
 
 #endif

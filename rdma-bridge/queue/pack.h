@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packing: many frames into one message for one node (thesis, section 2.3.3). Frames are collected without
- * touching them; the message is then made either as a gather list (headers here, frames where they lie) or as
- * one copy. Whole frames only, never split; nothing here waits for more frames.
+ * Packing: many frames into one message for one node (thesis, section 2.3.3). Frames are collected
+ * without touching them; the message is then made either as a gather list (headers here, frames
+ * where they lie) or as one copy. Whole frames only, never split; nothing here waits for more
+ * frames.
  *
  * All frame headers stand before all frames, so a gather list needs one entry more than frames.
  */
@@ -41,15 +42,16 @@ int rb_pack_init(struct rb_pack *pack, uint32_t limit_bytes, uint32_t degree);
 void rb_pack_reset(struct rb_pack *pack);
 
 /*
- * Add a frame: its bytes stay where they are, borrowed until rb_pack_reset.
- * Returns 0, -ENOSPC (does not fit this message; it will fit the next one), or -EMSGSIZE (fits no message
- * of this size: the caller drops it).
+ * Add a frame: its bytes stay where they are, borrowed until rb_pack_reset. Returns 0, -ENOSPC
+ * (does not fit this message; it will fit the next one), or -EMSGSIZE (fits no message of this
+ * size: the caller drops it).
  */
 int rb_pack_add(struct rb_pack *pack, const struct rb_frame *frame);
 
 /*
- * Write the message header and the frame headers; count and length are taken from the pack, the rest of
- * `header` from the caller. out has room for RB_PACK_HEADERS_MAX_BYTES. Returns the bytes written.
+ * Write the message header and the frame headers; count and length are taken from the pack, the
+ * rest of `header` from the caller. out has room for RB_PACK_HEADERS_MAX_BYTES. Returns the bytes
+ * written.
  */
 uint32_t rb_pack_headers(const struct rb_pack *pack, struct rb_msg_header *header, uint8_t *out);
 

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The controllers of cc/ at work: a free-running timer of T for each egress port of this node and for each port of other
- * nodes that this one feeds.
+ * The controllers of cc/ at work: a free-running timer of T for each egress port of this node and
+ * for each port of other nodes that this one feeds.
  *
- *   port of ours     every T, and sooner if the controller asks: sample its queues, send each live peer its records, all in one
+ *   port of ours     every T, and sooner if the controller asks: sample its queues, send each live
+ *                    peer its records, all in one
  *                    message. control_egress.c
- *   port of a peer   every T: let each VOQ's half of the controller move its rate, and write that into the VOQ's settings (the
+ *   port of a peer   every T: let each VOQ's half of the controller move its rate, and write that
+ *                    into the VOQ's settings (the
  *                    map sl_voq), which XDP's admission and the pacing obey. control_ingress.c
  *
- * Which controller a port has is for its owner to say: it tells the others by policy messages. A port without a policy, or
- * with `fixed`, is left as whoever writes sl_voq has it.
+ * Which controller a port has is for its owner to say: it tells the others by policy messages. A
+ * port without a policy, or with `fixed`, is left as whoever writes sl_voq has it.
  *
- * Rest. A queue at which nothing has arrived or waited for RB_CONTROL_LINGER_NS is not sampled; a VOQ that had nothing to send
- * and heard nothing in an interval stands still, its age with it. When all do, the timer stops but for policies, and
- * the next frame or record starts it again. A VOQ of a peer that is not up stands still, too.
+ * Rest. A queue at which nothing has arrived or waited for RB_CONTROL_LINGER_NS is not sampled; a
+ * VOQ that had nothing to send and heard nothing in an interval stands still, its age with it. When
+ * all do, the timer stops but for policies, and the next frame or record starts it again. A VOQ of
+ * a peer that is not up stands still, too.
  *
- * Time is an argument. Late is late: an interval that took longer is sampled once, with the time that it took.
+ * Time is an argument. Late is late: an interval that took longer is sampled once, with the time
+ * that it took.
  */
 #ifndef RB_CONTROL_H
 #define RB_CONTROL_H
@@ -50,7 +54,8 @@ struct rb_control_point {
 	uint32_t arrived, departed, dropped; /* VOQ: departed alone */
 	uint32_t signal, share;		     /* of the latest record */
 	uint32_t from
-		[RB_CONTROL_TRACE_SOURCES]; /* queue: arrivals by source, in the order of the worker's nodes */
+		/* queue: arrivals by source, in the order of the worker's nodes */
+		[RB_CONTROL_TRACE_SOURCES];
 };
 struct rb_control_trace {
 	uint64_t n; /* points so far; the last RB_CONTROL_TRACE_POINTS are kept */
@@ -65,7 +70,8 @@ struct rb_control_stats {
 	uint64_t feedback_received; /* records that were used */
 	uint64_t feedback_stale;    /* duplicates, and older than one used */
 	uint64_t
-		feedback_foreign; /* of a controller that the VOQ does not have (yet), or for no VOQ */
+		/* of a controller that the VOQ does not have (yet), or for no VOQ */
+		feedback_foreign;
 	uint64_t policies_sent;
 	uint64_t policies_received;		 /* new ones */
 	uint64_t policies_refused;		 /* that the controller does not take */
@@ -155,7 +161,8 @@ struct rb_control {
 	uint64_t now_ns;       /* of the current call */
 	uint64_t due_ns;       /* the earliest thing to do; UINT64_MAX: nothing */
 	uint64_t look_ns;      /* what stands still is not looked at before */
-	uint64_t seen_ingress, seen_egress; /* the worker's frame counters when it was looked at */
+	/* the worker's frame counters when it was looked at */
+	uint64_t seen_ingress, seen_egress;
 	struct rb_control_stats stats;
 };
 
@@ -163,9 +170,10 @@ int rb_control_create(struct rb_worker *worker, struct rb_control **out);
 void rb_control_destroy(struct rb_control *control); /* NULL is fine */
 
 /*
- * Give a port of ours a controller, or another one, or other parameters; queues, rates and (with the same controller)
- * state stay. capacity_ups counts where the port is not shaped; line_ups is the most that one source can send. 0;
- * -ENOENT: no such port; -EINVAL and *why (static text, may be NULL); -ENOMEM.
+ * Give a port of ours a controller, or another one, or other parameters; queues, rates and (with
+ * the same controller) state stay. capacity_ups counts where the port is not shaped; line_ups is
+ * the most that one source can send. 0; -ENOENT: no such port; -EINVAL and *why (static text, may
+ * be NULL); -ENOMEM.
  */
 int rb_control_set_port(struct rb_control *control, uint8_t number,
 			const struct sl_cc_settings *settings, uint64_t capacity_ups,

@@ -51,8 +51,8 @@ static void measure_drain(struct rb_control_port *port, uint64_t now_ns)
 }
 
 /*
- * What a class can drain: what the port does less what the classes beside and above it take, and no less than its share of
- * what those above leave.
+ * What a class can drain: what the port does less what the classes beside and above it take, and no
+ * less than its share of what those above leave.
  */
 static uint64_t class_capacity(const struct rb_control_port *port, uint32_t class)
 {
@@ -108,8 +108,9 @@ static uint32_t fill_sources(struct rb_control_queue *queue, uint64_t now_ns)
 }
 
 /*
- * The source that stands for the interval: any, with the probability of its share of the arrivals. The latest arrival itself
- * would often be the same one, because messages come in batches whose order the rounds of the bridges fix.
+ * The source that stands for the interval: any, with the probability of its share of the arrivals.
+ * The latest arrival itself would often be the same one, because messages come in batches whose
+ * order the rounds of the bridges fix.
  */
 static uint16_t pick_source(struct rb_control *c, const struct rb_control_queue *queue, uint32_t n)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control of the VOQs: policies and records of the peers, rates into sl_voq, reports to the peers. */
+/*
+ * The control of the VOQs: policies and records of the peers, rates into sl_voq, reports to the
+ * peers.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,8 +141,8 @@ static int read_policy(const struct rb_policy *policy, struct cc_config *out)
 }
 
 /*
- * The first controller begins with its part of the port; one that follows another takes over the rate in force. After
- * `fixed` that is what the map says, unless that is no limit at all.
+ * The first controller begins with its part of the port; one that follows another takes over the
+ * rate in force. After `fixed` that is what the map says, unless that is no limit at all.
  */
 static void begin(struct rb_control_remote *remote, const struct cc_ops *before,
 		  struct rb_control_voq *v, uint16_t weight)

@@ -11,9 +11,8 @@
 struct rb_fabric_xdp;
 
 /*
- * Load, tell it our address and the queue pairs of our workers, first_qpn and those after it; attach: native, else
- * generic. -EBUSY if another program is attached; else what
- * the kernel said.
+ * Load, tell it our address and the queue pairs of our workers, first_qpn and those after it;
+ * attach: native, else generic. -EBUSY if another program is attached; else what the kernel said.
  */
 int rb_fabric_xdp_open(uint32_t ifindex, const uint8_t address[16], uint32_t workers,
 		       uint32_t first_qpn, struct rb_fabric_xdp **out);

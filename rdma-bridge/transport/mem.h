@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A network in memory, with transports on it: for tests and for the simulator. It loses, duplicates, delays and
- * reorders as told, from a seed, in time that the caller lets pass; so every run can be had again.
+ * A network in memory, with transports on it: for tests and for the simulator. It loses,
+ * duplicates, delays and reorders as told, from a seed, in time that the caller lets pass; so every
+ * run can be had again.
  *
  * Not thread-safe: a network and all its transports belong to one thread.
  */
@@ -18,9 +19,11 @@ struct rb_mem_config {
 	uint32_t mark_ppm;	/* so many carry a congestion mark */
 	uint64_t delay_ns;
 	uint64_t reorder_ns;
-	uint8_t only_type; /* all of the above meets messages of this enum rb_msg_type; 0: of any */
+	/* all of the above meets messages of this enum rb_msg_type; 0: of any */
+	uint8_t only_type;
 	uint32_t in_flight_max; /* messages on the way; a send beyond them finds no room */
-	bool lend;		/* sends borrow their pieces until the next poll, as adapters do */
+	/* sends borrow their pieces until the next poll, as adapters do */
+	bool lend;
 };
 
 struct rb_mem_network;
@@ -41,8 +44,9 @@ struct rb_mem_stats {
 void rb_mem_network_stats(const struct rb_mem_network *network, struct rb_mem_stats *out);
 
 /*
- * A transport on the network. gid, qpn, qkey and message_max_bytes say how it is reached; receive_max is the most
- * chunks it takes. -EINVAL, -EEXIST (the same gid and QPN), -ENOSPC (16 are open), -ENOMEM.
+ * A transport on the network. gid, qpn, qkey and message_max_bytes say how it is reached;
+ * receive_max is the most chunks it takes. -EINVAL, -EEXIST (the same gid and QPN), -ENOSPC (16 are
+ * open), -ENOMEM.
  */
 int rb_mem_open(struct rb_mem_network *network, const struct rb_endpoint *self,
 		struct rb_chunks *chunks, uint32_t receive_max, struct rb_transport **out);

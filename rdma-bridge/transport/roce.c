@@ -2,17 +2,18 @@
 /*
  * Layout, from the first byte (IPv4 in the left column, IPv6 in the right):
  *
- *	 0   0  Ethernet  14
- *	14  14  IP        20 | 40
- *	34  54  UDP        8   checksum 0
- *	42  62  BTH       12   opcode, SE/M/pad/TVer, P_Key, FECN/BECN, QPN, ack, PSN
- *	54  74  DETH       8   Q_Key, source QPN
- *	62  82  payload, padded with zeros to 4 bytes
- *	        ICRC       4
+ *  0   0  Ethernet  14
+ * 14  14  IP        20 | 40
+ * 34  54  UDP        8   checksum 0
+ * 42  62  BTH       12   opcode, SE/M/pad/TVer, P_Key, FECN/BECN, QPN, ack, PSN
+ * 54  74  DETH       8   Q_Key, source QPN
+ * 62  82  payload, padded with zeros to 4 bytes
+ *         ICRC       4
  *
- * ICRC (annex A17.3.3): CRC-32 of IEEE 802.3 over eight bytes of ones in the place of the LRH, then from the IP
- * header to the padding, with ones for every field that a router or switch may change: DSCP and ECN, flow label,
- * TTL, the checksums of IPv4 and UDP, and FECN, BECN and the six reserved bits after them. Sent least significant byte first.
+ * ICRC (annex A17.3.3): CRC-32 of IEEE 802.3 over eight bytes of ones in the place of the LRH, then
+ * from the IP header to the padding, with ones for every field that a router or switch may change:
+ * DSCP and ECN, flow label, TTL, the checksums of IPv4 and UDP, and FECN, BECN and the six reserved
+ * bits after them. Sent least significant byte first.
  */
 #include "rdma-bridge/transport/roce.h"
 
@@ -33,8 +34,9 @@
 
 #define OPCODE_UD_SEND_ONLY 0x64
 #define OPCODE_CNP	    0x81
-#define BTH_MIGREQ	    0x40 /* in byte 1: migrated, as adapters without path migration send */
-#define BTH_BECN	    0x40 /* in byte 4 */
+/* in byte 1: migrated, as adapters without path migration send */
+#define BTH_MIGREQ 0x40
+#define BTH_BECN   0x40 /* in byte 4 */
 
 #define ETHERTYPE_IP4 0x0800
 #define ETHERTYPE_IP6 0x86dd
@@ -178,7 +180,9 @@ int rb_roce_path_init(struct rb_roce_path *path, const struct rb_roce_config *co
 	return 0;
 }
 
-/* Write the lengths and the IPv4 checksum of a frame whose headers stand, then seal it; its length. */
+/*
+ * Write the lengths and the IPv4 checksum of a frame whose headers stand, then seal it; its length.
+ */
 static uint32_t finish(uint8_t *frame, uint32_t after_udp_bytes)
 {
 	uint8_t *ip = frame + ETH_BYTES;
@@ -361,7 +365,10 @@ uint32_t rb_roce_payload_for_mtu(uint32_t mtu_bytes, const uint8_t ip[16])
 
 uint32_t rb_roce_path_mtu(uint32_t mtu_bytes)
 {
-	/* GRH, UDP, BTH, the longest extension headers (XRC, atomic) and ICRC, as adapters reserve them. */
+	/*
+	 * GRH, UDP, BTH, the longest extension headers (XRC, atomic) and ICRC, as adapters reserve
+	 * them.
+	 */
 	const uint32_t reserve_bytes = 40 + UDP_BYTES + BTH_BYTES + 4 + 28 + ICRC_BYTES;
 
 	for (uint32_t path_mtu = 4096; path_mtu >= 256; path_mtu /= 2)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RoCEv2 framing of unreliable datagrams, in plain bytes: Ethernet, IPv4 or IPv6, UDP 4791, BTH, DETH, payload,
- * padding, ICRC (InfiniBand Architecture Specification volume 1, 9.2, 9.6 and annex A17). What leaves here is what a RoCE
- * adapter sends as a UD SEND; what comes in is believed only after every field has been checked.
+ * RoCEv2 framing of unreliable datagrams, in plain bytes: Ethernet, IPv4 or IPv6, UDP 4791, BTH,
+ * DETH, payload, padding, ICRC (InfiniBand Architecture Specification volume 1, 9.2, 9.6 and annex
+ * A17). What leaves here is what a RoCE adapter sends as a UD SEND; what comes in is believed only
+ * after every field has been checked.
  *
  * Pure: no socket, no clock. IPv4 addresses are kept v4-mapped (::ffff:a.b.c.d), as GIDs are.
  */
@@ -71,17 +72,18 @@ struct rb_roce_path {
 };
 
 /*
- * Prepare the headers from `local` to `remote`. The UDP source port is a hash of both ends in 0xc000..0xffff: the
- * same for all messages of a path, so that ECMP keeps their order, and spread over paths.
- * -EINVAL: mixed address families, an unspecified address, a QPN below 2 or above 24 bits, a bad value in config.
+ * Prepare the headers from `local` to `remote`. The UDP source port is a hash of both ends in
+ * 0xc000..0xffff: the same for all messages of a path, so that ECMP keeps their order, and spread
+ * over paths. -EINVAL: mixed address families, an unspecified address, a QPN below 2 or above 24
+ * bits, a bad value in config.
  */
 int rb_roce_path_init(struct rb_roce_path *path, const struct rb_roce_config *config,
 		      const struct rb_roce_end *local, const struct rb_roce_end *remote);
 
 /*
- * Frame a payload in place. The payload, 1..RB_ROCE_PAYLOAD_MAX_BYTES, stands already at frame + path->header_bytes;
- * there is room for RB_ROCE_TRAILER_MAX_BYTES after it. psn: 24 bits of it are used. Returns the
- * length of the whole frame.
+ * Frame a payload in place. The payload, 1..RB_ROCE_PAYLOAD_MAX_BYTES, stands already at frame +
+ * path->header_bytes; there is room for RB_ROCE_TRAILER_MAX_BYTES after it. psn: 24 bits of it are
+ * used. Returns the length of the whole frame.
  */
 uint32_t rb_roce_frame(const struct rb_roce_path *path, uint32_t psn, uint8_t *frame,
 		       uint32_t payload_bytes);
@@ -103,17 +105,24 @@ struct rb_roce_packet {
 };
 
 /*
- * Judge a received frame; `packet` is filled in for SEND and CNP. Frame padding after the IP packet is
- * ignored, as any station does; UDP checksums are not looked at (A17: the ICRC covers what they cover).
+ * Judge a received frame; `packet` is filled in for SEND and CNP. Frame padding after the IP packet
+ * is ignored, as any station does; UDP checksums are not looked at (A17: the ICRC covers what they
+ * cover).
  */
 enum rb_roce_verdict rb_roce_parse(const struct rb_roce_config *config,
 				   const struct rb_roce_end *local, const uint8_t *frame,
 				   uint32_t frame_bytes, struct rb_roce_packet *packet);
 
-/* The largest payload that fits IP packets of mtu_bytes to this kind of address; 0 if none. At most 4096. */
+/*
+ * The largest payload that fits IP packets of mtu_bytes to this kind of address; 0 if none. At most
+ * 4096.
+ */
 uint32_t rb_roce_payload_for_mtu(uint32_t mtu_bytes, const uint8_t ip[16]);
 
-/* The InfiniBand path MTU (256, 512, 1024, 2048, 4096) that an adapter makes of an IP MTU; 0 if none. */
+/*
+ * The InfiniBand path MTU (256, 512, 1024, 2048, 4096) that an adapter makes of an IP MTU; 0 if
+ * none.
+ */
 uint32_t rb_roce_path_mtu(uint32_t mtu_bytes);
 
 static inline bool rb_ip_is_v4(const uint8_t ip[16])

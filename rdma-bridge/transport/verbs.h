@@ -2,13 +2,15 @@
 /*
  * Transports `verbs-ud` and `verbs-rc`: messages by an RDMA device, through libibverbs.
  *
- * Packet memory is one memory region. A message whose pieces lie in it leaves as a gather list, its pieces borrowed until
- * the device is done; one of small pieces is copied (RB_VERBS_COPY_BELOW). Messages arrive straight in chunks.
+ * Packet memory is one memory region. A message whose pieces lie in it leaves as a gather list, its
+ * pieces borrowed until the device is done; one of small pieces is copied (RB_VERBS_COPY_BELOW).
+ * Messages arrive straight in chunks.
  *
- * verbs-ud: one queue pair; a message is one packet, so it is at most the path MTU. The endpoint is that queue pair.
- * verbs-rc: a reliable connection per path, over which a message may be as large as a chunk. The endpoint is a
- * datagram queue pair, by which the ends of a path agree on their connection (docs/PROTOCOL.md section 2.1),
- * also after it broke; so a wrong queue key keeps a stranger out here as well.
+ * verbs-ud: one queue pair; a message is one packet, so it is at most the path MTU. The endpoint is
+ * that queue pair. verbs-rc: a reliable connection per path, over which a message may be as large
+ * as a chunk. The endpoint is a datagram queue pair, by which the ends of a path agree on their
+ * connection (docs/PROTOCOL.md section 2.1), also after it broke; so a wrong queue key keeps a
+ * stranger out here as well.
  */
 #ifndef RB_VERBS_H
 #define RB_VERBS_H
@@ -23,7 +25,8 @@ enum rb_verbs_kind { RB_VERBS_UD, RB_VERBS_RC };
 struct rb_verbs_config {
 	enum rb_verbs_kind kind;
 	uint8_t address
-		[16]; /* ours on the fabric: a GID of a device of this host, RoCE v2 or InfiniBand */
+		/* ours on the fabric: a GID of a device of this host, RoCE v2 or InfiniBand */
+		[16];
 	uint32_t qkey; /* random per session; bit 31 clear, which verbs gives another meaning */
 	uint8_t traffic_class;	  /* of the IP header: DSCP and ECN of what we send */
 	uint8_t service_level;	  /* 0..7; RoCE: the priority of a VLAN tag */
@@ -36,24 +39,29 @@ struct rb_verbs_config {
 	uint32_t copy_below_bytes; /* 1: gather whatever can be; 0: RB_VERBS_COPY_BELOW */
 };
 /*
- * Copying a message of n pieces spares n - 1 gather entries; it is copied if it has fewer bytes than this for each of
- * them. So for n - 1 frames behind their headers, it is their mean size that decides. Measured over the kernel's RoCE:
- * where frames are many, those of less gain up to a half, larger ones 7 per cent at most (docs/BENCHMARKS.md).
+ * Copying a message of n pieces spares n - 1 gather entries; it is copied if it has fewer bytes
+ * than this for each of them. So for n - 1 frames behind their headers, it is their mean size that
+ * decides. Measured over the kernel's RoCE: where frames are many, those of less gain up to a half,
+ * larger ones 7 per cent at most (docs/BENCHMARKS.md).
  */
 #define RB_VERBS_COPY_BELOW  512
 #define RB_VERBS_PATIENCE_NS 50000000ULL
 
 /*
- * -ENOSYS: no libibverbs; -ENODEV: no device has this address; -EPROTONOSUPPORT: it has it, but not as RoCE v2;
- * -ENETDOWN: its port is not active; -EMSGSIZE: the path MTU carries nothing; -EINVAL, -ENOMEM, -EPERM, else what
- * the device said.
+ * -ENOSYS: no libibverbs; -ENODEV: no device has this address; -EPROTONOSUPPORT: it has it, but not
+ * as RoCE v2; -ENETDOWN: its port is not active; -EMSGSIZE: the path MTU carries nothing; -EINVAL,
+ * -ENOMEM, -EPERM, else what the device said.
  */
 int rb_verbs_open(const struct rb_verbs_config *config, struct rb_transport **out);
-/* Would rb_verbs_open find a device with this address, and its port active? 0, or what that would return. */
+/*
+ * Would rb_verbs_open find a device with this address, and its port active? 0, or what that would
+ * return.
+ */
 int rb_verbs_find(const uint8_t address[16]);
 /*
- * Has the device been taken away, or failed for good? Then nothing is left but to close the transport; until that is done, the
- * kernel may keep whoever removes the device waiting. Asks the kernel: not for every round.
+ * Has the device been taken away, or failed for good? Then nothing is left but to close the
+ * transport; until that is done, the kernel may keep whoever removes the device waiting. Asks the
+ * kernel: not for every round.
  */
 bool rb_verbs_is_lost(struct rb_transport *t);
 /* One line for whoever has to set it right: why rb_verbs_open failed. Static. */
@@ -106,7 +114,10 @@ struct rb_verbs_info {
 };
 void rb_verbs_info(struct rb_transport *t, struct rb_verbs_info *out);
 
-/* For tests: put every queue pair into the error state, as a fault of the device would. 0 or -errno. */
+/*
+ * For tests: put every queue pair into the error state, as a fault of the device would. 0 or
+ * -errno.
+ */
 int rb_verbs_break(struct rb_transport *t);
 
 #endif

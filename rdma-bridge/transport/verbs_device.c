@@ -17,7 +17,10 @@
 #define GRH_V4_SOURCE (20 + 12)
 #define GRH_V6_SOURCE 8
 
-/* Of a request: bit 63 for a send, then the generation of its lane, the lane, the number of the message. */
+/*
+ * Of a request: bit 63 for a send, then the generation of its lane, the lane, the number of the
+ * message.
+ */
 #define SEND_BIT (1ULL << 63)
 
 static uint64_t send_id(const struct rb_verbs_lane *lane, uint32_t number)
@@ -354,7 +357,10 @@ struct rb_verbs_lane *rb_verbs_sent(struct rb_verbs *v, const struct ibv_wc *wc)
 	if (wc->status == IBV_WC_SUCCESS) {
 		lane->completed = number + 1;
 	} else {
-		/* The chain before the one that failed was sent; this one and what follows were not. */
+		/*
+		 * The chain before the one that failed was sent; this one and what follows were
+		 * not.
+		 */
 		lane->completed = number;
 		lane->broken = true;
 	}
@@ -379,7 +385,9 @@ int rb_verbs_wait_fd(struct rb_transport *t)
 	return rb_verbs_of(t)->epoll_fd;
 }
 
-/* Events say that something happened; what it was, completions and the state of queue pairs tell. */
+/*
+ * Events say that something happened; what it was, completions and the state of queue pairs tell.
+ */
 static void take_events(struct rb_verbs *v)
 {
 	struct ibv_async_event event;
@@ -475,7 +483,9 @@ static int look_at_device(struct rb_verbs *v)
 	uint32_t pieces;
 	int err;
 
-	/* The part of the structure that every version of the library knows is all that is needed. */
+	/*
+	 * The part of the structure that every version of the library knows is all that is needed.
+	 */
 	err = v->lib->query_port(v->context, v->port, (struct _compat_ibv_port_attr *)&port);
 	if (!err)
 		err = v->lib->query_device(v->context, &device);
@@ -512,7 +522,10 @@ static bool has_path(const struct rb_verbs *v)
 
 static int make_objects(struct rb_verbs *v, uint32_t completions)
 {
-	/* Ordering among the bytes of a message is of no use to us; the completion comes after all of them. */
+	/*
+	 * Ordering among the bytes of a message is of no use to us; the completion comes after all
+	 * of them.
+	 */
 	unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING;
 	int err;
 
@@ -676,7 +689,10 @@ bool rb_verbs_is_lost(struct rb_transport *t)
 	struct rb_verbs *v = rb_verbs_of(t);
 
 	take_events(v);
-	/* A driver that cannot take a device from its users waits for them to close it, and this is all that they see. */
+	/*
+	 * A driver that cannot take a device from its users waits for them to close it, and this is
+	 * all that they see.
+	 */
 	return v->lost || (v->has_path && !has_path(v));
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What both verbs transports have in common: the device and its objects, the receive slots, and lanes, which are queue
- * pairs with what is under way on them. For verbs_ud.c and verbs_rc.c alone.
+ * What both verbs transports have in common: the device and its objects, the receive slots, and
+ * lanes, which are queue pairs with what is under way on them. For verbs_ud.c and verbs_rc.c alone.
  *
- * A lane's messages are numbered; they are collected into a chain and posted together, with one doorbell and one completion for
- * the chain, because a queue pair completes in order. So a message is reported sent when a later one of its chain is.
+ * A lane's messages are numbered; they are collected into a chain and posted together, with one
+ * doorbell and one completion for the chain, because a queue pair completes in order. So a message
+ * is reported sent when a later one of its chain is.
  */
 #ifndef RB_VERBS_DEVICE_H
 #define RB_VERBS_DEVICE_H
@@ -23,18 +24,20 @@
 /* A message under way. */
 struct rb_verbs_sent {
 	uint64_t cookie;
-	uint64_t chunk; /* RB_OWNER_SEND, of a copied message; RB_CHUNK_NONE: inline or gathered */
-	bool lent;	/* the caller's pieces: completion due */
+	/* RB_OWNER_SEND, of a copied message; RB_CHUNK_NONE: inline or gathered */
+	uint64_t chunk;
+	bool lent; /* the caller's pieces: completion due */
 };
 
 struct rb_verbs_lane {
 	struct ibv_qp *qp; /* owned */
 	uint32_t index;
 	uint16_t
-		generation; /* of the index: completions of a lane that was here before are ignored */
-	bool ready;	    /* the queue pair can send */
-	bool broken;	    /* it was in error; what is under way will not complete */
-	bool closing;	    /* it has no queue pair any more, and goes when all is reported */
+		/* of the index: completions of a lane that was here before are ignored */
+		generation;
+	bool ready;   /* the queue pair can send */
+	bool broken;  /* it was in error; what is under way will not complete */
+	bool closing; /* it has no queue pair any more, and goes when all is reported */
 	/* Free-running numbers of messages, in this order. */
 	uint32_t reported;		       /* those before it are forgotten */
 	uint32_t completed;		       /* those before it are done */
@@ -91,12 +94,18 @@ static inline struct rb_verbs *rb_verbs_of(struct rb_transport *t)
 	return (struct rb_verbs *)t;
 }
 
-/* Open the device that has the address, its memory region and completion queue of `completions` entries. */
+/*
+ * Open the device that has the address, its memory region and completion queue of `completions`
+ * entries.
+ */
 int rb_verbs_device_open(struct rb_verbs *v, const struct rb_verbs_config *config,
 			 uint32_t completions);
 void rb_verbs_device_close(struct rb_verbs *v); /* and every lane */
 
-/* A datagram queue pair from whatever state to sending and receiving; it forgets what was under way. 0 or -errno. */
+/*
+ * A datagram queue pair from whatever state to sending and receiving; it forgets what was under
+ * way. 0 or -errno.
+ */
 int rb_verbs_datagram_up(struct rb_verbs *v, struct ibv_qp *qp);
 
 /* Address of a remote queue pair in the form that verbs wants. */
@@ -112,14 +121,17 @@ bool rb_verbs_is_reachable(const struct rb_verbs *v, const struct rb_endpoint *r
 int rb_verbs_lane_create(struct rb_verbs *v, struct ibv_qp *qp, struct rb_verbs_lane **out);
 /* What was under way is reported no more. */
 void rb_verbs_lane_destroy(struct rb_verbs *v, struct rb_verbs_lane *lane);
-/* The queue pair goes now, the lane when all that was under way has been reported; that counts as failed. */
+/*
+ * The queue pair goes now, the lane when all that was under way has been reported; that counts as
+ * failed.
+ */
 void rb_verbs_lane_close(struct rb_verbs *v, struct rb_verbs_lane *lane);
 /* The queue pair was reset: all that was under way is over, and counts as failed. */
 void rb_verbs_lane_fail(struct rb_verbs *v, struct rb_verbs_lane *lane);
 
 /*
- * Add a message to the lane's chain, as post_send does; *wr is its request for the caller to complete. The result is
- * that of post_send.
+ * Add a message to the lane's chain, as post_send does; *wr is its request for the caller to
+ * complete. The result is that of post_send.
  */
 int rb_verbs_lane_put(struct rb_verbs *v, struct rb_verbs_lane *lane, const struct rb_piece *pieces,
 		      uint32_t n, uint32_t len_bytes, uint64_t cookie, struct ibv_send_wr **wr);
@@ -138,7 +150,10 @@ void rb_verbs_repost(struct rb_verbs *v, const struct ibv_wc *wc);
 
 /* The next completion of the device; NULL: none now. Counts its status. */
 const struct ibv_wc *rb_verbs_next(struct rb_verbs *v);
-/* A send completion: mark its lane. A receive: its slot, freed if it succeeded, *offset being the chunk. */
+/*
+ * A send completion: mark its lane. A receive: its slot, freed if it succeeded, *offset being the
+ * chunk.
+ */
 bool rb_verbs_is_send(const struct ibv_wc *wc);
 struct rb_verbs_lane *rb_verbs_sent(struct rb_verbs *v, const struct ibv_wc *wc);
 bool rb_verbs_received(struct rb_verbs *v, const struct ibv_wc *wc, uint64_t *offset);

@@ -30,7 +30,10 @@ const struct rb_verbs_library *rb_verbs_library(void)
 		dlclose(handle);
 		return NULL;
 	}
-	/* The bridge starts no other program, but a library might; on kernels from 5.12 this does nothing. */
+	/*
+	 * The bridge starts no other program, but a library might; on kernels from 5.12 this does
+	 * nothing.
+	 */
 	library.fork_init();
 	return &library;
 }

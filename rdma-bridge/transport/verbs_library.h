@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libibverbs, found when it is needed and not before: a host without RDMA neither links nor installs it. Calls that verbs.h
- * makes through an object's own table (ibv_post_send, ibv_poll_cq, ...) need no entry here.
+ * libibverbs, found when it is needed and not before: a host without RDMA neither links nor
+ * installs it. Calls that verbs.h makes through an object's own table (ibv_post_send, ibv_poll_cq,
+ * ...) need no entry here.
  */
 #ifndef RB_VERBS_LIBRARY_H
 #define RB_VERBS_LIBRARY_H
@@ -49,7 +50,10 @@ struct rb_verbs_library {
 				   size_t max, uint32_t flags, size_t entry_bytes);
 };
 
-/* The library, loaded at the first call and never unloaded; NULL if the host has none. Not thread-safe. */
+/*
+ * The library, loaded at the first call and never unloaded; NULL if the host has none. Not
+ * thread-safe.
+ */
 const struct rb_verbs_library *rb_verbs_library(void);
 
 #endif

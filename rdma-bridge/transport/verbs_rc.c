@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs-rc: a reliable connection per path, agreed on by datagrams between the ends' control queue pairs
- * (docs/PROTOCOL.md section 2.1).
+ * verbs-rc: a reliable connection per path, agreed on by datagrams between the ends' control queue
+ * pairs (docs/PROTOCOL.md section 2.1).
  *
- * Of the two ends, the one with the lower address and queue pair number leads: it numbers the attempts to connect. The
- * follower resets its queue pair for each new number, so that old and new connections cannot be mixed up; whoever finds
- * its queue pair in error asks for the next attempt. Nothing else of the path changes.
+ * Of the two ends, the one with the lower address and queue pair number leads: it numbers the
+ * attempts to connect. The follower resets its queue pair for each new number, so that old and new
+ * connections cannot be mixed up; whoever finds its queue pair in error asks for the next attempt.
+ * Nothing else of the path changes.
  *
- * A sender may have no more messages on the way than the receiver has chunks for: credits, counted from the beginning of
- * a connection, travel as immediate data of every message, and in datagrams where there is none to carry them. So a receiver
- * that is not ready (RNR) is met only if the two disagree, and the device then tries again without an end.
+ * A sender may have no more messages on the way than the receiver has chunks for: credits, counted
+ * from the beginning of a connection, travel as immediate data of every message, and in datagrams
+ * where there is none to carry them. So a receiver that is not ready (RNR) is met only if the two
+ * disagree, and the device then tries again without an end.
  */
 #include "rdma-bridge/transport/verbs_device.h"
 
@@ -29,8 +31,9 @@
 #define RECOVER_AGAIN_NS 10000000ULL
 #define RNR_TIMER	 12 /* 0.64 ms: about the time in which a busy bridge posts chunks */
 #define RNR_FOREVER	 7  /* a full receiver is no fault; a dead one ends by the other timer */
-#define RETRIES		 6 /* giving up costs the messages under way; 7 is for ever to some devices */
-#define TIMER_UNIT_NS	 4096ULL
+/* giving up costs the messages under way; 7 is for ever to some devices */
+#define RETRIES	      6
+#define TIMER_UNIT_NS 4096ULL
 
 /* --- Control datagrams -------------------------------------------------------------------- */
 
@@ -215,7 +218,10 @@ static void grant(struct rc_transport *t)
 		more = share - out < posted - promised ? share - out : posted - promised;
 		path->granted += more;
 		promised += more;
-		/* They still have half of what they were told last: the next message brings the news. */
+		/*
+		 * They still have half of what they were told last: the next message brings the
+		 * news.
+		 */
 		if (path->state == RC_CONNECTED && path->told - path->received <= share / 2 &&
 		    path->granted != path->told)
 			say(t, path, CONTROL_CREDIT);
@@ -293,8 +299,8 @@ static void attempt(struct rc_transport *t, struct rb_path *path)
 }
 
 /*
- * The one way out of an error: whatever it was, the next attempt. The path with its context, its queue of unsent
- * messages and its place among the others stays.
+ * The one way out of an error: whatever it was, the next attempt. The path with its context, its
+ * queue of unsent messages and its place among the others stays.
  */
 static void recover(struct rc_transport *t, struct rb_path *path)
 {
@@ -705,7 +711,9 @@ static uint32_t rc_poll(struct rb_transport *base, struct rb_completion *out, ui
 		} else if (wc->status != IBV_WC_SUCCESS) {
 			struct rb_path *path = path_of(t, wc->qp_num);
 
-			/* The connection took the request from the shared queue and did not use it. */
+			/*
+			 * The connection took the request from the shared queue and did not use it.
+			 */
 			rb_verbs_repost(&t->v, wc);
 			if (path)
 				path->lane->broken = true;
@@ -800,8 +808,8 @@ static int make_shared_queue(struct rc_transport *t)
 }
 
 /*
- * A lost packet is sent again within a quarter of the time in which its loss may be noticed; the connection is given up
- * after RETRIES of those, about twice that time.
+ * A lost packet is sent again within a quarter of the time in which its loss may be noticed; the
+ * connection is given up after RETRIES of those, about twice that time.
  */
 static uint8_t ack_timer(uint64_t patience_ns)
 {

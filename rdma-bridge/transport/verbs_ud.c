@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs-ud: one queue pair of unreliable datagrams, an address handle per path. A datagram comes behind 40 bytes for the
- * global route header, at whose end an IPv4 header stands if it came by that; they tell the sender's address and whether
- * the network marked congestion.
+ * verbs-ud: one queue pair of unreliable datagrams, an address handle per path. A datagram comes
+ * behind 40 bytes for the global route header, at whose end an IPv4 header stands if it came by
+ * that; they tell the sender's address and whether the network marked congestion.
  */
 #include "rdma-bridge/transport/verbs_device.h"
 
@@ -79,8 +79,8 @@ static struct rb_path *find_path(struct ud_transport *t, const uint8_t gid[16], 
 }
 
 /*
- * A closed path keeps its address handle until its place is needed, because sends under way use it; so a place that never
- * was used goes first.
+ * A closed path keeps its address handle until its place is needed, because sends under way use it;
+ * so a place that never was used goes first.
  */
 static struct rb_path *free_path(struct ud_transport *t)
 {
@@ -197,8 +197,9 @@ static void deliver(struct ud_transport *t, const struct ibv_wc *wc, uint64_t of
 }
 
 /*
- * The one way out of an error: whatever put the queue pair there, reset it, give up what was under way, and post the chunks
- * again. Peers notice a few lost messages; its number, and so all paths, stay.
+ * The one way out of an error: whatever put the queue pair there, reset it, give up what was under
+ * way, and post the chunks again. Peers notice a few lost messages; its number, and so all paths,
+ * stay.
  */
 static void recover(struct ud_transport *t, uint64_t now_ns)
 {

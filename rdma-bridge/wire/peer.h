@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a node knows of each other node: which life of it introduced itself (epoch), which messages
- * of it have arrived (sequence numbers), and whether both directions work (liveness). No clock and no
- * I/O: time is an argument, in ns of any monotonic clock.
+ * of it have arrived (sequence numbers), and whether both directions work (liveness). No clock and
+ * no I/O: time is an argument, in ns of any monotonic clock.
  *
- * A peer is UP when it was heard within dead_after_ns and has said within dead_after_ns that it hears
- * us; hearing alone is ONE_WAY, so a path that works in one direction only carries no traffic. Silence is
- * measured in the time that we ourselves ran: who got no processor for a while has heard nobody in it, and knows nothing
- * of the others.
+ * A peer is UP when it was heard within dead_after_ns and has said within dead_after_ns that it
+ * hears us; hearing alone is ONE_WAY, so a path that works in one direction only carries no
+ * traffic. Silence is measured in the time that we ourselves ran: who got no processor for a while
+ * has heard nobody in it, and knows nothing of the others.
  *
- * Threads: a peer's liveness belongs to one thread. Each sequence tracker belongs to the one thread that
- * receives its stream.
+ * Threads: a peer's liveness belongs to one thread. Each sequence tracker belongs to the one thread
+ * that receives its stream.
  */
 #ifndef RB_PEER_H
 #define RB_PEER_H
@@ -25,8 +25,8 @@
 #define RB_SEQ_WINDOW 1024 /* how far back a late message is told from a duplicate */
 
 /*
- * received + lost is the count of sequence numbers from the first one seen to the newest. A message that
- * was taken for lost and comes late is taken off `lost` and counts in `received` and `late`.
+ * received + lost is the count of sequence numbers from the first one seen to the newest. A message
+ * that was taken for lost and comes late is taken off `lost` and counts in `received` and `late`.
  */
 struct rb_seq {
 	uint64_t received;  /* delivered, late ones included */
@@ -70,8 +70,9 @@ struct rb_peers {
 	uint32_t self_epoch;	/* own life, not 0 */
 	uint64_t dead_after_ns; /* silence that means death */
 	uint64_t ran_ns;	/* last call of rb_peers_run; 0: none yet */
-	uint64_t stalls;	/* times that we did not run for longer than RB_PEERS_STALL of it */
-	uint64_t back_ns;	/* when the last of them was over; 0: none yet */
+	/* times that we did not run for longer than RB_PEERS_STALL of it */
+	uint64_t stalls;
+	uint64_t back_ns;	  /* when the last of them was over; 0: none yet */
 	struct rb_peer peer[256]; /* by node id */
 };
 
@@ -83,13 +84,14 @@ int rb_peers_add(struct rb_peers *peers, uint8_t node);
 
 /*
  * The exchange has met this life of the peer. A new epoch forgets everything of the former one and
- * the peer is DOWN until it is heard; the same epoch again changes nothing. -ENOENT: not configured; -EINVAL: epoch 0.
+ * the peer is DOWN until it is heard; the same epoch again changes nothing. -ENOENT: not
+ * configured; -EINVAL: epoch 0.
  */
 int rb_peers_introduce(struct rb_peers *peers, uint8_t node, uint32_t epoch);
 
 /*
- * Judge a decoded header by its sender: OK, UNKNOWN_NODE, EPOCH, DUPLICATE or STALE. OK marks the peer
- * as heard at now_ns. Call it once per message, after everything else of the message has been
+ * Judge a decoded header by its sender: OK, UNKNOWN_NODE, EPOCH, DUPLICATE or STALE. OK marks the
+ * peer as heard at now_ns. Call it once per message, after everything else of the message has been
  * found good: a bad message must neither keep a peer alive nor use up a sequence number.
  */
 enum rb_verdict rb_peers_judge(struct rb_peers *peers, const struct rb_msg_header *header,
@@ -103,13 +105,15 @@ uint32_t rb_peers_heard_epoch(const struct rb_peers *peers, uint8_t node, uint64
 #define RB_PEERS_STALL 4 /* a pause of more than dead_after_ns / 4 was a stall of ours */
 
 /*
- * We run: call it before anything is judged at this time, as often as possible. What passed since the last call beyond
- * dead_after_ns / RB_PEERS_STALL is nobody's silence; and that peers have not heard us in it is old news, which is not believed
- * for dead_after_ns.
+ * We run: call it before anything is judged at this time, as often as possible. What passed since
+ * the last call beyond dead_after_ns / RB_PEERS_STALL is nobody's silence; and that peers have not
+ * heard us in it is old news, which is not believed for dead_after_ns.
  */
 void rb_peers_run(struct rb_peers *peers, uint64_t now_ns);
 
-/* Let time pass for one peer. True if its state changed; call it at least every dead_after_ns / 4. */
+/*
+ * Let time pass for one peer. True if its state changed; call it at least every dead_after_ns / 4.
+ */
 bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The message format of the fabric: what one node may say to another, byte by byte as docs/PROTOCOL.md
- * has it. This file turns bytes into structs and back, and judges them; it keeps no state.
+ * The message format of the fabric: what one node may say to another, byte by byte as
+ * docs/PROTOCOL.md has it. This file turns bytes into structs and back, and judges them; it keeps
+ * no state.
  *
  * A message is one header, `count` records and, for data, the frames themselves. Integers are
  * big-endian on the wire and in host order in every struct here.
@@ -27,7 +28,10 @@
 #define RB_FRAME_MIN_BYTES    14    /* an Ethernet header */
 #define RB_STREAMS_MAX	      16    /* sending threads of one node */
 
-/* The overhead of one frame alone in a message, and so the least that a fabric must carry beyond it. */
+/*
+ * The overhead of one frame alone in a message, and so the least that a fabric must carry beyond
+ * it.
+ */
 #define RB_MSG_OVERHEAD_BYTES (RB_MSG_HEADER_BYTES + RB_FRAME_HEADER_BYTES)
 
 enum rb_msg_type {
@@ -77,8 +81,9 @@ struct rb_msg_header {
 	uint8_t type;	     /* enum rb_msg_type */
 	uint8_t source;	     /* node id of the sender, 1..255 */
 	uint8_t destination; /* node id of the receiver, 1..255 */
-	uint8_t stream;	     /* sending thread, below RB_STREAMS_MAX: sequences count per stream */
-	uint8_t count;	     /* records that follow */
+	/* sending thread, below RB_STREAMS_MAX: sequences count per stream */
+	uint8_t stream;
+	uint8_t count;	       /* records that follow */
 	uint16_t length_bytes; /* of the whole message, this header included */
 	uint32_t epoch;	       /* the sender's life, not 0 */
 	uint32_t sequence;     /* 0, 1, 2, ... per (epoch, stream, destination), wraps */
@@ -102,8 +107,9 @@ struct rb_frame {
 };
 
 /*
- * What an egress says about one of its queues to an ingress that feeds it. The meaning of word and wide is the
- * controller's (cc/); the fabric carries them. A record older than the newest seen is ignored.
+ * What an egress says about one of its queues to an ingress that feeds it. The meaning of word and
+ * wide is the controller's (cc/); the fabric carries them. A record older than the newest seen is
+ * ignored.
  */
 struct rb_feedback {
 	uint16_t system_port; /* of the sender */
@@ -115,9 +121,9 @@ struct rb_feedback {
 };
 
 /*
- * What an egress says about one of its ports to an ingress that feeds it: by which controller, with which
- * parameters. What the numbers mean is the controller's (cc/), the ranges of struct cc_port. Only a newer
- * generation than the newest seen counts.
+ * What an egress says about one of its ports to an ingress that feeds it: by which controller, with
+ * which parameters. What the numbers mean is the controller's (cc/), the ranges of struct cc_port.
+ * Only a newer generation than the newest seen counts.
  */
 struct rb_policy {
 	uint16_t system_port; /* of the sender */
@@ -163,7 +169,8 @@ struct rb_receiver {
 };
 
 /*
- * Judge a message's header: all its fields against each other, the receiver and the bytes that arrived.
+ * Judge a message's header: all its fields against each other, the receiver and the bytes that
+ * arrived.
  *
  * msg     the message, without any transport header; bytes as the transport delivered them
  * header  filled in when the verdict is OK
@@ -173,10 +180,11 @@ enum rb_verdict rb_msg_header_decode(const struct rb_receiver *self, const uint8
 
 /*
  * Turn a message's body into records. `header` is what rb_msg_header_decode made of the same bytes,
- * with OK; the type must fit the function. All records are judged before the verdict is OK; on any other
- * verdict *n is 0 and nothing of the message may be used. Frames point into msg.
+ * with OK; the type must fit the function. All records are judged before the verdict is OK; on any
+ * other verdict *n is 0 and nothing of the message may be used. Frames point into msg.
  *
- * out  borrowed array of RB_RECORDS_MAX entries; *n entries are written, in the order they were packed
+ * out  borrowed array of RB_RECORDS_MAX entries; *n entries are written, in the order they were
+ *      packed
  */
 enum rb_verdict rb_unpack_frames(const struct rb_receiver *self, const struct rb_msg_header *header,
 				 const uint8_t *msg, struct rb_frame *out, uint32_t *n);

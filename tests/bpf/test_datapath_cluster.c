@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The maps of a cluster in a generation of the fast path: how large they are, and which outlive it. */
+/*
+ * The maps of a cluster in a generation of the fast path: how large they are, and which outlive it.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * sl_edge in bare mode, as `ip link set ... xdp obj` loads it: no daemon, no port table, the kernel's routes. The
- * world that the cases live in is drawn in tests/lib/edge_case.h; here q4 has GRO off, so that
- * p4 does not take redirected frames.
+ * sl_edge in bare mode, as `ip link set ... xdp obj` loads it: no daemon, no port table, the
+ * kernel's routes. The world that the cases live in is drawn in tests/lib/edge_case.h; here q4 has
+ * GRO off, so that p4 does not take redirected frames.
  */
 #include <errno.h>
 #include <linux/bpf.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a table of single frames cannot say about sl_edge: the checksum for each value it can have, the mark that
- * an adjacency is in use, the port that a frame really leaves by, and what happens without headroom.
+ * What a table of single frames cannot say about sl_edge: the checksum for each value it can have,
+ * the mark that an adjacency is in use, the port that a frame really leaves by, and what happens
+ * without headroom.
  */
 #include <linux/bpf.h>
 #include <linux/if_packet.h>
@@ -65,7 +66,9 @@ static void checksum_is_right_for_every_ttl(void **state)
 		assert_forwards(&(struct frame){ .ttl = ttl, .protocol = ttl }, EDGE_PLAIN);
 }
 
-/* In ones' complement 0xffff is 0x0000 too: RFC 1624 section 3 is about what an update makes of it. */
+/*
+ * In ones' complement 0xffff is 0x0000 too: RFC 1624 section 3 is about what an update makes of it.
+ */
 static void checksum_all_ones_is_taken_as_zero(void **state)
 {
 	uint8_t frame[FRAME_MAX_BYTES];
@@ -108,7 +111,10 @@ static int open_capture(uint32_t ifindex)
 	return fd;
 }
 
-/* The next IPv4 or tagged frame; what the namespace itself sends (neighbour discovery) is passed over. */
+/*
+ * The next IPv4 or tagged frame; what the namespace itself sends (neighbour discovery) is passed
+ * over.
+ */
 static ssize_t capture(int fd, uint8_t *frame)
 {
 	struct pollfd readable = { .fd = fd, .events = POLLIN };
@@ -138,7 +144,10 @@ static void live_frame_leaves_by_the_port_of_its_adjacency(void **state)
 
 		assert_true(fd >= 0);
 		assert_int_equal(bpf_prog_test_run_opts(edge_program_fd(edge), &run), 0);
-		/* the kernel takes an outer tag off before it shows a frame: tags were compared elsewhere */
+		/*
+		 * the kernel takes an outer tag off before it shows a frame: tags were compared
+		 * elsewhere
+		 */
 		if (sent.tag[0].tpid) {
 			assert_int_equal(capture(fd, got), want_len - 4);
 			assert_memory_equal(got, want, 12);

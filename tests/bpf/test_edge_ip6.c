@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * IPv6 through sl_edge: RFC 8200 (header, hop limit, extension headers) and RFC 4291 (addresses), one
- * frame per rule. The world that the cases live in is drawn in tests/lib/edge_case.h.
+ * IPv6 through sl_edge: RFC 8200 (header, hop limit, extension headers) and RFC 4291 (addresses),
+ * one frame per rule. The world that the cases live in is drawn in tests/lib/edge_case.h.
  */
 #include <netinet/in.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Frames of more than one buffer through sl_edge_frags. The world that the cases live in is drawn in
- * tests/lib/edge_case.h; EDGE_JUMBO has an MTU of 9000.
+ * Frames of more than one buffer through sl_edge_frags. The world that the cases live in is drawn
+ * in tests/lib/edge_case.h; EDGE_JUMBO has an MTU of 9000.
  */
 #include <linux/if_ether.h>
 

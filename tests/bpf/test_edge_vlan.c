@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * VLAN tags through sl_edge: none, one or two in and out, and the tagged frames that the kernel gets. The
- * world that the cases live in is drawn in tests/lib/edge_case.h.
+ * VLAN tags through sl_edge: none, one or two in and out, and the tagged frames that the kernel
+ * gets. The world that the cases live in is drawn in tests/lib/edge_case.h.
  */
 #include <linux/if_ether.h>
 

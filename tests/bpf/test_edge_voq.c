@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The virtual output queues in sl_edge: which queue a frame enters, when it is admitted, marked or dropped, the metadata
- * below it, and every byte of it; what of the fabric's own protocol an edge port must not send.
+ * The virtual output queues in sl_edge: which queue a frame enters, when it is admitted, marked or
+ * dropped, the metadata below it, and every byte of it; what of the fabric's own protocol an edge
+ * port must not send.
  *
- * A frame under test is not delivered, so an AF_XDP socket that is not bound will do as the bridge's.
+ * A frame under test is not delivered, so an AF_XDP socket that is not bound will do as the
+ * bridge's.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -37,7 +39,10 @@ static const struct sl_voq open_voq = {
 	.controller = "fixed",
 };
 
-/* --- The world ------------------------------------------------------------------------------------ */
+/*
+ * --- The world
+ * ------------------------------------------------------------------------------------
+ */
 
 static void set(const char *map, uint32_t key, const void *value)
 {
@@ -149,7 +154,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* --- One frame ------------------------------------------------------------------------------------ */
+/*
+ * --- One frame
+ * ------------------------------------------------------------------------------------
+ */
 
 struct result {
 	int action;
@@ -275,7 +283,10 @@ static void check(const struct expected *e)
 	assert_memory_equal(backlog_after, backlog, sizeof(backlog));
 }
 
-/* --- Which queue, and how it leaves --------------------------------------------------------------- */
+/*
+ * --- Which queue, and how it leaves
+ * ---------------------------------------------------------------
+ */
 
 static void every_dscp_enters_the_queue_of_its_class(void **state)
 {
@@ -374,7 +385,10 @@ static void queue_beyond_those_in_use_punts(void **state)
 	check(&(struct expected){ { .dst = "10.98.0.1" }, PUNTS(OTHER) });
 }
 
-/* --- Sockets -------------------------------------------------------------------------------------- */
+/*
+ * --- Sockets
+ * --------------------------------------------------------------------------------------
+ */
 
 static void frame_without_socket_drops(void **state)
 {
@@ -411,7 +425,10 @@ static void port_without_number_drops(void **state)
 			 0);
 }
 
-/* --- Admission ------------------------------------------------------------------------------------ */
+/*
+ * --- Admission
+ * ------------------------------------------------------------------------------------
+ */
 
 struct admission {
 	const char *name;
@@ -572,7 +589,10 @@ static void queue_fills_to_its_limit_and_takes_more_when_one_leaves(void **state
 	check(&full);
 }
 
-/* --- Marking -------------------------------------------------------------------------------------- */
+/*
+ * --- Marking
+ * --------------------------------------------------------------------------------------
+ */
 
 static void check_mark(uint8_t tos, bool ip6, uint16_t id, bool marked)
 {
@@ -643,7 +663,10 @@ static void checksum_of_marked_frames_is_right_for_every_identification(void **s
 	}
 }
 
-/* --- The fabric's own protocol ---------------------------------------------------------------------- */
+/*
+ * --- The fabric's own protocol
+ * ----------------------------------------------------------------------
+ */
 
 static void roce_for_a_fabric_address_drops(void **state)
 {
@@ -666,7 +689,9 @@ static void roce_for_a_fabric_address_drops(void **state)
 		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_AH },
 		/* no ports to be seen */
 		{ .dst = "10.9.0.200", .payload_bytes = 7 },
-		/* what the kernel would be given: TTL, broadcast, a VLAN unknown to the fast path */
+		/*
+		 * what the kernel would be given: TTL, broadcast, a VLAN unknown to the fast path
+		 */
 		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT, .ttl = 1 },
 		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT, .dst_mac = 0xffffffffffff },
 		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT, .tag = { { 0x8100, 999 } } },
@@ -709,8 +734,6 @@ static void roce_for_another_address_goes_its_way(void **state)
 		{ .ip6 = true, .dst = "2001:db8:9::201", .protocol = IPPROTO_FRAGMENT },
 		QUEUED_FOR(REMOTE) });
 }
-
-/* -------------------------------------------------------------------------------------------------- */
 
 #define TEST(name)                             \
 	{                                      \

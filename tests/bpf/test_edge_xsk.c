@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From sl_edge into real AF_XDP rings: a frame comes out of the socket of its receive queue and VOQ and of no other, whole,
- * with its metadata below it in the UMEM.
+ * From sl_edge into real AF_XDP rings: a frame comes out of the socket of its receive queue and VOQ
+ * and of no other, whole, with its metadata below it in the UMEM.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -132,7 +132,9 @@ static void give_back(uint32_t queue, const struct rb_xsk_frame *frame)
 	assert_int_equal(rb_xsk_fill(queues[queue], &chunk, 1), 1);
 }
 
-/* Take the one frame, sent at or after begin_ns, which must be `in` as the next hop is to get it. */
+/*
+ * Take the one frame, sent at or after begin_ns, which must be `in` as the next hop is to get it.
+ */
 static void expect(const struct frame *in, uint32_t class, uint64_t begin_ns, uint32_t *queue)
 {
 	static uint8_t want[FRAME_MAX_BYTES];
@@ -196,7 +198,10 @@ static void each_receive_queue_has_its_own_rings(void **state)
 		assert_in_range(came_out[queue], 1, FLOWS - 1);
 }
 
-/* What entered is what was taken: after all of the above, and when the ring is full, which the socket tells. */
+/*
+ * What entered is what was taken: after all of the above, and when the ring is full, which the
+ * socket tells.
+ */
 static void enqueued_is_what_came_out_and_what_the_socket_refused(void **state)
 {
 	const struct frame in = { .dst = "10.9.0.1" };
@@ -211,7 +216,10 @@ static void enqueued_is_what_came_out_and_what_the_socket_refused(void **state)
 
 	(void)state;
 	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &id, &before), 0);
-	/* a chunk each, and eight frames more than chunks; one at a time, as a batch would use a frame's page again */
+	/*
+	 * a chunk each, and eight frames more than chunks; one at a time, as a batch would use a
+	 * frame's page again
+	 */
 	for (uint32_t i = 0; i < QUEUE_CHUNKS + 8; i++)
 		assert_int_equal(bpf_prog_test_run_opts(edge_program_fd(world), &run), 0);
 	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &id, &after), 0);

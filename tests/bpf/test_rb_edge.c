@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridge's edge port with sl_edge in front of it: frames enter at p1, leave by ports of another node, and come out of the
- * VOQ rings. Every byte of them, which ring, the counts on both sides, full rings, and the way out.
+ * The bridge's edge port with sl_edge in front of it: frames enter at p1, leave by ports of another
+ * node, and come out of the VOQ rings. Every byte of them, which ring, the counts on both sides,
+ * full rings, and the way out.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,9 @@ static struct sl_backlog *backlog;
 static struct sl_counter counters[RB_COUNT_COUNT];
 static int raw_fd = -1;
 
-/* As when all ids of page pools are in use: no test run is granted. Counted when one is asked for. */
+/*
+ * As when all ids of page pools are in use: no test run is granted. Counted when one is asked for.
+ */
 static bool no_pools;
 static uint32_t asked_for_pools;
 
@@ -229,7 +232,9 @@ static void release(const struct rb_ingress_frame *frames, uint32_t n)
 		rb_chunk_release(chunks, frames[i].offset, RB_OWNER_INGRESS);
 }
 
-/* The frame is put, and what leaves must be this frame, built anew as the next hop should see it. */
+/*
+ * The frame is put, and what leaves must be this frame, built anew as the next hop should see it.
+ */
 static void put_and_expect(uint32_t voq, const struct frame *in, uint32_t remote)
 {
 	struct frame want = *in;
@@ -360,7 +365,10 @@ static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state
 	assert_int_equal(b->enqueued.bytes, b->dequeued.bytes);
 }
 
-/* The others hold more frames than the fill ring has chunks; what nobody may send costs the one that is drained nothing. */
+/*
+ * The others hold more frames than the fill ring has chunks; what nobody may send costs the one
+ * that is drained nothing.
+ */
 static void voqs_that_nobody_drains_cost_the_others_nothing(void **state)
 {
 	enum { ROUNDS = 200, LIMIT = 60 };
@@ -473,7 +481,10 @@ static void transmit(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32
 	assert_int_equal(chunks->count[RB_OWNER_MESSAGE], 0);
 }
 
-/* Frame i has first_bytes + i * step bytes, of a value of its own; many to a chunk, at odd places, as in messages. */
+/*
+ * Frame i has first_bytes + i * step bytes, of a value of its own; many to a chunk, at odd places,
+ * as in messages.
+ */
 static void make_frames(struct rb_xsk_frame *frames, uint32_t n, uint32_t first_bytes,
 			uint32_t step)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The contract of transports on `roce-xdp`, over a veth pair with two queues in a network namespace of the
- * test's own (it has no name and goes with the process); and what only this transport has.
+ * The contract of transports on `roce-xdp`, over a veth pair with two queues in a network namespace
+ * of the test's own (it has no name and goes with the process); and what only this transport has.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -167,7 +167,9 @@ static struct rb_roce_xdp_info verdicts_after(int i, uint64_t frames)
 	return info;
 }
 
-/* A frame for t[1], made as t[0] makes it, then changed by the caller and sent by a packet socket. */
+/*
+ * A frame for t[1], made as t[0] makes it, then changed by the caller and sent by a packet socket.
+ */
 static uint32_t make(const struct rb_roce_config *roce, uint32_t payload_bytes, uint8_t *frame)
 {
 	struct rb_endpoint a, b;
@@ -356,7 +358,9 @@ static void message_size_follows_the_mtu(void **state)
 
 	(void)state;
 	pair.t[0]->ops->endpoint(pair.t[0], &e);
-	/* 3500 less IPv4, UDP, BTH, DETH and ICRC: room for a frame of 3400 bytes and its headers. */
+	/*
+	 * 3500 less IPv4, UDP, BTH, DETH and ICRC: room for a frame of 3400 bytes and its headers.
+	 */
 	assert_int_equal(e.message_max_bytes, 3448);
 	assert_true(e.message_max_bytes >= 3400 + RB_MSG_OVERHEAD_BYTES);
 }

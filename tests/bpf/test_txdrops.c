@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What txdrops.bpf.o counts: frames that sl_edge redirected and that never left. They are made for real: sl_edge
- * runs on p1, frames come in from q1, and the way out through p2 to q2 is spoiled.
+ * What txdrops.bpf.o counts: frames that sl_edge redirected and that never left. They are made for
+ * real: sl_edge runs on p1, frames come in from q1, and the way out through p2 to q2 is spoiled.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -27,7 +27,9 @@
 
 static struct edge *edge;
 
-/* --- The tracer --------------------------------------------------------------------------------- */
+/*
+ * --- The tracer ---------------------------------------------------------------------------------
+ */
 
 struct tracer {
 	struct bpf_object *object;
@@ -80,7 +82,9 @@ static uint64_t netns_cookie(void)
 	return cookie;
 }
 
-/* --- Frames ------------------------------------------------------------------------------------- */
+/*
+ * --- Frames -------------------------------------------------------------------------------------
+ */
 
 static void sh(const char *command)
 {
@@ -108,8 +112,8 @@ static uint64_t drops_of(const struct edge_counters *counters)
 }
 
 /*
- * Send one packet of `bytes` to 10.2.0.2 and give the counters what it changed, once sl_edge has forwarded
- * it and `drops` transmit drops have been counted, or the deadline is over.
+ * Send one packet of `bytes` to 10.2.0.2 and give the counters what it changed, once sl_edge has
+ * forwarded it and `drops` transmit drops have been counted, or the deadline is over.
  */
 static void send_one(uint32_t bytes, uint32_t drops, struct edge_counters *change)
 {
@@ -129,7 +133,9 @@ static void send_one(uint32_t bytes, uint32_t drops, struct edge_counters *chang
 	assert_int_equal(change->stats[SL_STAT_FORWARD].packets, 1);
 }
 
-/* --- Tests -------------------------------------------------------------------------------------- */
+/*
+ * --- Tests --------------------------------------------------------------------------------------
+ */
 
 static int setup(void **state)
 {

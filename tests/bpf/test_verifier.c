@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The work that the verifier has with each program, per engine. A program that grows by accident (a loop
- * unrolled, an engine that no longer disappears) is seen here before a kernel refuses it at one million
- * instructions. Growth of more than a tenth fails: see why, then write the new numbers down.
+ * The work that the verifier has with each program, per engine. A program that grows by accident (a
+ * loop unrolled, an engine that no longer disappears) is seen here before a kernel refuses it at
+ * one million instructions. Growth of more than a tenth fails: see why, then write the new numbers
+ * down.
  */
 #include <setjmp.h>
 #include <stdarg.h>

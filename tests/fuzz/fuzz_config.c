@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any bytes as a configuration file: settings within their ranges, or one printable line of error. */
+/*
+ * Any bytes as a configuration file: settings within their ranges, or one printable line of error.
+ */
 #include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any bytes as a message: nothing may crash, and what is accepted must lie inside the message and pack to the same bytes. */
+/*
+ * Any bytes as a message: nothing may crash, and what is accepted must lie inside the message and
+ * pack to the same bytes.
+ */
 #include <stdlib.h>
 #include <string.h>
 

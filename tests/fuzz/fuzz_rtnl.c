@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as messages of rtnetlink: through the parsers, and what they accept through the mirror, over a fib that
- * aborts when its contract is broken (user/fib/fib.h): an unknown next hop, one that is destroyed while a
- * prefix or a group names it, a group of groups, a prefix with host bits.
+ * Any bytes as messages of rtnetlink: through the parsers, and what they accept through the mirror,
+ * over a fib that aborts when its contract is broken (user/fib/fib.h): an unknown next hop, one
+ * that is destroyed while a prefix or a group names it, a group of groups, a prefix with host bits.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -154,7 +154,10 @@ int sl_fib_delete(struct sl_fib *fib, const struct sl_prefix *prefix)
 	return 0;
 }
 
-/* --- The rest of the world ------------------------------------------------------------------------ */
+/*
+ * --- The rest of the world
+ * ------------------------------------------------------------------------
+ */
 
 static bool is_port(void *ctx, uint32_t ifindex)
 {
@@ -185,8 +188,8 @@ static const struct sl_mirror_ops ops = {
 };
 
 /*
- * Input: records of a type (an index below), flags, a length of 16 bits, and the payload after the message's header.
- * The first bit of flags makes it part of a dump; two of its types end one.
+ * Input: records of a type (an index below), flags, a length of 16 bits, and the payload after the
+ * message's header. The first bit of flags makes it part of a dump; two of its types end one.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

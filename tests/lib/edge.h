@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sl_edge under test: loaded from build/, unpinned, in a network namespace of the process's own, with tables written
- * by user/fib/fib.h, and run on one frame at a time.
+ * sl_edge under test: loaded from build/, unpinned, in a network namespace of the process's own,
+ * with tables written by user/fib/fib.h, and run on one frame at a time.
  *
- * The namespace has veth pairs p1/q1 to p4/q4; pN has ifindex EDGE_PORT(N), the MAC 02:00:00:00:00:0b for
- * p1, ..:0c for p2 and so on, and an MTU of 9000.
+ * The namespace has veth pairs p1/q1 to p4/q4; pN has ifindex EDGE_PORT(N), the MAC
+ * 02:00:00:00:00:0b for p1, ..:0c for p2 and so on, and an MTU of 9000.
  */
 #ifndef TEST_EDGE_H
 #define TEST_EDGE_H
@@ -35,7 +35,9 @@ struct edge_counters {
 	struct sl_counter punts[SL_PUNT_COUNT];
 };
 
-/* Move the process to a new network namespace with the ports in it. 0 or -errno. Once per process. */
+/*
+ * Move the process to a new network namespace with the ports in it. 0 or -errno. Once per process.
+ */
 int edge_enter_namespace(void);
 
 /* Load. 0 or -errno, with libbpf's own message on stderr. */
@@ -45,10 +47,14 @@ void edge_destroy(struct edge *edge); /* NULL is fine */
 int edge_map_fd(const struct edge *edge, const char *name);
 int edge_program_fd(const struct edge *edge);
 
-/* Make `ifindex` an L3 interface with SL_PORT_* flags: port n by its number, or a VLAN on port 1. */
+/*
+ * Make `ifindex` an L3 interface with SL_PORT_* flags: port n by its number, or a VLAN on port 1.
+ */
 int edge_set_port(const struct edge *edge, uint32_t ifindex, uint64_t mac, uint32_t flags);
 int edge_set_tx(const struct edge *edge, uint32_t ifindex);
-/* Frames with these tags (outer first, n of them) that enter at `port` belong to L3 interface `l3`. */
+/*
+ * Frames with these tags (outer first, n of them) that enter at `port` belong to L3 interface `l3`.
+ */
 int edge_set_vlan(const struct edge *edge, uint32_t port, uint32_t n, const uint16_t *tpid,
 		  const uint16_t *vid, uint32_t l3);
 
@@ -56,8 +62,8 @@ int edge_set_vlan(const struct edge *edge, uint32_t port, uint32_t n, const uint
 int edge_route(const struct edge *edge, const char *prefix, uint32_t nexthop_id);
 
 /*
- * One frame through the program, entering at `ifindex`. out, of FRAME_MAX_BYTES, gets what it is afterwards.
- * Returns the XDP action, or -errno.
+ * One frame through the program, entering at `ifindex`. out, of FRAME_MAX_BYTES, gets what it is
+ * afterwards. Returns the XDP action, or -errno.
  */
 int edge_run(const struct edge *edge, uint32_t ifindex, const uint8_t *frame, uint32_t len,
 	     uint8_t *out, uint32_t *out_len);

@@ -246,7 +246,9 @@ int edge_world_cluster(enum sl_engine engine, struct edge **out)
 	return make_world(&config, out);
 }
 
-/* --- The same world in the kernel's own tables -------------------------------------------------- */
+/*
+ * --- The same world in the kernel's own tables --------------------------------------------------
+ */
 
 static int write_text(const char *path, const char *text)
 {
@@ -288,7 +290,9 @@ int edge_kernel_routes(void)
 	ip = popen("ip -batch -", "w");
 	if (!ip)
 		return -errno;
-	/* stand in for VLAN interfaces: what matters is that lookups can name them as the ingress */
+	/*
+	 * stand in for VLAN interfaces: what matters is that lookups can name them as the ingress
+	 */
 	fprintf(ip,
 		"link set lo up\n"
 		"link add v1 index %u type veth peer name v2 index %u\n"
@@ -311,7 +315,9 @@ int edge_kernel_routes(void)
 	return pclose(ip) ? -EINVAL : 0;
 }
 
-/* --- Running cases ------------------------------------------------------------------------------ */
+/*
+ * --- Running cases ------------------------------------------------------------------------------
+ */
 
 /* One case with one engine and one program. */
 struct run {

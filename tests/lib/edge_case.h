@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables of cases for sl_edge. A case is one frame in a small world, and its one right end: forwarded by a named
- * adjacency, dropped or punted for a named reason. Running it compares the XDP action, every byte
- * of the frame afterwards, and every counter.
+ * Tables of cases for sl_edge. A case is one frame in a small world, and its one right end:
+ * forwarded by a named adjacency, dropped or punted for a named reason. Running it compares the XDP
+ * action, every byte of the frame afterwards, and every counter.
  *
  * The world (10.x/16 and 2001:db8:x::/48 alike); ingress is port 1, MAC FRAME_DST_MAC:
  *
@@ -39,7 +39,10 @@ enum edge_adj {
 	EDGE_ADJS
 };
 
-/* L3 interfaces on port 1: VLAN 100, and VLAN 300 inside 802.1ad VLAN 200. They have MACs of their own. */
+/*
+ * L3 interfaces on port 1: VLAN 100, and VLAN 300 inside 802.1ad VLAN 200. They have MACs of their
+ * own.
+ */
 #define EDGE_VLAN1     101u
 #define EDGE_VLAN2     102u
 #define EDGE_VLAN1_MAC 0x020000000065ULL
@@ -50,7 +53,8 @@ enum edge_adj {
 #define EDGE_VOQS	    (4 * SL_CLASSES)
 #define EDGE_REMOTE_VOQ	    (2 * SL_CLASSES)
 #define EDGE_REMOTE_TAG_VOQ (3 * SL_CLASSES)
-#define EDGE_TAP(n)	    (60u + (n)) /* netdevs of the remote ports; XDP never transmits there */
+/* netdevs of the remote ports; XDP never transmits there */
+#define EDGE_TAP(n) (60u + (n))
 
 enum edge_end { EDGE_FORWARD, EDGE_DROP, EDGE_PUNT, EDGE_QUEUE };
 
@@ -65,7 +69,8 @@ struct edge_case {
 	bool jumbo;	     /* more than one buffer: for sl_edge_frags alone */
 	bool tables_only;    /* not for the engine `kernel` */
 	uint32_t
-		kernel_what; /* the reason if the engine `kernel` gives another one; 0: it does not */
+		/* the reason if the engine `kernel` gives another one; 0: it does not */
+		kernel_what;
 };
 
 #define FORWARD_BY(adj) .end = EDGE_FORWARD, .what = EDGE_##adj
@@ -82,12 +87,16 @@ int edge_run_cases(const struct edge_case *cases, size_t n);
 void edge_check(struct edge *world, const struct edge_case *c);
 
 /*
- * The world, for tests that are not one frame: 0 or -errno. edge_enter_namespace comes first. For the engine
- * `kernel` it is made of the namespace's own routes and neighbours (no VLANs), once per process.
+ * The world, for tests that are not one frame: 0 or -errno. edge_enter_namespace comes first. For
+ * the engine `kernel` it is made of the namespace's own routes and neighbours (no VLANs), once per
+ * process.
  */
 int edge_world(enum sl_engine engine, struct edge **out);
 int edge_kernel_routes(void);
-/* The world as node EDGE_NODE of a cluster: remote ports lead to VOQs, which are all stopped and have no sockets. */
+/*
+ * The world as node EDGE_NODE of a cluster: remote ports lead to VOQs, which are all stopped and
+ * have no sockets.
+ */
 int edge_world_cluster(enum sl_engine engine, struct edge **out);
 /* What a frame looks like when it leaves by `adj`. */
 struct frame edge_sent(const struct frame *in, enum edge_adj adj);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ethernet frames for tests, built from a description. A field that is 0 takes its default, so that a test
- * names only what it is about. Checksums are computed over the finished header, never updated: what a
- * forwarder is expected to send is described and built anew, not derived from what it got.
+ * Ethernet frames for tests, built from a description. A field that is 0 takes its default, so that
+ * a test names only what it is about. Checksums are computed over the finished header, never
+ * updated: what a forwarder is expected to send is described and built anew, not derived from what
+ * it got.
  */
 #ifndef TEST_FRAME_H
 #define TEST_FRAME_H

@@ -423,7 +423,9 @@ static void chunks_posted_beyond_the_room_are_not_taken(void **state)
 	uint32_t taken = 0, n = 0;
 
 	(void)state;
-	/* Post single chunks until one is refused or none is left; the refused one is still ours. */
+	/*
+	 * Post single chunks until one is refused or none is left; the refused one is still ours.
+	 */
 	while (chunks->n_free > 0) {
 		offsets[0] = rb_chunk_take(chunks, RB_OWNER_RECEIVE);
 		n = pair.t[1]->ops->post_receive(pair.t[1], offsets, 1);

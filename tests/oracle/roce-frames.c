@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two sides of tests/oracle/test_roce.py: write our RoCEv2 frames to a capture, or judge the frames of one.
+ * The two sides of tests/oracle/test_roce.py: write our RoCEv2 frames to a capture, or judge the
+ * frames of one.
  *
  *   roce-frames write FILE.pcap     every payload size of a list, IPv4 and IPv6, and notifications
  *   roce-frames judge FILE.pcap     one line per frame: verdict, payload bytes, PSN, source QPN

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The contract of transports on verbs, and what only they have. Both ends are queue pairs of one device, which carries
- * messages to itself. Runs where there is a device (a machine of the lab):
+ * The contract of transports on verbs, and what only they have. Both ends are queue pairs of one
+ * device, which carries messages to itself. Runs where there is a device (a machine of the lab):
  *
- *   verbs_contract ud|rc NETDEV ADDRESS...     each a GID of a device of this host, over NETDEV, as IPv4 or IPv6 address
+ *   verbs_contract ud|rc NETDEV ADDRESS...     each a GID of a device of this host, over NETDEV, as
+ *                                              IPv4 or IPv6 address
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,7 +115,10 @@ static int open_copied(struct transport_pair *pair)
 	return 0;
 }
 
-/* Messages come from the region of the first end, behind its chunks; the second one's copies show the other way. */
+/*
+ * Messages come from the region of the first end, behind its chunks; the second one's copies show
+ * the other way.
+ */
 static int open_chosen(struct transport_pair *pair)
 {
 	int err = open_copied(pair);
@@ -508,7 +512,9 @@ static void device_is_removed(uint32_t bytes)
 		assert_int_equal(make_path(i), 0);
 }
 
-/* What is sent while a fault lasts may be lost; what follows once one message has come must not be. */
+/*
+ * What is sent while a fault lasts may be lost; what follows once one message has come must not be.
+ */
 static void faults_of_every_kind_end_with_their_cause(void **state)
 {
 	static void (*const faults[])(uint32_t bytes) = {

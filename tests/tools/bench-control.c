@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the controllers cost inside a bridge that has 250 peers, in processor time of one interval of T = 1 ms:
+ * What the controllers cost inside a bridge that has 250 peers, in processor time of one interval
+ * of T = 1 ms:
  *
- *   egress    one port that all of them feed: the sample, a record for each, and the 250 messages handed to the transport `mem`
+ *   egress    one port that all of them feed: the sample, a record for each, and the 250 messages
+ *             handed to the transport `mem`
  *   ingress   a VOQ towards a port of each: 250 records taken, 250 rates moved and written
  *
- * Only what control does is timed (rb_control_round, rb_control_feedback); arrivals are counted up by hand between intervals, and
- * nobody is at the other end. Prints a line per controller: median [least-greatest] of nine rounds.
+ * Only what control does is timed (rb_control_round, rb_control_feedback); arrivals are counted up
+ * by hand between intervals, and nobody is at the other end. Prints a line per controller: median
+ * [least-greatest] of nine rounds.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a verbs transport sends in a second: one end of a pair on one device sends messages as fast as it can, the other one, of
- * another process, receives them. Run by `netns-lab/bench verbs` where there is a device.
+ * What a verbs transport sends in a second: one end of a pair on one device sends messages as fast
+ * as it can, the other one, of another process, receives them. Run by `netns-lab/bench verbs` where
+ * there is a device.
  *
  *   bench-verbs ud|rc ADDRESS PIECES PIECE-BYTES SECONDS COPY-BELOW
  *
@@ -142,7 +143,10 @@ static int connect_path(bool reliable)
 	return 0;
 }
 
-/* Post messages until the time is over, and wait until the device has done with them; how many there were. */
+/*
+ * Post messages until the time is over, and wait until the device has done with them; how many
+ * there were.
+ */
 static uint64_t send_all(const struct rb_piece *pieces, uint32_t n, uint64_t length_ns)
 {
 	const uint64_t end_ns = sl_now_ns() + length_ns;

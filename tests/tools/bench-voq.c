@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the number of VOQs costs that share a receive queue: frames are injected at an edge port with sl_edge, which spreads
- * them over 1, 2 or 16 VOQs, and the ingress packs them into messages that go nowhere. One thread does all of it and is
- * charged by its processor time. The frames are of 16 kinds each time, to 4 prefixes with next hops of their own, in 4 DSCPs: only the
- * VOQs that they lead to differ. Prints JSON; run by `netns-lab/bench voqs`.
+ * What the number of VOQs costs that share a receive queue: frames are injected at an edge port
+ * with sl_edge, which spreads them over 1, 2 or 16 VOQs, and the ingress packs them into messages
+ * that go nowhere. One thread does all of it and is charged by its processor time. The frames are
+ * of 16 kinds each time, to 4 prefixes with next hops of their own, in 4 DSCPs: only the VOQs that
+ * they lead to differ. Prints JSON; run by `netns-lab/bench voqs`.
  */
 #include <errno.h>
 #include <sched.h>
@@ -215,8 +216,9 @@ static uint32_t drain(void)
 }
 
 /*
- * All of what was injected: on a busy processor the kernel leaves the receiving of it to a thread, which gets its turn
- * here. What has not come by then is lost. cpu_ns grows by what draining took, but not by looking for what was not there yet.
+ * All of what was injected: on a busy processor the kernel leaves the receiving of it to a thread,
+ * which gets its turn here. What has not come by then is lost. cpu_ns grows by what draining took,
+ * but not by looking for what was not there yet.
  */
 static uint32_t drain_all(uint32_t frames, uint64_t *cpu_ns)
 {

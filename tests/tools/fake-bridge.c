@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridges of a whole cluster in one process, as far as sluiced sees them (user/ipc/relay.h): announcements go from socket
- * to socket in memory, and the TAPs of remote ports get their carrier.
+ * The bridges of a whole cluster in one process, as far as sluiced sees them (user/ipc/relay.h):
+ * announcements go from socket to socket in memory, and the TAPs of remote ports get their carrier.
  *
  *   fake-bridge CONTROL NODE=NETNS=SOCKET...
  *
- * NETNS is a file such as /proc/PID/ns/net, in which the TAPs of that node are opened; SOCKET is made. CONTROL is a FIFO from
- * which it reads lines: "down NODE", "up NODE" (with a new epoch), "mute NODE" (daemons are told that it is down, but the
- * carrier of its ports stays), "close NODE" (closes the node's TAPs and its client and
- * offers its socket no longer: the bridge is dead), "open NODE". A line is followed by one on standard output when it
- * has been done. Frames from TAPs are counted by node on "frames NODE".
+ * NETNS is a file such as /proc/PID/ns/net, in which the TAPs of that node are opened; SOCKET is
+ * made. CONTROL is a FIFO from which it reads lines: "down NODE", "up NODE" (with a new epoch),
+ * "mute NODE" (daemons are told that it is down, but the carrier of its ports stays), "close NODE"
+ * (closes the node's TAPs and its client and offers its socket no longer: the bridge is dead),
+ * "open NODE". A line is followed by one on standard output when it has been done. Frames from TAPs
+ * are counted by node on "frames NODE".
  */
 #include <errno.h>
 #include <fcntl.h>

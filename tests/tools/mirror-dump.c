@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A mirror of this network namespace over tables in plain memory, driven by lines on standard input and answering
- * in JSON, one line each:
+ * A mirror of this network namespace over tables in plain memory, driven by lines on standard input
+ * and answering in JSON, one line each:
  *
  *   sync           handle what the kernel has said so far
  *   lookup ADDR    what XDP would do with a packet to this address
@@ -10,7 +10,8 @@
  *   port NAME      flags that XDP was told for packets entering there
  *   ports A,B      only these links are ports (at first every Ethernet link is)
  *   buffer BYTES   receive buffer of events
- *   run SECONDS [ADDR...]  poll for so long, marking the adjacencies of these addresses as used by XDP
+ *   run SECONDS [ADDR...]  poll for so long, marking the adjacencies of these addresses as used by
+ *                          XDP
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -176,7 +177,9 @@ static void sync_view(struct view *v)
 	while (readable(v, 0));
 }
 
-/* --- What a next hop does, by content: ids differ from mirror to mirror ------------------------- */
+/*
+ * --- What a next hop does, by content: ids differ from mirror to mirror -------------------------
+ */
 
 #define NAME(id, name, text) name,
 static const char *const punt_names[] = { SL_PUNT_REASONS(NAME) };
@@ -259,7 +262,10 @@ static json_t *lookup(const struct view *v, uint8_t family, const uint8_t *addr)
 	return j;
 }
 
-/* --- Comparison ------------------------------------------------------------------------------------ */
+/*
+ * --- Comparison
+ * ------------------------------------------------------------------------------------
+ */
 
 struct comparison {
 	struct view *a, *b;
@@ -431,7 +437,10 @@ static json_t *compare(struct view *v)
 	return json_pack("{s:I, s:o}", "compared", c.compared, "differences", c.differences);
 }
 
-/* --- Commands --------------------------------------------------------------------------------------- */
+/*
+ * --- Commands
+ * ---------------------------------------------------------------------------------------
+ */
 
 static bool parse_addr(const char *text, uint8_t *family, uint8_t addr[16])
 {

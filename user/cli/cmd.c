@@ -91,7 +91,9 @@ int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
 	char *path = NULL;
 	int status = SL_EXIT_OK;
 
-	/* The daemon knows whether there should be one, and where. A bridge does without a daemon. */
+	/*
+	 * The daemon knows whether there should be one, and where. A bridge does without a daemon.
+	 */
 	if (!bridge.path && sl_client_listens(options->socket_path))
 		status = sl_cmd_ask(options,
 				    json_pack("{s:s, s:s}", "command", "show", "what", "cluster"),

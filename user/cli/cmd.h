@@ -40,8 +40,8 @@ int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);
 
 /*
- * Ask the daemon. row is called for each row (borrowed) and may be NULL. Returns an exit status; trouble has been
- * written to standard error. `request` is taken.
+ * Ask the daemon. row is called for each row (borrowed) and may be NULL. Returns an exit status;
+ * trouble has been written to standard error. `request` is taken.
  */
 int sl_cmd_ask(const struct sl_cmd_options *options, json_t *request,
 	       void (*row)(void *arg, const json_t *row), void *arg);

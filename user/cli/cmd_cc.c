@@ -10,7 +10,9 @@
 #include "user/cli/cmd.h"
 #include "user/text/table.h"
 
-/* --- show cc ----------------------------------------------------------------------------------- */
+/*
+ * --- show cc -----------------------------------------------------------------------------------
+ */
 
 void sl_cmd_cc_cells(struct sl_table *table, const json_t *row)
 {
@@ -47,7 +49,9 @@ void sl_cmd_cc_cells(struct sl_table *table, const json_t *row)
 		sl_table_cell(table, "%s", "");
 }
 
-/* --- cc list ----------------------------------------------------------------------------------- */
+/*
+ * --- cc list -----------------------------------------------------------------------------------
+ */
 
 static json_t *parameter_row(const char *name, const char *unit, int64_t value, int64_t min,
 			     int64_t max, const char *text)
@@ -133,7 +137,9 @@ static int list(const struct sl_cmd_options *options, const char *name)
 	return status;
 }
 
-/* --- cc set ------------------------------------------------------------------------------------ */
+/*
+ * --- cc set ------------------------------------------------------------------------------------
+ */
 
 static int set(const struct sl_cmd_options *options, int argc, char **argv)
 {
@@ -153,7 +159,9 @@ static int set(const struct sl_cmd_options *options, int argc, char **argv)
 	return status;
 }
 
-/* --- cc trace ---------------------------------------------------------------------------------- */
+/*
+ * --- cc trace ----------------------------------------------------------------------------------
+ */
 
 /* The names of the columns, once, and not before there is an answer. */
 static void trace_header(bool *shown)

@@ -10,7 +10,10 @@
 #include "user/text/prefix.h"
 #include "user/text/table.h"
 
-/* --- Tables ----------------------------------------------------------------------------------------- */
+/*
+ * --- Tables
+ * -----------------------------------------------------------------------------------------
+ */
 
 static void port_cells(struct sl_table *table, const json_t *row)
 {
@@ -66,7 +69,10 @@ static void route_line(void *arg, const json_t *row)
 	sl_cmd_print_route(row);
 }
 
-/* --- What can be shown --------------------------------------------------------------------------------- */
+/*
+ * --- What can be shown
+ * ---------------------------------------------------------------------------------
+ */
 
 struct view {
 	const char *what, *command;

@@ -102,7 +102,10 @@ static void print_status(void *arg, const json_t *row)
 		       sl_cmd_number(packets, "unsent"));
 }
 
-/* --- Without a daemon ------------------------------------------------------------------------------- */
+/*
+ * --- Without a daemon
+ * -------------------------------------------------------------------------------
+ */
 
 /* 0: ours; -EPERM: who asks may not know; else it is not. */
 static int check_ours(uint32_t prog_id, uint32_t pinned_id)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice top: the terminal, its keys, and time. What is shown is top_sample.c's and top_view.c's. */
+/*
+ * sluice top: the terminal, its keys, and time. What is shown is top_sample.c's and top_view.c's.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -40,7 +42,10 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* --- The terminal ----------------------------------------------------------------------------------------- */
+/*
+ * --- The terminal
+ * -----------------------------------------------------------------------------------------
+ */
 
 static void enter(void)
 {
@@ -109,7 +114,10 @@ static void draw(const struct sl_top_sample *sample, struct sl_top_screen *scree
 	free(text);
 }
 
-/* --- Keys ------------------------------------------------------------------------------------------------- */
+/*
+ * --- Keys
+ * -------------------------------------------------------------------------------------------------
+ */
 
 static void scroll(struct sl_top_screen *screen, int lines)
 {
@@ -194,7 +202,10 @@ static void wait_until(double due_s, const struct sl_top_sample *sample,
 	}
 }
 
-/* --- Both ways to run -------------------------------------------------------------------------------------- */
+/*
+ * --- Both ways to run
+ * --------------------------------------------------------------------------------------
+ */
 
 /* Take a sample; it becomes *now, and what that was is forgotten. */
 static void next_sample(const struct sl_cmd_options *options, struct sl_top_sample *now)
@@ -208,7 +219,10 @@ static void next_sample(const struct sl_cmd_options *options, struct sl_top_samp
 
 static int run_screen(const struct sl_cmd_options *options, struct sl_top_screen *screen)
 {
-	/* What is being written goes on: cut short, it would be an error of the output. poll() ends all the same. */
+	/*
+	 * What is being written goes on: cut short, it would be an error of the output. poll() ends
+	 * all the same.
+	 */
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct sl_top_sample sample = { 0 };
 	double due_s;

@@ -33,8 +33,9 @@ enum sl_top_list {
 const char *sl_top_list_name(enum sl_top_list list);
 
 /*
- * Everything at one moment. A row is as `sluice -j show` has it, with a member "id", unlike that of any other row of its list,
- * and for each counter X a member "X_per_s": a real, or null if there is nothing to compare with.
+ * Everything at one moment. A row is as `sluice -j show` has it, with a member "id", unlike that of
+ * any other row of its list, and for each counter X a member "X_per_s": a real, or null if there is
+ * nothing to compare with.
  */
 struct sl_top_sample {
 	json_t *rows[SL_TOP_LISTS];	/* owned arrays; NULL: could not be asked */

@@ -8,8 +8,9 @@
 #include "user/cli/top.h"
 
 #define COLUMNS_MAX 400
-#define QUANTITY    6 /* "1.23 M": as wide whatever the value, digits and prefix each at their place */
-#define WAIT_ALARM  2 /* a queue is nearly full with 1 / WAIT_ALARM of its limit waiting */
+/* "1.23 M": as wide whatever the value, digits and prefix each at their place */
+#define QUANTITY   6
+#define WAIT_ALARM 2 /* a queue is nearly full with 1 / WAIT_ALARM of its limit waiting */
 
 enum attribute { PLAIN, BOLD, REVERSE, DIM, RED, YELLOW, GREEN };
 static const char *const attributes[] = { "", "1", "7", "2", "1;31", "33", "32" };
@@ -110,7 +111,10 @@ static const char *const sort_keys[SL_TOP_VIEWS][SL_TOP_SORTS] = {
 	[SL_TOP_DROPS] = { NULL, "packets_per_s", NULL, "packets_per_s" },
 };
 
-/* --- A line ---------------------------------------------------------------------------------------------- */
+/*
+ * --- A line
+ * ----------------------------------------------------------------------------------------------
+ */
 
 struct page {
 	FILE *out;
@@ -148,7 +152,10 @@ static void end_line(struct page *p)
 	p->lines++;
 }
 
-/* --- Values ---------------------------------------------------------------------------------------------- */
+/*
+ * --- Values
+ * ----------------------------------------------------------------------------------------------
+ */
 
 /* "1.23 M", " 999  ": QUANTITY wide, so that digits and prefixes stand below each other. */
 static const char *quantity(double value, char text[SL_QUANTITY_BYTES])
@@ -238,7 +245,10 @@ static bool is_left_aligned(const struct column *column)
 	return column->kind == TEXT || column->kind == STATE;
 }
 
-/* --- The parts of the screen ------------------------------------------------------------------------------ */
+/*
+ * --- The parts of the screen
+ * ------------------------------------------------------------------------------
+ */
 
 static void put_rate(struct page *p, const char *before, double rate, const char *after,
 		     enum attribute alarm)
@@ -349,7 +359,10 @@ static double sort_value(const struct sl_top_screen *screen, const json_t *row)
 	return key ? json_number_value(json_object_get(row, key)) : 0;
 }
 
-/* The rows to be shown, sorted: a new array of borrowed rows. Few rows, so a stable insertion will do. */
+/*
+ * The rows to be shown, sorted: a new array of borrowed rows. Few rows, so a stable insertion will
+ * do.
+ */
 static const json_t **choose_rows(const struct sl_top_screen *screen, const json_t *rows, size_t *n)
 {
 	const json_t **out = calloc(json_array_size(rows) + 1, sizeof(*out));

@@ -67,7 +67,10 @@ int sl_cluster_fd(const struct sl_cluster *c)
 	return c->epoll_fd;
 }
 
-/* --- Events of the kernel ----------------------------------------------------------------------------- */
+/*
+ * --- Events of the kernel
+ * -----------------------------------------------------------------------------
+ */
 
 static void read_soon(struct sl_cluster *c)
 {
@@ -79,7 +82,10 @@ static void read_soon(struct sl_cluster *c)
 		c->read_ns = due;
 }
 
-/* The fabric's netdev has come, or an address on it: routes over it, which went with it, can be given to the kernel again. */
+/*
+ * The fabric's netdev has come, or an address on it: routes over it, which went with it, can be
+ * given to the kernel again.
+ */
 static void event_fabric(struct sl_cluster *c, uint32_t ifindex)
 {
 	if (ifindex == if_nametoindex(c->settings->device))
@@ -169,7 +175,10 @@ static int poll_events(struct sl_cluster *c)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/* --- What is due --------------------------------------------------------------------------------------- */
+/*
+ * --- What is due
+ * ---------------------------------------------------------------------------------------
+ */
 
 static void read_local(struct sl_cluster *c)
 {
@@ -282,7 +291,10 @@ int sl_cluster_poll(struct sl_cluster *c)
 	return arm(c);
 }
 
-/* --- Opening -------------------------------------------------------------------------------------------- */
+/*
+ * --- Opening
+ * --------------------------------------------------------------------------------------------
+ */
 
 static int make_lists(struct sl_cluster *c)
 {

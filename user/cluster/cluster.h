@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cluster control of one node: announces this node's ports, addresses and neighbours to the peers, and gives the kernel what
- * they announce: remote ports with MAC and MTU, their connected prefixes as routes `proto sluice`, their neighbours
- * as permanent, externally learnt ones. Soft state: a node's whole state is sent every second and at once after a change.
+ * Cluster control of one node: announces this node's ports, addresses and neighbours to the peers,
+ * and gives the kernel what they announce: remote ports with MAC and MTU, their connected prefixes
+ * as routes `proto sluice`, their neighbours as permanent, externally learnt ones. Soft state: a
+ * node's whole state is sent every second and at once after a change.
  *
- * - A peer's state stays in the kernel while the peer is down: its remote ports have no carrier, so next hops through them
- *   are dead; after SL_CLUSTER_EXPIRY_S it is removed.
- * - What the kernel cannot resolve on a remote port is asked of the owner, whose kernel resolves it and whose
- *   next announcement names it. Neighbours in use are asked for every SL_CLUSTER_REFRESH_S, so that the owner
- *   keeps them, although its own kernel sends nothing to them.
+ * - A peer's state stays in the kernel while the peer is down: its remote ports have no carrier, so
+ *   next hops through them are dead; after SL_CLUSTER_EXPIRY_S it is removed.
+ * - What the kernel cannot resolve on a remote port is asked of the owner, whose kernel resolves it
+ *   and whose next announcement names it. Neighbours in use are asked for every
+ *   SL_CLUSTER_REFRESH_S, so that the owner keeps them, although its own kernel sends nothing to
+ *   them.
  * - The addresses of a remote port itself are reached over the fabric's netdev, by the kernels.
  *
  * One thread owns it.
@@ -33,17 +35,23 @@ struct sl_cluster;
 
 /* What cluster control asks of the router. */
 struct sl_cluster_ops {
-	/* A remote port was made: the mirror has to look at its next hops again. May be called within open. */
+	/*
+	 * A remote port was made: the mirror has to look at its next hops again. May be called
+	 * within open.
+	 */
 	void (*ports_changed)(void *ctx);
-	/* Remote ports are cut off, or no more (sl_cluster_is_cut): the fast path shall know at once. Never within open. */
+	/*
+	 * Remote ports are cut off, or no more (sl_cluster_is_cut): the fast path shall know at
+	 * once. Never within open.
+	 */
 	void (*cuts_changed)(void *ctx);
 	/* Now; NULL: there is none yet. */
 	const struct sl_mirror *(*mirror)(void *ctx);
 };
 
 /*
- * Make the remote ports, adopt what an earlier life left and remove what is configured no longer. settings and ops are
- * borrowed until sl_cluster_close. 0 or -errno; logged.
+ * Make the remote ports, adopt what an earlier life left and remove what is configured no longer.
+ * settings and ops are borrowed until sl_cluster_close. 0 or -errno; logged.
  */
 int sl_cluster_open(const struct sl_cluster_settings *settings, const struct sl_cluster_ops *ops,
 		    void *ctx, struct sl_cluster **out);
@@ -75,8 +83,9 @@ struct sl_system_port_view {
 	char dev[IF_NAMESIZE]; /* by which this node sees it; "": none */
 	enum sl_system_port_state state;
 	uint8_t mac[6];
-	uint32_t mtu_bytes;  /* 0: that and the MAC address are not known */
-	struct sl_rate rate; /* that it is shaped to, by this node's configuration; per_s 0: not */
+	uint32_t mtu_bytes; /* 0: that and the MAC address are not known */
+	/* that it is shaped to, by this node's configuration; per_s 0: not */
+	struct sl_rate rate;
 };
 
 /* Each edge port of each node, in the order of the configuration. */
@@ -94,8 +103,9 @@ struct sl_remote_view {
 bool sl_cluster_remote(const struct sl_cluster *c, uint16_t voq_plus1, struct sl_remote_view *view);
 
 /*
- * Is it a remote port whose node does not answer, or has the bridge gone that led to it? Its carrier goes for the same reason;
- * but the kernel takes up to a second to notice. False while nothing is known, after a start.
+ * Is it a remote port whose node does not answer, or has the bridge gone that led to it? Its
+ * carrier goes for the same reason; but the kernel takes up to a second to notice. False while
+ * nothing is known, after a start.
  */
 bool sl_cluster_is_cut(const struct sl_cluster *c, uint32_t ifindex);
 /* 0: no remote port; else as in sl_adj. */

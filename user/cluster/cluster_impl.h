@@ -5,7 +5,8 @@
  *   cluster.c         open, poll, what is due, events of the kernel
  *   cluster_relay.c   to and from the bridge: announcements, requests, peers
  *   cluster_view.c    what is shown of it
- *   cluster_kernel.c  to the kernel: remote ports, and a peer's entries; what an earlier life left there
+ *   cluster_kernel.c  to the kernel: remote ports, and a peer's entries; what an earlier life left
+ *                     there
  */
 #ifndef SL_CLUSTER_IMPL_H
 #define SL_CLUSTER_IMPL_H
@@ -26,7 +27,8 @@ struct sl_peer {
 	uint8_t node;
 	uint8_t family, address[16]; /* on the fabric */
 	bool up;
-	bool silent; /* its bridge does not answer ours, or ours is gone. Neither that nor up: not known yet */
+	/* its bridge does not answer ours, or ours is gone. Neither that nor up: not known yet */
+	bool silent;
 	uint32_t epoch;
 	uint64_t down_since_ns;
 	struct sl_assembly assembly;
@@ -78,11 +80,16 @@ void sl_cluster_want(struct sl_cluster *c, uint16_t system_port, uint8_t family,
 void sl_cluster_send_wanted(struct sl_cluster *c);
 
 /* cluster_kernel.c */
-void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer); /* its newest complete generation */
+/* its newest complete generation */
+void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer);
 /* What the kernel has lost (a port was down, an address went) is given to it again; port 0: all. */
 void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_port);
-void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer); /* remove all that it announced */
-/* Make the remote ports that are not there. The first error; logged, and tried again with each refresh. */
+/* remove all that it announced */
+void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer);
+/*
+ * Make the remote ports that are not there. The first error; logged, and tried again with each
+ * refresh.
+ */
 int sl_cluster_make_ports(struct sl_cluster *c);
 void sl_cluster_delete_ports(struct sl_cluster *c);
 int sl_cluster_adopt(struct sl_cluster *c); /* what an earlier life left; 0 or -errno */

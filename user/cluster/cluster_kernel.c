@@ -156,7 +156,10 @@ void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
 		sl_error("cluster: node %u: not enough memory for its announcement", peer->node);
 		return;
 	}
-	/* First what is behind a port, then its carrier: whoever waits for that finds the port's prefixes there. */
+	/*
+	 * First what is behind a port, then its carrier: whoever waits for that finds the port's
+	 * prefixes there.
+	 */
 	peer_set_entries(c, peer, entries,
 			 sl_remote_entries(a->records, a->n, &c->local.sources, entries));
 	for (uint32_t i = 0; i < a->n; i++)
@@ -188,7 +191,10 @@ void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer)
 	}
 }
 
-/* --- Remote ports -------------------------------------------------------------------------------------- */
+/*
+ * --- Remote ports
+ * --------------------------------------------------------------------------------------
+ */
 
 int sl_cluster_make_ports(struct sl_cluster *c)
 {
@@ -232,7 +238,10 @@ void sl_cluster_delete_ports(struct sl_cluster *c)
 	}
 }
 
-/* --- What an earlier life left -------------------------------------------------------------------------- */
+/*
+ * --- What an earlier life left
+ * --------------------------------------------------------------------------
+ */
 
 static void adopt(struct sl_peer *peer, const struct sl_remote_entry *entry)
 {
@@ -271,7 +280,9 @@ static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 	if (peer) {
 		adopt(peer, &entry);
 	} else {
-		/* A host route over the fabric does not say of which port it is: it is made anew. */
+		/*
+		 * A host route over the fabric does not say of which port it is: it is made anew.
+		 */
 		struct sl_own_route own = { .prefix = route->dst,
 					    .gateway_family = route->leg[0].gateway_family };
 

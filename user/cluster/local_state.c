@@ -107,7 +107,10 @@ static void on_link(void *ctx, const struct nlmsghdr *nlh)
 	}
 }
 
-/* Addresses of a VLAN netdev on a port of ours stay with this node: a system port is a whole port. Said once for each. */
+/*
+ * Addresses of a VLAN netdev on a port of ours stay with this node: a system port is a whole port.
+ * Said once for each.
+ */
 static void on_foreign_address(struct reading *r, const struct sl_rtnl_addr *addr)
 {
 	const struct sl_local_port *port = NULL;
@@ -186,7 +189,10 @@ static void on_neigh(void *ctx, const struct nlmsghdr *nlh)
 	add(r, &record);
 }
 
-/* Every field, by which the order is the same each time, and ports come before addresses before neighbours. */
+/*
+ * Every field, by which the order is the same each time, and ports come before addresses before
+ * neighbours.
+ */
 static int compare(const void *va, const void *vb)
 {
 	const struct sl_announce_record *a = va, *b = vb;
@@ -213,7 +219,10 @@ static int compare(const void *va, const void *vb)
 	return memcmp(a->mac, b->mac, sizeof(a->mac));
 }
 
-/* --- Neighbours of ports that were down ------------------------------------------------------------------ */
+/*
+ * --- Neighbours of ports that were down
+ * ------------------------------------------------------------------
+ */
 
 /* As far as compare() orders by it: whose address it is. */
 static int compare_key(const void *va, const void *vb)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this node announces: its ports, their addresses, the neighbours resolved on them, as the kernel has them now. Read
- * whole each time, so nothing can drift.
+ * What this node announces: its ports, their addresses, the neighbours resolved on them, as the
+ * kernel has them now. Read whole each time, so nothing can drift.
  */
 #ifndef SL_LOCAL_STATE_H
 #define SL_LOCAL_STATE_H
@@ -24,8 +24,9 @@ struct sl_local_port {
 };
 
 /*
- * A neighbour that the kernel forgot because its port went down. It is announced further on, for the other nodes to send to
- * when the port returns; then the kernel is asked for it, and what it finds counts.
+ * A neighbour that the kernel forgot because its port went down. It is announced further on, for
+ * the other nodes to send to when the port returns; then the kernel is asked for it, and what it
+ * finds counts.
  */
 struct sl_held_neighbour {
 	struct sl_announce_record record;
@@ -48,8 +49,8 @@ struct sl_local_state {
 };
 
 /*
- * Ask the kernel. 1: the records or the sources have changed; 0: they have not; -errno: they are as before (-EINTR:
- * something changed meanwhile, ask again).
+ * Ask the kernel. 1: the records or the sources have changed; 0: they have not; -errno: they are as
+ * before (-EINTR: something changed meanwhile, ask again).
  */
 int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests);
 void sl_local_free(struct sl_local_state *local);

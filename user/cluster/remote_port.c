@@ -17,8 +17,9 @@
 #define ALIAS_PREFIX "sluice: "
 
 /*
- * The owner's kernel resolves neighbours: ours asks the daemon (a message of type RTM_GETNEIGH) three times, a second
- * apart, and never the wire. No address of its own is made, so none is looked for, and none announced.
+ * The owner's kernel resolves neighbours: ours asks the daemon (a message of type RTM_GETNEIGH)
+ * three times, a second apart, and never the wire. No address of its own is made, so none is looked
+ * for, and none announced.
  */
 static const struct {
 	const char *directory, *file, *value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote ports: the persistent TAPs by which this node sees the system ports of others. The bridge opens their queue and
- * sets their carrier (user/ipc/relay.h).
+ * Remote ports: the persistent TAPs by which this node sees the system ports of others. The bridge
+ * opens their queue and sets their carrier (user/ipc/relay.h).
  */
 #ifndef SL_REMOTE_PORT_H
 #define SL_REMOTE_PORT_H
@@ -27,9 +27,10 @@ struct sl_remote_port {
 };
 
 /*
- * Make its netdev, or adopt the one that an earlier life made: no ARP, ND or router discovery of its own, next hops through
- * it are dead while it has no carrier, set up. *made: it was not there, or another one was. 0; -EEXIST: a netdev of that
- * name exists that is no persistent TAP of ours; else as open(/dev/net/tun) and its ioctls. Failures are logged, once.
+ * Make its netdev, or adopt the one that an earlier life made: no ARP, ND or router discovery of
+ * its own, next hops through it are dead while it has no carrier, set up. *made: it was not there,
+ * or another one was. 0; -EEXIST: a netdev of that name exists that is no persistent TAP of ours;
+ * else as open(/dev/net/tun) and its ioctls. Failures are logged, once.
  */
 int sl_remote_port_make(struct sl_remote_port *port, struct sl_rtnl_request *requests, bool *made);
 

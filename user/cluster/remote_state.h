@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one peer has announced: its parts put together to generations, and a generation as the entries that the kernel
- * gets for it. Pure.
+ * What one peer has announced: its parts put together to generations, and a generation as the
+ * entries that the kernel gets for it. Pure.
  */
 #ifndef SL_REMOTE_STATE_H
 #define SL_REMOTE_STATE_H
@@ -19,15 +19,17 @@ struct sl_assembly {
 	bool any;		 /* generation means something */
 	uint16_t parts, missing; /* of that generation */
 	uint8_t seen[SL_ANNOUNCE_PARTS_MAX / 8];
-	struct sl_announce_record *records; /* owned; of that generation, in the order of arrival */
+	/* owned; of that generation, in the order of arrival */
+	struct sl_announce_record *records;
 	uint32_t n, room;
 };
 
 /*
- * Take one part of STATE. Parts of an older generation, parts seen before and the repetitions of a complete generation
- * change nothing; a part of a newer one begins it. 1: the generation is complete with this part, and its
- * records are in a->records until the next call; 0: not yet, or nothing new; -ENOMEM, or as
- * sl_announce_parse (nothing has changed), -EPROTO also for parts of one generation that differ in their number.
+ * Take one part of STATE. Parts of an older generation, parts seen before and the repetitions of a
+ * complete generation change nothing; a part of a newer one begins it. 1: the generation is
+ * complete with this part, and its records are in a->records until the next call; 0: not yet, or
+ * nothing new; -ENOMEM, or as sl_announce_parse (nothing has changed), -EPROTO also for parts of
+ * one generation that differ in their number.
  */
 int sl_assembly_input(struct sl_assembly *a, const uint8_t *bytes, size_t len_bytes,
 		      uint8_t source_node, uint8_t self_node);
@@ -60,14 +62,17 @@ struct sl_remote_sources {
 };
 
 /*
- * The entries of a generation, ascending, none twice. out has room for 2 n of them; returns how many. A link-local IPv6
- * address names no prefix that another node can use; it makes no entry.
+ * The entries of a generation, ascending, none twice. out has room for 2 n of them; returns how
+ * many. A link-local IPv6 address names no prefix that another node can use; it makes no entry.
  */
 size_t sl_remote_entries(const struct sl_announce_record *records, size_t n,
 			 const struct sl_remote_sources *sources, struct sl_remote_entry *out);
 
 enum sl_remote_change { SL_REMOTE_ADD, SL_REMOTE_REPLACE, SL_REMOTE_REMOVE };
-/* What leads from old to new, both as sl_remote_entries makes them; `was` is NULL for ADD, `now` for REMOVE. */
+/*
+ * What leads from old to new, both as sl_remote_entries makes them; `was` is NULL for ADD, `now`
+ * for REMOVE.
+ */
 void sl_remote_diff(const struct sl_remote_entry *old, size_t n_old,
 		    const struct sl_remote_entry *new, size_t n_new,
 		    void (*each)(void *ctx, enum sl_remote_change change,

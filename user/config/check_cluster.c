@@ -14,8 +14,9 @@
 #define KEY_MIN_BYTES 16
 #define KEY_MAX_BYTES 1024
 /*
- * The kernel takes 50 ms of each second from a real-time thread that fills its core; pauses of 54 ms were seen. The hello
- * before one is up to a fifth of liveness_ms old, and the thread has to be let in again.
+ * The kernel takes 50 ms of each second from a real-time thread that fills its core; pauses of 54
+ * ms were seen. The hello before one is up to a fifth of liveness_ms old, and the thread has to be
+ * let in again.
  */
 #define REALTIME_LIVENESS_MIN_MS 100
 

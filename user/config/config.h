@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The configuration file of sluiced, sluice.yaml(5): its schema, its defaults, and the checks that need more
- * than the schema. See yaml.h for what an error looks like.
+ * The configuration file of sluiced, sluice.yaml(5): its schema, its defaults, and the checks that
+ * need more than the schema. See yaml.h for what an error looks like.
  */
 #ifndef SL_CONFIG_H
 #define SL_CONFIG_H
@@ -53,8 +53,9 @@ struct sl_settings {
 };
 
 /*
- * Check and read. 0; -EINVAL with one line in error; -ENOMEM. *out is owned by the caller: sl_settings_free.
- * sl_settings_load reads a file: also -ENOENT and what else open(2) says, with one line in error.
+ * Check and read. 0; -EINVAL with one line in error; -ENOMEM. *out is owned by the caller:
+ * sl_settings_free. sl_settings_load reads a file: also -ENOENT and what else open(2) says, with
+ * one line in error.
  */
 int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes,
 		      struct sl_settings **out, char error[SL_YAML_ERROR_BYTES]);
@@ -65,7 +66,9 @@ const struct sl_port_settings *sl_settings_port(const struct sl_settings *settin
 const struct sl_port_settings *sl_settings_find_port(const struct sl_settings *settings,
 						     const char *name); /* or NULL */
 
-/* Is every port that must be there a netdev of this network namespace? 0, or -ENODEV and one line. */
+/*
+ * Is every port that must be there a netdev of this network namespace? 0, or -ENODEV and one line.
+ */
 int sl_settings_check_ports(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES]);
 
 const char *sl_engine_name(enum sl_engine engine);

@@ -487,7 +487,9 @@ const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node
 	return &((const struct sl_cluster_port *)node->ports.items)[i];
 }
 
-/* --- Checks beyond the schema -------------------------------------------------------------------- */
+/*
+ * --- Checks beyond the schema --------------------------------------------------------------------
+ */
 
 struct check {
 	struct sl_cluster_settings *cluster;
@@ -506,7 +508,10 @@ static int refuse_port(const struct check *c, uint32_t i, uint32_t p, const char
 	return -EINVAL;
 }
 
-/* A port that is shaped has a known capacity, so its sources can share it; any other is left as it is. */
+/*
+ * A port that is shaped has a known capacity, so its sources can share it; any other is left as it
+ * is.
+ */
 static int check_control(const struct check *c, uint32_t i, uint32_t p,
 			 struct sl_cluster_port *port)
 {

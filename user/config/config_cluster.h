@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The part `cluster:` of the configuration, see sluice.yaml(5). `nodes` is the same on all nodes; `node` and `fabric` are
- * this node's. Both daemons read it, by sl_settings_load.
+ * The part `cluster:` of the configuration, see sluice.yaml(5). `nodes` is the same on all nodes;
+ * `node` and `fabric` are this node's. Both daemons read it, by sl_settings_load.
  */
 #ifndef SL_CONFIG_CLUSTER_H
 #define SL_CONFIG_CLUSTER_H
@@ -56,7 +56,8 @@ struct sl_cluster_port {
 	enum sl_scheduler scheduler;
 	struct sl_yaml_list queues; /* of struct sl_queue_settings: those that were written */
 	struct sl_queue_settings queue[SL_CLASSES]; /* all, with defaults */
-	char *controller;	       /* name, or NULL: price where there is a rate, else fixed */
+	/* name, or NULL: price where there is a rate, else fixed */
+	char *controller;
 	char *parameters;	       /* words of user/config/cc_settings.h, or NULL */
 	struct sl_cc_settings control; /* what the two say */
 	enum sl_transmit transmit;
@@ -109,8 +110,9 @@ struct sl_cluster_settings {
 	char *socket;	      /* that sluice-bridge offers, user/ipc/relay.h */
 	char *device;	      /* netdev of the fabric */
 	enum sl_transport transport;
-	uint32_t fabric_dscp;	/* 0..63: of what the bridge sends into the fabric */
-	uint32_t service_level; /* 0..7: the same, to RDMA devices; over VLANs the tag's priority */
+	uint32_t fabric_dscp; /* 0..63: of what the bridge sends into the fabric */
+	/* 0..7: the same, to RDMA devices; over VLANs the tag's priority */
+	uint32_t service_level;
 	struct sl_bridge_settings bridge;
 	struct sl_yaml_list classes; /* of struct sl_class_settings */
 	uint8_t class_of[SL_DSCPS];  /* the class of each DSCP */
@@ -122,7 +124,10 @@ struct sl_cluster_settings {
 /* For the schema of config.c. */
 extern const struct sl_yaml_key sl_cluster_keys[];
 int sl_cluster_settings_init(struct sl_cluster_settings *cluster); /* defaults; 0 or -ENOMEM */
-/* What the schema cannot say; fills the table, rates, queues and classes. 0, or -EINVAL and one line. */
+/*
+ * What the schema cannot say; fills the table, rates, queues and classes. 0, or -EINVAL and one
+ * line.
+ */
 int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *file_name,
 			      char error[SL_YAML_ERROR_BYTES]);
 bool sl_valid_netdev(const char *text); /* what the kernel's dev_valid_name() accepts */

@@ -9,7 +9,10 @@
 
 #include "user/daemon/privileges.h"
 
-/* CAP_SYS_ADMIN stands in for CAP_BPF and CAP_PERFMON, as in the kernel's bpf_capable() and perfmon_capable(). */
+/*
+ * CAP_SYS_ADMIN stands in for CAP_BPF and CAP_PERFMON, as in the kernel's bpf_capable() and
+ * perfmon_capable().
+ */
 static const struct {
 	const char *name;
 	unsigned int cap;

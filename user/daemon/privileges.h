@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * Names of the capabilities that are needed and not effective, separated by ", ", into out; "" if all are there.
- * 0 or -errno.
+ * Names of the capabilities that are needed and not effective, separated by ", ", into out; "" if
+ * all are there. 0 or -errno.
  */
 int sl_privileges_missing(char *out, size_t out_bytes);
 

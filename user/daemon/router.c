@@ -25,7 +25,8 @@ struct sl_router {
 	const char *object_path;      /* borrowed */
 	struct generation *current;   /* owned */
 	struct sl_cluster *cluster;   /* owned; NULL: this node is alone */
-	struct sl_netdev *netdev;     /* owned; NULL: this kernel does not say what drivers take */
+	/* owned; NULL: this kernel does not say what drivers take */
+	struct sl_netdev *netdev;
 	struct sl_router_port ports[PORTS_MAX];
 	uint32_t n_ports;
 	bool ports_changed; /* the mirror has to look at every next hop again */
@@ -40,7 +41,9 @@ const char *sl_port_state_name(enum sl_port_state state)
 	return names[state];
 }
 
-/* --- Ports --------------------------------------------------------------------------------------- */
+/*
+ * --- Ports ---------------------------------------------------------------------------------------
+ */
 
 static struct sl_router_port *port_by_name(struct sl_router *r, const char *name)
 {
@@ -79,8 +82,9 @@ static void port_forget(struct sl_router *r, struct sl_router_port *port)
 }
 
 /*
- * sl_tx holds the ports that take redirected frames; for what would leave elsewhere XDP asks the kernel. Drivers
- * change their mind (netdev.h), so this is looked at whenever the link changes, and once a second.
+ * sl_tx holds the ports that take redirected frames; for what would leave elsewhere XDP asks the
+ * kernel. Drivers change their mind (netdev.h), so this is looked at whenever the link changes, and
+ * once a second.
  */
 static void port_update_transmit(struct sl_router *r, struct generation *g,
 				 struct sl_router_port *port)
@@ -150,7 +154,10 @@ static int port_open_and_attach(struct sl_router *r, struct generation *g,
 	return port_attach(r, g, port);
 }
 
-/* --- What the mirror asks and tells ---------------------------------------------------------------- */
+/*
+ * --- What the mirror asks and tells
+ * ----------------------------------------------------------------
+ */
 
 /* As in sl_adj; 0: it is no remote port. */
 static uint16_t remote(const struct sl_router *r, uint32_t ifindex)
@@ -285,7 +292,10 @@ static const struct sl_mirror_ops mirror_ops = {
 	.link_event = on_link_event,
 };
 
-/* --- Generations ----------------------------------------------------------------------------------- */
+/*
+ * --- Generations
+ * -----------------------------------------------------------------------------------
+ */
 
 static void generation_destroy(struct generation *g)
 {
@@ -380,7 +390,10 @@ static int generation_activate(struct sl_router *r, struct generation *g)
 	return err;
 }
 
-/* --- The cluster ---------------------------------------------------------------------------------- */
+/*
+ * --- The cluster
+ * ----------------------------------------------------------------------------------
+ */
 
 static void on_ports_changed(void *ctx)
 {
@@ -417,9 +430,15 @@ static int cluster_open(struct sl_router *r, const struct sl_settings *settings,
 				      : 0;
 }
 
-/* --- The router --------------------------------------------------------------------------------------- */
+/*
+ * --- The router
+ * ---------------------------------------------------------------------------------------
+ */
 
-/* Bring the list of ports in line with the file; those it does not name are left with configured false. */
+/*
+ * Bring the list of ports in line with the file; those it does not name are left with configured
+ * false.
+ */
 /* In a cluster, the number of this node's port of that name; 0: none. */
 static uint8_t port_number(const struct sl_cluster_settings *cluster, const char *name)
 {
@@ -586,7 +605,9 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 	r->ports_changed = true;
 	/* The running generation still knows its own program on the ports that go. */
 	ports_drop_unconfigured(r);
-	/* There is no way back from here; a failure to pin has been logged, and forwarding goes on. */
+	/*
+	 * There is no way back from here; a failure to pin has been logged, and forwarding goes on.
+	 */
 	if (g)
 		generation_activate(r, g);
 	if (!g && sl_cluster_fill_maps(&settings->cluster, r->current->datapath))
@@ -613,7 +634,10 @@ int sl_router_attach(struct sl_router *r, const char *name)
 
 	if (!ifindex)
 		return -ENODEV;
-	/* By whatever name: its XDP program is the bridge's, and must not be taken for a stranger's. */
+	/*
+	 * By whatever name: its XDP program is the bridge's, and must not be taken for a
+	 * stranger's.
+	 */
 	if (fabric && ifindex == if_nametoindex(fabric))
 		return -EADDRINUSE;
 	if (!port)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The router as the daemon runs it: the ports of the configuration, and the current generation of the fast
- * path (datapath) with the tables (fib) and what fills them (mirror).
+ * The router as the daemon runs it: the ports of the configuration, and the current generation of
+ * the fast path (datapath) with the tables (fib) and what fills them (mirror).
  *
- * A trouble with one port never keeps the others from working: the port stays with the kernel, and its
- * state says why.
+ * A trouble with one port never keeps the others from working: the port stays with the kernel, and
+ * its state says why.
  */
 #ifndef SL_ROUTER_H
 #define SL_ROUTER_H
@@ -34,33 +34,38 @@ struct sl_router_port {
 	enum sl_xdp_mode want; /* SL_XDP_NONE: whatever works */
 	enum sl_xdp_mode mode; /* as attached */
 	bool up;	       /* the netdev, administratively */
-	bool transmits;	       /* its driver takes redirected frames; else the kernel sends them */
-	bool transmit_warned;  /* that it does not, since it last did */
-	uint8_t number;	       /* of the port in the cluster; 0: none */
-	bool configured;       /* by the file, not only by `sluice attach` */
+	/* its driver takes redirected frames; else the kernel sends them */
+	bool transmits;
+	bool transmit_warned; /* that it does not, since it last did */
+	uint8_t number;	      /* of the port in the cluster; 0: none */
+	bool configured;      /* by the file, not only by `sluice attach` */
 };
 
 struct sl_router;
 
 /*
- * Build a generation, fill it, attach it to the ports, publish it. settings is owned by the router on success;
- * object_path is borrowed. Failures have been logged. 0 or -errno.
+ * Build a generation, fill it, attach it to the ports, publish it. settings is owned by the router
+ * on success; object_path is borrowed. Failures have been logged. 0 or -errno.
  */
 int sl_router_start(struct sl_settings *settings, const char *object_path, struct sl_router **out);
 /* Let go: what is attached goes on forwarding. NULL is fine. */
 void sl_router_stop(struct sl_router *router);
-/* Take the fast path off every port and remove the pins and the remote ports. 0 or the first error. */
+/*
+ * Take the fast path off every port and remove the pins and the remote ports. 0 or the first error.
+ */
 int sl_router_detach_all(struct sl_router *router);
 
 /*
- * Go over to other settings (owned by the router on success). Another engine, other table sizes or another pin_dir
- * make a new generation, filled before it replaces the old one. On error everything is as before.
+ * Go over to other settings (owned by the router on success). Another engine, other table sizes or
+ * another pin_dir make a new generation, filled before it replaces the old one. On error everything
+ * is as before.
  */
 int sl_router_reload(struct sl_router *router, struct sl_settings *settings);
 
 /*
- * Attach or detach by hand, until the next reload or restart. 0; -ENODEV: no such netdev; -EADDRINUSE (attach): it is the
- * cluster's fabric; -ENOENT (detach): it is no port; -ENOSPC: too many ports; else as sl_datapath_attach.
+ * Attach or detach by hand, until the next reload or restart. 0; -ENODEV: no such netdev;
+ * -EADDRINUSE (attach): it is the cluster's fabric; -ENOENT (detach): it is no port; -ENOSPC: too
+ * many ports; else as sl_datapath_attach.
  */
 int sl_router_attach(struct sl_router *router, const char *port);
 int sl_router_detach(struct sl_router *router, const char *port);
@@ -69,7 +74,10 @@ int sl_router_detach(struct sl_router *router, const char *port);
 int sl_router_fd(const struct sl_router *router);
 /* Handle what the kernel reports. 0 or -errno: the router can go on no longer. */
 int sl_router_poll(struct sl_router *router);
-/* Cluster control, for the life of the settings: -1 if this node is alone. Handle what is there, as above. */
+/*
+ * Cluster control, for the life of the settings: -1 if this node is alone. Handle what is there, as
+ * above.
+ */
 int sl_router_cluster_fd(const struct sl_router *router);
 int sl_router_cluster_poll(struct sl_router *router);
 /* Once a second: routes that did not fit, and the warning about them. */

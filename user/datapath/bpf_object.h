@@ -9,8 +9,8 @@ struct bpf_object;
 struct bpf_map;
 
 /*
- * Open an object file, without its own pinning: pins are written as one set (pins.h). From now on libbpf's warnings go
- * to the log at level debug, and the last one is kept. 0 or -errno.
+ * Open an object file, without its own pinning: pins are written as one set (pins.h). From now on
+ * libbpf's warnings go to the log at level debug, and the last one is kept. 0 or -errno.
  */
 int sl_object_open(const char *path, struct bpf_object **out);
 /* libbpf's last warning since sl_object_open, or a sentence that there is none. */
@@ -18,7 +18,10 @@ const char *sl_object_said(void);
 
 /* The map of the read-only data, or NULL. */
 struct bpf_map *sl_object_rodata(const struct bpf_object *object);
-/* Set a variable of the read-only data before the object is loaded. -EINVAL: there is none such of that size. */
+/*
+ * Set a variable of the read-only data before the object is loaded. -EINVAL: there is none such of
+ * that size.
+ */
 int sl_object_set_rodata(struct bpf_object *object, const char *variable, const void *value,
 			 size_t value_bytes);
 

@@ -311,7 +311,9 @@ static int stage_pins(struct sl_datapath *dp)
 	return err;
 }
 
-/* --- A generation ------------------------------------------------------------------------------ */
+/*
+ * --- A generation ------------------------------------------------------------------------------
+ */
 
 /* The object of the tracing programs lies beside that of the fast path. */
 static void open_txdrops(struct sl_datapath *dp, const struct sl_datapath_params *params)

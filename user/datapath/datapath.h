@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One generation of the fast path: the BPF object loaded with its maps, the ports it is attached to, the
- * pins that outlive the process.
+ * One generation of the fast path: the BPF object loaded with its maps, the ports it is attached
+ * to, the pins that outlive the process.
  *
  * A daemon that starts, or changes its engine, builds a new generation beside the running one,
- * fills it, and then replaces the program on each port in one step: packets see the old tables or the new
- * ones, none is lost. Counters are one pinned set that all generations share.
+ * fills it, and then replaces the program on each port in one step: packets see the old tables or
+ * the new ones, none is lost. Counters are one pinned set that all generations share.
  *
- *   open -> tx_add each port -> (fib and mirror fill the tables) -> attach each port -> publish -> close
+ *   open -> tx_add each port -> (fib and mirror fill the tables) -> attach each port -> publish ->
+ *   close
  *
  * Failures are logged here, with what was tried and what would be right; callers only decide.
  * One thread owns a generation.
@@ -29,31 +30,37 @@ struct sl_datapath_params {
 	const char *pin_dir;
 	struct sl_config
 		config; /* engine, seed, ...; seed 0: the pinned generation's, else random */
-	/* The running generation, to be replaced: its counters and seed are taken over. Borrowed; or NULL. */
+	/*
+	 * The running generation, to be replaced: its counters and seed are taken over. Borrowed;
+	 * or NULL.
+	 */
 	const struct sl_datapath *previous;
 	/* sizes; 0 means the default of bpf/sluice.h */
 	uint32_t n_nexthop, n_adj, n_group, n_tbl8, n_tbl6, n_fib4, n_fib6;
 	/*
-	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. With the same
-	 * sizes as the previous generation or the pins, sl_voq, sl_backlog and sl_xsk are theirs, so a bridge that
-	 * has them open goes on; the daemon fills sl_dscp and sl_fabric anew before it attaches.
+	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. With
+	 * the same sizes as the previous generation or the pins, sl_voq, sl_backlog and sl_xsk are
+	 * theirs, so a bridge that has them open goes on; the daemon fills sl_dscp and sl_fabric
+	 * anew before it attaches.
 	 */
 	uint32_t n_ports;
 };
 
 /*
- * Load, reuse the counters an earlier life or iproute2 pinned, mmap the tables, write the pins beside the
- * published ones. Nothing that runs is touched yet.
+ * Load, reuse the counters an earlier life or iproute2 pinned, mmap the tables, write the pins
+ * beside the published ones. Nothing that runs is touched yet.
  *
- * 0; -ENOENT: no object file; -EINVAL: not sluice's object; -EPERM: a capability is missing; else what the kernel said.
+ * 0; -ENOENT: no object file; -EINVAL: not sluice's object; -EPERM: a capability is missing; else
+ * what the kernel said.
  */
 int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath **out);
 /* Let go of it; what is attached and published stays and goes on forwarding. NULL is fine. */
 void sl_datapath_close(struct sl_datapath *dp);
 
 /*
- * The tables to hand to sl_fib_create; borrowed until sl_datapath_close. With the kernel engine, which reads none,
- * they are those of the lpm engine: routes can be inspected alike whatever the engine.
+ * The tables to hand to sl_fib_create; borrowed until sl_datapath_close. With the kernel engine,
+ * which reads none, they are those of the lpm engine: routes can be inspected alike whatever the
+ * engine.
  */
 const struct sl_fib_tables *sl_datapath_tables(const struct sl_datapath *dp);
 /* As it was loaded, with the seed in use. */
@@ -75,11 +82,12 @@ void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 			    const struct sl_vlan_key *vlan);
 
 /*
- * Put this generation on a netdev. It replaces, in one step, an older program of ours or one that iproute2
- * attached; another's is refused. `want` SL_XDP_NONE lets it choose: the mode in which it
+ * Put this generation on a netdev. It replaces, in one step, an older program of ours or one that
+ * iproute2 attached; another's is refused. `want` SL_XDP_NONE lets it choose: the mode in which it
  * finds one of ours, else native, else generic. *mode says what it became.
  *
- * 0; -EBUSY: another program is there; -ENODEV; -EOPNOTSUPP and others: the driver refuses (`want` native).
+ * 0; -EBUSY: another program is there; -ENODEV; -EOPNOTSUPP and others: the driver refuses (`want`
+ * native).
  */
 int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
 		       enum sl_xdp_mode *mode);
@@ -89,8 +97,9 @@ int sl_datapath_detach(struct sl_datapath *dp, uint32_t ifindex);
 bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex);
 
 /*
- * Make this generation the pinned one, in one step: a reader of pin_dir finds either the complete old set
- * or the complete new one. The old set is removed, and iproute2's if its counters were taken over.
+ * Make this generation the pinned one, in one step: a reader of pin_dir finds either the complete
+ * old set or the complete new one. The old set is removed, and iproute2's if its counters were
+ * taken over.
  */
 int sl_datapath_publish(struct sl_datapath *dp);
 

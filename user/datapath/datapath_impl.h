@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A generation from inside: shared by datapath.c, which loads it, and datapath_port.c, which puts it on ports. */
+/*
+ * A generation from inside: shared by datapath.c, which loads it, and datapath_port.c, which puts
+ * it on ports.
+ */
 #ifndef SL_DATAPATH_IMPL_H
 #define SL_DATAPATH_IMPL_H
 

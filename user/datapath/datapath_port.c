@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A generation and its ports: where XDP may send, how what enters is treated, and the program on the netdev. */
+/*
+ * A generation and its ports: where XDP may send, how what enters is treated, and the program on
+ * the netdev.
+ */
 #include <errno.h>
 #include <net/if.h>
 #include <string.h>
@@ -59,7 +62,9 @@ void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 	bpf_map_update_elem(fd, &element, &port, BPF_ANY);
 }
 
-/* --- Attaching --------------------------------------------------------------------------------- */
+/*
+ * --- Attaching ---------------------------------------------------------------------------------
+ */
 
 /* A descriptor of the attached program if it is one of ours; the caller closes it. */
 static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id)

@@ -3,8 +3,9 @@
  * The pinned set: one directory in a BPF file system that always holds one complete generation.
  *
  * A new set is written to a directory beside it, DIR-new, and the two are exchanged by one
- * renameat2(RENAME_EXCHANGE); then the old set is removed. A process killed at any point leaves DIR complete; what
- * it left in DIR-new is removed by the next one that stages a set. The caller holds the daemon's lock.
+ * renameat2(RENAME_EXCHANGE); then the old set is removed. A process killed at any point leaves DIR
+ * complete; what it left in DIR-new is removed by the next one that stages a set. The caller holds
+ * the daemon's lock.
  */
 #ifndef SL_PINS_H
 #define SL_PINS_H
@@ -16,9 +17,14 @@ struct sl_pin {
 	int fd; /* borrowed */
 };
 
-/* Can DIR be used? 0, -ENOENT: its parent is missing; -EMEDIUMTYPE: its parent is not in a BPF file system. */
+/*
+ * Can DIR be used? 0, -ENOENT: its parent is missing; -EMEDIUMTYPE: its parent is not in a BPF file
+ * system.
+ */
 int sl_pins_check(const char *dir);
-/* Open one object of the published set (staged != 0: of the set beside it). A descriptor or -errno. */
+/*
+ * Open one object of the published set (staged != 0: of the set beside it). A descriptor or -errno.
+ */
 int sl_pins_get(const char *dir, int staged, const char *name);
 /* Write a set beside the published one; a leftover there is removed first. */
 int sl_pins_stage(const char *dir, const struct sl_pin *pins, size_t n);

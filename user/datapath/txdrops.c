@@ -24,7 +24,10 @@ struct sl_txdrops {
 	int fds[N_FDS];		   /* owned; two links and the map of the read-only data, or -1 */
 };
 
-/* --- Is it the same pair? ------------------------------------------------------------------------- */
+/*
+ * --- Is it the same pair?
+ * -------------------------------------------------------------------------
+ */
 
 /* FNV-1a of the object file: other code, other value. */
 static int hash_file(const char *path, uint32_t *hash)
@@ -94,7 +97,10 @@ static void close_fds(struct sl_txdrops *tx)
 	}
 }
 
-/* Take the pair of the previous generation, the published set or the one left staged, if it is the same. */
+/*
+ * Take the pair of the previous generation, the published set or the one left staged, if it is the
+ * same.
+ */
 static bool keep(struct sl_txdrops *tx, const struct sl_txdrops_config *config, const char *pin_dir,
 		 const struct sl_txdrops *previous)
 {
@@ -119,7 +125,10 @@ static bool keep(struct sl_txdrops *tx, const struct sl_txdrops_config *config, 
 	return false;
 }
 
-/* --- Loading ---------------------------------------------------------------------------------------- */
+/*
+ * --- Loading
+ * ----------------------------------------------------------------------------------------
+ */
 
 static int load(struct sl_txdrops *tx, const char *object_path, int drops_fd,
 		const struct sl_txdrops_config *config)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * XDP on a netdev, through rtnetlink and not by bpf_link: the program stays when the process that attached
- * it ends, and `ip link set dev X xdp off` takes it off, as people expect.
+ * XDP on a netdev, through rtnetlink and not by bpf_link: the program stays when the process that
+ * attached it ends, and `ip link set dev X xdp off` takes it off, as people expect.
  */
 #ifndef SL_XDP_H
 #define SL_XDP_H
@@ -17,7 +17,10 @@ struct sl_xdp_state {
 	uint32_t prog_id;
 };
 
-/* What is attached. 0, -ENODEV, or -EBUSY for an arrangement only others make (offload, several modes at once). */
+/*
+ * What is attached. 0, -ENODEV, or -EBUSY for an arrangement only others make (offload, several
+ * modes at once).
+ */
 int sl_xdp_query(uint32_t ifindex, struct sl_xdp_state *state);
 
 /*

@@ -12,8 +12,9 @@ int sl_netdev_open(struct sl_netdev **out);
 void sl_netdev_close(struct sl_netdev *nd); /* NULL is fine */
 
 /*
- * Does its driver take frames that XDP redirects to it? This may change: many drivers do only while a program is
- * attached, a veth only while its peer has one or GRO. 1, 0, or -ENODEV and other -errno.
+ * Does its driver take frames that XDP redirects to it? This may change: many drivers do only while
+ * a program is attached, a veth only while its peer has one or GRO. 1, 0, or -ENODEV and other
+ * -errno.
  */
 int sl_netdev_takes_redirects(struct sl_netdev *nd, uint32_t ifindex);
 

@@ -9,7 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* In the kernel this is synchronize_rcu, and each run of an XDP program is an RCU reader. Some ten milliseconds. */
+/*
+ * In the kernel this is synchronize_rcu, and each run of an XDP program is an RCU reader. Some ten
+ * milliseconds.
+ */
 static int wait_readers(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) ? -errno : 0;

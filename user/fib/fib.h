@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The forwarding tables as user space writes them: prefixes, next hops, adjacencies and ECMP groups, kept
- * in the maps that XDP reads (bpf/sluice.h draws how they hang together). This is the only
- * writer of those maps. It knows nothing of the kernel's routing; mirror.c decides what goes in.
+ * The forwarding tables as user space writes them: prefixes, next hops, adjacencies and ECMP
+ * groups, kept in the maps that XDP reads (bpf/sluice.h draws how they hang together). This is the
+ * only writer of those maps. It knows nothing of the kernel's routing; mirror.c decides what goes
+ * in.
  *
  * Not thread-safe: one thread owns a sl_fib.
  */
@@ -62,26 +63,31 @@ int sl_fib_create(const struct sl_fib_tables *tables, struct sl_fib **out);
 void sl_fib_destroy(struct sl_fib *fib); /* NULL is fine; the tables keep their last content */
 
 /*
- * Put in the prefixes that did not fit and now do. What was deleted makes room SL_GRACE_NS later, so call
- * this about once a second. Costs nothing while nothing overflows.
+ * Put in the prefixes that did not fit and now do. What was deleted makes room SL_GRACE_NS later,
+ * so call this about once a second. Costs nothing while nothing overflows.
  */
 void sl_fib_tick(struct sl_fib *fib);
 /*
- * For tests: another clock than CLOCK_MONOTONIC, which may not go backwards, and another way to wait until no program
- * run is left that began before (0, or -errno: not possible, only time helps).
+ * For tests: another clock than CLOCK_MONOTONIC, which may not go backwards, and another way to
+ * wait until no program run is left that began before (0, or -errno: not possible, only time
+ * helps).
  */
 void sl_fib_set_clock(struct sl_fib *fib, uint64_t (*now_ns)(void), int (*wait_readers)(void));
 
 /* --- Next hops ---
- * An id is handed out once and may be named by any number of routes; setting it again changes all of them at
- * once, by one store. A new next hop punts as NEIGHBOUR. All return 0 or -ENOSPC (map full:
- * the next hop then punts as OVERFLOW, and the call may be repeated), -EINVAL for an unknown id.
+ * An id is handed out once and may be named by any number of routes; setting it again changes all
+ * of them at once, by one store. A new next hop punts as NEIGHBOUR. All return 0 or -ENOSPC (map
+ * full: the next hop then punts as OVERFLOW, and the call may be repeated), -EINVAL for an unknown
+ * id.
  */
 int sl_fib_nexthop_create(struct sl_fib *fib, uint32_t *id);
 int sl_fib_nexthop_set_adj(struct sl_fib *fib, uint32_t id, const struct sl_adj *adj);
 int sl_fib_nexthop_set_punt(struct sl_fib *fib, uint32_t id, enum sl_punt reason);
 int sl_fib_nexthop_set_drop(struct sl_fib *fib, uint32_t id, enum sl_drop reason);
-/* No route or group may name the id any more. It then reads as no route, and is reused after SL_GRACE_NS. */
+/*
+ * No route or group may name the id any more. It then reads as no route, and is reused after
+ * SL_GRACE_NS.
+ */
 void sl_fib_nexthop_destroy(struct sl_fib *fib, uint32_t id);
 /* True if XDP sent a packet by this next hop since the last call; clears the mark. */
 bool sl_fib_nexthop_used(struct sl_fib *fib, uint32_t id);
@@ -91,24 +97,31 @@ struct sl_member {
 	uint32_t weight;     /* 1..65536, relative */
 };
 /*
- * Make `id` a group of n members (1..SL_GROUP_BUCKETS), or change the group it is. Buckets move only as
- * far as the change asks: removing a member moves only its own, adding one takes its share from the others.
- * A next hop named twice counts with the sum. -EINVAL also for a group as member or a weight out of range.
+ * Make `id` a group of n members (1..SL_GROUP_BUCKETS), or change the group it is. Buckets move
+ * only as far as the change asks: removing a member moves only its own, adding one takes its share
+ * from the others. A next hop named twice counts with the sum. -EINVAL also for a group as member
+ * or a weight out of range.
  */
 int sl_fib_nexthop_set_group(struct sl_fib *fib, uint32_t id, const struct sl_member *members,
 			     uint32_t n);
 
 /* --- Prefixes ---
- * Insert or replace. 0 also when the tables are full: the prefix is then remembered, its addresses punt as
- * OVERFLOW (never go a wrong way), it counts in overflow*, and it is put in when room appears.
- * -EINVAL: bad prefix or unknown next hop; -ENOMEM.
+ * Insert or replace. 0 also when the tables are full: the prefix is then remembered, its addresses
+ * punt as OVERFLOW (never go a wrong way), it counts in overflow*, and it is put in when room
+ * appears. -EINVAL: bad prefix or unknown next hop; -ENOMEM.
  */
 int sl_fib_insert(struct sl_fib *fib, const struct sl_prefix *prefix, uint32_t nexthop_id);
 int sl_fib_delete(struct sl_fib *fib, const struct sl_prefix *prefix); /* 0 or -ENOENT */
 
-/* What XDP would find, read from the same tables: next-hop id, SL_NEXTHOP_NONE or SL_NEXTHOP_OVERFLOW. */
+/*
+ * What XDP would find, read from the same tables: next-hop id, SL_NEXTHOP_NONE or
+ * SL_NEXTHOP_OVERFLOW.
+ */
 uint32_t sl_fib_lookup(const struct sl_fib *fib, uint8_t family, const uint8_t *addr);
-/* The longest prefix that covers addr, and its next hop, whether or not it fits the tables. 0 or -ENOENT. */
+/*
+ * The longest prefix that covers addr, and its next hop, whether or not it fits the tables. 0 or
+ * -ENOENT.
+ */
 int sl_fib_match(const struct sl_fib *fib, uint8_t family, const uint8_t *addr,
 		 struct sl_prefix *prefix, uint32_t *nexthop_id);
 

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Engine fast: a multibit trie with leaf pushing in mmapped arrays. The root takes the first 24 bits of an IPv4
- * address (DIR-24-8: Gupta, Lin and McKeown, "Routing Lookups in Hardware at Memory Access Speeds", 1998) or
- * the first 16 of an IPv6 address; each block below takes 8 more. A slot holds either the block that
- * continues, or the next hop of the longest prefix that covers all of the slot's addresses.
+ * Engine fast: a multibit trie with leaf pushing in mmapped arrays. The root takes the first 24
+ * bits of an IPv4 address (DIR-24-8: Gupta, Lin and McKeown, "Routing Lookups in Hardware at Memory
+ * Access Speeds", 1998) or the first 16 of an IPv6 address; each block below takes 8 more. A slot
+ * holds either the block that continues, or the next hop of the longest prefix that covers all of
+ * the slot's addresses.
  *
- * A leaf remembers the length of its prefix, and a slot lies under one prefix of each length only. So an insert
- * overwrites, in its range, the leaves of prefixes up to its own length, and a delete gives the leaves of exactly
- * its length to the prefix above. A block whose leaves have all become that of one prefix above it goes back
- * into the slot it came from. A slot is one store; a block is filled before a slot leads to it.
+ * A leaf remembers the length of its prefix, and a slot lies under one prefix of each length only.
+ * So an insert overwrites, in its range, the leaves of prefixes up to its own length, and a delete
+ * gives the leaves of exactly its length to the prefix above. A block whose leaves have all become
+ * that of one prefix above it goes back into the slot it came from. A slot is one store; a block is
+ * filled before a slot leads to it.
  *
- * When no block is left for a prefix that needs one, the leaf where it would begin punts instead. Its length is
- * then one more than any prefix that ends at that level, so nothing but its own healing overwrites it.
+ * When no block is left for a prefix that needs one, the leaf where it would begin punts instead.
+ * Its length is then one more than any prefix that ends at that level, so nothing but its own
+ * healing overwrites it.
  *
- * Changed from the paper: lengths in the slots, blocks that come and go, as many levels as the address asks.
+ * Changed from the paper: lengths in the slots, blocks that come and go, as many levels as the
+ * address asks.
  */
 #include "user/fib/fib_impl.h"
 
@@ -39,7 +43,10 @@ struct trie {
 	struct sl_pool pool; /* of block numbers */
 };
 
-/* One level on the way down: `slots` tell addresses apart by bits from..to-1; the way goes on at `slot`. */
+/*
+ * One level on the way down: `slots` tell addresses apart by bits from..to-1; the way goes on at
+ * `slot`.
+ */
 struct level {
 	uint32_t *slots;
 	unsigned int from, to;
@@ -99,7 +106,10 @@ static struct level *find_way(const struct trie *t, struct way *way, const uint8
 	return &way->level[way->last];
 }
 
-/* Give n slots, and all below them, to `leaf`, where the length of the present owner is in low..high. */
+/*
+ * Give n slots, and all below them, to `leaf`, where the length of the present owner is in
+ * low..high.
+ */
 static void paint(const struct trie *t, uint32_t *slots, uint32_t n, unsigned int low,
 		  unsigned int high, uint32_t leaf)
 {
@@ -130,8 +140,9 @@ static void fill(uint32_t *slots, uint32_t leaf)
 }
 
 /*
- * Can `want` blocks be had? Routes that come and go quickly may have used up the pool while what they gave back waits for
- * its time. Then it is worth asking the kernel once for all of that; but not for each of a few blocks.
+ * Can `want` blocks be had? Routes that come and go quickly may have used up the pool while what
+ * they gave back waits for its time. Then it is worth asking the kernel once for all of that; but
+ * not for each of a few blocks.
  */
 static bool have_blocks(const struct sl_fib *fib, struct trie *t, uint32_t want)
 {
@@ -145,8 +156,8 @@ static bool have_blocks(const struct sl_fib *fib, struct trie *t, uint32_t want)
 }
 
 /*
- * Hang a chain of blocks, as deep as the prefix needs, below a leaf. Nobody can see the chain until the last
- * store; the addresses beside the prefix keep the leaf.
+ * Hang a chain of blocks, as deep as the prefix needs, below a leaf. Nobody can see the chain until
+ * the last store; the addresses beside the prefix keep the leaf.
  */
 static int grow(const struct sl_fib *fib, struct trie *t, const struct level *l,
 		const struct sl_prefix *prefix, uint32_t leaf)
@@ -281,8 +292,9 @@ static void fast_forget(struct sl_fib *fib, struct sl_fib_family *family,
 }
 
 /*
- * Replace the punting leaf on the way to one overflowed prefix by a block with all prefixes that wait there,
- * published when it is complete. What needs a further block that is not to be had punts inside it.
+ * Replace the punting leaf on the way to one overflowed prefix by a block with all prefixes that
+ * wait there, published when it is complete. What needs a further block that is not to be had punts
+ * inside it.
  */
 static void heal_one(struct sl_fib *fib, struct sl_fib_family *family, struct trie *t)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Resilient ECMP groups, as the kernel's resilient next-hop groups (net/ipv4/nexthop.c) without their timers: 128
- * buckets, each naming a next hop. A member is due a number of buckets by its weight (largest
- * remainder); only buckets of members that hold more than their due, or that left, change hands.
+ * Resilient ECMP groups, as the kernel's resilient next-hop groups (net/ipv4/nexthop.c) without
+ * their timers: 128 buckets, each naming a next hop. A member is due a number of buckets by its
+ * weight (largest remainder); only buckets of members that hold more than their due, or that left,
+ * change hands.
  */
 #include "user/fib/fib_impl.h"
 
@@ -67,7 +68,10 @@ static void count_held(struct plan *plan, const uint32_t *bucket)
 	}
 }
 
-/* Who has the better claim to a bucket left over by rounding: the larger rest, then who holds more already. */
+/*
+ * Who has the better claim to a bucket left over by rounding: the larger rest, then who holds more
+ * already.
+ */
 static bool claims_before(const struct share *a, const struct share *b)
 {
 	if (a->rest != b->rest)

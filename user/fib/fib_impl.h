@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the forwarding table share, and nobody else includes. fib.c keeps the list of prefixes
- * and decides; an engine (fib_fast.c, fib_lpm.c) writes what XDP reads.
+ * What the files of the forwarding table share, and nobody else includes. fib.c keeps the list of
+ * prefixes and decides; an engine (fib_fast.c, fib_lpm.c) writes what XDP reads.
  */
 #ifndef SL_FIB_IMPL_H
 #define SL_FIB_IMPL_H
@@ -19,8 +19,8 @@ struct sl_fib_family {
 };
 
 /*
- * How prefixes get into maps. While `overflow` holds a prefix, no address whose longest prefix it is may be
- * given to a route: the engine sends it, and as few others as its tables allow, to
+ * How prefixes get into maps. While `overflow` holds a prefix, no address whose longest prefix it
+ * is may be given to a route: the engine sends it, and as few others as its tables allow, to
  * SL_NEXTHOP_OVERFLOW.
  */
 struct sl_fib_engine {
@@ -66,7 +66,10 @@ static inline bool sl_fib_is_ip4(const struct sl_fib *fib, const struct sl_fib_f
 	return family == &fib->ip4;
 }
 
-/* Table slots and next hops are read by XDP at any time: one store each, after all that they lead to. */
+/*
+ * Table slots and next hops are read by XDP at any time: one store each, after all that they lead
+ * to.
+ */
 static inline void sl_publish(uint32_t *slot, uint32_t value)
 {
 	__atomic_store_n(slot, value, __ATOMIC_RELEASE);

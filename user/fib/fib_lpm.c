@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Engine lpm: the kernel's own longest-prefix-match trie, prefix by prefix through the bpf system call. The reference.
+ * Engine lpm: the kernel's own longest-prefix-match trie, prefix by prefix through the bpf system
+ * call. The reference.
  *
- * When the map is full, the prefix that XDP finds instead of a missing one is its nearest cover in the map. That
- * cover's value then becomes SL_NEXTHOP_OVERFLOW, until no missing prefix is left under it.
+ * When the map is full, the prefix that XDP finds instead of a missing one is its nearest cover in
+ * the map. That cover's value then becomes SL_NEXTHOP_OVERFLOW, until no missing prefix is left
+ * under it.
  *
  * One entry of the map stays free: before Linux 6.13 a full map refuses to replace a value too.
  */
@@ -89,8 +91,9 @@ static int lpm_insert(struct sl_fib *fib, struct sl_fib_family *family,
 }
 
 /*
- * The addresses of a prefix that is not in the map reach its cover: make them punt there. Should the kernel have no
- * memory even for that, the cover leaves the map as well, and the next one up has to.
+ * The addresses of a prefix that is not in the map reach its cover: make them punt there. Should
+ * the kernel have no memory even for that, the cover leaves the map as well, and the next one up
+ * has to.
  */
 static void punt_cover(struct lpm *lpm, struct sl_fib_family *family,
 		       const struct sl_prefix *prefix)

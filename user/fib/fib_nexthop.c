@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Next hops and adjacencies. An adjacency that XDP can reach is never written again (but for its `used` mark): a change
- * fills a free one, and one store of the next hop makes everybody use it.
+ * Next hops and adjacencies. An adjacency that XDP can reach is never written again (but for its
+ * `used` mark): a change fills a free one, and one store of the next hop makes everybody use it.
  */
 #include "user/fib/fib_impl.h"
 
@@ -105,7 +105,10 @@ bool sl_fib_nexthop_used(struct sl_fib *fib, uint32_t id)
 	if (!sl_fib_nexthop_known(fib, id) || fib->tables.nexthop[id].kind != SL_NH_FORWARD)
 		return false;
 	used = &fib->tables.adj[fib->tables.nexthop[id].ref].used;
-	/* XDP writes the word only while it is 0, so a busy adjacency costs it no shared cache line. */
+	/*
+	 * XDP writes the word only while it is 0, so a busy adjacency costs it no shared cache
+	 * line.
+	 */
 	return __atomic_load_n(used, __ATOMIC_RELAXED) &&
 	       __atomic_exchange_n(used, 0, __ATOMIC_RELAXED);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A treap (Aragon and Seidel, 1989) ordered by address, then length. In that order all prefixes under P that are
- * longer than P follow P without a gap, so they are cut out by splitting the tree twice.
+ * A treap (Aragon and Seidel, 1989) ordered by address, then length. In that order all prefixes
+ * under P that are longer than P follow P without a gap, so they are cut out by splitting the tree
+ * twice.
  */
 #include "user/fib/fib_overflow.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The prefixes of one family that did not fit the tables, in order, so that "is there one under this prefix?"
- * takes logarithmic time however many there are. Empty in ordinary life.
+ * The prefixes of one family that did not fit the tables, in order, so that "is there one under
+ * this prefix?" takes logarithmic time however many there are. Empty in ordinary life.
  */
 #ifndef SL_FIB_OVERFLOW_H
 #define SL_FIB_OVERFLOW_H

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers first..first+n-1 to hand out and take back, where what was taken back is handed out again no sooner
- * than SL_GRACE_NS later, or after sl_pool_unread: a program run that read the number before has ended by then.
+ * Numbers first..first+n-1 to hand out and take back, where what was taken back is handed out again
+ * no sooner than SL_GRACE_NS later, or after sl_pool_unread: a program run that read the number
+ * before has ended by then.
  *
- * Returned numbers wait in a queue, oldest first; numbers never used come from a mark that only rises.
+ * Returned numbers wait in a queue, oldest first; numbers never used come from a mark that only
+ * rises.
  */
 #ifndef SL_FIB_POOL_H
 #define SL_FIB_POOL_H
@@ -19,10 +21,11 @@ struct sl_pool_retired {
 
 struct sl_pool {
 	uint32_t first, n; /* the numbers */
-	uint32_t fresh;	   /* numbers handed out so far that had never been: first..first+fresh-1 */
-	uint32_t head;	   /* oldest of the queue */
-	uint32_t waiting;  /* length of the queue */
-	uint32_t unread;   /* its oldest that nobody can still use, whatever the time */
+	/* numbers handed out so far that had never been: first..first+fresh-1 */
+	uint32_t fresh;
+	uint32_t head;		       /* oldest of the queue */
+	uint32_t waiting;	       /* length of the queue */
+	uint32_t unread;	       /* its oldest that nobody can still use, whatever the time */
 	struct sl_pool_retired *queue; /* owned; ring of n entries */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Linear probing, at most 3/4 full, doubled when fuller. Deleting moves later entries of the same run back over
- * the hole, so there are no tombstones and a table that churns for months stays as quick as a new one.
+ * Linear probing, at most 3/4 full, doubled when fuller. Deleting moves later entries of the same
+ * run back over the hole, so there are no tombstones and a table that churns for months stays as
+ * quick as a new one.
  */
 #include "user/fib/fib_store.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every prefix of one family with its next hop, compactly: a hash table with open addressing of 8 bytes (IPv4)
- * or 20 bytes (IPv6) an entry. The tables that XDP reads cannot say which prefix lies under another; this can.
+ * Every prefix of one family with its next hop, compactly: a hash table with open addressing of 8
+ * bytes (IPv4) or 20 bytes (IPv6) an entry. The tables that XDP reads cannot say which prefix lies
+ * under another; this can.
  */
 #ifndef SL_FIB_STORE_H
 #define SL_FIB_STORE_H
@@ -12,8 +13,8 @@
 #include "bpf/sluice.h"
 
 /*
- * An entry is the address and one word, made as a table slot is: bits 22..0 next-hop id (never 0), bits 30..23
- * length, and bit 31 set for a prefix that is not in the tables because they are full.
+ * An entry is the address and one word, made as a table slot is: bits 22..0 next-hop id (never 0),
+ * bits 30..23 length, and bit 31 set for a prefix that is not in the tables because they are full.
  */
 #define SL_STORE_OVERFLOW 0x80000000u
 
@@ -45,8 +46,8 @@ int sl_store_init(struct sl_store *store, uint8_t family); /* 0 or -ENOMEM */
 void sl_store_fini(struct sl_store *store);
 
 /*
- * addr is 4 or 16 bytes with no bit set beyond len. A pointer to a word is borrowed until the next insert or
- * delete; its id and overflow bit may be written, its length may not.
+ * addr is 4 or 16 bytes with no bit set beyond len. A pointer to a word is borrowed until the next
+ * insert or delete; its id and overflow bit may be written, its length may not.
  */
 uint32_t *sl_store_find(const struct sl_store *store, const uint8_t *addr, unsigned int len);
 /* The entry must not exist yet. 0 or -ENOMEM. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the daemons of a cluster tell each other through the fabric: the state of their edge ports, the addresses
- * on them, the neighbours resolved there, and requests to resolve more. Pure: bytes in, structs
- * out, and back. The bytes are in docs/PROTOCOL.md, "Announcements"; to the bridge they are opaque.
+ * What the daemons of a cluster tell each other through the fabric: the state of their edge ports,
+ * the addresses on them, the neighbours resolved there, and requests to resolve more. Pure: bytes
+ * in, structs out, and back. The bytes are in docs/PROTOCOL.md, "Announcements"; to the bridge they
+ * are opaque.
  *
- * A node's whole state is one generation of records, cut into parts that each fit one fabric message. It
- * is repeated every second and at once after a change; a receiver that has every part of a generation
- * forgets what the generation does not name.
+ * A node's whole state is one generation of records, cut into parts that each fit one fabric
+ * message. It is repeated every second and at once after a change; a receiver that has every part
+ * of a generation forgets what the generation does not name.
  */
 #ifndef SL_ANNOUNCE_H
 #define SL_ANNOUNCE_H
@@ -53,7 +54,8 @@ struct sl_announce_record {
 	uint8_t family;	    /* AF_INET or AF_INET6 */
 	uint8_t prefix_len; /* ADDRESS: of the connected prefix */
 	uint8_t addr[16];   /* network order; beyond the address zero */
-	bool is_fixed; /* NEIGHBOUR of this node's own: an operator's, not to be resolved; not sent */
+	/* NEIGHBOUR of this node's own: an operator's, not to be resolved; not sent */
+	bool is_fixed;
 };
 
 /* Builds one part. Zeroed by sl_announce_begin; caller's memory. */
@@ -77,7 +79,8 @@ void sl_announce_set_parts(struct sl_announce_part *part, uint16_t parts);
  * each         called for every record, in order, after all of them have been judged
  *
  * Returns 0, or with nothing delivered: -EPROTO (version, kind or a type that does not belong),
- * -EMSGSIZE (truncated, too long, or records that do not fill it exactly), -EINVAL (a value out of range).
+ * -EMSGSIZE (truncated, too long, or records that do not fill it exactly), -EINVAL (a value out of
+ * range).
  */
 int sl_announce_parse(const uint8_t *bytes, size_t len_bytes, uint8_t source_node,
 		      uint8_t self_node, struct sl_announce_header *header,

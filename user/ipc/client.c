@@ -20,7 +20,10 @@ struct sl_client {
 	const char *error;
 };
 
-/* A read with a timeout is not taken up again by the kernel after a signal, as of a terminal that is resized, or a stop. */
+/*
+ * A read with a timeout is not taken up again by the kernel after a signal, as of a terminal that
+ * is resized, or a stop.
+ */
 static ssize_t read_on(void *client, char *out, size_t n_bytes)
 {
 	const struct sl_client *c = client;

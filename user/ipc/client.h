@@ -17,10 +17,10 @@ struct sl_client;
 bool sl_client_listens(const char *socket_path);
 
 /*
- * Connect and send one request; takes the reference to it. patience_ms, 1 or more: how long to wait for each piece of the
- * answer, so an answer may take as long as it keeps coming.
- * 0; -ENOENT or -ECONNREFUSED: no daemon runs; -EACCES; -ETIMEDOUT: it listens and does not answer; -EPROTO: what answers is
- * no sluiced of this version.
+ * Connect and send one request; takes the reference to it. patience_ms, 1 or more: how long to wait
+ * for each piece of the answer, so an answer may take as long as it keeps coming. 0; -ENOENT or
+ * -ECONNREFUSED: no daemon runs; -EACCES; -ETIMEDOUT: it listens and does not answer; -EPROTO: what
+ * answers is no sluiced of this version.
  */
 int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_ms,
 		   struct sl_client **out);
@@ -30,7 +30,10 @@ json_t *sl_client_row(struct sl_client *client);
 const char *sl_client_error(const struct sl_client *client);
 void sl_client_close(struct sl_client *client);
 
-/* All rows of an answer, a new array, or NULL with the reason in why; `name` is who is asked. As sl_client_open otherwise. */
+/*
+ * All rows of an answer, a new array, or NULL with the reason in why; `name` is who is asked. As
+ * sl_client_open otherwise.
+ */
 json_t *sl_client_ask(const char *name, const char *socket_path, json_t *request,
 		      uint32_t patience_ms, char *why, size_t why_bytes);
 

@@ -61,7 +61,9 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
-/* --- Answers ------------------------------------------------------------------------------------ */
+/*
+ * --- Answers ------------------------------------------------------------------------------------
+ */
 
 /* The socket blocks, so a short send means that the client has not read for SL_CTL_PATIENCE_S. */
 static int flush(struct sl_ctl_answer *a)
@@ -155,7 +157,9 @@ static void answer_reset(struct sl_ctl_answer *a)
 	*a = (struct sl_ctl_answer){ .fd = -1, .limit = SL_CTL_ANSWER_MAX };
 }
 
-/* --- Clients ------------------------------------------------------------------------------------ */
+/*
+ * --- Clients ------------------------------------------------------------------------------------
+ */
 
 static void client_close(struct client *c)
 {
@@ -334,7 +338,9 @@ static void client_accept(struct sl_ctl *ctl)
 		client_close(c);
 }
 
-/* --- The socket ---------------------------------------------------------------------------------- */
+/*
+ * --- The socket ----------------------------------------------------------------------------------
+ */
 
 static int make_parent(const char *path)
 {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control socket: a UNIX stream socket that speaks JSON, one object a line. A connection carries one request.
+ * The control socket: a UNIX stream socket that speaks JSON, one object a line. A connection
+ * carries one request.
  *
  *   daemon: {"hello": {"version": "0.1.0", "abi": 1}}
  *   client: {"command": "show", "what": "routes"}
  *   daemon: {...}                                         any number of rows
  *   daemon: {"end": {}}   or   {"end": {"error": "..."}}
  *
- * Nothing a client does holds the daemon. Short answers are kept in memory (at most SL_CTL_ANSWER_MAX) and
- * written as the client reads. Long ones are written by a forked child, which has the tables as they were at
- * that moment; a client that does not read for SL_CTL_PATIENCE_S is dropped.
+ * Nothing a client does holds the daemon. Short answers are kept in memory (at most
+ * SL_CTL_ANSWER_MAX) and written as the client reads. Long ones are written by a forked child,
+ * which has the tables as they were at that moment; a client that does not read for
+ * SL_CTL_PATIENCE_S is dropped.
  */
 #ifndef SL_CTL_H
 #define SL_CTL_H
@@ -35,17 +37,17 @@ struct sl_ctl_command {
 	void (*run)(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
 };
 
-/* One row; takes the reference to `row` (NULL counts as out of memory). Non-zero: the client is gone or the
- * answer has failed; further rows are pointless. */
+/* One row; takes the reference to `row` (NULL counts as out of memory). Non-zero: the client is
+ * gone or the answer has failed; further rows are pointless. */
 int sl_ctl_put(struct sl_ctl_answer *answer, json_t *row);
 /* End the answer with an error, one line; the first one counts. */
 void sl_ctl_fail(struct sl_ctl_answer *answer, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * Listen at path with the permissions `mode` and, unless group is NULL, that group. The directory is made if it is
- * missing; a socket that a dead daemon left is replaced. commands is borrowed until close.
- * 0 or -errno (-ENOENT: no such group).
+ * Listen at path with the permissions `mode` and, unless group is NULL, that group. The directory
+ * is made if it is missing; a socket that a dead daemon left is replaced. commands is borrowed
+ * until close. 0 or -errno (-ENOENT: no such group).
  */
 int sl_ctl_open(const char *path, mode_t mode, const char *group,
 		const struct sl_ctl_command *commands, struct sl_ctl **out);

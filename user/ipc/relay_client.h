@@ -16,8 +16,9 @@ void sl_relay_disconnect(struct sl_relay_client *client);
 
 /* 0; -ENOTCONN; -EAGAIN: the bridge is behind; else -errno: the connection is over. */
 int sl_relay_send(struct sl_relay_client *client, const struct sl_relay_message *message);
-/* The next message; what it points to is valid until the next call. 0; -EAGAIN: none now; -EPROTO and others as
- * sl_relay_parse: one that makes no sense; -ENOTCONN, -EPIPE or others: the connection is over. */
+/* The next message; what it points to is valid until the next call. 0; -EAGAIN: none now; -EPROTO
+ * and others as sl_relay_parse: one that makes no sense; -ENOTCONN, -EPIPE or others: the
+ * connection is over. */
 int sl_relay_receive(struct sl_relay_client *client, struct sl_relay_message *message);
 
 #endif

@@ -5,7 +5,10 @@
 
 #include <stdbool.h>
 
-/* Flush standard output. False if it has not taken all that was written to it; `program` has said so on standard error then. */
+/*
+ * Flush standard output. False if it has not taken all that was written to it; `program` has said
+ * so on standard error then.
+ */
 bool sl_answer_flush(const char *program);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a daemon says to its operator: one line per event on standard error, with a level. Under systemd
- * (JOURNAL_STREAM is set) a line starts with the journal's "<N>" instead of the level's name.
- * Nothing is logged per packet.
+ * What a daemon says to its operator: one line per event on standard error, with a level. Under
+ * systemd (JOURNAL_STREAM is set) a line starts with the journal's "<N>" instead of the level's
+ * name. Nothing is logged per packet.
  */
 #ifndef SL_LOG_H
 #define SL_LOG_H

@@ -3,7 +3,9 @@
 #ifndef SL_NOTIFY_H
 #define SL_NOTIFY_H
 
-/* Send e.g. "READY=1\nSTATUS=...". 0, also when nobody listens ($NOTIFY_SOCKET unset); else -errno. */
+/*
+ * Send e.g. "READY=1\nSTATUS=...". 0, also when nobody listens ($NOTIFY_SOCKET unset); else -errno.
+ */
 int sl_notify(const char *state);
 
 #endif

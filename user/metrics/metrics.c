@@ -21,10 +21,15 @@ struct sl_metrics {
 	int fd;				 /* borrowed from http */
 };
 
-/* A bridge answers within a round of its loop. One that does not is stopped: then the daemon waits this once for it. */
+/*
+ * A bridge answers within a round of its loop. One that does not is stopped: then the daemon waits
+ * this once for it.
+ */
 #define BRIDGE_PATIENCE_MS 500
 
-/* --- The cluster --------------------------------------------------------------------------------- */
+/*
+ * --- The cluster ---------------------------------------------------------------------------------
+ */
 
 static json_t *ask_bridge(const char *path, const char *command)
 {
@@ -68,7 +73,10 @@ static bool cluster_rows(const struct sl_router *router, struct sl_metrics_clust
 	return true;
 }
 
-/* --- Answers -------------------------------------------------------------------------------------- */
+/*
+ * --- Answers
+ * --------------------------------------------------------------------------------------
+ */
 
 static char *metrics(const struct sl_router *router)
 {
@@ -136,7 +144,10 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 		      "text/plain; version=0.0.4; charset=utf-8");
 }
 
-/* --- Open and close --------------------------------------------------------------------------------- */
+/*
+ * --- Open and close
+ * ---------------------------------------------------------------------------------
+ */
 
 static int listen_at(const char *address)
 {

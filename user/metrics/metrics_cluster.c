@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Metrics of a cluster: what the views of the bridge show, queue by queue and peer by peer. An unlimited rate is +Inf, as a
- * Prometheus writes it; what is not known is left out.
+ * Metrics of a cluster: what the views of the bridge show, queue by queue and peer by peer. An
+ * unlimited rate is +Inf, as a Prometheus writes it; what is not known is left out.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names follow Prometheus' own advice: the program's prefix, base units, `_total` on what only rises.
+ * Names follow Prometheus' own advice: the program's prefix, base units, `_total` on what only
+ * rises.
  */
 #include <stdbool.h>
 #include <stdio.h>

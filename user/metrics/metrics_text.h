@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sluiced tells a Prometheus: the text format of its exposition, version 0.0.4. Pure: JSON in, text out. */
+/*
+ * What sluiced tells a Prometheus: the text format of its exposition, version 0.0.4. Pure: JSON in,
+ * text out.
+ */
 #ifndef SL_METRICS_TEXT_H
 #define SL_METRICS_TEXT_H
 
@@ -23,9 +26,10 @@ struct sl_metrics_cluster {
 };
 
 /*
- * status is what the command `status` answers, ports the rows of `show ports`, counters those of `show counters` and
- * reasons those of `show drops`, cluster NULL for a node alone; all borrowed. The text is the caller's, to be freed; NULL: not enough memory.
- * What a status does not have is left out.
+ * status is what the command `status` answers, ports the rows of `show ports`, counters those of
+ * `show counters` and reasons those of `show drops`, cluster NULL for a node alone; all borrowed.
+ * The text is the caller's, to be freed; NULL: not enough memory. What a status does not have is
+ * left out.
  */
 char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
 		      const json_t *reasons, const struct sl_metrics_cluster *cluster);

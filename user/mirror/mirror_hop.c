@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hops: one gateway on one link. The link and the neighbour say whether it is an adjacency, or why not. */
+/*
+ * Hops: one gateway on one link. The link and the neighbour say whether it is an adjacency, or why
+ * not.
+ */
 #include "user/mirror/mirror_impl.h"
 
 /* Failed or not made for want of room: routes then punt as OVERFLOW. */
@@ -9,8 +12,9 @@ uint32_t sl_nexthop_id(const struct sl_mirror *m, uint32_t id)
 }
 
 /*
- * Would the kernel not use it, although the link is up? Then routes by other ways are chosen, but that takes its time if they are
- * many. (What goes through objects it uses without carrier, until it has removed them.)
+ * Would the kernel not use it, although the link is up? Then routes by other ways are chosen, but
+ * that takes its time if they are many. (What goes through objects it uses without carrier, until
+ * it has removed them.)
  */
 static bool is_dead(const struct sl_mirror *m, const struct sl_hop *hop)
 {

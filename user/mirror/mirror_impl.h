@@ -2,14 +2,17 @@
 /*
  * Inside the mirror. What the kernel says, and what it comes to:
  *
- *   route --> path --> hop --> link, neighbour     a path is what many routes have in common: type, legs
+ *   route --> path --> hop --> link, neighbour     a path is what many routes have in common: type,
+ *                                                  legs
  *               \--> object --> hop                a hop is one gateway on one link, or "on link"
  *
- * A next-hop id of the fib belongs to a hop (one leg), to a path (several legs), or to a next-hop object; so a
- * change of a neighbour, a link or an object is one store, whatever number of routes depends on it.
+ * A next-hop id of the fib belongs to a hop (one leg), to a path (several legs), or to a next-hop
+ * object; so a change of a neighbour, a link or an object is one store, whatever number of routes
+ * depends on it.
  *
  *   mirror_link.c     links, VLANs, addresses, what XDP is told of ports
- *   mirror_neigh.c    neighbours: resolved ones become hops, unresolved ones are asked for, idle ones kept
+ *   mirror_neigh.c    neighbours: resolved ones become hops, unresolved ones are asked for, idle
+ *                     ones kept
  *   mirror_hop.c      hops: from link and neighbour to adjacency or punt
  *   mirror_path.c     paths: legs, groups, whether any leg is alive
  *   mirror_nexthop.c  next-hop objects
@@ -63,7 +66,9 @@ struct sl_address {
 	uint8_t addr[16];
 };
 
-/* --- Neighbours and hops ------------------------------------------------------------------------ */
+/*
+ * --- Neighbours and hops ------------------------------------------------------------------------
+ */
 
 struct sl_neigh {
 	struct sl_hnode node;
@@ -111,7 +116,10 @@ struct sl_hop {
 	struct sl_adj adj;
 };
 
-/* --- Paths and next-hop objects -------------------------------------------------------------------- */
+/*
+ * --- Paths and next-hop objects
+ * --------------------------------------------------------------------
+ */
 
 struct sl_path_key {
 	uint8_t family, type, scope, src_len;
@@ -171,7 +179,10 @@ struct sl_object {
 	struct sl_rtnl_member *member; /* GROUP: owned */
 };
 
-/* --- Routes ------------------------------------------------------------------------------------------- */
+/*
+ * --- Routes
+ * -------------------------------------------------------------------------------------------
+ */
 
 #define SL_ROUTE_NONE UINT32_MAX
 
@@ -180,7 +191,10 @@ typedef uint32_t sl_route_ref;
 
 struct sl_route {
 	sl_route_ref
-		next; /* in the hash chain; routes of one prefix follow each other in the kernel's order */
+		/*
+		 * in the hash chain; routes of one prefix follow each other in the kernel's order
+		 */
+		next;
 	uint32_t path; /* index; SL_ROUTE_NONE: free */
 	uint32_t metric;
 	uint8_t len, table, protocol, seen;
@@ -202,7 +216,10 @@ struct sl_rib {
 	/* Neighbours in order of address, to find those below a prefix */
 	struct sl_neigh **host; /* owned; borrowed elements */
 	uint32_t n_host, host_room;
-	/* The walk over routes whose path has changed: where it is, and how many records are still to be looked at */
+	/*
+	 * The walk over routes whose path has changed: where it is, and how many records are still
+	 * to be looked at
+	 */
 	uint32_t walk_at, walk_left;
 };
 
@@ -217,8 +234,8 @@ void sl_rib_fini(struct sl_rib *s);
 sl_route_ref sl_rib_first(const struct sl_rib *s, const uint8_t *addr, uint8_t len);
 sl_route_ref sl_rib_next(const struct sl_rib *s, sl_route_ref ref);
 /*
- * Add a route after `after` (a route of the same prefix), or before the first of its prefix if that is
- * SL_ROUTE_NONE. Returns SL_ROUTE_NONE if there is no memory. Moves the pool: pointers are void.
+ * Add a route after `after` (a route of the same prefix), or before the first of its prefix if that
+ * is SL_ROUTE_NONE. Returns SL_ROUTE_NONE if there is no memory. Moves the pool: pointers are void.
  */
 sl_route_ref sl_rib_add(struct sl_rib *s, const uint8_t *addr, uint8_t len, sl_route_ref after);
 /* To after another one of the same prefix, or before the first. */
@@ -227,7 +244,10 @@ void sl_rib_del(struct sl_rib *s, sl_route_ref ref);
 size_t sl_rib_bytes(const struct sl_rib *s);
 bool sl_prefix_covers(uint8_t len, const uint8_t *prefix, const uint8_t *addr);
 
-/* --- The mirror ------------------------------------------------------------------------------------------ */
+/*
+ * --- The mirror
+ * ------------------------------------------------------------------------------------------
+ */
 
 /* What has to be dumped again, because the kernel changes it without saying so. */
 struct sl_todo {
@@ -268,11 +288,13 @@ struct sl_mirror {
 	uint64_t armed_ns;	      /* what the timer is set to */
 
 	struct sl_todo todo;
-	bool dumping_all; /* of everything of its kind: in the kernel's order, in place of what is not seen */
+	/* of everything of its kind: in the kernel's order, in place of what is not seen */
+	bool dumping_all;
 	bool dumping;	     /* messages are from a dump */
 	uint32_t dumping_of; /* of the routes through this link; 0: any other dump */
 	uint64_t changes;    /* that routes, neighbours, ... saw; for resync_changes */
-	bool paths_changed; /* some path's `changed` was set since the walk over the routes last began */
+	/* some path's `changed` was set since the walk over the routes last began */
+	bool paths_changed;
 	bool ports_dirty;    /* sl_mirror_ports_changed was called within a callback */
 	bool busy;	     /* within sl_mirror_poll or sl_mirror_open */
 	bool retry;	     /* the fib had no room for some next hop */
@@ -334,13 +356,19 @@ void sl_path_put(struct sl_mirror *m, struct sl_path *path);
 void sl_path_look_again(struct sl_mirror *m); /* links or objects changed */
 void sl_path_retry(struct sl_mirror *m);
 void sl_path_object_changed(struct sl_mirror *m, const struct sl_object *object);
-/* The link whose neighbours are reached directly; 0: none. And the MTU that the route sets, 0: none. */
+/*
+ * The link whose neighbours are reached directly; 0: none. And the MTU that the route sets, 0:
+ * none.
+ */
 uint32_t sl_path_glean(const struct sl_path *path);
 uint32_t sl_path_mtu(const struct sl_path *path);
 bool sl_path_uses(const struct sl_path *path, uint32_t ifindex);
 /* Has the kernel called a leg through this link dead? */
 bool sl_path_any_dead(const struct sl_mirror *m, uint32_t ifindex);
-/* The kernel has removed its routes, or will have said so by the next dump: links or addresses it needs are gone. */
+/*
+ * The kernel has removed its routes, or will have said so by the next dump: links or addresses it
+ * needs are gone.
+ */
 bool sl_path_is_gone(const struct sl_mirror *m, const struct sl_path *path);
 /* Part of IPv6's one multipath route of this metric (rt6_qualify_for_ecmp). */
 bool sl_path_is_ecmp6(const struct sl_path *path);
@@ -365,8 +393,9 @@ void sl_route_sweep(struct sl_mirror *m, struct sl_rib *s, uint32_t through_ifin
 void sl_route_remove_object(struct sl_mirror *m, const struct sl_object *object);
 bool sl_route_wins(const struct sl_mirror *m, const struct sl_rib *s, sl_route_ref ref);
 /*
- * Install anew, of routes whose path has changed, no more than `most`; the rest with later calls. Until then a prefix leads to
- * what it led to, and a next hop that died meanwhile leaves the packets to the kernel.
+ * Install anew, of routes whose path has changed, no more than `most`; the rest with later calls.
+ * Until then a prefix leads to what it led to, and a next hop that died meanwhile leaves the
+ * packets to the kernel.
  */
 void sl_route_walk_changed(struct sl_mirror *m, uint32_t most);
 bool sl_route_walk_pending(const struct sl_mirror *m);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Links and addresses. A link that routes name is a port, a VLAN (or a VLAN in a VLAN) on a port, or something
- * that only the kernel sends on. Its state decides over the hops through it; its settings are what XDP
- * is told of packets that enter.
+ * Links and addresses. A link that routes name is a port, a VLAN (or a VLAN in a VLAN) on a port,
+ * or something that only the kernel sends on. Its state decides over the hops through it; its
+ * settings are what XDP is told of packets that enter.
  */
 #include <net/if.h>
 #include <linux/if_arp.h>
@@ -112,12 +112,16 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 	}
 }
 
-/* --- What XDP is told --------------------------------------------------------------------------- */
+/*
+ * --- What XDP is told ---------------------------------------------------------------------------
+ */
 
 static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link)
 {
 	const struct sl_rtnl_link *is = &link->is;
-	/* IN_DEV_RPFILTER is the larger, IN_DEV_TX_REDIRECTS either of "all" and the interface's. */
+	/*
+	 * IN_DEV_RPFILTER is the larger, IN_DEV_TX_REDIRECTS either of "all" and the interface's.
+	 */
 	const uint32_t rp_filter = is->rp_filter > m->rp_filter ? is->rp_filter : m->rp_filter;
 	uint32_t flags = SL_PORT_REDIRECT6; /* IPv6 has no setting for it */
 
@@ -131,7 +135,10 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 		flags |= SL_PORT_RP_LOOSE;
 	if (m->send_redirects || is->send_redirects)
 		flags |= SL_PORT_REDIRECT4;
-	/* What enters at a member of a bridge, a bond or a VRF is not routed by the tables mirrored here. */
+	/*
+	 * What enters at a member of a bridge, a bond or a VRF is not routed by the tables mirrored
+	 * here.
+	 */
 	if (m->stats.policy4 || is->master)
 		flags |= SL_PORT_PUNT4;
 	if (m->stats.policy6 || is->master)
@@ -184,7 +191,10 @@ void sl_link_look_again(struct sl_mirror *m)
 		look_again(m, sl_container_of(node, struct sl_link, node));
 }
 
-/* --- Messages -------------------------------------------------------------------------------------- */
+/*
+ * --- Messages
+ * --------------------------------------------------------------------------------------
+ */
 
 static bool is_below(const struct sl_mirror *m, uint32_t ifindex, const struct sl_link *link)
 {
@@ -211,8 +221,8 @@ static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
 }
 
 /*
- * Routes stay as they are; but a message that came meanwhile calls legs dead that were only ignored for want of carrier.
- * Next-hop objects go with it.
+ * Routes stay as they are; but a message that came meanwhile calls legs dead that were only ignored
+ * for want of carrier. Next-hop objects go with it.
  */
 static void carrier_changed(struct sl_mirror *m, const struct sl_link *link)
 {
@@ -293,8 +303,9 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 	link->is.has_settings4 = link->is.has_settings6 = true;
 	m->ops->link_event(m->ctx, msg->ifindex, link->is.name, true, sl_link_up(link));
 	/*
-	 * The event at the end of a moment without carrier, of which no event told: all flags are what they were, but routes that
-	 * came in between had dead legs. The same if a dump, being ahead of the events, has told of the carrier before them.
+	 * The event at the end of a moment without carrier, of which no event told: all flags are
+	 * what they were, but routes that came in between had dead legs. The same if a dump, being
+	 * ahead of the events, has told of the carrier before them.
 	 */
 	if (!m->dumping && link->is.flags & IFF_LOWER_UP && sl_path_any_dead(m, msg->ifindex))
 		routes_may_differ(m, link);
@@ -329,7 +340,10 @@ void sl_link_sweep(struct sl_mirror *m)
 	}
 }
 
-/* --- Addresses --------------------------------------------------------------------------------------- */
+/*
+ * --- Addresses
+ * ---------------------------------------------------------------------------------------
+ */
 
 static uint32_t address_hash(const struct sl_rtnl_addr *a)
 {

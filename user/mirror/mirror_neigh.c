@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Neighbours. The kernel resolves them; three things have to be asked of it, because it does not see the
- * packets that XDP forwards (NTF_USE does for an entry what a packet would do):
+ * Neighbours. The kernel resolves them; three things have to be asked of it, because it does not
+ * see the packets that XDP forwards (NTF_USE does for an entry what a packet would do):
  *
- * - A gateway that a route needs is resolved before the first packet, with back-off while it does not answer.
+ * - A gateway that a route needs is resolved before the first packet, with back-off while it does
+ *   not answer.
  * - An entry that XDP uses is marked used in every period, so that garbage collection leaves it.
  * - When such an entry is stale, the same makes the kernel verify it (delay, probe, reachable). It
  *   stays usable all the time.
@@ -73,7 +74,9 @@ bool sl_neigh_usable(const struct sl_neigh *n)
 	return n->present && n->has_mac && n->state & usable;
 }
 
-/* --- Asking the kernel -------------------------------------------------------------------------- */
+/*
+ * --- Asking the kernel --------------------------------------------------------------------------
+ */
 
 static void ask(struct sl_mirror *m, const struct sl_neigh *n)
 {
@@ -163,7 +166,10 @@ void sl_neigh_tick(struct sl_mirror *m, uint64_t now_ns)
 	sl_rtnl_flush(m->requests);
 }
 
-/* --- Messages -------------------------------------------------------------------------------------- */
+/*
+ * --- Messages
+ * --------------------------------------------------------------------------------------
+ */
 
 static void changed(struct sl_mirror *m, struct sl_neigh *n)
 {

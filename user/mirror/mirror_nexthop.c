@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Next-hop objects (ip nexthop). Each has one next-hop id for its life, so that routes which name it need not
- * be touched when it changes. Groups name the ids of their members.
+ * Next-hop objects (ip nexthop). Each has one next-hop id for its life, so that routes which name
+ * it need not be touched when it changes. Groups name the ids of their members.
  *
- * When an object goes, the kernel removes the routes that name it and takes it out of groups. When a link fails
- * it removes the objects that go through it. It tells of little of this, so the same is done here.
+ * When an object goes, the kernel removes the routes that name it and takes it out of groups. When
+ * a link fails it removes the objects that go through it. It tells of little of this, so the same
+ * is done here.
  */
 #include "user/mirror/mirror_impl.h"
 
@@ -69,7 +70,10 @@ void sl_object_put(struct sl_mirror *m, struct sl_object *o)
 	object_free_unused(m, o);
 }
 
-/* --- From object to fib ---------------------------------------------------------------------------- */
+/*
+ * --- From object to fib
+ * ----------------------------------------------------------------------------
+ */
 
 static int apply_group(struct sl_mirror *m, struct sl_object *o)
 {
@@ -157,7 +161,10 @@ void sl_object_look_again(struct sl_mirror *m)
 		}
 }
 
-/* --- Messages ---------------------------------------------------------------------------------------- */
+/*
+ * --- Messages
+ * ----------------------------------------------------------------------------------------
+ */
 
 static void forget(struct sl_mirror *m, struct sl_object *o)
 {
@@ -197,7 +204,10 @@ static struct sl_object *empty_group(const struct sl_mirror *m)
 	return NULL;
 }
 
-/* What the kernel does: groups lose it, empty groups go too, and so do the routes that name any of them. */
+/*
+ * What the kernel does: groups lose it, empty groups go too, and so do the routes that name any of
+ * them.
+ */
 static void object_removed(struct sl_mirror *m, struct sl_object *o)
 {
 	const uint32_t object = o->object;
@@ -304,7 +314,9 @@ void sl_object_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg)
 	m->changes++;
 	if (o->kind == SL_OBJECT_UNKNOWN)
 		m->stats.nexthop_objects++;
-	/* The old neighbour must not be forgotten before the new one is known: it may be the same. */
+	/*
+	 * The old neighbour must not be forgotten before the new one is known: it may be the same.
+	 */
 	old_hop = o->hop;
 	o->hop = NULL;
 	forget(m, o);

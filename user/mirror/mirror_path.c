@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Paths: what many routes have in common, as the kernel's fib_info. A full table has 700,000 routes and a few
- * dozen paths. A path of one leg uses the next-hop id of its hop; one of several legs has a group of its own,
- * of the legs that are alive; one that names an object uses the object's; all others share the id
- * that punts or drops for their reason.
+ * Paths: what many routes have in common, as the kernel's fib_info. A full table has 700,000 routes
+ * and a few dozen paths. A path of one leg uses the next-hop id of its hop; one of several legs has
+ * a group of its own, of the legs that are alive; one that names an object uses the object's; all
+ * others share the id that punts or drops for their reason.
  */
 #include <linux/rtnetlink.h>
 
 #include "user/mirror/mirror_impl.h"
 
-/* --- Drafts ------------------------------------------------------------------------------------- */
+/*
+ * --- Drafts -------------------------------------------------------------------------------------
+ */
 
 static int compare_legs(const void *a, const void *b)
 {
@@ -24,7 +26,8 @@ static void draft_legs(struct sl_path_draft *d, const struct sl_rtnl_route *rout
 	memcpy(d->leg, route->leg, n * sizeof(d->leg[0]));
 	for (uint32_t i = 0; i < n; i++) {
 		d->leg[i].pad = !!(d->leg[i].flags & RTNH_F_DEAD);
-		d->leg[i].flags &= RTNH_F_ONLINK; /* the rest is state, this makes it another leg */
+		/* the rest is state, this makes it another leg */
+		d->leg[i].flags &= RTNH_F_ONLINK;
 	}
 	if (n > 1)
 		qsort(d->leg, n, sizeof(d->leg[0]), compare_legs);
@@ -81,7 +84,10 @@ static struct sl_path *draft_find(const struct sl_mirror *m, const struct sl_pat
 	return NULL;
 }
 
-/* --- What a path comes to ------------------------------------------------------------------------- */
+/*
+ * --- What a path comes to
+ * -------------------------------------------------------------------------
+ */
 
 static bool has_hops(const struct sl_path_key *key)
 {
@@ -128,7 +134,10 @@ static enum sl_punt punt_reason(const struct sl_path *path)
 		return SL_PUNT_ENCAP;
 	if (key->too_many_legs)
 		return SL_PUNT_OVERFLOW;
-	/* An expired route is dead at once, but told of later. A route's MTU does not fit a shared id. */
+	/*
+	 * An expired route is dead at once, but told of later. A route's MTU does not fit a shared
+	 * id.
+	 */
 	if (key->expires || (key->object && sl_path_mtu(path)) || (!key->object && !key->n_legs))
 		return SL_PUNT_POLICY;
 	return SL_PUNT_COUNT;
@@ -226,7 +235,10 @@ void sl_path_object_changed(struct sl_mirror *m, const struct sl_object *object)
 	}
 }
 
-/* --- Life ------------------------------------------------------------------------------------------- */
+/*
+ * --- Life
+ * -------------------------------------------------------------------------------------------
+ */
 
 static int index_take(struct sl_mirror *m, struct sl_path *path)
 {
@@ -389,9 +401,15 @@ bool sl_path_is_gone(const struct sl_mirror *m, const struct sl_path *path)
 	return gone;
 }
 
-/* --- Questions ------------------------------------------------------------------------------------- */
+/*
+ * --- Questions
+ * -------------------------------------------------------------------------------------
+ */
 
-/* Locked or not, Linux holds forwarded packets of both families to it; IPv6 as it sends (ip6_finish_output). */
+/*
+ * Locked or not, Linux holds forwarded packets of both families to it; IPv6 as it sends
+ * (ip6_finish_output).
+ */
 uint32_t sl_path_mtu(const struct sl_path *path)
 {
 	return path->key.mtu_bytes;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The routes of one family in a pool of small records, found by a hash of their prefix. A full table is some
- * 700,000 of them, so a record is 20 bytes plus the address and there is no allocation per route. All
- * routes of one prefix are in one chain, one after the other in the order in which the kernel tries them.
+ * The routes of one family in a pool of small records, found by a hash of their prefix. A full
+ * table is some 700,000 of them, so a record is 20 bytes plus the address and there is no
+ * allocation per route. All routes of one prefix are in one chain, one after the other in the order
+ * in which the kernel tries them.
  */
 #include "user/mirror/mirror_impl.h"
 

@@ -2,16 +2,16 @@
 /*
  * Routes: which one of a prefix the kernel would use, and that one into the fib.
  *
- * The kernel asks table local, then main, then default, and each finds its longest prefix. The fib has one
- * longest prefix for all. They agree because table local wins among routes of one prefix, a prefix
- * of main below a shorter one of local is left to the kernel, and so is table default, which
- * counts only where main has nothing at all. Within a table the lowest metric wins whose path is alive;
- * a prefix without a live route is as good as absent. What cannot be decided by the destination
- * alone (TOS, sources, two equal IPv6 routes, of which the kernel prefers the one out of the interface
- * a packet came from) is left to the kernel, for all of that prefix.
+ * The kernel asks table local, then main, then default, and each finds its longest prefix. The fib
+ * has one longest prefix for all. They agree because table local wins among routes of one prefix, a
+ * prefix of main below a shorter one of local is left to the kernel, and so is table default, which
+ * counts only where main has nothing at all. Within a table the lowest metric wins whose path is
+ * alive; a prefix without a live route is as good as absent. What cannot be decided by the
+ * destination alone (TOS, sources, two equal IPv6 routes, of which the kernel prefers the one out
+ * of the interface a packet came from) is left to the kernel, for all of that prefix.
  *
- * A route without a gateway reaches the neighbours of its link: each one the kernel has resolved becomes a host
- * route, if that on-link route is the longest match of its address.
+ * A route without a gateway reaches the neighbours of its link: each one the kernel has resolved
+ * becomes a host route, if that on-link route is the longest match of its address.
  */
 #include <linux/rtnetlink.h>
 
@@ -32,7 +32,10 @@ static struct sl_path *path_of(const struct sl_mirror *m, const struct sl_route 
 	return m->path[r->path];
 }
 
-/* --- The choice ------------------------------------------------------------------------------------ */
+/*
+ * --- The choice
+ * ------------------------------------------------------------------------------------
+ */
 
 struct choice {
 	uint32_t id;		    /* next hop of the fib; 0: no route */
@@ -91,7 +94,9 @@ bool sl_route_wins(const struct sl_mirror *m, const struct sl_rib *s, sl_route_r
 	return choose(m, s, r->addr, r->len, &winner).path && winner == ref;
 }
 
-/* --- Hosts: neighbours in order of address ------------------------------------------------------- */
+/*
+ * --- Hosts: neighbours in order of address -------------------------------------------------------
+ */
 
 /* First one at or after an address. */
 static uint32_t host_position(const struct sl_rib *s, const uint8_t *addr, uint32_t ifindex)
@@ -155,7 +160,10 @@ static struct choice choose_longest(const struct sl_mirror *m, const struct sl_r
 	return (struct choice){ 0 };
 }
 
-/* --- Into the fib ---------------------------------------------------------------------------------- */
+/*
+ * --- Into the fib
+ * ----------------------------------------------------------------------------------
+ */
 
 static void install(struct sl_mirror *m, const struct sl_rib *s, const uint8_t *addr, uint8_t len,
 		    uint32_t id)
@@ -270,7 +278,10 @@ void sl_route_host_changed(struct sl_mirror *m, struct sl_neigh *n)
 	}
 }
 
-/* --- Table local hides what is below its prefixes ------------------------------------------------- */
+/*
+ * --- Table local hides what is below its prefixes
+ * -------------------------------------------------
+ */
 
 static void update_below(struct sl_mirror *m, struct sl_rib *s, const struct sl_prefix *p)
 {
@@ -319,7 +330,10 @@ static void shadow_update(struct sl_mirror *m, struct sl_rib *s, const uint8_t *
 	update_below(m, s, &p);
 }
 
-/* --- Changes -------------------------------------------------------------------------------------- */
+/*
+ * --- Changes
+ * --------------------------------------------------------------------------------------
+ */
 
 static void count(struct sl_mirror *m, const struct sl_rib *s, int by)
 {
@@ -442,8 +456,9 @@ static struct place find_place(const struct sl_mirror *m, const struct sl_rib *s
 }
 
 /*
- * A route that is known already. The kernel sends no message if nothing changes, so either it is told twice (an
- * event from before a dump, a next-hop object that changed), or it had gone in silence and stands elsewhere now.
+ * A route that is known already. The kernel sends no message if nothing changes, so either it is
+ * told twice (an event from before a dump, a next-hop object that changed), or it had gone in
+ * silence and stands elsewhere now.
  */
 static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct place *p,
 			struct sl_path *path, const struct sl_rtnl_route *msg)
@@ -466,8 +481,9 @@ static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct plac
 }
 
 /*
- * A dump of a link does not tell whether a route of it has taken the place of one that it does not list, or has come to stand beside
- * it. The message of that does, and is on its way: the kernel adds no route in silence.
+ * A dump of a link does not tell whether a route of it has taken the place of one that it does not
+ * list, or has come to stand beside it. The message of that does, and is on its way: the kernel
+ * adds no route in silence.
  */
 static void route_add(struct sl_mirror *m, struct sl_rib *s, const struct sl_rtnl_route *msg)
 {
@@ -572,7 +588,10 @@ void sl_route_message(struct sl_mirror *m, const struct sl_rtnl_route *msg)
 	route_del(m, s, msg);
 }
 
-/* --- All of them ----------------------------------------------------------------------------------- */
+/*
+ * --- All of them
+ * -----------------------------------------------------------------------------------
+ */
 
 void sl_route_unsee(struct sl_rib *s)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. Those of one interface
- * come with its link (IFLA_AF_SPEC); this adds what changes between two messages of the link.
+ * What holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. Those of
+ * one interface come with its link (IFLA_AF_SPEC); this adds what changes between two messages of
+ * the link.
  */
 #include <stdio.h>
 #include <linux/netconf.h>
@@ -9,7 +10,10 @@
 
 #include "user/mirror/mirror_impl.h"
 
-/* --- Rules ---------------------------------------------------------------------------------------- */
+/*
+ * --- Rules
+ * ----------------------------------------------------------------------------------------
+ */
 
 /* The rules that the kernel makes. IPv6 has none for table default. */
 static const struct {
@@ -50,7 +54,10 @@ void sl_rule_dumped(struct sl_mirror *m)
 	sl_link_look_again(m);
 }
 
-/* --- Settings ------------------------------------------------------------------------------------- */
+/*
+ * --- Settings
+ * -------------------------------------------------------------------------------------
+ */
 
 static bool set(uint32_t *where, int32_t value)
 {

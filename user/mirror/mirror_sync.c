@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dumps, with mark and sweep: what a dump does not list is removed after it, and what it lists as it was is left
- * alone, so that nothing is ever flushed. The same code makes the first copy, repairs it after lost
- * events, and looks again at the parts that the kernel changes in silence.
+ * Dumps, with mark and sweep: what a dump does not list is removed after it, and what it lists as
+ * it was is left alone, so that nothing is ever flushed. The same code makes the first copy,
+ * repairs it after lost events, and looks again at the parts that the kernel changes in silence.
  *
- * Events that arrive during a dump wait in the other socket, and are applied after it. They may be older than what
- * the dump said, but the last one of each entry is the newest word on it, so this converges.
+ * Events that arrive during a dump wait in the other socket, and are applied after it. They may be
+ * older than what the dump said, but the last one of each entry is the newest word on it, so this
+ * converges.
  */
 #include <linux/rtnetlink.h>
 
@@ -15,7 +16,8 @@ enum {
 	DUMP_TRIES = 8,	      /* of one dump that changes interrupt */
 	DRAIN_BATCHES = 4096, /* between two of them */
 	POSTPONE_MAX =
-		64, /* polls that may go by before a look again is due although events keep coming */
+		/* polls that may go by before a look again is due although events keep coming */
+	64,
 };
 
 static void message_route(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
@@ -133,7 +135,10 @@ void sl_mirror_message(void *mirror, const struct nlmsghdr *nlh)
 		m->stats.parse_errors++;
 }
 
-/* --- Events ------------------------------------------------------------------------------------------ */
+/*
+ * --- Events
+ * ------------------------------------------------------------------------------------------
+ */
 
 int sl_sync_drain(struct sl_mirror *m, uint32_t batches)
 {
@@ -150,7 +155,10 @@ int sl_sync_drain(struct sl_mirror *m, uint32_t batches)
 	return err;
 }
 
-/* --- Dumps ------------------------------------------------------------------------------------------ */
+/*
+ * --- Dumps
+ * ------------------------------------------------------------------------------------------
+ */
 
 static int dump_once(struct sl_mirror *m, uint16_t type, uint8_t family, uint32_t ifindex)
 {
@@ -225,8 +233,8 @@ static int sync_rules(struct sl_mirror *m)
 }
 
 /*
- * IPv6 routes that are deleted during their dump may make the kernel skip others (it counts its way back), without a
- * word. So such a dump is repeated, and nothing is swept that it did not list.
+ * IPv6 routes that are deleted during their dump may make the kernel skip others (it counts its way
+ * back), without a word. So such a dump is repeated, and nothing is swept that it did not list.
  */
 static int sync_routes(struct sl_mirror *m, struct sl_rib *s, uint32_t ifindex)
 {
@@ -291,7 +299,9 @@ int sl_sync_everything(struct sl_mirror *m)
 	return 0;
 }
 
-/* An address went. Does some route still prefer it as its source? The kernel has removed that one. */
+/*
+ * An address went. Does some route still prefer it as its source? The kernel has removed that one.
+ */
 static bool lost_source(struct sl_mirror *m)
 {
 	for (uint32_t i = 0; i < m->path_used; i++) {
@@ -323,8 +333,8 @@ static int look_again(struct sl_mirror *m, const struct sl_todo *todo)
 }
 
 /*
- * Look again at what the kernel changed without a message. It may still be at it, and it may have sent messages
- * which make this unnecessary: so wait for it, and read those first.
+ * Look again at what the kernel changed without a message. It may still be at it, and it may have
+ * sent messages which make this unnecessary: so wait for it, and read those first.
  */
 int sl_sync_todo(struct sl_mirror *m)
 {

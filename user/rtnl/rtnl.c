@@ -266,7 +266,9 @@ int sl_rtnl_parse_link(const struct nlmsghdr *nlh, struct sl_rtnl_link *out)
 	return ok && !it.bad ? 0 : -EPROTO;
 }
 
-/* --- Addresses and neighbours ------------------------------------------------------------------ */
+/*
+ * --- Addresses and neighbours ------------------------------------------------------------------
+ */
 
 int sl_rtnl_parse_addr(const struct nlmsghdr *nlh, struct sl_rtnl_addr *out)
 {
@@ -356,7 +358,9 @@ int sl_rtnl_parse_neightbl(const struct nlmsghdr *nlh, struct sl_rtnl_neightbl *
 	return ok && !it.bad ? 0 : -EPROTO;
 }
 
-/* --- Routes ------------------------------------------------------------------------------------- */
+/*
+ * --- Routes -------------------------------------------------------------------------------------
+ */
 
 static bool parse_gateway(const struct attr *a, uint8_t family, struct sl_rtnl_leg *leg)
 {
@@ -555,7 +559,10 @@ int sl_rtnl_parse_route(const struct nlmsghdr *nlh, struct sl_rtnl_route *out)
 	return 0;
 }
 
-/* --- Next-hop objects ----------------------------------------------------------------------------- */
+/*
+ * --- Next-hop objects
+ * -----------------------------------------------------------------------------
+ */
 
 static bool parse_group(const struct attr *a, struct sl_rtnl_nexthop *out)
 {
@@ -621,7 +628,10 @@ int sl_rtnl_parse_nexthop(const struct nlmsghdr *nlh, struct sl_rtnl_nexthop *ou
 	return ok && !it.bad && out->id ? 0 : -EPROTO;
 }
 
-/* --- Rules and settings ----------------------------------------------------------------------------- */
+/*
+ * --- Rules and settings
+ * -----------------------------------------------------------------------------
+ */
 
 int sl_rtnl_parse_rule(const struct nlmsghdr *nlh, struct sl_rtnl_rule *out)
 {

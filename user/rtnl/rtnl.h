@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages of rtnetlink, parsed into structs: the only file that looks into their bytes. Pure: no sockets,
- * no state. Every length is checked before it is used, unknown attributes are skipped.
+ * Messages of rtnetlink, parsed into structs: the only file that looks into their bytes. Pure: no
+ * sockets, no state. Every length is checked before it is used, unknown attributes are skipped.
  *
  * Each parser takes one whole message: nlh->nlmsg_len bytes at nlh can be read. It returns
  *   0            out is complete
@@ -133,8 +133,9 @@ struct sl_rtnl_netconf {
 /* Neighbour settings of one interface: RTM_NEWNEIGHTBL. */
 struct sl_rtnl_neightbl {
 	/* 0: not in the message */
-	uint64_t reachable_ms; /* a neighbour is trusted that long (a base: the kernel varies it) */
-	uint64_t stale_ms;     /* and kept that long if nobody uses it */
+	/* a neighbour is trusted that long (a base: the kernel varies it) */
+	uint64_t reachable_ms;
+	uint64_t stale_ms; /* and kept that long if nobody uses it */
 };
 
 int sl_rtnl_parse_link(const struct nlmsghdr *nlh, struct sl_rtnl_link *out);

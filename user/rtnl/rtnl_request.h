@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Changes asked of the kernel by rtnetlink, one at a time, each answered: links, routes, neighbours. All return 0 or
- * -errno as the kernel says. Not thread-safe.
+ * Changes asked of the kernel by rtnetlink, one at a time, each answered: links, routes,
+ * neighbours. All return 0 or -errno as the kernel says. Not thread-safe.
  */
 #ifndef SL_RTNL_REQUEST_H
 #define SL_RTNL_REQUEST_H
@@ -11,7 +11,10 @@
 
 #include "user/text/prefix.h"
 
-/* Who made a route: `proto sluice`, by dist/rt_protos.conf. Free in iproute2's list and in those of BIRD and FRR. */
+/*
+ * Who made a route: `proto sluice`, by dist/rt_protos.conf. Free in iproute2's list and in those of
+ * BIRD and FRR.
+ */
 #define SL_RTPROT 164
 
 struct sl_rtnl_request;
@@ -44,7 +47,9 @@ int sl_rtnl_route_add(struct sl_rtnl_request *r, const struct sl_own_route *rout
 /* -ESRCH: it is not there. Routes of others are not touched. */
 int sl_rtnl_route_delete(struct sl_rtnl_request *r, const struct sl_own_route *route);
 
-/* A neighbour that another node has resolved: permanent, externally learnt. Replaces what is there. */
+/*
+ * A neighbour that another node has resolved: permanent, externally learnt. Replaces what is there.
+ */
 int sl_rtnl_neigh_set(struct sl_rtnl_request *r, uint32_t ifindex, uint8_t family,
 		      const uint8_t *addr, const uint8_t mac[6]);
 /* -ENOENT: it is not there. */

@@ -107,7 +107,9 @@ int sl_rtnl_fd(const struct sl_rtnl_socket *s)
 	return mnl_socket_get_fd(s->nl);
 }
 
-/* --- Events -------------------------------------------------------------------------------------- */
+/*
+ * --- Events --------------------------------------------------------------------------------------
+ */
 
 int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg)
 {
@@ -143,7 +145,10 @@ int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg)
 	return err;
 }
 
-/* --- Requests ------------------------------------------------------------------------------------- */
+/*
+ * --- Requests
+ * -------------------------------------------------------------------------------------
+ */
 
 /* One buffer full of answers. Blocks, but not for ever. */
 static ssize_t receive_answer(struct sl_rtnl_socket *s)
@@ -278,7 +283,10 @@ void sl_rtnl_barrier(struct sl_rtnl_socket *s)
 	sl_rtnl_link_sync(s, 1);
 }
 
-/* --- Neighbours --------------------------------------------------------------------------------------- */
+/*
+ * --- Neighbours
+ * ---------------------------------------------------------------------------------------
+ */
 
 void sl_rtnl_flush(struct sl_rtnl_socket *s)
 {

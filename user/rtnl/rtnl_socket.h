@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sockets of rtnetlink: requests, dumps and events. The only file that includes libmnl. Not thread-safe.
+ * Sockets of rtnetlink: requests, dumps and events. The only file that includes libmnl. Not
+ * thread-safe.
  */
 #ifndef SL_RTNL_SOCKET_H
 #define SL_RTNL_SOCKET_H
@@ -15,7 +16,10 @@ typedef void (*sl_rtnl_cb)(void *arg, const struct nlmsghdr *nlh);
 
 /* For requests and dumps. 0 or -errno. */
 int sl_rtnl_open(struct sl_rtnl_socket **out);
-/* For the events of these groups (RTNLGRP_*). -EPERM if the receive buffer may not be that large is no error. */
+/*
+ * For the events of these groups (RTNLGRP_*). -EPERM if the receive buffer may not be that large is
+ * no error.
+ */
 int sl_rtnl_open_events(const uint32_t *groups, uint32_t n, uint32_t buffer_bytes,
 			struct sl_rtnl_socket **out);
 void sl_rtnl_close(struct sl_rtnl_socket *s); /* NULL is fine */
@@ -30,26 +34,29 @@ int sl_rtnl_set_buffer(struct sl_rtnl_socket *s, uint32_t bytes);
 int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg);
 
 /*
- * Dump what a RTM_GET* request of a family lists; with ifindex not 0, what belongs to that interface (where
- * the kernel can filter). 0; -EINTR: something changed meanwhile and entries may be missing;
- * -EOPNOTSUPP, -ENODEV and others from the kernel.
+ * Dump what a RTM_GET* request of a family lists; with ifindex not 0, what belongs to that
+ * interface (where the kernel can filter). 0; -EINTR: something changed meanwhile and entries may
+ * be missing; -EOPNOTSUPP, -ENODEV and others from the kernel.
  */
 int sl_rtnl_dump(struct sl_rtnl_socket *s, uint16_t type, uint8_t family, uint32_t ifindex,
 		 sl_rtnl_cb cb, void *arg);
 
 /*
- * Return when the kernel has finished what it was at: whoever changes links, addresses or next-hop objects
- * holds the lock that this request waits for.
+ * Return when the kernel has finished what it was at: whoever changes links, addresses or next-hop
+ * objects holds the lock that this request waits for.
  */
 void sl_rtnl_barrier(struct sl_rtnl_socket *s);
 
 /*
- * Have the kernel act on this link's carrier as it is now. When carrier is lost it waits for up to a second
- * (net/core/link_watch.c), unless asked about the link, from Linux 6.8 on.
+ * Have the kernel act on this link's carrier as it is now. When carrier is lost it waits for up to
+ * a second (net/core/link_watch.c), unless asked about the link, from Linux 6.8 on.
  */
 void sl_rtnl_link_sync(struct sl_rtnl_socket *s, uint32_t ifindex);
 
-/* Queue: treat this neighbour as if a packet had just been sent to it (NTF_USE); make it if need be. */
+/*
+ * Queue: treat this neighbour as if a packet had just been sent to it (NTF_USE); make it if need
+ * be.
+ */
 void sl_rtnl_neigh_use(struct sl_rtnl_socket *s, uint32_t ifindex, uint8_t family,
 		       const uint8_t *addr);
 /* Send what is queued. Nothing is reported: the kernel's answer is an event, or none. */

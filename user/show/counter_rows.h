@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters as rows of JSON, for the daemon and for a command that reads the pins while no daemon runs. */
+/*
+ * Counters as rows of JSON, for the daemon and for a command that reads the pins while no daemon
+ * runs.
+ */
 #ifndef SL_COUNTER_ROWS_H
 #define SL_COUNTER_ROWS_H
 
@@ -8,7 +11,8 @@
 #include "user/datapath/counters.h"
 
 /* New references to arrays of {"kind", "name", "packets", "bytes", "text"}. */
-json_t *sl_counter_rows(const struct sl_counters *counters);	    /* stages, and the sums */
-json_t *sl_counter_reason_rows(const struct sl_counters *counters); /* drops and punts by reason */
+json_t *sl_counter_rows(const struct sl_counters *counters); /* stages, and the sums */
+/* drops and punts by reason */
+json_t *sl_counter_reason_rows(const struct sl_counters *counters);
 
 #endif

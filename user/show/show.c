@@ -34,9 +34,15 @@ json_t *sl_json_ifname(uint32_t ifindex)
 	return if_indextoname(ifindex, name) ? json_string(name) : json_sprintf("if%u", ifindex);
 }
 
-/* --- Ports ---------------------------------------------------------------------------------------- */
+/*
+ * --- Ports
+ * ----------------------------------------------------------------------------------------
+ */
 
-/* What the kernel's driver counted of a netdev: /proc/net/dev has it in 64 bits, for this network namespace. */
+/*
+ * What the kernel's driver counted of a netdev: /proc/net/dev has it in 64 bits, for this network
+ * namespace.
+ */
 static void put_statistics(json_t *row, const char *name)
 {
 	unsigned long long n[16];
@@ -116,7 +122,10 @@ void sl_show_ports(const struct sl_router *router, struct sl_ctl_answer *answer)
 	put_rows(sl_ports_json(router), answer);
 }
 
-/* --- Counters ------------------------------------------------------------------------------------- */
+/*
+ * --- Counters
+ * -------------------------------------------------------------------------------------
+ */
 
 int sl_router_counters(const struct sl_router *router, struct sl_counters *out)
 {
@@ -139,7 +148,10 @@ static void show_counters(const struct sl_router *router,
 		put_rows(make(&counters), answer);
 }
 
-/* --- Commands --------------------------------------------------------------------------------------- */
+/*
+ * --- Commands
+ * ---------------------------------------------------------------------------------------
+ */
 
 static const char *argument(const json_t *request, const char *name)
 {

@@ -20,7 +20,10 @@ void sl_show_ports(const struct sl_router *router, struct sl_ctl_answer *answer)
 /* The same, for other readers: an object, and an array of the rows. NULL: not enough memory. */
 json_t *sl_status_json(const struct sl_router *router);
 json_t *sl_ports_json(const struct sl_router *router);
-/* What this node's cluster is, one object; every edge port of every node. Fail if the node is alone. */
+/*
+ * What this node's cluster is, one object; every edge port of every node. Fail if the node is
+ * alone.
+ */
 void sl_show_cluster(const struct sl_router *router, struct sl_ctl_answer *answer);
 void sl_show_system_ports(const struct sl_router *router, struct sl_ctl_answer *answer);
 json_t *sl_system_ports_json(
@@ -43,15 +46,18 @@ json_t *sl_json_mac(const uint8_t mac[6]);
 json_t *sl_json_ifname(uint32_t ifindex);
 
 /*
- * Next hops by id, to resolve many routes with one walk over the mirror's. Borrowed from a snapshot: valid as
- * long as the router does not change.
+ * Next hops by id, to resolve many routes with one walk over the mirror's. Borrowed from a
+ * snapshot: valid as long as the router does not change.
  */
 struct sl_nexthop_index;
 struct sl_nexthop_index *sl_nexthop_index_create(const struct sl_router *router); /* or NULL */
 void sl_nexthop_index_destroy(struct sl_nexthop_index *index);
 /* One next hop: kind, and what hangs on it. With the shares of its members if it is a group. */
 json_t *sl_nexthop_json(struct sl_nexthop_index *index, uint32_t id);
-/* "via", "dev" and "weight" of each leg of a route, as an array; empty for local, blackhole and such. */
+/*
+ * "via", "dev" and "weight" of each leg of a route, as an array; empty for local, blackhole and
+ * such.
+ */
 json_t *sl_nexthop_legs_json(struct sl_nexthop_index *index, uint32_t id);
 
 #endif

@@ -41,7 +41,9 @@ static json_t *route_json(const struct sl_route_view *view, struct sl_nexthop_in
 		sl_route_table_name(view->table, table), "metric", (json_int_t)view->metric);
 }
 
-/* What the tables hold for the address, and the route it comes from; for a neighbour these differ. */
+/*
+ * What the tables hold for the address, and the route it comes from; for a neighbour these differ.
+ */
 static void set_route(const struct sl_router *router, struct sl_nexthop_index *index,
 		      uint8_t family, const uint8_t *addr, json_t *row)
 {

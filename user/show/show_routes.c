@@ -10,9 +10,15 @@
 #include "user/text/prefix.h"
 #include "user/show/show.h"
 
-/* --- Next hops by id --------------------------------------------------------------------------------- */
+/*
+ * --- Next hops by id
+ * ---------------------------------------------------------------------------------
+ */
 
-/* Names of interfaces seen lately: a route has a leg, a leg has a name, and asking costs a system call. */
+/*
+ * Names of interfaces seen lately: a route has a leg, a leg has a name, and asking costs a system
+ * call.
+ */
 #define NAMES_CACHED 64
 struct cached_name {
 	uint32_t ifindex;
@@ -223,7 +229,10 @@ json_t *sl_nexthop_json(struct sl_nexthop_index *index, uint32_t id)
 	return row;
 }
 
-/* --- Rows --------------------------------------------------------------------------------------------- */
+/*
+ * --- Rows
+ * ---------------------------------------------------------------------------------------------
+ */
 
 struct walk {
 	struct sl_nexthop_index *index;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libyaml composes the document (every node knows its line); this walks document and schema together. The
- * walk is as deep as the schema, whatever the file contains.
+ * libyaml composes the document (every node knows its line); this walks document and schema
+ * together. The walk is as deep as the schema, whatever the file contains.
  */
 #include <ctype.h>
 #include <errno.h>

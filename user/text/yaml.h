@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A YAML file into a struct, by a schema: tables that name each key, its type, its place in the struct and
- * what a value may be. Every refusal is one line that names file, line and key, quotes the value and says
- * what would be right:
+ * A YAML file into a struct, by a schema: tables that name each key, its type, its place in the
+ * struct and what a value may be. Every refusal is one line that names file, line and key, quotes
+ * the value and says what would be right:
  *
  *   sluice.yaml:7: ports[1].mode: "fast" is not a mode: write auto, native or generic
  *
@@ -22,8 +22,9 @@ enum sl_yaml_type {
 	SL_YAML_BOOL,	/* bool */
 	SL_YAML_CHOICE, /* int or enum: the value of the choice */
 	SL_YAML_MAP,	/* a struct within the struct, described by `keys` */
-	SL_YAML_LIST,	/* struct sl_yaml_list of structs of item_bytes, each described by `keys` */
-	SL_YAML_LINE,	/* not a key: uint32_t that gets the line on which this mapping starts */
+	/* struct sl_yaml_list of structs of item_bytes, each described by `keys` */
+	SL_YAML_LIST,
+	SL_YAML_LINE, /* not a key: uint32_t that gets the line on which this mapping starts */
 };
 
 struct sl_yaml_choice {
@@ -54,9 +55,9 @@ struct sl_yaml_list {
 #define SL_YAML_FILE_MAX    (1u << 20) /* bytes */
 
 /*
- * Read text into *out, which the caller has filled with defaults (strings allocated or NULL). What the text
- * does not name stays. file_name is only quoted.
- * 0; -EINVAL with one line in error; -ENOMEM. In every case sl_yaml_free releases what *out owns.
+ * Read text into *out, which the caller has filled with defaults (strings allocated or NULL). What
+ * the text does not name stays. file_name is only quoted. 0; -EINVAL with one line in error;
+ * -ENOMEM. In every case sl_yaml_free releases what *out owns.
  */
 int sl_yaml_parse(const char *file_name, const char *text, size_t text_bytes,
 		  const struct sl_yaml_key *keys, void *out, char error[SL_YAML_ERROR_BYTES]);

@@ -179,7 +179,10 @@ static void a_normalised_price_starts_at_rest_and_keeps_its_floor(void **state)
 	assert_int_equal(fb.signal, 3 * ONE_Q20 / 2);
 }
 
-/* n counts what each source takes of the highest rate: smoothed alike, so the first sample shows it. */
+/*
+ * n counts what each source takes of the highest rate: smoothed alike, so the first sample shows
+ * it.
+ */
 static void effective_sources_follow_the_arrivals(void **state)
 {
 	static const struct {
@@ -217,9 +220,10 @@ static void effective_sources_follow_the_arrivals(void **state)
 }
 
 /*
- * Three sources of 300 packets, of which the first falls silent. With a gain of 1/4 an interval and 300 packets = 0.3 C T
- * (5033164 in Q24), smoothed arrivals are 1258291 = 5033164 / 4 for all; then 3/4 of that for the silent one, 943718, and
- * 943718 + 1258291 = 2202009 for the others: n = (2 * 2202009 + 943718) / 2202009 = 17 / 7.
+ * Three sources of 300 packets, of which the first falls silent. With a gain of 1/4 an interval and
+ * 300 packets = 0.3 C T (5033164 in Q24), smoothed arrivals are 1258291 = 5033164 / 4 for all; then
+ * 3/4 of that for the silent one, 943718, and 943718 + 1258291 = 2202009 for the others: n = (2 *
+ * 2202009 + 943718) / 2202009 = 17 / 7.
  */
 static void a_source_that_falls_silent_leaves_n_by_a_quarter_each_interval(void **state)
 {
@@ -314,7 +318,9 @@ static void source_that_does_not_use_its_limit_steps_from_what_it_sends(void **s
 	source_step(printed, 1, 900000, price_2, (struct cc_usage){ .sent_units = 80 }, 185000);
 	/* idle: kappa W C */
 	source_step(printed, 1, 900000, price_2, (struct cc_usage){ .sent_units = 0 }, 125000);
-	/* a burst within the bucket is not a rate above the limit: 100000 + (1000000 - 200000) / 8 */
+	/*
+	 * a burst within the bucket is not a rate above the limit: 100000 + (1000000 - 200000) / 8
+	 */
 	source_step(printed, 1, 100000, price_2, (struct cc_usage){ .sent_units = 400 }, 200000);
 }
 

@@ -149,7 +149,9 @@ static void stability_ends_where_the_closed_form_says(void **state)
 	}
 }
 
-/* Queue form with the thesis's numbers (7.6): rates in about 90 intervals, q to 100 as exp(-u t). */
+/*
+ * Queue form with the thesis's numbers (7.6): rates in about 90 intervals, q to 100 as exp(-u t).
+ */
 static void thesis_queue_form_falls_to_its_target(void **state)
 {
 	(void)state;
@@ -240,7 +242,9 @@ static void price_settles_at_any_speed_and_number_of_sources(void **state)
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(speeds) / sizeof(speeds[0]); c++) {
-		/* Slow ports act every 64 packets; 250 sources at 1 kpps send a packet in 250 ms. */
+		/*
+		 * Slow ports act every 64 packets; 250 sources at 1 kpps send a packet in 250 ms.
+		 */
 		uint32_t stretch = speeds[c] < 64000 ? (uint32_t)(64000 / speeds[c]) : 1;
 
 		for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++) {
@@ -261,8 +265,8 @@ static void price_settles_at_any_speed_and_number_of_sources(void **state)
 }
 
 /*
- * A source joins or leaves: within 5 % of the new shares in 50 intervals, with delays up to 3 T; in 30 with delays up to 2 T,
- * which is what bridges on a fabric have.
+ * A source joins or leaves: within 5 % of the new shares in 50 intervals, with delays up to 3 T; in
+ * 30 with delays up to 2 T, which is what bridges on a fabric have.
  */
 static void price_settles_within_50_intervals_after_a_step(void **state)
 {
@@ -297,8 +301,9 @@ static void price_settles_within_50_intervals_after_a_step(void **state)
 }
 
 /*
- * Sources that offer just less than their share beside some that offer everything: n then moves with the common rate, which
- * takes damping from the loop (docs/CONTROLLERS.md). Half of the port in the hands of such sources is no trouble.
+ * Sources that offer just less than their share beside some that offer everything: n then moves
+ * with the common rate, which takes damping from the loop (docs/CONTROLLERS.md). Half of the port
+ * in the hands of such sources is no trouble.
  */
 static void price_is_at_rest_beside_limited_sources(void **state)
 {
@@ -333,7 +338,9 @@ static void price_follows_the_capacity(void **state)
 
 static const char *const responsive[] = { "weights", "price", "aimd", "qcn", "asm", "dq" };
 
-/* n sources that each offer the whole port; QCN and ASM with the short interval they are made for. */
+/*
+ * n sources that each offer the whole port; QCN and ASM with the short interval they are made for.
+ */
 static void prepare_responsive(const char *controller, uint16_t n, uint32_t intervals)
 {
 	prepare(controller, 1e6, n, intervals);

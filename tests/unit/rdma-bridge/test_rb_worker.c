@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridge's loop with memory on every side: three nodes on a network in memory, rings and ports that remember what
- * passed. Time is the test's. Every frame carries its sender, its VOQ and a number, and is compared byte for byte.
+ * The bridge's loop with memory on every side: three nodes on a network in memory, rings and ports
+ * that remember what passed. Time is the test's. Every frame carries its sender, its VOQ and a
+ * number, and is compared byte for byte.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -445,7 +446,10 @@ static void small_frames_are_packed_to_the_message_limit(void **state)
 	offer(1, 2, 0, 56 * 20, 60);
 	run_for(20 * MS);
 	peer = nodes[1].worker->peer[2];
-	/* 24 + 56 * (12 + 60) = 4056. Reading ahead by 32 may end a message early, never make one too large. */
+	/*
+	 * 24 + 56 * (12 + 60) = 4056. Reading ahead by 32 may end a message early, never make one
+	 * too large.
+	 */
 	assert_int_equal(count_of(2, RB_COUNT_TRANSMITTED), 56 * 20);
 	assert_int_equal(peer->sent[RB_MSG_DATA], 20);
 	assert_int_equal(peer->sent_bytes[RB_MSG_DATA], 20 * 4056);
@@ -762,7 +766,10 @@ static int no_path(struct rb_transport *t, const struct rb_endpoint *remote, voi
 	return -ENOMEM;
 }
 
-/* A new life that cannot be reached: nothing is sent to it, nothing breaks, and the old life is missed in time. */
+/*
+ * A new life that cannot be reached: nothing is sent to it, nothing breaks, and the old life is
+ * missed in time.
+ */
 static void peer_that_is_met_anew_without_a_path_is_down_until_there_is_one(void **state)
 {
 	const struct rb_transport_ops *ops;
@@ -797,7 +804,9 @@ static void peer_that_is_met_anew_without_a_path_is_down_until_there_is_one(void
 
 static uint32_t flood_polls;
 
-/* As many messages as are asked for, of which none is any; to an end, for a worker that knows none. */
+/*
+ * As many messages as are asked for, of which none is any; to an end, for a worker that knows none.
+ */
 static uint32_t poll_flood(struct rb_transport *t, struct rb_completion *out, uint32_t max,
 			   uint64_t now)
 {

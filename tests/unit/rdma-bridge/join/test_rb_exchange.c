@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start-up exchange: two machines back to back, every refusal, every byte tampered with, and replays. */
+/*
+ * The start-up exchange: two machines back to back, every refusal, every byte tampered with, and
+ * replays.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -319,7 +322,9 @@ static void any_byte_tampered_with_is_never_believed(void **state)
 			tap.spoil_side = side;
 			tap.spoil_at = at;
 			converse(&opener, &responder, &tap, 1000);
-			/* Spoiling the very last message leaves the responder done, and rightly so. */
+			/*
+			 * Spoiling the very last message leaves the responder done, and rightly so.
+			 */
 			if (opener.state == RB_EXCHANGE_DONE)
 				equal_introduction(&opener.peer, &two);
 			if (responder.state == RB_EXCHANGE_DONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Meeting over real TCP: nodes of one process on 127.0.0.1, .2, ... Time is made up, so that what happens at once is
- * told from what happens with the next try.
+ * Meeting over real TCP: nodes of one process on 127.0.0.1, .2, ... Time is made up, so that what
+ * happens at once is told from what happens with the next try.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -102,7 +102,9 @@ static void end(uint8_t id)
 	nodes[id].meet = NULL;
 }
 
-/* Let all nodes run, without time passing, until condition(argument) holds or they had their turns. */
+/*
+ * Let all nodes run, without time passing, until condition(argument) holds or they had their turns.
+ */
 static bool run_until(bool (*condition)(int), int argument)
 {
 	for (int turn = 0; turn < TURNS; turn++) {
@@ -268,7 +270,10 @@ static bool stranger_refused(int why)
 	return stats_of(STRANGER).refused_us[why] > 0 && stats_of(3).refused[why] > 0;
 }
 
-/* Two nodes believe that they are node 1: the second one, at an address of its own, is kept out by name. */
+/*
+ * Two nodes believe that they are node 1: the second one, at an address of its own, is kept out by
+ * name.
+ */
 static void second_node_of_one_id_is_refused_by_address(void **state)
 {
 	(void)state;
@@ -305,7 +310,10 @@ static bool gave_up(int n)
 	return stats_of(1).unreachable >= (uint64_t)n;
 }
 
-/* 200 other nodes at an address whose SYNs nobody answers: a listener with connections waiting, all it may have. */
+/*
+ * 200 other nodes at an address whose SYNs nobody answers: a listener with connections waiting, all
+ * it may have.
+ */
 static void nodes_that_cannot_be_reached_keep_no_other_waiting(void **state)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
@@ -341,7 +349,10 @@ static void nodes_that_cannot_be_reached_keep_no_other_waiting(void **state)
 
 #define HELD 40 /* connections */
 
-/* Of those that hold connections open, from 20 addresses of nobody: 16 of them stay, and 3 of each peer's address. */
+/*
+ * Of those that hold connections open, from 20 addresses of nobody: 16 of them stay, and 3 of each
+ * peer's address.
+ */
 static void strangers_that_hold_connections_open_keep_no_peer_out(void **state)
 {
 	int fds[NODES][HELD], expected = HELD - 16;

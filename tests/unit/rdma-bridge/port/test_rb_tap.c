@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A remote port's netdev, a real TAP in a network namespace of the process's own: what the kernel sends there comes out by
- * class, whole and in order; what has no room waits, or is dropped by name. Time is the test's.
+ * A remote port's netdev, a real TAP in a network namespace of the process's own: what the kernel
+ * sends there comes out by class, whole and in order; what has no room waits, or is dropped by
+ * name. Time is the test's.
  */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Controllers at work in bridges: nodes on a network in memory, all of them sources of one port of the last, which is shaped.
- * A VOQ is admitted to by its limit as XDP does it. Time is the test's, so every figure is the same in every run.
+ * Controllers at work in bridges: nodes on a network in memory, all of them sources of one port of
+ * the last, which is shaped. A VOQ is admitted to by its limit as XDP does it. Time is the test's,
+ * so every figure is the same in every run.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -532,7 +533,9 @@ static void weights_of_nodes_and_classes_share_the_port(void **state)
 	end();
 }
 
-/* Every controller keeps the port in use, starves nobody, and takes the excess away at the ingress. */
+/*
+ * Every controller keeps the port in use, starves nobody, and takes the excess away at the ingress.
+ */
 static void every_controller_works(void **state)
 {
 	static const struct {
@@ -572,7 +575,10 @@ static const struct rb_control_stats *stats_of(int node)
 	return &nodes[node].worker->control->stats;
 }
 
-/* Milliseconds until the rates of these nodes' VOQs stay within 5 % of `expected` for 20 ms; 1000: not in time. */
+/*
+ * Milliseconds until the rates of these nodes' VOQs stay within 5 % of `expected` for 20 ms; 1000:
+ * not in time.
+ */
 static uint32_t settle_ms(int first, int last, double expected)
 {
 	uint32_t good = 0;

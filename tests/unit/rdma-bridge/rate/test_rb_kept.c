@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `cc set` said over restarts: what holds beside which configuration, and files that make no sense. */
+/*
+ * What `cc set` said over restarts: what holds beside which configuration, and files that make no
+ * sense.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RoCEv2 frames: what we make is what we accept, and every wrong field is refused under its name. That others agree
- * with these bytes is the business of tests/oracle/test_roce.py.
+ * RoCEv2 frames: what we make is what we accept, and every wrong field is refused under its name.
+ * That others agree with these bytes is the business of tests/oracle/test_roce.py.
  */
 #include <stdarg.h>
 #include <stddef.h>

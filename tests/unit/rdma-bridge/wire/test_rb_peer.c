@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers: sequence numbers against a model that remembers everything, epochs, liveness with injected time. */
+/*
+ * Peers: sequence numbers against a model that remembers everything, epochs, liveness with injected
+ * time.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -231,7 +234,10 @@ static void streams_count_apart(void **state)
 	}
 }
 
-/* Each step: the time, what is heard then (-1: nothing; else the epoch it hears of us), the state after. */
+/*
+ * Each step: the time, what is heard then (-1: nothing; else the epoch it hears of us), the state
+ * after.
+ */
 static void liveness_follows_both_directions(void **state)
 {
 	static const struct {
@@ -283,7 +289,10 @@ static void data_alone_does_not_prove_that_the_peer_hears_us(void **state)
 	assert_int_equal(peers.peer[2].state, RB_PEER_ONE_WAY);
 }
 
-/* Ticks every millisecond but for a pause: the peer is given up dead_after of running time after it was heard last. */
+/*
+ * Ticks every millisecond but for a pause: the peer is given up dead_after of running time after it
+ * was heard last.
+ */
 static void silence_is_measured_in_the_time_that_we_ran(void **state)
 {
 	static const struct {
@@ -336,7 +345,10 @@ static void what_is_heard_after_a_pause_is_not_in_the_future(void **state)
 	assert_true(peers.peer[2].hears_us_ns == 500 * MS);
 }
 
-/* While we did not run nobody heard us: hellos of that time say so, and so do those that cross our first one. */
+/*
+ * While we did not run nobody heard us: hellos of that time say so, and so do those that cross our
+ * first one.
+ */
 static void that_nobody_heard_us_in_our_pause_is_not_believed_until_they_had_the_time_to(
 	void **state)
 {

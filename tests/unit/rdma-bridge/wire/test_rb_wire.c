@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages: the bytes that docs/PROTOCOL.md promises, and every way in which a message must be refused. */
+/*
+ * Messages: the bytes that docs/PROTOCOL.md promises, and every way in which a message must be
+ * refused.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -392,7 +395,10 @@ struct records {
 	uint32_t n;
 };
 
-/* Judge the whole message as a receiver does. The copy on the heap has no slack: ASan sees a read beyond it. */
+/*
+ * Judge the whole message as a receiver does. The copy on the heap has no slack: ASan sees a read
+ * beyond it.
+ */
 static enum rb_verdict judge(const uint8_t *bytes, uint32_t n_bytes, struct records *out)
 {
 	uint8_t *msg = malloc(n_bytes ? n_bytes : 1);

@@ -115,7 +115,10 @@ static void screen_of_any_size_is_never_exceeded(void **state)
 	sl_top_free(&now);
 }
 
-/* Whatever the values are, a column stands where it stood: what is below a heading ends at the same place. */
+/*
+ * Whatever the values are, a column stands where it stood: what is below a heading ends at the same
+ * place.
+ */
 static void columns_stay_where_they_are_whatever_the_values(void **state)
 {
 	static const json_int_t frames[] = {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The configuration file: what is accepted, and the one line that says what is wrong with the rest. */
+/*
+ * The configuration file: what is accepted, and the one line that says what is wrong with the rest.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

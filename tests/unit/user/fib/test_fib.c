@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Both engines against a list of prefixes that is searched from end to end: thousands of random inserts,
- * replacements and deletions of prefixes that nest, in tables large enough and in tables much too small.
+ * Both engines against a list of prefixes that is searched from end to end: thousands of random
+ * inserts, replacements and deletions of prefixes that nest, in tables large enough and in tables
+ * much too small.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +54,9 @@ static uint64_t test_clock(void)
 	return clock_ns;
 }
 
-/* --- The world under test and the model --------------------------------------------------------- */
+/*
+ * --- The world under test and the model ---------------------------------------------------------
+ */
 
 struct route {
 	struct sl_prefix prefix;
@@ -173,7 +176,9 @@ static struct route *model_find(struct world *w, const struct sl_prefix *prefix)
 	return NULL;
 }
 
-/* --- Random prefixes: few different bits, so that they nest and collide ------------------------- */
+/*
+ * --- Random prefixes: few different bits, so that they nest and collide -------------------------
+ */
 
 static void random_addr(uint8_t family, uint8_t addr[16])
 {
@@ -215,13 +220,19 @@ static struct sl_prefix random_prefix(const struct world *w)
 	return p;
 }
 
-/* --- Comparing ------------------------------------------------------------------------------------ */
+/*
+ * --- Comparing
+ * ------------------------------------------------------------------------------------
+ */
 
 struct tally {
 	uint64_t equal, punted;
 };
 
-/* The model's next hop; or a punt, where prefixes are missing from the tables. Never another next hop. */
+/*
+ * The model's next hop; or a punt, where prefixes are missing from the tables. Never another next
+ * hop.
+ */
 static void check_addr(const struct world *w, uint8_t family, const uint8_t *addr,
 		       struct tally *tally)
 {
@@ -239,7 +250,9 @@ static void check_addr(const struct world *w, uint8_t family, const uint8_t *add
 	tally->punted++;
 }
 
-/* First and last address of a prefix, the ones outside next to them, and some inside and anywhere. */
+/*
+ * First and last address of a prefix, the ones outside next to them, and some inside and anywhere.
+ */
 static void check_around(const struct world *w, const struct sl_prefix *p, struct tally *tally)
 {
 	int bytes = p->family == AF_INET ? 4 : 16;
@@ -292,7 +305,10 @@ static void check_counts(const struct world *w)
 	assert_int_equal(stats.inserts - stats.deletes, w->n_model);
 }
 
-/* --- Steps ------------------------------------------------------------------------------------------ */
+/*
+ * --- Steps
+ * ------------------------------------------------------------------------------------------
+ */
 
 static void do_insert(struct world *w, const struct sl_prefix *p)
 {
@@ -375,7 +391,10 @@ static void check_empty(const struct world *w)
 	assert_int_equal(not_empty, 0);
 }
 
-/* --- Tests ------------------------------------------------------------------------------------------ */
+/*
+ * --- Tests
+ * ------------------------------------------------------------------------------------------
+ */
 
 static enum sl_engine engine_of(void **state)
 {
@@ -475,7 +494,10 @@ static void prefixes_of_every_length_nest(void **state)
 	world_destroy(w);
 }
 
-/* One host route at a time, in 14 of 14 blocks: each next one needs those that the last one gave back. */
+/*
+ * One host route at a time, in 14 of 14 blocks: each next one needs those that the last one gave
+ * back.
+ */
 static void churn_that_uses_up_the_blocks_waits_for_readers(void **state)
 {
 	struct world *w = world_create(SL_ENGINE_FAST, 14);
@@ -495,7 +517,10 @@ static void churn_that_uses_up_the_blocks_waits_for_readers(void **state)
 	world_destroy(w);
 }
 
-/* All blocks but one are in use: there is little to gain from waiting for that one, again and again. */
+/*
+ * All blocks but one are in use: there is little to gain from waiting for that one, again and
+ * again.
+ */
 static void full_tables_wait_for_no_reader(void **state)
 {
 	struct world *w = world_create(SL_ENGINE_FAST, 32);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Announcements between daemons: the bytes of docs/PROTOCOL.md, "Announcements", and what must be refused. */
+/*
+ * Announcements between daemons: the bytes of docs/PROTOCOL.md, "Announcements", and what must be
+ * refused.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -57,16 +60,19 @@ static const struct sl_announce_record wanted4 = {
 };
 
 /* Written by hand from docs/PROTOCOL.md. */
+/* clang-format off */
 static const uint8_t state_bytes[] = {
-	1,    1,    0,	  3,	0,    0,    0,	  9, 0,	 0,  0, 1, /* header: 3 records, generation 9 */
-	1,    0,    2,	  1,	1,    0,    2,	  0, 0,	 0,  2, 1, 0,
-	0,    0x05, 0x00,					   /* port, up, MAC, MTU 1280 */
-	0,    0,    0,	  2,	0x54, 0x0b, 0xe4, 0,		   /* 10 Gb/s */
-	2,    4,    2,	  1,	24,   0,    0,	  0, 10, 0,  2, 1, /* 10.0.2.1/24 */
-	3,    6,    2,	  1,	2,    0,    0,	  0, 2,	 99, 0, 0, /* neighbour, MAC */
-	0x20, 0x01, 0x0d, 0xb8, 0,    2,    0,	  0, 0,	 0,  0, 0, 0,
-	0,    0,    0x99, /* 2001:db8:2::99 */
+	/* header: 3 records, generation 9 */
+	1, 1, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1,
+	/* port, up, MAC, MTU 1280, 10 Gb/s */
+	1, 0, 2, 1, 1, 0, 2, 0, 0, 0, 2, 1, 0, 0, 0x05, 0x00, 0, 0, 0, 2, 0x54, 0x0b, 0xe4, 0,
+	/* 10.0.2.1/24 */
+	2, 4, 2, 1, 24, 0, 0, 0, 10, 0, 2, 1,
+	/* neighbour, MAC, 2001:db8:2::99 */
+	3, 6, 2, 1, 2, 0, 0, 0, 2, 99, 0, 0,
+	0x20, 0x01, 0x0d, 0xb8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x99,
 };
+/* clang-format on */
 
 static int parse(const uint8_t *bytes, size_t len_bytes, struct seen *seen)
 {

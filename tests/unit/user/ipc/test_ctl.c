@@ -231,7 +231,10 @@ static void long_answer_to_a_slow_reader_holds_nobody(void **state)
 	fclose(stream);
 }
 
-/* What the child's client does is no news to the daemon, which would find nothing to do about it, again and again. */
+/*
+ * What the child's client does is no news to the daemon, which would find nothing to do about it,
+ * again and again.
+ */
 static void client_of_a_child_wakes_the_daemon_no_more(void **state)
 {
 	int slow = dial_and_send("{\"command\":\"rows\"}\n");

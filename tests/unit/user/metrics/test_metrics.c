@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Metrics as text, and the addresses at which they may be offered. tests/netns/metrics.bats has the rest. */
+/*
+ * Metrics as text, and the addresses at which they may be offered. tests/netns/metrics.bats has the
+ * rest.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,7 +136,9 @@ static void numbers_labels_and_strange_names_are_written_as_the_format_wants(voi
 	json_decref(reasons);
 }
 
-/* As the bridge answers, with what it may leave open: null is no number, and no rate is no limit. */
+/*
+ * As the bridge answers, with what it may leave open: null is no number, and no rate is no limit.
+ */
 static void a_cluster_is_told_by_labels_units_and_what_is_known(void **state)
 {
 	json_t *status = parse("{\"version\": \"1\", \"engine\": \"fast\"}"), *none = json_array();

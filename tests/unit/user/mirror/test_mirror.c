@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mirror over a real fib in plain memory, fed with parsed messages: what this kernel cannot be made to do
- * (VLANs, VRF members), what needs counting (how many prefixes a change touches), and each rule of which
- * route wins. tests/netns/test_mirror_random.py compares with the kernel.
+ * The mirror over a real fib in plain memory, fed with parsed messages: what this kernel cannot be
+ * made to do (VLANs, VRF members), what needs counting (how many prefixes a change touches), and
+ * each rule of which route wins. tests/netns/test_mirror_random.py compares with the kernel.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,10 @@ struct world {
 	uint32_t cut;  /* port that cannot be reached; 0: none */
 };
 
-/* --- The world ------------------------------------------------------------------------------------- */
+/*
+ * --- The world
+ * -------------------------------------------------------------------------------------
+ */
 
 static bool is_port(void *ctx, uint32_t ifindex)
 {
@@ -169,7 +172,10 @@ static int close_world(void **state)
 	return 0;
 }
 
-/* --- Routes, in words ----------------------------------------------------------------------------------- */
+/*
+ * --- Routes, in words
+ * -----------------------------------------------------------------------------------
+ */
 
 static struct sl_rtnl_route route(const char *dst)
 {
@@ -222,7 +228,10 @@ static struct sl_rtnl_route add(struct world *w, const char *dst, const char *ga
 	return r;
 }
 
-/* --- What XDP would do ------------------------------------------------------------------------------- */
+/*
+ * --- What XDP would do
+ * -------------------------------------------------------------------------------
+ */
 
 static uint32_t lookup(const struct world *w, const char *text)
 {
@@ -272,7 +281,10 @@ static uint32_t buckets_of(const struct world *w, const char *text, uint8_t last
 	return n;
 }
 
-/* --- Hops ------------------------------------------------------------------------------------------ */
+/*
+ * --- Hops
+ * ------------------------------------------------------------------------------------------
+ */
 
 static void many_routes_by_one_gateway_share_its_next_hop(void **state)
 {
@@ -372,7 +384,10 @@ static void what_is_no_port_is_left_to_the_kernel(void **state)
 	assert_int_equal(lookup(w, "172.17.0.1"), 0);
 }
 
-/* --- VLANs ------------------------------------------------------------------------------------------- */
+/*
+ * --- VLANs
+ * -------------------------------------------------------------------------------------------
+ */
 
 static struct sl_rtnl_link vlan(uint32_t ifindex, uint32_t parent, uint16_t id, uint16_t tpid)
 {
@@ -434,7 +449,10 @@ static void vlans_that_only_the_kernel_can_do_are_left_to_it(void **state)
 	assert_int_equal(w->port[6].ifindex, 0);
 }
 
-/* --- Ports -------------------------------------------------------------------------------------------- */
+/*
+ * --- Ports
+ * --------------------------------------------------------------------------------------------
+ */
 
 static void port_flags_follow_settings_rules_and_masters(void **state)
 {
@@ -503,7 +521,10 @@ static void port_flags_follow_settings_rules_and_masters(void **state)
 	assert_int_equal(w->port[ETH0].ifindex, 0);
 }
 
-/* --- Host routes -------------------------------------------------------------------------------------- */
+/*
+ * --- Host routes
+ * --------------------------------------------------------------------------------------
+ */
 
 static void neighbours_on_link_become_host_routes(void **state)
 {
@@ -550,7 +571,10 @@ static void an_on_link_host_route_leads_to_its_neighbour(void **state)
 	assert_int_equal(lookup(w, "fd00::2"), 0);
 }
 
-/* --- Which route wins ---------------------------------------------------------------------------------- */
+/*
+ * --- Which route wins
+ * ----------------------------------------------------------------------------------
+ */
 
 static void lowest_metric_wins_and_the_next_takes_over(void **state)
 {
@@ -720,8 +744,8 @@ static void carrier_that_goes_and_comes_has_no_route_read_again(void **state)
 }
 
 /*
- * The carrier was lost for a moment, of which no event tells; routes that came meanwhile have dead legs. The event at its end
- * is no news, but the routes must be looked at.
+ * The carrier was lost for a moment, of which no event tells; routes that came meanwhile have dead
+ * legs. The event at its end is no news, but the routes must be looked at.
  */
 static void a_carrier_lost_for_a_moment_leaves_no_leg_dead(void **state)
 {
@@ -779,7 +803,10 @@ static void types_of_routes(void **state)
 	}
 }
 
-/* What may not be decided by the destination alone is the kernel's, for all of the prefix and no other. */
+/*
+ * What may not be decided by the destination alone is the kernel's, for all of the prefix and no
+ * other.
+ */
 static void routes_that_the_destination_does_not_decide_are_left_to_the_kernel(void **state)
 {
 	enum what { TOS, SOURCE, EXPIRES, TWO_EQUAL, IN_DEFAULT, BELOW_LOCAL, CASES };
@@ -841,7 +868,10 @@ static void encapsulation_is_the_kernels(void **state)
 	assert_int_equal(lookup(w, "172.16.0.1"), 0);
 }
 
-/* --- The order of equals, as events tell it ------------------------------------------------------------ */
+/*
+ * --- The order of equals, as events tell it
+ * ------------------------------------------------------------
+ */
 
 static void append_prepend_and_replace_of_ipv4(void **state)
 {
@@ -891,7 +921,10 @@ static void multipath_of_ipv6_comes_whole_and_goes_by_legs(void **state)
 	assert_int_equal(w->m->stats.routes6, 0);
 }
 
-/* --- Multipath and objects -------------------------------------------------------------------------------- */
+/*
+ * --- Multipath and objects
+ * --------------------------------------------------------------------------------
+ */
 
 static void weights_are_shares_and_a_dead_leg_gives_its_own_away(void **state)
 {
@@ -997,7 +1030,10 @@ static void a_group_object_loses_what_fails_and_goes_with_the_last(void **state)
 	assert_int_equal(lookup(w, "172.16.0.1"), 0);
 }
 
-/* --- Resync, overflow ------------------------------------------------------------------------------------ */
+/*
+ * --- Resync, overflow
+ * ------------------------------------------------------------------------------------
+ */
 
 static void a_dump_after_lost_events_changes_only_what_differs(void **state)
 {
@@ -1052,8 +1088,8 @@ static void a_dump_of_links_that_shows_a_change_has_the_routes_read_again(void *
 }
 
 /*
- * A carrier comes back, and the routing daemon puts routes through that link in the place of unreachable ones. The routes of the
- * link are read again before the messages of these changes.
+ * A carrier comes back, and the routing daemon puts routes through that link in the place of
+ * unreachable ones. The routes of the link are read again before the messages of these changes.
  */
 static void a_route_that_took_the_place_of_another_in_a_dump_of_its_link_stands_alone(void **state)
 {
