@@ -116,8 +116,9 @@ complete_words() {
 	[[ $stderr = 'sluice: dist/sluice.yaml:'*': ports[0].name: "eth1" is not a netdev here: '* ]]
 }
 
-@test "the cluster of the operator's guide is one that sluice check accepts, on both nodes" {
+@test "the cluster of the operator's guide and the README is one that sluice check accepts, on both nodes" {
 	local n
+	diff <(sed -n '/^cluster:$/,/^```$/p' README.md) <(sed -n '/^cluster:$/,/^```$/p' docs/OPERATIONS.md)
 	. netns-lab/lib/lab.sh
 	lab_begin
 	host_up fabric
