@@ -90,7 +90,7 @@ static uint32_t edge_receive(void *context, struct rb_ingress_frame *out, uint32
 	struct edge_ring *ring = context;
 	struct rb_edge *edge = ring->edge;
 	struct edge_queue *q = &edge->queues[ring->queue];
-	struct rb_xsk_frame frames[BATCH];
+	struct rb_chunk_frame frames[BATCH];
 	uint32_t n = rb_xsk_receive(q->xsk, ring->socket, frames, max < BATCH ? max : BATCH);
 	uint32_t taken = 0;
 
@@ -120,7 +120,7 @@ static uint32_t edge_receive_copy(void *context, struct rb_ingress_frame *out, u
 	struct edge_ring *ring = context;
 	const struct rb_edge *edge = ring->edge;
 	struct rb_chunks *chunks = ring->reader->chunks;
-	struct rb_xsk_frame frames[BATCH];
+	struct rb_chunk_frame frames[BATCH];
 	uint64_t back[BATCH];
 	uint32_t n, taken = 0;
 
@@ -275,7 +275,7 @@ static uint32_t tx_room(struct rb_tx *tx)
 	return edge->shut ? 0 : rb_xsk_send_room(edge->queues[0].xsk);
 }
 
-static uint32_t tx_put(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n)
+static uint32_t tx_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
 {
 	struct rb_edge *edge = edge_of(tx);
 

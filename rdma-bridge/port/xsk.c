@@ -181,7 +181,7 @@ uint32_t rb_xsk_fill(struct rb_xsk_queue *queue, const uint64_t *offsets, uint32
 	return n;
 }
 
-uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_xsk_frame *out,
+uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_chunk_frame *out,
 			uint32_t max)
 {
 	struct xsk_ring_cons *ring = &queue->rings[socket].receive;
@@ -190,7 +190,7 @@ uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_x
 	for (uint32_t i = 0; i < n; i++) {
 		const struct xdp_desc *desc = xsk_ring_cons__rx_desc(ring, at + i);
 
-		out[i] = (struct rb_xsk_frame){ desc->addr, desc->len };
+		out[i] = (struct rb_chunk_frame){ desc->addr, desc->len };
 	}
 	if (n)
 		xsk_ring_cons__release(ring, n);
@@ -209,7 +209,7 @@ uint32_t rb_xsk_send_room(struct rb_xsk_queue *queue)
 	return room < unreaped ? room : unreaped;
 }
 
-uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_xsk_frame *frames, uint32_t n)
+uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_chunk_frame *frames, uint32_t n)
 {
 	uint32_t room = rb_xsk_send_room(queue), at;
 

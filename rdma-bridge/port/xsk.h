@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rdma-bridge/queue/chunk.h"
+
 #define RB_XSK_SOCKETS_MAX 1024 /* receive rings of one queue */
 
 struct rb_xsk_config {
@@ -25,11 +27,6 @@ struct rb_xsk_config {
 	uint32_t receive_size; /* of each receive ring */
 	uint32_t send_size;    /* of the transmit and the completion ring */
 	uint64_t patience_ns;  /* how long a queue that is busy is waited for; 0: not */
-};
-
-struct rb_xsk_frame {
-	uint64_t offset; /* of its first byte in the packet memory */
-	uint32_t len_bytes;
 };
 
 /* What the kernel dropped on the way to one socket, since it was opened. */
@@ -58,12 +55,12 @@ void rb_xsk_drops(const struct rb_xsk_queue *queue, uint32_t socket, struct rb_x
 uint32_t rb_xsk_filled(struct rb_xsk_queue *queue); /* chunks in the fill ring */
 uint32_t rb_xsk_fill(struct rb_xsk_queue *queue, const uint64_t *offsets, uint32_t n);
 /* Take received frames of one socket. */
-uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_xsk_frame *out,
+uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_chunk_frame *out,
 			uint32_t max);
 /* Entries free in the transmit ring. */
 uint32_t rb_xsk_send_room(struct rb_xsk_queue *queue);
 /* Put frames into the transmit ring; how many fitted. They leave with rb_xsk_kick. */
-uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_xsk_frame *frames, uint32_t n);
+uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_chunk_frame *frames, uint32_t n);
 /*
  * Make the kernel send what is in the ring. 0; -EAGAIN if some of it waits; -errno if the device
  * refuses.

@@ -7,15 +7,6 @@
 #define LIMIT_MAX_FRAMES (1U << 20)
 #define BATCH		 64
 
-#define NAME(id, name, text) name,
-static const char *const counter_names[] = { RB_FRAME_COUNTERS(NAME) };
-#undef NAME
-
-const char *rb_frame_counter_name(enum rb_frame_counter counter)
-{
-	return counter_names[counter];
-}
-
 static uint32_t power_of_two(uint32_t n)
 {
 	return n <= 1 ? 1 : 1U << (32 - __builtin_clz(n - 1));
@@ -171,7 +162,7 @@ static int head_bytes(void *context, uint32_t class)
 
 uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns)
 {
-	struct rb_xsk_frame batch[BATCH];
+	struct rb_chunk_frame batch[BATCH];
 	uint32_t sent = 0, room, n;
 
 	if (!port->tx || port->drr->levels == 0)
@@ -192,7 +183,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 				break;
 			q = &port->queue[class];
 			frame = &q->frames[q->head++ & q->mask];
-			batch[n] = (struct rb_xsk_frame){ frame->offset, frame->len_bytes };
+			batch[n] = (struct rb_chunk_frame){ frame->offset, frame->len_bytes };
 			rb_pace_spend(&port->pace,
 				      port->unit == SL_UNIT_BYTES ? frame->len_bytes : 1);
 			q->departed.packets++;

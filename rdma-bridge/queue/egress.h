@@ -13,35 +13,11 @@
 #include <stdint.h>
 
 #include "rdma-bridge/queue/chunk.h"
-#include "rdma-bridge/queue/frame_counters.h"
 #include "rdma-bridge/queue/drr.h"
+#include "rdma-bridge/queue/frame_counters.h"
 #include "rdma-bridge/queue/pace.h"
+#include "rdma-bridge/queue/tx.h"
 #include "rdma-bridge/wire/wire.h"
-#include "rdma-bridge/port/xsk.h"
-
-/*
- * What transmits on a port. Frames lie in packet memory and stay borrowed until reap gives their
- * offset back, once each.
- */
-struct rb_tx;
-struct rb_tx_ops {
-	const char *name;
-	void (*close)(struct rb_tx *tx);
-	uint32_t (*room)(struct rb_tx *tx); /* frames that put would take now */
-	uint32_t (*put)(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n);
-	/*
-	 * Start what was put. 0; -EAGAIN if some waits for the next flush; -errno if the device
-	 * refuses.
-	 */
-	int (*flush)(struct rb_tx *tx);
-	uint32_t (*reap)(struct rb_tx *tx, uint64_t *offsets, uint32_t max);
-};
-struct rb_tx {
-	const struct rb_tx_ops *ops;
-	uint64_t
-		/* frames of put that the driver did not take, as far as the back end is told */
-		refused;
-};
 
 struct rb_egress_class_config {
 	/* below RB_DRR_LEVELS; a higher level goes first, whatever waits below */

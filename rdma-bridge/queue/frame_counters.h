@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What became of frames in a bridge. Counted by its thread, never reset. At any time
+ * What became of each frame that a worker handled, as counters that are never reset. The worker's
+ * thread writes them. At any time
  *
- *   ingress = sent + drop-peer-down + drop-too-big + waiting in the VOQs' read-ahead and the open
- *   message frames that XDP redirected + frames read from remote ports = ingress + drop-voq-ring +
- *   drop-no-meta + drop-not-unicast
- * + drop-kernel-full + waiting in the rings
- *   egress  = transmitted + drop-queue-full + drop-port-down + drop-transmit + waiting in the
- *           egress queues
+ *   frames that XDP redirected + frames read from remote ports
+ *           = ingress + drop-voq-ring + drop-no-meta + drop-not-unicast + drop-kernel-full
+ *             + frames waiting in the rings
+ *   ingress = sent + drop-peer-down + drop-too-big
+ *             + frames that VOQs have read ahead + frames in open messages
+ *   egress  = transmitted + drop-queue-full + drop-port-down + drop-transmit
+ *             + frames waiting in egress queues
  *
- * and over all nodes, sent = egress + what the fabric lost (message sequence numbers tell).
+ * and over all nodes, sent = egress + frames that the fabric lost. The sequence numbers of messages
+ * tell how many messages were lost.
  */
-#ifndef RB_COUNTERS_H
-#define RB_COUNTERS_H
+#ifndef RB_FRAME_COUNTERS_H
+#define RB_FRAME_COUNTERS_H
 
 #include <stdint.h>
+
 #include "bpf/sluice.h"
 
 #define RB_FRAME_COUNTERS(X)                                                               \

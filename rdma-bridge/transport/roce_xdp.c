@@ -191,7 +191,7 @@ static uint64_t take_send_chunk(struct roce_transport *t)
 
 static void transmit(struct roce_transport *t, uint64_t offset, uint32_t len_bytes)
 {
-	const struct rb_xsk_frame frame = { offset, len_bytes };
+	const struct rb_chunk_frame frame = { offset, len_bytes };
 
 	rb_xsk_send(sender(t), &frame, 1);
 }
@@ -277,7 +277,7 @@ static void notify(struct roce_transport *t, struct rb_path *path, uint64_t now_
 }
 
 /* Judge one frame; true if it is a message for the caller. */
-static bool accept_frame(struct roce_transport *t, const struct rb_xsk_frame *frame,
+static bool accept_frame(struct roce_transport *t, const struct rb_chunk_frame *frame,
 			 uint64_t now_ns, struct rb_completion *out)
 {
 	const uint8_t *data = rb_chunk_data(t->base.chunks, frame->offset);
@@ -312,7 +312,7 @@ static bool accept_frame(struct roce_transport *t, const struct rb_xsk_frame *fr
 static uint32_t poll_own(struct roce_transport *t, struct queue *q, struct rb_completion *out,
 			 uint32_t max, uint64_t now_ns)
 {
-	struct rb_xsk_frame frames[BATCH];
+	struct rb_chunk_frame frames[BATCH];
 	uint32_t delivered = 0, n;
 
 	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
@@ -337,7 +337,7 @@ static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct r
 {
 	struct rb_chunks *chunks = t->base.chunks;
 	uint64_t back[BATCH];
-	struct rb_xsk_frame frames[BATCH];
+	struct rb_chunk_frame frames[BATCH];
 	uint32_t delivered = 0, n;
 
 	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);

@@ -106,10 +106,10 @@ static int teardown(void **state)
 }
 
 /* The only frame there is, waited for; where it was found. */
-static struct rb_xsk_frame take(uint32_t *queue, uint32_t *class)
+static struct rb_chunk_frame take(uint32_t *queue, uint32_t *class)
 {
 	uint64_t deadline_ns = sl_now_ns() + DEADLINE_NS;
-	struct rb_xsk_frame frame, more;
+	struct rb_chunk_frame frame, more;
 	uint32_t found = 0;
 
 	while (!found) {
@@ -124,7 +124,7 @@ static struct rb_xsk_frame take(uint32_t *queue, uint32_t *class)
 	return frame;
 }
 
-static void give_back(uint32_t queue, const struct rb_xsk_frame *frame)
+static void give_back(uint32_t queue, const struct rb_chunk_frame *frame)
 {
 	uint64_t chunk = frame->offset / CHUNK_BYTES * CHUNK_BYTES;
 
@@ -140,7 +140,7 @@ static void expect(const struct frame *in, uint32_t class, uint64_t begin_ns, ui
 	static uint8_t want[FRAME_MAX_BYTES];
 	struct frame sent = edge_sent(in, EDGE_REMOTE);
 	uint32_t want_len = frame_build(&sent, want), got_class;
-	struct rb_xsk_frame frame = take(queue, &got_class);
+	struct rb_chunk_frame frame = take(queue, &got_class);
 	struct sl_frame_meta meta;
 
 	assert_int_equal(got_class, class);
@@ -212,7 +212,7 @@ static void enqueued_is_what_came_out_and_what_the_socket_refused(void **state)
 		    .ctx_size_in = sizeof(ctx), .repeat = 1, .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
 	struct sl_backlog before, after;
 	struct rb_xsk_drops drops;
-	struct rb_xsk_frame frame;
+	struct rb_chunk_frame frame;
 
 	(void)state;
 	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &id, &before), 0);

@@ -462,7 +462,7 @@ static void without_a_bridge_the_frame_is_dropped_by_name(void **state)
 }
 
 /* Put and flush all of them, and reap them all. */
-static void transmit(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n_frames)
+static void transmit(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n_frames)
 {
 	uint64_t offsets[64], end = sl_now_ns() + DEADLINE_NS;
 	uint32_t sent = 0, back = 0;
@@ -485,7 +485,7 @@ static void transmit(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32
  * Frame i has first_bytes + i * step bytes, of a value of its own; many to a chunk, at odd places,
  * as in messages.
  */
-static void make_frames(struct rb_xsk_frame *frames, uint32_t n, uint32_t first_bytes,
+static void make_frames(struct rb_chunk_frame *frames, uint32_t n, uint32_t first_bytes,
 			uint32_t step)
 {
 	uint32_t room_bytes = (first_bytes + n * step) | 1, per_chunk = CHUNK_BYTES / room_bytes;
@@ -499,8 +499,8 @@ static void make_frames(struct rb_xsk_frame *frames, uint32_t n, uint32_t first_
 			rb_chunk_set_uses(chunks, chunk, RB_OWNER_MESSAGE,
 					  (uint16_t)(n - i < per_chunk ? n - i : per_chunk));
 		}
-		frames[i] = (struct rb_xsk_frame){ chunk + i % per_chunk * room_bytes,
-						   first_bytes + i * step };
+		frames[i] = (struct rb_chunk_frame){ chunk + i % per_chunk * room_bytes,
+						     first_bytes + i * step };
 		data = rb_chunk_data(chunks, frames[i].offset);
 		memset(data, (int)i, frames[i].len_bytes);
 		memset(data, 0xff, 6);
@@ -550,7 +550,7 @@ static void expect_frames(int fd, uint32_t n_frames, uint32_t first_bytes, uint3
 static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **state)
 {
 	enum { FRAMES = 100 };
-	struct rb_xsk_frame frames[FRAMES];
+	struct rb_chunk_frame frames[FRAMES];
 	int fd = listen_behind();
 
 	(void)state;
@@ -569,7 +569,7 @@ static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **sta
 
 	(void)state;
 	while (back < FRAMES) {
-		struct rb_xsk_frame frame = { .len_bytes = 60 };
+		struct rb_chunk_frame frame = { .len_bytes = 60 };
 		uint32_t n;
 
 		assert_true(sl_now_ns() < end);
@@ -597,7 +597,7 @@ static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **sta
 static void injector_sends_many_and_few_whole_and_in_order(void **state)
 {
 	enum { FRAMES = 200 };
-	struct rb_xsk_frame frames[FRAMES];
+	struct rb_chunk_frame frames[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
 	int fd = listen_behind();
 
@@ -620,7 +620,7 @@ static void injector_sends_many_and_few_whole_and_in_order(void **state)
 static void injector_counts_what_the_driver_refuses_and_what_is_too_long(void **state)
 {
 	enum { FRAMES = 100 };
-	struct rb_xsk_frame frames[FRAMES];
+	struct rb_chunk_frame frames[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
 
 	(void)state;
@@ -641,7 +641,7 @@ static void injector_counts_what_the_driver_refuses_and_what_is_too_long(void **
 static void injector_without_page_pools_sends_by_af_xdp_whole_and_in_order(void **state)
 {
 	enum { FRAMES = 200 };
-	struct rb_xsk_frame frames[FRAMES];
+	struct rb_chunk_frame frames[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
 	uint64_t begin_ns = sl_now_ns();
 	int fd = listen_behind();

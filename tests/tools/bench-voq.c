@@ -43,7 +43,7 @@ static struct rb_chunks *chunks;
 static struct rb_ingress *ingress;
 static struct rb_injector *injector;
 static struct rb_inject *source;
-static struct rb_xsk_frame
+static struct rb_chunk_frame
 	samples[3][VOQS]; /* by what spreads() gives; in turn to each of their VOQs */
 static struct sl_voq *settings;
 static struct sl_backlog *backlog;
@@ -174,7 +174,7 @@ static int make_source(void)
 		const uint64_t chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
 
 		for (uint32_t i = 0; i < VOQS; i++) {
-			struct rb_xsk_frame *sample = &samples[spreads(n)][i];
+			struct rb_chunk_frame *sample = &samples[spreads(n)][i];
 			char to[32];
 			const struct frame f = { .dst = to, .tos = (uint8_t)(dscp_of(n, i) << 2) };
 
@@ -191,7 +191,7 @@ static int make_source(void)
 static void inject(uint32_t n)
 {
 	struct rb_tx *tx = rb_inject_tx(source);
-	struct rb_xsk_frame frames[FRAMES];
+	struct rb_chunk_frame frames[FRAMES];
 	uint64_t offsets[FRAMES];
 
 	for (uint32_t i = 0; i < FRAMES; i++)

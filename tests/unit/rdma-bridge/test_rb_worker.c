@@ -126,7 +126,7 @@ static uint32_t port_room(struct rb_tx *tx)
 	return port_of(tx)->room - port_of(tx)->n_held;
 }
 
-static uint32_t port_put(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n)
+static uint32_t port_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
 {
 	struct port *port = port_of(tx);
 

@@ -120,7 +120,7 @@ static uint32_t port_room(struct rb_tx *tx)
 	return 4096 - port_of(tx)->n_held;
 }
 
-static uint32_t port_put(struct rb_tx *tx, const struct rb_xsk_frame *frames, uint32_t n)
+static uint32_t port_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		port_of(tx)->held[port_of(tx)->n_held++] = frames[i].offset;
