@@ -21,7 +21,7 @@
 
 #include "rdma-bridge/transport/neighbour.h"
 #include "rdma-bridge/transport/roce_xdp.h"
-#include "rdma-bridge/transport/verbs.h"
+#include "rdma-bridge/transport/verbs/verbs.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/text/prefix.h"

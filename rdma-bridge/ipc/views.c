@@ -11,7 +11,7 @@
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/transport/roce_xdp.h"
 #include "rdma-bridge/ipc/view_control.h"
-#include "rdma-bridge/transport/verbs.h"
+#include "rdma-bridge/transport/verbs/verbs.h"
 #include "user/datapath/counters.h"
 #include "user/ipc/ctl.h"
 #include "user/ipc/relay.h"

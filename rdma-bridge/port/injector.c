@@ -16,7 +16,7 @@
 #include <linux/if_tun.h>
 
 #include "bpf/inject.h"
-#include "rdma-bridge/inject.skel.h"
+#include "rdma-bridge/port/inject.skel.h"
 #include "user/lib/clock.h"
 
 /*

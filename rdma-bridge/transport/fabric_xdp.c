@@ -9,7 +9,7 @@
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 
-#include "rdma-bridge/fabric.skel.h"
+#include "rdma-bridge/transport/fabric.skel.h"
 
 #define RETRY_NS 10000000L
 #define TRIES	 100

@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rdma-bridge/transport/verbs.h"
+#include "rdma-bridge/transport/verbs/verbs.h"
 #include "tests/lib/transport_contract.h"
 #include "user/lib/clock.h"
 

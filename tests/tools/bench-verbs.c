@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rdma-bridge/transport/verbs.h"
+#include "rdma-bridge/transport/verbs/verbs.h"
 #include "user/lib/clock.h"
 
 #define CHUNK_BYTES  4096

@@ -4,13 +4,14 @@
  * behind 40 bytes for the global route header, at whose end an IPv4 header stands if it came by
  * that; they tell the sender's address and whether the network marked congestion.
  */
-#include "rdma-bridge/transport/verbs_device.h"
+#include "rdma-bridge/transport/verbs/verbs_ud.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rdma-bridge/transport/roce.h"
+#include "rdma-bridge/transport/verbs/verbs_shared.h"
 
 #define PATHS_MAX 256
 #define RECOVER_AGAIN_NS \
@@ -28,7 +29,7 @@ struct rb_path {
 
 struct ud_transport {
 	struct rb_verbs v;
-	struct rb_verbs_lane *lane; /* owned by v */
+	struct rb_verbs_pair *pair; /* owned by v */
 	uint32_t message_max_bytes;
 	uint64_t recovered_ns;
 	struct rb_path *newest; /* of the last message received */
@@ -55,7 +56,7 @@ static void ud_endpoint(struct rb_transport *base, struct rb_endpoint *out)
 {
 	const struct ud_transport *t = of(base);
 
-	*out = (struct rb_endpoint){ .qpn = t->lane->qp->qp_num,
+	*out = (struct rb_endpoint){ .qpn = t->pair->qp->qp_num,
 				     .qkey = t->v.config.qkey,
 				     .message_max_bytes = t->message_max_bytes };
 	memcpy(out->gid, t->v.config.address, sizeof(out->gid));
@@ -108,7 +109,7 @@ static int ud_path_create(struct rb_transport *base, const struct rb_endpoint *r
 	if (!path)
 		return -ENOSPC;
 	if (path->ah) {
-		rb_verbs_lane_submit(t->lane, RB_VERBS_CHAIN); /* the chain may hold it */
+		rb_verbs_pair_submit(t->pair, RB_VERBS_CHAIN); /* the chain may hold it */
 		t->v.lib->destroy_ah(path->ah);
 	}
 	*path = (struct rb_path){ .remote_qpn = remote->qpn,
@@ -146,9 +147,9 @@ static int ud_post_send(struct rb_transport *base, struct rb_path *path,
 
 	if (len_bytes < 0)
 		return len_bytes;
-	if (t->lane->tail - t->lane->posted == RB_VERBS_CHAIN)
-		rb_verbs_lane_submit(t->lane, RB_VERBS_CHAIN);
-	err = rb_verbs_lane_put(&t->v, t->lane, pieces, n, (uint32_t)len_bytes, cookie, &wr);
+	if (t->pair->tail - t->pair->posted == RB_VERBS_CHAIN)
+		rb_verbs_pair_submit(t->pair, RB_VERBS_CHAIN);
+	err = rb_verbs_pair_put(&t->v, t->pair, pieces, n, (uint32_t)len_bytes, cookie, &wr);
 	if (err < 0)
 		return err;
 	wr->wr.ud.ah = path->ah;
@@ -161,7 +162,7 @@ static int ud_flush(struct rb_transport *base)
 {
 	struct ud_transport *t = of(base);
 
-	return rb_verbs_lane_submit(t->lane, RB_VERBS_CHAIN) ? -EAGAIN : 0;
+	return rb_verbs_pair_submit(t->pair, RB_VERBS_CHAIN) ? -EAGAIN : 0;
 }
 
 /* --- Receiving ---------------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ static uint32_t ud_post_receive(struct rb_transport *base, const uint64_t *offse
 {
 	struct ud_transport *t = of(base);
 
-	return rb_verbs_receive(&t->v, t->lane->qp, offsets, n);
+	return rb_verbs_receive(&t->v, t->pair->qp, offsets, n);
 }
 
 static void deliver(struct ud_transport *t, const struct ibv_wc *wc, uint64_t offset,
@@ -206,14 +207,14 @@ static void recover(struct ud_transport *t, uint64_t now_ns)
 	if (t->recovered_ns && now_ns - t->recovered_ns < RECOVER_AGAIN_NS)
 		return;
 	t->recovered_ns = now_ns;
-	t->lane->ready = false;
-	if (rb_verbs_datagram_up(&t->v, t->lane->qp))
+	t->pair->ready = false;
+	if (rb_verbs_datagram_up(&t->v, t->pair->qp))
 		return;
-	rb_verbs_lane_fail(&t->v, t->lane);
-	if (rb_verbs_receive_again(&t->v, t->lane->qp))
+	rb_verbs_pair_fail(&t->v, t->pair);
+	if (rb_verbs_receive_again(&t->v, t->pair->qp))
 		return;
-	t->lane->broken = false;
-	t->lane->ready = true;
+	t->pair->broken = false;
+	t->pair->ready = true;
 	t->v.recoveries++;
 }
 
@@ -234,13 +235,13 @@ static uint32_t ud_poll(struct rb_transport *base, struct rb_completion *out, ui
 			if (wc->byte_len > RB_VERBS_GRH_BYTES)
 				deliver(t, wc, offset, &out[n++]);
 			else /* nobody sends that; the chunk goes back */
-				rb_verbs_receive(&t->v, t->lane->qp, &offset, 1);
+				rb_verbs_receive(&t->v, t->pair->qp, &offset, 1);
 		} else if (wc->status != IBV_WC_SUCCESS) {
-			t->lane->broken = true;
+			t->pair->broken = true;
 		}
 	}
 	/* Only when the completions of before are all known. */
-	if (t->lane->broken && !wc && n < max) {
+	if (t->pair->broken && !wc && n < max) {
 		recover(t, now_ns);
 		n += rb_verbs_report(&t->v, out + n, max - n);
 	}
@@ -292,11 +293,11 @@ static int make_queue_pair(struct ud_transport *t)
 	v->inline_max_bytes = attr.cap.max_inline_data < RB_VERBS_INLINE_MAX
 				      ? attr.cap.max_inline_data
 				      : RB_VERBS_INLINE_MAX;
-	err = rb_verbs_lane_create(v, qp, &t->lane);
+	err = rb_verbs_pair_create(v, qp, &t->pair);
 	if (err)
 		return err;
-	err = rb_verbs_datagram_up(&t->v, t->lane->qp);
-	t->lane->ready = !err;
+	err = rb_verbs_datagram_up(&t->v, t->pair->qp);
+	t->pair->ready = !err;
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rdma-bridge/transport/verbs_library.h"
+#include "rdma-bridge/transport/verbs/verbs_library.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

@@ -13,20 +13,23 @@
  * where there is none to carry them. So a receiver that is not ready (RNR) is met only if the two
  * disagree, and the device then tries again without an end.
  */
-#include "rdma-bridge/transport/verbs_device.h"
+#include "rdma-bridge/transport/verbs/verbs_rc.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpf/endian.bpf.h"
-#include "rdma-bridge/wire/bytes.h"
-#include "rdma-bridge/transport/roce.h"
+#include "rdma-bridge/transport/verbs/verbs_rc_datagram.h"
+#include "rdma-bridge/transport/verbs/verbs_shared.h"
+
+_Static_assert(RB_RC_MTU_MIN == IBV_MTU_256 && RB_RC_MTU_MAX == IBV_MTU_4096,
+	       "datagrams carry enum ibv_mtu");
 
 #define PATHS_MAX	 256
-#define CONTROL_BIT	 (1ULL << 62) /* in the id of a request: receives a control datagram */
-#define CONTROLS	 128	      /* control datagrams that may wait */
-#define CONTROL_BYTES	 128	      /* space for each, with its route header */
+#define DATAGRAM_BIT	 (1ULL << 62) /* in the id of a request: receives a control datagram */
+#define DATAGRAMS	 128	      /* control datagrams that may wait */
+#define DATAGRAM_BYTES	 128	      /* space for each, with its route header */
 #define AGAIN_NS	 20000000ULL  /* between two datagrams about one thing */
 #define RECOVER_AGAIN_NS 10000000ULL
 #define RNR_TIMER	 12 /* 0.64 ms: about the time in which a busy bridge posts chunks */
@@ -34,64 +37,6 @@
 /* giving up costs the messages under way; 7 is for ever to some devices */
 #define RETRIES	      6
 #define TIMER_UNIT_NS 4096ULL
-
-/* --- Control datagrams -------------------------------------------------------------------- */
-
-enum control_type {
-	CONTROL_CONNECT =
-		1,	 /* leader: this is attempt n, my queue pair and first sequence number */
-	CONTROL_ACCEPT,	 /* follower: I am connected to it; mine */
-	CONTROL_CONFIRM, /* leader: so am I */
-	CONTROL_AGAIN,	 /* follower: attempt n has failed, or I have just come */
-	CONTROL_CREDIT,	 /* so many messages of this attempt may have been sent */
-	CONTROL_WANT,	 /* I have something to send, and no credit */
-};
-
-struct control {
-	uint8_t type;
-	uint8_t mtu;	   /* enum ibv_mtu; CONNECT, ACCEPT */
-	uint32_t attempt;  /* 0: none yet */
-	uint32_t instance; /* of the sender's end of the path: new whenever that is created */
-	uint32_t qpn;
-	uint32_t psn;
-	uint32_t credit;
-};
-#define CONTROL_WIRE_BYTES 28
-static const uint8_t magic[4] = { 'S', 'L', 'R', 'C' };
-
-static void control_encode(const struct control *c, uint8_t *out)
-{
-	memcpy(out, magic, 4);
-	out[4] = 1;
-	out[5] = c->type;
-	out[6] = c->mtu;
-	out[7] = 0;
-	rb_put32(out + 8, c->attempt);
-	rb_put32(out + 12, c->instance);
-	rb_put32(out + 16, c->qpn);
-	rb_put32(out + 20, c->psn);
-	rb_put32(out + 24, c->credit);
-}
-
-static bool control_decode(const uint8_t *bytes, uint32_t n, struct control *out)
-{
-	if (n != CONTROL_WIRE_BYTES || memcmp(bytes, magic, 4) != 0 || bytes[4] != 1 || bytes[7])
-		return false;
-	*out = (struct control){
-		.type = bytes[5],
-		.mtu = bytes[6],
-		.attempt = rb_get32(bytes + 8),
-		.instance = rb_get32(bytes + 12),
-		.qpn = rb_get32(bytes + 16),
-		.psn = rb_get32(bytes + 20),
-		.credit = rb_get32(bytes + 24),
-	};
-	if (out->type < CONTROL_CONNECT || out->type > CONTROL_WANT || out->instance == 0)
-		return false;
-	return out->type > CONTROL_ACCEPT ||
-	       (out->mtu >= IBV_MTU_256 && out->mtu <= IBV_MTU_4096 && out->attempt &&
-		out->qpn >= 2 && out->qpn < 0xffffff && out->psn <= 0xffffff);
-}
 
 /* --- State -------------------------------------------------------------------------------- */
 
@@ -105,7 +50,7 @@ struct rb_path {
 	bool open;
 	bool leads;
 	enum state state;
-	struct rb_verbs_lane *lane;
+	struct rb_verbs_pair *pair;
 	struct ibv_ah *ah; /* owned: to its control queue pair */
 	uint8_t remote_gid[16];
 	uint32_t remote_qpn, remote_qkey; /* of that */
@@ -116,7 +61,7 @@ struct rb_path {
 	uint64_t again_ns; /* when to say again what the state wants to be said; 0: at once */
 	uint64_t want_ns;  /* when to ask for credit; 0: there is some, or nothing to send */
 	/* Since the attempt began. */
-	uint32_t first;	   /* number of its first message on the lane */
+	uint32_t first;	   /* number of its first message on the pair */
 	uint32_t allowed;  /* messages that we may send */
 	uint32_t received; /* messages of theirs */
 	uint32_t granted;  /* messages that they may send */
@@ -126,9 +71,9 @@ struct rb_path {
 
 struct rc_transport {
 	struct rb_verbs v;
-	struct rb_verbs_lane *control; /* owned by v: datagrams */
-	struct ibv_mr *control_mr;     /* owned */
-	uint8_t *control_area;	       /* owned */
+	struct rb_verbs_pair *datagrams; /* owned by v: datagrams */
+	struct ibv_mr *datagram_mr;	 /* owned */
+	uint8_t *datagram_area;		 /* owned */
 	uint32_t message_max_bytes;
 	uint32_t n_open;
 	uint32_t n_paths;	      /* those in use are below */
@@ -147,34 +92,34 @@ static struct rc_transport *of(struct rb_transport *t)
 
 /* --- Control datagrams: sending ----------------------------------------------------------- */
 
-static void say(struct rc_transport *t, struct rb_path *path, enum control_type type)
+static void say(struct rc_transport *t, struct rb_path *path, enum rb_rc_say type)
 {
-	const struct control c = {
+	const struct rb_rc_datagram c = {
 		.type = (uint8_t)type,
 		.mtu = (uint8_t)t->v.path_mtu,
 		.attempt = path->attempt,
 		.instance = path->instance,
-		.qpn = path->lane->qp->qp_num,
+		.qpn = path->pair->qp->qp_num,
 		.psn = path->psn,
 		.credit = path->granted,
 	};
-	uint8_t bytes[CONTROL_WIRE_BYTES];
+	uint8_t bytes[RB_RC_DATAGRAM_BYTES];
 	const struct rb_piece piece = { bytes, sizeof(bytes) };
 	struct rb_transport_stats keep = t->v.stats;
 	struct ibv_send_wr *wr;
 	int err;
 
-	control_encode(&c, bytes);
-	rb_verbs_lane_submit(t->control, RB_VERBS_CHAIN);
-	err = rb_verbs_lane_put(&t->v, t->control, &piece, 1, sizeof(bytes), 0, &wr);
+	rb_rc_datagram_encode(&c, bytes);
+	rb_verbs_pair_submit(t->datagrams, RB_VERBS_CHAIN);
+	err = rb_verbs_pair_put(&t->v, t->datagrams, &piece, 1, sizeof(bytes), 0, &wr);
 	t->v.stats = keep; /* messages are counted, and this is none */
 	if (err < 0)
 		return; /* it will be said again */
 	wr->wr.ud.ah = path->ah;
 	wr->wr.ud.remote_qpn = path->remote_qpn;
 	wr->wr.ud.remote_qkey = path->remote_qkey;
-	rb_verbs_lane_submit(t->control, RB_VERBS_CHAIN);
-	if (type == CONTROL_CREDIT || type == CONTROL_CONFIRM || type == CONTROL_ACCEPT)
+	rb_verbs_pair_submit(t->datagrams, RB_VERBS_CHAIN);
+	if (type == RB_RC_CREDIT || type == RB_RC_CONFIRM || type == RB_RC_ACCEPT)
 		path->told = path->granted;
 }
 
@@ -183,13 +128,13 @@ static void say(struct rc_transport *t, struct rb_path *path, enum control_type 
 /* Send what is allowed. */
 static int pump(struct rc_transport *t, struct rb_path *path)
 {
-	uint32_t under_way = path->lane->posted - path->first;
-	uint32_t waiting = path->lane->tail - path->lane->posted;
+	uint32_t under_way = path->pair->posted - path->first;
+	uint32_t waiting = path->pair->tail - path->pair->posted;
 
 	if (path->state != RC_CONNECTED || waiting == 0)
 		return 0;
 	for (uint32_t i = 0; i < waiting; i++)
-		path->lane->wr[(path->lane->posted + i) % RB_VERBS_CHAIN].imm_data =
+		path->pair->wr[(path->pair->posted + i) % RB_VERBS_CHAIN].imm_data =
 			sl_htonl(path->granted);
 	if (path->allowed != under_way) {
 		path->want_ns = 0;
@@ -197,7 +142,7 @@ static int pump(struct rc_transport *t, struct rb_path *path)
 	} else {
 		t->no_credit++;
 	}
-	return rb_verbs_lane_submit(path->lane, path->allowed - under_way);
+	return rb_verbs_pair_submit(path->pair, path->allowed - under_way);
 }
 
 /* Share out the chunks that are posted and promised to nobody. */
@@ -224,7 +169,7 @@ static void grant(struct rc_transport *t)
 		 */
 		if (path->state == RC_CONNECTED && path->told - path->received <= share / 2 &&
 		    path->granted != path->told)
-			say(t, path, CONTROL_CREDIT);
+			say(t, path, RB_RC_CREDIT);
 	}
 }
 
@@ -234,21 +179,21 @@ static void grant(struct rc_transport *t)
 static int reset(struct rc_transport *t, struct rb_path *path)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
-	struct rb_verbs_lane *lane = path->lane;
-	int err = t->v.lib->modify_qp(lane->qp, &attr, IBV_QP_STATE);
+	struct rb_verbs_pair *pair = path->pair;
+	int err = t->v.lib->modify_qp(pair->qp, &attr, IBV_QP_STATE);
 
 	if (!err) {
 		attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_INIT, .port_num = t->v.port };
-		err = t->v.lib->modify_qp(lane->qp, &attr,
+		err = t->v.lib->modify_qp(pair->qp, &attr,
 					  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 						  IBV_QP_ACCESS_FLAGS);
 	}
-	lane->ready = false;
-	lane->broken = err != 0;
+	pair->ready = false;
+	pair->broken = err != 0;
 	/* What the device had is lost; what it had not seen goes by the next connection. */
-	t->v.stats.send_failed += lane->posted - lane->completed;
-	lane->completed = lane->posted;
-	path->first = lane->posted;
+	t->v.stats.send_failed += pair->posted - pair->completed;
+	pair->completed = pair->posted;
+	path->first = pair->posted;
 	path->allowed = path->received = path->granted = path->told = 0;
 	path->state = RC_CONNECTING;
 	path->again_ns = 0;
@@ -256,7 +201,7 @@ static int reset(struct rc_transport *t, struct rb_path *path)
 }
 
 /* From there to sending and receiving, with the other end's queue pair. */
-static int connect_to(struct rc_transport *t, struct rb_path *path, const struct control *c)
+static int connect_to(struct rc_transport *t, struct rb_path *path, const struct rb_rc_datagram *c)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -269,7 +214,7 @@ static int connect_to(struct rc_transport *t, struct rb_path *path, const struct
 	int err;
 
 	rb_verbs_address(&t->v, path->remote_gid, &attr.ah_attr);
-	err = t->v.lib->modify_qp(path->lane->qp, &attr,
+	err = t->v.lib->modify_qp(path->pair->qp, &attr,
 				  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 					  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 					  IBV_QP_MIN_RNR_TIMER);
@@ -281,10 +226,10 @@ static int connect_to(struct rc_transport *t, struct rb_path *path, const struct
 				     .retry_cnt = RETRIES,
 				     .rnr_retry = RNR_FOREVER,
 				     .max_rd_atomic = 1 };
-	err = t->v.lib->modify_qp(path->lane->qp, &attr,
+	err = t->v.lib->modify_qp(path->pair->qp, &attr,
 				  IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 					  IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
-	path->lane->ready = !err;
+	path->pair->ready = !err;
 	return -abs(err);
 }
 
@@ -320,10 +265,10 @@ static void established(struct rc_transport *t, struct rb_path *path)
 /* What the path is at has to be said, perhaps again. */
 static void talk(struct rc_transport *t, struct rb_path *path, uint64_t now_ns)
 {
-	if (path->lane->broken)
+	if (path->pair->broken)
 		recover(t, path);
 	if (path->state == RC_CONNECTED) {
-		bool starved = path->lane->tail != path->lane->posted;
+		bool starved = path->pair->tail != path->pair->posted;
 
 		if (!starved)
 			path->want_ns = 0;
@@ -331,7 +276,7 @@ static void talk(struct rc_transport *t, struct rb_path *path, uint64_t now_ns)
 			path->want_ns = now_ns + AGAIN_NS;
 		else if (now_ns >= path->want_ns) {
 			path->want_ns = now_ns + AGAIN_NS;
-			say(t, path, CONTROL_WANT);
+			say(t, path, RB_RC_WANT);
 		}
 		return;
 	}
@@ -339,13 +284,14 @@ static void talk(struct rc_transport *t, struct rb_path *path, uint64_t now_ns)
 		return;
 	path->again_ns = now_ns + AGAIN_NS;
 	if (path->state == RC_ACCEPTED)
-		say(t, path, CONTROL_ACCEPT);
+		say(t, path, RB_RC_ACCEPT);
 	else
-		say(t, path, path->leads ? CONTROL_CONNECT : CONTROL_AGAIN);
+		say(t, path, path->leads ? RB_RC_CONNECT : RB_RC_AGAIN);
 }
 
 /* The leader wants to connect: an attempt not seen yet, or its repetition. */
-static void hear_connect(struct rc_transport *t, struct rb_path *path, const struct control *c)
+static void hear_connect(struct rc_transport *t, struct rb_path *path,
+			 const struct rb_rc_datagram *c)
 {
 	bool seen = path->attempt == c->attempt && path->remote_instance == c->instance;
 
@@ -358,23 +304,24 @@ static void hear_connect(struct rc_transport *t, struct rb_path *path, const str
 		path->remote_instance = c->instance;
 		path->psn = (c->psn ^ 0x5a5a5a) & 0xffffff;
 		if (connect_to(t, path, c)) {
-			path->lane->broken = true;
+			path->pair->broken = true;
 			return;
 		}
 		path->allowed = c->credit;
 		path->state = RC_ACCEPTED;
 		grant(t);
 	}
-	say(t, path, CONTROL_ACCEPT);
+	say(t, path, RB_RC_ACCEPT);
 }
 
-static void hear_accept(struct rc_transport *t, struct rb_path *path, const struct control *c)
+static void hear_accept(struct rc_transport *t, struct rb_path *path,
+			const struct rb_rc_datagram *c)
 {
 	if (!path->leads || c->attempt != path->attempt)
 		return;
 	if (path->state == RC_CONNECTING) {
 		if (connect_to(t, path, c)) {
-			path->lane->broken = true;
+			path->pair->broken = true;
 			return;
 		}
 		path->remote_instance = c->instance;
@@ -383,7 +330,7 @@ static void hear_accept(struct rc_transport *t, struct rb_path *path, const stru
 		grant(t);
 		established(t, path);
 	}
-	say(t, path, CONTROL_CONFIRM);
+	say(t, path, RB_RC_CONFIRM);
 }
 
 static void allow(struct rc_transport *t, struct rb_path *path, uint32_t credit)
@@ -394,25 +341,25 @@ static void allow(struct rc_transport *t, struct rb_path *path, uint32_t credit)
 	pump(t, path);
 }
 
-static void hear(struct rc_transport *t, struct rb_path *path, const struct control *c)
+static void hear(struct rc_transport *t, struct rb_path *path, const struct rb_rc_datagram *c)
 {
 	bool current = c->attempt == path->attempt && c->instance == path->remote_instance;
 
-	if (c->type == CONTROL_CONNECT) {
+	if (c->type == RB_RC_CONNECT) {
 		hear_connect(t, path, c);
-	} else if (c->type == CONTROL_ACCEPT) {
+	} else if (c->type == RB_RC_ACCEPT) {
 		hear_accept(t, path, c);
-	} else if (c->type == CONTROL_AGAIN) {
+	} else if (c->type == RB_RC_AGAIN) {
 		/* Of an end that this connection does not know, or about this very connection. */
 		if (path->leads && path->state != RC_CONNECTING &&
 		    (c->instance != path->remote_instance || c->attempt == path->attempt))
 			attempt(t, path);
 	} else if (!current || path->state == RC_CONNECTING) {
 		t->not_expected++;
-	} else if (c->type == CONTROL_WANT) {
-		say(t, path, CONTROL_CREDIT);
+	} else if (c->type == RB_RC_WANT) {
+		say(t, path, RB_RC_CREDIT);
 	} else {
-		if (c->type == CONTROL_CONFIRM && path->state == RC_ACCEPTED)
+		if (c->type == RB_RC_CONFIRM && path->state == RC_ACCEPTED)
 			established(t, path);
 		allow(t, path, c->credit);
 	}
@@ -433,26 +380,27 @@ static struct rb_path *find_path(struct rc_transport *t, const uint8_t gid[16], 
 	return NULL;
 }
 
-static int post_control(struct rc_transport *t, uint32_t i)
+static int post_datagram(struct rc_transport *t, uint32_t i)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)(t->control_area + i * CONTROL_BYTES),
-			       .length = CONTROL_BYTES,
-			       .lkey = t->control_mr->lkey };
-	struct ibv_recv_wr wr = { .wr_id = CONTROL_BIT | i, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_sge sge = { .addr = (uintptr_t)(t->datagram_area + i * DATAGRAM_BYTES),
+			       .length = DATAGRAM_BYTES,
+			       .lkey = t->datagram_mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = DATAGRAM_BIT | i, .sg_list = &sge, .num_sge = 1 }, *bad;
 
-	return -abs(ibv_post_recv(t->control->qp, &wr, &bad));
+	return -abs(ibv_post_recv(t->datagrams->qp, &wr, &bad));
 }
 
-static void receive_control(struct rc_transport *t, const struct ibv_wc *wc)
+static void receive_datagram(struct rc_transport *t, const struct ibv_wc *wc)
 {
-	const uint8_t *bytes = t->control_area + (wc->wr_id & 0xffff) * CONTROL_BYTES;
+	const uint8_t *bytes = t->datagram_area + (wc->wr_id & 0xffff) * DATAGRAM_BYTES;
 	struct rb_path *path = NULL;
 	uint8_t source[16];
-	struct control c;
+	struct rb_rc_datagram c;
 
 	rb_verbs_source(&t->v, bytes, source);
 	if (wc->byte_len >= RB_VERBS_GRH_BYTES && (wc->wc_flags & IBV_WC_GRH) &&
-	    control_decode(bytes + RB_VERBS_GRH_BYTES, wc->byte_len - RB_VERBS_GRH_BYTES, &c))
+	    rb_rc_datagram_decode(bytes + RB_VERBS_GRH_BYTES, wc->byte_len - RB_VERBS_GRH_BYTES,
+				  &c))
 		path = find_path(t, source, wc->src_qp);
 	if (path)
 		hear(t, path, &c);
@@ -460,45 +408,45 @@ static void receive_control(struct rc_transport *t, const struct ibv_wc *wc)
 		t->not_expected++;
 }
 
-static void recover_control(struct rc_transport *t, uint64_t now_ns)
+static void recover_datagrams(struct rc_transport *t, uint64_t now_ns)
 {
 	if (t->recovered_ns && now_ns - t->recovered_ns < RECOVER_AGAIN_NS)
 		return;
 	t->recovered_ns = now_ns;
-	t->control->ready = false;
-	if (rb_verbs_datagram_up(&t->v, t->control->qp))
+	t->datagrams->ready = false;
+	if (rb_verbs_datagram_up(&t->v, t->datagrams->qp))
 		return;
-	t->control->completed = t->control->posted = t->control->tail;
-	for (uint32_t i = 0; i < CONTROLS; i++)
-		if (post_control(t, i))
+	t->datagrams->completed = t->datagrams->posted = t->datagrams->tail;
+	for (uint32_t i = 0; i < DATAGRAMS; i++)
+		if (post_datagram(t, i))
 			return;
-	t->control->broken = false;
-	t->control->ready = true;
+	t->datagrams->broken = false;
+	t->datagrams->ready = true;
 	t->v.recoveries++;
 }
 
 /* All that does not concern messages. */
-static void serve_control(struct rc_transport *t, uint64_t now_ns)
+static void serve_connections(struct rc_transport *t, uint64_t now_ns)
 {
-	struct ibv_wc wc[CONTROLS];
-	int n = ibv_poll_cq(t->v.control_cq, CONTROLS, wc);
+	struct ibv_wc wc[DATAGRAMS];
+	int n = ibv_poll_cq(t->v.datagram_cq, DATAGRAMS, wc);
 
 	for (int i = 0; i < n; i++) {
 		t->v.statuses[wc[i].status < (enum ibv_wc_status)RB_VERBS_STATUS_COUNT
 				      ? wc[i].status
 				      : IBV_WC_GENERAL_ERR]++;
-		if (!(wc[i].wr_id & CONTROL_BIT) || rb_verbs_is_send(&wc[i]))
+		if (!(wc[i].wr_id & DATAGRAM_BIT) || rb_verbs_is_send(&wc[i]))
 			rb_verbs_sent(&t->v, &wc[i]);
 		else if (wc[i].status != IBV_WC_SUCCESS)
-			t->control->broken = true;
+			t->datagrams->broken = true;
 		else {
-			receive_control(t, &wc[i]);
-			if (post_control(t, wc[i].wr_id & 0xffff))
-				t->control->broken = true;
+			receive_datagram(t, &wc[i]);
+			if (post_datagram(t, wc[i].wr_id & 0xffff))
+				t->datagrams->broken = true;
 		}
 	}
-	if (t->control->broken && n <= 0)
-		recover_control(t, now_ns);
+	if (t->datagrams->broken && n <= 0)
+		recover_datagrams(t, now_ns);
 	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (t->paths[i].open)
 			talk(t, &t->paths[i], now_ns);
@@ -511,15 +459,15 @@ static void rc_close(struct rb_transport *base)
 	struct rc_transport *t = of(base);
 
 	/* The queue pairs first: they use the rest. */
-	for (uint32_t i = 0; i < t->v.n_lanes; i++)
-		rb_verbs_lane_destroy(&t->v, t->v.lane[i]);
+	for (uint32_t i = 0; i < t->v.n_pairs; i++)
+		rb_verbs_pair_destroy(&t->v, t->v.pair[i]);
 	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (t->paths[i].ah)
 			t->v.lib->destroy_ah(t->paths[i].ah);
-	if (t->control_mr)
-		t->v.lib->dereg_mr(t->control_mr);
+	if (t->datagram_mr)
+		t->v.lib->dereg_mr(t->datagram_mr);
 	rb_verbs_device_close(&t->v);
-	free(t->control_area);
+	free(t->datagram_area);
 	free(t);
 }
 
@@ -527,13 +475,13 @@ static void rc_endpoint(struct rb_transport *base, struct rb_endpoint *out)
 {
 	const struct rc_transport *t = of(base);
 
-	*out = (struct rb_endpoint){ .qpn = t->control->qp->qp_num,
+	*out = (struct rb_endpoint){ .qpn = t->datagrams->qp->qp_num,
 				     .qkey = t->v.config.qkey,
 				     .message_max_bytes = t->message_max_bytes };
 	memcpy(out->gid, t->v.config.address, sizeof(out->gid));
 }
 
-static int make_lane(struct rc_transport *t, struct rb_verbs_lane **out)
+static int make_pair(struct rc_transport *t, struct rb_verbs_pair **out)
 {
 	struct rb_verbs *v = &t->v;
 	struct ibv_qp_init_attr attr = {
@@ -553,7 +501,7 @@ static int make_lane(struct rc_transport *t, struct rb_verbs_lane **out)
 		return errno ? -errno : -ENOMEM;
 	if (attr.cap.max_inline_data < v->inline_max_bytes)
 		v->inline_max_bytes = attr.cap.max_inline_data;
-	return rb_verbs_lane_create(v, qp, out);
+	return rb_verbs_pair_create(v, qp, out);
 }
 
 static int rc_path_create(struct rb_transport *base, const struct rb_endpoint *remote,
@@ -562,7 +510,7 @@ static int rc_path_create(struct rb_transport *base, const struct rb_endpoint *r
 	struct rc_transport *t = of(base);
 	struct rb_path *path = NULL;
 	struct ibv_ah_attr address;
-	uint32_t self = t->control->qp->qp_num;
+	uint32_t self = t->datagrams->qp->qp_num;
 	int order, err;
 
 	*out = NULL;
@@ -594,12 +542,12 @@ static int rc_path_create(struct rb_transport *base, const struct rb_endpoint *r
 	path->ah = t->v.lib->create_ah(t->v.pd, &address);
 	if (!path->ah)
 		return errno ? -errno : -ENOMEM;
-	err = make_lane(t, &path->lane);
+	err = make_pair(t, &path->pair);
 	if (!err)
 		err = reset(t, path);
 	if (err) {
-		rb_verbs_lane_destroy(&t->v, path->lane);
-		path->lane = NULL;
+		rb_verbs_pair_destroy(&t->v, path->pair);
+		path->pair = NULL;
 		return err;
 	}
 	if (path->leads)
@@ -614,8 +562,8 @@ static void rc_path_destroy(struct rb_transport *base, struct rb_path *path)
 {
 	struct rc_transport *t = of(base);
 
-	rb_verbs_lane_close(&t->v, path->lane);
-	path->lane = NULL;
+	rb_verbs_pair_close(&t->v, path->pair);
+	path->pair = NULL;
 	path->open = false;
 	t->n_open--;
 }
@@ -639,9 +587,9 @@ static int rc_post_send(struct rb_transport *base, struct rb_path *path,
 
 	if (len_bytes < 0)
 		return len_bytes;
-	if (path->lane->tail - path->lane->posted == RB_VERBS_CHAIN)
+	if (path->pair->tail - path->pair->posted == RB_VERBS_CHAIN)
 		pump(t, path);
-	err = rb_verbs_lane_put(&t->v, path->lane, pieces, n, (uint32_t)len_bytes, cookie, &wr);
+	err = rb_verbs_pair_put(&t->v, path->pair, pieces, n, (uint32_t)len_bytes, cookie, &wr);
 	if (err >= 0)
 		wr->opcode = IBV_WR_SEND_WITH_IMM;
 	return err;
@@ -662,10 +610,10 @@ static struct rb_path *path_of(struct rc_transport *t, uint32_t qpn)
 {
 	struct rb_path *path = t->newest;
 
-	if (path && path->open && path->lane->qp->qp_num == qpn)
+	if (path && path->open && path->pair->qp->qp_num == qpn)
 		return path;
 	for (uint32_t i = 0; i < t->n_paths; i++)
-		if (t->paths[i].open && t->paths[i].lane->qp->qp_num == qpn)
+		if (t->paths[i].open && t->paths[i].pair->qp->qp_num == qpn)
 			return t->newest = &t->paths[i];
 	return NULL;
 }
@@ -698,7 +646,7 @@ static uint32_t rc_poll(struct rb_transport *base, struct rb_completion *out, ui
 	const struct ibv_wc *wc;
 	uint32_t n;
 
-	serve_control(t, now_ns);
+	serve_connections(t, now_ns);
 	n = rb_verbs_report(&t->v, out, max);
 	while (n < max && (wc = rb_verbs_next(&t->v))) {
 		uint64_t offset;
@@ -716,7 +664,7 @@ static uint32_t rc_poll(struct rb_transport *base, struct rb_completion *out, ui
 			 */
 			rb_verbs_repost(&t->v, wc);
 			if (path)
-				path->lane->broken = true;
+				path->pair->broken = true;
 		}
 	}
 	return n;
@@ -727,7 +675,7 @@ static void rc_stats(struct rb_transport *base, struct rb_transport_stats *out)
 	*out = of(base)->v.stats;
 }
 
-void rb_verbs_rc_info(const struct rb_verbs *v, struct rb_verbs_info *out)
+static void rc_info(const struct rb_verbs *v, struct rb_verbs_info *out)
 {
 	const struct rc_transport *t = (const struct rc_transport *)v;
 
@@ -754,12 +702,12 @@ static const struct rb_transport_ops rc_ops = {
 	.stats = rc_stats,
 };
 
-static int make_control(struct rc_transport *t)
+static int make_datagrams(struct rc_transport *t)
 {
 	struct rb_verbs *v = &t->v;
 	struct ibv_qp_init_attr attr = {
 		.cap = { .max_send_wr = v->config.send_depth,
-			 .max_recv_wr = CONTROLS,
+			 .max_recv_wr = DATAGRAMS,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1,
 			 .max_inline_data = RB_VERBS_INLINE_MAX },
@@ -768,32 +716,32 @@ static int make_control(struct rc_transport *t)
 	struct ibv_qp *qp;
 	int err;
 
-	t->control_area = aligned_alloc(4096, CONTROLS * CONTROL_BYTES);
-	if (!t->control_area)
+	t->datagram_area = aligned_alloc(4096, DATAGRAMS * DATAGRAM_BYTES);
+	if (!t->datagram_area)
 		return -ENOMEM;
-	memset(t->control_area, 0, CONTROLS * CONTROL_BYTES);
+	memset(t->datagram_area, 0, DATAGRAMS * DATAGRAM_BYTES);
 	errno = 0;
-	t->control_mr = v->lib->reg_mr_iova2(v->pd, t->control_area, CONTROLS * CONTROL_BYTES,
-					     (uintptr_t)t->control_area, IBV_ACCESS_LOCAL_WRITE);
-	if (t->control_mr)
-		v->control_cq = v->lib->create_cq(
-			v->context, (int)(CONTROLS + v->config.send_depth), NULL, v->channel, 0);
-	if (!v->control_cq)
+	t->datagram_mr = v->lib->reg_mr_iova2(v->pd, t->datagram_area, DATAGRAMS * DATAGRAM_BYTES,
+					      (uintptr_t)t->datagram_area, IBV_ACCESS_LOCAL_WRITE);
+	if (t->datagram_mr)
+		v->datagram_cq = v->lib->create_cq(
+			v->context, (int)(DATAGRAMS + v->config.send_depth), NULL, v->channel, 0);
+	if (!v->datagram_cq)
 		return errno ? -errno : -ENOMEM;
-	attr.send_cq = attr.recv_cq = v->control_cq;
+	attr.send_cq = attr.recv_cq = v->datagram_cq;
 	qp = v->lib->create_qp(v->pd, &attr);
 	if (!qp)
 		return errno ? -errno : -ENOMEM;
 	v->inline_max_bytes = attr.cap.max_inline_data < RB_VERBS_INLINE_MAX
 				      ? attr.cap.max_inline_data
 				      : RB_VERBS_INLINE_MAX;
-	err = rb_verbs_lane_create(v, qp, &t->control);
+	err = rb_verbs_pair_create(v, qp, &t->datagrams);
 	if (!err)
 		err = rb_verbs_datagram_up(v, qp);
-	for (uint32_t i = 0; i < CONTROLS && !err; i++)
-		err = post_control(t, i);
+	for (uint32_t i = 0; i < DATAGRAMS && !err; i++)
+		err = post_datagram(t, i);
 	if (!err)
-		t->control->ready = true;
+		t->datagrams->ready = true;
 	return err;
 }
 
@@ -830,13 +778,14 @@ int rb_verbs_rc_open(const struct rb_verbs_config *config, struct rb_transport *
 	if (!t)
 		return -ENOMEM;
 	t->v.base.ops = &rc_ops;
+	t->v.info = rc_info;
 	t->message_max_bytes = rb_chunk_bytes(config->chunks);
 	t->ack_timer = ack_timer(config->patience_ns ? config->patience_ns : RB_VERBS_PATIENCE_NS);
 	err = rb_verbs_device_open(&t->v, config, completions);
 	if (!err)
 		err = make_shared_queue(t);
 	if (!err)
-		err = make_control(t);
+		err = make_datagrams(t);
 	if (err)
 		rc_close(&t->v.base);
 	else
