@@ -15,7 +15,7 @@
 #include <cmocka.h>
 #include <linux/bpf.h>
 
-#include "tests/lib/edge.h"
+#include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
 
 #define MEMBERS 4

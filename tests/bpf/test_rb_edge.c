@@ -27,7 +27,7 @@
 #include "bpf/endian.bpf.h"
 #include "rdma-bridge/port/edge.h"
 #include "tests/lib/deadline.h"
-#include "tests/lib/edge.h"
+#include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
 #include "user/lib/clock.h"
 

@@ -16,7 +16,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
-#include "tests/lib/edge.h"
+#include "tests/lib/edge_rig.h"
 
 /* Other kernels prune in other ways; there only the loading itself is tested. */
 #define RECORDED_ON "6.18."

@@ -22,7 +22,7 @@
 #ifndef TEST_EDGE_CASE_H
 #define TEST_EDGE_CASE_H
 
-#include "tests/lib/edge.h"
+#include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
 
 enum edge_adj {

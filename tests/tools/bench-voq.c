@@ -19,7 +19,7 @@
 #include <bpf/libbpf.h>
 
 #include "rdma-bridge/port/edge.h"
-#include "tests/lib/edge.h"
+#include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
 #include "user/lib/clock.h"
 

@@ -217,7 +217,7 @@ int main(void)
 		cmocka_unit_test(mem_repeats_itself_for_the_same_seed),
 	};
 
-	return cmocka_run_group_tests_name("rb_mem", tests, NULL, NULL) +
-	       transport_contract_run("rb_transport_mem", open_plain, close_all) +
-	       transport_contract_run("rb_transport_mem_lending", open_lending, close_all);
+	return cmocka_run_group_tests_name("mem", tests, NULL, NULL) +
+	       transport_contract_run("mem", open_plain, close_all) +
+	       transport_contract_run("mem_lending", open_lending, close_all);
 }

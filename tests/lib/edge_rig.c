@@ -13,7 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "bpf/endian.bpf.h"
-#include "tests/lib/edge.h"
+#include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
 
 #define OBJECT	  "build/sluice.bpf.o"

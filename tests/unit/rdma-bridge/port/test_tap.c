@@ -237,5 +237,5 @@ int main(void)
 		T(last_chunks_are_left_to_others_and_the_kernel_waits),
 		T(what_waits_when_it_closes_counts_as_taken_in_and_dropped),
 	};
-	return cmocka_run_group_tests_name("rb_tap", tests, enter_namespace, NULL);
+	return cmocka_run_group_tests_name("tap", tests, enter_namespace, NULL);
 }

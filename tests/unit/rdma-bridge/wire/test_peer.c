@@ -406,5 +406,5 @@ int main(void)
 			that_nobody_heard_us_in_our_pause_is_not_believed_until_they_had_the_time_to),
 		PEER_TEST(hello_names_the_peers_epoch_while_it_is_heard),
 	};
-	return cmocka_run_group_tests_name("rb_peer", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("peer", tests, NULL, NULL);
 }

@@ -6,8 +6,8 @@
  * The namespace has veth pairs p1/q1 to p4/q4; pN has ifindex EDGE_PORT(N), the MAC
  * 02:00:00:00:00:0b for p1, ..:0c for p2 and so on, and an MTU of 9000.
  */
-#ifndef TEST_EDGE_H
-#define TEST_EDGE_H
+#ifndef TEST_EDGE_RIG_H
+#define TEST_EDGE_RIG_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages: the bytes that docs/PROTOCOL.md promises, and every way in which a message must be
- * refused.
+ * Messages: the bytes that docs/PROTOCOL.md promises, and each reason for which a receiver refuses
+ * a message.
  */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,370 +19,84 @@
 /* Node 2 has ports 1, 2 and 200. */
 static const struct rb_receiver node2 = { .node = 2, .ports = { 1 << 1 | 1 << 2, 0, 0, 1 << 8 } };
 
+/* clang-format off */
+
 /* From node 1 to node 2: two frames, written out by hand from docs/PROTOCOL.md. */
 static const uint8_t data_msg[] = {
-	/* version, type, length */ 1,
-	1,
-	0,
-	79,
-	/* source, destination, stream, count */ 1,
-	2,
-	3,
-	2,
-	/* epoch */ 0xca,
-	0xfe,
-	0xba,
-	0xbe,
-	/* sequence */ 0,
-	0,
-	1,
-	2,
-	/* sent_ns */ 0,
-	0,
-	0,
-	1,
-	2,
-	3,
-	4,
-	5,
-	/* 24: length, system port, ingress port, class, flags, age */
-	0,
-	14,
-	2,
-	1,
-	1,
-	7,
-	3,
-	0,
-	0,
-	0,
-	0x10,
-	0,
-	/* 36 */ 0,
-	17,
-	2,
-	200,
-	0,
-	0,
-	0,
-	1,
-	0xff,
-	0xff,
-	0xff,
-	0xff,
-	/* 48: frames */ 'a',
-	'b',
-	'c',
-	'd',
-	'e',
-	'f',
-	'g',
-	'h',
-	'i',
-	'j',
-	'k',
-	'l',
-	'm',
-	'n',
-	/* 62 */ 'A',
-	'B',
-	'C',
-	'D',
-	'E',
-	'F',
-	'G',
-	'H',
-	'I',
-	'J',
-	'K',
-	'L',
-	'M',
-	'N',
-	'O',
-	'P',
-	'Q',
+	/* version, type, length */
+	1, 1, 0, 79,
+	/* source, destination, stream, count */
+	1, 2, 3, 2,
+	/* epoch */
+	0xca, 0xfe, 0xba, 0xbe,
+	/* sequence */
+	0, 0, 1, 2,
+	/* sent_ns */
+	0, 0, 0, 1, 2, 3, 4, 5,
+	/* 24: first frame header: length, system port, ingress port, class, flags, age */
+	0, 14, 2, 1, 1, 7, 3, 0, 0, 0, 0x10, 0,
+	/* 36: second frame header */
+	0, 17, 2, 200, 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff,
+	/* 48: first frame */
+	'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n',
+	/* 62: second frame */
+	'A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J', 'K', 'L', 'M', 'N', 'O', 'P', 'Q',
 };
 
 static const uint8_t feedback_msg[] = {
-	1,
-	2,
-	0,
-	88,
-	1,
-	2,
-	0,
-	2,
-	0,
-	0,
-	0,
-	9,
-	0,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	5,
-	/* 24: system port, class, controller, sequence */ 1,
-	7,
-	2,
-	4,
-	0,
-	0,
-	0,
-	33,
-	/* word */ 0,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	2,
-	0,
-	0,
-	0,
-	3,
-	0x80,
-	0,
-	0,
-	4,
-	/* wide */ 1,
-	2,
-	3,
-	4,
-	5,
-	6,
-	7,
-	8,
-	/* 56 */ 1,
-	8,
-	0,
-	4,
-	0,
-	0,
-	0,
-	34,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
+	/* header */
+	1, 2, 0, 88, 1, 2, 0, 2, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5,
+	/* 24: first record: system port, class, controller, sequence */
+	1, 7, 2, 4, 0, 0, 0, 33,
+	/* word */
+	0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0x80, 0, 0, 4,
+	/* wide */
+	1, 2, 3, 4, 5, 6, 7, 8,
+	/* 56: second record */
+	1, 8, 0, 4, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+	0, 0, 0,
 };
 
 static const uint8_t hello_msg[] = {
-	1,
-	3,
-	0,
-	32,
-	1,
-	2,
-	0,
-	1,
-	0,
-	0,
-	0,
-	9,
-	0,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	5,
-	/* heard epoch, interval */ 0xde,
-	0xad,
-	0,
-	1,
-	0,
-	0,
-	0x27,
-	0x10,
+	/* header */
+	1, 3, 0, 32, 1, 2, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5,
+	/* heard epoch, interval */
+	0xde, 0xad, 0, 1, 0, 0, 0x27, 0x10,
 };
 
 static const uint8_t announce_msg[] = {
+	/* header */
 	1, 4, 0, 27, 1, 2, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5, 'x', 'y', 'z',
 };
 
-/* Port 7 of node 1 is controlled by price (3), by bytes, generation 258, T 1 ms. */
+/* The controller of port 7 of node 1 is price (3), in bytes; generation 258, T 1 ms. */
 static const uint8_t policy_msg[] = {
-	1,
-	5,
-	0,
-	88,
-	1,
-	2,
-	0,
-	1,
-	0,
-	0,
-	0,
-	9,
-	0,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	5,
-	/* 24: port, controller, unit, generation */ 1,
-	7,
-	3,
-	1,
-	0,
-	0,
-	1,
-	2,
-	/* 32: interval, frame, sources */ 0,
-	0x0f,
-	0x42,
-	0x40,
-	5,
-	0xea,
-	0,
-	3,
-	/* 40: capacity, line */ 0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0x9c,
-	0x40,
-	0,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	0,
-	/* 56: weights */ 0,
-	1,
-	0,
-	2,
-	0,
-	3,
-	1,
-	4,
-	/* 64: parameters */ 2,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	/* 72 */ 0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	7,
-	0,
-	0,
-	0,
-	2,
-	0,
-	0,
-	0,
-	8,
+	/* header */
+	1, 5, 0, 88, 1, 2, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5,
+	/* 24: port, controller, unit, generation */
+	1, 7, 3, 1, 0, 0, 1, 2,
+	/* 32: interval, frame, sources */
+	0, 0x0f, 0x42, 0x40, 5, 0xea, 0, 3,
+	/* 40: capacity, line */
+	0, 0, 0, 0, 0, 0, 0x9c, 0x40, 0, 0, 0, 1, 0, 0, 0, 0,
+	/* 56: weights */
+	0, 1, 0, 2, 0, 3, 1, 4,
+	/* 64: number of parameters, zeros */
+	2, 0, 0, 0, 0, 0, 0, 0,
+	/* 72: two parameters */
+	0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 2, 0, 0, 0, 8,
 };
 
 static const uint8_t report_msg[] = {
-	1,
-	6,
-	0,
-	56,
-	1,
-	2,
-	0,
-	2,
-	0,
-	0,
-	0,
-	9,
-	0,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	0,
-	5,
-	/* 24: port, class, zero, sequence, waiting, zero */ 2,
-	1,
-	3,
-	0,
-	0,
-	0,
-	0,
-	33,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	0,
-	0,
-	/* 40 */ 2,
-	200,
-	0,
-	0,
-	0,
-	0,
-	0,
-	34,
-	0,
-	0,
-	0,
-	1,
-	0,
-	0,
-	0,
-	0,
+	/* header */
+	1, 6, 0, 56, 1, 2, 0, 2, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5,
+	/* 24: first record: port, class, zero, sequence, waiting, zero */
+	2, 1, 3, 0, 0, 0, 0, 33, 0, 0, 1, 0, 0, 0, 0, 0,
+	/* 40: second record */
+	2, 200, 0, 0, 0, 0, 0, 34, 0, 0, 0, 1, 0, 0, 0, 0,
 };
+
+/* clang-format on */
 
 struct records {
 	struct rb_msg_header header;
@@ -750,120 +463,6 @@ static void bytes_beyond_the_length_are_refused(void **state)
 	assert_int_equal(judge(msg, sizeof(msg), &r), RB_VERDICT_FRAME_LENGTH);
 }
 
-/* --- Packing --- */
-
-static void pack_limits_out_of_range_are_refused(void **state)
-{
-	static struct rb_pack pack;
-
-	(void)state;
-	assert_int_equal(rb_pack_init(&pack, 49, 1), -EINVAL);
-	assert_int_equal(rb_pack_init(&pack, 50, 1), 0);
-	assert_int_equal(rb_pack_init(&pack, RB_MSG_MAX_BYTES, RB_RECORDS_MAX), 0);
-	assert_int_equal(rb_pack_init(&pack, RB_MSG_MAX_BYTES + 1, 1), -EINVAL);
-	assert_int_equal(rb_pack_init(&pack, 4096, 0), -EINVAL);
-	assert_int_equal(rb_pack_init(&pack, 4096, RB_RECORDS_MAX + 1), -EINVAL);
-}
-
-static void pack_fills_to_the_byte_and_not_beyond(void **state)
-{
-	/* Message limit, degree, frame length: how many frames must fit. */
-	static const uint32_t cases[][4] = {
-		{ 4096, 255, 60, 56 },	     { 4096, 255, 64, 53 },   { 4096, 16, 60, 16 },
-		{ 4096, 1, 60, 1 },	     { 4096, 255, 1514, 2 },  { 2048, 255, 1514, 1 },
-		{ 1550, 255, 1514, 1 },	     { 3436, 255, 3400, 1 },  { 24 + 3 * 72, 255, 60, 3 },
-		{ 23 + 3 * 72, 255, 60, 2 }, { 65535, 255, 60, 255 },
-	};
-	static struct rb_pack pack;
-	static uint8_t bytes[4096];
-
-	(void)state;
-	for (size_t i = 0; i < N(cases); i++) {
-		const struct rb_frame f = { .data = bytes, .len_bytes = (uint16_t)cases[i][2] };
-		uint32_t n = 0;
-
-		assert_int_equal(rb_pack_init(&pack, cases[i][0], cases[i][1]), 0);
-		while (rb_pack_add(&pack, &f) == 0)
-			n++;
-		assert_int_equal(n, cases[i][3]);
-		assert_int_equal(pack.count, n);
-		assert_int_equal(pack.bytes, 24 + n * (12 + cases[i][2]));
-		assert_int_equal(rb_pack_add(&pack, &f), -ENOSPC);
-		rb_pack_reset(&pack);
-		assert_int_equal(rb_pack_add(&pack, &f), 0);
-	}
-}
-
-static void pack_refuses_a_frame_that_fits_no_message(void **state)
-{
-	static struct rb_pack pack;
-	static uint8_t bytes[2048];
-	struct rb_frame f = { .data = bytes, .len_bytes = 1025 - 36 };
-
-	(void)state;
-	assert_int_equal(rb_pack_init(&pack, 1024, 255), 0);
-	assert_int_equal(rb_pack_add(&pack, &f), -EMSGSIZE);
-	f.len_bytes--;
-	assert_int_equal(rb_pack_add(&pack, &f), 0);
-}
-
-/* Random frames through every form of packing come out as they went in, in order. */
-static void packed_frames_come_out_as_they_went_in(void **state)
-{
-	static uint8_t content[RB_RECORDS_MAX][256], gathered[RB_MSG_MAX_BYTES];
-	static uint8_t copied[RB_MSG_MAX_BYTES], headers[RB_PACK_HEADERS_MAX_BYTES];
-	static struct rb_piece pieces[RB_RECORDS_MAX + 1];
-	static struct rb_pack pack;
-	static struct records r;
-
-	(void)state;
-	srandom(1);
-	for (int round = 0; round < 300; round++) {
-		struct rb_msg_header h = { .type = RB_MSG_DATA,
-					   .source = 1,
-					   .destination = 2,
-					   .sequence = (uint32_t)random() };
-		uint32_t limit = 600 + (uint32_t)random() % 8000, n, bytes = 0;
-
-		assert_int_equal(rb_pack_init(&pack, limit, 1 + (uint32_t)random() % 255), 0);
-		for (n = 0; n < RB_RECORDS_MAX; n++) {
-			struct rb_frame f = { .data = content[n],
-					      .len_bytes = (uint16_t)(14 + random() % 242),
-					      .system_port = SL_SYSTEM_PORT(2, 1 + random() % 2),
-					      .class = (uint8_t)(random() % SL_CLASSES) };
-
-			for (uint32_t b = 0; b < f.len_bytes; b++)
-				content[n][b] = (uint8_t)random();
-			if (rb_pack_add(&pack, &f))
-				break;
-		}
-		assert_int_equal(rb_pack_copy(&pack, &h, copied), pack.bytes);
-		assert_in_range(pack.bytes, 38, limit);
-
-		assert_int_equal(
-			rb_pack_gather(&pack, headers, rb_pack_headers(&pack, &h, headers), pieces),
-			n + 1);
-		for (uint32_t i = 0; i <= n; i++) {
-			memcpy(gathered + bytes, pieces[i].data, pieces[i].len_bytes);
-			bytes += pieces[i].len_bytes;
-		}
-		assert_int_equal(bytes, pack.bytes);
-		assert_memory_equal(gathered, copied, bytes);
-
-		assert_int_equal(rb_msg_header_decode(&node2, copied, bytes, &r.header),
-				 RB_VERDICT_OK);
-		assert_int_equal(rb_unpack_frames(&node2, &r.header, copied, r.frame, &r.n),
-				 RB_VERDICT_OK);
-		assert_int_equal(r.n, n);
-		for (uint32_t i = 0; i < n; i++) {
-			assert_int_equal(r.frame[i].len_bytes, pack.frame[i].len_bytes);
-			assert_int_equal(r.frame[i].system_port, pack.frame[i].system_port);
-			assert_int_equal(r.frame[i].class, pack.frame[i].class);
-			assert_memory_equal(r.frame[i].data, content[i], r.frame[i].len_bytes);
-		}
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -880,10 +479,6 @@ int main(void)
 		cmocka_unit_test(message_cut_anywhere_is_refused),
 		cmocka_unit_test(message_cut_with_its_length_corrected_is_refused),
 		cmocka_unit_test(bytes_beyond_the_length_are_refused),
-		cmocka_unit_test(pack_limits_out_of_range_are_refused),
-		cmocka_unit_test(pack_fills_to_the_byte_and_not_beyond),
-		cmocka_unit_test(pack_refuses_a_frame_that_fits_no_message),
-		cmocka_unit_test(packed_frames_come_out_as_they_went_in),
 	};
-	return cmocka_run_group_tests_name("rb_wire", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }
