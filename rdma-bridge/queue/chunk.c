@@ -39,7 +39,8 @@ int rb_chunks_create(uint8_t *area, uint64_t first_bytes, uint32_t n, uint32_t c
 		rb_chunks_destroy(chunks);
 		return -ENOMEM;
 	}
-	/* The stack gives low chunks first and the last freed, warm one next. */
+	/* The stack gives low chunks first, and the chunk last freed, which caches still hold,
+	 * next. */
 	for (uint32_t i = 0; i < n; i++)
 		chunks->free[i] = n - 1 - i;
 	chunks->n_free = n;
@@ -72,8 +73,8 @@ static void set_free(struct rb_chunks *chunks, uint32_t i)
 }
 
 /*
- * The chunk's index, if it is ours and owned as the caller says. If not, there is a bug, and the
- * chunk must not be touched: a leak is better than two owners.
+ * Find the chunk's index if `from` owns it. If not, the caller has a bug, and the chunk stays as it
+ * is: a leak is better than two owners.
  */
 static bool find(struct rb_chunks *chunks, uint64_t offset, enum rb_owner from, uint32_t *i)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packet memory: one area cut into chunks of equal size. A chunk has one owner at a time, and every
- * hand-over is a call here that names both; so a leak shows in a count and a double free is caught
- * where it happens. A chunk that holds several frames to be sent is owned with a count of them.
+ * Packet memory: one area cut into chunks of equal size. A chunk has one owner at a time. Every
+ * hand-over is a call here that names the old and the new owner, so a leak shows in a count, and a
+ * double free is caught where it happens. A chunk that holds several frames has a count of them.
  *
- * A chunk is named by any byte offset into the area that lies inside it, because that is what an
- * AF_XDP descriptor and a memory region carry.
+ * Any byte offset inside a chunk names the chunk, because AF_XDP descriptors and memory regions
+ * carry such offsets.
  *
- * Threads: a rb_chunks is one thread's; several may share an area, each with a part of it.
+ * Threads: a rb_chunks belongs to one thread. Several may share an area, each with its own part.
  */
 #ifndef RB_CHUNK_H
 #define RB_CHUNK_H
@@ -26,10 +26,10 @@ enum rb_owner {
 	RB_OWNER_FREE = 0,
 	RB_OWNER_FILL,	  /* in the fill ring of an edge port */
 	RB_OWNER_RECEIVE, /* posted to the transport */
-	RB_OWNER_INGRESS, /* a frame from an edge port, until its message has left */
-	RB_OWNER_MESSAGE, /* a received message; its uses are its frames not yet sent */
-	RB_OWNER_SEND,	  /* the transport's own, for what it sends */
-	RB_OWNER_TX,	  /* the transmit back end's own, for what it copied */
+	RB_OWNER_INGRESS, /* holds a frame from an edge port or a TAP, until its message has left */
+	RB_OWNER_MESSAGE, /* holds a received message; its uses are the frames not yet sent */
+	RB_OWNER_SEND,	  /* the transport builds what it sends in it */
+	RB_OWNER_TX,	  /* holds what a transmit back end copied */
 	RB_OWNER_COUNT
 };
 const char *rb_owner_name(enum rb_owner owner);
@@ -38,36 +38,35 @@ struct rb_chunks {
 	uint8_t *area;	      /* borrowed until rb_chunks_destroy */
 	uint64_t first_bytes; /* offset of our first chunk in the area */
 	uint32_t shift;	      /* log2 of the chunk size */
-	uint32_t n;	      /* chunks of ours */
+	uint32_t n;	      /* number of chunks */
 	uint32_t n_free;
 	uint32_t *free;			/* owned: stack of free chunks */
 	uint16_t *uses;			/* owned: per chunk */
 	uint8_t *owner;			/* owned: per chunk, enum rb_owner */
 	uint32_t count[RB_OWNER_COUNT]; /* chunks per owner; they sum to n */
-	uint64_t
-		/* hand-overs from an owner that did not own: bugs. Such a call changes nothing. */
-		violations;
+	/* Calls that named another owner than the chunk's: bugs. Such a call changes nothing. */
+	uint64_t violations;
 };
 
 /*
- * Take over a part of an area: n chunks of chunk_bytes (a power of two, 2048..65536) from offset
- * first_bytes, a multiple of it. 0, -EINVAL or -ENOMEM.
+ * Manage n chunks of chunk_bytes (a power of two, 2048..65536), which begin at offset first_bytes
+ * (a multiple of chunk_bytes) of an area. 0, -EINVAL or -ENOMEM.
  */
 int rb_chunks_create(uint8_t *area, uint64_t first_bytes, uint32_t n, uint32_t chunk_bytes,
 		     struct rb_chunks **out);
 void rb_chunks_destroy(struct rb_chunks *chunks); /* NULL is fine; the area stays */
 
-/* Take a free chunk, used once; the offset of its first byte, or RB_CHUNK_NONE. */
+/* Take a free chunk, with 1 use. Returns the offset of its first byte, or RB_CHUNK_NONE. */
 uint64_t rb_chunk_take(struct rb_chunks *chunks, enum rb_owner to);
 /* Hand a chunk over. */
 void rb_chunk_move(struct rb_chunks *chunks, uint64_t offset, enum rb_owner from, enum rb_owner to);
-/* Its owner has `uses` things in it, 1..65535: so many releases free it. */
+/* The chunk has `uses` uses from now on, 1..65535: so many releases free it. */
 void rb_chunk_set_uses(struct rb_chunks *chunks, uint64_t offset, enum rb_owner owner,
 		       uint16_t uses);
-/* One use less; the last one frees the chunk. */
+/* End one use of the chunk; the end of the last one frees it. */
 void rb_chunk_release(struct rb_chunks *chunks, uint64_t offset, enum rb_owner from);
 
-/* Free all chunks of an owner that is gone for good (a closed socket); how many. */
+/* Free all chunks of an owner that is gone, as a closed socket. Returns how many. */
 uint32_t rb_chunks_reclaim(struct rb_chunks *chunks, enum rb_owner from);
 
 static inline uint64_t rb_chunk_base(const struct rb_chunks *chunks, uint64_t offset)

@@ -84,7 +84,7 @@ void rb_drr_activate(struct rb_drr *drr, uint32_t queue)
 	append(drr, queue);
 }
 
-/* The turn of the queue at the head is over: to the end of the round. */
+/* End the turn of the queue at the head: move it to the end of the round. */
 static void end_turn(struct rb_drr *drr, uint32_t level)
 {
 	uint32_t queue = drr->head[level];
@@ -95,16 +95,16 @@ static void end_turn(struct rb_drr *drr, uint32_t level)
 }
 
 /*
- * A queue may use up its deficit over several calls (in_turn says that its turn goes on). A held
- * queue passes its turn on and keeps no more deficit than a queue whose next frame did not fit, so
- * that being held for long saves up no burst.
+ * A turn may last for several calls, until the deficit is used up; in_turn says that it goes on. A
+ * held queue loses its turn and keeps no more deficit than a queue whose next frame did not fit, so
+ * that a queue cannot save up a burst while it is held.
  */
 static uint32_t next_in_level(struct rb_drr *drr, uint32_t level, rb_drr_head_fn head,
 			      void *context)
 {
 	/*
-	 * Each pass ends one queue's turn or sends; two turns of a queue without quantum cannot
-	 * follow.
+	 * Each pass chooses a queue or ends a turn. A queue whose turn goes on may end it without a
+	 * frame, but not a turn that begins with its quantum: two rounds are enough.
 	 */
 	for (uint32_t bound = 2 * drr->active[level]; bound > 0 && drr->active[level]; bound--) {
 		uint32_t queue = drr->head[level];

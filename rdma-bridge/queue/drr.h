@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which queue sends next: strict priority between levels, deficit round robin inside one (Shreedhar
- * and Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995). The queues themselves
- * are the caller's; this holds their turns and deficits. It serves VOQs of a node and classes of a
- * port alike.
+ * The queue that sends next: strict priority between levels, deficit round robin inside a level
+ * (Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995). The caller
+ * has the queues, numbered 0..n-1; a rb_drr has their turns and deficits. The ingress side chooses
+ * among VOQs by one, the egress side among the classes of a port.
  *
- * A queue's quantum is its weight times the largest frame, so that each turn sends at least one
- * frame and a choice costs one step, plus one for each queue in front that is held back (paced, or
- * no ring).
+ * A queue's quantum is its weight times the largest frame, so each turn sends at least one frame. A
+ * choice costs one step, and one more for each queue before it that is held back.
  *
- * Not thread-safe. Queues are numbered by the caller, 0..n-1.
+ * Not thread-safe.
  */
 #ifndef RB_DRR_H
 #define RB_DRR_H
@@ -21,8 +20,8 @@
 #define RB_DRR_NONE	  UINT32_MAX
 
 /* What rb_drr_next asks about the head of a queue. */
-#define RB_DRR_EMPTY -1 /* nothing there: the queue leaves the round and loses its deficit */
-#define RB_DRR_HELD  -2 /* something is there, but may not leave now */
+#define RB_DRR_EMPTY -1 /* no frame: the queue leaves the round and loses its deficit */
+#define RB_DRR_HELD  -2 /* a frame waits, but may not leave now: the queue is paced */
 
 /* Bytes of the frame at the head of `queue`, or one of the above. */
 typedef int (*rb_drr_head_fn)(void *context, uint32_t queue);
@@ -30,7 +29,7 @@ typedef int (*rb_drr_head_fn)(void *context, uint32_t queue);
 struct rb_drr_queue {
 	uint32_t quantum_bytes;
 	int32_t deficit_bytes;
-	uint32_t next; /* in its level's round; RB_DRR_NONE when it is in none */
+	uint32_t next; /* in its level's round; RB_DRR_NONE: the last, or in no round */
 	uint8_t level;
 	uint8_t active;	 /* is in the round */
 	uint8_t in_turn; /* has had its quantum for this turn */
@@ -52,18 +51,16 @@ struct rb_drr {
 int rb_drr_create(uint32_t n, uint32_t frame_max_bytes, struct rb_drr **out);
 void rb_drr_destroy(struct rb_drr *drr); /* NULL is fine */
 
-/*
- * Set a queue's level and weight; only while it is not active. -EINVAL for a bad value, -EBUSY if
- * active.
- */
+/* Set a queue's level and weight. 0, -EINVAL for a bad value, -EBUSY while the queue is active. */
 int rb_drr_configure(struct rb_drr *drr, uint32_t queue, uint32_t level, uint32_t weight);
 
-/* The queue has something to send; harmless if that is known already. */
+/* The queue has a frame to send. No effect on a queue that is active already. */
 void rb_drr_activate(struct rb_drr *drr, uint32_t queue);
 
 /*
- * The queue whose head is to be sent now, charged for it; RB_DRR_NONE if no queue may send. The
- * caller sends that frame. A level is looked at only when no higher one has a queue that may send.
+ * Choose the queue whose head frame the caller sends now, and charge the queue for it. A lower
+ * level has its turn only if no queue of a higher level may send. Returns RB_DRR_NONE if no queue
+ * may send.
  */
 uint32_t rb_drr_next(struct rb_drr *drr, rb_drr_head_fn head, void *context);
 

@@ -73,7 +73,7 @@ static void drop_waiting(struct rb_egress_port *port, struct rb_chunks *chunks,
 	}
 }
 
-/* Which frames were refused is not told, so their bytes count as sent. */
+/* A tx does not tell which frames were refused, so the bytes of those count as sent. */
 static void settle(struct rb_egress_port *port, struct sl_counter *counters)
 {
 	uint64_t refused = port->tx->refused - port->settled;
@@ -191,7 +191,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 			port->under_way.packets++;
 			port->under_way.bytes += frame->len_bytes;
 		}
-		/* There is room for all of them: room was asked for. */
+		/* tx has room for all of them: the budget is at most its room. */
 		port->tx->ops->put(port->tx, batch, n);
 		sent += n;
 	} while (n == BATCH);

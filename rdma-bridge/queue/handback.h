@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Chunks on their way back to the worker that owns them: a ring with one writer, who has read what
- * is in them, and one reader, the owner. It has room for every chunk that can be away, so putting
- * never fails.
+ * Chunks on their way back to the worker that owns them. The ring has one writer, the worker that
+ * has copied the frames out of the chunks, and one reader, the owner. It has room for every chunk
+ * that can be away, so putting never fails.
  */
 #ifndef RB_HANDBACK_H
 #define RB_HANDBACK_H
@@ -12,21 +12,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define RB_HANDBACK_WAKE 128 /* so many wait: the owner, if it sleeps, has to look */
+#define RB_HANDBACK_WAKE 128 /* the writer wakes the owner when so many entries wait */
 
 struct rb_handback {
 	uint64_t *entries; /* owned, mask + 1 of them */
 	uint32_t mask;
 	int wake_fd; /* borrowed: an eventfd that ends the owner's sleep */
-	/* Writer and owner do not write into each other's cache line. */
+	/* Padding: writer and owner do not write into each other's cache line. */
 	uint8_t owners[64];
-	uint32_t head; /* owner: the next to be taken */
+	uint32_t head; /* the owner writes it: the next entry to take */
 	uint8_t writers[64];
-	uint32_t tail; /* writer: the next to be put */
+	uint32_t tail; /* the writer writes it: the next entry to put */
 	uint8_t others[64];
 };
 
-/* Room for n. 0 or -ENOMEM. */
+/* Make room for n entries. 0 or -ENOMEM. */
 static inline int rb_handback_init(struct rb_handback *h, uint32_t n, int wake_fd)
 {
 	*h = (struct rb_handback){ .wake_fd = wake_fd };
@@ -41,7 +41,7 @@ static inline void rb_handback_fini(struct rb_handback *h)
 	h->entries = NULL;
 }
 
-/* Writer: n of them, which are the owner's from now on. */
+/* Writer: hand n chunks over to the owner. */
 static inline void rb_handback_put(struct rb_handback *h, const uint64_t *entries, uint32_t n)
 {
 	uint32_t waiting = h->tail - __atomic_load_n(&h->head, __ATOMIC_RELAXED);
@@ -50,13 +50,13 @@ static inline void rb_handback_put(struct rb_handback *h, const uint64_t *entrie
 	for (uint32_t i = 0; i < n; i++)
 		h->entries[(h->tail + i) & h->mask] = entries[i];
 	__atomic_store_n(&h->tail, h->tail + n, __ATOMIC_RELEASE);
-	/* An eventfd that cannot be added to is readable already. */
+	/* A write fails only if the eventfd is full, and then it is readable already. */
 	if (waiting < RB_HANDBACK_WAKE && waiting + n >= RB_HANDBACK_WAKE &&
 	    write(h->wake_fd, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* Owner: up to max of them, in the order in which they were put; how many. */
+/* Owner: take up to max entries, in the order of put. Returns how many. */
 static inline uint32_t rb_handback_take(struct rb_handback *h, uint64_t *entries, uint32_t max)
 {
 	uint32_t n = __atomic_load_n(&h->tail, __ATOMIC_ACQUIRE) - h->head;

@@ -29,7 +29,7 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
 {
 	if (!in)
 		return;
-	/* The inputs may be gone before their VOQs. */
+	/* The owners of the inputs may have closed them already. */
 	for (uint32_t i = 0; in->drr && i < in->n_voqs; i++)
 		in->voqs[i].inputs = in->voqs[i].turn = NULL;
 	if (in->drr)
@@ -80,7 +80,7 @@ int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uin
 	return rb_pack_init(&in->pack, message_max_bytes, degree);
 }
 
-/* Read ahead from the VOQ's rings, each in turn; true if it has a frame then. */
+/* Read ahead from the VOQ's inputs in turn. Returns true if the VOQ has a frame. */
 static bool read_ahead(struct rb_voq *voq, struct sl_counter *counters)
 {
 	struct rb_input *begin = voq->turn;
@@ -110,8 +110,8 @@ static struct rb_ingress_frame take(struct rb_voq *voq)
 	voq->taken.packets++;
 	voq->taken.bytes += frame->len_bytes;
 	/*
-	 * XDP never counted what the kernel sent. Other threads feed other VOQs, and XDP only
-	 * reads.
+	 * XDP did not count frames of the kernel into the backlog. This thread alone writes
+	 * `dequeued` of this VOQ; XDP reads it.
 	 */
 	if (frame->ingress_port == 0)
 		return *frame;
@@ -134,14 +134,14 @@ static int head_bytes(void *context, uint32_t i)
 
 	if (!read_ahead(voq, c->counters))
 		return RB_DRR_EMPTY;
-	/* Whoever writes the rate is obeyed at once. */
+	/* A new rate holds from the next frame on. */
 	rb_pace_set(&voq->pace, voq->settings->rate, voq->settings->burst, c->in->now_ns);
 	if (!rb_pace_ready(&voq->pace, c->in->now_ns))
 		return RB_DRR_HELD;
 	return (int)voq->ahead[voq->first].len_bytes;
 }
 
-/* Put a chosen frame into the message. False if it must wait for the next one. */
+/* Put a chosen frame into the message. Returns false if it must wait for the next message. */
 static bool pack(struct rb_ingress *in, const struct rb_ingress_frame *frame, uint32_t i,
 		 struct rb_chunks *chunks, struct sl_counter *counters)
 {
@@ -231,7 +231,7 @@ void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters)
 	begin(in);
 }
 
-/* A frame of this VOQ; `from_kernel`: of its remote port's netdev, which the map does not know. */
+/* Drop a frame of this VOQ. from_kernel: it came from a TAP, so the map did not count it. */
 static void drop(struct rb_voq *voq, bool from_kernel, uint64_t offset, uint32_t len_bytes,
 		 struct rb_chunks *chunks, struct sl_counter *counters)
 {

@@ -11,10 +11,7 @@ static void settle(struct rb_pace *pace, uint64_t now_ns)
 	pace->settled_ns = now_ns;
 	if (pace->rate == 0 || pace->rate == SL_RATE_UNLIMITED)
 		return;
-	/*
-	 * The product below stays under burst + debt + rate, far from overflow, because of this
-	 * test.
-	 */
+	/* This test keeps the product below under burst + debt + rate, far from overflow. */
 	if (elapsed_ns > (uint64_t)missing_nano / pace->rate)
 		pace->tokens_nano = pace->burst_nano;
 	else

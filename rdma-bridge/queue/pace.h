@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Token bucket: lets `rate` units a second through, in the long run exactly. A unit is a packet or
- * a byte, as the caller counts. Something may leave while any token is left, whatever its size, and
- * the bucket then owes the rest: a burst smaller than a packet delays, it never blocks.
+ * Token bucket: lets `rate` units a second through, exactly in the long run. A unit is a packet or
+ * a byte, as the caller counts. A packet of any size may leave while any token is left, and the
+ * bucket then owes the rest. So a burst smaller than a packet delays packets but does not block
+ * them.
  *
- * Tokens are counted in 1e-9 units, so no rate loses anything to rounding.
+ * Tokens count in 1e-9 units, so rounding takes nothing from any rate.
  */
 #ifndef RB_PACE_H
 #define RB_PACE_H
@@ -24,17 +25,15 @@ struct rb_pace {
 	uint64_t settled_ns; /* tokens are right for this time */
 };
 
-/* Start with a full bucket. Rates and bursts beyond the limits are cut to them; burst 0 means 1. */
+/* Start with a full bucket. A burst beyond its limit is cut to it, and 0 means 1. */
 void rb_pace_init(struct rb_pace *pace, uint64_t rate, uint32_t burst, uint64_t now_ns);
-/* Change rate and burst from now on. What is owed stays owed; cheap if nothing differs. */
+/* Change rate and burst from now on. Debts stay. Cheap if nothing differs. */
 void rb_pace_set(struct rb_pace *pace, uint64_t rate, uint32_t burst, uint64_t now_ns);
-/* May something leave now? Time must not run backwards between calls. */
+/* May a packet leave now? Time must not run backwards between calls. */
 bool rb_pace_ready(struct rb_pace *pace, uint64_t now_ns);
-/* It left: take its units. */
+/* A packet left: take its units. */
 void rb_pace_spend(struct rb_pace *pace, uint32_t units);
-/*
- * When rb_pace_ready will next be true, if nothing is spent: now_ns if it is, UINT64_MAX for never.
- */
+/* When rb_pace_ready will be true if nothing is spent. now_ns: now; UINT64_MAX: never. */
 uint64_t rb_pace_ready_at(const struct rb_pace *pace, uint64_t now_ns);
 
 #endif

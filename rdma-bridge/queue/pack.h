@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packing: many frames into one message for one node (thesis, section 2.3.3). Frames are collected
- * without touching them; the message is then made either as a gather list (headers here, frames
- * where they lie) or as one copy. Whole frames only, never split; nothing here waits for more
- * frames.
+ * Packing: many frames into one message for one node (thesis, section 2.3.3). A pack collects
+ * frames without touching their bytes, and then makes the message as a gather list (one piece for
+ * the headers, one for each frame where it lies) or as one copy. It never splits a frame, and never
+ * waits for more frames. Pure.
  *
- * All frame headers stand before all frames, so a gather list needs one entry more than frames.
+ * All frame headers stand before all frames, so a gather list has one piece more than frames.
  */
 #ifndef RB_PACK_H
 #define RB_PACK_H
@@ -25,7 +25,7 @@ struct rb_piece {
 
 struct rb_pack {
 	uint32_t limit_bytes; /* most bytes of a message */
-	uint32_t degree;      /* most frames of a message: the packing degree */
+	uint32_t degree;      /* most frames in a message: the packing degree */
 	uint32_t bytes;	      /* of the message as it stands */
 	uint32_t count;	      /* frames in it */
 	struct rb_frame frame[RB_RECORDS_MAX];
@@ -38,31 +38,29 @@ struct rb_pack {
  */
 int rb_pack_init(struct rb_pack *pack, uint32_t limit_bytes, uint32_t degree);
 
-/* Forget the frames; what they point at belongs to the caller again. */
+/* Forget the frames. Their bytes are no longer borrowed. */
 void rb_pack_reset(struct rb_pack *pack);
 
 /*
- * Add a frame: its bytes stay where they are, borrowed until rb_pack_reset. Returns 0, -ENOSPC
- * (does not fit this message; it will fit the next one), or -EMSGSIZE (fits no message of this
- * size: the caller drops it).
+ * Add a frame. Its bytes stay where they are, borrowed until rb_pack_reset. Returns 0, -ENOSPC (the
+ * frame fits only an empty message), or -EMSGSIZE (it fits no message of this size).
  */
 int rb_pack_add(struct rb_pack *pack, const struct rb_frame *frame);
 
 /*
- * Write the message header and the frame headers; count and length are taken from the pack, the
- * rest of `header` from the caller. out has room for RB_PACK_HEADERS_MAX_BYTES. Returns the bytes
- * written.
+ * Write the message header and the frame headers. Count and length come from the pack, the other
+ * fields from `header`. out has room for RB_PACK_HEADERS_MAX_BYTES. Returns the bytes written.
  */
 uint32_t rb_pack_headers(const struct rb_pack *pack, struct rb_msg_header *header, uint8_t *out);
 
 /*
- * The message as a gather list: `headers` (what rb_pack_headers wrote) and then each frame.
- * out has room for count + 1 pieces. Returns the pieces written.
+ * Make a gather list of the message: `headers` (which rb_pack_headers wrote), then each frame. out
+ * has room for count + 1 pieces. Returns the number of pieces written.
  */
 uint32_t rb_pack_gather(const struct rb_pack *pack, const uint8_t *headers, uint32_t headers_bytes,
 			struct rb_piece *out);
 
-/* The message as one copy; out has room for pack->bytes. Returns the bytes written, pack->bytes. */
+/* Write the whole message. out has room for pack->bytes. Returns pack->bytes. */
 uint32_t rb_pack_copy(const struct rb_pack *pack, struct rb_msg_header *header, uint8_t *out);
 
 #endif

@@ -21,7 +21,7 @@ void rb_seq_restart(struct rb_seq *seq)
 	memset(seq->seen, 0, sizeof(seq->seen));
 }
 
-/* `ahead` numbers are skipped, and `sequence` becomes the newest. */
+/* Skip `ahead` numbers and make `sequence` the newest. */
 static void advance(struct rb_seq *seq, uint32_t sequence, uint32_t ahead)
 {
 	if (ahead >= RB_SEQ_WINDOW) {
@@ -159,11 +159,12 @@ void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello 
 		peer->hears_us_ns = 0;
 }
 
+/* Move a time forward by a pause of ours, so that the pause does not count as silence. */
 static void forgive(uint64_t *then_ns, uint64_t pause_ns, uint64_t now_ns)
 {
 	if (*then_ns == 0)
 		return;
-	/* What was heard after the pause stays as it is. */
+	/* A time after the pause is not moved beyond now. */
 	*then_ns = *then_ns + pause_ns < now_ns ? *then_ns + pause_ns : now_ns;
 }
 

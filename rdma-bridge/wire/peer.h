@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a node knows of each other node: which life of it introduced itself (epoch), which messages
- * of it have arrived (sequence numbers), and whether both directions work (liveness). No clock and
- * no I/O: time is an argument, in ns of any monotonic clock.
+ * What a node knows of each other node: which life of the peer introduced itself (epoch), which of
+ * its messages have arrived (sequence numbers), and whether both directions work (liveness). Pure:
+ * time is an argument, in ns of any monotonic clock.
  *
- * A peer is UP when it was heard within dead_after_ns and has said within dead_after_ns that it
- * hears us; hearing alone is ONE_WAY, so a path that works in one direction only carries no
- * traffic. Silence is measured in the time that we ourselves ran: who got no processor for a while
- * has heard nobody in it, and knows nothing of the others.
+ * A peer is UP if we heard it within dead_after_ns, and it said within dead_after_ns that it hears
+ * us. A peer that we only hear is ONE_WAY, so a path that works in one direction carries no
+ * traffic. Silence counts only while we ourselves ran: a thread that got no processor heard nobody,
+ * and learns nothing about its peers from that.
  *
- * Threads: a peer's liveness belongs to one thread. Each sequence tracker belongs to the one thread
- * that receives its stream.
+ * Not thread-safe: each worker has peers of its own.
  */
 #ifndef RB_PEER_H
 #define RB_PEER_H
@@ -20,13 +19,14 @@
 
 #include "rdma-bridge/wire/wire.h"
 
-/* --- Sequence numbers of one stream ------------------------------------------------------- */
+/* --- Sequence numbers --------------------------------------------------------------------- */
 
 #define RB_SEQ_WINDOW 1024 /* how far back a late message is told from a duplicate */
 
 /*
- * received + lost is the count of sequence numbers from the first one seen to the newest. A message
- * that was taken for lost and comes late is taken off `lost` and counts in `received` and `late`.
+ * The sequence numbers of one stream of a peer. received + lost is the count of numbers from the
+ * first one seen to the newest. A message that arrives after it was counted as lost is taken off
+ * `lost` and counts in `received` and `late`.
  */
 struct rb_seq {
 	uint64_t received;  /* delivered, late ones included */
@@ -39,9 +39,9 @@ struct rb_seq {
 	uint64_t seen[RB_SEQ_WINDOW / 64];
 };
 
-/* Start anew, as for a new epoch; counters stay. The next message sets the first number. */
+/* Forget the numbers, as for a new epoch; counters stay. The next message is the first seen. */
 void rb_seq_restart(struct rb_seq *seq);
-/* Judge a sequence number and remember it. OK, DUPLICATE or STALE. */
+/* Judge a sequence number and remember it. Returns OK, DUPLICATE or STALE. */
 enum rb_verdict rb_seq_judge(struct rb_seq *seq, uint32_t sequence);
 
 /* --- Peers -------------------------------------------------------------------------------- */
@@ -58,61 +58,62 @@ struct rb_peer {
 	bool introduced; /* the exchange has told its epoch */
 	uint32_t epoch;	 /* valid while introduced */
 	enum rb_peer_state state;
-	uint64_t heard_ns;    /* last message of it; 0: none in this epoch */
-	uint64_t hears_us_ns; /* last time it said that it hears us; 0: never in this epoch */
-	uint64_t ups;	      /* times it came UP; never reset, nor are the next ones */
-	uint64_t downs;	      /* times it left UP */
+	uint64_t heard_ns;    /* when its last message came; 0: none in this epoch */
+	uint64_t hears_us_ns; /* when it last said that it hears us; 0: never in this epoch */
+	uint64_t ups;	      /* times it came UP; never reset */
+	uint64_t downs;	      /* times it left UP; never reset */
 	struct rb_seq seq[RB_STREAMS_MAX];
 };
 
 struct rb_peers {
-	uint8_t self;		/* own node id */
-	uint32_t self_epoch;	/* own life, not 0 */
-	uint64_t dead_after_ns; /* silence that means death */
-	uint64_t ran_ns;	/* last call of rb_peers_run; 0: none yet */
-	/* times that we did not run for longer than RB_PEERS_STALL of it */
-	uint64_t stalls;
-	uint64_t back_ns;	  /* when the last of them was over; 0: none yet */
+	uint8_t self;		  /* own node id */
+	uint32_t self_epoch;	  /* of our own life, not 0 */
+	uint64_t dead_after_ns;	  /* silence that means death */
+	uint64_t ran_ns;	  /* time of the last rb_peers_run; 0: none yet */
+	uint64_t stalls;	  /* pauses of ours longer than dead_after_ns / RB_PEERS_STALL */
+	uint64_t back_ns;	  /* when the last stall ended; 0: none yet */
 	struct rb_peer peer[256]; /* by node id */
 };
 
-/* Zero all, set the three values. -EINVAL if one of them is 0. */
+/* Begin without peers. 0, or -EINVAL if one of the values is 0. */
 int rb_peers_init(struct rb_peers *peers, uint8_t self, uint32_t self_epoch,
 		  uint64_t dead_after_ns);
-/* Name a peer. -EINVAL for 0 or ourselves, -EEXIST if it is named already. */
+/* Add a peer of the configuration. 0, -EINVAL for node 0 or ourselves, -EEXIST. */
 int rb_peers_add(struct rb_peers *peers, uint8_t node);
 
 /*
- * The exchange has met this life of the peer. A new epoch forgets everything of the former one and
- * the peer is DOWN until it is heard; the same epoch again changes nothing. -ENOENT: not
- * configured; -EINVAL: epoch 0.
+ * A life of the peer introduced itself in the start-up exchange. For a new epoch, forget the
+ * sequence numbers and liveness of the former one: the peer is DOWN until we hear it. The same
+ * epoch again changes nothing. 0, -ENOENT: not configured, -EINVAL: epoch 0.
  */
 int rb_peers_introduce(struct rb_peers *peers, uint8_t node, uint32_t epoch);
 
 /*
- * Judge a decoded header by its sender: OK, UNKNOWN_NODE, EPOCH, DUPLICATE or STALE. OK marks the
- * peer as heard at now_ns. Call it once per message, after everything else of the message has been
- * found good: a bad message must neither keep a peer alive nor use up a sequence number.
+ * Judge a decoded header by its sender. Returns OK, UNKNOWN_NODE, EPOCH, DUPLICATE or STALE. With
+ * OK the peer was heard at now_ns. Call it once per message, after every other check of the
+ * message: a bad message must neither keep a peer alive nor use up a sequence number.
  */
 enum rb_verdict rb_peers_judge(struct rb_peers *peers, const struct rb_msg_header *header,
 			       uint64_t now_ns);
-/* A hello of this peer, after rb_peers_judge. */
+/* Note a hello of this peer, after rb_peers_judge found it OK. */
 void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello *hello,
 		    uint64_t now_ns);
-/* What our next hello to this peer says of hearing it: its epoch, or 0. */
+/* The heard_epoch of our next hello to this peer: its epoch if we hear it, else 0. */
 uint32_t rb_peers_heard_epoch(const struct rb_peers *peers, uint8_t node, uint64_t now_ns);
 
-#define RB_PEERS_STALL 4 /* a pause of more than dead_after_ns / 4 was a stall of ours */
+#define RB_PEERS_STALL 4 /* a pause longer than dead_after_ns / 4 is a stall of ours */
 
 /*
- * We run: call it before anything is judged at this time, as often as possible. What passed since
- * the last call beyond dead_after_ns / RB_PEERS_STALL is nobody's silence; and that peers have not
- * heard us in it is old news, which is not believed for dead_after_ns.
+ * Say that we run now. Call it as often as possible, and before judging messages of this time.
+ * After a stall, the pause beyond dead_after_ns / RB_PEERS_STALL does not count as silence of
+ * peers. Hellos that say a peer does not hear us are ignored for dead_after_ns: they speak of the
+ * stall.
  */
 void rb_peers_run(struct rb_peers *peers, uint64_t now_ns);
 
 /*
- * Let time pass for one peer. True if its state changed; call it at least every dead_after_ns / 4.
+ * Let time pass for one peer. Returns true if its state changed. Call it at least every
+ * dead_after_ns / 4.
  */
 bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns);
 

@@ -86,7 +86,7 @@ void rb_report_encode(const struct rb_report *report, uint8_t *out)
 	rb_put32(out + 8, report->waiting);
 }
 
-/* The bytes that `count` records of a type take at least; a data message has frames beyond them. */
+/* The least bytes that `count` records of a type take. */
 static uint32_t records_bytes(uint8_t type, uint32_t count)
 {
 	switch (type) {
@@ -123,7 +123,7 @@ static bool count_fits(const struct rb_msg_header *header)
 enum rb_verdict rb_msg_header_decode(const struct rb_receiver *self, const uint8_t *msg,
 				     uint32_t bytes, struct rb_msg_header *header)
 {
-	/* The version comes first: of another version, nothing else is known, not even a length. */
+	/* The version comes first: another version may lay out everything else differently. */
 	if (bytes == 0)
 		return RB_VERDICT_TRUNCATED;
 	if (msg[0] != RB_WIRE_VERSION)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The message format of the fabric: what one node may say to another, byte by byte as
- * docs/PROTOCOL.md has it. This file turns bytes into structs and back, and judges them; it keeps
- * no state.
+ * The messages that nodes send each other over the fabric, byte by byte as docs/PROTOCOL.md has
+ * them: structs to bytes, bytes to structs, and a verdict on bytes that arrive. Pure, no state.
  *
  * A message is one header, `count` records and, for data, the frames themselves. Integers are
  * big-endian on the wire and in host order in every struct here.
@@ -26,12 +25,9 @@
 #define RB_MSG_MAX_BYTES      65535 /* the length field has 16 bits */
 #define RB_RECORDS_MAX	      255   /* the count field has 8: frames or records in one message */
 #define RB_FRAME_MIN_BYTES    14    /* an Ethernet header */
-#define RB_STREAMS_MAX	      16    /* sending threads of one node */
+#define RB_STREAMS_MAX	      16    /* streams of one queue pair */
 
-/*
- * The overhead of one frame alone in a message, and so the least that a fabric must carry beyond
- * it.
- */
+/* What a message adds to the bytes of a single frame in it. */
 #define RB_MSG_OVERHEAD_BYTES (RB_MSG_HEADER_BYTES + RB_FRAME_HEADER_BYTES)
 
 enum rb_msg_type {
@@ -39,61 +35,64 @@ enum rb_msg_type {
 	RB_MSG_FEEDBACK = 2, /* count feedback records, 1..255 */
 	RB_MSG_HELLO = 3,    /* one hello record */
 	RB_MSG_ANNOUNCE = 4, /* one announcement of the sender's daemon, opaque to the bridge */
-	RB_MSG_POLICY = 5,   /* how one port of the sender is controlled */
-	RB_MSG_REPORT = 6,   /* count reports of what waits for the receiver's ports, 1..255 */
+	RB_MSG_POLICY = 5,   /* the controller of one port of the sender */
+	RB_MSG_REPORT = 6,   /* count reports of VOQs that lead to the receiver, 1..255 */
 	RB_MSG_TYPE_COUNT
 };
 
 /*
- * What became of a received message. Every message counts under exactly one name: OK, or the reason
- * for which the whole of it was dropped. The first part is judged here, from the bytes alone; the
- * second, from UNKNOWN_NODE on, by the peer table (peer.h).
+ * The verdict on a received message: OK, or the reason why the receiver drops the whole message. A
+ * message counts under exactly one verdict. wire.c gives the verdicts before UNKNOWN_NODE, from the
+ * bytes alone; peer.c gives the others.
  */
-#define RB_VERDICTS(X)                                                                         \
-	X(OK, "ok", "delivered")                                                               \
-	X(TRUNCATED, "truncated", "shorter than a message header")                             \
-	X(VERSION, "version", "another version of the protocol")                               \
-	X(TYPE, "type", "a message type that does not exist")                                  \
-	X(LENGTH, "length", "length field differs from the bytes that arrived")                \
-	X(STREAM, "stream", "a stream number that no sender has")                              \
-	X(SOURCE, "source", "from node 0 or from ourselves")                                   \
-	X(DESTINATION, "destination", "for another node")                                      \
-	X(RECORD_COUNT, "record-count",                                                        \
-	  "a number of records that its type or length does not allow")                        \
-	X(FRAME_LENGTH, "frame-length", "frame too short, or frames do not fill the message")  \
-	X(FRAME_PORT, "frame-port", "for a port that this node does not have")                 \
-	X(FRAME_INGRESS, "frame-ingress",                                                      \
-	  "claims to have entered at a port that is not the sender's")                         \
-	X(FRAME_CLASS, "frame-class", "a class that does not exist")                           \
-	X(FRAME_FLAGS, "frame-flags", "a flag that does not exist")                            \
-	X(RECORD, "record", "a control record about a port, class or value that cannot be")    \
-	X(UNKNOWN_NODE, "unknown-node", "from a node that is no peer, or not yet")             \
-	X(EPOCH, "epoch", "from another life of the peer than the one that introduced itself") \
-	X(DUPLICATE, "duplicate", "a sequence number that was received before")                \
+#define RB_VERDICTS(X)                                                                        \
+	X(OK, "ok", "delivered")                                                              \
+	X(TRUNCATED, "truncated", "shorter than a message header")                            \
+	X(VERSION, "version", "another version of the protocol")                              \
+	X(TYPE, "type", "a message type that does not exist")                                 \
+	X(LENGTH, "length", "length field differs from the bytes that arrived")               \
+	X(STREAM, "stream", "a stream number above the largest")                              \
+	X(SOURCE, "source", "from node 0 or from ourselves")                                  \
+	X(DESTINATION, "destination", "for another node")                                     \
+	X(RECORD_COUNT, "record-count",                                                       \
+	  "a number of records that its type or length does not allow")                       \
+	X(FRAME_LENGTH, "frame-length", "frame too short, or frames do not fill the message") \
+	X(FRAME_PORT, "frame-port", "for a port that this node does not have")                \
+	X(FRAME_INGRESS, "frame-ingress",                                                     \
+	  "claims to have entered at a port that is not the sender's")                        \
+	X(FRAME_CLASS, "frame-class", "a class that does not exist")                          \
+	X(FRAME_FLAGS, "frame-flags", "a flag that does not exist")                           \
+	X(RECORD, "record",                                                                   \
+	  "a feedback, hello, policy or report with an impossible port, class or value")      \
+	X(UNKNOWN_NODE, "unknown-node", "from a node that is no peer, or not yet")            \
+	X(EPOCH, "epoch", "from a life of the peer that has not introduced itself")           \
+	X(DUPLICATE, "duplicate", "a sequence number that was received before")               \
 	X(STALE, "stale", "a sequence number too old to be judged: replayed or very late")
 #define RB_ENUM_VERDICT(id, name, text) RB_VERDICT_##id,
 enum rb_verdict { RB_VERDICTS(RB_ENUM_VERDICT) RB_VERDICT_COUNT };
 
-/* The name users see, for a verdict below RB_VERDICT_COUNT. */
+/* The name that users see. verdict is below RB_VERDICT_COUNT. */
 const char *rb_verdict_name(enum rb_verdict verdict);
 
 struct rb_msg_header {
 	uint8_t type;	     /* enum rb_msg_type */
 	uint8_t source;	     /* node id of the sender, 1..255 */
 	uint8_t destination; /* node id of the receiver, 1..255 */
-	/* sending thread, below RB_STREAMS_MAX: sequences count per stream */
+	/*
+	 * Tells apart sending threads that share a queue pair, below RB_STREAMS_MAX. A worker has a
+	 * queue pair of its own, so it sends stream 0.
+	 */
 	uint8_t stream;
 	uint8_t count;	       /* records that follow */
 	uint16_t length_bytes; /* of the whole message, this header included */
-	uint32_t epoch;	       /* the sender's life, not 0 */
+	uint32_t epoch;	       /* of the sender: which life of it, not 0 */
 	uint32_t sequence;     /* 0, 1, 2, ... per (epoch, stream, destination), wraps */
-	uint64_t sent_ns;      /* sender's clock when the message was made; base of frame ages */
+	uint64_t sent_ns;      /* sender's clock when it made the message; base of frame ages */
 };
 
 /* Frame flags. */
-#define RB_FRAME_FROM_KERNEL \
-	(1u << 0) /* came out of a remote port: forwarded or made by a kernel */
-#define RB_FRAME_FLAGS RB_FRAME_FROM_KERNEL
+#define RB_FRAME_FROM_KERNEL (1u << 0) /* the sender's kernel sent it to a remote port */
+#define RB_FRAME_FLAGS	     RB_FRAME_FROM_KERNEL
 
 /* One frame, on its way into or out of a message. */
 struct rb_frame {
@@ -103,27 +102,26 @@ struct rb_frame {
 	uint16_t ingress_port; /* where it entered, a system port; 0: the sender's kernel */
 	uint8_t class;	       /* below SL_CLASSES */
 	uint8_t flags;	       /* RB_FRAME_* */
-	uint32_t age_ns; /* from arrival to sent_ns of the message; UINT32_MAX: that or more */
+	uint32_t age_ns;       /* from the frame's arrival to sent_ns; UINT32_MAX: that or more */
 };
 
 /*
- * What an egress says about one of its queues to an ingress that feeds it. The meaning of word and
- * wide is the controller's (cc/); the fabric carries them. A record older than the newest seen is
- * ignored.
+ * What an egress tells an ingress that feeds one of its queues. The controllers of cc/ define word
+ * and wide; the fabric only carries them. The receiver ignores a record older than the newest seen.
  */
 struct rb_feedback {
 	uint16_t system_port; /* of the sender */
 	uint8_t class;	      /* below SL_CLASSES */
-	uint8_t controller;   /* which algorithm speaks */
+	uint8_t controller;   /* number of the algorithm that speaks */
 	uint32_t sequence;    /* per egress queue, wraps */
 	uint32_t word[4];
 	uint64_t wide;
 };
 
 /*
- * What an egress says about one of its ports to an ingress that feeds it: by which controller, with
- * which parameters. What the numbers mean is the controller's (cc/), the ranges of struct cc_port.
- * Only a newer generation than the newest seen counts.
+ * What an egress tells an ingress that feeds one of its ports: the controller and its parameters.
+ * The controllers of cc/ define what the numbers mean; struct cc_port has their ranges. The
+ * receiver ignores a generation that is not newer than the newest seen.
  */
 struct rb_policy {
 	uint16_t system_port; /* of the sender */
@@ -134,13 +132,13 @@ struct rb_policy {
 	uint16_t frame_bytes;
 	uint16_t sources;
 	uint64_t capacity;	     /* of the port, units a second */
-	uint64_t line;		     /* the most that one source can send */
-	uint16_t weight[SL_CLASSES]; /* the receiver's, by class */
+	uint64_t line;		     /* the most that one source can send, units a second */
+	uint16_t weight[SL_CLASSES]; /* of the receiver, by class */
 	uint8_t n_params;	     /* 0..RB_POLICY_PARAMS_MAX */
 	uint64_t param[RB_POLICY_PARAMS_MAX];
 };
 
-/* What an ingress says about one of its VOQs to the egress that it leads to. */
+/* What an ingress tells the egress that one of its VOQs leads to. */
 struct rb_report {
 	uint16_t system_port; /* of the receiver */
 	uint8_t class;	      /* below SL_CLASSES */
@@ -149,28 +147,28 @@ struct rb_report {
 };
 
 struct rb_hello {
-	uint32_t heard_epoch; /* the receiver's epoch, if the sender hears it now; else 0 */
-	uint32_t interval_us; /* the sender says hello at least so often, not 0 */
+	uint32_t heard_epoch; /* the receiver's epoch if the sender hears the receiver, else 0 */
+	uint32_t interval_us; /* the sender's longest pause between hellos, not 0 */
 };
 
-/* Encoders write exactly the RB_*_BYTES of their kind. Values are the caller's responsibility. */
+/* Encoders write exactly the RB_*_BYTES of their kind, and do not check values. */
 void rb_msg_header_encode(const struct rb_msg_header *header, uint8_t *out);
 void rb_frame_header_encode(const struct rb_frame *frame, uint8_t *out);
 void rb_feedback_encode(const struct rb_feedback *record, uint8_t *out);
 void rb_hello_encode(const struct rb_hello *hello, uint8_t *out);
-/* RB_POLICY_BYTES + 8 * n_params are written; how many. */
+/* Writes and returns RB_POLICY_BYTES + 8 * n_params bytes. */
 uint32_t rb_policy_encode(const struct rb_policy *policy, uint8_t *out);
 void rb_report_encode(const struct rb_report *report, uint8_t *out);
 
-/* Who judges: the receiving node and the ports it has. */
+/* The receiving node, which judges, and the ports it has. */
 struct rb_receiver {
 	uint8_t node;	   /* own node id */
 	uint64_t ports[4]; /* bit n % 64 of word n / 64: port number n exists */
 };
 
 /*
- * Judge a message's header: all its fields against each other, the receiver and the bytes that
- * arrived.
+ * Judge a message's header: its fields against each other, against the receiver and against the
+ * number of bytes that arrived.
  *
  * msg     the message, without any transport header; bytes as the transport delivered them
  * header  filled in when the verdict is OK
@@ -179,9 +177,9 @@ enum rb_verdict rb_msg_header_decode(const struct rb_receiver *self, const uint8
 				     uint32_t bytes, struct rb_msg_header *header);
 
 /*
- * Turn a message's body into records. `header` is what rb_msg_header_decode made of the same bytes,
- * with OK; the type must fit the function. All records are judged before the verdict is OK; on any
- * other verdict *n is 0 and nothing of the message may be used. Frames point into msg.
+ * Turn a message's body into records. `header` is what rb_msg_header_decode made of the same bytes
+ * with verdict OK, and its type is the function's. OK means that every record is good; on any other
+ * verdict *n is 0 and the caller uses nothing of the message. Frames point into msg.
  *
  * out  borrowed array of RB_RECORDS_MAX entries; *n entries are written, in the order they were
  *      packed
@@ -190,7 +188,7 @@ enum rb_verdict rb_unpack_frames(const struct rb_receiver *self, const struct rb
 				 const uint8_t *msg, struct rb_frame *out, uint32_t *n);
 enum rb_verdict rb_unpack_feedback(const struct rb_msg_header *header, const uint8_t *msg,
 				   struct rb_feedback *out, uint32_t *n);
-/* What of the message is the daemon's: its first byte and length, at least 1. Cannot fail. */
+/* Find the daemon's announcement in the message: first byte and length, at least 1. */
 void rb_unpack_announce(const struct rb_msg_header *header, const uint8_t *msg,
 			const uint8_t **body, uint32_t *body_bytes);
 enum rb_verdict rb_unpack_hello(const struct rb_msg_header *header, const uint8_t *msg,
