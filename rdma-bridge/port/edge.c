@@ -14,31 +14,31 @@
 #define QUEUES_MAX 64
 #define SEND_SIZE  1024
 
-/* A worker that reads rings. */
+/* A worker that reads rings of this port. */
 struct edge_reader {
 	struct rb_chunks *chunks; /* borrowed */
-	struct rb_handback
-		back; /* to the owner: base of the chunk, plus queue; not the owner's own */
+	/* To the owner: base of a chunk, plus its queue. The owner itself has none. */
+	struct rb_handback back;
 	uint64_t strangers, strangers_counted;
 };
 
 struct edge_ring {
-	struct rb_input input; /* first: the worker's link */
+	struct rb_input input; /* what links the ring to its VOQ */
 	struct rb_edge *edge;
 	struct edge_reader *reader;
 	uint32_t queue, socket;
 	uint32_t voq;
-	uint64_t settled; /* frames the kernel dropped that are off the backlog already */
+	uint64_t settled; /* frames that the kernel dropped and that are off the backlog */
 };
 
 struct edge_queue {
 	struct rb_xsk_queue *xsk; /* owned */
-	uint32_t posted; /* chunks that the kernel has: in the fill ring, or waiting in VOQs */
+	uint32_t posted;	  /* chunks in the fill ring and in the rings of VOQs */
 };
 
 struct rb_edge {
 	struct rb_tx tx;
-	struct rb_inject *inject; /* owned; NULL: tx is all there is */
+	struct rb_inject *inject; /* owned; NULL: AF_XDP alone transmits */
 	struct rb_chunks *chunks;
 	uint32_t number; /* of the port on its node */
 	uint32_t n_queues, n_voqs, meta_queues, meta_voqs, fill_target, held_max;
@@ -46,11 +46,11 @@ struct rb_edge {
 	bool shut;
 	uint32_t workers, owner;
 	struct edge_reader readers[RB_EDGE_WORKERS_MAX]; /* by worker */
-	uint64_t *filled; /* owned: a bit per chunk of ours that is in a fill ring */
+	uint64_t *filled; /* owned: a bit for each chunk, set while a ring of the kernel has it */
 	/*
-	 * Owned: per chunk of ours, its frames in the transmit ring. Counted and not listed,
-	 * because a completion tells the chunk but not always the frame: Linux 6.18 loses the
-	 * lowest bit of the offset.
+	 * Owned: for each chunk, the number of its frames in the transmit ring. A number and not a
+	 * list, because a completion names the chunk but not always the frame: Linux 6.18 loses
+	 * the lowest bit of the offset.
 	 */
 	uint16_t *sending;
 	struct edge_queue queues[QUEUES_MAX];
@@ -77,7 +77,7 @@ static uint32_t key_of(const struct rb_edge *edge, const struct edge_ring *ring)
 
 /* --- Receiving ---------------------------------------------------------------------------- */
 
-/* The metadata below a frame, copied out; false if it is not what our XDP program puts there. */
+/* Copy the metadata before a frame out. False if our XDP program did not write it. */
 static bool read_meta(const struct edge_ring *ring, const uint8_t *frame,
 		      struct sl_frame_meta *meta)
 {
@@ -114,7 +114,7 @@ static uint32_t edge_receive(void *context, struct rb_ingress_frame *out, uint32
 	return taken;
 }
 
-/* The same for another worker than the owner: into chunks of its own. */
+/* The same for a worker that is not the owner: copy the frames into chunks of its own. */
 static uint32_t edge_receive_copy(void *context, struct rb_ingress_frame *out, uint32_t max)
 {
 	struct edge_ring *ring = context;
@@ -151,7 +151,7 @@ static uint32_t edge_receive_copy(void *context, struct rb_ingress_frame *out, u
 	return taken;
 }
 
-/* What other workers have read is free again. */
+/* Free the chunks that other workers handed back. */
 static void take_back(struct rb_edge *edge)
 {
 	uint64_t entries[BATCH];
@@ -170,7 +170,7 @@ static void take_back(struct rb_edge *edge)
 			}
 }
 
-/* Chunks that a queue's fill ring lacks, as far as it may have more. */
+/* Chunks to add to a queue's fill ring: those it lacks, within held_max. */
 static uint32_t missing(const struct rb_edge *edge, struct edge_queue *q)
 {
 	uint32_t filled = rb_xsk_filled(q->xsk), room = edge->held_max - q->posted;
@@ -246,8 +246,8 @@ void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *ba
 		off_the_backlog(ring, total - ring->settled, backlog, counters);
 		ring->settled = total;
 		/*
-		 * The bytes of what the kernel dropped are not told; when nothing waits, they are
-		 * known again.
+		 * The kernel does not tell how many bytes it dropped. When no frame waits, the
+		 * bytes that left must be those that entered.
 		 */
 		if (__atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED) == b->dequeued.frames)
 			__atomic_store_n(&b->dequeued.bytes,
@@ -292,7 +292,7 @@ static int tx_flush(struct rb_tx *tx)
 	return edge_of(tx)->shut ? 0 : rb_xsk_kick(edge_of(tx)->queues[0].xsk);
 }
 
-/* After the ring has gone: what was in it, by its chunks. */
+/* After the ring is closed: give back the frames that were in it, by their chunks. */
 static uint32_t reap_shut(struct rb_edge *edge, uint64_t *offsets, uint32_t max)
 {
 	uint32_t n = 0;
@@ -516,7 +516,7 @@ void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_co
 	edge->n_queues = 0;
 	edge->shut = true;
 	rb_inject_shut(edge->inject);
-	/* The kernel has let go of the memory with the sockets. */
+	/* With the sockets closed, the kernel does not use the chunks of the rings any more. */
 	for (uint32_t i = 0; edge->filled && i < edge->chunks->n; i++) {
 		uint64_t offset = edge->chunks->first_bytes + ((uint64_t)i << edge->chunks->shift);
 

@@ -21,13 +21,13 @@
 
 /*
  * Frames after which a test run lets the receivers work: as many as a NAPI poll takes. On a busy
- * processor that is all they do then, and of a larger batch (the kernel allows 256) the rest would
- * find a veth's ring full.
+ * processor a receiver takes only that many then, and the rest of a larger batch (the kernel allows
+ * 256) would find a veth's ring full.
  */
 #define RUN_BATCH_MAX 64
-#define FRAME_BYTES   60 /* of a fresh page; the program makes it longer where it must */
+#define FRAME_BYTES   60 /* of a fresh page; the program lengthens it to the frame */
 #define MASK	      (SL_INJECT_SLOTS - 1)
-/* how long a page pool whose frames are still used keeps its id */
+/* how long AF_XDP sends instead: page pools whose frames are in use keep their ids so long */
 #define REST_NS 1000000000ULL
 
 struct rb_injector {
@@ -35,7 +35,7 @@ struct rb_injector {
 	struct sl_inject_slot *slots; /* owned mapping */
 	int anchor_fd;		      /* owned; the netdev that the program is attached to */
 	bool counts;
-	uint64_t rest_until_ns; /* no test runs before; 0: the last one was granted */
+	uint64_t rest_until_ns; /* no test run before; 0: the kernel allowed the last one */
 };
 
 struct rb_inject {
@@ -44,7 +44,7 @@ struct rb_inject {
 	struct rb_tx *few;		/* borrowed */
 	const struct rb_chunks *chunks; /* borrowed */
 	uint32_t ifindex;
-	bool few_waits; /* `few` has not sent all it was given */
+	bool few_waits; /* `few` still has frames to send */
 	bool shut;
 	struct rb_chunk_frame staged[SL_INJECT_SLOTS]; /* put and not yet flushed */
 	uint32_t n_staged;
@@ -54,7 +54,7 @@ struct rb_inject {
 
 /* --- The program -------------------------------------------------------------------------- */
 
-/* A netdev that nobody uses, gone with its descriptor. */
+/* Attach the program to a TAP that nobody uses and that goes with its descriptor. */
 static int open_anchor(struct rb_injector *injector)
 {
 	struct ifreq request = { .ifr_name = "slinject%d", .ifr_flags = IFF_TAP | IFF_NO_PI };
@@ -146,8 +146,8 @@ bool rb_injector_counts(const struct rb_injector *injector)
 }
 
 /*
- * Each test run has a page pool of its own, and the kernel has 65,534 ids for those of the whole
- * machine. When it has none left, AF_XDP sends until some may be free.
+ * Is the injector waiting for page pools? Each test run has a pool of its own, and the kernel has
+ * 65,534 ids for the pools of the whole machine. When no id is left, AF_XDP sends for REST_NS.
  */
 static bool rests(struct rb_injector *injector)
 {
@@ -157,12 +157,12 @@ static bool rests(struct rb_injector *injector)
 }
 
 /*
- * Send the n frames in the slots from `next` on. How many were handed in; fewer if the kernel has
- * no memory or no pool.
+ * Send the n frames in the slots from `next` on. Returns how many the kernel took: fewer than n if
+ * it has no memory or no pool.
  */
 static uint32_t run(struct rb_injector *injector, uint32_t n)
 {
-	/* The kernel wants an Ethernet header to begin with. */
+	/* The kernel wants an input of at least an Ethernet header. */
 	static const uint8_t frame[FRAME_BYTES];
 	struct rb_inject_bpf__bss *bss = injector->bpf->bss;
 	uint32_t first = bss->next, done = 0;
@@ -220,12 +220,12 @@ static void fill_slot(const struct rb_inject *inject, struct sl_inject_slot *slo
 {
 	slot->ifindex = inject->ifindex;
 	slot->len_bytes = frame->len_bytes;
-	/* One that is too long for the kernel's pages is refused by its length. */
+	/* The program refuses a frame that is too long for the kernel's pages, by its length. */
 	if (frame->len_bytes <= SL_INJECT_FRAME_MAX_BYTES)
 		memcpy(slot->frame, rb_chunk_data(inject->chunks, frame->offset), frame->len_bytes);
 }
 
-/* The first n of what is staged have gone. */
+/* Forget the first n staged frames, which have left. */
 static void unstage(struct rb_inject *inject, uint32_t n)
 {
 	inject->n_staged -= n;
@@ -248,7 +248,7 @@ static void inject_many(struct rb_inject *inject)
 	unstage(inject, done);
 }
 
-/* As rb_tx_ops.flush, for as much as `few` has room for. */
+/* Send what `few` has room for. Returns as rb_tx_ops.flush. */
 static int send_few(struct rb_inject *inject)
 {
 	struct rb_tx *few = inject->few;
@@ -261,7 +261,7 @@ static int send_few(struct rb_inject *inject)
 	return err;
 }
 
-/* What `few` has not sent yet comes before all else. */
+/* Frames that `few` has not sent yet go first, so that order stays. */
 static int inject_flush(struct rb_tx *tx)
 {
 	struct rb_inject *inject = of(tx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The maps of the fast path that the bridge works with, as sluiced pinned them. */
+/* The pinned maps of the fast path that the bridge works with. */
 #ifndef RB_MAPS_H
 #define RB_MAPS_H
 
@@ -10,30 +10,27 @@
 
 struct rb_maps {
 	struct sl_meta meta;
-	struct sl_voq *voq;	    /* owned: mapped, meta.n_voqs elements */
+	struct sl_voq *voq;	    /* owned: mapped into memory, meta.n_voqs elements */
 	struct sl_backlog *backlog; /* the same */
 	int xsk_fd;		    /* owned */
 	uint32_t xsk_id;
 	int dscp_fd;		    /* owned */
-	uint8_t class_of[SL_DSCPS]; /* the class of each DSCP, when last read; 0 while closed */
+	uint8_t class_of[SL_DSCPS]; /* the class of each DSCP at the last refresh; 0 while closed */
 };
 
 /*
- * Open the maps pinned in a directory. -ENOENT: they are not there, sluiced has not run yet;
- * -EPROTO: another ABI version; -ENODATA: they are those of a node alone. On error *out needs no
- * closing.
+ * Open the maps pinned in a directory. -ENOENT: sluiced has not pinned them yet; -EPROTO: they have
+ * another ABI version; -ENODATA: they are those of a router without a cluster. On error *out needs
+ * no closing.
  */
 int rb_maps_open(const char *pin_dir, struct rb_maps *out);
 void rb_maps_close(struct rb_maps *maps);
 /*
- * Read again what a reload changes in place, class_of; others may read it meanwhile. 0 or -errno:
- * it is as it was.
+ * Read class_of again, which a reload of sluiced may have changed. Other threads may read it
+ * meanwhile. 0, or -errno: class_of is as it was.
  */
 int rb_maps_refresh(struct rb_maps *maps);
-/*
- * Are those pinned now others, because sluiced made a new generation? False also when none are
- * pinned.
- */
+/* Has sluiced pinned other maps since, of a new generation? False if none are pinned. */
 bool rb_maps_changed(const struct rb_maps *maps, const char *pin_dir);
 
 #endif

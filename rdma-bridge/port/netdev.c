@@ -19,7 +19,7 @@ static int ask(int fd, const char *name, unsigned long what, struct ifreq *reque
 	return ioctl(fd, what, request) ? -errno : 0;
 }
 
-/* A driver without channels has one queue. */
+/* The number of receive queues. A driver that has no channels has one queue. */
 static uint32_t queues_of(int fd, const char *name)
 {
 	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };

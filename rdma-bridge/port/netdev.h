@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the bridge asks the kernel about a netdev. */
+/* What the kernel says of a netdev. */
 #ifndef RB_NETDEV_H
 #define RB_NETDEV_H
 
@@ -14,7 +14,7 @@ struct rb_netdev {
 	bool up;
 };
 
-/* 0, -ENODEV, or -errno of the kernel's answer. */
+/* Ask the kernel. 0, -ENODEV, or another -errno of the kernel. */
 int rb_netdev_query(const char *name, struct rb_netdev *out);
 
 #endif

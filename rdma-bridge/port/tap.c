@@ -14,14 +14,14 @@
 #include "rdma-bridge/wire/bytes.h"
 #include "user/lib/clock.h"
 
-#define FRAME_OFFSET 256 /* as the kernel leaves in chunks of AF_XDP */
+#define FRAME_OFFSET 256 /* the headroom that AF_XDP leaves in a chunk */
 
 struct waiting {
 	struct rb_input input;
-	struct rb_tap *tap;			       /* that it is of */
+	struct rb_tap *tap; /* borrowed: the TAP that this is a class of */
 	struct rb_ingress_frame frame[RB_TAP_WAITING]; /* a ring */
 	uint32_t first, n;
-	uint64_t moved_ns; /* when a frame last left, or came while none waited */
+	uint64_t moved_ns; /* when a frame last left, or came to an empty class */
 };
 
 struct rb_tap {
@@ -30,13 +30,13 @@ struct rb_tap {
 	struct rb_chunks *chunks;
 	struct sl_counter *counters; /* borrowed */
 	int fd;
-	bool ready;  /* set by whoever watches the descriptor, cleared by who reads */
+	bool ready;  /* the thread that watches the descriptor sets it, the reader clears it */
 	int carrier; /* -1: not set yet */
 };
 
 /*
- * The owner of the port speaks on its link for itself: reports of groups, solicitations and the
- * like of ours stay here.
+ * Only unicast IP goes to the remote port. Its own node speaks on its link for itself, so multicast
+ * reports, solicitations and the like of this node's kernel stay here.
  */
 static bool is_unicast_ip(const uint8_t *frame)
 {
@@ -45,7 +45,7 @@ static bool is_unicast_ip(const uint8_t *frame)
 	return !(frame[0] & 1) && (ethertype == ETH_P_IP || ethertype == ETH_P_IPV6);
 }
 
-/* As XDP chooses it. */
+/* The class of a frame, by DSCP as XDP has it. */
 static uint32_t class_of(const struct rb_tap *tap, const uint8_t *frame)
 {
 	const uint32_t traffic_class =
@@ -54,10 +54,7 @@ static uint32_t class_of(const struct rb_tap *tap, const uint8_t *frame)
 	return __atomic_load_n(&tap->maps->class_of[traffic_class >> 2], __ATOMIC_RELAXED);
 }
 
-/*
- * Is some class full that will soon have room? Then the next frame, whatever it is, stays where it
- * is.
- */
+/* Is a class full that may soon have room? Then the next frame stays in the TAP's queue. */
 static bool must_wait(const struct rb_tap *tap)
 {
 	for (uint32_t c = 0; c < SL_CLASSES; c++) {
@@ -93,7 +90,7 @@ out:
 	rb_chunk_release(tap->chunks, offset, RB_OWNER_INGRESS);
 }
 
-/* Sort what the kernel has sent, as far as there is room. */
+/* Read what the kernel has sent into the classes, as far as there is room. */
 static void read_frames(struct rb_tap *tap)
 {
 	for (uint32_t i = 0; i < RB_TAP_WAITING && tap->chunks->n_free > RB_TAP_RESERVE; i++) {
@@ -103,7 +100,8 @@ static void read_frames(struct rb_tap *tap)
 		if (!__atomic_load_n(&tap->ready, __ATOMIC_RELAXED) || must_wait(tap))
 			return;
 		offset = rb_chunk_take(tap->chunks, RB_OWNER_INGRESS);
-		/* A longer frame than fits is cut by read(): MTU keeps such from being sent. */
+		/* read() would cut a frame longer than a chunk; the MTU keeps the kernel from
+		 * sending one. */
 		len = read(tap->fd, rb_chunk_data(tap->chunks, offset + FRAME_OFFSET),
 			   rb_chunk_bytes(tap->chunks) - FRAME_OFFSET);
 		if (len >= RB_FRAME_MIN_BYTES) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A remote port's netdev as the bridge has it: the other end of the TAP that sluiced made. What
- * this node's kernel sends there is read in order, told apart by DSCP, and waits as an input of the
- * remote port's VOQ of that class; carrier says if the port can be reached.
+ * The TAP of a remote port. sluiced made it; the bridge has its queue and its carrier, which is on
+ * while the remote port can be reached. The bridge reads in order what this node's kernel sends to
+ * the remote port, sorts it by DSCP into classes, and feeds the remote port's VOQ of each class.
  *
- * The netdev's own queue holds what there is no room for, and no chunk, and keeps the kernel from
- * sending more. Only if a class is full and has not moved for RB_TAP_PATIENCE_NS, its frames are
- * dropped rather than keep the others waiting.
+ * If there is no chunk, or no room in the class of the next frame, frames stay in the TAP's own
+ * queue, which then keeps the kernel from sending more. But if a class is full and has not moved
+ * for RB_TAP_PATIENCE_NS, its frames are dropped, so that they do not hold up the other classes.
  *
- * Not thread-safe, but for rb_tap_ready: belongs to the worker.
+ * Not thread-safe except for rb_tap_ready: belongs to the worker.
  */
 #ifndef RB_TAP_H
 #define RB_TAP_H
@@ -18,32 +18,33 @@
 #include "rdma-bridge/queue/ingress.h"
 #include "rdma-bridge/port/maps.h"
 
-#define RB_TAP_WAITING \
-	64 /* frames of a class, besides those in the netdev's queue and in the VOQ */
+/* Most frames of a class that wait here, between the TAP's own queue and the VOQ. */
+#define RB_TAP_WAITING 64
 /*
- * A VOQ takes RB_READ_AHEAD frames at once and then none until they have left: at 320 frames/s and
- * up, it moves in this time.
+ * A VOQ takes RB_READ_AHEAD frames at once and then none until those have left. So a VOQ with a
+ * rate of at least 320 frames/s moves within this time.
  */
 #define RB_TAP_PATIENCE_NS 100000000
 /*
- * Free chunks that are left to hellos and to what comes from elsewhere: frames to many stopped
- * ports would take them all.
+ * Free chunks that TAPs leave to hellos and to other frames. Without this, frames of the kernel to
+ * many stopped ports could take every chunk.
  */
 #define RB_TAP_RESERVE 1024
 
 struct rb_tap;
 
 /*
- * Take the only queue of an existing TAP. The maps, borrowed, have the class of each DSCP. -ENODEV:
- * there is none of that name; -EBUSY: another process has it.
+ * Take the only queue of an existing TAP, with its carrier off. Borrows the maps, which have the
+ * class of each DSCP, and chunks and counters. 0, -ENODEV: no netdev has this name, -EBUSY: another
+ * process has the queue; else -errno.
  */
 int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
 		struct sl_counter *counters, struct rb_tap **out);
-void rb_tap_close(struct rb_tap *tap); /* NULL is fine; the netdev loses its carrier */
+void rb_tap_close(struct rb_tap *tap); /* NULL is fine; the TAP loses its carrier */
 
 int rb_tap_fd(const struct rb_tap *tap);
 struct rb_input *rb_tap_input(struct rb_tap *tap, uint32_t class);
-/* The descriptor was readable: the inputs read until it is not. */
+/* The descriptor was readable: the inputs read it from now on, until it is empty. */
 void rb_tap_ready(struct rb_tap *tap);
 /* Set the carrier; cheap if nothing changes. 0 or -errno. */
 int rb_tap_carrier(struct rb_tap *tap, bool on);

@@ -33,10 +33,7 @@ struct rb_xsk_queue {
 	struct ring *rings; /* owned */
 };
 
-/*
- * The UMEM and its sockets. libxdp wants each ring zeroed before it is set up, and calloc has done
- * so.
- */
+/* Create the UMEM and its sockets. libxdp wants each ring zeroed first, and calloc did that. */
 static int try_open(const struct rb_xsk_config *config, struct rb_xsk_queue *queue)
 {
 	const struct xsk_umem_config umem_config = {
@@ -65,7 +62,7 @@ static int try_open(const struct rb_xsk_config *config, struct rb_xsk_queue *que
 
 static void tear_down(struct rb_xsk_queue *queue)
 {
-	/* The first socket holds the UMEM's descriptor: last come, first gone. */
+	/* The first socket holds the UMEM's descriptor, so it goes last. */
 	for (uint32_t i = queue->n_rings; i-- > 0;)
 		if (queue->rings[i].socket)
 			xsk_socket__delete(queue->rings[i].socket);
@@ -106,7 +103,7 @@ int rb_xsk_open(const struct rb_xsk_config *config, struct rb_xsk_queue **out)
 		free(queue);
 		return -ENOMEM;
 	}
-	/* The kernel lets go of a queue some time after its last user closed: busy may pass. */
+	/* The kernel frees a queue some time after its last user closed it, so busy may pass. */
 	while ((err = try_open(config, queue)) == -EBUSY && sl_now_ns() < deadline_ns) {
 		forget(queue);
 		nanosleep(&pause, NULL);
@@ -154,8 +151,8 @@ void rb_xsk_drops(const struct rb_xsk_queue *queue, uint32_t socket, struct rb_x
 
 	getsockopt(rb_xsk_fd(queue, socket), SOL_XDP, XDP_STATISTICS, &s, &len);
 	/*
-	 * rx_dropped counts frames; rx_fill_ring_empty_descs counts attempts, of all sockets of the
-	 * queue.
+	 * rx_dropped counts frames. rx_fill_ring_empty_descs would count attempts of all sockets of
+	 * the queue.
 	 */
 	*out = (struct rb_xsk_drops){ .no_chunk = s.rx_dropped, .ring_full = s.rx_ring_full };
 }
@@ -199,9 +196,7 @@ uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_c
 
 uint32_t rb_xsk_send_room(struct rb_xsk_queue *queue)
 {
-	/*
-	 * The completion ring is as large as the transmit ring, and every frame needs a place in
-	 * it.
+	/* Every frame needs a place in the completion ring, which is as large as the transmit ring.
 	 */
 	uint32_t room = xsk_prod_nb_free(&queue->send, queue->send.size);
 	uint32_t unreaped = queue->send.size - queue->outstanding;
@@ -229,8 +224,8 @@ uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_chunk_frame *fr
 }
 
 /*
- * In copy mode one call sends SEND_BATCH frames and says EAGAIN if more wait; the ring's consumer
- * index tells how far it came.
+ * In copy mode one call sends SEND_BATCH frames and returns EAGAIN if more wait. The ring's
+ * consumer index tells how far the kernel came.
  */
 int rb_xsk_kick(struct rb_xsk_queue *queue)
 {
