@@ -100,8 +100,7 @@ static void read_frames(struct rb_tap *tap)
 		if (!__atomic_load_n(&tap->ready, __ATOMIC_RELAXED) || must_wait(tap))
 			return;
 		offset = rb_chunk_take(tap->chunks, RB_OWNER_INGRESS);
-		/* read() would cut a frame longer than a chunk; the MTU keeps the kernel from
-		 * sending one. */
+		/* read() would cut a frame longer than a chunk; the MTU forbids such frames. */
 		len = read(tap->fd, rb_chunk_data(tap->chunks, offset + FRAME_OFFSET),
 			   rb_chunk_bytes(tap->chunks) - FRAME_OFFSET);
 		if (len >= RB_FRAME_MIN_BYTES) {

@@ -196,8 +196,7 @@ uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_c
 
 uint32_t rb_xsk_send_room(struct rb_xsk_queue *queue)
 {
-	/* Every frame needs a place in the completion ring, which is as large as the transmit ring.
-	 */
+	/* Every frame needs a place in the completion ring, too, which has the same size. */
 	uint32_t room = xsk_prod_nb_free(&queue->send, queue->send.size);
 	uint32_t unreaped = queue->send.size - queue->outstanding;
 

@@ -39,8 +39,7 @@ int rb_chunks_create(uint8_t *area, uint64_t first_bytes, uint32_t n, uint32_t c
 		rb_chunks_destroy(chunks);
 		return -ENOMEM;
 	}
-	/* The stack gives low chunks first, and the chunk last freed, which caches still hold,
-	 * next. */
+	/* The stack gives low chunks first, and later the chunk last freed, which is in caches. */
 	for (uint32_t i = 0; i < n; i++)
 		chunks->free[i] = n - 1 - i;
 	chunks->n_free = n;

@@ -39,8 +39,7 @@ struct rb_input {
 struct rb_voq {
 	uint16_t system_port;
 	uint8_t class;
-	/* Borrowed: element of sl_voq, written by the worker's rates or, under `fixed`, by the
-	 * operator. */
+	/* Borrowed: element of sl_voq. The rates write it; under `fixed`, the operator. */
 	volatile struct sl_voq *settings;
 	struct sl_backlog
 		*backlog; /* borrowed: element of sl_backlog; we write the bridge's half */
@@ -99,8 +98,10 @@ void rb_ingress_seal(struct rb_ingress *in, uint64_t sent_ns);
  * of the frames, in->offsets.
  */
 void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters);
-/* The node is not up: drop the open message and up to `budget` frames of each VOQ. Returns how
- * many. */
+/*
+ * The node is not up: drop the open message and up to `budget` frames of each VOQ. Returns how many
+ * frames it dropped.
+ */
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
 			    struct sl_counter *counters);
 /*

@@ -22,8 +22,7 @@ struct rb_tx_ops {
 	void (*close)(struct rb_tx *tx);
 	/* How many frames put would take now. */
 	uint32_t (*room)(struct rb_tx *tx);
-	/* Take frames, to be sent by the next flush. Returns how many were taken, the first ones.
-	 */
+	/* Take frames for the next flush. Returns how many it took, the first ones. */
 	uint32_t (*put)(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n);
 	/*
 	 * Send what was put. Returns 0, -EAGAIN if some of it waits for the next flush, or another

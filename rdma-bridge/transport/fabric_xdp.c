@@ -36,7 +36,7 @@ static int try_attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
 	return xdp->link_fd < 0 ? xdp->link_fd : 0;
 }
 
-/* A bridge that was killed is attached until the kernel has cleared it away: busy may pass. */
+/* The program of a killed bridge stays until the kernel has cleaned up, so busy may pass. */
 static int attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };

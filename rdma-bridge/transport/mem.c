@@ -14,7 +14,7 @@
 /* A message on its way. */
 struct flight {
 	uint64_t due_ns;
-	uint64_t order; /* of departure: breaks ties of due_ns */
+	uint64_t order; /* number of departure: breaks ties of due_ns */
 	struct rb_endpoint to, from;
 	uint32_t len_bytes;
 	bool ce;
@@ -157,10 +157,10 @@ static void arrive(struct rb_mem_network *network, const struct flight *flight)
 	t->stats.received_bytes += flight->len_bytes;
 	t->stats.marked += flight->ce;
 	written = write(t->event_fd, &one, sizeof(one));
-	(void)written; /* fails only when the counter is full, and then it is readable */
+	(void)written; /* fails only if the counter is full, and then event_fd is readable */
 }
 
-/* The next to arrive: the earliest due, of those the first to have left. */
+/* The next message to arrive: the earliest due, and of several the first that left. */
 static struct flight *next_due(struct rb_mem_network *network)
 {
 	struct flight *best = NULL;
@@ -188,7 +188,7 @@ void rb_mem_network_advance(struct rb_mem_network *network, uint64_t now_ns)
 	}
 }
 
-/* What the network does to this message. */
+/* What the network does to a message of this type. */
 static const struct rb_mem_config *impairment(const struct rb_mem_network *network,
 					      const struct rb_piece *pieces)
 {
@@ -200,7 +200,7 @@ static const struct rb_mem_config *impairment(const struct rb_mem_network *netwo
 		       : &none;
 }
 
-/* Put one copy on its way. */
+/* Send one copy of the message. */
 static int depart(struct rb_mem_network *network, const struct mem_transport *t,
 		  const struct rb_path *path, const struct rb_piece *pieces, uint32_t n,
 		  uint32_t len_bytes)
@@ -300,7 +300,7 @@ static int mem_post_send(struct rb_transport *base, struct rb_path *path,
 
 	if (bytes < 0)
 		return bytes;
-	/* Room for a duplicate too, so that it depends on nothing but the seed. */
+	/* Room for a duplicate too, so that the outcome depends on the seed alone. */
 	if (network->n_flights + 2 > network->config.in_flight_max ||
 	    t->n_lent == network->config.in_flight_max)
 		return -EAGAIN;
@@ -362,7 +362,7 @@ static bool mem_arm(struct rb_transport *base)
 	if (t->n_arrived > 0)
 		return true;
 	n = read(t->event_fd, &count, sizeof(count));
-	(void)n; /* nothing to read is what arming is for */
+	(void)n; /* fails if the counter is 0 already */
 	return false;
 }
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Look `address` (IPv6 or v4-mapped) up among the neighbours of a netdev. -ENOENT: the kernel does
- * not know it, or knows that it does not answer; whoever has just spoken to it by TCP will find it.
- * Else -errno.
+ * Look `address` (IPv6 or v4-mapped) up among the neighbours of a netdev. 0, -ENOENT: the kernel
+ * does not know the neighbour, or knows that it does not answer; else -errno. The kernel knows a
+ * neighbour that we have just talked to by TCP.
  */
 int rb_neighbour_mac(uint32_t ifindex, const uint8_t address[16], uint8_t mac[6]);
 

@@ -34,7 +34,7 @@
 
 #define OPCODE_UD_SEND_ONLY 0x64
 #define OPCODE_CNP	    0x81
-/* in byte 1: migrated, as adapters without path migration send */
+/* in byte 1: "migrated", which adapters without path migration send */
 #define BTH_MIGREQ 0x40
 #define BTH_BECN   0x40 /* in byte 4 */
 
@@ -67,7 +67,7 @@ static uint16_t ip4_checksum(const uint8_t *header)
 	return (uint16_t)~sum;
 }
 
-/* ICRC over an IP packet of bytes bytes, its ICRC field not included. */
+/* The ICRC of an IP packet of `bytes` bytes, not counting the ICRC itself. */
 static uint32_t icrc(const uint8_t *ip, uint32_t bytes, bool v4)
 {
 	uint8_t masked[8 + IP6_BYTES + UDP_BYTES + BTH_BYTES];
@@ -154,7 +154,7 @@ int rb_roce_path_init(struct rb_roce_path *path, const struct rb_roce_config *co
 	if (v4) {
 		ip[0] = 0x45;
 		ip[1] = tos;
-		ip[6] = 0x40; /* do not fragment: so the identification may stay 0 (RFC 6864) */
+		ip[6] = 0x40; /* do not fragment, so the identification may stay 0 (RFC 6864) */
 		ip[8] = config->hop_limit;
 		ip[9] = PROTOCOL_UDP;
 		memcpy(ip + 12, local->ip + 12, 4);
@@ -180,9 +180,7 @@ int rb_roce_path_init(struct rb_roce_path *path, const struct rb_roce_config *co
 	return 0;
 }
 
-/*
- * Write the lengths and the IPv4 checksum of a frame whose headers stand, then seal it; its length.
- */
+/* Write lengths, checksum and ICRC of a frame behind its headers. Returns its length. */
 static uint32_t finish(uint8_t *frame, uint32_t after_udp_bytes)
 {
 	uint8_t *ip = frame + ETH_BYTES;
@@ -231,7 +229,7 @@ uint32_t rb_roce_cnp(const struct rb_roce_path *path, uint32_t remote_qpn, uint8
 
 /* --- Receiving ---------------------------------------------------------------------------- */
 
-/* Judge the IP header and find the bytes of the IP packet. */
+/* Judge the IP header, and find the length of the IP packet. */
 static enum rb_roce_verdict judge_ip(const struct rb_roce_end *local, const uint8_t *ip,
 				     uint32_t room_bytes, bool v4, uint32_t *bytes,
 				     struct rb_roce_packet *packet)
@@ -327,7 +325,7 @@ enum rb_roce_verdict rb_roce_parse(const struct rb_roce_config *config,
 	if (bytes < ip_bytes(v4) + UDP_BYTES + BTH_BYTES + ICRC_BYTES)
 		return RB_ROCE_TRUNCATED;
 
-	/* First of all the CRC: a key that differs is then a wrong key and not a damaged one. */
+	/* The CRC comes first: with a good CRC, a key that differs is wrong and not damaged. */
 	bytes -= ICRC_BYTES;
 	if (get_icrc(ip + bytes) != icrc(ip, bytes, v4))
 		return RB_ROCE_ICRC;
@@ -357,7 +355,7 @@ uint32_t rb_roce_payload_for_mtu(uint32_t mtu_bytes, const uint8_t ip[16])
 
 	if (mtu_bytes <= overhead_bytes)
 		return 0;
-	/* Padding fills up to 4 bytes. */
+	/* Padding fills payloads up to a multiple of 4 bytes. */
 	payload_bytes = (mtu_bytes - overhead_bytes) & ~3U;
 	return payload_bytes < RB_ROCE_PAYLOAD_MAX_BYTES ? payload_bytes
 							 : RB_ROCE_PAYLOAD_MAX_BYTES;
@@ -365,10 +363,7 @@ uint32_t rb_roce_payload_for_mtu(uint32_t mtu_bytes, const uint8_t ip[16])
 
 uint32_t rb_roce_path_mtu(uint32_t mtu_bytes)
 {
-	/*
-	 * GRH, UDP, BTH, the longest extension headers (XRC, atomic) and ICRC, as adapters reserve
-	 * them.
-	 */
+	/* Adapters reserve: GRH, UDP, BTH, the longest extensions (XRC, atomic), ICRC. */
 	const uint32_t reserve_bytes = 40 + UDP_BYTES + BTH_BYTES + 4 + 28 + ICRC_BYTES;
 
 	for (uint32_t path_mtu = 4096; path_mtu >= 256; path_mtu /= 2)

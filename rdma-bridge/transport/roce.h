@@ -2,10 +2,10 @@
 /*
  * RoCEv2 framing of unreliable datagrams, in plain bytes: Ethernet, IPv4 or IPv6, UDP 4791, BTH,
  * DETH, payload, padding, ICRC (InfiniBand Architecture Specification volume 1, 9.2, 9.6 and annex
- * A17). What leaves here is what a RoCE adapter sends as a UD SEND; what comes in is believed only
- * after every field has been checked.
+ * A17). A frame made here is what a RoCE adapter sends as a UD SEND. A received frame is good only
+ * after a check of every field.
  *
- * Pure: no socket, no clock. IPv4 addresses are kept v4-mapped (::ffff:a.b.c.d), as GIDs are.
+ * Pure: no socket, no clock. IPv4 addresses are v4-mapped (::ffff:a.b.c.d), as in GIDs.
  */
 #ifndef RB_ROCE_H
 #define RB_ROCE_H
@@ -25,7 +25,7 @@
 /* ECN field of the IP header (RFC 3168). */
 enum rb_ecn { RB_ECN_NOT_ECT = 0, RB_ECN_ECT1 = 1, RB_ECN_ECT0 = 2, RB_ECN_CE = 3 };
 
-/* What became of a received frame; each counts under exactly one name. */
+/* The verdict on a received frame, which counts under exactly one. */
 #define RB_ROCE_VERDICTS(X)                                                                \
 	X(SEND, "send", "a good UD SEND")                                                  \
 	X(CNP, "cnp", "a good congestion notification")                                    \
@@ -34,7 +34,7 @@ enum rb_ecn { RB_ECN_NOT_ECT = 0, RB_ECN_ECT1 = 1, RB_ECN_ECT0 = 2, RB_ECN_CE = 
 	X(IP_HEADER, "ip-header", "IP version, header length, checksum or fragment field") \
 	X(IP_LENGTH, "ip-length", "IP length beyond the frame or below its headers")       \
 	X(IP_PROTOCOL, "ip-protocol", "not UDP, or extension headers before it")           \
-	X(IP_ADDRESS, "ip-address", "not for our address, or from none")                   \
+	X(IP_ADDRESS, "ip-address", "not for our address, or from 0")                      \
 	X(UDP_PORT, "udp-port", "destination port is not 4791")                            \
 	X(UDP_LENGTH, "udp-length", "UDP length differs from the IP payload")              \
 	X(ICRC, "icrc", "invariant CRC is wrong")                                          \
@@ -49,7 +49,7 @@ enum rb_ecn { RB_ECN_NOT_ECT = 0, RB_ECN_ECT1 = 1, RB_ECN_ECT0 = 2, RB_ECN_CE = 
 enum rb_roce_verdict { RB_ROCE_VERDICTS(RB_ENUM_ROCE) RB_ROCE_VERDICT_COUNT };
 const char *rb_roce_verdict_name(enum rb_roce_verdict verdict);
 
-/* One end of a conversation: a queue pair of a station. */
+/* One end of a path: a queue pair of a node. */
 struct rb_roce_end {
 	uint8_t mac[6];
 	uint8_t ip[16]; /* IPv6, or v4-mapped IPv4 */
@@ -60,12 +60,12 @@ struct rb_roce_end {
 struct rb_roce_config {
 	uint16_t pkey;		    /* bit 15: full member */
 	uint8_t dscp;		    /* 0..63 */
-	uint8_t ecn;		    /* enum rb_ecn of what we send; CE is refused */
+	uint8_t ecn;		    /* enum rb_ecn of what we send; not CE */
 	uint8_t hop_limit;	    /* TTL of what we send, not 0 */
-	uint16_t payload_max_bytes; /* of what we accept */
+	uint16_t payload_max_bytes; /* of frames that we accept */
 };
 
-/* Everything of the headers to one peer that does not change from message to message. */
+/* The headers to one peer, as far as they are the same for every message. */
 struct rb_roce_path {
 	uint8_t header[RB_ROCE_HEADER_MAX_BYTES];
 	uint32_t header_bytes; /* 62 or 82 */
@@ -73,28 +73,28 @@ struct rb_roce_path {
 
 /*
  * Prepare the headers from `local` to `remote`. The UDP source port is a hash of both ends in
- * 0xc000..0xffff: the same for all messages of a path, so that ECMP keeps their order, and spread
- * over paths. -EINVAL: mixed address families, an unspecified address, a QPN below 2 or above 24
- * bits, a bad value in config.
+ * 0xc000..0xffff: the same for all messages of a path, so that ECMP keeps their order, but
+ * different for different paths. 0, or -EINVAL: mixed address families, an unspecified address, a
+ * QPN outside 2..0xfffffe, a bad value in config.
  */
 int rb_roce_path_init(struct rb_roce_path *path, const struct rb_roce_config *config,
 		      const struct rb_roce_end *local, const struct rb_roce_end *remote);
 
 /*
- * Frame a payload in place. The payload, 1..RB_ROCE_PAYLOAD_MAX_BYTES, stands already at frame +
- * path->header_bytes; there is room for RB_ROCE_TRAILER_MAX_BYTES after it. psn: 24 bits of it are
- * used. Returns the length of the whole frame.
+ * Frame a payload in place. The payload, 1..RB_ROCE_PAYLOAD_MAX_BYTES, is at frame +
+ * path->header_bytes already, with room for RB_ROCE_TRAILER_MAX_BYTES after it. Of psn, 24 bits
+ * count. Returns the length of the whole frame.
  */
 uint32_t rb_roce_frame(const struct rb_roce_path *path, uint32_t psn, uint8_t *frame,
 		       uint32_t payload_bytes);
 
 /*
- * Make a congestion notification packet (annex A17.9.3) for whoever sends along the reverse of
- * `path` from queue pair remote_qpn. out has room for RB_ROCE_CNP_BYTES. Returns the length.
+ * Make a congestion notification packet (annex A17.9.3) to queue pair remote_qpn at the other end
+ * of `path`. out has room for RB_ROCE_CNP_BYTES. Returns the length.
  */
 uint32_t rb_roce_cnp(const struct rb_roce_path *path, uint32_t remote_qpn, uint8_t *out);
 
-/* A frame that was found good. */
+/* What a good frame holds. */
 struct rb_roce_packet {
 	const uint8_t *payload; /* into the frame; SEND only */
 	uint32_t payload_bytes; /* without padding, may be 0 */
@@ -105,24 +105,17 @@ struct rb_roce_packet {
 };
 
 /*
- * Judge a received frame; `packet` is filled in for SEND and CNP. Frame padding after the IP packet
- * is ignored, as any station does; UDP checksums are not looked at (A17: the ICRC covers what they
- * cover).
+ * Judge a received frame. Fills `packet` in if the verdict is SEND or CNP. Ignores Ethernet padding
+ * after the IP packet, and UDP checksums (A17: the ICRC covers what they cover).
  */
 enum rb_roce_verdict rb_roce_parse(const struct rb_roce_config *config,
 				   const struct rb_roce_end *local, const uint8_t *frame,
 				   uint32_t frame_bytes, struct rb_roce_packet *packet);
 
-/*
- * The largest payload that fits IP packets of mtu_bytes to this kind of address; 0 if none. At most
- * 4096.
- */
+/* The largest payload, at most 4096, of IP packets of mtu_bytes to an address like ip; or 0. */
 uint32_t rb_roce_payload_for_mtu(uint32_t mtu_bytes, const uint8_t ip[16]);
 
-/*
- * The InfiniBand path MTU (256, 512, 1024, 2048, 4096) that an adapter makes of an IP MTU; 0 if
- * none.
- */
+/* The InfiniBand path MTU, 256 to 4096, that adapters use over an IP MTU; 0: none. */
 uint32_t rb_roce_path_mtu(uint32_t mtu_bytes);
 
 static inline bool rb_ip_is_v4(const uint8_t ip[16])

@@ -15,10 +15,10 @@
 #define PATHS_MAX    256
 #define BATCH	     64
 #define XDP_HEADROOM 256 /* the kernel keeps it free before each received frame */
-/* The kernel lets go of a queue up to half a second after its last user closed it. */
+/* The kernel frees a queue up to half a second after its last user closed it. */
 #define BIND_PATIENCE_NS 1000000000ULL
-#define CNP_INTERVAL_NS \
-	50000ULL /* at most one notification per path in this time, as adapters do */
+/* At most one notification per path in this time, as adapters do. */
+#define CNP_INTERVAL_NS 50000ULL
 
 struct rb_path {
 	bool open;
@@ -33,14 +33,14 @@ struct rb_path {
 
 struct queue {
 	struct rb_xsk_queue *xsk; /* owned */
-	uint32_t posted; /* chunks it may receive into; its owner's, as all but the handbacks */
+	uint32_t posted; /* chunks it may receive into; only the owner of the queue writes it */
 	struct rb_handback back[RB_ROCE_XDP_WORKERS_MAX]; /* from each other worker */
 };
 
-/* What the transports of a netdev share. It changes only when no worker runs. */
+/* What the transports of a netdev share. It changes only while no worker runs. */
 struct device {
 	struct rb_fabric_xdp *xdp; /* owned */
-	uint32_t workers, users;   /* there were, there are */
+	uint32_t workers, users;   /* transports that were opened, and that are open */
 	uint32_t n_queues;
 	struct queue queues[RB_FABRIC_QUEUES_MAX];
 };
@@ -49,15 +49,14 @@ struct roce_transport {
 	struct rb_transport base;
 	struct rb_roce_config roce;
 	struct rb_roce_end self;
-	struct device *device; /* owned with the other users */
+	struct device *device; /* shared; the last user closes it */
 	uint32_t worker;
 	struct rb_transport_stats stats;
 	uint64_t verdicts[RB_ROCE_VERDICT_COUNT];
-	uint32_t message_max_bytes; /* what the MTU and a chunk hold */
+	uint32_t message_max_bytes; /* what fits both the MTU and a chunk */
 	int epoll_fd;
-	uint32_t next_queue; /* where poll begins, so that none starves */
-	struct rb_path
-		*newest; /* of the last message received: the next one is often of the same */
+	uint32_t next_queue;	/* where the next poll begins, so that no queue starves */
+	struct rb_path *newest; /* of the last message received; the next often has the same */
 	struct rb_path paths[PATHS_MAX];
 };
 
@@ -66,7 +65,7 @@ static struct roce_transport *of(struct rb_transport *t)
 	return (struct roce_transport *)t;
 }
 
-/* The queue by which it transmits. */
+/* The queue that it transmits on. */
 static struct rb_xsk_queue *sender(const struct roce_transport *t)
 {
 	return t->device->queues[t->worker].xsk;
@@ -74,7 +73,7 @@ static struct rb_xsk_queue *sender(const struct roce_transport *t)
 
 static void device_close(struct device *device)
 {
-	/* First the program, so that nothing is redirected to sockets that go. */
+	/* The program goes first, so that it redirects nothing to closed sockets. */
 	rb_fabric_xdp_close(device->xdp);
 	for (uint32_t i = 0; i < device->n_queues; i++) {
 		rb_xsk_close(device->queues[i].xsk);
@@ -179,7 +178,7 @@ static void reap(struct roce_transport *t)
 	} while (n == BATCH);
 }
 
-/* A chunk to build a frame in, if the transmit ring will take it. */
+/* Take a chunk to build a frame in, if the transmit ring has room for the frame. */
 static uint64_t take_send_chunk(struct roce_transport *t)
 {
 	if (rb_xsk_send_room(sender(t)) == 0)
@@ -247,7 +246,7 @@ static uint32_t roce_post_receive(struct rb_transport *base, const uint64_t *off
 		struct queue *q = &d->queues[t->worker];
 		uint32_t share = n - taken, got;
 
-		/* The queue with the fewest chunks is next, with its part of what is left. */
+		/* The queue with the fewest chunks gets its share of those left. */
 		for (uint32_t i = t->worker; i < d->n_queues; i += d->workers)
 			if (d->queues[i].posted < q->posted)
 				q = &d->queues[i];
@@ -276,7 +275,7 @@ static void notify(struct roce_transport *t, struct rb_path *path, uint64_t now_
 	t->stats.cnp_sent++;
 }
 
-/* Judge one frame; true if it is a message for the caller. */
+/* Judge one frame. True if it is a message for the caller. */
 static bool accept_frame(struct roce_transport *t, const struct rb_chunk_frame *frame,
 			 uint64_t now_ns, struct rb_completion *out)
 {
@@ -324,14 +323,14 @@ static uint32_t poll_own(struct roce_transport *t, struct queue *q, struct rb_co
 			delivered++;
 			continue;
 		}
-		/* The ring has the room that this very chunk left. */
+		/* The fill ring has room, because it had this chunk. */
 		frames[i].offset = rb_chunk_base(t->base.chunks, frames[i].offset);
 		rb_xsk_fill(q->xsk, &frames[i].offset, 1);
 	}
 	return delivered;
 }
 
-/* A queue of another worker: what is good is copied, and the chunks go back. */
+/* Poll a queue of another worker: copy the good messages, hand the chunks back. */
 static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct rb_completion *out,
 			     uint32_t max, uint64_t now_ns)
 {
@@ -374,7 +373,7 @@ static uint32_t poll_queue(struct roce_transport *t, uint32_t i, struct rb_compl
 						   : poll_foreign(t, q, out, max, now_ns);
 }
 
-/* What other workers have read goes back to be filled; the ring has the room that it left. */
+/* Fill in the chunks that other workers handed back; the ring has room, because it had them. */
 static void take_back(struct roce_transport *t)
 {
 	struct device *d = t->device;
@@ -412,7 +411,7 @@ static bool roce_arm(struct rb_transport *base)
 {
 	struct epoll_event event;
 
-	/* The sockets are readable as long as frames wait: nothing can be missed. */
+	/* The sockets stay readable while frames wait, so no wake-up is missed. */
 	return epoll_wait(of(base)->epoll_fd, &event, 1, 0) > 0;
 }
 
@@ -457,7 +456,7 @@ static const struct rb_transport_ops roce_ops = {
 	.stats = roce_stats,
 };
 
-/* Bytes of a message that fit both the MTU and, with all that surrounds it, a chunk. */
+/* The largest message that fits the MTU and, with headroom and headers, a chunk. */
 static uint32_t largest_message(const struct rb_roce_xdp_config *config, uint32_t mtu_bytes)
 {
 	uint32_t by_mtu = rb_roce_payload_for_mtu(mtu_bytes, config->address);
@@ -522,7 +521,7 @@ static int device_open(const struct rb_roce_xdp_config *config, const struct rb_
 	return err;
 }
 
-/* A worker's transport; the device has one user more. */
+/* Open a worker's transport, one more user of the device. */
 static int transport_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
 			  struct device *device, uint32_t worker, struct rb_transport **out)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Transport `roce-xdp`: RoCEv2 unreliable datagrams made in user space and carried by AF_XDP on the
- * fabric's netdev. On the wire it is RoCE (docs/PROTOCOL.md section 2); it needs no RDMA device.
+ * Transport `roce-xdp`: RoCEv2 unreliable datagrams, made in user space and carried by AF_XDP on
+ * the fabric's netdev. On the wire it is RoCE (docs/PROTOCOL.md section 2). It needs no RDMA
+ * device.
  *
- * It sends copies (one pass over each message, which the ICRC needs anyway), so post_send never
- * borrows.
+ * It copies messages to send them: the ICRC needs a pass over each message anyway. So post_send
+ * never borrows.
  *
- * Several workers may share a netdev, each with a transport of its own, which is a queue pair.
- * Worker i owns the queues i, i + workers, ...: it alone transmits on them and fills them. A queue
- * has a receive ring for each worker, and XDP sorts by queue pair; what a worker finds in a ring of
- * another's queue it copies, and hands the chunk back.
+ * Several workers may share a netdev, each with a transport, and so a queue pair, of its own.
+ * Worker i owns the queues i, i + workers, ... and alone fills their rings and transmits on them. A
+ * queue has a receive ring for each worker, and XDP chooses the ring by the queue pair. A worker
+ * copies the frames that it finds in its ring of another worker's queue, and hands the chunks back.
  */
 #ifndef RB_ROCE_XDP_H
 #define RB_ROCE_XDP_H
@@ -19,20 +20,18 @@
 
 struct rb_roce_xdp_config {
 	const char *netdev;
-	uint8_t address[16]; /* ours on it; IPv6 or v4-mapped */
-	/* 2..0xfffffe; of the first worker, and those of the others follow */
-	uint32_t qpn;
-	uint32_t qkey; /* random per session */
-	struct rb_roce_config
-		/* payload_max_bytes is set here, by the MTU and the chunk size */
-		roce;
+	uint8_t address[16]; /* our address on it, IPv6 or v4-mapped */
+	uint32_t qpn;	     /* of the first worker, 2..0xfffffe; those of the others follow */
+	uint32_t qkey;	     /* random per session */
+	/* rb_roce_xdp_open sets payload_max_bytes by the MTU and the chunk size. */
+	struct rb_roce_config roce;
 	struct rb_chunks *chunks; /* packet memory, of the transport's thread */
 	uint64_t area_bytes;	  /* the whole area that chunks->area points to */
 	uint32_t ring_size;	  /* entries of each ring of each queue, a power of two */
 	uint32_t workers;	  /* 1..RB_ROCE_XDP_WORKERS_MAX; 0 is 1 */
 	/*
-	 * With more than one: chunks of each worker, in place of the above, and an eventfd each to
-	 * end its sleep. Borrowed.
+	 * With more than one worker: the chunks of each, in place of the above, and for each an
+	 * eventfd that ends its sleep. Borrowed until close.
 	 */
 	struct rb_chunks *const *worker_chunks;
 	const int *wake_fds;
@@ -41,19 +40,19 @@ struct rb_roce_xdp_config {
 #define RB_ROCE_XDP_WORKERS_MAX 16
 
 /*
- * Open sockets on all receive queues of the netdev and attach the program that leads to them. out
- * has a place for each worker's transport; each is closed by itself, when no worker runs. -EINVAL,
- * -ENODEV, -EBUSY (another XDP program, or another process on the queues), -EMSGSIZE (an MTU that
- * carries nothing), -ENOSPC (fewer queues than workers), -EPERM, -ENOMEM, -ENOBUFS.
+ * Open sockets on all receive queues of the netdev, and attach the program that redirects frames to
+ * them. out has a place for each worker's transport. Close each by itself, while no worker runs. 0,
+ * -EINVAL, -ENODEV, -EBUSY (another XDP program, or another process on the queues), -EMSGSIZE (an
+ * MTU too small for any message), -ENOSPC (fewer queues than workers), -EPERM, -ENOMEM, -ENOBUFS.
  */
 int rb_roce_xdp_open(const struct rb_roce_xdp_config *config, struct rb_transport **out);
 
-/* What only this transport has to tell. */
+/* What only this transport knows. */
 struct rb_roce_xdp_info {
 	uint32_t queues;
 	bool zero_copy;				  /* AF_XDP without a copy in the kernel */
 	bool native_xdp;			  /* else generic */
-	uint64_t verdicts[RB_ROCE_VERDICT_COUNT]; /* frames received, by what was found */
+	uint64_t verdicts[RB_ROCE_VERDICT_COUNT]; /* frames received, by verdict */
 };
 void rb_roce_xdp_info(struct rb_transport *t, struct rb_roce_xdp_info *out);
 

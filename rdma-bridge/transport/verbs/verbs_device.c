@@ -14,11 +14,11 @@
 #define GIDS_MAX   512
 #define PKEY_INDEX 0
 
-/* In the route header before a datagram: an IPv4 header stands at its end. */
+/* Offsets in the route header before a datagram; an IPv4 header is at its end. */
 #define GRH_V4_SOURCE (20 + 12)
 #define GRH_V6_SOURCE 8
 
-/* Look the address up in the tables of a device. 0: v has port, index and netdev. */
+/* Look the address up in the tables of a device. 0: port, gid_index and ifindex are set. */
 static int find_gid(struct rb_verbs *v)
 {
 	struct ibv_gid_entry *entries = calloc(GIDS_MAX, sizeof(*entries));
@@ -28,7 +28,7 @@ static int find_gid(struct rb_verbs *v)
 	if (!entries)
 		return -ENOMEM;
 	n = v->lib->query_gid_table(v->context, entries, GIDS_MAX, 0, sizeof(*entries));
-	/* The same address may stand there once for each type. */
+	/* The table may have the same address once for each type. */
 	for (ssize_t i = 0; i < n && err; i++) {
 		if (memcmp(entries[i].gid.raw, v->config.address, 16) != 0)
 			continue;
@@ -75,9 +75,7 @@ static int look_at_device(struct rb_verbs *v)
 	uint32_t pieces;
 	int err;
 
-	/*
-	 * The part of the structure that every version of the library knows is all that is needed.
-	 */
+	/* We need only the part of the structure that every version of the library fills in. */
 	err = v->lib->query_port(v->context, v->port, (struct _compat_ibv_port_attr *)&port);
 	if (!err)
 		err = v->lib->query_device(v->context, &device);
@@ -114,10 +112,7 @@ static bool has_path(const struct rb_verbs *v)
 
 static int make_objects(struct rb_verbs *v, uint32_t completions)
 {
-	/*
-	 * Ordering among the bytes of a message is of no use to us; the completion comes after all
-	 * of them.
-	 */
+	/* The bytes of a message may be written in any order: its completion comes after them. */
 	unsigned int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING;
 	int err;
 
@@ -273,8 +268,8 @@ bool rb_verbs_is_lost(struct rb_transport *t)
 
 	rb_verbs_take_events(v);
 	/*
-	 * A driver that cannot take a device from its users waits for them to close it, and this is
-	 * all that they see.
+	 * Some drivers cannot take a device from its users, and wait until we close it. That the
+	 * device left /sys is then all that we see.
 	 */
 	return v->lost || (v->has_path && !has_path(v));
 }

@@ -6,7 +6,7 @@
 
 static bool find(void *handle, const char *name, void *out)
 {
-	/* What POSIX recommends: a function's address comes as a pointer to an object. */
+	/* POSIX recommends this conversion of dlsym's object pointer to a function pointer. */
 	*(void **)out = dlsym(handle, name);
 	return *(void **)out != NULL;
 }
@@ -30,10 +30,7 @@ const struct rb_verbs_library *rb_verbs_library(void)
 		dlclose(handle);
 		return NULL;
 	}
-	/*
-	 * The bridge starts no other program, but a library might; on kernels from 5.12 this does
-	 * nothing.
-	 */
+	/* The bridge does not fork, but a library might. From Linux 5.12 on this does nothing. */
 	library.fork_init();
 	return &library;
 }

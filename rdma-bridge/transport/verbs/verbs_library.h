@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libibverbs, found when it is needed and not before: a host without RDMA neither links nor
- * installs it. Calls that verbs.h makes through an object's own table (ibv_post_send, ibv_poll_cq,
- * ...) need no entry here.
+ * libibverbs, loaded when a transport on verbs is opened, so that a host without RDMA need not
+ * install it. Functions that infiniband/verbs.h calls through an object's own table (ibv_post_send,
+ * ibv_poll_cq, ...) need no entry here.
  */
 #ifndef RB_VERBS_LIBRARY_H
 #define RB_VERBS_LIBRARY_H
@@ -51,7 +51,7 @@ struct rb_verbs_library {
 };
 
 /*
- * The library, loaded at the first call and never unloaded; NULL if the host has none. Not
+ * Load the library at the first call; it is never unloaded. Returns NULL if the host has none. Not
  * thread-safe.
  */
 const struct rb_verbs_library *rb_verbs_library(void);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sending on a queue pair: what is collected, what the device has, what it has done. */
+/* Pairs: messages from the chain to the device, and from its completions to the caller. */
 #include "rdma-bridge/transport/verbs/verbs_shared.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * Of a request: bit 63 for a send, then the generation of its pair, the pair, the number of the
- * message.
+ * The id of a send request: bit 63, then 15 bits of the pair's generation, 16 of its index, and the
+ * 32-bit number of the message.
  */
 #define SEND_BIT (1ULL << 63)
 
@@ -90,7 +90,7 @@ static bool in_region(const struct rb_verbs *v, const struct rb_piece *piece)
 	return piece->data >= area && piece->data + piece->len_bytes <= area + v->config.area_bytes;
 }
 
-/* By gather entries, not as one copy? RB_VERBS_COPY_BELOW says what is spared by which. */
+/* Should the device gather the pieces? Else copy them (RB_VERBS_COPY_BELOW says when). */
 static bool may_gather(const struct rb_verbs *v, const struct rb_piece *pieces, uint32_t n,
 		       uint32_t len_bytes)
 {
@@ -182,7 +182,7 @@ int rb_verbs_pair_submit(struct rb_verbs_pair *pair, uint32_t max)
 	wr->next = NULL;
 	wr->send_flags |= IBV_SEND_SIGNALED;
 	if (ibv_post_send(pair->qp, &pair->wr[pair->posted % RB_VERBS_CHAIN], &bad)) {
-		/* Only a reset tells which of them the device has done with. */
+		/* Which of them the device took is not known before a reset of the queue pair. */
 		pair->broken = true;
 		return -EIO;
 	}
@@ -238,16 +238,13 @@ struct rb_verbs_pair *rb_verbs_sent(struct rb_verbs *v, const struct ibv_wc *wc)
 
 	if (!pair || (pair->generation & 0x7fff) != (wc->wr_id >> 48 & 0x7fff))
 		return NULL;
-	/* Of before a reset: done with already. */
+	/* A message from before a reset is done already. */
 	if (number - pair->completed >= pair->posted - pair->completed)
 		return pair;
 	if (wc->status == IBV_WC_SUCCESS) {
 		pair->completed = number + 1;
 	} else {
-		/*
-		 * The chain before the one that failed was sent; this one and what follows were
-		 * not.
-		 */
+		/* Messages before the one that failed were sent; it and later ones were not. */
 		pair->completed = number;
 		pair->broken = true;
 	}

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs-rc: a reliable connection per path, agreed on by datagrams between the ends' control queue
- * pairs (docs/PROTOCOL.md section 2.1).
+ * verbs-rc: a reliable connection for each path. The two ends agree on it by datagrams between
+ * their endpoints, which are datagram queue pairs (docs/PROTOCOL.md section 2.1).
  *
- * Of the two ends, the one with the lower address and queue pair number leads: it numbers the
- * attempts to connect. The follower resets its queue pair for each new number, so that old and new
- * connections cannot be mixed up; whoever finds its queue pair in error asks for the next attempt.
- * Nothing else of the path changes.
+ * The end with the lower address and queue pair number leads: it numbers the attempts to connect.
+ * The follower resets its queue pair for each new number, so that nobody takes an old connection
+ * for a new one. An end that finds its queue pair in error asks for the next attempt. Everything
+ * else of the path stays.
  *
- * A sender may have no more messages on the way than the receiver has chunks for: credits, counted
- * from the beginning of a connection, travel as immediate data of every message, and in datagrams
- * where there is none to carry them. So a receiver that is not ready (RNR) is met only if the two
- * disagree, and the device then tries again without an end.
+ * A sender may have no more messages on the way than the receiver has chunks for them. The receiver
+ * tells this credit, counted from the beginning of a connection, as immediate data of every
+ * message, and by datagram when it has no message to send. So a sender meets a receiver that is not
+ * ready (RNR) only if the two disagree, and the device then tries again without end.
  */
 #include "rdma-bridge/transport/verbs/verbs_rc.h"
 
@@ -27,22 +27,21 @@ _Static_assert(RB_RC_MTU_MIN == IBV_MTU_256 && RB_RC_MTU_MAX == IBV_MTU_4096,
 	       "datagrams carry enum ibv_mtu");
 
 #define PATHS_MAX	 256
-#define DATAGRAM_BIT	 (1ULL << 62) /* in the id of a request: receives a control datagram */
-#define DATAGRAMS	 128	      /* control datagrams that may wait */
-#define DATAGRAM_BYTES	 128	      /* space for each, with its route header */
-#define AGAIN_NS	 20000000ULL  /* between two datagrams about one thing */
+#define DATAGRAM_BIT	 (1ULL << 62) /* in the id of a request: receives a datagram */
+#define DATAGRAMS	 128	      /* datagrams that may wait */
+#define DATAGRAM_BYTES	 128	      /* room for each, with its route header */
+#define AGAIN_NS	 20000000ULL  /* between repetitions of a datagram */
 #define RECOVER_AGAIN_NS 10000000ULL
 #define RNR_TIMER	 12 /* 0.64 ms: about the time in which a busy bridge posts chunks */
-#define RNR_FOREVER	 7  /* a full receiver is no fault; a dead one ends by the other timer */
-/* giving up costs the messages under way; 7 is for ever to some devices */
-#define RETRIES	      6
-#define TIMER_UNIT_NS 4096ULL
+#define RNR_FOREVER	 7 /* a full receiver is no fault; RETRIES ends the connection to a dead one */
+#define RETRIES		 6 /* giving up loses the messages under way; some devices take 7 for no end */
+#define TIMER_UNIT_NS	 4096ULL
 
 /* --- State -------------------------------------------------------------------------------- */
 
 enum state {
 	RC_CONNECTING, /* leader: repeats CONNECT; follower: repeats AGAIN */
-	RC_ACCEPTED,   /* follower: connected, repeats ACCEPT until the leader is known to be */
+	RC_ACCEPTED,   /* follower: connected, repeats ACCEPT until the leader is connected */
 	RC_CONNECTED,
 };
 
@@ -51,33 +50,33 @@ struct rb_path {
 	bool leads;
 	enum state state;
 	struct rb_verbs_pair *pair;
-	struct ibv_ah *ah; /* owned: to its control queue pair */
+	struct ibv_ah *ah; /* owned: to the remote endpoint */
 	uint8_t remote_gid[16];
-	uint32_t remote_qpn, remote_qkey; /* of that */
+	uint32_t remote_qpn, remote_qkey; /* of the remote endpoint */
 	uint32_t message_max_bytes;
 	uint32_t instance, remote_instance;
-	uint32_t attempt;  /* the one that state is about */
-	uint32_t psn;	   /* our first one of it */
-	uint64_t again_ns; /* when to say again what the state wants to be said; 0: at once */
-	uint64_t want_ns;  /* when to ask for credit; 0: there is some, or nothing to send */
+	uint32_t attempt;  /* the attempt that state is about */
+	uint32_t psn;	   /* our first packet number of this attempt */
+	uint64_t again_ns; /* when to repeat the datagram of the state; 0: at once */
+	uint64_t want_ns;  /* when to ask for credit; 0: we have credit, or nothing to send */
 	/* Since the attempt began. */
-	uint32_t first;	   /* number of its first message on the pair */
+	uint32_t first;	   /* number of the attempt's first message on the pair */
 	uint32_t allowed;  /* messages that we may send */
-	uint32_t received; /* messages of theirs */
+	uint32_t received; /* messages that they sent */
 	uint32_t granted;  /* messages that they may send */
-	uint32_t told;	   /* of those, the last that they were told */
+	uint32_t told;	   /* the value of granted that they were told last */
 	void *context;
 };
 
 struct rc_transport {
 	struct rb_verbs v;
-	struct rb_verbs_pair *datagrams; /* owned by v: datagrams */
+	struct rb_verbs_pair *datagrams; /* owned by v: the endpoint */
 	struct ibv_mr *datagram_mr;	 /* owned */
 	uint8_t *datagram_area;		 /* owned */
 	uint32_t message_max_bytes;
 	uint32_t n_open;
-	uint32_t n_paths;	      /* those in use are below */
-	uint32_t attempts, instances; /* the last ones given */
+	uint32_t n_paths;	      /* every path in use is below */
+	uint32_t attempts, instances; /* the last numbers given */
 	uint8_t ack_timer;
 	uint64_t recovered_ns;
 	uint64_t not_expected, no_credit;
@@ -90,7 +89,7 @@ static struct rc_transport *of(struct rb_transport *t)
 	return (struct rc_transport *)t;
 }
 
-/* --- Control datagrams: sending ----------------------------------------------------------- */
+/* --- Datagrams: sending ------------------------------------------------------------------- */
 
 static void say(struct rc_transport *t, struct rb_path *path, enum rb_rc_say type)
 {
@@ -112,9 +111,9 @@ static void say(struct rc_transport *t, struct rb_path *path, enum rb_rc_say typ
 	rb_rc_datagram_encode(&c, bytes);
 	rb_verbs_pair_submit(t->datagrams, RB_VERBS_CHAIN);
 	err = rb_verbs_pair_put(&t->v, t->datagrams, &piece, 1, sizeof(bytes), 0, &wr);
-	t->v.stats = keep; /* messages are counted, and this is none */
+	t->v.stats = keep; /* stats count messages, and this is none */
 	if (err < 0)
-		return; /* it will be said again */
+		return; /* the state repeats it */
 	wr->wr.ud.ah = path->ah;
 	wr->wr.ud.remote_qpn = path->remote_qpn;
 	wr->wr.ud.remote_qkey = path->remote_qkey;
@@ -125,7 +124,7 @@ static void say(struct rc_transport *t, struct rb_path *path, enum rb_rc_say typ
 
 /* --- Credits ------------------------------------------------------------------------------ */
 
-/* Send what is allowed. */
+/* Send the messages that credit allows. */
 static int pump(struct rc_transport *t, struct rb_path *path)
 {
 	uint32_t under_way = path->pair->posted - path->first;
@@ -145,7 +144,7 @@ static int pump(struct rc_transport *t, struct rb_path *path)
 	return rb_verbs_pair_submit(path->pair, path->allowed - under_way);
 }
 
-/* Share out the chunks that are posted and promised to nobody. */
+/* Grant the posted chunks that are not granted yet to the paths, in equal shares. */
 static void grant(struct rc_transport *t)
 {
 	uint32_t posted = t->v.config.receive_depth - t->v.n_free_slots, promised = 0;
@@ -163,10 +162,7 @@ static void grant(struct rc_transport *t)
 		more = share - out < posted - promised ? share - out : posted - promised;
 		path->granted += more;
 		promised += more;
-		/*
-		 * They still have half of what they were told last: the next message brings the
-		 * news.
-		 */
+		/* With more than half a share left, they can wait for our next message. */
 		if (path->state == RC_CONNECTED && path->told - path->received <= share / 2 &&
 		    path->granted != path->told)
 			say(t, path, RB_RC_CREDIT);
@@ -175,7 +171,7 @@ static void grant(struct rc_transport *t)
 
 /* --- Connecting --------------------------------------------------------------------------- */
 
-/* The queue pair of a path to the state in which it knows nobody. */
+/* Reset the connection of a path, so that its queue pair is in INIT. */
 static int reset(struct rc_transport *t, struct rb_path *path)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -190,7 +186,7 @@ static int reset(struct rc_transport *t, struct rb_path *path)
 	}
 	pair->ready = false;
 	pair->broken = err != 0;
-	/* What the device had is lost; what it had not seen goes by the next connection. */
+	/* Messages that the device had are lost. The next connection carries the later ones. */
 	t->v.stats.send_failed += pair->posted - pair->completed;
 	pair->completed = pair->posted;
 	path->first = pair->posted;
@@ -200,7 +196,7 @@ static int reset(struct rc_transport *t, struct rb_path *path)
 	return -abs(err);
 }
 
-/* From there to sending and receiving, with the other end's queue pair. */
+/* Connect a queue pair that was reset to the other end's queue pair. */
 static int connect_to(struct rc_transport *t, struct rb_path *path, const struct rb_rc_datagram *c)
 {
 	struct ibv_qp_attr attr = {
@@ -239,13 +235,13 @@ static void attempt(struct rc_transport *t, struct rb_path *path)
 	if (reset(t, path))
 		return;
 	path->attempt = ++t->attempts;
-	/* Packets of the connection before must not fit the new one. */
+	/* Packets of the former connection must not fit the new one. */
 	path->psn = path->attempt * 0x10001 & 0xffffff;
 }
 
 /*
- * The one way out of an error: whatever it was, the next attempt. The path with its context, its
- * queue of unsent messages and its place among the others stays.
+ * Recover from any error of a connection: the next attempt. The path keeps its context, its unsent
+ * messages and its place among the others.
  */
 static void recover(struct rc_transport *t, struct rb_path *path)
 {
@@ -262,7 +258,7 @@ static void established(struct rc_transport *t, struct rb_path *path)
 	pump(t, path);
 }
 
-/* What the path is at has to be said, perhaps again. */
+/* Recover a broken path, and say what its state wants to be said, at first or again. */
 static void talk(struct rc_transport *t, struct rb_path *path, uint64_t now_ns)
 {
 	if (path->pair->broken)
@@ -289,14 +285,14 @@ static void talk(struct rc_transport *t, struct rb_path *path, uint64_t now_ns)
 		say(t, path, path->leads ? RB_RC_CONNECT : RB_RC_AGAIN);
 }
 
-/* The leader wants to connect: an attempt not seen yet, or its repetition. */
+/* The leader wants to connect: a new attempt, or the repetition of one. */
 static void hear_connect(struct rc_transport *t, struct rb_path *path,
 			 const struct rb_rc_datagram *c)
 {
 	bool seen = path->attempt == c->attempt && path->remote_instance == c->instance;
 
 	if (path->leads || (seen && path->state == RC_CONNECTING))
-		return; /* that one failed here; AGAIN says so */
+		return; /* that attempt failed here; our AGAIN says so */
 	if (!seen) {
 		if (reset(t, path))
 			return;
@@ -326,7 +322,7 @@ static void hear_accept(struct rc_transport *t, struct rb_path *path,
 		}
 		path->remote_instance = c->instance;
 		path->allowed = c->credit;
-		path->state = RC_ACCEPTED; /* for grant */
+		path->state = RC_ACCEPTED; /* grant() passes over paths that are still connecting */
 		grant(t);
 		established(t, path);
 	}
@@ -335,7 +331,7 @@ static void hear_accept(struct rc_transport *t, struct rb_path *path,
 
 static void allow(struct rc_transport *t, struct rb_path *path, uint32_t credit)
 {
-	/* Old news may come late. */
+	/* Credit that comes late may be lower than credit that came before it. */
 	if ((int32_t)(credit - path->allowed) > 0)
 		path->allowed = credit;
 	pump(t, path);
@@ -350,7 +346,7 @@ static void hear(struct rc_transport *t, struct rb_path *path, const struct rb_r
 	} else if (c->type == RB_RC_ACCEPT) {
 		hear_accept(t, path, c);
 	} else if (c->type == RB_RC_AGAIN) {
-		/* Of an end that this connection does not know, or about this very connection. */
+		/* From a new end of the path, or about this very connection. */
 		if (path->leads && path->state != RC_CONNECTING &&
 		    (c->instance != path->remote_instance || c->attempt == path->attempt))
 			attempt(t, path);
@@ -365,7 +361,7 @@ static void hear(struct rc_transport *t, struct rb_path *path, const struct rb_r
 	}
 }
 
-/* --- Control datagrams: receiving --------------------------------------------------------- */
+/* --- Datagrams: receiving ----------------------------------------------------------------- */
 
 static bool leads_to(const struct rb_path *path, const uint8_t gid[16], uint32_t qpn)
 {
@@ -425,7 +421,7 @@ static void recover_datagrams(struct rc_transport *t, uint64_t now_ns)
 	t->v.recoveries++;
 }
 
-/* All that does not concern messages. */
+/* Receive datagrams, and keep every path's connection going. */
 static void serve_connections(struct rc_transport *t, uint64_t now_ns)
 {
 	struct ibv_wc wc[DATAGRAMS];
@@ -458,7 +454,7 @@ static void rc_close(struct rb_transport *base)
 {
 	struct rc_transport *t = of(base);
 
-	/* The queue pairs first: they use the rest. */
+	/* The queue pairs go first, because they use everything else. */
 	for (uint32_t i = 0; i < t->v.n_pairs; i++)
 		rb_verbs_pair_destroy(&t->v, t->v.pair[i]);
 	for (uint32_t i = 0; i < t->n_paths; i++)
@@ -599,7 +595,7 @@ static int rc_flush(struct rb_transport *base)
 {
 	struct rc_transport *t = of(base);
 
-	/* What waits for credit needs no flush: the credit sends it. */
+	/* Messages that wait for credit need no flush: credit sends them when it comes. */
 	for (uint32_t i = 0; i < t->n_paths; i++)
 		if (t->paths[i].open)
 			pump(t, &t->paths[i]);
@@ -659,9 +655,7 @@ static uint32_t rc_poll(struct rb_transport *base, struct rb_completion *out, ui
 		} else if (wc->status != IBV_WC_SUCCESS) {
 			struct rb_path *path = path_of(t, wc->qp_num);
 
-			/*
-			 * The connection took the request from the shared queue and did not use it.
-			 */
+			/* The broken connection had taken the request from the shared queue. */
 			rb_verbs_repost(&t->v, wc);
 			if (path)
 				path->pair->broken = true;
@@ -756,8 +750,8 @@ static int make_shared_queue(struct rc_transport *t)
 }
 
 /*
- * A lost packet is sent again within a quarter of the time in which its loss may be noticed; the
- * connection is given up after RETRIES of those, about twice that time.
+ * The device sends a lost packet again within a quarter of patience_ns, and gives the connection up
+ * after RETRIES of those: about twice patience_ns.
  */
 static uint8_t ack_timer(uint64_t patience_ns)
 {

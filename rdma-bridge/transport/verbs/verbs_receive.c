@@ -6,7 +6,7 @@
 
 /* --- Receiving --- */
 
-/* Post requests for these slots; how many were taken. */
+/* Post requests for these slots. Returns how many the device took. */
 static uint32_t post(struct rb_verbs *v, struct ibv_qp *qp, const uint32_t *slots, uint32_t n)
 {
 	struct ibv_recv_wr wr[RB_VERBS_BATCH], *bad = NULL;
@@ -122,7 +122,7 @@ int rb_verbs_wait_fd(struct rb_transport *t)
 }
 
 /*
- * Events say that something happened; what it was, completions and the state of queue pairs tell.
+ * Events only say that something happened. Completions and the state of queue pairs say what.
  */
 void rb_verbs_take_events(struct rb_verbs *v)
 {
@@ -151,7 +151,7 @@ bool rb_verbs_arm(struct rb_transport *t)
 	rb_verbs_take_events(v);
 	if (ibv_req_notify_cq(v->cq, 0) || (v->datagram_cq && ibv_req_notify_cq(v->datagram_cq, 0)))
 		return true;
-	/* What completed before the request for a notice would not be noticed. */
+	/* A completion from before the request causes no event. */
 	if (fill_stash(v))
 		return true;
 	for (uint32_t i = 0; i < v->n_pairs; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * verbs-ud: one queue pair of unreliable datagrams, an address handle per path. A datagram comes
- * behind 40 bytes for the global route header, at whose end an IPv4 header stands if it came by
- * that; they tell the sender's address and whether the network marked congestion.
+ * verbs-ud: one queue pair of unreliable datagrams, and an address handle for each path. The device
+ * puts a global route header of 40 bytes before each datagram, or, with IPv4, the IPv4 header at
+ * the end of these bytes. They tell the sender's address and whether the network marked congestion.
  */
 #include "rdma-bridge/transport/verbs/verbs_ud.h"
 
@@ -14,9 +14,9 @@
 #include "rdma-bridge/transport/verbs/verbs_shared.h"
 
 #define PATHS_MAX 256
-#define RECOVER_AGAIN_NS \
-	10000000ULL	    /* a queue pair that fails at once again is left alone for so long */
-#define GRH_V4_TOS (20 + 1) /* in the route header: of the IPv4 header at its end */
+/* The least time between two recoveries of a queue pair. */
+#define RECOVER_AGAIN_NS 10000000ULL
+#define GRH_V4_TOS	 (20 + 1) /* offset in the route header, which ends with the IPv4 header */
 
 struct rb_path {
 	bool open;
@@ -80,8 +80,8 @@ static struct rb_path *find_path(struct ud_transport *t, const uint8_t gid[16], 
 }
 
 /*
- * A closed path keeps its address handle until its place is needed, because sends under way use it;
- * so a place that never was used goes first.
+ * Find a place for a path. A closed path keeps its address handle until its place is needed,
+ * because sends under way use the handle. So a place that was never used comes first.
  */
 static struct rb_path *free_path(struct ud_transport *t)
 {
@@ -109,7 +109,7 @@ static int ud_path_create(struct rb_transport *base, const struct rb_endpoint *r
 	if (!path)
 		return -ENOSPC;
 	if (path->ah) {
-		rb_verbs_pair_submit(t->pair, RB_VERBS_CHAIN); /* the chain may hold it */
+		rb_verbs_pair_submit(t->pair, RB_VERBS_CHAIN); /* the chain may use the handle */
 		t->v.lib->destroy_ah(path->ah);
 	}
 	*path = (struct rb_path){ .remote_qpn = remote->qpn,
@@ -198,9 +198,9 @@ static void deliver(struct ud_transport *t, const struct ibv_wc *wc, uint64_t of
 }
 
 /*
- * The one way out of an error: whatever put the queue pair there, reset it, give up what was under
- * way, and post the chunks again. Peers notice a few lost messages; its number, and so all paths,
- * stay.
+ * Recover from any error of the queue pair: reset it, give up the messages under way, and post the
+ * chunks again. Peers see a few lost messages. The number of the queue pair stays, and with it
+ * every path.
  */
 static void recover(struct ud_transport *t, uint64_t now_ns)
 {
@@ -234,13 +234,13 @@ static uint32_t ud_poll(struct rb_transport *base, struct rb_completion *out, ui
 		} else if (rb_verbs_received(&t->v, wc, &offset)) {
 			if (wc->byte_len > RB_VERBS_GRH_BYTES)
 				deliver(t, wc, offset, &out[n++]);
-			else /* nobody sends that; the chunk goes back */
+			else /* empty: no sender of ours sends that */
 				rb_verbs_receive(&t->v, t->pair->qp, &offset, 1);
 		} else if (wc->status != IBV_WC_SUCCESS) {
 			t->pair->broken = true;
 		}
 	}
-	/* Only when the completions of before are all known. */
+	/* Recover only when no completion from before the error is left. */
 	if (t->pair->broken && !wc && n < max) {
 		recover(t, now_ns);
 		n += rb_verbs_report(&t->v, out + n, max - n);

@@ -47,9 +47,10 @@ static void pace_keeps_its_rate_exactly_over_time(void **state)
 		sent = count(&p, start, start + seconds * SECOND, cases[i][3],
 			     (uint32_t)cases[i][2]);
 		expected = cases[i][0] * seconds;
-		/* Never more than rate, the first burst and one unit that went into debt; what a
-		 * late try misses is at most one bucketful a step, when the bucket is smaller than
-		 * a step's worth. */
+		/*
+		 * At most the rate, the first burst and one unit of debt. A late try misses at most
+		 * one bucketful for each step, if the bucket holds less than a step's worth.
+		 */
 		assert_true(sent <= expected + cases[i][1] + cases[i][2]);
 		if (cases[i][1] >= cases[i][0] * cases[i][3] / SECOND + 1)
 			assert_true(sent + cases[i][2] + cases[i][0] * cases[i][3] / SECOND + 1 >=
