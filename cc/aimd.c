@@ -25,7 +25,6 @@
  *
  * Record: signal is I; share is unused.
  */
-#include "cc/algorithms.h"
 #include "cc/arith.h"
 
 enum {

@@ -40,7 +40,6 @@
  */
 #include <errno.h>
 
-#include "cc/algorithms.h"
 #include "cc/arith.h"
 
 enum {

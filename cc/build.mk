@@ -12,7 +12,7 @@ cc-sim_LDLIBS := -lm -lpthread
 .PHONY: sim
 sim: $(BUILD)/cc-sim $(BUILD)/cc-ns3 ## build the simulators, the ns-3 experiments among them
 
-$(BUILD)/cc-ns3: cc/sim/ns3/cc-ns3.cc cc/cc.h $(BUILD)/obj/libcc.a
+$(BUILD)/cc-ns3: cc/sim/ns3/cc-ns3.cc cc/cc.h cc/algorithms.h $(BUILD)/obj/libcc.a
 	$(call say,CXX,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -std=c++17 -O2 -Wall -Wextra -Werror -I. $(filter %.cc %.a,$^) -o $@ \

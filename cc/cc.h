@@ -30,6 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cc/algorithms.h"
+
 #define CC_RATE_MAX	   (UINT64_C(1) << 37) /* units/s: 137 GB/s, above 1 Tb/s */
 #define CC_UNITS_MAX	   INT32_MAX	       /* units in a queue or in an interval */
 #define CC_INTERVAL_MIN_NS 1000u
@@ -43,17 +45,6 @@
 #define CC_GAINS_BYTES	   192
 #define CC_EGRESS_BYTES	   1280
 #define CC_INGRESS_BYTES   96
-
-/* Number of each algorithm in a feedback record. Never reused: it crosses the fabric. */
-enum cc_algorithm {
-	CC_FIXED = 1,
-	CC_WEIGHTS = 2,
-	CC_PRICE = 3,
-	CC_AIMD = 4,
-	CC_QCN = 5,
-	CC_ASM = 6,
-	CC_DQ = 7,
-};
 
 enum cc_units {
 	CC_PACKETS = 0,
@@ -236,7 +227,7 @@ enum {
 		"burst_frames", "frames", 2, 1, 65535, "ours: one frame waits while one is sent" \
 	}
 
-/* The algorithms: NULL-terminated, each passes cc_ops_check. */
+/* The algorithms in the order of cc/algorithms.h, then NULL. Each passes cc_ops_check. */
 extern const struct cc_ops *const cc_algorithms[];
 
 /* Returns 0 if every required slot of ops is present and its table is in range, or -EINVAL. */
@@ -244,6 +235,9 @@ int cc_ops_check(const struct cc_ops *ops);
 
 /* Returns the algorithm of that name, or NULL. */
 const struct cc_ops *cc_lookup(const char *name);
+
+/* Returns the algorithm of that number, an enum cc_algorithm, or NULL. */
+const struct cc_ops *cc_lookup_number(unsigned int algorithm);
 
 /*
  * Choose an algorithm for a port, with every parameter at its default.

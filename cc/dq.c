@@ -32,7 +32,6 @@
  *
  * Record: signal is hi_ij, scaled as above, and share lo_ij, both with 31 fraction bits.
  */
-#include "cc/algorithms.h"
 #include "cc/arith.h"
 
 enum { DQ_REFINED = CC_COMMON_PARAMS, DQ_SPEEDUP, DQ_MIN_FRAMES, DQ_LO_MIN, DQ_QUEUE, DQ_PARAMS };

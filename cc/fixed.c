@@ -5,7 +5,6 @@
  * There is no feedback and nothing decays. The rate parameter is the rate of a VOQ; with 0 a VOQ
  * keeps the rate it has, so a value written into it from outside (by way of the map sl_voq) stands.
  */
-#include "cc/algorithms.h"
 #include "cc/arith.h"
 
 enum { FIXED_RATE = CC_COMMON_PARAMS, FIXED_PARAMS };

@@ -50,7 +50,6 @@
  *
  * Record: signal is pi in Q12.20; share is n in Q16.16, 1/256..65280.
  */
-#include "cc/algorithms.h"
 #include "cc/arith.h"
 
 enum {

@@ -33,7 +33,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cc/algorithms.h"
 #include "cc/arith.h"
 
 enum {

@@ -25,7 +25,6 @@
  *
  * Record: signal is 1 if q > Qth; addressed is 1 for the source that is to act.
  */
-#include "cc/algorithms.h"
 #include "cc/arith.h"
 
 enum {

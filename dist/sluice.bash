@@ -17,11 +17,14 @@ _sluice_netdevs() {
 # The ports of the running daemon: first column, without the heading.
 _sluice_ports() { _sluice_words "$(sluice show ports 2>/dev/null | sed -n '2,$s/ .*//p')"; }
 
+# The controllers: the lines of one word. No daemon is asked.
+_sluice_controllers() { sluice cc list 2>/dev/null | sed -n '/^[a-z0-9]\{1,\}$/p'; }
+
 _sluice_cc() {
 	case $1 in
 	'') _sluice_words "list set trace" ;;
-	list) _sluice_words "fixed weights price aimd qcn asm dq" ;;
-	*) _sluice_words "fixed weights price aimd qcn asm dq $(sluice show system-ports 2>/dev/null | sed -n '2,$s/ .*//p')" ;;
+	list) _sluice_words "$(_sluice_controllers)" ;;
+	*) _sluice_words "$(_sluice_controllers) $(sluice show system-ports 2>/dev/null | sed -n '2,$s/ .*//p')" ;;
 	esac
 }
 

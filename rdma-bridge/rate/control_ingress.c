@@ -126,11 +126,8 @@ static int read_policy(const struct rb_policy *policy, struct cc_config *out)
 		.point = policy->system_port,
 		.seed = policy->system_port,
 	};
-	const struct cc_ops *ops = NULL;
+	const struct cc_ops *ops = cc_lookup_number(policy->controller);
 
-	for (const struct cc_ops *const *at = cc_algorithms; *at; at++)
-		if ((*at)->algorithm == policy->controller)
-			ops = *at;
 	if (!ops || ops->n_params != policy->n_params || cc_config_init(out, ops->name, &port))
 		return -EINVAL;
 	for (uint32_t i = 0; i < ops->n_params; i++)

@@ -37,9 +37,8 @@ static void check(const struct cc_ingress *in, const struct cc_config *cfg)
 
 static void configure(struct cc_config *cfg, struct input *f)
 {
-	static const char *const names[] = {
-		"fixed", "weights", "price", "aimd", "qcn", "asm", "dq"
-	};
+#define NAME(number, id, name) #name,
+	static const char *const names[] = { CC_ALGORITHMS(NAME) };
 	struct cc_port port = {
 		.capacity_ups = 1 + take(f, 5) % CC_RATE_MAX,
 		.line_ups = 1 + take(f, 5) % CC_RATE_MAX,

@@ -100,6 +100,7 @@ complete_words() {
 	[ "$(complete_words sluice show routes "")" = "" ]
 	[ "$(complete_words sluice --j)" = "--json" ]
 	[ "$(complete_words sluiced --c)" = "--config --check" ]
+	[ "$(PATH=$PWD/build:$PATH complete_words sluice cc list p)" = price ]
 	load router
 	lab_begin
 	node_up n1

@@ -69,11 +69,6 @@ static bool valid_address(const char *text)
 	       (memcmp(a, zero, 15) || a[15] != 1);
 }
 
-static bool valid_controller(const char *text)
-{
-	return cc_lookup(text) != NULL;
-}
-
 static bool valid_words(const char *text)
 {
 	return text[0] != '\0'; /* read by check_port, which can say more */
@@ -122,6 +117,9 @@ static bool valid_dscp(const char *text)
 }
 
 #define FIELD(type_, field_) .offset = offsetof(struct type_, field_)
+
+#define CONTROLLER_CHOICE(number, id, name_) { #name_, CC_##id },
+static const struct sl_yaml_choice controllers[] = { CC_ALGORITHMS(CONTROLLER_CHOICE){ NULL, 0 } };
 
 static const struct sl_yaml_choice transmits[] = {
 	{ "af_xdp", SL_TRANSMIT_AF_XDP },
@@ -240,10 +238,10 @@ static const struct sl_yaml_key port_keys[] = {
 	  .item_bytes = sizeof(struct sl_queue_settings),
 	  .items_max = SL_CLASSES },
 	{ .name = "controller",
-	  .type = SL_YAML_STRING,
+	  .type = SL_YAML_CHOICE,
 	  FIELD(sl_cluster_port, controller),
-	  .valid = valid_controller,
-	  .what = "a controller: write fixed, weights, price, aimd, qcn, asm or dq" },
+	  .choices = controllers,
+	  .what = "a controller" },
 	{ .name = "parameters",
 	  .type = SL_YAML_STRING,
 	  FIELD(sl_cluster_port, parameters),
@@ -515,10 +513,11 @@ static int refuse_port(const struct check *c, uint32_t i, uint32_t p, const char
 static int check_control(const struct check *c, uint32_t i, uint32_t p,
 			 struct sl_cluster_port *port)
 {
-	const char *by_default = port->rate_text ? "price" : "fixed";
+	unsigned int by_default = port->rate_text ? CC_PRICE : CC_FIXED;
+	unsigned int number = port->controller ? port->controller : by_default;
 	char why[SL_CC_WHY_BYTES];
 
-	sl_cc_settings_init(&port->control, port->controller ? port->controller : by_default);
+	sl_cc_settings_init(&port->control, cc_lookup_number(number)->name);
 	if (!port->parameters)
 		return 0;
 	if (sl_cc_settings_set_all(&port->control, port->parameters, why) ||

@@ -56,8 +56,7 @@ struct sl_cluster_port {
 	enum sl_scheduler scheduler;
 	struct sl_yaml_list queues; /* of struct sl_queue_settings: those that were written */
 	struct sl_queue_settings queue[SL_CLASSES]; /* all, with defaults */
-	/* name, or NULL: price where there is a rate, else fixed */
-	char *controller;
+	enum cc_algorithm controller;		    /* 0: price where there is a rate, else fixed */
 	char *parameters;	       /* words of user/config/cc_settings.h, or NULL */
 	struct sl_cc_settings control; /* what the two say */
 	enum sl_transmit transmit;

@@ -44,6 +44,19 @@ static void every_listed_algorithm_passes_the_check(void **state)
 	assert_null(cc_lookup(""));
 }
 
+static void every_algorithm_has_the_number_and_name_of_its_line_in_the_list(void **state)
+{
+	(void)state;
+#define CHECK(number_, id, name_)                                     \
+	assert_non_null(cc_lookup_number(number_));                   \
+	assert_string_equal(cc_lookup_number(number_)->name, #name_); \
+	assert_int_equal(cc_lookup(#name_)->algorithm, CC_##id);
+	CC_ALGORITHMS(CHECK)
+#undef CHECK
+	assert_null(cc_lookup_number(0));
+	assert_null(cc_lookup_number(255));
+}
+
 static void a_table_without_a_required_slot_is_refused(void **state)
 {
 	static const struct cc_param bad_default[] = { CC_COMMON_PARAM_TABLE,
@@ -301,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_listed_algorithm_passes_the_check),
+		cmocka_unit_test(every_algorithm_has_the_number_and_name_of_its_line_in_the_list),
 		cmocka_unit_test(a_table_without_a_required_slot_is_refused),
 		cmocka_unit_test(a_port_outside_its_ranges_is_refused),
 		cmocka_unit_test(parameters_are_set_by_name_and_range),

@@ -12,13 +12,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "cc/algorithms.h"
 #include "cc/arith.h"
 
-const struct cc_ops *const cc_algorithms[] = {
-	&cc_fixed_ops, &cc_weights_ops, &cc_price_ops, &cc_aimd_ops,
-	&cc_qcn_ops,   &cc_asm_ops,	&cc_dq_ops,    NULL,
-};
+#define CC_LIST_OPS(number, id, name) &cc_##name##_ops,
+const struct cc_ops *const cc_algorithms[] = { CC_ALGORITHMS(CC_LIST_OPS) NULL };
 
 static int cc_params_check(const struct cc_ops *ops)
 {
@@ -54,6 +51,14 @@ const struct cc_ops *cc_lookup(const char *name)
 {
 	for (const struct cc_ops *const *ops = cc_algorithms; *ops; ops++)
 		if (strcmp((*ops)->name, name) == 0)
+			return *ops;
+	return NULL;
+}
+
+const struct cc_ops *cc_lookup_number(unsigned int algorithm)
+{
+	for (const struct cc_ops *const *ops = cc_algorithms; *ops; ops++)
+		if ((*ops)->algorithm == algorithm)
 			return *ops;
 	return NULL;
 }
