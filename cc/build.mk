@@ -4,7 +4,7 @@ LIBS += libcc libccsim
 libcc_SRCS := $(wildcard cc/*.c)
 libccsim_SRCS := cc/sim/model.c cc/sim/run.c cc/sim/scenario.c
 PROGRAMS += cc-sim
-cc-sim_SRCS := cc/sim/main.c cc/sim/cost.c
+cc-sim_SRCS := cc/sim/cc-sim.c cc/sim/cost.c
 cc-sim_USES := libccsim libcc libsluice
 cc-sim_LDLIBS := -lm -lpthread
 

@@ -8,40 +8,6 @@
 
 #include "cc/sim/run.h"
 
-void sim_scenario_copy(struct sim_scenario *to, const struct sim_scenario *from)
-{
-	*to = *from;
-	to->setup.flows = to->flows;
-	to->setup.changes = to->changes;
-}
-
-int sim_scenario_set(struct sim_scenario *scenario, const char *name, double value)
-{
-	struct sim_setup *s = &scenario->setup;
-	const struct {
-		const char *name;
-		uint32_t *field;
-		double max;
-	} fields[] = {
-		{ "delay", &s->delay, SIM_DELAY_MAX - 1 },
-		{ "jitter", &s->jitter, SIM_DELAY_MAX - 1 },
-		{ "loss_ppm", &s->loss_ppm, 1000000 },
-		{ "seed", &s->seed, UINT32_MAX },
-	};
-	int err;
-
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		if (strcmp(fields[i].name, name) != 0)
-			continue;
-		if (value < 0 || value > fields[i].max)
-			return -ERANGE;
-		*fields[i].field = (uint32_t)value;
-		return 0;
-	}
-	err = cc_config_set(&s->config, name, llround(value));
-	return err ? err : cc_config_prepare(&s->config, NULL);
-}
-
 /* Rates and shares while a run goes on. */
 struct sim_watch {
 	double *queues; /* owned: of each interval and output measured */

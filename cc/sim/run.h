@@ -1,35 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs of the discrete-time model: one scenario, or a grid of them, with what came of each. */
+/* Run the model: one scenario, or each point of its sweep, with a summary of each run. */
 #ifndef CC_SIM_RUN_H
 #define CC_SIM_RUN_H
 
 #include <stdio.h>
 
-#include "cc/sim/model.h"
-
-#define SIM_CHANGES_MAX 64u
-#define SIM_AXES_MAX	2u
-#define SIM_NAME_BYTES	64u
-
-/* One axis of a sweep: `steps` values from `from` to `to`, ends included. */
-struct sim_axis {
-	char name
-		/* a parameter of the controller, or delay, jitter, loss_ppm, seed */
-		[SIM_NAME_BYTES];
-	double from, to;
-	uint32_t steps; /* 1.. */
-};
-
-struct sim_scenario {
-	char name[SIM_NAME_BYTES];
-	struct sim_setup setup; /* its flows and changes point to the arrays below */
-	struct sim_flow flows[SIM_FLOWS_MAX];
-	struct sim_change changes[SIM_CHANGES_MAX];
-	uint32_t intervals;
-	uint32_t measure_from; /* first interval that the summary looks at */
-	struct sim_axis axes[SIM_AXES_MAX];
-	uint32_t n_axes;
-};
+#include "cc/sim/scenario.h"
 
 /* What a run came to, over intervals measure_from and later; shares are those of the oracle. */
 struct sim_summary {
@@ -59,18 +35,5 @@ int sim_run(const struct sim_scenario *scenario, FILE *trace, struct sim_summary
  */
 int sim_sweep(const struct sim_scenario *scenario, uint32_t threads, FILE *csv,
 	      void (*progress)(uint32_t done, uint32_t total));
-
-/* Set a number of the scenario by the name of an axis. Returns 0, -ENOENT, -ERANGE or -EINVAL. */
-int sim_scenario_set(struct sim_scenario *scenario, const char *name, double value);
-
-/* Copy a scenario; the copy's setup points into itself. */
-void sim_scenario_copy(struct sim_scenario *to, const struct sim_scenario *from);
-
-/*
- * Read a scenario file (YAML, see cc/sim/README.md). Returns 0, or -EINVAL, -ENOMEM or the error of
- * reading, with a line in error (512 bytes, as user/text/yaml.h) that says what is wrong and would
- * be right.
- */
-int sim_scenario_load(struct sim_scenario *out, const char *path, char error[512]);
 
 #endif

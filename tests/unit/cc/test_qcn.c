@@ -204,5 +204,5 @@ int main(void)
 		cmocka_unit_test(source_at_the_line_has_no_limiter),
 	};
 
-	return cmocka_run_group_tests_name("cc_qcn", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("qcn", tests, NULL, NULL);
 }

@@ -353,5 +353,5 @@ int main(void)
 		cmocka_unit_test(source_without_a_price_keeps_its_rate),
 	};
 
-	return cmocka_run_group_tests_name("cc_price", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("price", tests, NULL, NULL);
 }

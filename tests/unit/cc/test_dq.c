@@ -201,5 +201,5 @@ int main(void)
 		cmocka_unit_test(no_way_is_promised_twice),
 	};
 
-	return cmocka_run_group_tests_name("cc_dq", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("dq", tests, NULL, NULL);
 }

@@ -126,5 +126,5 @@ int main(void)
 		cmocka_unit_test(weight_halves_when_told_and_grows_when_not),
 	};
 
-	return cmocka_run_group_tests_name("cc_weights", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("weights", tests, NULL, NULL);
 }

@@ -154,31 +154,6 @@ static void frame_units_follow_the_port(void **state)
 	assert_int_equal(cc_frame_units(&p), 64);
 }
 
-static void fixed_obeys_its_rate_and_never_decays(void **state)
-{
-	const struct cc_usage idle = { .elapsed_ns = 1000000 };
-	struct cc_config cfg;
-	struct cc_ingress in;
-
-	(void)state;
-	configure(&cfg, "fixed");
-	cc_ingress_init(&in, &cfg, 1);
-	assert_int_equal(cc_ingress_rate_ups(&in), 250000); /* a quarter: four sources */
-	in.rate_q16 = UINT64_C(1234) << 16;		    /* written from outside */
-	for (int i = 0; i < 1000; i++)
-		cc_ingress_tick(&in, &cfg, &idle);
-	assert_int_equal(cc_ingress_rate_ups(&in), 1234);
-	assert_int_equal(in.burst_units, 2); /* 1.2 units in T: two frames instead */
-	assert_int_equal(cc_config_set(&cfg, "rate_ups", 700000), 0);
-	assert_int_equal(cc_config_prepare(&cfg, NULL), 0);
-	cc_ingress_tick(&in, &cfg, &idle);
-	assert_int_equal(cc_ingress_rate_ups(&in), 700000);
-	assert_int_equal(in.burst_units, 700);
-	assert_int_equal(cc_config_set(&cfg, "rate_ups", 5000000), 0);
-	cc_ingress_tick(&in, &cfg, &idle);
-	assert_int_equal(cc_ingress_rate_ups(&in), 2000000); /* the line */
-}
-
 static void records_of_another_algorithm_are_refused(void **state)
 {
 	struct cc_config price, aimd;
@@ -319,12 +294,11 @@ int main(void)
 		cmocka_unit_test(a_port_outside_its_ranges_is_refused),
 		cmocka_unit_test(parameters_are_set_by_name_and_range),
 		cmocka_unit_test(frame_units_follow_the_port),
-		cmocka_unit_test(fixed_obeys_its_rate_and_never_decays),
 		cmocka_unit_test(records_of_another_algorithm_are_refused),
 		cmocka_unit_test(old_and_duplicate_records_are_refused),
 		cmocka_unit_test(without_feedback_the_rate_decays_to_the_floor_and_comes_back),
 		cmocka_unit_test(objects_have_no_foreign_symbols),
 	};
 
-	return cmocka_run_group_tests_name("cc_table", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("controller", tests, NULL, NULL);
 }

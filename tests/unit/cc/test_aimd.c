@@ -123,5 +123,5 @@ int main(void)
 		cmocka_unit_test(weight_scales_the_increase_and_the_line_bounds_it),
 	};
 
-	return cmocka_run_group_tests_name("cc_aimd", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("aimd", tests, NULL, NULL);
 }

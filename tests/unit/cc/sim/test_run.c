@@ -218,22 +218,6 @@ static void shares_are_max_min(void **state)
 	}
 }
 
-static void the_oracle_of_shares_is_right(void **state)
-{
-	static const uint16_t ones[3] = { 1, 1, 1 }, weights[3] = { 1, 2, 3 };
-	double shares[3];
-
-	(void)state;
-	sim_maxmin(739, (double[]){ 300, 299, 224 }, ones, 3, shares);
-	assert_true(shares[0] == 257.5 && shares[1] == 257.5 && shares[2] == 224);
-	sim_maxmin(739, (double[]){ 299, 298, 74 }, ones, 3, shares);
-	assert_true(shares[0] == 299 && shares[1] == 298 && shares[2] == 74);
-	sim_maxmin(600, (double[]){ 900, 150, 900 }, weights, 3, shares);
-	assert_true(shares[0] == 112.5 && shares[1] == 150 && shares[2] == 337.5);
-	assert_true(sim_jain((double[]){ 1, 1, 1 }, 3) == 1);
-	assert_true(sim_jain((double[]){ 1, 0, 0, 0 }, 4) == 0.25);
-}
-
 /* From 1 kpps to 100 Mpps and from 1 to 250 sources with one set of gains. */
 static void price_settles_at_any_speed_and_number_of_sources(void **state)
 {
@@ -513,57 +497,6 @@ static void distributed_queueing_runs_the_stress_test(void **state)
 	sim_destroy(sim);
 }
 
-static void write_text(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "w");
-
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-	assert_int_equal(fclose(f), 0);
-}
-
-static void scenario_files_are_read_or_refused_with_a_reason(void **state)
-{
-	static const char head[] =
-		"name: x\ncontroller: price\ncapacity_pps: 1000000\nintervals: 200\n"
-		"flows:\n  - {source: 0, count: 3, offered_pps: 1000000}\n";
-	static const struct {
-		const char *text, *why; /* after head, unless it names a flow */
-	} cases[] = {
-		{ "params: [{name: kappa, value: 1}]\n", "is not a parameter of price" },
-		{ "params: [{name: kappa_ppb, value: 0}]\n", "out of its range" },
-		{ "delay: 60\njitter: 4\n", "jitter" },
-		{ "loss_ppm: 1000001\n", "loss_ppm" },
-		{ "measure_from: 200\n", "measure_from" },
-		{ "interval_us: 2000000\n", "interval_us" },
-		{ "sweep: [{param: delay, from: 0, to: 5, steps: 0}]\n", "sweep[0].steps" },
-		{ "changes: [{at: 5, output: 1, capacity_pps: 5}]\n", "has no flow" },
-		{ "controler: price\n", "controler" },
-	};
-	char path[] = "/tmp/cc-scenario-XXXXXX", text[1024], why[512];
-	int fd = mkstemp(path);
-
-	(void)state;
-	assert_true(fd >= 0);
-	fclose(fdopen(fd, "w"));
-	write_text(path, head);
-	assert_int_equal(sim_scenario_load(&scenario, path, why), 0);
-	assert_int_equal(scenario.setup.n_sources, 3);
-	assert_int_equal(scenario.setup.n_flows, 3);
-	run();
-	assert_true(result.jain > 0.999);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		snprintf(text, sizeof(text), "%s%s", head, cases[i].text);
-		write_text(path, text);
-		assert_int_equal(sim_scenario_load(&scenario, path, why), -EINVAL);
-		if (!strstr(why, cases[i].why))
-			fail_msg("%s: %s", cases[i].text, why);
-	}
-	remove(path);
-	assert_int_equal(sim_scenario_load(&scenario, path, why), -ENOENT);
-	assert_true(why[0] != 0);
-}
-
 /* The same grid on one thread and on four: the same bytes, whatever the order of the work. */
 static void a_sweep_does_not_depend_on_its_threads(void **state)
 {
@@ -597,7 +530,6 @@ static void a_sweep_does_not_depend_on_its_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_oracle_of_shares_is_right),
 		cmocka_unit_test(thesis_figures_converge_in_the_stated_order),
 		cmocka_unit_test(stability_ends_where_the_closed_form_says),
 		cmocka_unit_test(thesis_queue_form_falls_to_its_target),
@@ -610,9 +542,8 @@ int main(void)
 		cmocka_unit_test(lost_late_and_reordered_feedback_locks_nobody_out),
 		cmocka_unit_test(an_outage_of_feedback_ends_in_recovery),
 		cmocka_unit_test(distributed_queueing_runs_the_stress_test),
-		cmocka_unit_test(scenario_files_are_read_or_refused_with_a_reason),
 		cmocka_unit_test(a_sweep_does_not_depend_on_its_threads),
 	};
 
-	return cmocka_run_group_tests_name("cc_sim", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("run", tests, NULL, NULL);
 }

@@ -285,5 +285,5 @@ int main(void)
 		cmocka_unit_test(gains_that_do_not_slide_are_refused),
 	};
 
-	return cmocka_run_group_tests_name("cc_asm", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("asm", tests, NULL, NULL);
 }
