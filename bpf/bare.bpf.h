@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Bare mode: the program was attached by `ip link set ... xdp obj` and no daemon tells it anything.
- * Two facts it then reads from the kernel's own net_device, through the kfuncs of Linux 6.2:
+ * It then reads two facts from the kernel's own net_device, through the kfuncs of Linux 6.2:
  *
- * - the MAC address of the ingress port: one in promiscuous mode also receives frames for
- *   others, and those must not be forwarded;
+ * - the MAC address of the ingress port: a port in promiscuous mode also receives frames for other
+ *   stations, which must not be forwarded;
  * - whether the egress device takes redirected frames (xdp_features, 6.3): a veth whose peer has no
  *   NAPI, or a driver without ndo_xdp_xmit, would lose them in silence.
  *
- * Everything is read again for each packet, so nothing goes stale when XDP is switched off. On an
- * older kernel, or one whose structures differ, the answer is no and the kernel forwards.
+ * It reads both again for each packet, so neither goes stale when XDP is switched off. On an older
+ * kernel, or one whose structures differ, every packet goes to the kernel.
  */
 #ifndef SL_BARE_BPF_H
 #define SL_BARE_BPF_H
@@ -45,7 +45,7 @@ static __always_inline bool sl_bare_possible(void)
 static __always_inline bool sl_bare_is_ours(const struct sl_packet *pkt)
 {
 	const struct ethhdr *eth = pkt->l2;
-	const struct ethhdr *port; /* its first bytes are the shape of dev_addr */
+	const struct ethhdr *port; /* h_dest lies over dev_addr */
 	__u32 i;
 
 	port = SL_AS(ethhdr, sl_bare_ingress_device(pkt->ctx)->dev_addr);
@@ -55,7 +55,7 @@ static __always_inline bool sl_bare_is_ours(const struct sl_packet *pkt)
 	return true;
 }
 
-/* As the kernel's dev_get_by_index_rcu; program runs are RCU read sections. */
+/* As the kernel's dev_get_by_index_rcu: an XDP program runs inside an RCU read section. */
 static __always_inline struct net_device *sl_bare_device(struct net *net, __u32 ifindex)
 {
 	struct hlist_head *heads = net->dev_index_head;
@@ -74,7 +74,7 @@ static __always_inline struct net_device *sl_bare_device(struct net *net, __u32 
 	return NULL;
 }
 
-/* Does device `ifindex` transmit what is redirected to it? */
+/* Does device `ifindex` transmit frames that are redirected to it? */
 static __always_inline bool sl_bare_takes_redirects(const struct sl_packet *pkt, __u32 ifindex)
 {
 	struct net_device *ingress, *egress;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * May the packet leave by this adjacency? What fails here is the kernel's to answer.
+ * May the packet leave by this adjacency? A packet that fails a check goes to the kernel, which
+ * knows the answer that its sender gets.
  */
 #ifndef SL_EGRESS_BPF_H
 #define SL_EGRESS_BPF_H
@@ -23,7 +24,7 @@ static __always_inline bool sl_nexthop_leaves_by(__u32 id, __u32 l3_ifindex)
 	return adj && adj->l3_ifindex == l3_ifindex;
 }
 
-/* The same for a group: does any member? A function of its own, so that it is verified once. */
+/* Does any member of the group leave there? Not inlined, so that it is verified only once. */
 __attribute__((noinline)) int sl_group_leaves_by(__u32 id, __u32 l3_ifindex)
 {
 	struct sl_group *group = bpf_map_lookup_elem(&sl_group, &id);
@@ -53,7 +54,10 @@ static __always_inline bool sl_source_is_reachable(__u32 id)
 	return kind == SL_NH_FORWARD || kind == SL_NH_GROUP;
 }
 
-/* RFC 3704 2.2 and 2.4 as Linux has them. What does not pass here is the kernel's to judge. */
+/*
+ * The reverse-path filter, RFC 3704 2.2 (strict) and 2.4 (loose), as Linux implements it. The
+ * kernel judges the packets that do not pass here.
+ */
 static __always_inline bool sl_reverse_path_ok(const struct sl_packet *pkt)
 {
 	bool strict = pkt->port_flags & SL_PORT_RP_STRICT;

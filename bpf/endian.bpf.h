@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Host order to network order and back, with types that sparse can check. libbpf's bpf_htons and
- * friends return plain integers, which hides the mistakes this is here to find.
+ * the like return plain integers, so sparse would not see a value in the wrong order.
  */
 #ifndef SL_ENDIAN_BPF_H
 #define SL_ENDIAN_BPF_H

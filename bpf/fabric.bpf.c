@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * On the fabric's netdev: RoCEv2 for our address goes to the bridge's AF_XDP socket of its receive
- * queue and, where the bridge has several workers, of the worker whose queue pair it names; all
- * else to the kernel. This only sorts; the bridge believes nothing of a frame before it has judged
- * it whole. Without a socket (no bridge runs) the frame goes to the kernel too, which answers as
- * for any closed port.
+ * sl_fabric runs on the fabric's netdev and redirects RoCEv2 for an address of ours to the bridge:
+ * to the AF_XDP socket of the frame's receive queue and, where the bridge has several workers, of
+ * the worker whose queue pair the frame names. Every other frame goes to the kernel. The program
+ * only sorts: the bridge checks a whole frame before it trusts any of it. While no bridge runs no
+ * socket is there, and the kernel answers RoCEv2 as it answers any closed port.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -23,7 +23,7 @@
 /* Set before loading: worker i has the queue pair first_qpn + i. */
 const volatile __u32 workers = 1, first_qpn;
 
-/* The base transport header of RoCE, as far as it is read. */
+/* The base transport header of RoCE, up to the last field that is read here. */
 struct bth {
 	__u8 opcode, flags;
 	__be16 pkey;
@@ -77,7 +77,7 @@ static __always_inline struct udphdr *find_udp(void *data, void *end, struct fab
 	return NULL;
 }
 
-/* What names no queue pair of ours is for the first worker to count. */
+/* A frame that names no queue pair of ours goes to the first worker, which counts it. */
 static __always_inline __u32 worker_of(const struct udphdr *udp, const void *end)
 {
 	const struct bth *bth = (const void *)(udp + 1);

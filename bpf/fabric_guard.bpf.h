@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Nothing from an edge port reaches the fabric's own protocol, RoCEv2, neither by the fast path nor
- * by the kernel: this comes before every step that could give the packet to it. So it believes
- * little of the packet, which has not been validated yet, and where the UDP port cannot be seen it
- * assumes the worst.
+ * Keeps packets from edge ports away from the fabric's own protocol, RoCEv2: neither the fast path
+ * nor the kernel delivers them. This step runs before any other could give the packet to the
+ * kernel, so nothing has validated the packet yet. Where the UDP port cannot be seen, the step
+ * assumes that it is RoCEv2's.
  *
- * Only UDP and what may hide it pay for the lookup.
+ * Only UDP, and headers that may hide it, pay for the lookup of the address.
  */
 #ifndef SL_FABRIC_GUARD_BPF_H
 #define SL_FABRIC_GUARD_BPF_H
@@ -17,8 +17,7 @@
 #include "bpf/packet.bpf.h"
 
 /*
- * Headers that another may follow and that linux/in6.h leaves to the standards: RFC 6275, 7401,
- * 5533.
+ * Extension headers that linux/in6.h does not name: RFC 6275, 7401, 5533.
  */
 #define SL_IPPROTO_MOBILITY 135
 #define SL_IPPROTO_HIP	    139

@@ -2,7 +2,7 @@
 /*
  * Is the frame for this router's MAC address, and how does its L3 interface treat packets?
  *
- * With a daemon, sl_port says both; in bare mode the kernel's net_device says the first.
+ * With a daemon, sl_port answers both; in bare mode the kernel's net_device answers the first.
  */
 #ifndef SL_INGRESS_BPF_H
 #define SL_INGRESS_BPF_H

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The live-frames injector: sends frames that the bridge has put into slots. The bridge runs it by
- * BPF_PROG_TEST_RUN, once for each frame; the kernel hands it a page, and what it redirects goes
- * out in batches.
+ * BPF_PROG_TEST_RUN, once for each frame; the kernel hands it a page, and transmits the pages that
+ * it redirects in batches.
  *
- * The pages are recycled and keep what the last program on their way wrote, so the whole frame is
- * written each time. The program is attached to a netdev of the bridge that carries no traffic,
- * only because test runs of an attached program start a thousand times sooner. A bridge's worker
- * runs it on one CPU at a time: the counters need no atomics.
+ * The kernel recycles the pages with their old bytes, so the program writes the whole frame each
+ * time. The program is attached to a netdev of the bridge that carries no traffic, only because
+ * test runs of an attached program start a thousand times sooner. A worker of the bridge runs it on
+ * one CPU at a time, so the counters need no atomics.
  */
 #include "bpf/kernel_types.bpf.h"
 #include <linux/bpf.h>
@@ -25,11 +25,12 @@ struct {
 	__type(value, struct sl_inject_slot);
 } inject_slots SEC(".maps");
 
-/* Whose test runs are ours: the thread, as its PID namespace numbers it. Set by the bridge. */
+/* The bridge's thread, as its PID namespace numbers it: its test runs are ours. Set by the bridge.
+ */
 __u64 pid_namespace_dev, pid_namespace_ino;
 __u32 thread;
 
-__u32 next;    /* slot of the next frame, not masked: how many were handed in */
+__u32 next;    /* frames handed in; modulo SL_INJECT_SLOTS it is the slot of the next one */
 __u64 refused; /* frames that no driver took */
 
 SEC("xdp")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the bridge and its live-frames injector share: a frame to be sent. The bridge writes slots,
- * then runs the program once for each.
+ * A slot holds one frame to be sent. The bridge writes slots, then runs the live-frames injector
+ * once for each.
  */
 #ifndef SL_INJECT_H
 #define SL_INJECT_H

@@ -49,16 +49,15 @@ static __always_inline bool sl_ip4_checksum_ok(const struct iphdr *ip)
 }
 
 /*
- * RFC 1812 4.2.3.1 and 5.3.7: addresses that no packet in transit may carry. Linux is more liberal
- * with 0/8 and 240/4; here the RFC decides, which wants these checks made unless they are switched
- * off.
+ * RFC 1812 4.2.3.1 and 5.3.7: addresses that no packet in transit may carry. Linux forwards 0/8 and
+ * 240/4; we follow the RFC, which asks for these checks unless they are switched off.
  */
 static __always_inline sl_verdict sl_ip4_addresses(__be32 src, __be32 dst)
 {
 	if (sl_ip4_multicast(dst) || dst == sl_htonl(0xffffffff))
 		return SL_PUNT(MULTICAST);
 	if (!dst && !src)
-		return SL_PUNT(MULTICAST); /* broadcast of old: RFC 1122 3.3.6 */
+		return SL_PUNT(MULTICAST); /* the obsolete broadcast address: RFC 1122 3.3.6 */
 	if (sl_ip4_class_d_e(src) || sl_ip4_in8(src, 0) || sl_ip4_in8(src, 127))
 		return SL_DROP(IP4_MARTIAN_SOURCE);
 	if (sl_ip4_class_d_e(dst) || sl_ip4_in8(dst, 0) || sl_ip4_in8(dst, 127))

@@ -39,7 +39,7 @@ static __always_inline sl_verdict sl_kernel_result(long result)
 	}
 }
 
-/* Ports take part in multipath hashes and in rules; a fragment does not have them. */
+/* The kernel's multipath hash and its rules look at the ports. Not for IPv4 fragments. */
 static __always_inline void sl_kernel_ports(const struct sl_packet *pkt, const void *l4,
 					    struct bpf_fib_lookup *fib)
 {
@@ -78,7 +78,7 @@ static __always_inline void sl_kernel_key6(const struct sl_packet *pkt, struct b
 	sl_kernel_ports(pkt, ip + 1, fib);
 }
 
-/* Fill `adj` as the daemon would: no tags, as the kernel then names the VLAN interface itself. */
+/* Fill `adj` as the daemon would, but without tags: the kernel names the VLAN interface itself. */
 static __always_inline sl_verdict sl_kernel_route(const struct sl_packet *pkt, struct sl_adj *adj)
 {
 	struct bpf_fib_lookup fib = {
@@ -103,8 +103,8 @@ static __always_inline sl_verdict sl_kernel_route(const struct sl_packet *pkt, s
 }
 
 /*
- * The interface by which the kernel would send to the packet's IPv4 source; 0: it would not. A
- * neighbour that is not resolved yet does not matter here.
+ * Returns the interface by which the kernel would send to the packet's IPv4 source, or 0 if it
+ * would not. An unresolved neighbour there makes no difference.
  */
 static __always_inline __u32 sl_kernel_reverse(const struct sl_packet *pkt)
 {

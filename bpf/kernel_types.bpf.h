@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The kernel's own types, as far as they are read here; the loader finds the real offsets (CO-RE).
+ * The kernel's own types with the fields that our programs read; the loader finds the real offsets
+ * (CO-RE).
  */
 #ifndef SL_KERNEL_TYPES_BPF_H
 #define SL_KERNEL_TYPES_BPF_H
@@ -18,7 +19,7 @@ struct hlist_head {
 } SL_KERNEL_TYPE;
 
 struct net {
-	__u64 net_cookie; /* never used again, unlike an inode number */
+	__u64 net_cookie; /* unlike an inode number, the kernel never reuses it */
 	struct hlist_head *dev_index_head;
 } SL_KERNEL_TYPE;
 

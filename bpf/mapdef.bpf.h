@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How maps are defined: with BTF types for key and value, and pinned by name, so that objects that
- * name the same map share it.
+ * Macros that define maps: with BTF types for key and value, and pinned by name, so that BPF
+ * objects that name the same map share it.
  */
 #ifndef SL_MAPDEF_BPF_H
 #define SL_MAPDEF_BPF_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Every map of the fast path. Names, types and writers are those of docs/ARCHITECTURE.md; keys and
- * values are in sluice.h. The sizes here are what a bare `ip link ... xdp obj` gets (the kernel
- * engine reads no table, so tables have one element); the daemon sets real sizes before it loads.
+ * Every map of the fast path. docs/FAST-PATH.md says which program writes each; keys and values are
+ * in sluice.h. The sizes here are those that a bare `ip link ... xdp obj` gets: the kernel engine
+ * reads no table, so tables have one element. The daemon sets real sizes before it loads.
  */
 #ifndef SL_MAPS_BPF_H
 #define SL_MAPS_BPF_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Next-hop id -> adjacency, through an ECMP group if it is one, and the flow's hash that chooses
- * there.
+ * Next-hop id -> adjacency. The id of an ECMP group leads through the group, where the hash of the
+ * flow picks the member.
  */
 #ifndef SL_NEXTHOP_BPF_H
 #define SL_NEXTHOP_BPF_H
@@ -31,9 +31,10 @@ static __always_inline __u32 sl_hash_ports(const struct sl_packet *pkt, __u8 pro
 }
 
 /*
- * All fragments of a packet must go the same way and only the first one has ports: none uses them.
- * In IPv6 the fragment header hides them by itself, as other extension headers do; there the flow
- * label, which the sender sets for this purpose (RFC 6437, RFC 6438), tells flows apart.
+ * All fragments of a packet must take the same path, and only the first has ports, so the hash of a
+ * fragment leaves them out. In IPv6 the fragment header hides the ports by itself, as other
+ * extension headers do; there the flow label, which the sender sets for this purpose (RFC 6437, RFC
+ * 6438), tells flows apart.
  */
 static __always_inline __u32 sl_flow_hash(const struct sl_packet *pkt)
 {
@@ -83,7 +84,7 @@ static __always_inline __u32 sl_group_pick(__u32 group, __u32 hash)
 	return entry ? *(volatile __u32 *)&entry->bucket[hash & (SL_GROUP_BUCKETS - 1)] : 0;
 }
 
-/* The end of a packet whose next hop does not forward. */
+/* How a packet ends whose next hop does not forward. */
 static __always_inline sl_verdict sl_nexthop_verdict(struct sl_nexthop nexthop)
 {
 	switch (nexthop.kind) {
@@ -98,13 +99,13 @@ static __always_inline sl_verdict sl_nexthop_verdict(struct sl_nexthop nexthop)
 	case SL_NH_NONE:
 		return SL_PUNT(NO_ROUTE);
 	}
-	return SL_PUNT(OTHER); /* nothing that user space writes */
+	return SL_PUNT(OTHER); /* user space writes no such next hop */
 }
 
 /*
- * The adjacency, or NULL and the packet's end. Whether there is one is told by the pointer alone,
- * since that is what the verifier follows: that of Linux 6.1 does not see that a verdict made of a
- * map's value cannot be SL_GO_ON.
+ * Returns the adjacency, or NULL with *verdict saying how the packet ends. Callers test the
+ * pointer, not the verdict: the verifier of Linux 6.1 does not see that a verdict made of a map's
+ * value is never SL_GO_ON.
  */
 static __always_inline struct sl_adj *sl_nexthop_resolve(const struct sl_packet *pkt, __u32 id,
 							 sl_verdict *verdict)

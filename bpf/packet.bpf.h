@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the steps of sl_edge hand to each other: the packet as it is known so far, and the verdict.
+ * The steps of sl_edge hand these to each other: the packet as far as it is known, and the verdict.
  */
 #ifndef SL_PACKET_BPF_H
 #define SL_PACKET_BPF_H
@@ -18,9 +18,9 @@
 extern const volatile struct sl_config sl_config;
 
 /*
- * A step returns SL_GO_ON, or the packet's end: SL_DROP(reason), SL_PUNT(reason) or SL_QUEUED,
- * redirected into a VOQ. SL_GO_ON from the last step means that the frame was handed to an egress
- * port.
+ * A step returns SL_GO_ON, or says how the packet ends: SL_DROP(reason), SL_PUNT(reason), or
+ * SL_QUEUED if it was redirected into a VOQ. SL_GO_ON from the last step means that the frame was
+ * handed to an egress port.
  */
 typedef __u32 sl_verdict;
 #define SL_GO_ON	0u
@@ -60,16 +60,16 @@ static __always_inline bool sl_managed(void)
 	return sl_config.managed;
 }
 
-/* Are there other nodes? Alone, the verifier removes all that is for them. */
+/* Is this node part of a cluster? If not, the verifier removes all code for other nodes. */
 static __always_inline bool sl_clustered(void)
 {
 	return sl_config.managed && sl_config.n_voqs;
 }
 
 /*
- * `need_bytes` from the start of the frame are not where the program can read them. Either the
- * frame is shorter, which is `drop`, or its headers reach into a fragment, which no sane sender
- * causes.
+ * The verdict where the program cannot read the first `need_bytes` of the frame. Either the frame
+ * is shorter, then it is `drop`; or the frame's headers reach into a second buffer, which no sane
+ * sender causes, and the kernel gets it.
  */
 static __always_inline sl_verdict sl_missing(const struct sl_packet *pkt, __u32 need_bytes,
 					     sl_verdict drop)

@@ -19,8 +19,8 @@ _Static_assert(__builtin_offsetof(struct sl_adj, src_mac) ==
 	       "sl_adj holds the MAC pair in the order of the wire");
 
 /*
- * Make room for the egress tags, take off the padding behind the IP packet (the kernel does, so
- * that it does not travel on), and set pkt->l2 and pkt->end anew.
+ * Make room for the egress tags, cut off the padding behind the IP packet, as the kernel does, and
+ * set pkt->l2 and pkt->end anew.
  */
 static __always_inline bool sl_resize(struct sl_packet *pkt, __u32 tags)
 {
@@ -59,7 +59,7 @@ static __always_inline bool sl_write_tags(struct sl_packet *pkt, const struct sl
 	return true;
 }
 
-/* Make it the frame that the next hop gets. */
+/* SL_GO_ON, or a drop where the frame has no room for a tag. */
 static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_adj *adj)
 {
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);

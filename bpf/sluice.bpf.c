@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * sl_edge, the fast path: what happens to a packet between an edge port of this node and another.
- * Each step is a header of its own; a step that does not go on names the packet's end.
+ * sl_edge, the fast path: takes a packet from an edge port of this node to another, or into the
+ * virtual output queue of another node's port. Each step is a header of its own, and returns
+ * SL_GO_ON or the verdict with which the packet ends.
  */
 #include "bpf/egress.bpf.h"
 #include "bpf/fabric_guard.bpf.h"
@@ -20,7 +21,10 @@
 
 const volatile struct sl_config sl_config = {};
 
-/* The adjacency, or NULL and the packet's end. `local` is where the engine `kernel` builds one. */
+/*
+ * Returns the adjacency, or NULL with *verdict saying how the packet ends. The engine `kernel`
+ * builds its adjacency in *local.
+ */
 static __always_inline struct sl_adj *sl_route(const struct sl_packet *pkt, struct sl_adj *local,
 					       sl_verdict *verdict)
 {

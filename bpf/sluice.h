@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the XDP programs and user space share: the value of every map, the load-time configuration,
- * the names of every reason. This is the only such header; both sides include it.
+ * The fast path and user space share this header: the key and value of every map, the load-time
+ * configuration, the names of every reason.
  *
  * All integers are in host order unless their type is __be16/__be32; addresses and MACs are in
- * network order. A change of any layout or meaning here raises SL_ABI_VERSION: a reader that
- * finds another version in the map sl_meta refuses the maps.
+ * network order. A change of any layout or meaning here, a new reason or statistic too, raises
+ * SL_ABI_VERSION: a reader that finds another version in the map sl_meta refuses the maps.
  */
 #ifndef SLUICE_H
 #define SLUICE_H
@@ -22,10 +22,9 @@
  * Which table answers a lookup. Chosen through read-only data, so the verifier removes the others.
  */
 enum sl_engine {
-	SL_ENGINE_KERNEL =
-		0, /* bpf_fib_lookup; needs no daemon: what a bare `ip link ... xdp obj` runs */
-	SL_ENGINE_LPM = 1,  /* sl_fib4 and sl_fib6, LPM_TRIE */
-	SL_ENGINE_FAST = 2, /* sl_dir24, sl_tbl8 and sl_tbl6 */
+	SL_ENGINE_KERNEL = 0, /* bpf_fib_lookup; the only one that needs no daemon */
+	SL_ENGINE_LPM = 1,    /* sl_fib4 and sl_fib6, LPM_TRIE */
+	SL_ENGINE_FAST = 2,   /* sl_dir24, sl_tbl8 and sl_tbl6 */
 	SL_ENGINE_COUNT
 };
 
@@ -44,10 +43,14 @@ struct sl_config {
 };
 SL_ASSERT_SIZE(struct sl_config, 24);
 
-/* Read-only data `sl_txdrops_config` of txdrops.bpf.o: tracepoints see all network namespaces. */
+/* Read-only data `sl_txdrops_config` of txdrops.bpf.o. */
 struct sl_txdrops_config {
-	__u64 netns_cookie; /* whose drops to count: getsockopt SO_NETNS_COOKIE */
-	/* Not read by the programs: by these the daemon knows whether a pinned pair may stay. */
+	/*
+	 * Of the network namespace whose drops count, since tracepoints see all of them; by
+	 * getsockopt SO_NETNS_COOKIE.
+	 */
+	__u64 netns_cookie;
+	/* Not for the programs: by these the daemon sees whether a pinned pair of them may stay. */
 	__u32 drops_map_id; /* of the sl_drops they count in */
 	__u32 object_hash;  /* of the object file they are from */
 };
@@ -60,16 +63,15 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
  * sl_stats (FORWARD: handed to the driver of the egress port; VOQ: redirected into a virtual output
  * queue), sl_drops (a drop reason) or sl_punts (a punt reason: given to this node's kernel).
  *
- * A driver may still refuse what it was handed. That is known only when it has happened, in
- * batches, so such frames are in FORWARD and count in TX_RING or TX_ERROR besides (txdrops.bpf.c,
- * packets only: their bytes are not known, and 0 is added). With T = TX_RING + TX_ERROR and D = all
- * other drop reasons:
+ * A driver may still refuse a frame that it was handed. txdrops.bpf.c learns of it afterwards, and
+ * only how many frames: such a frame counts in FORWARD, and also as one packet of 0 bytes in
+ * TX_RING or TX_ERROR. With T = TX_RING + TX_ERROR and D = all other drop reasons:
  *
  *   rx = forward + voq + D + punts   always
  *   left by a port = forward - T     if txdrops.bpf.o is loaded
  *
- * What becomes of a frame in VOQ is the bridge's to count; see sl_backlog for those that the ring
- * did not take.
+ * The bridge counts what happens to a frame after VOQ; sl_backlog has those that the ring did not
+ * take.
  *
  * Bytes are those of the frame as received, also for FORWARD, so the sums hold for them too.
  * Each list is X(enumerator, name, text); the name is what users see, the text explains it.
@@ -94,7 +96,7 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 	X(TX_RING, "tx-ring", "the egress driver took fewer frames than it was handed")            \
 	X(TX_ERROR, "tx-error", "the egress port is gone, down or refuses redirected frames")      \
 	X(REWRITE, "rewrite", "no room before the frame for a VLAN tag")                           \
-	X(VOQ_FULL, "voq-full", "as many frames wait in the virtual output queue as may")          \
+	X(VOQ_FULL, "voq-full", "the virtual output queue holds as many frames as it may")         \
 	X(VOQ_DELAY, "voq-delay", "would wait longer in the virtual output queue than is allowed") \
 	X(VOQ_STOPPED, "voq-stopped", "the rate of the virtual output queue is 0")                 \
 	X(NO_BRIDGE, "no-bridge",                                                                  \
@@ -126,7 +128,8 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 	X(NOT_READY, "not-ready", "the tables are being filled")                                 \
 	X(ETH_NOT_OURS, "eth-not-ours",                                                          \
 	  "bare mode: unicast frame for another station's MAC address")                          \
-	X(OTHER, "other", "headers in pieces, or bpf_fib_lookup refused for another reason")     \
+	X(OTHER, "other",                                                                        \
+	  "headers in several buffers, or bpf_fib_lookup refused for another reason")            \
 	X(NO_META, "no-meta",                                                                    \
 	  "no room for metadata below the frame: the kernel sends by the remote port")
 
@@ -163,10 +166,10 @@ SL_ASSERT_SIZE(struct sl_counter, 16);
  *       DROP    -> ref is an enum sl_drop
  *
  * Atomicity. A table slot, an sl_nexthop entry and a bucket are each one aligned word: a reader
- * sees the old or the new. An sl_adj or sl_group entry that a reader can reach is never changed in
- * a way that a torn read would show (adjacencies are immutable, buckets change word by word): user
- * space fills a free entry, publishes its id in sl_nexthop, and reuses the old one no sooner than
- * SL_GRACE_NS later, when no program run that could have seen it is left.
+ * sees the old or the new. User space changes no adjacency that a reader can reach, and groups only
+ * bucket by bucket, so no read is torn. For a new adjacency or group it fills a free entry,
+ * publishes the entry's id in sl_nexthop, and reuses the old entry no sooner than SL_GRACE_NS
+ * later, when every program run that could have seen it has ended.
  */
 #define SL_GRACE_NS 1000000000ULL
 
@@ -241,9 +244,10 @@ SL_ASSERT_SIZE(struct sl_block, 1024);
 /*
  * IPv4: the first 16 bits choose the block of sl_dir24, the next 8 the slot, the last 8 a slot in a
  * block of sl_tbl8. IPv6: the first 8 bits choose one of blocks 0..255 of sl_tbl6, which are the
- * root and never handed out, each further 8 a slot, which may lead to another block of sl_tbl6. Of
- * strides 4, 6 and 8 below roots of 16, 20 and 24 bits this is as quick as the quickest on the
- * Internet's 168,000 prefixes within a fifth, at 40 MB; a root of 24 bits would add 64 MB.
+ * root and never handed out. Each further 8 bits choose a slot, which may lead to another block of
+ * sl_tbl6. We tried strides of 4, 6 and 8 below roots of 16, 20 and 24 bits on the Internet's
+ * 168,000 prefixes: this choice is within a fifth of the quickest, at 40 MB; a root of 24 bits
+ * would add 64 MB.
  */
 #define SL_DIR24_BLOCKS	    (1u << 16)
 #define SL_TBL6_ROOT_BLOCKS 256u
@@ -266,19 +270,19 @@ SL_ASSERT_SIZE(struct sl_key6, 20);
 
 #define SL_PORT_FORWARD4  (1u << 0) /* the kernel forwards IPv4 that enters here */
 #define SL_PORT_FORWARD6  (1u << 1) /* the same for IPv6 */
-#define SL_PORT_RP_STRICT (1u << 2) /* IPv4 rp_filter 1: source must be reachable through here */
-#define SL_PORT_RP_LOOSE  (1u << 3) /* IPv4 rp_filter 2: source must be reachable */
+#define SL_PORT_RP_STRICT (1u << 2) /* IPv4 rp_filter 1: the source is reachable through here */
+#define SL_PORT_RP_LOOSE  (1u << 3) /* IPv4 rp_filter 2: the source is reachable */
 /* give all IPv4 to the kernel (policy rules, tables not ready) */
 #define SL_PORT_PUNT4 (1u << 4)
 #define SL_PORT_PUNT6 (1u << 5) /* the same for IPv6 */
-#define SL_PORT_REDIRECT4 \
-	(1u << 6) /* the kernel may send ICMP redirects from here: punt hairpins */
-#define SL_PORT_REDIRECT6 (1u << 7)
+/* the kernel may send ICMP redirects from here: punt packets that leave where they came in */
+#define SL_PORT_REDIRECT4 (1u << 6)
+#define SL_PORT_REDIRECT6 (1u << 7) /* the same for IPv6 */
 
 /*
  * Map sl_port: how packets are treated that enter at an L3 interface (a port or a VLAN on it).
- * Element ifindex & (SL_PORTS_MAX - 1); `ifindex` says whose it is, and an interface whose element
- * belongs to another is refused when it is attached.
+ * Element ifindex & (SL_PORTS_MAX - 1). `ifindex` names the interface that owns the element; the
+ * daemon refuses to attach an interface whose element another one owns.
  */
 struct sl_port {
 	__u32 ifindex; /* 0: free */
@@ -298,12 +302,12 @@ struct sl_vlan_key {
 };
 SL_ASSERT_SIZE(struct sl_vlan_key, 12);
 
-/* Map sl_meta, one element: what made these maps. */
+/* Map sl_meta, one element: how the daemon has made these maps. */
 struct sl_meta {
 	__u32 abi_version; /* SL_ABI_VERSION */
 	__u32 engine;	   /* enum sl_engine */
 	__u64 created_ns;  /* CLOCK_MONOTONIC */
-	/* of sl_config: a new generation keeps it, so that flows keep their paths */
+	/* of sl_config: a daemon that starts anew keeps it, so that flows keep their paths */
 	__u32 hash_seed;
 	__u32 n_voqs;	/* elements of sl_voq and sl_backlog in use; 0: no cluster */
 	__u32 n_queues; /* receive queues of an edge port: with n_voqs, what sl_xsk_key needs */
@@ -334,16 +338,16 @@ enum sl_unit {
 };
 
 /*
- * Map sl_voq: VOQ id -> its rate and limits. Written by the queue's controller (an operator, where
- * that is `fixed`), read by XDP, which admits, and by the bridge, which paces. What changes with
- * each frame is in sl_backlog, so that writing an element here disturbs no count.
+ * Map sl_voq: VOQ id -> its rate and limits. The queue's controller writes it, or an operator where
+ * the controller is `fixed`; XDP admits by it, and the bridge paces by it. Values that change with
+ * each frame are in sl_backlog, so that writing an element here disturbs no count.
  */
 struct sl_voq {
 	__u64 rate;	    /* units a second; 0 stops it, SL_RATE_UNLIMITED does not pace */
 	__u32 unit;	    /* enum sl_unit */
 	__u32 burst;	    /* units that may leave at once after a pause */
-	__u32 limit_frames; /* no more frames wait; 0 drops everything */
-	/* no frame is admitted that would wait longer at this rate; 0: any */
+	__u32 limit_frames; /* most frames that may wait; 0 drops everything */
+	/* XDP drops a frame that would wait longer than this at this rate; 0: no limit */
 	__u32 delay_max_us;
 	__u32 ecn_frames;    /* mark ECN-capable frames when so many wait; 0: never */
 	__u32 pad;	     /* 0 */
@@ -364,12 +368,13 @@ SL_ASSERT_SIZE(struct sl_passed, 16);
 _Static_assert(SL_DROP_NO_BRIDGE == SL_VOQ_DROP_FIRST + SL_VOQ_DROPS - 1, "reasons of a VOQ");
 
 /*
- * Map sl_backlog: VOQ id -> what entered it by XDP and what left it; the difference waits, and
- * admission goes by it. XDP adds to `enqueued` as it redirects, bytes as rewritten, which is what
- * the bridge receives. The bridge adds to `dequeued` what it took out, and what the kernel took
- * back after XDP had counted it (a full ring, no free chunk); nothing else, so frames of a remote
- * port's netdev are in neither. A new bridge begins by setting `dequeued` to `enqueued`: what
- * waited in the rings of the former one is `missed`. Each writer has a cache line of its own.
+ * Map sl_backlog: VOQ id -> what entered it by XDP and what left it. The difference waits, and XDP
+ * admits by it. XDP adds each frame that it redirects to `enqueued`, with its bytes as rewritten,
+ * which the bridge receives. The bridge adds to `dequeued` the frames that it took out, and those
+ * that the kernel could not put into the ring after XDP had counted them (a full ring, no free
+ * chunk). Frames that come by a remote port's netdev are in neither. A new bridge begins by setting
+ * `dequeued` to `enqueued`: it counts the frames that waited in the rings of its predecessor as
+ * `missed`. Each writer has a cache line of its own.
  *
  * CPUs that admit at the same moment do not see each other's frame: a limit may be exceeded by one
  * frame for each CPU but one.
@@ -381,7 +386,7 @@ struct sl_backlog {
 	 * in sl_drops too.
 	 */
 	__u64 dropped[SL_VOQ_DROPS];
-	__u64 marked; /* of those enqueued: by us, as congestion experienced */
+	__u64 marked; /* of those enqueued: marked by us as having experienced congestion */
 	__u64 pad0;   /* 0 */
 	struct sl_passed dequeued;
 	/* Of the frames dequeued, those that the bridge did not send: */
@@ -403,10 +408,10 @@ SL_ASSERT_SIZE(struct sl_frame_meta, 16);
 #define SL_FRAME_META_MAGIC 0x736c6d31u /* tells a frame of ours from one without metadata */
 
 /*
- * Map sl_xsk: where the AF_XDP socket is that a frame goes to. A socket takes frames of its own
- * port and receive queue only, so each (port, queue, VOQ) has one. port 1..n_ports, queue <
- * n_queues, voq < n_voqs: those of sl_meta; the map has n_ports * n_queues * n_voqs elements, and
- * the keys of port 0, which is none, are beyond them. XDP drops (NO_BRIDGE) what has no socket.
+ * Map sl_xsk: the AF_XDP socket of each (port, queue, VOQ), since a socket takes only frames of its
+ * own port and receive queue. port 1..n_ports, queue < n_queues, voq < n_voqs, the limits being
+ * those of sl_meta: the map has n_ports * n_queues * n_voqs elements, and the keys of port 0, which
+ * is no port, are beyond them. XDP drops a frame that has no socket (NO_BRIDGE).
  */
 static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 queue, __u32 voq,
 							      __u32 n_queues, __u32 n_voqs)
@@ -418,10 +423,10 @@ static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 
 #define SL_DSCPS 64
 
 /*
- * Map sl_fabric: the addresses that this node and its peers have on the fabric -> 1. From an edge
- * port nothing that may be the fabric's own protocol (UDP port SL_ROCE_PORT) reaches them: such a
- * frame is dropped, and so is UDP whose port cannot be seen (a fragment, options, extension
- * headers). IPv4 is v4-mapped.
+ * Map sl_fabric: the addresses that this node and its peers have on the fabric -> 1. XDP drops a
+ * frame from an edge port to one of them if it may be the fabric's own protocol: UDP port
+ * SL_ROCE_PORT, or UDP whose port cannot be seen (a fragment, options, extension headers). IPv4 is
+ * v4-mapped.
  */
 #define SL_ROCE_PORT 4791
 struct sl_fabric_key {

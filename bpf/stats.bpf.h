@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Counting. Per-CPU slots and plain adds: a program run is not interrupted by another on the same
- * CPU.
+ * Counting, in per-CPU slots by plain adds: on one CPU no run of the program interrupts another.
  */
 #ifndef SL_STATS_BPF_H
 #define SL_STATS_BPF_H
@@ -28,7 +27,7 @@ static __always_inline void sl_count_rx(const struct sl_packet *pkt)
 		sl_count(&sl_stats, SL_STAT_RX_IP6, 1, pkt->len_bytes);
 }
 
-/* Count the end of a packet and turn it into the XDP action. */
+/* Count how the packet ended and turn the verdict into the XDP action. */
 static __always_inline int sl_finish(const struct sl_packet *pkt, sl_verdict verdict)
 {
 	if (verdict == SL_GO_ON) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What becomes of a frame after sl_edge has answered XDP_REDIRECT: counts, in sl_drops, those that
- * the egress driver did not take. An object of its own, since it needs the rights of tracing
- * (CAP_PERFMON) and the fast path does not; without it these losses are known to the drivers only.
+ * Counts, in sl_drops, the frames that the egress driver did not take after sl_edge had answered
+ * XDP_REDIRECT. It is a BPF object of its own, since it needs the rights of tracing (CAP_PERFMON)
+ * and the fast path does not; without it only the drivers know of these losses.
  *
- * It runs once per batch that was flushed to a driver, and once per frame whose redirect was
- * refused before that, never for a frame that goes its way.
+ * It runs once for each batch flushed to a driver, and once for each frame whose redirect was
+ * refused before that.
  */
 #include "bpf/kernel_types.bpf.h"
 #include "bpf/mapdef.bpf.h"
@@ -62,8 +62,8 @@ int sl_tx_batch(const __u64 *args)
 
 /*
  * The redirect itself was refused: the egress device is down, gone, or takes no redirected frames.
- * Arguments: dev (where the frame came in), program, target, err, type of the map, ... A VOQ's ring
- * that takes no frame is the bridge's to count: the socket tells it (sl_backlog).
+ * Arguments: dev (where the frame came in), program, target, err, type of the map, ... The bridge
+ * counts the frames that a VOQ's ring did not take: its socket tells it how many (sl_backlog).
  */
 SEC("tp_btf/xdp_redirect_err")
 int sl_tx_refused(const __u64 *args)

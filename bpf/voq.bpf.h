@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The last step where the egress port is another node's: choose the virtual output queue, admit the
- * frame or drop it, put the metadata below it, make it the frame that the next hop gets, and
- * redirect it into the queue's AF_XDP ring. The node at the other end changes nothing any more.
+ * The last step where the egress port is another node's: choose the virtual output queue and
+ * redirect to its AF_XDP ring, admit the frame or drop it, put the metadata below it, and rewrite
+ * it for the next hop. The other node sends the frame as it is then.
  *
  * Admission comes before the frame costs anything: the rings of a port share their chunks, so a
  * queue that is stopped or slow must not fill them.
@@ -51,7 +51,7 @@ static __always_inline bool sl_waits_too_long(__u64 backlog, __u64 rate, __u32 d
 	return backlog * SL_US_PER_SECOND >> shift > (rate >> shift) * delay_us;
 }
 
-/* How many have entered and not left. `dequeued` is read first, so that it is never too few. */
+/* How many have entered and not left. Reads `dequeued` first: the result is never too small. */
 static __always_inline __u64 sl_waiting(const volatile __u64 *enqueued,
 					const volatile __u64 *dequeued)
 {
@@ -68,8 +68,8 @@ static __always_inline sl_verdict sl_refuse(struct sl_backlog *backlog, __u32 re
 }
 
 /*
- * Others write the element meanwhile: each field is read once. *mark: the frame is to be marked CE
- * if it can be.
+ * SL_GO_ON, or a drop that is counted in the backlog. *mark: mark the frame CE if it is
+ * ECN-capable. Others write both elements meanwhile, so each field is read once.
  */
 static __always_inline sl_verdict sl_admit(const volatile struct sl_voq *voq,
 					   struct sl_backlog *backlog, bool *mark)
@@ -90,7 +90,7 @@ static __always_inline sl_verdict sl_admit(const volatile struct sl_voq *voq,
 	return SL_GO_ON;
 }
 
-/* False: there is no socket. */
+/* Returns false if the bridge has no socket there. */
 static __always_inline bool sl_redirect_to_voq(const struct sl_packet *pkt, __u32 voq)
 {
 	__u32 queue = pkt->ctx->rx_queue_index;
@@ -99,7 +99,10 @@ static __always_inline bool sl_redirect_to_voq(const struct sl_packet *pkt, __u3
 	return queue < sl_config.n_queues && bpf_redirect_map(&sl_xsk, key, 0) == XDP_REDIRECT;
 }
 
-/* Nothing of the frame is changed; its pointers are set anew. */
+/*
+ * Write struct sl_frame_meta just below the frame, which stays as it is; pkt's pointers are set
+ * anew. Returns false if the driver has no room there.
+ */
 static __always_inline bool sl_put_meta(struct sl_packet *pkt, __u32 voq)
 {
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
@@ -113,7 +116,7 @@ static __always_inline bool sl_put_meta(struct sl_packet *pkt, __u32 voq)
 	pkt->l3 = pkt->l2 + l3_offset;
 	pkt->end = (void *)(long)pkt->ctx->data_end;
 	if ((void *)(meta + 1) > pkt->l2 || pkt->l3 + ip_bytes > pkt->end)
-		return false; /* never: both were there */
+		return false; /* for the verifier: earlier steps have seen the headers */
 	meta->arrival_ns = bpf_ktime_get_ns();
 	meta->voq = voq;
 	meta->ingress_port = SL_SYSTEM_PORT(sl_config.node_id, pkt->port_number);
@@ -124,7 +127,7 @@ static __always_inline bool sl_put_meta(struct sl_packet *pkt, __u32 voq)
 /*
  * Congestion experienced (RFC 3168 5), for a packet that is ECN-capable. The checksum follows by
  * RFC 1624, equation 3: the first 16-bit word grows by 1 or 2, and nothing carries out of its low
- * byte. False: it was not to be marked.
+ * byte. Returns whether it has marked the packet.
  */
 static __always_inline bool sl_mark_ce(const struct sl_packet *pkt)
 {
@@ -154,7 +157,7 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	bool mark;
 
 	if (!voq || !backlog)
-		return SL_PUNT(OTHER); /* nothing that user space writes */
+		return SL_PUNT(OTHER); /* user space writes no such VOQ */
 	if (!sl_redirect_to_voq(pkt, id))
 		return sl_refuse(backlog, SL_DROP_NO_BRIDGE);
 	verdict = sl_admit(voq, backlog, &mark);
