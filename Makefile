@@ -98,12 +98,12 @@ demo: deps ## bring up the lab, forward real traffic, show the result, clean up
 
 test: deps ## build and run every test
 	$(MAKE) --no-print-directory -j$$(nproc) all test-programs
-	-netns-lab/vm/vm-image $(BUILD)/vm
+	-netns-lab/vm/make-image $(BUILD)/vm
 	tests/run
 
 test-rdma: deps ## run the tests of RDMA alone, in virtual machines
 	$(MAKE) --no-print-directory -j$$(nproc) all test-programs
-	netns-lab/vm/vm-image $(BUILD)/vm
+	netns-lab/vm/make-image $(BUILD)/vm
 	tests/run tests/rdma
 
 bench: all $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-verbs ## measure; prints machine, medians, spreads and an A/A run
@@ -113,7 +113,7 @@ soak: all ## kill parts of a cluster at random, 100 times; it must be whole afte
 	netns-lab/soak
 
 soak-verbs: all ## faults of RDMA devices in virtual machines, 50 on each transport on verbs
-	netns-lab/vm/vm-image $(BUILD)/vm
+	netns-lab/vm/make-image $(BUILD)/vm
 	netns-lab/soak-verbs
 
 lint: all ## formatting, shellcheck, sparse, headers, includes, licences

@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import time
 
-from rates import LAB, Failure, Path, finish, lab_command, machine, progress
+from trials import LAB, Failure, Path, finish, lab_command, machine, progress
 
 AGAIN = "+again"  # suffix of the second half of the A/A pair
 KERNEL = ["kernel", "kernel-2", "vxlan", "vxlan-2"]

@@ -7,7 +7,7 @@ import json
 import statistics
 import subprocess
 
-from rates import LAB, SOURCE, Failure, machine, progress
+from trials import LAB, SOURCE, Failure, machine, progress
 
 SCRIPT = f"""
 . {LAB}/lib/lab.sh

@@ -1,29 +1,29 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Is a lab cluster whole, and does it hold nothing but what belongs there? For the tests of recovery and for `soak`. After
-# lab.sh and topo/cluster.sh; nodes n1 to nWHOLE_NODES with WHOLE_PORTS ports each.
+# lab.sh and topo/cluster.sh; nodes n1 to nHEALTH_NODES with HEALTH_PORTS ports each.
 
-WHOLE_NODES=${WHOLE_NODES:-3}
-WHOLE_PORTS=${WHOLE_PORTS:-2}
+HEALTH_NODES=${HEALTH_NODES:-3}
+HEALTH_PORTS=${HEALTH_PORTS:-2}
 
-# whole_hosts: names of all hosts, as N P
-whole_hosts() {
+# health_hosts: names of all hosts, as N P
+health_hosts() {
 	local n p
-	for ((n = 1; n <= WHOLE_NODES; n++)); do
-		for ((p = 1; p <= WHOLE_PORTS; p++)); do
+	for ((n = 1; n <= HEALTH_NODES; n++)); do
+		for ((p = 1; p <= HEALTH_PORTS; p++)); do
 			echo "$n $p"
 		done
 	done
 }
 
-# all_reach_all: every host gets an answer from every other, by IPv4 and IPv6; prints who does not.
-all_reach_all() {
+# hosts_reach_each_other: every host gets an answer from every other, by IPv4 and IPv6; prints who does not.
+hosts_reach_each_other() {
 	local n p m q targets pids=() failed=0 pid
 	while read -r n p; do
 		targets=
 		while read -r m q; do
 			[ "$n $p" = "$m $q" ] || targets+=" 10.$m.$q.2 fd00:0:$m:$q::2"
-		done < <(whole_hosts)
+		done < <(health_hosts)
 		# shellcheck disable=SC2016
 		on "h${n}p$p" bash -c 'pids=(); bad=0
 			for to in '"$targets"'; do
@@ -32,7 +32,7 @@ all_reach_all() {
 			for pid in "${pids[@]}"; do wait $pid || bad=1; done
 			exit $bad' &
 		pids+=($!)
-	done < <(whole_hosts)
+	done < <(health_hosts)
 	for pid in "${pids[@]}"; do
 		wait "$pid" || failed=1
 	done
@@ -45,15 +45,15 @@ names_of_macs() {
 	while read -r n p; do
 		echo "s/$(mac_of "n$n" "eth$p")/n${n}p$p/g"
 		echo "s/$(mac_of "h${n}p$p" eth0)/h${n}p$p/g"
-	done < <(whole_hosts)
+	done < <(health_hosts)
 }
 
-# inventory: all that daemons and bridges of all nodes hold, a line each, comparable with a later one: netdevs and their
+# cluster_inventory: all that daemons and bridges of all nodes hold, a line each, comparable with a later one: netdevs and their
 # XDP, routes and neighbours of ours, pins, sockets, processes.
-inventory() {
+cluster_inventory() {
 	local n macs
 	macs=$(names_of_macs) || return
-	for ((n = 1; n <= WHOLE_NODES; n++)); do
+	for ((n = 1; n <= HEALTH_NODES; n++)); do
 		# shellcheck disable=SC2016
 		on "n$n" bash -c '
 			ip -j link | jq -r ".[] | \"link \(.ifname) mtu=\(.mtu) \(.operstate) xdp=\(.xdp.mode // 0)\" +
@@ -77,12 +77,12 @@ inventory() {
 	done | sed "$macs" | LC_ALL=C sort
 }
 
-# peers_are_up: every bridge has every other as up; prints who has not.
-peers_are_up() {
+# all_peers_are_up: every bridge has every other as up; prints who has not.
+all_peers_are_up() {
 	local n failed=0 got
-	for ((n = 1; n <= WHOLE_NODES; n++)); do
+	for ((n = 1; n <= HEALTH_NODES; n++)); do
 		got=$(bridge_ask "$n" peers | jq -r '"\(.node)=\(.state)"' | tr '\n' ' ')
-		[ "$(grep -o '=up' <<<"$got" | wc -l)" -eq $((WHOLE_NODES - 1)) ] || {
+		[ "$(grep -o '=up' <<<"$got" | wc -l)" -eq $((HEALTH_NODES - 1)) ] || {
 			echo "peers of n$n: $got"
 			failed=1
 		}
@@ -90,10 +90,10 @@ peers_are_up() {
 	return $failed
 }
 
-# chunks_are_owned: no bridge has used a chunk of packet memory that was not its own to use
-chunks_are_owned() {
+# no_chunk_is_misused: no bridge has used a chunk of packet memory that was not its own to use
+no_chunk_is_misused() {
 	local n
-	for ((n = 1; n <= WHOLE_NODES; n++)); do
+	for ((n = 1; n <= HEALTH_NODES; n++)); do
 		[ "$(bridge_ask "$n" status | jq .violations)" = 0 ] || {
 			echo "n$n: violations of chunk ownership"
 			return 1
@@ -101,10 +101,10 @@ chunks_are_owned() {
 	done
 }
 
-# is_whole FILE: peers up, hosts reach each other, and the inventory is the one in FILE; prints what is not so.
-is_whole() {
+# cluster_is_healthy FILE: peers up, hosts reach each other, and the inventory is the one in FILE; prints what is not so.
+cluster_is_healthy() {
 	local now
-	peers_are_up && all_reach_all && chunks_are_owned || return
-	now=$(inventory)
+	all_peers_are_up && hosts_reach_each_other && no_chunk_is_misused || return
+	now=$(cluster_inventory)
 	diff <(cat "$1") <(echo "$now")
 }

@@ -3,26 +3,26 @@
 # What may happen to a node of a lab cluster, and how it ends; and traffic to watch it by. For the tests of recovery and for
 # `soak`. After lab.sh and topo/cluster.sh.
 #
-# For each KIND, kill_KIND N does it to node N, and revive_KIND N does what an operator or a service manager would:
+# For each KIND, break_KIND N does it to node N, and mend_KIND N does what an operator or a service manager would:
 # start again what died, plug in what was pulled. The rest is for the cluster to do.
 
 # shellcheck disable=SC2034
-KILL_KINDS="bridge daemon both node link fabric_down fabric_netdev edge_netdev key pause"
+FAULT_KINDS="bridge daemon both node link fabric_down fabric_netdev edge_netdev key pause"
 
 # pid_of N PROGRAM: of its bridge or its daemon
 pid_of() { cat "$LAB_DIR/$2-n$1.pid"; }
 
-kill_bridge() { kill -KILL "$(pid_of "$1" bridge)"; }
-revive_bridge() { bridge_start "$1"; }
+break_bridge() { kill -KILL "$(pid_of "$1" bridge)"; }
+mend_bridge() { bridge_start "$1"; }
 
-kill_daemon() { kill -KILL "$(pid_of "$1" sluiced)"; }
-revive_daemon() { router_start "n$1"; }
+break_daemon() { kill -KILL "$(pid_of "$1" sluiced)"; }
+mend_daemon() { router_start "n$1"; }
 
-kill_both() { kill -KILL "$(pid_of "$1" bridge)" "$(pid_of "$1" sluiced)"; }
-revive_both() { bridge_start "$1" && router_start "n$1"; }
+break_both() { kill -KILL "$(pid_of "$1" bridge)" "$(pid_of "$1" sluiced)"; }
+mend_both() { bridge_start "$1" && router_start "n$1"; }
 
 # The whole node, as in a power failure: its netdevs, routes, pins and processes are gone.
-kill_node() {
+break_node() {
 	local p
 	namespaces_down "n$1"
 	wait_for 10 no_netdev fabric "n$1" || return
@@ -30,7 +30,7 @@ kill_node() {
 		wait_for 10 no_netdev "h$1p$p" eth0 || return
 	done
 }
-revive_node() {
+mend_node() {
 	local p
 	node_up "n$1" && cluster_wire_fabric "$1" || return
 	for ((p = 1; p <= $(ports_of "$1"); p++)); do
@@ -42,29 +42,29 @@ ports_of() { find "$LAB_DIR/host" -name "h$1p*" | wc -l; }
 no_netdev() { ! on "$1" test -e "/sys/class/net/$2"; }
 
 # The cable: the node's netdev loses its carrier.
-kill_link() { on fabric ip link set dev "n$1" down; }
-revive_link() { on fabric ip link set dev "n$1" up; }
+break_link() { on fabric ip link set dev "n$1" down; }
+mend_link() { on fabric ip link set dev "n$1" up; }
 
-kill_fabric_down() { on "n$1" ip link set dev fab0 down; }
-revive_fabric_down() { on "n$1" ip link set dev fab0 up; }
+break_fabric_down() { on "n$1" ip link set dev fab0 down; }
+mend_fabric_down() { on "n$1" ip link set dev fab0 up; }
 
-kill_fabric_netdev() { on "n$1" ip link del dev fab0; }
-revive_fabric_netdev() { cluster_wire_fabric "$1"; }
+break_fabric_netdev() { on "n$1" ip link del dev fab0; }
+mend_fabric_netdev() { cluster_wire_fabric "$1"; }
 
-kill_edge_netdev() { on "n$1" ip link del dev eth2; }
-revive_edge_netdev() { cluster_wire_port "$1" 2; }
+break_edge_netdev() { on "n$1" ip link del dev eth2; }
+mend_edge_netdev() { cluster_wire_port "$1" 2; }
 
 # The bridge starts with another key, and then with the right one.
-kill_key() {
+break_key() {
 	(umask 077 && head -c 32 /dev/urandom >"$LAB_DIR/other.key")
 	sed "s|key_file: .*|key_file: $LAB_DIR/other.key|" "$LAB_DIR/n$1.yaml" >"$LAB_DIR/n$1-other.yaml"
-	kill_bridge "$1" && bridge_start "$1" "$LAB_DIR/n$1-other.yaml"
+	break_bridge "$1" && bridge_start "$1" "$LAB_DIR/n$1-other.yaml"
 }
-revive_key() { kill_bridge "$1" && bridge_start "$1"; }
+mend_key() { break_bridge "$1" && bridge_start "$1"; }
 
 # The bridge gets no processor for a while.
-kill_pause() { kill -STOP "$(pid_of "$1" bridge)"; }
-revive_pause() { kill -CONT "$(pid_of "$1" bridge)"; }
+break_pause() { kill -STOP "$(pid_of "$1" bridge)"; }
+mend_pause() { kill -CONT "$(pid_of "$1" bridge)"; }
 
 # --- Traffic -------------------------------------------------------------------------------------------------
 

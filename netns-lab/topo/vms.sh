@@ -70,12 +70,12 @@ vms_up() {
 	done
 }
 
-# vms_each MACHINES COMMAND ARGUMENT...: vm-node COMMAND N ARGUMENT... in the machine of each node N, at the same time
+# vms_each MACHINES COMMAND ARGUMENT...: guest-node COMMAND N ARGUMENT... in the machine of each node N, at the same time
 vms_each() {
 	local n jobs=()
 	for ((n = 1; n <= $1; n++)); do
 		vm_start "n$n" env "CLUSTER_TRANSPORT=$VMS_TRANSPORT" "CLUSTER_LIVENESS_MS=$CLUSTER_LIVENESS_MS" \
-			"CLUSTER_BRIDGE=${CLUSTER_BRIDGE:-}" "$LAB_SOURCE/netns-lab/vm/vm-node" "$2" "$n" "${@:3}" || return
+			"CLUSTER_BRIDGE=${CLUSTER_BRIDGE:-}" "$LAB_SOURCE/netns-lab/vm/guest-node" "$2" "$n" "${@:3}" || return
 		jobs+=("n$n:$VM_JOB")
 	done
 	vm_finish_all "$VM_BOOT_SECONDS" "${jobs[@]}"

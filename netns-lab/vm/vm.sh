@@ -22,7 +22,7 @@ VM_BOOT_SECONDS=600
 # vm_image: make what machines boot from; 1 and a line if that is impossible here
 vm_image() {
 	command -v qemu-system-x86_64 >/dev/null || lab_error "qemu-system-x86_64 is not installed" || return
-	"$LAB_SOURCE/netns-lab/vm/vm-image" "$VM_IMAGE" >&2
+	"$LAB_SOURCE/netns-lab/vm/make-image" "$VM_IMAGE" >&2
 }
 
 # vm_up NAME [NAMESPACE:TAP:MTU...]: start a machine whose eth0, eth1, ... are these TAPs, of VM_PROCESSORS (2)

@@ -24,7 +24,7 @@ python() {
 
 @test "the search finds the rate above which a router loses, also far from the guess" {
 	python - <<-'PY'
-		from rates import Path
+		from trials import Path
 
 		class Made(Path):
 		    """Loses what is over its limit."""
@@ -44,7 +44,7 @@ python() {
 
 @test "a rate that the generator did not keep does not count as passed" {
 	python - <<-'PY'
-		from rates import Path
+		from trials import Path
 
 		class Starved(Path):
 		    def __init__(self):

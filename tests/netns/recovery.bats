@@ -13,8 +13,8 @@ LIVENESS_MS=800
 setup_file() {
 	export CLUSTER_LIVENESS_MS=$LIVENESS_MS
 	cluster_begin 3 2
-	wait_for 20 all_reach_all
-	inventory >"$LAB_DIR/whole"
+	wait_for 20 hosts_reach_each_other
+	cluster_inventory >"$LAB_DIR/whole"
 }
 
 # Whatever a test that failed has left running.
@@ -30,7 +30,7 @@ fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 		before=$(bridge_ask "$n" status | jq .epoch)
 		killed_now "$n"
 		bridge_start "$n"
-		wait_for 30 peers_are_up
+		wait_for 30 all_peers_are_up
 		[ "$(bridge_ask "$n" status | jq .epoch)" != "$before" ]
 	done
 	[ "$(fabric_number 1 knocks)" -ge 1 ] # of node 3
@@ -46,7 +46,7 @@ fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 	done
 	for n in 1 3; do cluster_wire_fabric "$n"; done
 	[ "$(mac_of n1 fab0)" != "$mac" ]
-	wait_for 30 is_whole "$LAB_DIR/whole"
+	wait_for 30 cluster_is_healthy "$LAB_DIR/whole"
 	kill -0 "$(cat "$LAB_DIR/bridge-n1.pid")"
 	kill -0 "$(cat "$LAB_DIR/bridge-n3.pid")"
 }
@@ -54,7 +54,7 @@ fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 @test "a fabric netdev that gets another MAC address is learnt anew by all" {
 	on n2 ip link set dev fab0 address 02:00:00:00:09:02
 	wait_for 10 grep -q "beginning anew" "$LAB_DIR/bridge-n2.err"
-	wait_for 30 peers_are_up
+	wait_for 30 all_peers_are_up
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
 	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --count 2000 --rate 10000
 	assert_received 2000
@@ -89,10 +89,10 @@ moves_over() {
 	before=$(frames 2 transmitted)
 	wait_for 10 more_frames 2 "$before"
 	before=$(frames 3 transmitted)
-	"kill_$1" 2
+	"break_$1" 2
 	wait_for 10 more_frames 3 "$before"
-	"revive_$1" 2
-	wait_for 30 peers_are_up
+	"mend_$1" 2
+	wait_for 30 all_peers_are_up
 	before=$(frames 2 transmitted)
 	wait_for 10 more_frames 2 "$before"
 	flow_arrives moving h2p1 h3p1
@@ -115,13 +115,13 @@ moves_over() {
 @test "traffic of a node that dies moves within the bound; the node that returns is whole" {
 	anycast
 	flow_start moving h1p1 n1:eth1 192.0.2.1 2000 h3p1
-	kill_node 2
+	break_node 2
 	before=$(frames 3 transmitted)
 	wait_for 10 more_frames 3 "$before"
 	flow_end moving h3p1
 	[ "$FLOW_WRONG" = 0 ]
-	revive_node 2
-	wait_for 30 is_whole "$LAB_DIR/whole"
+	mend_node 2
+	wait_for 30 cluster_is_healthy "$LAB_DIR/whole"
 }
 
 # routes_many: 20,000 prefixes as anycast, in $LAB_DIR/many, and one that goes both ways
@@ -152,12 +152,12 @@ many_by() {
 	before=$(frames 2 transmitted)
 	wait_for 10 more_frames 2 "$before"
 	before=$(frames 3 transmitted)
-	kill_bridge 2
+	break_bridge 2
 	wait_for 30 many_by 3
 	wait_for 10 more_frames 3 "$before"
 	wait_for 10 more_frames 3 "$(frames 3 transmitted)"
-	revive_bridge 2
-	wait_for 30 peers_are_up
+	mend_bridge 2
+	wait_for 30 all_peers_are_up
 	wait_for 30 many_by 2
 	before=$(frames 2 transmitted)
 	wait_for 10 more_frames 2 "$before"
@@ -179,8 +179,8 @@ many_by() {
 	cluster_counts
 	flow_start through h1p1 n1:eth1 10.2.1.2 2000 h2p1
 	for n in 1 2; do
-		kill_daemon "$n"
-		revive_daemon "$n"
+		break_daemon "$n"
+		mend_daemon "$n"
 	done
 	flow_arrives through h2p1
 	echo "sent $FLOW_SENT, received $FLOW_RECEIVED"
@@ -196,13 +196,13 @@ many_by() {
 	stalls=$(stalls_of_others)
 	cluster_counts
 	flow_start through h1p1 n1:eth1 10.2.1.2 5000 h2p1
-	kill_pause 1
+	break_pause 1
 	voq_full() { on n1 build/sluice --json show drops | jq '.[] | select(.name == "voq-full").packets'; }
 	full_before=$(voq_full)
 	full() { [ "$(voq_full)" -gt $((full_before + 500)) ]; }
 	wait_for 20 full
 	wait_for 10 peer_is 2 1 down
-	revive_pause 1
+	mend_pause 1
 	wait_for 10 peer_is 2 1 up
 	wait_for 10 peer_is 3 1 up
 	flow_arrives through h2p1
@@ -215,10 +215,10 @@ many_by() {
 }
 
 @test "an edge netdev that is deleted and made again is taken back by daemon and bridge" {
-	kill_edge_netdev 2
+	break_edge_netdev 2
 	wait_for 10 no_carrier 1 2 2
-	revive_edge_netdev 2
-	wait_for 30 is_whole "$LAB_DIR/whole"
+	mend_edge_netdev 2
+	wait_for 30 cluster_is_healthy "$LAB_DIR/whole"
 	send h1p1 n1:eth1 h2p2 --dst 10.2.2.2 --count 2000 --rate 10000
 	assert_received 2000
 }
@@ -254,9 +254,9 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	[ "$(frames 2 egress)" = "$before" ]
 	peer_is 2 1 up
 	# A new life of the receiver knows nothing of them either: its queue pair and keys are others.
-	kill_bridge 2
-	revive_bridge 2
-	wait_for 30 peers_are_up
+	break_bridge 2
+	mend_bridge 2
+	wait_for 30 all_peers_are_up
 	on fabric /usr/bin/python3 -B tests/tools/replay_frames.py n2 "$LAB_DIR/replay.pcap"
 	strange() { [ "$(bridge_ask 2 fabric | jq '.frames.qpn + .frames.qkey')" -ge "$sent" ]; }
 	wait_for 10 strange
@@ -278,14 +278,14 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	on n3 ip link set dev fab0 mtu 1500
 	wait_for 10 grep -q "the MTU of fab0, 1500, holds messages of 1448 bytes; a full frame of our ports needs 3434" "$LAB_DIR/bridge-n3.err"
 	wait_for 20 grep -q "node 3 takes messages of up to 1448 bytes; a full frame of our ports needs 3434" "$LAB_DIR/bridge-n1.err"
-	wait_for 30 peers_are_up
+	wait_for 30 all_peers_are_up
 	wait_for 10 on h1p1 ping -c 1 -W 1 -s 1300 10.3.1.2
 	before=$(frames 1 drop-too-big)
 	run ! on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
 	one_dropped() { [ "$(frames 1 drop-too-big)" = $((before + 1)) ]; }
 	wait_for 10 one_dropped
 	on n3 ip link set dev fab0 mtu "$CLUSTER_FABRIC_MTU"
-	wait_for 30 peers_are_up
+	wait_for 30 all_peers_are_up
 	wait_for 10 on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
 }
 
@@ -357,5 +357,5 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 }
 
 @test "after all this the cluster is whole, and holds nothing that it did not hold at first" {
-	wait_for 60 is_whole "$LAB_DIR/whole"
+	wait_for 60 cluster_is_healthy "$LAB_DIR/whole"
 }

@@ -6,9 +6,9 @@ bats_require_minimum_version 1.5.0
 
 setup() {
 	TREE=$(mktemp -d)
-	mkdir -p "$TREE/tests/oracle" "$TREE/netns-lab"
+	mkdir -p "$TREE/tests/oracle" "$TREE/netns-lab/lib"
 	cp tests/run "$TREE/tests/"
-	cp netns-lab/lib/lab.sh "$TREE/netns-lab/"
+	cp netns-lab/lib/lab.sh "$TREE/netns-lab/lib/"
 }
 
 teardown() { rm -rf "$TREE"; }

@@ -5,7 +5,7 @@
 bats_require_minimum_version 1.5.0
 
 setup_file() {
-	. tests/rdma/cluster.bash
+	. tests/rdma/vm_cluster.bash
 	vm_image || return 0
 	# shellcheck disable=SC2119
 	lab_begin
@@ -21,7 +21,7 @@ teardown_file() {
 }
 
 setup() {
-	. tests/rdma/cluster.bash
+	. tests/rdma/vm_cluster.bash
 	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
 }
 

@@ -9,7 +9,7 @@ MANY="packing: 255, pack_delay_us: 100000" # a slow machine would have nothing t
 ONE="packing: 1"
 
 setup_file() {
-	. tests/rdma/cluster.bash
+	. tests/rdma/vm_cluster.bash
 	vm_image || return 0
 	# shellcheck disable=SC2119
 	lab_begin
@@ -25,7 +25,7 @@ teardown_file() {
 }
 
 setup() {
-	. tests/rdma/cluster.bash
+	. tests/rdma/vm_cluster.bash
 	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
 }
 
