@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What two nodes carry from a port of one to a port of the other: sluice by packing degree and way to transmit, and the
-kernel routing or tunnelling between them, in the same namespaces. `contender` switches between them.
+"""The rate that two nodes carry from a port of one to a port of the other. The contenders are
+sluice, by packing degree and way to transmit, and the kernel, routing or tunnelling; all use the
+same namespaces, and `contender` switches between them.
 """
 import contextlib
 import glob
@@ -29,8 +30,8 @@ def contenders(quick):
 
 
 class Cluster(Path):
-    """From the host behind node 1 to the one behind node 2. Node 1 and the generator have one core, node 2 and the sink
-    the other."""
+    """The path from the host behind node 1 to the one behind node 2. Node 1 and the generator have
+    one core, node 2 and the sink the other."""
 
     def __init__(self, lab_id):
         super().__init__(lab_id, "h1p1", ("n1", "eth1"), "h2p1", 0)
@@ -44,7 +45,8 @@ class Cluster(Path):
             raise Failure(f"contender {name}: {result.stderr.strip()}")
 
     def others_seconds(self):
-        """Processor time of the bridges, and of the kernel threads that finish what interrupts began."""
+        """Processor time of the bridges, and of the kernel threads that process packets after
+        interrupts (ksoftirqd)."""
         pids = []
         for n in (1, 2):
             with contextlib.suppress(OSError), open(f"{self.dir}/bridge-n{n}.pid", encoding="ascii") as file:
@@ -60,7 +62,8 @@ class Cluster(Path):
         return total / 1e9
 
     def start(self, host, *command):
-        """In a session of its own that comes before what others do on the machine."""
+        """Start a command in a session of its own, with priority over other sessions of the
+        machine."""
         process = self.spawn(host, "setsid", *command)
         deadline = time.monotonic() + 5
         with contextlib.suppress(OSError):
@@ -80,7 +83,7 @@ class Cluster(Path):
             sent = json.loads(finish(self.start(
                 self.source, "taskset", "-c", "0", "build/lab/gen", "eth0", "-j", "--dst-mac", self.mac,
                 "--duration", str(seconds), "--stamp-every", "7", *packets, *pace)))
-            time.sleep(0.05)  # what waits in queues is on its way
+            time.sleep(0.05)  # for frames that still wait in queues
             others_s = self.others_seconds() - others_s
         finally:
             sink.send_signal(signal.SIGINT)
@@ -89,14 +92,15 @@ class Cluster(Path):
             "offered": sent["made"], "delivered": got["packets"], "seconds": sent["seconds"],
             "offered_pps": sent["made"] / sent["seconds"],
             "delivered_pps": got["packets"] / sent["seconds"],
-            # What is dropped at the entrance was only made and looked at.
+            # A frame dropped at the ingress was only made and looked at, so gen's time counts by
+            # the frame sent.
             "core_ns": 1e9 * (sent["cpu_seconds"] / sent["made"] + others_s / max(got["packets"], 1)),
             "loss": 1 - got["packets"] / sent["made"], "reordered": got["reordered"],
             "duplicates": got["duplicates"], "p50_ns": got["latency_p50_ns"], "p99_ns": got["latency_p99_ns"],
         }
 
     def no_drop(self, packets, seconds, loss, resolution, guess_pps):
-        """The highest rate that passes, by doubling and bisection. None: none passed."""
+        """The highest rate that passes, by growing steps and bisection. None: no rate passed."""
         low, high, best, rate = 0.0, 0.0, None, guess_pps
         while rate > 1000:
             trial = self.trial(packets, seconds, rate)
@@ -122,10 +126,11 @@ class Cluster(Path):
 
 
 def measure_one(path, name, args, entry):
-    """One round of a contender into entry, which keeps what was measured before something fails."""
+    """Measure one round of a contender into `entry`, which keeps the results so far if something
+    fails."""
     packets = ["--dst", "10.2.1.2", "--flows", str(FLOWS), "--size", "60"]
     path.become(name)
-    path.trial(packets, 0.1)  # fills caches; not counted
+    path.trial(packets, 0.1)  # a warm-up that is not counted: it fills caches
     entry["flood"] = path.trial(packets, args.trial)
     before = path.packed() if name not in KERNEL else None
     entry["no_drop"] = path.no_drop(packets, args.trial, args.loss, args.resolution,
@@ -139,7 +144,8 @@ def measure_one(path, name, args, entry):
 
 
 def measure(args, results, failures, keep):
-    """All rounds into results; who failed in which, and how, into failures. keep() after each."""
+    """Measure all rounds into `results`; each failure goes to `failures`. Calls keep() after each
+    contender."""
     names = list(results)
     lab_id = f"c{os.getpid()}"
     lab_command("up", "cluster", "--nodes", "2", "--ports", "1", "--name", lab_id)
@@ -184,7 +190,7 @@ def summarise(results):
         rates = values(entries, "no_drop", "delivered_pps")
         row = {"contender": name, "rounds": len(entries), "no_drop_pps": median(rates), "spread": spread(rates), "pps": rates,
                "flood_pps": median(values(entries, "flood", "delivered_pps")),
-               # RPS runs in interrupts that no process is charged with
+               # RPS runs in interrupts, whose time no process is charged with.
                "core_ns": 0.0 if name.endswith("-2") else median(values(entries, "flood", "core_ns")),
                "frames_per_message": median([e["frames_per_message"] for e in entries if "frames_per_message" in e])}
         for what in ("light", "loaded"):
@@ -195,7 +201,7 @@ def summarise(results):
 
 
 def best_of(rows, prefix):
-    """The best configuration of a peer."""
+    """The best rate of a peer's configurations."""
     rates = [row["no_drop_pps"] for row in rows if row["contender"].split("-")[0].split()[0] == prefix]
     return max(rates, default=0.0)
 
@@ -228,7 +234,8 @@ def print_table(rows, args):
 
 
 def run(args, out):
-    """Measure, print, and write OUT/cluster.json after each round of a contender; the rows, and what failed."""
+    """Measure and print; write OUT/cluster.json after each round of a contender. Returns the rows
+    and the failures."""
     results = {name: [] for name in args.contenders or contenders(args.quick)}
     failures = []
 
@@ -242,7 +249,7 @@ def run(args, out):
     keep()
     try:
         measure(args, results, failures, keep)
-    finally:  # also of what is interrupted
+    finally:  # an interrupted measurement is shown, too
         rows = summarise(results)
         print_table(rows, args)
         for failure in failures:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The bridge's send path over verbs beside perftest, and what packing and copying do to it: in an emulated machine, by the kernel's
-own RoCE, from the device to itself. The machine's clock counts its instructions, a nanosecond each, so that nothing depends on what
-else the host does; ratios mean something there, rates do not.
+"""The bridge's send path over verbs beside perftest, and the effect of packing and copying. It runs
+in an emulated machine, over the kernel's own RoCE, from the device to itself. The machine's clock
+counts its instructions, a nanosecond each, so nothing depends on what else the host does: ratios
+mean something there, rates do not.
 """
 import json
 import statistics
@@ -32,7 +33,7 @@ def measure(args):
         try:
             out, err = process.communicate()
         finally:
-            process.terminate()  # it ends its machine
+            process.terminate()  # the script ends its machine
     progress("")
     if process.returncode:
         raise Failure(f"verbs-rounds: {err.strip()}")

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * The shortest XDP router there is: bpf_fib_lookup, TTL, MAC addresses, redirect. It checks next to
- * nothing, so it is what measurements compare with: no forwarder that uses the kernel's table in
- * XDP does less.
+ * The shortest possible XDP router: bpf_fib_lookup, TTL, MAC addresses, redirect. It checks next to
+ * nothing. Measurements compare with it, since no XDP forwarder on the kernel's table does less.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a load under a controller leads to: the intervals that the bridges traced, counters, rates, use and queue."""
+"""What a load under a controller leads to: the intervals that the bridges traced, counters, rates,
+use and queue."""
 import csv
 import json
 import os
@@ -21,8 +22,8 @@ def percentile(values, part):
 
 
 class Traces:
-    """Intervals of the egress queue of n4pP and of the VOQs towards it, since now. A queue that nobody controls has no
-    intervals: its counters are read instead, LOOK_S apart."""
+    """Intervals of the egress queue of n4pP and of the VOQs towards it, from now on. A queue
+    without control has no intervals: then its counters are read instead, every LOOK_S."""
 
     LOOK_S = 0.25
     ROWS = 256
@@ -56,7 +57,8 @@ class Traces:
                     break
 
     def collect_some(self, key):
-        """A few intervals at a time: while it answers, a bridge does nothing else. Is there more?"""
+        """Fetch a few intervals; is there more? Only a few at a time, since a bridge does nothing
+        else while it answers."""
         node, port, c = key
         after = self.unread[key][-1] if self.unread[key] else None
         after = json.loads(after)["end_ns"] if after else self.rows[key][-1]["end_ns"] if self.rows[key] else self.since
@@ -71,7 +73,8 @@ class Traces:
         return len(lines) == self.ROWS
 
     def follow(self, seconds):
-        # Whoever waits for a processor while the bridges have it ends the measurement late, and the generators run out.
+        # At realtime priority: otherwise this waits for the bridges' processors, ends late, and the
+        # generators run out.
         if self.lab.options.realtime:
             os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
         end = time.monotonic() + seconds
@@ -124,12 +127,12 @@ def stop(generators):
 
 
 class Run:
-    """One load under one controller: what came out of it over `seconds`, after the first part is left out."""
+    """One load under one controller, measured over `seconds` after a warm-up."""
 
     def __init__(self, lab, offered, seconds, warm=None):
         self.offered = offered
         warm = warm if warm is not None else lab.options.warm_up
-        total = warm + seconds + 60  # it is told to stop
+        total = warm + seconds + 60  # gen is told to stop before that
         self.traces = Traces(lab)
         self.generators = {i: lab.send(i, pps, total) for i, pps in zip(SOURCES, offered) if pps}
         self.traces.follow(warm)
@@ -147,13 +150,15 @@ class Run:
         if rows and not lab.asks:
             self.use = sum(r["departed"] for r in rows) / elapsed / lab.options.rate
         else:
-            # Samples that a controller asks for between its intervals are not among these: by what left, and what the VOQs sent.
+            # The rows miss the samples that this controller takes between its intervals. So the use
+            # comes from the queue's counters, and the rates from the VOQs.
             self.use = self.counts["departed"] / self.took / lab.options.rate
             self.rates = [sent_between(self.traces.rows[i, 1, 0], before["ns"], after["ns"]) for i in SOURCES]
         self.longest_ms = max([r["elapsed_ns"] for r in rows] or [0]) / 1e6
 
     def really_offered(self):
-        """Frames a second that each source sent; a generator that got no processor sent fewer than it was told to."""
+        """Frames a second that each source sent: a generator that got no processor sent fewer than
+        it was told to."""
         sent = {}
         for g in self.generators.values():
             g.send_signal(signal.SIGINT)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The experiments: each makes its own lab, writes its data and pictures, and returns (result, does it hold, verdict)."""
+"""The experiments: each makes its own lab, writes its data and pictures, and returns (result, does
+it hold, verdict)."""
 import json
 import signal
 import statistics
@@ -10,14 +11,15 @@ from shaped_lab import EGRESS, SOURCES, Lab, shaped
 
 TABLE71 = ((299, 298, 74), (299, 299, 149), (300, 299, 224), (299, 299, 299))  # of 739 kpps, thesis table 7.1
 TABLE71_CAPACITY = 739
-SETTLED = 0.05  # a step has settled when the rates stay so near
+SETTLED = 0.05  # a step has settled when the rates stay within this share of their ideal
 # W, M and Q of the thesis's simulation (7.6). With our defaults instead, the port stays in use.
 THESIS_AIMD = ("increase_ppb=65402224", "decrease_ppb=500000000", "threshold_ppb=130804447")
-FILL = ("price", "aimd", "dq")  # these are asked to use 99 % of the port, with a Jain index of 0.99
+FILL = ("price", "aimd", "dq")  # these must use 99 % of the port, with a Jain index of 0.99
 
 
 def max_min(capacity, offered):
-    """Shares of equal weights: whoever offers less than its part is served, what that leaves is shared again."""
+    """Max-min shares of equal weights: a source that offers less than its part gets all it offers,
+    and the others share what it leaves."""
     shares, left = {}, capacity
     for i, n in zip(sorted(range(len(offered)), key=lambda i: offered[i]), range(len(offered), 0, -1)):
         shares[i] = min(offered[i], left / n)
@@ -26,7 +28,7 @@ def max_min(capacity, offered):
 
 
 def missed(results):
-    """What was asked and is not there."""
+    """The requirements that the results do not meet."""
     misses = []
     for name, r in results.items():
         if name in FILL and r["use"] < 0.99:
@@ -63,7 +65,8 @@ def overload(options, out):
 
 
 def plot_overload(axes, results, options):
-    """What crosses the fabric and what becomes of it, what waits, and what each source has, by controller."""
+    """By controller: the frames that cross the fabric and their end, the queue, and the share of
+    each source."""
     crossing, waiting, shares = axes
     names, at = list(results), range(len(results))
     left = [r["departed"] / r["seconds"] / options.rate for r in results.values()]
@@ -83,13 +86,14 @@ def plot_overload(axes, results, options):
         panel.legend(frameon=False, fontsize=8)
 
 
-# Whether there is control, and how many frames a message may hold (None: as many as fit).
+# For each case a label, and how many frames a message may hold (None: as many as fit).
 COLLAPSE = {"fixed-1": ("without control, one frame a message", 1), "price-1": ("price, one frame a message", 1),
             "fixed": ("without control, packed", None), "price": ("price, packed", None)}
 
 
 def collapse(options, out):
-    """the load grows to four times the port, with control and without: what crosses the fabric, where the rest is dropped"""
+    """the load grows to four times the port, with control and without: what crosses the fabric,
+    where the rest is dropped"""
     results = []
     for case, (_, degree) in COLLAPSE.items():
         with Lab(options, keys={"n4p1": shaped(options)}, degree=degree) as lab:
@@ -161,7 +165,8 @@ def unequal(options, out):
 
 
 def settled_after(rows, begin_ns, expected, limit_ns, hold_ns):
-    """Nanoseconds after begin_ns from which every VOQ's limit stays near `expected` for hold_ns; None: not by limit_ns."""
+    """Nanoseconds from begin_ns until every VOQ's limit stays near `expected` for hold_ns. None:
+    not by limit_ns."""
     last = begin_ns
     for at_ns in sorted(r["end_ns"] for voq in rows for r in voq
                         if begin_ns < r["end_ns"] <= limit_ns and abs(r["rate"] / expected - 1) > SETTLED):
@@ -172,7 +177,8 @@ def settled_after(rows, begin_ns, expected, limit_ns, hold_ns):
 
 
 def step(options, out):
-    """one of three sources leaves and joins, three times: how many intervals until the limits are within 5 % for 50"""
+    """one of three sources leaves and joins, three times: how many intervals until the limits are
+    within 5 % for 50"""
     part, load, steps = max(4.0, 150 * options.interval_us / 1e6), options.rate, []
     with Lab(options, keys={"n4p1": shaped(options, options.controller, bursts=False)}) as lab:
         traces = Traces(lab)
@@ -193,7 +199,8 @@ def step(options, out):
     pictures(f"{out}/step", lambda *axes: plot_run(axes, traces))
     intervals, longest_ms = {"leave": [], "join": []}, {"leave": [], "join": []}
     for what, begin_ns, end_ns in steps:
-        # A generator takes its time to start, and a VOQ holds frames after the last: the step is what the port sees.
+        # The step begins when the port sees it: a generator takes a while to start, and a VOQ sends
+        # frames after its end.
         ends = [r["end_ns"] for r in traces.egress() if begin_ns < r["end_ns"] <= end_ns and r["from"][0]]
         at_ns = begin_ns if not ends else ends[0] if what == "join" else ends[-1]
         left = SOURCES if what == "join" else SOURCES[1:]
@@ -208,18 +215,20 @@ def step(options, out):
 
 
 def longest_interval_ms(rows, begin_ns, end_ns):
-    """Much longer than T: the machine had something else to do."""
+    """The longest interval between two times. If it is much longer than T, the machine was busy
+    with something else."""
     return max([r["elapsed_ns"] for r in rows if begin_ns < r["end_ns"] <= end_ns] or [0]) / 1e6
 
 
 def sync(options, out):
-    """does what arrives swing as one? all sources overloaded, aimd as in the thesis beside price and weights"""
+    """does what arrives swing as one? all sources overloaded, aimd as in the thesis beside price
+    and weights"""
     results = {}
     with Lab(options, keys={"n4p1": shaped(options)}) as lab:
         for name in ("aimd", "weights", "price"):
             lab.control(name, *(THESIS_AIMD if name == "aimd" else ()))
             run = Run(lab, [options.rate] * 3, options.seconds)
-            # Over windows of a few T, so that bursts of the bridges do not count as swings.
+            # Windows of a few T, so that bursts of the bridges do not count as swings.
             windows, now = [], []
             for row in run.rows:
                 now.append(row)
@@ -238,7 +247,8 @@ def sync(options, out):
 
 
 def tcp(options, out):
-    """TCP of two nodes beside UDP of the third that offers twice the port, with control and without"""
+    """TCP of two nodes beside UDP of the third that offers twice the port, with control and
+    without"""
     results = {}
     with Lab(options, keys={"n4p1": shaped(options, rate=options.rate // 4)}) as lab:
         for name in ("fixed", "price"):

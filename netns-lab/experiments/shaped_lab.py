@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A cluster of four nodes whose port at node 4 is shaped, and the traffic of the other three towards it."""
+"""A cluster of four nodes whose port at node 4 is shaped, and the traffic of the other three
+towards it."""
 import glob
 import json
 import os
@@ -60,7 +61,7 @@ class Lab:
         subprocess.run([f"{LAB}/lab", "down", self.id], stdout=subprocess.DEVNULL, check=False)
 
     def meet(self):
-        """Every host that sends has been heard by the one that receives, so that next hops are resolved."""
+        """Ping the receiver from every host that will send, so that all next hops are resolved."""
         deadline = time.monotonic() + 30
         for i in SOURCES:
             for p in range(1, self.ports + 1):
@@ -80,9 +81,11 @@ class Lab:
         return process
 
     def send(self, source, pps, seconds, port=1, to=(EGRESS, 1), dscp=0):
-        """Frames from the host behind `port` of a source; the process, whose output says what it sent."""
+        """Send frames from the host behind `port` of a source. Returns the process, whose output
+        says what it sent."""
         mac = self.nodes[f"n{source}"].run("cat", f"/sys/class/net/eth{port}/address").decode().strip()
-        # A generator that waits for a processor sends in bursts that no queue holds.
+        # With priority, since a generator that has waited for a processor sends a burst that no
+        # queue can hold.
         first = ("chrt", "--rr", "1") if self.options.realtime else ("nice", "-n", "-15")
         return self.start(f"h{source}p{port}", *first, f"{SOURCE}/build/lab/gen", "eth0", "--json", "--dst-mac", mac, "--dst",
                           f"10.{to[0]}.{to[1]}.2", "--rate", str(max(1, round(pps))), "--duration", str(seconds), "--size",
@@ -93,7 +96,7 @@ class Lab:
         return [json.loads(line) for line in self.ask_lines(node, **request)]
 
     def ask_lines(self, node, **request):
-        """The same, not read yet."""
+        """The rows as unparsed lines."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.settimeout(10)
             s.connect(self.nodes[f"n{node}"].root + BRIDGE_SOCKET)
@@ -110,7 +113,7 @@ class Lab:
         self.ask(EGRESS, command="cc-set", port=f"n{EGRESS}p{port}", controller=controller, words=[bursts, *words])
 
     def unlimited(self):
-        """No control at all: rates that limit nothing."""
+        """Switch control off: a fixed rate that limits nothing."""
         for port in range(1, self.ports + 1):
             self.control("fixed", f"rate_ups={1 << 37}", port=port)
 
@@ -129,7 +132,8 @@ class Lab:
         return totals
 
     def look(self, port):
-        """Counters of a queue of port n4pP, class 0, and of what each source has sent towards it."""
+        """The time, the counters of queue 0 of port n4pP, and the frames that each source has sent
+        towards it."""
         key = f"n{EGRESS}p{port}"
         queue = next(q for q in self.ask(EGRESS, command="egress-queues") if q["port"] == key and q["class"] == 0)
         sent = [next(v["dequeued_frames"] for v in self.ask(i, command="voqs") if v["port"] == key and v["class"] == 0)
@@ -138,13 +142,14 @@ class Lab:
 
 
 def makes_up_for(options, rate):
-    """Frames of the bucket of one source that makes up for a pause of its bridge."""
+    """Bucket of one source, in frames, that makes up for a pause of its bridge."""
     return max(2, rate * options.burst_us // 1000000 // len(SOURCES))
 
 
 def shaped(options, controller="price", rate=None, bursts=True):
-    """Keys of the port. With `bursts`, port and VOQs make up for what they miss while their bridge waits for a processor;
-    without, the port does for a quarter of T: more would hide from the controller what waits."""
+    """Configuration keys of the port. With `bursts`, port and VOQs make up for the time in which
+    their bridge waits for a processor. Without, only the port does, for a quarter of T: more would
+    hide waiting frames from the controller."""
     rate = rate or options.rate
     words = f"interval_us={options.interval_us}"
     if bursts:

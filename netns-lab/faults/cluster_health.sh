@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Is a lab cluster whole, and does it hold nothing but what belongs there? For the tests of recovery and for `soak`. After
-# lab.sh and topo/cluster.sh; nodes n1 to nHEALTH_NODES with HEALTH_PORTS ports each.
+# Is a lab cluster healthy, and does it hold nothing that does not belong there? For the tests of
+# recovery and for `soak`. Source it after lab.sh and topo/cluster.sh. The nodes are n1 to
+# nHEALTH_NODES, with HEALTH_PORTS ports each.
 
 HEALTH_NODES=${HEALTH_NODES:-3}
 HEALTH_PORTS=${HEALTH_PORTS:-2}
 
-# health_hosts: names of all hosts, as N P
+# health_hosts: all hosts, a line "N P" each
 health_hosts() {
 	local n p
 	for ((n = 1; n <= HEALTH_NODES; n++)); do
@@ -16,7 +17,8 @@ health_hosts() {
 	done
 }
 
-# hosts_reach_each_other: every host gets an answer from every other, by IPv4 and IPv6; prints who does not.
+# hosts_reach_each_other: does every host get an answer from every other, by IPv4 and IPv6? Prints
+# which do not.
 hosts_reach_each_other() {
 	local n p m q targets pids=() failed=0 pid
 	while read -r n p; do
@@ -39,7 +41,8 @@ hosts_reach_each_other() {
 	return $failed
 }
 
-# names_of_macs: a sed script that turns each MAC address of the lab's edge ports and hosts into its owner's name
+# names_of_macs: a sed script that turns each MAC address of the lab's edge ports and hosts into its
+# owner's name
 names_of_macs() {
 	local n p
 	while read -r n p; do
@@ -48,8 +51,8 @@ names_of_macs() {
 	done < <(health_hosts)
 }
 
-# cluster_inventory: all that daemons and bridges of all nodes hold, a line each, comparable with a later one: netdevs and their
-# XDP, routes and neighbours of ours, pins, sockets, processes.
+# cluster_inventory: print what the daemons and bridges of all nodes hold, a line each, to compare
+# with a later one: netdevs and their XDP, our routes and neighbours, pins, sockets, processes.
 cluster_inventory() {
 	local n macs
 	macs=$(names_of_macs) || return
@@ -69,7 +72,8 @@ cluster_inventory() {
 			for ns in /proc/[0-9]*/ns/net; do
 				dir=${ns%/ns/net}
 				[ $ns -ef /proc/self/ns/net ] && read -r name <$dir/comm && [[ $name = sluice* ]] || continue
-				# The fewest of some looks: what is open for a moment is none that it holds.
+				# The fewest of five looks: a descriptor that is open for a moment
+				# does not count.
 				for look in 1 2 3 4 5; do find $dir/fd -type l ! -lname "anon_inode:bpf*" | wc -l; done |
 					sort -n | sed "s/.*/process $name with & descriptors but for maps/;q"
 			done 2>/dev/null' |
@@ -77,7 +81,7 @@ cluster_inventory() {
 	done | sed "$macs" | LC_ALL=C sort
 }
 
-# all_peers_are_up: every bridge has every other as up; prints who has not.
+# all_peers_are_up: does every bridge have every other as up? Prints the peers of each that has not.
 all_peers_are_up() {
 	local n failed=0 got
 	for ((n = 1; n <= HEALTH_NODES; n++)); do
@@ -90,7 +94,7 @@ all_peers_are_up() {
 	return $failed
 }
 
-# no_chunk_is_misused: no bridge has used a chunk of packet memory that was not its own to use
+# no_chunk_is_misused: has no bridge used a chunk of packet memory that it did not own?
 no_chunk_is_misused() {
 	local n
 	for ((n = 1; n <= HEALTH_NODES; n++)); do
@@ -101,7 +105,8 @@ no_chunk_is_misused() {
 	done
 }
 
-# cluster_is_healthy FILE: peers up, hosts reach each other, and the inventory is the one in FILE; prints what is not so.
+# cluster_is_healthy FILE: are peers up, do hosts reach each other, and is the inventory the one in
+# FILE? Prints what is not.
 cluster_is_healthy() {
 	local now
 	all_peers_are_up && hosts_reach_each_other && no_chunk_is_misused || return

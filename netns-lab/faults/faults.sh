@@ -1,15 +1,16 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What may happen to a node of a lab cluster, and how it ends; and traffic to watch it by. For the tests of recovery and for
-# `soak`. After lab.sh and topo/cluster.sh.
+# Faults of a node of a lab cluster, and traffic that shows their effect. For the tests of recovery
+# and for `soak`. Source it after lab.sh and topo/cluster.sh.
 #
-# For each KIND, break_KIND N does it to node N, and mend_KIND N does what an operator or a service manager would:
-# start again what died, plug in what was pulled. The rest is for the cluster to do.
+# For each KIND, break_KIND N does it to node N, and mend_KIND N does what an operator or a service
+# manager would: start again what died, plug in what was pulled. The cluster must do the rest
+# itself.
 
 # shellcheck disable=SC2034
 FAULT_KINDS="bridge daemon both node link fabric_down fabric_netdev edge_netdev key pause"
 
-# pid_of N PROGRAM: of its bridge or its daemon
+# pid_of N bridge|sluiced: the process id on node N
 pid_of() { cat "$LAB_DIR/$2-n$1.pid"; }
 
 break_bridge() { kill -KILL "$(pid_of "$1" bridge)"; }
@@ -54,7 +55,7 @@ mend_fabric_netdev() { cluster_wire_fabric "$1"; }
 break_edge_netdev() { on "n$1" ip link del dev eth2; }
 mend_edge_netdev() { cluster_wire_port "$1" 2; }
 
-# The bridge starts with another key, and then with the right one.
+# The bridge starts with a wrong key; then with the right one.
 break_key() {
 	(umask 077 && head -c 32 /dev/urandom >"$LAB_DIR/other.key")
 	sed "s|key_file: .*|key_file: $LAB_DIR/other.key|" "$LAB_DIR/n$1.yaml" >"$LAB_DIR/n$1-other.yaml"
@@ -66,10 +67,11 @@ mend_key() { break_bridge "$1" && bridge_start "$1"; }
 break_pause() { kill -STOP "$(pid_of "$1" bridge)"; }
 mend_pause() { kill -CONT "$(pid_of "$1" bridge)"; }
 
-# --- Traffic -------------------------------------------------------------------------------------------------
+# --- Traffic ---
 
-# flow_start LABEL FROM NODE:DEV DST RATE TO...: from host FROM, through that port, to DST, an address or a file of prefixes, until
-# flow_end; the hosts TO count what comes to them. FLOW_OPTIONS: more options of gen
+# flow_start LABEL FROM NODE:DEV DST RATE TO...: host FROM sends through that port to DST (an
+# address or a file of prefixes) until flow_stop or flow_end; the hosts TO count what comes to them.
+# FLOW_OPTIONS: more options of gen
 flow_start() {
 	local label=$1 from=$2 mac dst=(--dst "$4") rate=$5 to
 	[ ! -f "$4" ] || dst=(--dst-file "$4")
@@ -85,8 +87,8 @@ flow_start() {
 	spawn "$from" "$label-gen" "$LAB_SOURCE/build/lab/gen" eth0 --json --dst-mac "$mac" "${dst[@]}" --rate "$rate" --duration 3600 ${FLOW_OPTIONS:-}
 }
 
-# flow_stop LABEL: send no more. flow_end LABEL TO...: and what came of it: sets FLOW_SENT, FLOW_RECEIVED, FLOW_WRONG (packets
-# that came twice, damaged or as no packet of a router)
+# flow_stop LABEL: end the sender; sets FLOW_SENT. flow_end LABEL TO...: end the sinks, too; sets
+# FLOW_RECEIVED, and FLOW_WRONG to the packets that came twice, damaged, or for another MAC address
 flow_stop() {
 	interrupt "$1-gen"
 	FLOW_SENT=$(jq .sent "$LAB_DIR/$1-gen.out")

@@ -16,7 +16,7 @@ static __always_inline __u32 add16(__u32 sum, const void *bytes, int len)
 	return sum;
 }
 
-/* What a checksum field is to hold; 0 of a sum that has gone over a right one. */
+/* The value of a checksum field; 0 if the sum includes a correct checksum. */
 static __always_inline __u16 fold(__u32 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);

@@ -20,11 +20,10 @@ struct destinations {
 int destinations_parse(const char *text, uint32_t n, struct destinations *out);
 
 /*
- * A file of addresses or prefixes, one a line, what follows on the line is ignored; "-" is standard
- * input. Draws n lines without repeating one (0: all, at most LAB_FLOWS_MAX) and from each prefix
- * an address, both by `seed`; the same seed draws the same. Lines of the other family than the
- * first are an error. *line is the line at fault for -EINVAL (0: the file is empty). -errno of open
- * and read; -ENOMEM.
+ * A file of addresses or prefixes, one a line; the rest of a line is ignored; "-" is standard
+ * input. Draws n lines without repeating one (0: all, at most LAB_FLOWS_MAX) and an address from
+ * each prefix, both by `seed`; the same seed draws the same. All lines are of one family. *line is
+ * the line at fault for -EINVAL (0: the file is empty). -errno of open and read; -ENOMEM.
  */
 int destinations_read(const char *path, uint32_t n, uint64_t seed, struct destinations *out,
 		      unsigned int *line);

@@ -13,7 +13,7 @@ int device_rx_queues(const char *name, uint32_t *n);
 int device_address(const char *name, int family, uint8_t addr[16]);
 
 /*
- * Frames redirected to a veth: how many its peer's ring took, and how many it had no room for.
+ * Frames redirected to a veth: how many its peer's ring took, and how many found no room there.
  * Exact, and never reset. -EOPNOTSUPP: the driver does not count them so.
  */
 int device_xdp_xmit(const char *name, uint64_t *taken, uint64_t *refused);

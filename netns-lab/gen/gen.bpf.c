@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * Makes one packet from whatever frame the kernel hands it, and sends it. Run by BPF_PROG_TEST_RUN
- * with live frames. The pages are recycled and keep what the last program on their way wrote (MACs,
- * TTL, tags), so every header byte is written anew.
+ * with live frames. The kernel recycles the pages, and they keep what the last program on their way
+ * wrote (MACs, TTL, tags), so every header byte is written anew.
  *
- * It is also attached to `lo`, only because test runs of an attached program start sooner; real
- * frames of lo are known by their all-zero MAC addresses and pass.
+ * It is also attached to `lo`, only because test runs of an attached program start sooner. Real
+ * frames of lo have all-zero MAC addresses; they pass.
  *
- * One generator runs on one CPU at a time: the state needs no atomics.
+ * A generator runs on one CPU at a time, so its state needs no atomics.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -29,8 +29,9 @@ __u64 packets, bytes;	/* made */
 __u32 flow, dest, size; /* of the next packet */
 __u32 seq;
 __u32 until_stamp;
-__u64 start_ns;	       /* CLOCK_MONOTONIC */
-__u64 next_fp, now_fp; /* since the start, in 1/1024 ns: the next packet is due; last looked */
+__u64 start_ns; /* CLOCK_MONOTONIC */
+/* Since the start, in 1/1024 ns: when the next packet is due; what the clock said last. */
+__u64 next_fp, now_fp;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -125,7 +126,7 @@ static __always_inline void advance(void)
 	}
 }
 
-/* The clock is read only when the next packet was not due at the last look. */
+/* Reads the clock only if the next packet was not due when it was read last. */
 static __always_inline int is_due(void)
 {
 	if (config.count && packets >= config.count)

@@ -2,8 +2,8 @@
 /*
  * gen: send UDP packets by XDP at millions a second, paced, each with a stamp (traffic.h).
  *
- * The kernel runs gen.bpf.c on live frames, as often as it is told, and hands each to the device.
- * This program decides what the packets look like, how many are due, and says what really left.
+ * The kernel runs gen.bpf.c on as many live frames as we ask for, and hands each to the device.
+ * This program decides what the packets look like and how many are due, and reports what left.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,17 +29,17 @@
 #include "netns-lab/gen/traffic.h"
 #include "lab/gen.skel.h" /* uses the types above */
 
-/* Paced, packets leave in bursts this long; a call of the kernel costs some ten microseconds. */
+/* With a rate, packets leave in bursts this long; a call of the kernel costs some 10 us. */
 #define TICK_NS 1000000ULL
 
 /*
- * From one call to the next, paced: each call has a page pool of its own, the kernel has 65,534 ids
- * for them, and a pool whose packets are not all freed when the call ends keeps its id for a
- * second.
+ * From one call to the next, with a rate. Each call has a page pool of its own; the kernel has
+ * 65,534 ids for pools; a pool with packets that are not freed when the call ends keeps its id for
+ * a second.
  */
 #define CALL_GAP_NS 100000ULL
 
-/* Most packets of one call: a signal or the deadline is looked at between calls. */
+/* Most packets of one call: we look for a signal and at the deadline between calls. */
 #define CALL_PACKETS_MAX (1u << 18)
 
 /* Packets that the kernel makes before it lets the receivers run; veth's ring takes 256. */
@@ -416,7 +416,7 @@ static int fill_destinations(struct lab_gen *skel, const struct destinations *d)
 
 /* --- Sending --- */
 
-/* How many packets to ask for now; or 0, having slept until some are due. */
+/* How many packets to ask for now; or 0, after a sleep until some are due. */
 static uint64_t packets_due(const struct options *o, uint64_t start_ns, uint64_t sent,
 			    uint64_t last_call_ns)
 {

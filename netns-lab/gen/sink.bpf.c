@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Counts the generator's packets, flow by flow, and drops them. Everything is exact as long as the
- * device has one receive queue (sink.c insists): then one CPU at a time runs this, and no atomics
- * are needed.
+ * Counts the generator's packets, flow by flow, and drops them. sink.c insists on a device with one
+ * receive queue: so one CPU at a time runs this, and the counts are exact without atomics.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -103,7 +102,7 @@ static __always_inline void count_latency(__u64 sent_ns)
 		totals.latency_max_ns = latency_ns;
 }
 
-/* The payload after the stamp is zeros, so sums need not go over it once this has looked. */
+/* Once the payload after the stamp is known to be zeros, no sum needs to include it. */
 static __always_inline void verify(void *data, void *data_end, struct iphdr *ip4,
 				   struct ipv6hdr *ip6, struct udphdr *udp)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * sink: count the packets of `gen` as they arrive, flow by flow: lost, reordered, duplicated, how
- * late. The counting is done by sink.bpf.c on the receiving device; this attaches it, waits, and
+ * sink: count the packets of `gen` as they arrive, flow by flow: lost, reordered, duplicated, and
+ * their latency. sink.bpf.c counts on the receiving device; this program attaches it, waits, and
  * reports.
  */
 #include <errno.h>
@@ -114,9 +114,9 @@ static uint64_t packets_now(const struct lab_sink *skel)
 }
 
 /*
- * Until a signal, the expected packets or the deadline; then until nothing has come for
- * quiet_polls, at most a second, so that what is under way is counted. The signals are blocked, so
- * none is missed.
+ * Wait for a signal, the expected packets or the deadline; then, a second at most, until nothing
+ * has come for quiet_polls, so that packets under way are counted. Signals are blocked, so we miss
+ * none.
  */
 static void wait_for_end(const struct options *o, const struct lab_sink *skel,
 			 const sigset_t *signals)

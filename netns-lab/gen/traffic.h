@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct lab_stamp) == 18, "struct lab_stamp has changed siz
 #define LAB_FLOWS_MAX 65536
 #define LAB_TAGS_MAX  2
 
-/* The kernel runs live frames of at most a page, without its own head and the room of XDP. */
+/* The kernel runs live frames that fit a page beside its own header and XDP's headroom. */
 #define LAB_FRAME_MAX 3398
 
 /* --- Generator --- */
@@ -73,7 +73,7 @@ struct gen_config {
 #define SINK_SUB_BITS 4
 #define SINK_BUCKETS  ((64 - SINK_SUB_BITS + 1) << SINK_SUB_BITS)
 
-/* How far behind the newest a packet may come and still be told from a duplicate. */
+/* A packet at most so far behind the newest can be told from a duplicate. */
 #define SINK_WINDOW 64
 
 struct sink_flow {
@@ -88,10 +88,10 @@ struct sink_flow {
 };
 
 struct sink_config {
-	/* what did not come from the generator goes to the stack, else it is dropped */
+	/* give packets that are not the generator's to the stack; 0: drop them */
 	__u32 pass_foreign;
 	__u32 verify; /* check checksums, every payload byte and the destination MAC */
-	__u32 core;   /* packets that arrive on another are counted */
+	__u32 core;   /* packets that another core receives are counted (off_core) */
 	__u8 mac[6];  /* of the receiving device */
 	__u8 pad[2];
 };

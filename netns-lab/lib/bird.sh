@@ -3,20 +3,24 @@
 #
 # BIRD on the nodes of a cluster (topo/cluster.sh) and on hosts beside it. Source it after both.
 #
-#   bird_node 1 3 2 1:65001          # node n1 of 3 with 2 ports each; behind port 1 a neighbour of AS 65001
-#   bird_host h1p1 65001 feed4 feed6 # its neighbour, which announces what these files name
+#   bird_node 1 3 2 1:65001          # n1 of 3 nodes with 2 ports; behind port 1 a neighbour of AS 65001
+#   bird_host h1p1 65001 feed4 feed6 # its neighbour, which announces the prefixes in these files
 #
-# The nodes are one AS with a mesh of iBGP sessions between their fabric addresses. The next hop of a route stays
-# what the neighbour outside said, and is looked up among the ports of the cluster: so it lies behind a remote
-# port, and packets take one hop. Those prefixes are static routes with `check link`: when a remote port loses
-# carrier, its next hops are gone. What a node itself sends has the address of its first port: remote ports have none.
+# The nodes are one AS with a mesh of iBGP sessions between their fabric addresses. A route keeps
+# the next hop that the neighbour outside announced. BIRD finds that next hop among the ports of the
+# cluster, so it lies behind a remote port and packets take one hop. The prefixes of the ports are
+# static routes with `check link`: when a remote port loses carrier, BIRD drops the next hops behind
+# it. Packets that a node itself sends have the address of its first port, since remote ports have
+# none.
 #
-# When all routes change at once, the messages of it overrun the default buffer of BIRD's netlink sockets, and what it missed it
-# finds at its next scan of links or routes: so the buffer is larger, and links are scanned often.
+# When all routes change at once, the kernel's messages overrun the default buffer of BIRD's netlink
+# sockets. BIRD finds what it missed only at its next scan of links or routes. So the buffer is
+# larger, and BIRD scans the links often.
 
 BIRD_AS=65000
 
-# bird_node N NODES PORTS [PORT:AS...]: start BIRD on node N, with eBGP neighbours behind those ports
+# bird_node N NODES PORTS [PORT:AS...]: start BIRD on node N, with eBGP neighbours behind those
+# ports
 bird_node() {
 	local n=$1
 	bird_node_config "$@" >"$LAB_DIR/bird-n$n.conf"
@@ -66,7 +70,8 @@ bird_node_config() {
 	done
 }
 
-# bird_ports N NODES PORTS FORMAT: the prefix of every port of the cluster, and by which netdev node N reaches it
+# bird_ports N NODES PORTS FORMAT: the prefix of every port of the cluster, and the netdev by which
+# node N reaches it
 bird_ports() {
 	local n=$1 nodes=$2 ports=$3 m p dev
 	for ((m = 1; m <= nodes; m++)); do
@@ -79,7 +84,8 @@ bird_ports() {
 	done
 }
 
-# bird_host hNpP AS FILE4 FILE6: a host that announces the prefixes in these files, one a line; itself, it routes nothing
+# bird_host hNpP AS FILE4 FILE6: a host that announces the prefixes in these files, one a line, and
+# routes nothing itself
 bird_host() {
 	local host=$1 as=$2 n=${1:1:1} p=${1:3}
 	bird_feed "$3" >"$LAB_DIR/feed4-$host.conf" && bird_feed "$4" >"$LAB_DIR/feed6-$host.conf" || return

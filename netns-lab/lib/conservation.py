@@ -1,34 +1,37 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Is every frame of a cluster accounted for? Reads all counters of the nodes of a lab (XDP, bridges, remote ports, drivers,
-the fabric) and says where a frame went missing without a name.
+Is every frame of a cluster accounted for? This reads all counters of the nodes of a lab (XDP,
+bridges, remote ports, drivers, the fabric) and says where a frame went missing without a name.
 
-    conservation.py begin                            counters from now on (in the lab's directory)
+    conservation.py begin             remember the counters (in the lab's directory)
     conservation.py check [--sent N --received N] [--within S]
-    conservation.py counters                         those of the nodes here, as they are now
-    conservation.py answer DIRECTORY                 the same whenever there is a file NAME.ask, in NAME.json; never ends. For
-                                                     emulated machines, where the start of a process takes longer than a look
+    conservation.py counters          print the counters of this lab's nodes
+    conservation.py answer DIRECTORY  answer each file NAME.ask with the counters, in NAME.json; never
+                                      ends. For emulated machines, where starting a process takes
+                                      longer than reading the counters
 
-A lab is found by LAB_DIR or --lab. `check` looks again until nothing is under way and all sums hold, or the time is over;
-then it prints the ledger, one JSON object, and what is wrong on standard error. Exit status: 0 all sums hold, 1 not, 2 wrong use.
+LAB_DIR or --lab names the lab. `check` reads the counters until nothing is under way and all sums
+hold, or the time is over. Then it prints the ledger, one JSON object, and on standard error each
+sum that does not hold. Exit status: 0 all sums hold, 1 not, 2 wrong use.
 
-The sums, for what happened since `begin`, on each node:
+The sums, over what happened since `begin`, on each node:
 
     edge ports   rx = forward + voq + drops + punts
-    ingress      voq + frames read from remote ports = sent + the bridge's drops + what waits in VOQs
-    egress       egress = transmitted + the bridge's drops + what waits in egress queues
-    departure    frames that edge ports sent or refused >= forward + transmitted (the kernel sends, too)
+    ingress      voq + frames read from remote ports = sent + the bridge's drops + waiting in VOQs
+    egress       egress = transmitted + the bridge's drops + waiting in egress queues
+    departure    sent or refused by edge ports >= forward + transmitted (the kernel sends, too)
     memory       no chunk of packet memory has changed its owner against the rules
 
 and for the cluster
 
     fabric       frames sent = frames of egress + those in lost messages, if any message was lost
-    whole        --sent = --received + all drops by name + what waits + what ended in a kernel (no more than was punted):
-                 for traffic of the generator, less the drops that may be of what kernels and hosts said meanwhile
+    whole        --sent = --received + all drops by name + frames that wait + frames that ended in a
+                 kernel (no more than were punted). This is about the generator's traffic; some
+                 drops may be of frames that kernels and hosts sent meanwhile
 
-A bridge that was started anew counts from zero, and what its former life counted is not known: sums that need it are left
-out and the node is named in `restarted`.
+A bridge that was started anew counts from zero, and nobody knows what its former life counted. The
+sums that need it are left out, and `restarted` names the node.
 """
 import argparse
 import glob
@@ -44,11 +47,13 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file
 DAEMON_SOCKET = "/run/sluice/sluiced.sock"
 BRIDGE_SOCKET = "/run/sluice/sluice-bridge.sock"
 LOOK_AGAIN_S = 0.1
-ANSWERS_S = 60  # a daemon that runs at all
+ANSWERS_S = 60  # within which any daemon that runs answers
 ANSWER_LOOK_S = 0.1
 MACHINE_ANSWERS_S = 300
 PATIENCE_S = 5.0 * float(os.environ.get("LAB_PATIENCE", "1"))
-LOOKS_MIN = 10  # before time is over: where a look takes long, some frame of a kernel's own comes with most of them
+# Looks before the time is over: where a look takes long, most of them meet some frame of a kernel's
+# own.
+LOOKS_MIN = 10
 TX_DROPS = ("tx-ring", "tx-error")
 INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta", "drop-not-unicast",
                  "drop-kernel-full")
@@ -60,7 +65,8 @@ class Failure(Exception):
 
 
 class Node:
-    """A node of a cluster: `pid` is a process in its namespaces; `edges` and `remotes` are names of netdevs."""
+    """A node of a cluster: `pid` is a process in its namespaces; `edges` and `remotes` are names of
+    netdevs."""
 
     def __init__(self, name, pid):
         self.name, self.pid = name, int(pid)
@@ -75,7 +81,8 @@ class Node:
         return self.ask(BRIDGE_SOCKET, {"command": command})
 
     def ask(self, path, request):
-        """Rows of an answer from a control socket, or None: nobody listens there, or no more."""
+        """Rows of an answer from a control socket, or None: nobody listens there, or the answer was
+        cut short."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
             s.settimeout(ANSWERS_S)
             try:
@@ -102,7 +109,8 @@ class Node:
             return int(file.read())
 
     def refused(self, netdev):
-        """Frames that a netdev dropped; a veth counts among them those that other programs redirected to it and it did not take."""
+        """Frames that a netdev dropped. A veth also counts redirected frames that it refused: these
+        are taken off."""
         dropped = self.statistic(netdev, "tx_dropped")
         return dropped and dropped - self.refused_redirects(netdev)
 
@@ -113,7 +121,7 @@ class Node:
 
 
 def pinned_counters(node, what):
-    """The counters outlive the daemon."""
+    """The counters from the pinned maps, which outlive the daemon."""
     try:
         return json.loads(node.run(os.path.join(SOURCE, "build", "sluice"), "--json", "show", what))
     except subprocess.CalledProcessError as error:
@@ -121,7 +129,7 @@ def pinned_counters(node, what):
 
 
 def xdp_counters(node):
-    """What sl_edge counted: by name, without what drivers refused; None if there is nothing to ask."""
+    """What sl_edge counted, by name."""
     stages, reasons = (node.ask(DAEMON_SOCKET, {"command": "show", "what": what}) or pinned_counters(node, what)
                        for what in ("counters", "drops"))
     out = {row["name"]: row["packets"] for row in stages if row["kind"] == "stage"}
@@ -167,7 +175,8 @@ def node_counters(node):
 
 
 class Machine:
-    """A node that is a virtual machine of the lab: a process inside counts, from the first question until the machine ends."""
+    """A node that is a virtual machine of the lab. From the first question until the machine ends,
+    a process inside it reads the counters."""
 
     def __init__(self, name, machine, lab_dir):
         self.name, self.machine, self.lab_dir = name, machine, lab_dir
@@ -202,7 +211,8 @@ class Machine:
 
 
 def answer_questions(directory, lab_dir):
-    """Never returns."""
+    """Answer each file NAME.ask of this directory with the counters, in NAME.json. Never
+    returns."""
     while True:
         for name in [n[:-len(".ask")] for n in os.listdir(directory) if n.endswith(".ask")]:
             os.remove(f"{directory}/{name}.ask")
@@ -217,7 +227,7 @@ def answer_questions(directory, lab_dir):
 
 
 def counters_of(nodes):
-    """Of all nodes, at the same time where that takes long."""
+    """The counters of all nodes, read at the same time, since some take long."""
     if len(nodes) == 1:
         return {nodes[0].name: nodes[0].counters()}
     import concurrent.futures  # pylint: disable=import-outside-toplevel
@@ -226,7 +236,7 @@ def counters_of(nodes):
 
 
 def fabric_drops(node):
-    """Frames that the switch between the nodes dropped, and its links."""
+    """Frames that the switch between the nodes and its links dropped."""
     names = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
     return sum(node.statistic(d, name) for d in node.netdevs() for name in names)
 
@@ -246,13 +256,14 @@ def lab_nodes(lab_dir):
 
 
 def snapshot(nodes, fabric=None):
-    """All counters now. `nodes` and `fabric` are Nodes; fabric None: nobody counts what the switch drops."""
+    """All counters now. `nodes` and `fabric` are Nodes; with fabric None, the switch's drops count
+    as 0."""
     return {"nodes": counters_of(nodes),
             "fabric_drops": fabric_drops(fabric) if fabric else 0}
 
 
 def quiet_snapshot(look, within_s=60.0):
-    """A snapshot of a moment when nothing was under way: two in a row are equal."""
+    """A snapshot taken while nothing was under way: it equals the one before."""
     deadline = time.monotonic() + within_s
     last, looks = look(), 1
     while (now := look()) != last:
@@ -264,7 +275,7 @@ def quiet_snapshot(look, within_s=60.0):
 
 
 def minus(after, before):
-    """after - before, number by number; what is no number is as after."""
+    """after - before, number by number. A value that is no number stays as in `after`."""
     if isinstance(after, dict):
         return {key: minus(value, (before or {}).get(key, 0)) for key, value in after.items()}
     if isinstance(after, int) and isinstance(before, int) and not isinstance(after, bool):
@@ -344,8 +355,9 @@ class Ledger:
 
     def whole(self, sent, received):
         """
-        Exact if nothing was punted and nobody else spoke. Otherwise what a kernel got may have ended there, as unreachable, say,
-        and drops may be of other frames than those sent, but of no more than there were.
+        Exact if nothing was punted and nobody else sent. Otherwise a frame may have ended in the
+        kernel that got it (as unreachable, say), and a drop may be of somebody else's frame: of as
+        many as others sent, at most.
         """
         dropped = sum(self.drops.values())
         punts = sum(n["punts"] for n in self.nodes.values())
@@ -362,7 +374,8 @@ class Ledger:
 
 
 def check(before, look, sent=None, received=None, within_s=PATIENCE_S):
-    """The ledger since `before`, once it is right and nothing waits, or the time is over. `look` returns a snapshot."""
+    """The ledger since `before`, once it is right and nothing waits, or the time is over. `look`
+    returns a snapshot."""
     deadline = time.monotonic() + within_s
     for looks in itertools.count(1):
         ledger = Ledger(before, look())

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Nodes and hosts in namespaces: what `lab`, `demo` and the bats tests are made of. Source it:
+# Nodes and hosts in namespaces, as `lab`, `demo` and the bats tests use them. Source it:
 #
 #   . netns-lab/lib/lab.sh
 #   lab_begin                           # names the lab, makes its run directory
@@ -12,13 +12,14 @@
 #   spawn h2 sink build/lab/sink eth0   # background; output in $LAB_DIR/sink.out and sink.err
 #   wait_for 5 on h1 ping -c1 -W1 10.0.2.2
 #
-# A node is a network and a mount namespace with its own /sys, /sys/fs/bpf and /run, held by one sleeping
-# process. Names are per lab, so any number of labs run side by side; nothing appears in the
-# caller's namespaces. Every process of a lab carries SLUICE_LAB=$LAB_DIR in its environment: lab_end
-# ends exactly those, and with the last of them the kernel removes links, pins and programs.
+# A node is a network and a mount namespace with its own /sys, /sys/fs/bpf and /run; one sleeping
+# process (lib/holder) holds them. Names are per lab, so any number of labs run side by side, and
+# nothing appears in the caller's namespaces. Every process of a lab carries SLUICE_LAB=$LAB_DIR in
+# its environment. lab_end ends exactly those, and with the last of them the kernel removes links,
+# pins and programs.
 #
-# All functions return 0, or 1 with one line on stderr. LAB_ID and LAB_DIR are exported, so a lab that
-# bats' setup_file began serves all tests of the file.
+# All functions return 0, or 1 with one line on stderr. LAB_ID and LAB_DIR are exported, so a lab
+# that bats' setup_file began serves all tests of the file.
 
 LAB_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 LAB_ROOT=${LAB_ROOT:-/run}
@@ -29,8 +30,9 @@ lab_error() {
 	return 1
 }
 
-# wait_for SECONDS COMMAND...: repeat until it succeeds; its output is shown only if it never does. A machine that is known to be
-# slow sets LAB_PATIENCE, a factor; where a look costs much, LAB_LOOK_S is the time between two.
+# wait_for SECONDS COMMAND...: repeat the command until it succeeds; show its output only if it
+# never does. LAB_PATIENCE multiplies the seconds, for slow machines; LAB_LOOK_S is the time between
+# two tries, where a try costs much.
 wait_for() {
 	local seconds=$(($1 * ${LAB_PATIENCE:-1})) deadline output
 	shift
@@ -61,8 +63,9 @@ lab_begin() {
 	mkdir "$LAB_DIR/node" "$LAB_DIR/host"
 }
 
-# Process ids of everything in this lab: what it started, and what entered its namespaces by hand. Returns 1 if a
-# process showed no environment, as each does for an instant while it starts a program: it may be one of them.
+# The ids of all processes of this lab: those it started, and those that entered its namespaces by
+# hand. Returns 1 if some process showed no environment, which may then be one of the lab's: each is
+# like that for an instant while it starts a program.
 lab_processes() {
 	local holder file found="" environment lines unknown=0
 	for file in /proc/[0-9]*/environ; do
@@ -81,7 +84,7 @@ lab_processes() {
 	return $unknown
 }
 
-# runs_program /proc/PID: neither a zombie nor a thread of the kernel.
+# runs_program /proc/PID: is it neither a zombie nor a thread of the kernel?
 runs_program() {
 	local stat kernel_thread=0x200000
 	{ stat=$(<"$1/stat"); } 2>/dev/null || return 1
@@ -89,7 +92,8 @@ runs_program() {
 	[ "${stat[0]}" != Z ] && [ $((stat[6] & kernel_thread)) -eq 0 ]
 }
 
-# Holders that are alive, not zombies, and still the process that was recorded (a pid may have been reused).
+# Holders that are alive, not zombies, and still the process that was recorded (the kernel reuses
+# process ids).
 lab_holders() {
 	local file pid born
 	for file in "$LAB_DIR"/{node,host}/*; do
@@ -101,8 +105,9 @@ lab_holders() {
 
 process_born() { cut -d' ' -f22 "/proc/$1/stat" 2>/dev/null; }
 
-# Looks again for as long as some process may just be starting a program, but not for ever: others on this machine may have
-# no environment at all. And twice, for what was started while the list was read.
+# Has every process of the lab ended? Looks twice, since a process may start while the list is read.
+# Looks again while some process shows no environment, for up to a second: processes of others may
+# never have one.
 no_lab_processes() {
 	local deadline=$((${EPOCHREALTIME/./} + 1000000)) found times=0 known
 	while [ $times -lt 2 ]; do
@@ -114,7 +119,8 @@ no_lab_processes() {
 	return 0
 }
 
-# lab_end: end every process of the lab, and so remove its namespaces; then its run directory.
+# lab_end: end every process of the lab, which removes its namespaces; then remove its run
+# directory.
 lab_end() {
 	local signal patience=3
 	[ -n "${LAB_DIR:-}" ] && [ -d "$LAB_DIR" ] || return 0
@@ -128,8 +134,9 @@ lab_end() {
 	rm -rf "$LAB_DIR"
 }
 
-# namespaces_up KIND NAME [NAMESPACE...]: in new namespaces, or these; the holder is in a session of its own, so
-# Ctrl-C does not reach it.
+# namespaces_up KIND NAME [NAMESPACE...]: start a holder in a new network and mount namespace, or in
+# new ones of these kinds only (options of unshare). The holder has a session of its own, so Ctrl-C
+# does not reach it.
 namespaces_up() {
 	local kind=$1 name=$2 namespaces=("${@:3}")
 	[ ${#namespaces[@]} -gt 0 ] || namespaces=(--net --mount)
@@ -145,10 +152,11 @@ namespaces_up() {
 
 node_up() { namespaces_up node "$1"; } # forwards IPv4 and IPv6
 host_up() { namespaces_up host "$1"; }
-machine_up() { namespaces_up node "$1" --mount; } # a node with the network of the machine itself
+machine_up() { namespaces_up node "$1" --mount; } # a node in the network namespace of the machine itself
 
-# namespaces_down NAME: as a power failure: every process of the node or host at once, and so its netdevs and pins. The
-# other ends of its links go a moment later; the name can be used again.
+# namespaces_down NAME: as in a power failure, end every process of the node or host at once; its
+# netdevs and pins go with them. The other ends of its links go a moment later. The name can be used
+# again.
 namespaces_down() {
 	local name=$1 holder pid pids=()
 	holder=$(holder_of "$name") || return
@@ -167,7 +175,8 @@ no_processes() {
 	done
 }
 
-# find_holder NAME: sets HOLDER to its process id; starts no process, which an emulated machine would notice
+# find_holder NAME: set HOLDER to its process id, without starting a process, which an emulated
+# machine would feel
 find_holder() {
 	local file=$LAB_DIR/node/$1
 	[ -e "$file" ] || file=$LAB_DIR/host/$1
@@ -192,13 +201,15 @@ on() {
 	SLUICE_LAB=$LAB_DIR nsenter --target "$HOLDER" --net --mount --wdns="$PWD" -- "$@"
 }
 
-# spawn NAME LABEL COMMAND...: run it there in the background, out of reach of Ctrl-C. Sets SPAWNED to its
-# process id, which is also in $LAB_DIR/LABEL.pid; output goes to $LAB_DIR/LABEL.out and LABEL.err.
+# spawn NAME LABEL COMMAND...: run it there in the background, out of reach of Ctrl-C. Sets SPAWNED
+# to its process id, which is also in $LAB_DIR/LABEL.pid; output goes to $LAB_DIR/LABEL.out and
+# LABEL.err.
 spawn() {
 	local HOLDER label=$2
 	find_holder "$1" || return
 	shift 2
-	# Emptied here and not by the child, so that nobody reads what the last of this label said.
+	# Emptied here and not by the child, so that nobody reads what an earlier process of this
+	# label wrote.
 	: >"$LAB_DIR/$label.out" 2>"$LAB_DIR/$label.err"
 	SLUICE_LAB=$LAB_DIR setsid nsenter --target "$HOLDER" --net --mount --wdns="$PWD" -- "$@" \
 		</dev/null >"$LAB_DIR/$label.out" 2>"$LAB_DIR/$label.err" 3>&- &
@@ -206,8 +217,8 @@ spawn() {
 	echo $SPAWNED >"$LAB_DIR/$label.pid"
 }
 
-# await_end LABEL: wait until the process last spawned as LABEL has ended, if any was. One that is killed holds its locks, sockets and
-# queues until it has run for the last time, which may take as long as that takes.
+# await_end LABEL: wait until the process last spawned as LABEL has ended, if any was. A killed
+# process holds its locks, sockets and queues until it gets a processor once more.
 await_end() {
 	local pid
 	[ -e "$LAB_DIR/$1.pid" ] || return 0
@@ -216,8 +227,9 @@ await_end() {
 	wait_for 60 has_ended
 }
 
-# link NAME:DEV NAME:DEV [MTU]: a veth pair, up at both ends. Checksums are complete when frames leave (a
-# redirected frame carries no offload), and NAPI is on, without which veth takes no redirected frames.
+# link NAME:DEV NAME:DEV [MTU]: a veth pair, up at both ends. Checksums are complete when frames
+# leave (a redirected frame carries no offload), and NAPI is on, without which veth takes no
+# redirected frames.
 link() {
 	local a=${1%%:*} a_dev=${1#*:} b=${2%%:*} b_dev=${2#*:} mtu=${3:-1500} a_pid b_pid
 	a_pid=$(holder_of "$a") && b_pid=$(holder_of "$b") || return
@@ -228,7 +240,8 @@ link() {
 	on "$a" ethtool -K "$a_dev" tx off gro on >/dev/null && on "$b" ethtool -K "$b_dev" tx off gro on >/dev/null
 }
 
-# xdp_out NAME, xdp_in NAME: frames that programs have redirected out of its eth0; that came to a program there
+# xdp_out NAME: frames that programs have redirected out of its eth0; xdp_in NAME: frames that came
+# to a program there
 xdp_out() { xdp_sum "$1" 'tx_queue_*_xdp_xmit:'; }
 xdp_in() { xdp_sum "$1" 'rx_queue_*_xdp_packets:'; }
 xdp_sum() {
@@ -245,7 +258,7 @@ xdp_out_since() { [ "$(xdp_out "$1")" -gt "$2" ]; }
 mac_of() { on "$1" cat "/sys/class/net/$2/address"; }
 
 # router_up NODE ENGINE DEV...: attach sluice to these ports.
-#   none               nothing: the kernel forwards
+#   none               attach nothing: the kernel forwards
 #   bare               `ip link ... xdp obj`, no daemon
 #   kernel, lpm, fast  sluiced with this engine; label sluiced-NODE, file $LAB_DIR/NODE.yaml
 router_up() {
@@ -271,8 +284,8 @@ router_up() {
 	esac
 }
 
-# router_start NODE: start sluiced with the file that router_up wrote, and wait until it answers. One that ran there before must have
-# been told to end.
+# router_start NODE: start sluiced with the file that router_up wrote, and wait until it answers.
+# The caller has told the sluiced before it to end.
 router_start() {
 	local node=$1
 	await_end "sluiced-$node" || return

@@ -14,7 +14,7 @@ COLOURS = {"kernel": "#8a8f98", "fib-lookup": "#b8bcc4", "bare": "#9fc5a8", "lpm
 
 
 def bars(axes, series, title, unit):
-    """One bar per name, as high as the median; a dot per value; the median written above."""
+    """A bar for each name, as high as the median, which stands above it; a dot for each value."""
     names = list(series)
     heights = [statistics.median(series[name]) for name in names]
     axes.bar(range(len(names)), heights, color=[COLOURS.get(n, "#74b3d8") for n in names], width=0.62)
@@ -48,7 +48,7 @@ def lines(axes, series, title, x_unit, y_unit):
 
 
 def heat(axes, rows, columns, values, title):
-    """A table of counts, darker the more, on a logarithmic scale."""
+    """A table of counts: the larger, the darker, on a logarithmic scale."""
     shades = [[math.log10(v + 1) for v in row] for row in values]
     axes.imshow(shades, cmap="Blues", aspect="auto", vmin=0, vmax=1.6 * max(max(row) for row in shades) + 0.1)
     for y, row in enumerate(values):
@@ -79,7 +79,8 @@ def finish(axes, title, x_unit, y_unit):
 
 
 def save(base, draw, panels, width=5, height=3.8):
-    """draw(*axes) fills that many panels, side by side, of that size in inches; written as base.svg and base.png."""
+    """Let draw(*axes) fill that many panels, side by side, each of this size in inches; write
+    base.svg and base.png."""
     figure, axes = plt.subplots(1, panels, figsize=(width * panels, height), squeeze=False)
     draw(*axes[0])
     figure.tight_layout()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Send from one host of a lab to another and say what came: one trial, or a search for the no-drop rate."""
+"""Trials: send from one host of a lab to another and say what came; and the search for the no-drop
+rate."""
 import contextlib
 import glob
 import json
@@ -22,7 +23,8 @@ class Failure(Exception):
 
 
 def lab_command(*args):
-    """Run netns-lab/lab. Who is interrupted meanwhile leaves no lab behind, not even one that came up just then."""
+    """Run netns-lab/lab. An interrupted caller leaves no lab behind, not even one that came up just
+    then."""
     lab = subprocess.Popen([f"{LAB}/lab", *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                            text=True)
     try:
@@ -38,7 +40,7 @@ def lab_command(*args):
 
 
 def finish(process):
-    """What it printed, once it has ended well."""
+    """The standard output of a process, once it has ended with status 0."""
     out, err = process.communicate()
     if process.returncode:
         raise Failure(f"{' '.join(process.args[6:])}: {err.strip()}")
@@ -46,7 +48,8 @@ def finish(process):
 
 
 class Path:
-    """A way through a lab: from a host's eth0, by a device of the next hop, to another host's eth0."""
+    """A way through a lab: from a host's eth0, by a netdev of the next hop, to another host's
+    eth0."""
 
     def __init__(self, lab_id, source, next_hop, sink, core):
         self.dir = f"{LAB_ROOT}/sluice-lab.{lab_id}"
@@ -63,18 +66,19 @@ class Path:
         raise Failure(f"no {name} in {self.dir}")
 
     def spawn(self, name, *command):
-        """Start it on a host or node; as lab.sh's `on`, so lab_end finds it."""
+        """Start a command on a host or node, marked as the function `on` of lab.sh does, so lab_end
+        finds it."""
         return subprocess.Popen(
             ["nsenter", "--target", self.holder(name), "--net", "--mount", f"--wdns={SOURCE}", "--", *command],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=dict(os.environ, SLUICE_LAB=self.dir))
 
     def trial(self, packets, seconds, rate=None):
-        """Send what gen's options `packets` say, for that time; without a rate, all it can.
+        """Send what gen's options `packets` say, for that time; without a rate, all that gen can.
 
-        Everything is processed on the generator's core, as long as no other core has taken up one of the
-        receivers' rings in the moment it was idle. A trial to which that happened is repeated; if it happens each time,
-        it is a failure, or, unless self.strict, the best of them counts.
+        The generator's core processes everything, unless another core takes up a receiver's ring in
+        a moment when that ring is idle. A trial in which that happened is repeated. If it happens
+        each time, the trial fails; unless self.strict, the best one counts.
         """
         best = None
         for _ in range(TRIES):
@@ -116,7 +120,7 @@ class Path:
         }
 
     def softirq_seconds(self):
-        """Processor time that the core's ksoftirqd has had."""
+        """Processor time that the core's ksoftirqd has used."""
         if self.ksoftirqd is None:
             for comm in glob.glob("/proc/[0-9]*/comm"):
                 with contextlib.suppress(OSError), open(comm, encoding="ascii", errors="replace") as file:
@@ -128,7 +132,8 @@ class Path:
             return int(file.read().split()[0]) / 1e9
 
     def no_drop(self, packets, seconds, loss, resolution, guess_pps):
-        """RFC 2544 section 26.1: bisect between a rate that passes and one that fails. None: none passed."""
+        """RFC 2544 section 26.1: bisect between a rate that passes and one that fails. None: no
+        rate passed."""
         low, high, best = 0.5 * guess_pps, 1.3 * guess_pps, None
         while high - low > resolution * high:
             rate = (low + high) / 2
@@ -160,5 +165,5 @@ def progress(text):
 
 
 def say(text):
-    """A paragraph of the demo."""
+    """Print a paragraph of the demo."""
     print(textwrap.fill(text, 79, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False), flush=True)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench-lookup: what one route lookup costs, by engine, family and size of the table; how quickly
- * tables change; what they weigh. Run from the top of the tree, as root.
+ * bench-lookup: the cost of one route lookup by engine, family and size of the table, the rate at
+ * which tables change, and their memory. Run from the top of the tree, as root.
  *
  * All lookups run in BPF, in a loop over 65,536 addresses made beforehand, each under a random
  * prefix of the table. An empty loop over the same addresses is subtracted. Engines take turns
@@ -98,8 +98,8 @@ static enum lab_lookup_mode mode_of(const struct bench *b, enum row row)
 }
 
 /*
- * Mean ns per address of one sample, of as many passes as make it long enough. As many that are not
- * counted come first, so that each engine finds the caches as it leaves them itself.
+ * Mean ns per address of one sample, which has as many passes as make it long enough. As many
+ * uncounted passes come first, so that each engine finds the caches as it leaves them itself.
  */
 static int sample(struct bench *b, enum row row, uint32_t *repeat, double *ns)
 {
@@ -117,7 +117,7 @@ static int sample(struct bench *b, enum row row, uint32_t *repeat, double *ns)
 	return 0;
 }
 
-/* Both tables must have said the same, and the kernel must have found every route. */
+/* Both tables must give the same answers, and the kernel must find every route. */
 static int check_answers(struct bench *b)
 {
 	uint32_t differ = 0, lost = 0;
@@ -147,8 +147,8 @@ static double median_of(const double *ns, unsigned int runs)
 }
 
 /*
- * `ns` of each run, of which `base` is the loop; `fast` is the median of the engine fast, relieved
- * of it.
+ * `ns` of each run, including the empty loop, whose cost is `base`; `fast` is the median of the
+ * engine fast without the loop.
  */
 static void report_row(struct bench *b, uint32_t n_routes, enum row row, double *ns, double base,
 		       double fast)

@@ -30,7 +30,7 @@ int kernel_routes_delete(struct kernel_routes *k, const struct sl_prefix *prefix
 int kernel_routes_flush(struct kernel_routes *k);
 
 /*
- * Which way a packet to addr would go: 0 and the number of the next hop, -ENETUNREACH for no route.
+ * The route of a packet to addr: 0 and the number of the next hop, or -ENETUNREACH: no route.
  */
 int kernel_routes_get(struct kernel_routes *k, uint8_t family, const uint8_t *addr,
 		      uint32_t *nexthop);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A fast path for lookups alone: the maps as the daemon loads them, a sl_fib that writes them, and
- * batches of addresses that BPF looks up in them. Tests compare what it answers, the benchmark how
- * quickly.
+ * batches of addresses that BPF looks up in them. Tests compare its answers; the benchmark measures
+ * its time.
  */
 #ifndef LAB_LOOKUP_RIG_H
 #define LAB_LOOKUP_RIG_H
 
 #include <stdint.h>
 
-#include "netns-lab/lookup/bench_lookup.h"
+#include "netns-lab/lookup/lookup_batch.h"
 #include "user/fib/fib.h"
 
-#define LAB_LOOKUP_OBJECT "build/lab/bench_lookup.bpf.o"
+#define LAB_LOOKUP_OBJECT "build/lab/lookup_batch.bpf.o"
 #define LAB_NEXTHOPS	  64
 
 struct lookup_rig {

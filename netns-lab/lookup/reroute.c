@@ -2,10 +2,10 @@
 /*
  * reroute: change the routes of this network namespace's kernel, many a second.
  *
- * It takes the routes it finds (table main, one gateway, no default route) and does to random ones
- * what a routing daemon does: another gateway of those in use (three of four changes), or away, or,
- * if it is away, back. Each request changes something, so the kernel says as many events. At the
- * end every prefix has a route again.
+ * It takes the routes it finds (table main, one gateway, no default route) and changes random ones
+ * as a routing daemon does: three of four changes choose another gateway of those in use, the rest
+ * delete the route; a deleted route comes back. Each request changes something, so the kernel
+ * reports as many events. At the end every prefix has a route again.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -23,7 +23,7 @@
 #include "user/rtnl/rtnl_socket.h"
 
 #define VIAS_MAX 64
-/* Paced, so many batches a second. */
+/* With a rate, so many batches a second. */
 #define BATCHES_PER_S 500
 
 static const char usage[] =
@@ -212,7 +212,7 @@ static uint64_t changes_made(const struct world *w)
 	return w->replaced + w->deleted + w->inserted;
 }
 
-/* Paced, the next batch waits until it is due. */
+/* With a rate, the next batch waits until it is due. */
 static int keep_pace(struct world *w, const struct options *o, uint64_t start_ns)
 {
 	const uint64_t made = changes_made(w);

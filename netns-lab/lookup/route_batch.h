@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes of this network namespace's kernel, changed many to a system call: requests are queued and
- * sent together, and only the last of them is acknowledged. Table main; what is set is `proto
+ * Change many routes of this network namespace's kernel in one system call: requests are queued and
+ * sent together, and the kernel acknowledges the last one only. Table main; new routes are `proto
  * static`. Not thread-safe.
  */
 #ifndef LAB_ROUTE_BATCH_H
@@ -13,7 +13,8 @@
 
 struct route_batch;
 
-/* A way out: a gateway of the route's family, on link whether or not another route says so. */
+/* A next hop: a gateway of the route's family, which counts as on link whatever other routes say.
+ */
 struct route_via {
 	uint32_t ifindex;
 	uint8_t gateway[16];
@@ -31,7 +32,7 @@ int route_batch_delete(struct route_batch *b, const struct sl_prefix *prefix);
 int route_batch_flush(struct route_batch *b);
 
 /*
- * The gateway of a packet to addr, as the kernel would choose it after all that is queued. 0;
+ * The gateway that the kernel would choose for a packet to addr, after all queued requests. 0;
  * -ENETUNREACH: no route; -EPROTO: one without a gateway; -errno.
  */
 int route_batch_lookup(struct route_batch *b, uint8_t family, const uint8_t *addr,

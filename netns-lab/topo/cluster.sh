@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# cluster: nodes n1, n2, ... on a fabric; behind port P of node N a host hNpP with both families. The fabric is a
-# bridge in the namespace `fabric`, of MTU 3500, where single-buffer XDP on veth ends.
+# Topology cluster: nodes n1, n2, ... on a fabric; behind port P of node N a host hNpP with both
+# families. The fabric is a bridge in the namespace `fabric`, of MTU 3500: single-buffer XDP on veth
+# takes no larger frames.
 
 # shellcheck disable=SC2034
 TOPO_TEXT="routers n1, n2, ... that are one, a host behind each port"
@@ -59,7 +60,7 @@ cluster_edges() {
 	done
 }
 
-# cluster_wire_fabric N: node nN's netdev on the fabric, new or again
+# cluster_wire_fabric N: make node nN's netdev on the fabric, at first or after a fault
 cluster_wire_fabric() {
 	link "n$1:fab0" "fabric:n$1" $CLUSTER_FABRIC_MTU &&
 		on fabric ip link set "n$1" master br0 &&
@@ -67,7 +68,8 @@ cluster_wire_fabric() {
 		{ [ "${CLUSTER_WORKERS:-1}" = 1 ] || on "n$1" ethtool -L fab0 rx "$CLUSTER_WORKERS" tx "$CLUSTER_WORKERS"; }
 }
 
-# cluster_wire_port N P: port P of node nN and the host behind it, new or again
+# cluster_wire_port N P: make port P of node nN and connect the host behind it, at first or after a
+# fault
 cluster_wire_port() {
 	local n=$1 p=$2
 	link "n$n:eth$p" "h${n}p$p:eth0" $CLUSTER_EDGE_MTU &&
@@ -79,9 +81,10 @@ cluster_wire_port() {
 		on "h${n}p$p" ip route add default via "fd00:0:$n:$p::1"
 }
 
-# cluster_config N NODES PORTS ENGINE: the configuration of node N; CLUSTER_BRIDGE has keys of `bridge:`,
-# CLUSTER_LIVENESS_MS the silence that means death, CLUSTER_PORT_n2p1 more keys of that port,
-# CLUSTER_TRANSPORT the transport, CLUSTER_WORKERS how many threads a bridge has
+# cluster_config N NODES PORTS ENGINE: print the configuration of node N. Variables: CLUSTER_BRIDGE
+# has keys of `bridge:`; CLUSTER_LIVENESS_MS is liveness_ms, the silence after which a node counts
+# as dead; CLUSTER_PORT_n2p1 has more keys of that port; CLUSTER_TRANSPORT is the transport;
+# CLUSTER_WORKERS is the number of a bridge's workers
 cluster_config() {
 	local i p keys
 	cat <<-END
@@ -103,13 +106,15 @@ cluster_config() {
 	done
 }
 
-# cluster_start N: both daemons of a node
+# cluster_start N: start both daemons of a node
 cluster_start() {
 	bridge_start "$1" && router_start "n$1"
 }
 
-# bridge_start N [CONFIG]: once the one before, which must have been told to end, has ended; with the priority of its service unit, and no more rights than that gives it
-# (CAP_SYS_NICE instead of LimitRTPRIO=, which needs more here); CLUSTER_PROGRAM is another program than the bridge itself
+# bridge_start N [CONFIG]: start the bridge, with the priority of its service unit and no more
+# rights than the unit gives it (CAP_SYS_NICE instead of LimitRTPRIO=, which needs more here). The
+# caller has told the bridge before it to end; this waits for that. CLUSTER_PROGRAM is a program to
+# run instead of the bridge
 bridge_start() {
 	await_end "bridge-n$1" || return
 	spawn "n$1" "bridge-n$1" nice -n -10 setpriv --bounding-set=-all,+bpf,+perfmon,+net_admin,+net_raw,+ipc_lock,+chown,+sys_nice \
@@ -117,8 +122,8 @@ bridge_start() {
 	raise_session "$SPAWNED"
 }
 
-# raise_session PID: where the kernel groups processes by session, a niceness counts only inside its group: so raise that,
-# once the process has one of its own
+# raise_session PID: where the kernel groups processes by session (autogroup), a niceness counts
+# only inside its group. So raise the group, once the process has one of its own
 raise_session() {
 	[ -e /proc/self/autogroup ] || return 0
 	wait_for 60 leads_session_or_died "$1" && { echo -10 >"/proc/$1/autogroup" || true; } 2>/dev/null
@@ -126,24 +131,25 @@ raise_session() {
 
 leads_session_or_died() { [ ! -e "/proc/$1/stat" ] || [ "$(cut -d' ' -f6 "/proc/$1/stat")" = "$1" ]; }
 
-# bridge_ask N WHAT: rows of the bridge's control socket, one JSON object a line. A bridge closes it after its answer; one that
-# gives none is not waited for longer than a minute.
+# bridge_ask N WHAT: rows of the bridge's control socket, one JSON object a line. A bridge closes
+# the connection after its answer; we wait a minute at most.
 bridge_ask() {
 	# shellcheck disable=SC2016
 	on "n$1" sh -c 'printf "{\"command\": \"%s\"}\n" "$1" | socat -t 60 - UNIX:/run/sluice/sluice-bridge.sock' sh "$2" |
 		jq -c 'select(has("hello") or has("end") | not)'
 }
 
-# cluster_is_up N PEERS: does node N see so many peers, and carrier on a port of each?
+# cluster_is_up N PEERS: does node N see carrier on the first port of so many peers?
 cluster_is_up() {
 	[ "$(on "n$1" sh -c 'cat /sys/class/net/n[0-9]*p1/operstate' | grep -c '^up$')" -eq "$2" ]
 }
 
-# cluster_counts: what cluster_conserves speaks of begins now; waits for quiet
+# cluster_counts: cluster_conserves counts from now on; waits until nothing is under way
 cluster_counts() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" begin; }
 
-# cluster_conserves [SENT RECEIVED]: is every frame since cluster_counts accounted for on all nodes? Waits until nothing is under
-# way. With the numbers that generator and sink counted: to the packet, end to end. Prints the ledger.
+# cluster_conserves [SENT RECEIVED]: is every frame since cluster_counts accounted for on all nodes?
+# With the numbers that generator and sink counted: to the packet, end to end. Waits until nothing
+# is under way; prints the ledger.
 cluster_conserves() {
 	/usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" check ${1:+--sent "$1" --received "$2"}
 }

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# one-node: router n1; behind each of its ports eth1, eth2, ... a host h1, h2, ... with both families.
+# Topology one-node: router n1; behind each of its ports eth1, eth2, ... a host h1, h2, ... with
+# both families.
 
 # shellcheck disable=SC2034
 TOPO_TEXT="one router n1, a host behind each port"

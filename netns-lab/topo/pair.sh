@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# pair: h1 - n1 - h2 as measurements want it. Neighbours never expire, 16 next hops on h2, and a table of one
-# route per family, or of real prefixes spread over the next hops. Engine fib-lookup is fib_forward.bpf.c.
+# Topology pair: h1 - n1 - h2 for measurements. Neighbours never expire; h2 is 16 next hops; the
+# table has one route of each family, or real prefixes spread over the next hops. Engine fib-lookup
+# is benchmarks/fib_forward.bpf.c.
 
 # shellcheck disable=SC2034
 TOPO_TEXT="h1 - n1 - h2 for measurements"
@@ -55,5 +56,5 @@ pair_routes() {
 	esac
 }
 
-# The data are sorted, and name one prefix twice (it has two origins).
+# The data are sorted and contain one prefix twice (two ASes originate it).
 batch_routes() { awk -v via="$1" '$1 == last { next } { last = $1; print "route add " $1 " via " via 2 + NR % 16 " dev eth2" }'; }

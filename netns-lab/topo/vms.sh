@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# vms: a cluster like the topology `cluster`, of nodes in virtual machines with an RDMA device each, over the kernel's own
-# RoCE. With --fabric mixed, node n1 is such a machine, on verbs-ud, and the others are namespaces on roce-xdp.
+# Topology vms: like `cluster`, but each node is a virtual machine with an RDMA device (the kernel's
+# own RoCE). With --fabric mixed, node n1 is such a machine, on verbs-ud, and the others are
+# namespaces on roce-xdp.
 
 # shellcheck source=netns-lab/topo/cluster.sh disable=SC1091
 . "$LAB_SOURCE/netns-lab/topo/cluster.sh"
@@ -33,7 +34,7 @@ topo_up() {
 	vms_up "$nodes" "$ports" "$fabric"
 }
 
-# vms_up NODES PORTS FABRIC
+# vms_up NODES PORTS FABRIC: what topo_up does, without options
 vms_up() {
 	local nodes=$1 ports=$2 fabric=$3 machines=$1 mtu=9000 n p VM_PROCESSORS=1 # two would wait for each other
 	vm_image || return
@@ -41,7 +42,7 @@ vms_up() {
 		machines=1 mtu=3500 fabric=verbs-ud
 	fi
 	CLUSTER_FABRIC_MTU=$mtu VMS_TRANSPORT=$fabric
-	# An emulated processor shared with others may not run for a while.
+	# An emulated processor may not run for a while, because others use the machine too.
 	: "${CLUSTER_LIVENESS_MS:=3000}"
 	cluster_fabric || return
 	for ((n = 1; n <= machines; n++)); do
@@ -70,7 +71,8 @@ vms_up() {
 	done
 }
 
-# vms_each MACHINES COMMAND ARGUMENT...: guest-node COMMAND N ARGUMENT... in the machine of each node N, at the same time
+# vms_each MACHINES COMMAND ARGUMENT...: run guest-node COMMAND N ARGUMENT... in the machine of each
+# node N, at once
 vms_each() {
 	local n jobs=()
 	for ((n = 1; n <= $1; n++)); do
@@ -81,8 +83,8 @@ vms_each() {
 	vm_finish_all "$VM_BOOT_SECONDS" "${jobs[@]}"
 }
 
-# vms_again NODES PORTS FABRIC: the machines begin anew, the first NODES of them as a cluster like this; the others rest. A
-# cluster of the same nodes needs other bridges only.
+# vms_again NODES PORTS FABRIC: make another cluster of the first NODES machines; the others do
+# nothing. If the nodes are the same as before, only their bridges start again.
 vms_again() {
 	local all=("$LAB_DIR"/vm/n*) now=("$LAB_DIR"/inside/n*) n
 	VMS_TRANSPORT=$3

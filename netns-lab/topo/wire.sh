@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# wire: h1 - h2 and nothing between them, to see what generator and sink can do alone.
+# Topology wire: h1 - h2 and nothing between them, to see what generator and sink can do alone.
 
 # shellcheck disable=SC2034
 TOPO_TEXT="h1 - h2, nothing between"

@@ -1,31 +1,34 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Virtual machines in a lab, for what a namespace cannot have: RDMA devices of the kernel's own RoCE. Source it after
-# lab.sh:
+# Virtual machines in a lab, since a namespace cannot have RDMA devices of the kernel's own RoCE.
+# Source it after lab.sh:
 #
 #   lab_begin
 #   vm_image                        # or skip, if it says that it cannot
 #   host_up fabric                  # QEMU runs there, and so do its TAPs
-#   vm_up m1 fabric:m1:9000         # machine m1; its eth0 is netdev m1 of the namespace fabric, of MTU 9000
+#   vm_up m1 fabric:m1:9000         # machine m1; its eth0 is netdev m1 of namespace fabric, MTU 9000
 #   vm_wait m1
 #   vm_on m1 ip link set eth0 up    # runs inside; output and status come out
 #
-# A machine has the host's root file system (it may write there; that stays in its memory), Debian's kernel and the
-# directory of the lab, shared. It is emulated (LAB_ACCEL=kvm asks for more): it boots in about a minute, and times measured
-# inside mean nothing, unless VM_CLOCK=instructions gives it one processor, and a clock that counts what that executes, a nanosecond
-# each. lab_end ends it like any process of the lab.
+# A machine has the host's root file system (its own writes stay in its memory), Debian's kernel,
+# and the directory of the lab, shared. It is emulated, unless LAB_ACCEL=kvm; it boots in about a
+# minute. Times measured inside mean nothing, unless VM_CLOCK=instructions: then it has one
+# processor, and its clock counts that one's instructions, a nanosecond each. lab_end ends a machine
+# like any process of the lab.
 
 VM_IMAGE=$LAB_SOURCE/build/vm
 VM_BOOT_SECONDS=600
 
-# vm_image: make what machines boot from; 1 and a line if that is impossible here
+# vm_image: make the image that machines boot from; returns 1 and says why if that is impossible
+# here
 vm_image() {
 	command -v qemu-system-x86_64 >/dev/null || lab_error "qemu-system-x86_64 is not installed" || return
 	"$LAB_SOURCE/netns-lab/vm/make-image" "$VM_IMAGE" >&2
 }
 
-# vm_up NAME [NAMESPACE:TAP:MTU...]: start a machine whose eth0, eth1, ... are these TAPs, of VM_PROCESSORS (2)
+# vm_up NAME [NAMESPACE:TAP:MTU...]: start a machine whose eth0, eth1, ... are these TAPs;
+# VM_PROCESSORS (2) and VM_MIB (1024) are its size
 vm_up() {
 	local name=$1 nics=() namespace tap mtu mac i=0 first=
 	shift
@@ -59,17 +62,18 @@ vm_up() {
 vm_runs() { kill -0 "$(cat "$LAB_DIR/vm-$1.pid")" 2>/dev/null; }
 vm_ready_or_ended() { [ -e "$LAB_DIR/vm/$1/ready" ] || ! vm_runs "$1"; }
 
-# vm_wait NAME: until it takes commands
+# vm_wait NAME: wait until it takes commands
 vm_wait() {
 	wait_for $VM_BOOT_SECONDS vm_ready_or_ended "$1" && [ -e "$LAB_DIR/vm/$1/ready" ] && return
 	lab_error "machine $1 did not boot: $(cat "$LAB_DIR/vm-$1.err") $(tail -n 5 "$LAB_DIR/vm/$1/console")"
 }
 
-# vm_start NAME COMMAND...: begin it; sets VM_JOB for vm_finish. The working directory stays.
+# vm_start NAME COMMAND...: start the command inside; sets VM_JOB for vm_finish. The working
+# directory stays.
 vm_start() {
 	local name=$1 number
 	shift
-	# Two callers may ask at once.
+	# Two callers may start a command at once.
 	exec {lock}<"$LAB_DIR/vm/$name" && flock $lock || return
 	number=$(($(cat "$LAB_DIR/vm/$name/jobs") + 1))
 	echo $number >"$LAB_DIR/vm/$name/jobs"
@@ -84,7 +88,8 @@ vm_start() {
 
 vm_done_or_ended() { [ -s "$2/status" ] || ! vm_runs "$1"; }
 
-# vm_finish NAME JOB SECONDS: its output, its error output, its status
+# vm_finish NAME JOB SECONDS: wait for the job; prints its output and error output, returns its
+# status
 vm_finish() {
 	wait_for "$3" vm_done_or_ended "$1" "$2" || return
 	cat "$2/out" && cat "$2/err" >&2
@@ -97,8 +102,9 @@ vm_on() {
 	vm_start "$@" && vm_finish "$1" "$VM_JOB" "${VM_SECONDS:-300}"
 }
 
-# vm_spawn NAME LABEL COMMAND...: begin it, as spawn does; vm_signal LABEL SIGNAL ends it, vm_output LABEL waits for the end
-# and prints its output. What it prints meanwhile is in $LAB_DIR/LABEL.out and LABEL.err.
+# vm_spawn NAME LABEL COMMAND...: start it in the background, as spawn does; output goes to
+# $LAB_DIR/LABEL.out and LABEL.err. vm_signal LABEL SIGNAL signals it; vm_output LABEL waits for its
+# end and prints its output.
 vm_spawn() {
 	local label=$2
 	vm_start "$1" "${@:3}" || return
@@ -113,15 +119,17 @@ vm_signal() {
 }
 vm_output() { wait_for 60 test -s "$LAB_DIR/$1.job/status" && cat "$LAB_DIR/$1.out"; }
 
-# vm_finish_all SECONDS NAME:JOB...: wait for what has been begun on several machines; all their output, the first bad status
+# vm_finish_all SECONDS NAME:JOB...: wait for jobs of several machines; prints all their output,
+# returns the last bad status
 vm_finish_all() {
 	local status=0 one
 	for one in "${@:2}"; do vm_finish "${one%%:*}" "${one#*:}" "$1" || status=$?; done
 	return $status
 }
 
-# vm_enter NAME: sets VM_MACHINE, and VM_ENTER to what runs a command in a node or host that this machine holds; VM_NET is the same
-# with the machine's files, the lab's directory among them
+# vm_enter NAME: for a node or host inside a machine, set VM_MACHINE to the machine, and VM_ENTER to
+# the command prefix that runs a command there. With VM_NET instead, it has that network but the
+# machine's files, as the lab's directory.
 vm_enter() {
 	local file pid
 	VM_MACHINE=$(cat "$LAB_DIR/inside/$1") || return

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
  * The table lookups of the fast path, many in one test run. It has the fast path's maps,
- * configuration and program name, so that the daemon's own loader brings it up; only what it does
- * per run is different.
+ * configuration and program name, so that the daemon's own loader can load it; only a run does
+ * something else.
  */
 #include "bpf/fib.bpf.h"
-#include "netns-lab/lookup/bench_lookup.h"
+#include "netns-lab/lookup/lookup_batch.h"
 
 const volatile struct sl_config sl_config = {};
 

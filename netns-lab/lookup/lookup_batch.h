@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What bench_lookup.bpf.c and lookup_rig.c share: a batch of addresses to look up, inside the
- * kernel, at once.
+ * What lookup_batch.bpf.c and lookup_rig.c share: a batch of addresses, which one test run looks up
+ * inside the kernel.
  */
-#ifndef LAB_BENCH_LOOKUP_H
-#define LAB_BENCH_LOOKUP_H
+#ifndef LAB_LOOKUP_BATCH_H
+#define LAB_LOOKUP_BATCH_H
 
 #include <linux/types.h>
 
 #define LAB_LOOKUPS_MAX 65536
 
 enum lab_lookup_mode {
-	LAB_LOOKUP_NOTHING, /* the loop alone: what the others are to be relieved of */
+	LAB_LOOKUP_NOTHING, /* the loop alone: its cost is subtracted from the others' */
 	LAB_LOOKUP_TABLE4,  /* the engine of sl_config */
 	LAB_LOOKUP_TABLE6,
 	LAB_LOOKUP_KERNEL4, /* bpf_fib_lookup of the network namespace of the test run */
