@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Congestion controllers on a live cluster: what the command says and does, what stands in sl_voq, and that no frame goes
-# missing because of it. How well they share is for tests/unit/rdma-bridge/rate/test_rb_control.c, where time is exact, and for `lab exp`.
+# Congestion controllers on a live cluster: the command `sluice cc`, the policy in sl_voq, and that
+# no frame goes missing because of either. tests/unit/rdma-bridge/rate, where time is exact, and
+# `lab exp` test how well they share.
 # shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0
 
@@ -16,7 +17,7 @@ setup_file() {
 
 sluice() { on "n$1" build/sluice "${@:2}"; }
 
-# voq NODE FIELD: of the VOQ of NODE for n3p1, class 0, as bpftool shows it
+# voq NODE FIELD: a field of NODE's VOQ for n3p1, class 0, as bpftool shows it
 voq_id() { bridge_ask "$1" voqs | jq 'select(.port == "n3p1" and .class == 0).voq'; }
 voq_key() { printf '%d %d 0 0' $(($(voq_id "$1") & 255)) $(($(voq_id "$1") >> 8)); }
 voq() {
@@ -27,7 +28,8 @@ voq() {
 voq_is() { [ "$(voq "$1" "$2")" = "$3" ]; }
 voq_is_not() { [ "$(voq "$1" "$2")" != "$3" ]; }
 
-# write_rate NODE RATE: as an operator does, with bpftool; the other fields stay
+# write_rate NODE RATE: set the rate of this VOQ with bpftool, as an operator does; the other fields
+# stay
 write_rate() {
 	local value
 	# shellcheck disable=SC2046
@@ -37,16 +39,16 @@ write_rate() {
 		$(printf '%d %d %d %d 0 0 0 0' $(($2 & 255)) $(($2 >> 8 & 255)) $(($2 >> 16 & 255)) $(($2 >> 24 & 255))) $value
 }
 
-# cc NODE SIDE FIELD: of n3p1, class 0, as `show cc` has it
+# cc NODE SIDE FIELD: a field of n3p1, class 0, in `show cc`
 cc() { sluice "$1" -j show cc | jq -r ".[] | select(.side == \"$2\" and .port == \"n3p1\" and .class == 0).$3"; }
 
-# offer NODE PPS COUNT: frames from the host of a node to h3p1, in the background
+# offer NODE PPS COUNT: send frames from the host of a node to h3p1, in the background
 offer() {
 	spawn "h${1}p1" "gen$1" build/lab/gen eth0 --json --dst-mac "$(mac_of "n$1" eth1)" --dst 10.3.1.2 --rate "$2" --count "$3"
 }
 ended() { [ -s "$LAB_DIR/$1.out" ]; }
 
-@test "a shaped port has price, any other fixed, and the policy stands in sl_voq" {
+@test "a shaped port has controller price, any other fixed, and sl_voq has the policy" {
 	wait_for 30 voq_is 1 controller price
 	[ "$(cc 3 egress controller)" = price ]
 	[ "$(cc 3 egress interval_us)" = 5000 ]
@@ -54,7 +56,7 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 	[ "$(cc 2 ingress weight)" = 3 ]
 	[ "$(cc 1 ingress unit)" = frames ]
 	[ "$(sluice 3 -j show cc | jq -r '.[] | select(.port == "n1p1" and .side == "ingress").controller')" = fixed ]
-	# What the command shows is what admission and pacing go by.
+	# Admission and pacing use the values that the command shows.
 	[ "$(voq 1 unit)" = 0 ]
 	voq_is_not 1 rate 18446744073709551615
 	sluice 1 show cc | grep -qE '^n3p1 +0 +ingress +price +5000 us +[0-9]+ frames/s'
@@ -94,7 +96,7 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 	done
 	wait_for 30 xdp_out_since h1p1 $((out1 + 150))
 	wait_for 30 xdp_out_since h2p1 $((out2 + 150))
-	# Traffic flowed all the while, and is told to end.
+	# Traffic has flowed all the while; end it.
 	kill -INT "${gens[@]}"
 	wait_for 30 ended gen1
 	wait_for 30 ended gen2
@@ -139,14 +141,14 @@ restart_bridge() {
 	wait_for 30 answers "$1"
 }
 
-@test "a bridge that restarts hears the policy again, and one that is told nothing new keeps what it has" {
+@test "a source's bridge that restarts learns the policy again" {
 	restart_bridge 1 TERM
 	again() { [ "$(cc 1 ingress controller 2>/dev/null)" = price ]; }
 	wait_for 30 again
 	wait_for 30 on h1p1 ping -c 1 -W 1 10.3.1.2
 }
 
-@test "what cc set said survives a bridge that is stopped or killed, and an edited configuration wins" {
+@test "the settings of cc set survive a bridge that is stopped or killed, until the configuration is edited" {
 	local sig
 	sluice 3 cc set n3p1 dq interval_us=7000
 	for sig in TERM KILL; do
@@ -161,7 +163,7 @@ restart_bridge() {
 	[ "$(cc 3 egress controller)" = price ]
 	[ "$(cc 3 egress interval_us)" = 4000 ]
 	wait_for 30 voq_is 1 controller price
-	# It is gone for good.
+	# The setting is gone for good.
 	restart_bridge 3 TERM
 	[ "$(cc 3 egress controller)" = price ]
 	[ "$(cc 3 egress interval_us)" = 5000 ]
@@ -174,7 +176,7 @@ controller_names() {
 	sed -n 's/^\tX([0-9]*, [A-Z0-9]*, \([a-z0-9]*\)).*/\1/p' cc/algorithms.h | paste -sd, | sed "s/,/$1/g"
 }
 
-@test "what cannot be is refused with a word on what could" {
+@test "sluice cc refuses wrong arguments and names the right ones" {
 	run -2 --separate-stderr sluice 3 cc
 	[[ "$stderr" == *"write \`list [CONTROLLER]\`, \`set PORT CONTROLLER [NAME=VALUE]...\`"* ]]
 	run -1 --separate-stderr sluice 3 cc set eth9 price

@@ -1,20 +1,20 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A cluster for a bats file: `load cluster` at its top, cluster_begin in setup_file. Then what its bridges say, traffic through a
-# cluster of three nodes with two ports each, and the sums that must hold.
+# A cluster for a bats file, which has `load cluster` at its top and cluster_begin in setup_file. It
+# has functions that ask the bridges, send traffic between hosts, and check the sums that must hold.
 
 . netns-lab/lib/lab.sh
 . netns-lab/topo/cluster.sh
 
-# cluster_lab: a lab for a cluster. A peer is down after 10 s, so when a test says so and not when the machine is busy, unless
-# CLUSTER_LIVENESS_MS has another number.
+# cluster_lab: make a lab for a cluster. A peer counts as down after 10 s (or CLUSTER_LIVENESS_MS):
+# then a test has caused it, not a busy machine.
 # shellcheck disable=SC2119
 cluster_lab() {
 	lab_begin
 	export TOPO_ENGINE=fast CLUSTER_LIVENESS_MS=${CLUSTER_LIVENESS_MS:-10000}
 }
 
-# cluster_begin NODES PORTS: the lab, and the cluster in it
+# cluster_begin NODES PORTS: make the lab, and the cluster in it
 cluster_begin() {
 	cluster_lab
 	topo_up --nodes "$1" --ports "$2"
@@ -22,7 +22,7 @@ cluster_begin() {
 
 teardown_file() { lab_end; }
 
-# hosts_meet: so that every node knows its hosts
+# hosts_meet: let every node learn its hosts
 hosts_meet() {
 	local n p
 	for n in 1 2 3; do
@@ -42,10 +42,10 @@ bridge_stop() {
 	wait_for 5 gone
 }
 
-# killed_now N: a bridge dies
+# killed_now N: kill the bridge of node N
 killed_now() { kill -9 "$(cat "$LAB_DIR/bridge-n$1.pid")"; }
 
-# frames N NAME: a frame counter of the bridge of node N
+# frames N NAME: the frame counter NAME of node N's bridge
 frames() { bridge_ask "$1" status | jq ".frames[\"$2\"].packets"; }
 
 peer_state() { bridge_ask "$1" peers | jq -r "select(.node == $2).state"; }
@@ -55,8 +55,8 @@ peer_is() { [ "$(peer_state "$1" "$2")" = "$3" ]; }
 carrier() { [ "$(on "n$1" cat "/sys/class/net/n$2p$3/carrier")" = 1 ]; }
 no_carrier() { ! carrier "$@"; }
 
-# send FROM FROM-PORT TO GEN-OPTIONS...: host FROM (behind port FROM-PORT, as n1:eth1) sends, host TO counts, and every frame is
-# accounted for
+# send FROM FROM-PORT TO GEN-OPTIONS...: let host FROM (behind port FROM-PORT, as n1:eth1) send and
+# host TO count; every frame must be accounted for
 send() {
 	local from=$1 node=${2%%:*} dev=${2#*:} to=$3 pid
 	shift 3
@@ -71,8 +71,9 @@ send() {
 	cluster_conserves "$(jq .sent "$LAB_DIR/gen.json")" "$(jq .packets "$LAB_DIR/received.out")"
 }
 
-# assert_received N: N packets were sent, and what came of them came once, in order, intact, one hop older. A bridge that gets no
-# processor for long drops; what that is was counted by name already (send).
+# assert_received N: N packets were sent; those that arrived came once, in order, intact and one hop
+# older. A bridge that gets no processor for long drops some; `send` has found those counted by
+# name.
 assert_received() {
 	local got
 	got=$(jq -c '[.packets + .lost <= '"$1"', .packets * 2 > '"$1"', .reordered, .duplicates, .late, .bad_checksum,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Classes of traffic in a cluster: ports shaped to their rates, shares of the classes of an overloaded port, which queue a DSCP
-# leads to, for what hosts send and for what a kernel sends. Counted at the far end by the sink, and to the packet.
+# Classes of traffic in a cluster: ports shaped to their rates, the shares of classes at an
+# overloaded port, and the queue of each DSCP, for packets of hosts and of a node's kernel. The sink
+# counts at the far end; all sums hold to the packet.
 bats_require_minimum_version 1.5.0
 
 load cluster
@@ -19,15 +20,17 @@ setup_file() {
 	done
 }
 
-# Whatever a test that failed has left running.
+# End what a failed test has left running.
 teardown() { flows_kill; }
 
-# voq PORT CLASS FIELD: of node 1's queue. queue PORT CLASS FIELD: of node 2's.
+# voq PORT CLASS FIELD: a field of node 1's VOQ. queue PORT CLASS FIELD: one of node 2's egress
+# queue.
 voq() { bridge_ask 1 voqs | jq "select(.port == \"$1\" and .class == $2).$3"; }
 queue() { bridge_ask 2 egress-queues | jq "select(.port == \"$1\" and .class == $2).$3"; }
 holds() { [ "$(queue "$1" "$2" waiting_frames)" -ge "$3" ]; }
 
-# flow CLASS PORT RATE [OPTION...]: from port CLASS + 1 of node 1, with flow numbers from 1000 * CLASS, until `gen_end CLASS`
+# flow CLASS PORT RATE [OPTION...]: send from behind port CLASS + 1 of node 1, with flow numbers
+# from 1000 * CLASS, until `gens_end CLASS`
 flow() {
 	local class=$1 port=$2 rate=$3
 	shift 3
@@ -35,9 +38,10 @@ flow() {
 		--dst "10.2.$port.2" --dscp $((16 * class)) --first-flow $((1000 * class)) --rate "$rate" --duration 3600 "$@"
 }
 
-# window PORT PACKETS CLASS...: what comes to the host behind that port of node 2 from queues of these classes that are full at
-# first: no less than PACKETS, in $LAB_DIR/window.out. So few that none runs empty, even if nothing is sent meanwhile, or
-# so many that it takes seconds without anything sent.
+# window PORT PACKETS CLASS...: wait until the queues of these classes are full, then count what
+# comes to the host behind that port of node 2: at least PACKETS, in $LAB_DIR/window.out. PACKETS is
+# so small that no queue runs empty even if nothing is sent meanwhile, or so large that one would
+# run empty only if nothing were sent for seconds.
 window() {
 	local port=$1 packets=$2 class
 	shift 2
@@ -49,8 +53,8 @@ window() {
 # waited: nanoseconds that the bridge of node 2 has waited for a processor
 waited() { cat "/proc/$(cat "$LAB_DIR/bridge-n2.pid")/task/"*/schedstat | awk '{ ns += $2 } END { printf "%d", ns }'; }
 
-# paced PORT PACKETS AMOUNT RATE: AMOUNT, of a window, is RATE a second, in no window more and in one of five no less. A bridge
-# that waits for a processor for long is slower, but never faster.
+# paced PORT PACKETS AMOUNT RATE: is AMOUNT of a window RATE a second? In no window more, and in one
+# of five not less: a bridge that waits long for a processor is slower, but never faster.
 paced() {
 	local before rate least
 	for _ in 1 2 3 4 5; do
@@ -64,7 +68,7 @@ paced() {
 	return 1
 }
 
-# gens_end CLASS...: and when all has left, every frame is accounted for
+# gens_end CLASS...: end these flows; when all queues are empty, every frame must be accounted for
 gens_end() {
 	local class
 	for class in "$@"; do interrupt "gen$class"; done
@@ -76,20 +80,20 @@ gens_end() {
 # share FIRST-FLOW: packets of the window with these flow numbers
 share() { jq "[.flow[] | select(.flow >= $1 and .flow < $1 + 1000).packets] | add // 0" "$LAB_DIR/window.out"; }
 
-# within VALUE LOW HIGH
+# within VALUE LOW HIGH: is the value in this range?
 within() {
 	echo "$1, expected $2 to $3"
 	/usr/bin/python3 -c 'import sys; v, low, high = map(float, sys.argv[1:]); sys.exit(not low <= v <= high)' "$@"
 }
 
-@test "a port shaped in frames a second sends so many, by the receiver's stamps, whatever their size" {
+@test "a port shaped in frames a second sends at that rate, whatever the frames' size" {
 	wait_for 60 cluster_counts
 	flow 0 1 5000 --imix
 	paced 1 20000 '(.packets - 1)' 2000
 	gens_end 0
 }
 
-@test "a port shaped in bits a second sends so many bytes, by the receiver's stamps" {
+@test "a port shaped in bits a second sends at that rate" {
 	wait_for 60 cluster_counts
 	flow 0 2 4000 --imix
 	paced 2 24000 .bytes 1e6
@@ -98,7 +102,7 @@ within() {
 
 @test "classes of an overloaded port share it by weight" {
 	wait_for 60 cluster_counts
-	# Of frames so large that a turn is a few.
+	# The frames are so large that a scheduler's turn is a few of them.
 	flow 0 1 4000 --size 1500
 	flow 1 1 4000 --size 1500
 	window 1 2000 0 1
@@ -127,14 +131,15 @@ within() {
 	[ "$(share 1000)" -gt 0 ]
 }
 
-@test "what the kernel of a node sends takes the class of its DSCP, IPv4 and IPv6" {
+@test "packets of a node's kernel take the class of their DSCP, IPv4 and IPv6" {
 	local dscp class to before
 	wait_for 60 cluster_counts
 	for to in 10.2.1.2 fd00:0:2:1::2; do
 		for dscp in 0 8 16 34 46 48 56; do
 			class=$((dscp / 16))
 			before=$(voq n2p1 $class taken_frames)
-			# The kernels have no way for the answers to a node's own IPv6 address over a fabric of IPv4.
+			# Over an IPv4 fabric, the kernels have no route for the answers to a node's
+			# own IPv6 address.
 			if [ $to = 10.2.1.2 ]; then
 				on n1 ping -q -c 3 -i 0.01 -W 30 -Q $((dscp << 2)) $to
 			else
@@ -149,7 +154,8 @@ within() {
 	cluster_conserves
 }
 
-# set_rate BYTES: of what node 1 may send to n2p1 in class 0, as an operator does; 8 bytes of a little-endian number
+# set_rate BYTES: set the rate of node 1's VOQ for n2p1, class 0, as an operator does; 8 bytes,
+# little-endian
 set_rate() {
 	local key value
 	key=$(voq n2p1 0 voq)
@@ -159,7 +165,7 @@ set_rate() {
 		value $1 $(cut -d' ' -f9- <<<"$value")
 }
 
-@test "a class of the kernel's that may not leave is dropped by name when too many wait, and holds up no other" {
+@test "kernel packets of a class that may not leave are dropped by name beyond a limit, and hold up no other class" {
 	kernel_full() { bridge_ask 1 status | jq '.frames["drop-kernel-full"].packets'; }
 	more_full() { [ "$(kernel_full)" -ge $(($1 + 20)) ]; }
 	local before
@@ -178,7 +184,7 @@ set_rate() {
 	[ "$(jq '.drops["drop-kernel-full"]' <<<"${lines[0]}")" = $(($(kernel_full) - before)) ]
 }
 
-@test "another map of classes puts a flow into another queue with a reload, and nothing is lost" {
+@test "a reload with another map of classes moves a flow to another queue and loses nothing" {
 	local class before sent
 	send_some() {
 		spawn h2p1 received build/lab/sink eth0 --json --verify --expect 500

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Cluster control: three nodes with sluiced each, and tests/tools/fake-bridge between them instead of bridges and
-# fabric. What one node's kernel has, the others' kernels get.
+# Announcements between the sluiced of three nodes, with tests/tools/fake-bridge instead of bridges
+# and fabric: the ports, routes and neighbours of one node's kernel must appear in the others'.
 
 bats_require_minimum_version 1.5.0
 
@@ -21,7 +21,7 @@ setup_file() {
 		on h$n ip route add default via 10.0.$n.1
 		write_config $n 1 2 3
 	done
-	# The kernels' own way between two of the nodes.
+	# A link by which the kernels of two nodes reach each other.
 	link n1:fab0 n2:fab0
 	for n in 1 2; do on n$n ip addr add 10.9.0.$n/24 dev fab0; done
 	bridge_start
@@ -63,7 +63,7 @@ bridge_start() {
 	wait_for 5 test -S "$LAB_DIR/bridge3.sock"
 }
 
-# tell COMMAND NODE: to the bridges; returns when they have done it. Prints the answer.
+# tell COMMAND NODE: send a command to fake-bridge, wait until it has done it, and print its answer
 tell() {
 	local lines
 	lines=$(wc -l <"$LAB_DIR/bridge.out")
@@ -76,14 +76,15 @@ more_lines_than() { [ "$(wc -l <"$LAB_DIR/bridge.out")" -gt "$1" ]; }
 carrier() { [ "$(on "$1" cat "/sys/class/net/$2/carrier")" = "$3" ]; }
 same_mac() { [ "$(mac_of "$1" "$2")" = "$(mac_of "$3" "$4")" ]; }
 mtu_is() { [ "$(on "$1" cat "/sys/class/net/$2/mtu")" = "$3" ]; }
-# route NODE PREFIX PATTERN
+# route NODE PREFIX PATTERN: does the node have such a route from sluiced?
 route() { on "$1" ip route show "$2" proto 164 | grep -q -- "$3"; }
 no_route() { [ -z "$(on "$1" ip route show "$2" proto 164)" ]; }
 route6() { on "$1" ip -6 route show "$2" proto 164 | grep -q -- "$3"; }
 neighbour() { on "$1" ip neigh show dev "$2" | grep -q "^$3 lladdr $4 .*extern_learn.*PERMANENT"; }
 no_neighbour() { ! on "$1" ip neigh show dev "$2" | grep -q "^$3 lladdr"; }
 not() { ! "$@"; }
-# linkdown NODE PREFIX: the kernel marks its next hops a while after the carrier has gone
+# linkdown NODE PREFIX: has the kernel marked the route's next hops? It does so a while after the
+# carrier has gone
 linkdown() { on "$1" ip route show "$2" | grep -q linkdown; }
 
 @test "every port of another node is a netdev with its MAC address, MTU and carrier" {
@@ -98,14 +99,14 @@ linkdown() { on "$1" ip route show "$2" | grep -q linkdown; }
 	done
 }
 
-@test "a remote port has no addresses, asks its daemon for neighbours and nobody else" {
+@test "a remote port has no addresses, and asks only its daemon for neighbours" {
 	[ -z "$(on n1 ip -o addr show dev n2p1)" ]
 	[ "$(on n1 cat /proc/sys/net/ipv4/neigh/n2p1/mcast_solicit)" = 0 ]
 	[ "$(on n1 cat /proc/sys/net/ipv6/neigh/n2p1/app_solicit)" = 3 ]
 	[ "$(on n1 cat /sys/class/net/n2p1/ifalias)" = "sluice: port 1 of node 2" ]
 }
 
-@test "connected prefixes of the others are routes, from an address of an own port" {
+@test "connected prefixes of the other nodes are routes, whose source is an address of the node's own port" {
 	for n in 1 2 3; do
 		for other in 1 2 3; do
 			[ $n != $other ] || continue
@@ -115,7 +116,7 @@ linkdown() { on "$1" ip route show "$2" | grep -q linkdown; }
 	done
 }
 
-@test "the address of a remote port itself is reached through the fabric, by the kernels" {
+@test "kernels reach the address of a remote port itself through the fabric" {
 	wait_for 5 route n1 10.0.2.1 "via 10.9.0.2 dev fab0"
 	wait_for 5 route n2 10.0.1.1 "via 10.9.0.1 dev fab0"
 	on n2 ip addr add 192.0.2.1/28 dev eth1
@@ -124,7 +125,7 @@ linkdown() { on "$1" ip route show "$2" | grep -q linkdown; }
 	wait_for 10 no_route n1 192.0.2.1
 }
 
-@test "a neighbour that its owner has resolved is known everywhere" {
+@test "a neighbour that its port's node has resolved is known on all nodes" {
 	on n2 ip neigh flush dev eth1
 	wait_for 10 on h2 ping -c 1 -W 1 10.0.2.1
 	wait_for 10 on h2 ping -c 1 -W 1 fd00:2::1
@@ -133,7 +134,7 @@ linkdown() { on "$1" ip route show "$2" | grep -q linkdown; }
 	wait_for 10 neighbour n1 n2p1 fd00:2::2 "$(mac_of h2 eth0)"
 }
 
-@test "the kernel's packets for it go into the TAP, none as ARP or neighbour solicitation" {
+@test "the kernel's packets for a remote neighbour go into the TAP, with no ARP or neighbour solicitation" {
 	before=$(tell frames 1)
 	on n1 ping -c 1 -W 1 10.0.2.2 || true
 	after=$(tell frames 1)
@@ -141,12 +142,13 @@ linkdown() { on "$1" ip route show "$2" | grep -q linkdown; }
 	run ! grep ARP "$LAB_DIR/bridge.err"
 }
 
-# dump NODE MAP EXPRESSION: of the list of elements e, as bpftool formats them.
+# dump NODE MAP EXPRESSION: print a Python expression of e, the list of the map's elements as
+# bpftool formats them
 dump() {
 	on "$1" bpftool -j map dump pinned "/sys/fs/bpf/sluice/$2" |
 		/usr/bin/python3 -c "import json,sys; e=[x['formatted'] for x in json.load(sys.stdin)]; print($3)"
 }
-# voqs NODE DEV VOQS: the adjacencies on this netdev, at least one, all have this voq_plus1.
+# voqs NODE DEV VOQ: are there adjacencies on this netdev, and do all have this voq_plus1?
 voqs() {
 	local ifindex
 	ifindex=$(on "$1" cat "/sys/class/net/$2/ifindex")
@@ -163,7 +165,7 @@ voqs() {
 	wait_for 10 voqs n1 eth1 0
 }
 
-@test "an unresolved neighbour is resolved by its owner on request, IPv4 and IPv6" {
+@test "the node of a port resolves a neighbour when another node asks, IPv4 and IPv6" {
 	on n3 ip neigh flush dev eth1
 	wait_for 10 no_neighbour n1 n3p1 10.0.3.2
 	on n1 ping -c 1 -W 1 10.0.3.2 || true
@@ -182,21 +184,21 @@ voqs() {
 	on n3 ip neigh flush dev eth1 nud all to 10.0.3.2
 	wait_for 10 no_neighbour n1 n3p1 10.0.3.2
 	on n1 ping -c 1 -W 1 10.0.3.9 || true
-	# What is asked for later has been answered.
+	# A later question has been answered, so the first one has had its effect.
 	on n1 ping -c 1 -W 1 10.0.3.2 || true
 	wait_for 10 neighbour n1 n3p1 10.0.3.2 "$(mac_of h3 eth0)"
 	on n3 ip neigh show dev eth1 to 10.0.3.9 | grep -q "lladdr 02:00:00:00:00:99 PERMANENT"
 	on n3 ip neigh del 10.0.3.9 dev eth1
 }
 
-@test "a neighbour that moved has its new MAC address everywhere" {
+@test "a neighbour that changes its MAC address has the new one on all nodes" {
 	on h2 ip link set dev eth0 address 02:00:00:00:00:77
 	wait_for 10 on h2 ping -c 1 -W 1 10.0.2.1
 	wait_for 10 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
 	wait_for 10 neighbour n3 n2p1 10.0.2.2 02:00:00:00:00:77
 }
 
-@test "MTU and MAC address follow" {
+@test "a remote port follows the MTU and MAC address of the port" {
 	on n2 ip link set dev eth1 mtu 1400
 	wait_for 10 mtu_is n1 n2p1 1400
 	on n2 ip link set dev eth1 address 02:00:00:00:00:02
@@ -205,7 +207,7 @@ voqs() {
 	wait_for 10 mtu_is n1 n2p1 1500
 }
 
-@test "an address that comes or goes is a route that comes or goes" {
+@test "a route comes with an address of a port, and goes with it" {
 	on n2 ip addr add 192.0.2.1/28 dev eth1
 	wait_for 10 route n1 192.0.2.0/28 "dev n2p1"
 	on n2 ip addr del 192.0.2.1/28 dev eth1
@@ -213,7 +215,7 @@ voqs() {
 	route n1 10.0.2.0/24 "dev n2p1"
 }
 
-@test "routes move to another source address when theirs goes" {
+@test "routes whose source address goes move to another one" {
 	on n1 ip addr add 10.0.1.9/24 dev eth1
 	on n1 sysctl -qw net.ipv4.conf.eth1.promote_secondaries=1
 	on n1 ip addr del 10.0.1.1/24 dev eth1
@@ -223,7 +225,7 @@ voqs() {
 	wait_for 10 route n1 10.0.2.0/24 "src 10.0.1.1"
 }
 
-@test "a port that goes down has no carrier elsewhere, and next hops through it are dead" {
+@test "a port that goes down loses its carrier on all nodes, and next hops through it are dead" {
 	on h2 ip link set dev eth0 down
 	wait_for 10 carrier n1 n2p1 0
 	wait_for 10 linkdown n1 10.0.2.0/24
@@ -234,7 +236,7 @@ voqs() {
 	wait_for 10 on n1 ip route get 10.0.2.2
 }
 
-@test "neighbours of a port that went down stay known elsewhere, and are resolved anew when it returns" {
+@test "neighbours of a port that goes down stay known to the other nodes, and are resolved anew when it returns" {
 	wait_for 10 on h2 ping -c 1 -W 1 10.0.2.1
 	wait_for 10 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
 	on h2 ip link set dev eth0 down
@@ -250,7 +252,7 @@ voqs() {
 	wait_for 10 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
 }
 
-@test "a neighbour that is gone when its port returns is forgotten everywhere" {
+@test "all nodes forget a neighbour that is gone when its port returns" {
 	on h2 ip addr add 10.0.2.3/24 dev eth0
 	wait_for 10 on n2 ping -c 1 -W 1 10.0.2.3
 	wait_for 10 neighbour n1 n2p1 10.0.2.3 02:00:00:00:00:77
@@ -262,7 +264,7 @@ voqs() {
 	wait_for 30 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
 }
 
-@test "a silent peer's ports lose carrier; what is known of it stays for its return" {
+@test "a silent peer's ports lose carrier, but its routes stay for its return" {
 	tell down 3
 	carrier n1 n3p1 0
 	carrier n2 n3p1 0
@@ -273,7 +275,7 @@ voqs() {
 	wait_for 10 on n1 ip route get 10.0.3.2
 }
 
-# leads ADDRESS EXPECTED: the verdict of node 1's fast path, and the ports that it takes
+# leads ADDRESS EXPECTED: are these the verdict of node 1's fast path and the ports that it takes?
 leads() {
 	local got
 	got=$(on n1 build/sluice -j explain "$1" |
@@ -302,7 +304,7 @@ leads() {
 	on n1 ip route del 203.0.113.0/24 metric 2
 }
 
-@test "what changed while a peer was silent is right after its return" {
+@test "changes that a peer made while silent are known after its return" {
 	tell down 3
 	on n3 ip addr add 198.51.100.1/24 dev eth1
 	on n3 ip addr del fd00:3::1/64 dev eth1

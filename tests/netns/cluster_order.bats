@@ -1,14 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Mixed traffic and TCP through a cluster of three nodes: nothing is reordered within its flow, nothing comes twice, every frame is
-# accounted for. What a busy machine drops by name does not matter here.
+# Mixed traffic and TCP through a cluster of three nodes: nothing is reordered within its flow,
+# nothing comes twice, every frame is accounted for. Frames that a busy machine drops by name do not
+# matter here.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
 	netns-lab/check-order --json --count 10000 --rate 4000 --tcp >"$BATS_FILE_TMPDIR/result" || touch "$BATS_FILE_TMPDIR/failed"
 }
 
-# holds EXPRESSION: of the result
+# holds EXPRESSION: is this true of the result?
 holds() {
 	jq -c . "$BATS_FILE_TMPDIR/result"
 	jq -e "$1" "$BATS_FILE_TMPDIR/result"
@@ -20,7 +21,7 @@ holds() {
 	holds '[.reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac] == [0, 0, 0, 0, 0, 0] and .wrong == []'
 }
 
-@test "queues of all nodes are in use: two classes to the four ports of the others" {
+@test "every node uses its queues of two classes to the four ports of the others" {
 	holds '.voqs_used == {n1: 8, n2: 8, n3: 8}'
 }
 

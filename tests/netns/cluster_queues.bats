@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# A cluster whose edge ports have two receive queues: each queue has its rings, flows keep their order in either, and every frame is
-# accounted for.
+# A cluster whose edge ports have two receive queues: each queue has its rings, flows of both keep
+# their order, and every frame is accounted for.
 bats_require_minimum_version 1.5.0
 
 load cluster
@@ -27,7 +27,7 @@ setup() {
 # redirected QUEUE: frames that XDP on eth1 of node 1 redirected out of this receive queue
 redirected() { on n1 ethtool -S eth1 | awk -v name="rx_queue_$1_xdp_redirect:" '$1 == name { print $2 }'; }
 
-# generate CPU FIRST-FLOW: a veth's frames take the queue of the processor that sends them
+# generate CPU FIRST-FLOW: send from this processor, which chooses the veth's queue
 generate() {
 	on h1p1 taskset -c "$1" build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst 10.2.1.2 --imix --flows 100 \
 		--first-flow "$2" --count 5000 --rate 5000 >"$LAB_DIR/gen$1.json"
@@ -37,7 +37,7 @@ generate() {
 	grep -q "port eth1: n1p1, 2 queues of 4 VOQs" "$LAB_DIR/bridge-n1.err"
 }
 
-@test "flows of either queue cross whole and in order, to the packet" {
+@test "flows of both queues cross whole and in order, to the packet" {
 	local sink before=("$(redirected 0)" "$(redirected 1)")
 	spawn h2p1 received build/lab/sink eth0 --json --verify
 	sink=$SPAWNED

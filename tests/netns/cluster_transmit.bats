@@ -12,7 +12,8 @@ setup_file() {
 	wait_for 10 on h2p1 ping -c 1 -W 1 fd00:0:1:1::2
 }
 
-# cross FROM NODE TO GEN-OPTIONS...: in bursts, so that many frames wait to be sent at once
+# cross FROM NODE TO GEN-OPTIONS...: send in bursts, so that many frames wait to be transmitted at
+# once
 cross() {
 	local from=$1 node=$2 to=$3 pid
 	shift 3
@@ -29,7 +30,7 @@ cross() {
 	echo "sent $sent, received $received"
 }
 
-# What came is whole, in order and once each; what did not come was dropped by name.
+# Each frame that arrived is whole, in order and came once; every other one was dropped by name.
 assert_crossed() {
 	[ "$(jq -c '[.reordered, .duplicates, .bad_checksum, .bad_payload, .wrong_mac, .ttl_min, .ttl_max]' \
 		"$LAB_DIR/received.out")" = "[0,0,0,0,0,63,63]" ]
@@ -44,20 +45,21 @@ assert_crossed() {
 	done
 }
 
-@test "IPv4 in bursts: what is injected is whole and in order, all else is counted" {
+@test "IPv4 in bursts: injected frames are whole and in order, all others are counted" {
 	cross h1p1 n1 h2p1 --dst 10.2.1.2 --flows 100 --count 20000 --rate 250000
 	assert_crossed
 }
 
-@test "IPv6 of three sizes in bursts" {
+@test "IPv6 of three sizes in bursts: injected frames are whole and in order, all others are counted" {
 	cross h2p1 n2 h1p1 --dst fd00:0:1:1::2 --imix --flows 100 --count 10000 --rate 100000
 	assert_crossed
 }
 
-@test "a receiver that takes no redirected frames: each one is drop-transmit, or went by AF_XDP" {
+@test "for a receiver that takes no redirected frames, each frame is drop-transmit or goes by AF_XDP" {
 	on h2p1 ethtool -K eth0 gro off
 	cluster_counts
-	# Few frames at a time would go by AF_XDP: here they wait for a bridge that stands still, and go at once.
+	# A few frames at a time go by AF_XDP. So these wait for a stopped bridge, which then
+	# injects them all at once.
 	burst_is_refused() {
 		local bridge
 		bridge=$(cat "$LAB_DIR/bridge-n2.pid")
@@ -72,7 +74,8 @@ assert_crossed() {
 	on h2p1 ethtool -K eth0 gro on
 }
 
-# sleeps: how often the bridge of n1 has given the processor away by itself; one that sleeps does so every few rounds
+# sleeps: how often the bridge of n1 has given its processor away by itself; a bridge that sleeps
+# does so every few rounds
 sleeps() { awk '/^voluntary_ctxt/ { print $2 }' "/proc/$(cat "$LAB_DIR/bridge-n1.pid")/status"; }
 rounds() { bridge_ask 1 status | jq .rounds; }
 has_made() { [ "$(rounds)" -ge "$1" ]; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Bridges with two workers: order, conservation, what each carries, deaths, ports that go and come, controllers, and what is
-# refused.
+# Bridges with two workers: order, conservation, the share of each worker, bridges that die, ports
+# that go and come, controllers, and configurations that are refused.
 bats_require_minimum_version 1.5.0
 
 load cluster
@@ -13,10 +13,11 @@ setup_file() {
 	wait_for 20 on h1p2 ping -c 1 -W 1 10.2.2.2
 }
 
-# worker NODE WORKER KEY: of the bridge's status
+# worker NODE WORKER KEY: a value of this worker in the bridge's status
 worker() { bridge_ask "$1" status | jq ".workers[$2].$3"; }
 
-# crosses FROM PORT TO ADDRESS: whole and in order; what does not come was dropped by name
+# crosses FROM PORT TO ADDRESS: do frames cross whole and in order, with every missing one dropped
+# by name?
 crosses() {
 	local pid sent received
 	wait_for 60 cluster_counts
@@ -36,7 +37,7 @@ crosses() {
 	cluster_conserves "$sent" "$received"
 }
 
-@test "each worker carries what goes to its ports, wherever it enters" {
+@test "each worker carries the frames to its ports, wherever they enter" {
 	local before after
 	before=$(worker 2 0 transmitted),$(worker 2 1 transmitted)
 	crosses h1p1 eth1 h2p1 10.2.1.2
@@ -62,7 +63,7 @@ crosses() {
 
 @test "a controller is switched on a port of either worker, and its policy reaches the other node" {
 	local port
-	# policy PORT: what node 1 holds of it
+	# policy PORT: the policy that node 1 has for it
 	policy() { [ "$(bridge_ask 1 cc | jq -r "select(.side == \"ingress\" and .port == \"$1\" and .class == 0).controller")" = price ]; }
 	for port in 1 2; do
 		on n2 build/sluice cc set "eth$port" price
@@ -71,7 +72,7 @@ crosses() {
 	done
 }
 
-@test "an edge port of the second worker that goes comes back, and the others never stop" {
+@test "an edge port of the second worker that is deleted and made again works, and the others never stop" {
 	opened() { [ "$(grep -c "port eth2: n1p2," "$LAB_DIR/bridge-n1.err")" -ge 2 ]; }
 	on n1 ip link del eth2
 	wait_for 30 grep -q "port eth2: the netdev is gone" "$LAB_DIR/bridge-n1.err"
@@ -93,7 +94,7 @@ crosses() {
 # classes NODE: how the kernel schedules each thread of a bridge
 classes() { ps -L -o cls=,rtprio= -p "$(cat "$LAB_DIR/bridge-n$1.pid")" | tr -s ' ' | sort -u; }
 
-@test "all workers run at the realtime priority that is asked for, or say why not" {
+@test "all workers run at the configured realtime priority, or say why not" {
 	stop_bridge 2
 	CLUSTER_BRIDGE="realtime: 7" cluster_config 2 2 2 fast >"$LAB_DIR/realtime.yaml"
 	bridge_start 2 "$LAB_DIR/realtime.yaml"

@@ -22,7 +22,7 @@ assert_nothing_left() {
 	[ "$(find /sys/fs/bpf | wc -l)" = "$pins" ]
 }
 
-# In a session of its own and heeding SIGINT, as from a terminal.
+# Start the demo in a session of its own and with SIGINT enabled, as from a terminal.
 start_demo() {
 	setsid env --default-signal=INT netns-lab/demo --quick >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	DEMO=$!
@@ -37,7 +37,8 @@ reached() {
 	done
 }
 
-# ends_with STATUS: soon, and with nothing left, not even a helper of the script itself, zombies aside
+# ends_with STATUS: does the demo end so, soon, and leave nothing, not even a helper process
+# (zombies aside)?
 ends_with() {
 	local status=0 deadline=$((SECONDS + 60 * ${LAB_PATIENCE:-1}))
 	tail -n 15 "$BATS_TEST_TMPDIR/out"
@@ -52,7 +53,7 @@ ends_with() {
 	assert_nothing_left
 }
 
-# As a terminal does: to all of its processes.
+# Send SIGINT to all its processes, as a terminal does.
 interrupt_at() {
 	start_demo
 	reached "$1"
@@ -81,7 +82,8 @@ interrupt_at() {
 	[[ "$output" == *"200, 20000000 bytes"*"200, 20000000 bytes"* ]]
 	# the live views, while traffic flows
 	[[ "$output" == *'n2$ sluice top'*'n2$ sluice show voqs'*'n3$ sluice show egress-queues'* ]]
-	# measured: frames shared messages, kernel and sluice were compared, nothing was lost without a name
+	# measured: frames shared messages, kernel and sluice were compared, nothing was lost
+	# without a name
 	jq -e '.flood.packing > 1.5 and (.trials | length) >= 3 and .ledger.wrong == []' build/demo/load.json
 	jq -e '.runs.sluice[0].flood_pps > 0 and (.runs.kernel | length) == 1' build/demo/rates.json
 	jq -e '.wrong == [] and .restarted == [] and (.nodes | length) == 3' build/demo/conservation.json
@@ -98,7 +100,7 @@ interrupt_at() {
 	assert_nothing_left
 }
 
-@test "what does not hold ends the demo with one line that says so" {
+@test "a promise that does not hold ends the demo with one line that says so" {
 	mkdir "$BATS_TEST_TMPDIR/bin"
 	# a traceroute that sees two hops instead of one
 	printf '#!/bin/sh\n/usr/sbin/traceroute "$@" 2>/dev/null || /usr/bin/traceroute "$@"\necho " 3  192.0.2.1  1 ms"\n' \
@@ -112,20 +114,20 @@ interrupt_at() {
 	assert_nothing_left
 }
 
-@test "Ctrl-C while it builds leaves nothing" { interrupt_at '^1\. '; }
+@test "Ctrl-C while the demo builds its cluster leaves nothing" { interrupt_at '^1\. '; }
 
 @test "Ctrl-C while all hosts ping leaves nothing" { interrupt_at '^4\. '; }
 
-@test "Ctrl-C while it measures leaves nothing" { interrupt_at '^7\. '; }
+@test "Ctrl-C while the demo measures leaves nothing" { interrupt_at '^7\. '; }
 
-@test "SIGTERM while a command of it runs is heard at once, and leaves nothing" {
+@test "SIGTERM while the demo runs a command ends it at once and leaves nothing" {
 	start_demo
 	reached 'iperf3 -c '
 	kill -TERM "$DEMO"
 	ends_with 143
 }
 
-@test "an unknown option is refused" {
+@test "the demo refuses an unknown option" {
 	run netns-lab/demo --fast
 	[ "$status" -eq 2 ]
 	[ "$output" = 'lab: demo: unknown option "--fast"; see demo --help' ]

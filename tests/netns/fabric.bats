@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# A cluster of three nodes: what enters at one leaves at another, whole, in order and one hop older; what dies is
-# noticed, and comes back; strangers stay outside.
+# A cluster of three nodes: frames that enter at one leave at another, whole, in order and one hop
+# older. The others notice a bridge, daemon or link that dies and take it back. Strangers stay
+# outside.
 bats_require_minimum_version 1.5.0
 
 load cluster
@@ -11,7 +12,7 @@ setup_file() {
 	hosts_meet
 }
 
-# live_with MS: new bridges, to which so long a silence means death
+# live_with MS: restart the bridges with this liveness_ms
 live_with() {
 	local n
 	for n in 1 2 3; do
@@ -22,7 +23,8 @@ live_with() {
 	for n in 1 2 3; do wait_for 30 cluster_is_up $n 2; done
 }
 
-# silence N M: of node M until node N took it for dead, in milliseconds, without the pauses of the bridge that listened
+# silence N M: how long node M was silent until node N took it for dead, in milliseconds, without
+# the pauses of N's bridge
 silence() { bridge_ask "$1" peers | jq "select(.node == $2) | .heard_ms - .since_ms"; }
 
 @test "every host reaches every other, and the cluster is one hop" {
@@ -81,7 +83,7 @@ two_hops() {
 		'[$a, $b] | transpose | map(.[0] - .[1]), (map(.[0] - .[1]) | all(. > 500 and . < 1100))'
 }
 
-@test "tshark dissects what is on the fabric as RoCEv2, and every ICRC is right" {
+@test "tshark dissects the fabric's frames as RoCEv2, and every ICRC is right" {
 	spawn fabric capture tcpdump -i n2 -w "$LAB_DIR/fabric.pcap" -s 0 -U udp port 4791
 	wait_for 5 grep -q listening "$LAB_DIR/capture.err"
 	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --imix --flows 10 --count 2000 --rate 10000
@@ -96,7 +98,7 @@ two_hops() {
 	[ "$(jq .data <<<"$output")" -ge 100 ]
 }
 
-@test "a bridge that is killed is noticed within the bound, and comes back without help" {
+@test "peers notice a killed bridge within the bound, and take it back without help" {
 	local n
 	wait_for 10 carrier 1 2 1
 	killed_now 2
@@ -137,7 +139,7 @@ two_hops() {
 	assert_received 2000
 }
 
-@test "a cut fabric link is noticed on both sides, and mended without help" {
+@test "both sides notice a cut fabric link, and traffic returns without help when it is mended" {
 	on fabric ip link set n3 down
 	wait_for 30 no_carrier 1 3 1
 	wait_for 30 no_carrier 3 1 1
@@ -188,7 +190,8 @@ two_hops() {
 	wait_for 10 carrier 1 2 1
 }
 
-# bridge_now: microseconds of the clock, of processor time, and times that the bridge of n1 went to sleep by itself
+# bridge_now: microseconds of the clock, of processor time, and times that the bridge of n1 went to
+# sleep by itself
 bridge_now() {
 	local pid
 	pid=$(cat "$LAB_DIR/bridge-n1.pid")
@@ -197,10 +200,10 @@ bridge_now() {
 }
 slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 
-@test "an idle bridge of the default liveness sleeps: it has less than 2 % of a processor" {
+@test "an idle bridge with the default liveness sleeps: it uses less than 2 % of a processor" {
 	local clock cpu sleeps rounds i looks=()
 	live_with 50
-	# From a hundred sleeps to the next; the least, for what else the machine does only adds to it.
+	# Per hundred sleeps; the least counts, since other load of the machine only adds to it.
 	for ((i = 0; i < 11; i++)); do
 		read -r clock cpu sleeps <<<"$(bridge_now)"
 		rounds=$(bridge_ask 1 status | jq .rounds)
@@ -211,14 +214,15 @@ slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 	done
 	printf '%s\n' "percent of a processor, sleeps a second, rounds a sleep:" "${looks[@]}"
 	least() { printf '%s\n' "${looks[@]}" | cut -d' ' -f"$1" | sort -g | awk -v most="$2" 'NR == 1 { exit !($1 < most) }'; }
-	# What a sleep costs is up to the machine; how often there is one, and what is done between two, is not.
+	# The machine decides the cost of a sleep; the bridge decides how often it sleeps and what
+	# it does between two sleeps.
 	least 1 $((2 * ${LAB_PATIENCE:-1}))
 	least 2 1000
 	least 3 3
 	live_with "$CLUSTER_LIVENESS_MS"
 }
 
-@test "a bridge under the sanitizers serves remote ports, and touches no memory that is not its own until its end" {
+@test "a bridge under the sanitizers serves remote ports, and makes no memory error until its end" {
 	bridge_stop 1
 	CLUSTER_PROGRAM=build/tests/sluice-bridge bridge_start 1
 	pid=$SPAWNED

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the forwarding tests share. n1 has h1 and h3 behind jumbo ports (eth1, eth3), and h2 behind eth2.
-# Needs netns-lab/lib/lab.sh; PINS is where the node's maps are pinned.
+# Functions that the forwarding tests share. n1 has h1 and h3 behind jumbo ports (eth1, eth3), and
+# h2 behind eth2. Needs netns-lab/lib/lab.sh; PINS is where the node's maps are pinned.
 #
-# The generator runs on one core, where then all of the way is processed between its bursts: so a ring
+# The generator runs on one core, which then processes the whole path between its bursts. So a ring
 # overflows only if the router is too slow, not because another core was busy elsewhere.
 GEN=(taskset -c 0 build/lab/gen eth0 --json)
 
@@ -20,14 +20,14 @@ forward_lab() {
 		on "h$i" ip route add default via "10.0.$i.1"
 		on "h$i" ip route add default via "fd00:0:0:$i::1"
 	done
-	for i in 1 2 3; do # so that n1 knows its neighbours
+	for i in 1 2 3; do # so that n1 learns its neighbours
 		wait_for 5 on "h$i" ping -c 1 -W 1 "10.0.$i.1"
 		wait_for 5 on "h$i" ping -c 1 -W 1 "fd00:0:0:$i::1"
 	done
 }
 
-# counters: packets of every slot as {"stats": [...], "drops": [...], "punts": [...]}, CPUs added up; once
-# they stand still, for the maps are read one after the other
+# counters: print the packets of every slot as {"stats": [...], "drops": [...], "punts": [...]},
+# CPUs added up, once they stand still, since the maps are read one after the other
 counters() {
 	local last now deadline=$((SECONDS + 10 * ${LAB_PATIENCE:-1}))
 	now=$(counters_now)
@@ -55,7 +55,7 @@ slot() {
 		grep -nF "\"$2\"" | awk -F: '{ print $1 - 1 }'
 }
 
-# change MAP NAME: between the counters kept in `before` and `after`
+# change MAP NAME: the difference between the counters kept in `before` and `after`
 change() {
 	jq -n "$after.$1[$(slot "$1" "$2")] - $before.$1[$(slot "$1" "$2")]"
 }
@@ -81,14 +81,14 @@ sink_stop() {
 	cp "$LAB_DIR/$1.out" "$LAB_DIR/$1.json"
 }
 
-# all_entered: n1 has seen as many frames since `before` as the generator has sent
+# all_entered: has n1 seen as many frames since `before` as the generator has sent?
 all_entered() {
 	local after
 	after=$(counters_now)
 	[ "$(jq -n "$after.stats[0] - $before.stats[0]")" -ge "$(jq .sent "$LAB_DIR/gen.json")" ]
 }
 
-# send FROM PORT TO GEN-OPTIONS...: from a host into a port of n1, counted at another host
+# send FROM PORT TO GEN-OPTIONS...: send from a host into a port of n1, and count at another host
 send() {
 	local from=$1 port=$2 to=$3
 	shift 3
@@ -123,7 +123,8 @@ traffic_stop() {
 
 received() { jq ".$1" "$LAB_DIR/received.json"; }
 
-# assert_conserved N: at least N frames entered, and each that did was forwarded, dropped or punted
+# assert_conserved N: at least N frames entered, and each frame that entered was forwarded, dropped
+# or punted
 assert_conserved() {
 	jq -ne --argjson before "$before" --argjson after "$after" --argjson n "$1" '
 		($after.stats[0] - $before.stats[0]) as $rx |

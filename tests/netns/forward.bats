@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# sluice with its daemon: every engine forwards to the packet, in both modes, and changes under traffic.
+# sluice with its daemon: every engine forwards to the packet, in both modes, and changes under
+# traffic.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -17,7 +18,7 @@ setup_file() {
 	wait_for 5 route_is 10.64.0.2 .nexthop.reason unreachable
 }
 
-# route_is ADDRESS FILTER VALUE: of what sluiced makes of the routes, once it has followed the kernel
+# route_is ADDRESS FILTER VALUE: does sluiced have such a route, once it has followed the kernel?
 route_is() { [ "$(on n1 build/sluice -j explain "$1" | jq -r "$2")" = "$3" ]; }
 
 teardown_file() {
@@ -31,7 +32,7 @@ setup() {
 	PINS=/sys/fs/bpf/sluice
 }
 
-# change_file SED: edit the file of sluiced, and make it read it again
+# change_file SED: edit the configuration of sluiced, and make sluiced read it again
 change_file() {
 	sed -i "$1" "$LAB_DIR/n1.yaml"
 	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
@@ -46,7 +47,7 @@ set_engine() {
 
 mode_is() { [ "$(on n1 build/sluice -j show ports | jq -r ".[] | select(.port == \"$1\").mode")" = "$2" ]; }
 
-# Both families, small and jumbo, many destinations; then what routes drop.
+# Both families, small and jumbo frames, many destinations; then routes that drop.
 assert_engine_forwards() {
 	send h1 eth1 h2 --dst 10.64.1.0/24 --dests 200 --flows 1000 --count 20000 --rate 50000
 	assert_forwarded 20000
@@ -95,7 +96,7 @@ assert_engine_forwards() {
 	assert_forwarded "$(jq .sent "$LAB_DIR/gen.json")"
 }
 
-@test "generic mode forwards the same" {
+@test "generic mode forwards as native mode does" {
 	change_file 's/- name: eth1/- {name: eth1, mode: generic}/'
 	wait_for 10 mode_is eth1 generic
 	on n1 ip link show dev eth1 | grep -q xdpgeneric
@@ -103,11 +104,11 @@ assert_engine_forwards() {
 	assert_forwarded 20000
 	send h1 eth1 h2 --dst fd64:1::1 --count 20000 --rate 50000
 	assert_forwarded 20000
-	change_file 's/mode: generic/mode: native/' # a port of no mode keeps the one it has
+	change_file 's/mode: generic/mode: native/' # a port without this key would keep the mode it has
 	wait_for 10 mode_is eth1 native
 }
 
-@test "frames of a VLAN that no port has are the kernel's: none leaves" {
+@test "frames of a VLAN that no port has go to the kernel, and none leaves" {
 	send h1 eth1 h2 --dst 10.64.1.1 --vlan 5 --count 1000 --rate 20000
 	[ "$(received packets)" = 0 ]
 	[ "$(change punts vlan)" = 1000 ]
@@ -126,7 +127,7 @@ assert_engine_forwards() {
 	wait "$(cat "$LAB_DIR/sluiced-n1.pid")" 2>/dev/null || true
 	forwarded_more() { [ "$(change_now)" -gt "$1" ]; }
 	wait_for 5 forwarded_more $(($(change_now) + 20000))
-	# what changes while nobody looks
+	# changes while no sluiced runs
 	on n1 ip route del 10.65.0.0/16
 	on n1 ip route add 10.66.0.0/16 via 10.0.2.2
 	router_start n1
@@ -147,7 +148,7 @@ assert_engine_forwards() {
 		return len < 10 ? "10.0.0.0" : len < 24 ? "10.64.0.0" : len < 32 ? "10.64.1.0" : "10.64.1.1"
 	}
 	BEGIN {
-		for (i = 0; i < 45000; i++) { # unrelated ones, and the shorter and longer ones of the destination
+		for (i = 0; i < 45000; i++) { # unrelated prefixes, and shorter and longer ones of the destination
 			print "route add 20." int(i / 250) "." i % 250 ".0/24 via 10.0.3.2"
 			if (i % 9 == 0 && (len = 8 + i / 9 % 25) != 16) {
 				print "route add " base(len) "/" len " via 10.0.2.2"
@@ -179,8 +180,8 @@ assert_engine_forwards() {
 	[ "$(on n1 build/sluice -j status | jq '.mirror.parse_errors')" = 0 ]
 }
 
-@test "a neighbour that only the fast path uses is verified in time, and found when its MAC changes" {
-	# Times of minutes, made seconds.
+@test "a neighbour that only the fast path uses is verified in time, and its new MAC address is found" {
+	# These times are minutes by default; here they are seconds.
 	for family in ipv4 ipv6; do
 		on n1 sh -c "cd /proc/sys/net/$family/neigh/eth2 && echo 500 >base_reachable_time_ms &&
 			echo 1 >delay_first_probe_time && echo 200 >retrans_time_ms"
@@ -194,7 +195,7 @@ assert_engine_forwards() {
 	traffic_stop
 	assert_forwarded "$(jq .sent "$LAB_DIR/gen.json")"
 
-	# The host comes back with another MAC, and says nothing.
+	# The host comes back with another MAC address, and does not announce it.
 	traffic_start h1 eth1 h2 --dst 10.64.1.1 --rate 5000 --duration 3600
 	on h2 sh -c 'ip link set dev eth0 down && ip link set dev eth0 address 02:00:00:00:02:02 && ip link set dev eth0 up'
 	on h2 ip route add default via 10.0.2.1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# sluice without its daemon, attached by iproute2: `ip link set dev X xdp obj build/sluice.bpf.o section xdp`.
+# sluice without its daemon, attached by iproute2: `ip link set dev X xdp obj build/sluice.bpf.o
+# section xdp`.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -23,7 +24,7 @@ setup() {
 	knows_xdp_features || skip "Linux before 6.3: the kernel forwards every packet"
 }
 
-# What bare mode reads of a netdev; a name in the kernel's type information.
+# Does the kernel's type information have this name? Bare mode reads such fields of a netdev.
 knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 
 @test "ip link shows the program on every port, in native mode" {
@@ -56,14 +57,14 @@ knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 	assert_forwarded 60000
 }
 
-@test "packets whose TTL ends here are the kernel's, and none leaves" {
+@test "packets whose TTL ends here go to the kernel, and none leaves" {
 	send h1 eth1 h2 --dst 10.0.2.2 --ttl 1 --count 1000 --rate 10000
 	[ "$(received packets)" = 0 ]
 	[ "$(change punts ttl)" = 1000 ]
 	assert_conserved 1000
 }
 
-@test "what a blackhole route matches is dropped under that name, the rest goes on" {
+@test "packets that a blackhole route matches are dropped under that name, the others go on" {
 	on n1 ip route add blackhole 10.64.0.1/32
 	on n1 ip route add 10.64.0.0/16 via 10.0.2.2
 	send h1 eth1 h2 --dst 10.64.0.0/16 --dests 2 --count 20000 --rate 100000
@@ -74,7 +75,7 @@ knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 	assert_conserved 20000
 }
 
-@test "packets too big for the egress port are the kernel's, which answers" {
+@test "packets too big for the egress port go to the kernel, which answers" {
 	spawn h1 answers tcpdump -n -l -i eth0 -c 1 icmp
 	wait_for 5 grep -q listening "$LAB_DIR/answers.err"
 	send h1 eth1 h2 --dst 10.0.2.2 --size 3000 --count 100 --rate 1000
@@ -100,14 +101,14 @@ knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 	assert_conserved 100000
 }
 
-@test "bpftool shows named fields" {
+@test "bpftool shows the maps with named fields" {
 	run on n1 bpftool map dump name sl_stats
 	[ "$status" -eq 0 ]
 	[[ "$output" == *'"packets": '* ]]
 	[[ "$output" == *'"bytes": '* ]]
 }
 
-@test "generic mode forwards the same" {
+@test "generic mode forwards as native mode does" {
 	on n1 ip link set dev eth1 xdp off
 	on n1 ip link set dev eth1 xdpgeneric obj build/sluice.bpf.o section xdp
 	on n1 ip link show dev eth1 | grep -q xdpgeneric
@@ -119,10 +120,10 @@ knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 	on n1 ip link set dev eth1 xdp obj build/sluice.bpf.o section xdp
 }
 
-@test "xdp off under traffic: the kernel goes on, nothing is lost" {
+@test "xdp off under traffic: the kernel forwards, and nothing is lost" {
 	traffic_start h1 eth1 h2 --dst 10.0.2.2 --rate 20000 --duration 3600
 	on n1 ip link set dev eth1 xdp off
-	# More has been sent since then.
+	# The generator has sent more since then.
 	wait_for 5 xdp_out_since h1 "$(xdp_out h1)"
 	traffic_stop
 	[ "$(received packets)" = "$(jq .sent "$LAB_DIR/gen.json")" ]

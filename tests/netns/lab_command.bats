@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# netns-lab/lab: what users type; and that nothing is left, however it ends.
+# netns-lab/lab: the commands that users type, and that nothing is left, however they end.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -45,7 +45,7 @@ assert_nothing_left() {
 	assert_nothing_left
 }
 
-@test "help tells of each topology what it is" {
+@test "help describes each topology" {
 	run lab --help
 	[[ $output = *"  cluster      routers n1, n2, "*"  vms          the same in virtual machines"*"--fabric verbs-ud"* ]]
 }
@@ -90,7 +90,8 @@ assert_nothing_left() {
 	assert_nothing_left
 }
 
-# up_in_background: in a session of its own and heeding SIGINT, as from a terminal; far from its end when the first are up
+# up_in_background: start `up` in a session of its own and with SIGINT enabled, as from a terminal;
+# return when its first namespaces are up and it has far to go
 some_are_up() { [ "$(processes)" -ge "$1" ]; }
 
 up_in_background() {
@@ -111,7 +112,7 @@ wait_until() {
 	assert_nothing_left
 }
 
-@test "what a killed up leaves is ended by down --all" {
+@test "down --all ends the lab that a killed up has left" {
 	up_in_background
 	kill -KILL -- "-$UP"
 	wait "$UP" || true

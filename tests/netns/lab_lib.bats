@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# netns-lab/lib/lab.sh: what it makes is separate, and all of it goes away.
+# netns-lab/lib/lab.sh: nodes are separate from each other and from the caller, and all of a lab
+# goes away.
 
 bats_require_minimum_version 1.5.0
 
@@ -67,7 +68,7 @@ setup() { . netns-lab/lib/lab.sh; }
 	[ "$(cat "$LAB_DIR/sleeper.pid")" = "$SPAWNED" ]
 }
 
-@test "wait_for gives up at its deadline and says on what" {
+@test "wait_for gives up at its deadline and names the command" {
 	LAB_PATIENCE=1 run wait_for 1 sh -c 'echo still no; false'
 	[ "$status" -eq 1 ]
 	[ "$output" = "lab: not within 1 s: sh -c echo still no; false (still no)" ]
@@ -85,7 +86,7 @@ setup() { . netns-lab/lib/lab.sh; }
 	[ "$output" = "lab: n1 exists already" ]
 }
 
-@test "lab_end ends every process, also one that ignores SIGTERM and one that entered by hand" {
+@test "lab_end ends every process, even one that ignores SIGTERM and one that entered by hand" {
 	local first=$LAB_DIR
 	lab_begin
 	node_up n1
@@ -96,7 +97,7 @@ setup() { . netns-lab/lib/lab.sh; }
 	wait_for 5 in_lab "$SPAWNED"
 	wait_for 5 in_lab "$by_hand"
 	local pids
-	pids=$(lab_processes) || true # nor do they matter that may be others
+	pids=$(lab_processes) || true # a process that may be somebody else's does not matter here
 	lab_end
 	[ ! -e "$LAB_DIR" ]
 	for pid in $pids $by_hand; do
@@ -105,7 +106,7 @@ setup() { . netns-lab/lib/lab.sh; }
 	[ -d "$first" ]
 }
 
-@test "a process that shows no environment is not taken for none of the lab's" {
+@test "a process that shows no environment may be one of the lab's" {
 	spawn h1 bare env -i sleep 100
 	shown() { tr '\0' x <"/proc/$SPAWNED/environ" | wc -c; }
 	bare() { [ "$(tr '\0' ' ' <"/proc/$SPAWNED/cmdline")" = "sleep 100 " ] && [ "$(shown)" = 0 ]; }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# measure and bench: the search and the verdict on numbers made up, then both tools for real, and interrupted.
+# measure and bench: the search and the verdict on invented numbers, then both tools for real, and
+# interrupted.
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -22,7 +23,7 @@ python() {
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=netns-lab/lib /usr/bin/python3 "$@"
 }
 
-@test "the search finds the rate above which a router loses, also far from the guess" {
+@test "the search finds the rate above which a router loses, even far from the guess" {
 	python - <<-'PY'
 		from trials import Path
 
@@ -57,7 +58,7 @@ python() {
 	PY
 }
 
-@test "a difference that the A/A pair shows as well is noise; a larger one is a number" {
+@test "a difference that the A/A pair shows, too, is noise; a larger one is a number" {
 	python - <<-'PY'
 		from importlib.machinery import SourceFileLoader
 		measure = SourceFileLoader("measure", "netns-lab/measure").load_module()
@@ -93,7 +94,7 @@ python() {
 	done
 	[ "$(jq -c '[.tables[0].rows[].contender]' "$BATS_TEST_TMPDIR/out.json")" = \
 		'["kernel","kernel again","fib-lookup","bare","fast","wire"]' ]
-	# each lost nothing that it did not report, and none reordered
+	# no contender lost a packet that it did not report, and none reordered
 	[ "$(jq '[.tables[0].rounds[][].flood | select(.reordered > 0 or .duplicates > 0)] | length' "$BATS_TEST_TMPDIR/out.json")" = 0 ]
 	[ "$(jq '[.tables[0].rounds[][].flood | select(.delivered > .offered or .delivered == 0)] | length' "$BATS_TEST_TMPDIR/out.json")" = 0 ]
 	assert_nothing_left
@@ -125,7 +126,7 @@ python() {
 	[ -s build/bench/cluster.png ]
 }
 
-@test "what one contender fails at is said, and costs the others nothing" {
+@test "bench reports a contender that fails, and measures the others" {
 	run netns-lab/bench --quick cluster --contenders "turbo,kernel"
 	echo "$output"
 	[ "$status" -eq 1 ]
@@ -137,7 +138,7 @@ python() {
 	assert_nothing_left
 }
 
-@test "a measurement that is interrupted keeps its finished rounds" {
+@test "an interrupted measurement keeps its finished rounds" {
 	rm -f build/bench/cluster.json
 	setsid env --default-signal=INT netns-lab/bench cluster --contenders "kernel,vxlan" --runs 99 --trial 0.1 \
 		>"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
@@ -162,7 +163,7 @@ python() {
 	jq -e '[.runs[].voqs] == [1, 2, 16, 1] and (.runs | all(.received == .sent and .sent > 10000))' build/bench/voqs.json
 }
 
-@test "bench follows the kernel and draws pictures" {
+@test "bench measures how sluiced follows the kernel, and writes JSON" {
 	run netns-lab/bench --quick mirror
 	[ "$status" -eq 0 ]
 	[[ "$output" == *"10000 routes in the kernel"*"mirrored"* ]]

@@ -48,7 +48,7 @@ send() {
 	sink_stop >"$LAB_DIR/sink.json"
 }
 
-# All of COUNT packets came, once, in order, and intact.
+# All COUNT packets came, once, in order and intact.
 assert_all_came() {
 	local got
 	[ "$(field "$LAB_DIR/gen.json" sent)" = "$1" ]
@@ -84,7 +84,7 @@ assert_all_came() {
 	[ "$(field "$LAB_DIR/sink.json" bytes)" = $((1000 * (7 * 60 + 4 * 590 + 1514))) ]
 }
 
-@test "tags are counted: one and two" {
+@test "packets with one and with two VLAN tags are counted" {
 	send --dst 10.0.0.2 --vlan 5 --count 1000 --rate 10000
 	assert_all_came 1000
 	[ "$(field "$LAB_DIR/sink.json" tagged)" = 1000 ]
@@ -104,7 +104,7 @@ assert_all_came() {
 	local sent
 	send --dst 10.0.0.2 --rate 50000 --duration 1
 	sent=$(field "$LAB_DIR/gen.json" sent)
-	[ "$sent" -gt 0 ] # a busy machine makes less of it
+	[ "$sent" -gt 0 ] # on a busy machine gen sends less
 	[ "$sent" -le 50500 ]
 	send --dst 10.0.0.2 --rate 50000 --count 20000
 	jq -e '.sent == 20000 and .seconds > 0.39' "$LAB_DIR/gen.json"
@@ -125,7 +125,7 @@ assert_all_came() {
 	run ! on h1 ip link show dev lo xdp
 }
 
-# What tshark says of captured packets; it checks every checksum.
+# What tshark says of captured packets; tshark checks every checksum.
 capture() {
 	spawn h2 tcpdump tcpdump -n -i eth0 -w "$LAB_DIR/c.pcap" -U -c 5 udp port 9 or vlan
 	wait_for 5 grep -q listening "$LAB_DIR/tcpdump.err"
@@ -147,7 +147,7 @@ capture() {
 	FIELDS=(-e vlan.id -e ipv6.dst -e ipv6.hlim -e ipv6.plen -e udp.checksum.status -e frame.len)
 	run capture --dst fd00::fffe/112 --dests 5 --ttl 255 --size 101 --vlan 7,4094
 	echo "$output"
-	# tshark shows the outer tag's id apart, as 802.1ad
+	# tshark shows the outer tag's id in another field, as 802.1ad
 	[[ "${lines[0]}" = *"4094 fd00:: 255 39 1 101" ]]
 	[[ "${lines[2]}" = *"4094 fd00::2 255 39 1 101" ]]
 }
@@ -202,7 +202,7 @@ capture() {
 	PY
 }
 
-@test "a peer without NAPI is found out, not counted as success" {
+@test "gen fails when its peer has no NAPI" {
 	on h2 ethtool -K eth0 gro off
 	run gen --dst 10.0.0.2 --count 10
 	on h2 ethtool -K eth0 gro on
@@ -233,7 +233,7 @@ refused() {
 	[ "$output" = "gen: $LAB_DIR/mixed:2: not an address or prefix of the file's family" ]
 }
 
-@test "a report that does not fit the disk: status 1" {
+@test "a report that does not fit on the disk gives status 1" {
 	run on h1 sh -c "exec build/lab/gen eth0 --dst-mac $MAC --dst 10.0.0.2 --count 1 --json >/dev/full"
 	[ "$status" -eq 1 ]
 	[ "$output" = "gen: standard output did not take the whole result: is its disk full?" ]

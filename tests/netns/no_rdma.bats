@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# A host without RDMA: nothing of it is linked, loaded or asked for unless the configuration says so.
+# A host without RDMA: our programs link, load or ask for nothing of RDMA unless the configuration
+# says so.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -22,7 +23,7 @@ setup() {
 	. netns-lab/topo/cluster.sh
 }
 
-# start TRANSPORT: what the bridge says that node 1 starts with, and its status
+# start TRANSPORT: run node 1's bridge with this transport; sets its output and status
 start() {
 	CLUSTER_TRANSPORT=$1 cluster_config 1 2 1 fast >"$LAB_DIR/n1.yaml"
 	run on n1 timeout $((10 * ${LAB_PATIENCE:-1})) "$LAB_SOURCE/build/sluice-bridge" --config "$LAB_DIR/n1.yaml"
@@ -35,7 +36,7 @@ start() {
 	done
 }
 
-@test "verbs-ud and verbs-rc where there is no RDMA device end in a line that says so" {
+@test "without an RDMA device, a bridge on verbs-ud or verbs-rc ends with a line that says so" {
 	for transport in verbs-ud verbs-rc; do
 		start $transport
 		echo "$output"

@@ -1,13 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# What dies in a cluster is noticed within the bound, harms nobody else, comes back by itself and leaves nothing stale.
+# A part of a cluster that dies: the others notice within the bound and suffer no harm, it comes
+# back by itself, and leaves nothing stale.
 bats_require_minimum_version 1.5.0
 
 load cluster
 . netns-lab/faults/cluster_health.sh
 . netns-lab/faults/faults.sh
 
-# Silence that means death: more than a busy machine lets a living bridge wait for a processor.
+# A node counts as dead after this silence: longer than a busy machine lets a living bridge wait for
+# a processor.
 LIVENESS_MS=800
 
 setup_file() {
@@ -17,15 +19,15 @@ setup_file() {
 	cluster_inventory >"$LAB_DIR/whole"
 }
 
-# Whatever a test that failed has left running.
+# End what a failed test has left running.
 teardown() { flows_kill; }
 
-# Nothing is under way.
+# Is nothing under way?
 all_quiet() { cluster_counts; }
 
 fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 
-@test "a bridge that restarts is met by all, whoever has the lower id" {
+@test "all peers take back a bridge that restarts, whether their id is lower or higher" {
 	for n in 1 3; do
 		before=$(bridge_ask "$n" status | jq .epoch)
 		killed_now "$n"
@@ -36,7 +38,7 @@ fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 	[ "$(fabric_number 1 knocks)" -ge 1 ] # of node 3
 }
 
-@test "a fabric netdev that is deleted and made again, with another MAC address, is taken back" {
+@test "a bridge takes back a fabric netdev that is deleted and made again with another MAC address" {
 	mac=$(mac_of n1 fab0)
 	for n in 1 3; do
 		on "n$n" ip link del fab0
@@ -51,7 +53,7 @@ fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 	kill -0 "$(cat "$LAB_DIR/bridge-n3.pid")"
 }
 
-@test "a fabric netdev that gets another MAC address is learnt anew by all" {
+@test "all peers learn the new MAC address of a fabric netdev" {
 	on n2 ip link set dev fab0 address 02:00:00:00:09:02
 	wait_for 10 grep -q "beginning anew" "$LAB_DIR/bridge-n2.err"
 	wait_for 30 all_peers_are_up
@@ -60,9 +62,10 @@ fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 	assert_received 2000
 }
 
-# --- Traffic that has another way ---------------------------------------------------------------------------
+# --- Traffic that has another way ---
 
-# flow_arrives LABEL TO...: flow_end, once nothing is under way or, where a fault left sums that cannot hold, for some seconds
+# flow_arrives LABEL TO...: flow_end, once nothing is under way, or after some seconds if the fault
+# left sums that cannot hold
 flow_arrives() {
 	flow_stop "$1" || return
 	cluster_conserves >/dev/null 2>&1 || true
@@ -80,7 +83,8 @@ anycast() {
 # more_frames N BEFORE: has node N transmitted 500 more?
 more_frames() { [ "$(frames "$1" transmitted)" -ge $(($2 + 500)) ]; }
 
-# moves_over KIND: traffic moves to node 3 when it happens to node 2, and back when that has returned
+# moves_over KIND: with this fault of node 2, traffic must move to node 3, and back when node 2 has
+# returned
 moves_over() {
 	local rate=2000 before lost_ms
 	anycast
@@ -99,20 +103,22 @@ moves_over() {
 	lost_ms=$(((FLOW_SENT - FLOW_RECEIVED) * 1000 / rate))
 	echo "sent $FLOW_SENT, received $FLOW_RECEIVED: $lost_ms ms lost, of which $LIVENESS_MS to notice"
 	[ "$FLOW_WRONG" = 0 ]
-	# The bound, and for the kernel, the daemon and whatever else this machine does three seconds, more on a slow one.
+	# The bound, and three seconds (more on a slow machine) for the kernel, the daemon and other
+	# load of this machine.
 	[ "$lost_ms" -le $((LIVENESS_MS + 3000 * ${LAB_PATIENCE:-1})) ]
 }
 
 @test "traffic of a bridge that is killed moves within the bound, and back when it returns" { moves_over bridge; }
 @test "traffic of a fabric link that is cut moves within the bound, and back when it is mended" {
 	moves_over link
-	# All sums hold, but for the messages that were on the cable: nobody counts those but the receivers, as lost.
+	# All sums hold, except for messages that were on the cable: only the receivers count those,
+	# as lost.
 	run cluster_conserves "$FLOW_SENT" "$FLOW_RECEIVED"
 	echo "$output"
 	jq -e '(.wrong | map(startswith("fabric: ") | not) | any | not) and .drops.fabric > 0' <<<"${lines[0]}"
 }
 
-@test "traffic of a node that dies moves within the bound; the node that returns is whole" {
+@test "traffic of a node that dies moves within the bound; the node that returns is healthy" {
 	anycast
 	flow_start moving h1p1 n1:eth1 192.0.2.1 2000 h3p1
 	break_node 2
@@ -124,7 +130,7 @@ moves_over() {
 	wait_for 30 cluster_is_healthy "$LAB_DIR/whole"
 }
 
-# routes_many: 20,000 prefixes as anycast, in $LAB_DIR/many, and one that goes both ways
+# routes_many: route 20,000 anycast prefixes (in $LAB_DIR/many), and one prefix both ways
 routes_many() {
 	local i
 	for ((i = 0; i < 20000; i++)); do echo "100.$((64 + i / 4096)).$((i / 16 % 256)).$((i % 16 * 16))/28"; done >"$LAB_DIR/many"
@@ -132,7 +138,7 @@ routes_many() {
 		on n1 ip -batch -
 	on n1 ip route replace 198.51.100.0/24 nexthop via 10.2.1.2 dev n2p1 nexthop via 10.3.1.2 dev n3p1
 }
-# many_by N: does the fast path of node 1 send all of these to node N?
+# many_by N: does the fast path of node 1 send all these prefixes to node N?
 many_by() {
 	local i
 	on n1 build/sluice --json show routes 100.64.0.0/10 >"$LAB_DIR/routes" &&
@@ -142,7 +148,7 @@ many_by() {
 	done
 }
 
-@test "traffic to 20,000 prefixes of a bridge that is killed moves within the bound, single routes as those of many ways" {
+@test "traffic to 20,000 prefixes of a killed bridge moves within the bound, on single and on multipath routes" {
 	local rate=2000
 	routes_many
 	wait_for 30 many_by 2
@@ -173,9 +179,9 @@ many_by() {
 	on n1 ip route del 198.51.100.0/24
 }
 
-# --- Traffic that has none ----------------------------------------------------------------------------------
+# --- Traffic that has no other way ---
 
-@test "a daemon that is killed and started again loses no packet, neither where they enter nor where they leave" {
+@test "a daemon that is killed and started again loses no packet, on the ingress node and on the egress node" {
 	cluster_counts
 	flow_start through h1p1 n1:eth1 10.2.1.2 2000 h2p1
 	for n in 1 2; do
@@ -210,11 +216,12 @@ many_by() {
 	[ "$FLOW_WRONG" = 0 ]
 	[ "$(fabric_number 1 stalls)" -ge 1 ]
 	echo "gave up $downs to $(downs) peers, stalls of the others $stalls to $(stalls_of_others)"
-	# A machine that left another bridge, too, without a processor says so: that one may be given up.
+	# If the machine left another bridge without a processor, too, that one says so and may
+	# count as dead.
 	[ "$(downs)" = "$downs" ] || [ "$(stalls_of_others)" -gt "$stalls" ]
 }
 
-@test "an edge netdev that is deleted and made again is taken back by daemon and bridge" {
+@test "daemon and bridge take back an edge netdev that is deleted and made again" {
 	break_edge_netdev 2
 	wait_for 10 no_carrier 1 2 2
 	mend_edge_netdev 2
@@ -223,9 +230,9 @@ many_by() {
 	assert_received 2000
 }
 
-# --- Bad input ----------------------------------------------------------------------------------------------
+# --- Bad input ---
 
-# capture N: what comes to node N from the fabric while data goes there, in $LAB_DIR/replay.pcap
+# capture N: capture what the fabric brings to node N while data goes there, in $LAB_DIR/replay.pcap
 capture() {
 	spawn fabric tap tcpdump -i "n$1" -w "$LAB_DIR/replay.pcap" -s 0 -U -Q out "udp port 4791 and dst host 10.9.0.$1"
 	wait_for 10 grep -q listening "$LAB_DIR/tap.err"
@@ -240,7 +247,7 @@ holds_data() { [ "$(stat -c %s "$LAB_DIR/replay.pcap")" -gt 5000 ]; }
 dropped() { bridge_ask "$1" fabric | jq ".$2[\"$3\"]"; }
 has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 
-@test "messages that are sent again, or changed, are dropped whole and counted by name" {
+@test "messages that are replayed or changed are dropped whole and counted by name" {
 	capture 2
 	wait_for 10 all_quiet
 	before=$(frames 2 egress)
@@ -253,7 +260,7 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	wait_for 10 has_dropped 2 frames icrc $((bad + sent))
 	[ "$(frames 2 egress)" = "$before" ]
 	peer_is 2 1 up
-	# A new life of the receiver knows nothing of them either: its queue pair and keys are others.
+	# A restarted receiver drops them, too: its queue pair and keys are others.
 	break_bridge 2
 	mend_bridge 2
 	wait_for 30 all_peers_are_up
@@ -264,7 +271,7 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 }
 
 
-@test "the fabric's protocol from an edge port is dropped, for its own node and for others" {
+@test "messages of the fabric's protocol from an edge port are dropped, for its own node and for others" {
 	spoofed() { on n1 build/sluice --json --all show drops | jq '.[] | select(.name == "fabric-spoof").packets'; }
 	before=$(spoofed)
 	for to in 10.9.0.1 10.9.0.2; do
@@ -274,7 +281,7 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	wait_for 10 more_spoofed
 }
 
-@test "a fabric MTU too small for a full frame is said with both numbers, here and at the peers" {
+@test "a bridge and its peers report a fabric MTU too small for a full frame, with both numbers" {
 	on n3 ip link set dev fab0 mtu 1500
 	wait_for 10 grep -q "the MTU of fab0, 1500, holds messages of 1448 bytes; a full frame of our ports needs 3434" "$LAB_DIR/bridge-n3.err"
 	wait_for 20 grep -q "node 3 takes messages of up to 1448 bytes; a full frame of our ports needs 3434" "$LAB_DIR/bridge-n1.err"
@@ -289,7 +296,7 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	wait_for 10 on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
 }
 
-@test "sluice check looks at a cluster's key, netdev and address, and says what is wrong" {
+@test "sluice check says what is wrong with a cluster's key, netdev and address" {
 	check() { on n1 build/sluice check "$LAB_DIR/check.yaml"; }
 	changed() { sed "$1" "$LAB_DIR/n1.yaml" >"$LAB_DIR/check.yaml"; }
 	changed ""
@@ -313,7 +320,7 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	[[ $output = *'may be read by others than its owner: chmod 600' ]]
 }
 
-@test "sluice check warns of realtime with so short a liveness that the kernel's own pauses mean death" {
+@test "sluice check warns of realtime with a liveness shorter than the kernel's own pauses" {
 	short() { sed "s/liveness_ms: .*/liveness_ms: $1/; s/bridge: {/bridge: {$2/" "$LAB_DIR/n1.yaml" >"$LAB_DIR/check.yaml"; }
 	short 99 "realtime: 1"
 	run -0 --separate-stderr on n1 build/sluice check "$LAB_DIR/check.yaml"
@@ -331,7 +338,7 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	silent
 }
 
-@test "first packets to a neighbour that nobody has resolved wait for it, as at any router" {
+@test "the first packets to an unresolved neighbour wait until it is resolved" {
 	on h3p1 ip addr add 10.3.1.77/24 dev eth0
 	on h3p1 ip addr add fd00:0:3:1::77/64 dev eth0 nodad
 	for to in 10.3.1.77 fd00:0:3:1::77; do
@@ -350,12 +357,12 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	on n3 ip neigh flush to fd00:0:3:1::77 dev eth1
 }
 
-@test "soak refuses what it does not know" {
+@test "soak refuses unknown kinds and numbers out of range" {
 	run -2 netns-lab/soak --kills 0
 	run -2 netns-lab/soak --kinds "bridge meteor"
 	[[ $output = *'"meteor" is none of: bridge daemon'* ]]
 }
 
-@test "after all this the cluster is whole, and holds nothing that it did not hold at first" {
+@test "after all these faults the cluster is healthy, and holds nothing that it did not hold at first" {
 	wait_for 60 cluster_is_healthy "$LAB_DIR/whole"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# tests/run itself, on a tree of made-up suites: what must make it fail does, and Ctrl-C leaves nothing.
+# tests/run itself, on a tree of invented suites: it fails when it must, and Ctrl-C leaves nothing.
 
 bats_require_minimum_version 1.5.0
 
@@ -36,7 +36,7 @@ run_tree() { run env -u SLUICE_TEST_RUN LAB_PATIENCE=1 "$TREE/tests/run" "$@"; }
 	[[ $output == *because* ]]
 }
 
-@test "run: what failed is told once more before the closing line, each test in short" {
+@test "run: a summary of each failed test comes before the closing line" {
 	good
 	suite bad <<'PYTHON'
 print("1..3\nnot ok 1 - a\n# in line 7\n#   `false'")
@@ -60,7 +60,7 @@ PYTHON
 	END
 }
 
-@test "run: no suite at all fails" {
+@test "run: a run without any suite fails" {
 	run_tree
 	[ "$status" -eq 1 ]
 }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The world of the oracle with a cluster in the place of the router: its ports belong to three nodes.
+"""The world of the oracle with a cluster in place of the router: its ports belong to three nodes.
 
         node 1: p0, p3, p4        node 2: p1, p5        node 3: p2
 
-Every node has the routes that the one router has, in terms of its own netdevs: where that says `dev p1`, node 1 says `dev n2p2`,
-the remote port. What a node knows of the others' networks and neighbours, their daemons have announced.
+Every node has the routes of the one router, in terms of its own netdevs: for the router's `dev p1`,
+node 1 says `dev n2p2`, the remote port. A node knows the others' networks and neighbours only from
+their daemons' announcements.
 """
 import ipaddress
 import json
@@ -24,13 +25,13 @@ import conservation  # noqa: E402  pylint: disable=wrong-import-position,wrong-i
 
 NODES = sorted(set(OWNER))
 FABRIC_MTU = 3506  # the most that a veth with XDP takes; holds a message with one frame of the largest edge MTU
-LIVENESS_MS = 10000  # the test is about bytes: a bridge may wait for a processor
+LIVENESS_MS = 10000  # long, since a bridge may wait for a processor, and this test is about bytes
 CLASS_TOS = (0, 16 << 2, 32 << 2, 48 << 2)
 CONVERGE_S = 30 * world.PATIENCE
 
 
 def remote_name(port):
-    """What other nodes call a port. Numbers begin with 1."""
+    """The name of a port on other nodes. Numbers begin with 1."""
     return f"n{OWNER[port]}p{port + 1}"
 
 
@@ -39,7 +40,7 @@ def device_on(node, port):
 
 
 def translate(node, text):
-    """Commands for the one router, for a node."""
+    """Translate commands for the one router into commands for a node."""
     return re.sub(r"\bdev p(\d)\b", lambda m: "dev " + device_on(node, int(m.group(1))), text)
 
 
@@ -53,7 +54,8 @@ def node_script(node):
 
 
 class ClusterWorld(world.World):
-    """family: of the fabric's addresses, 4 or 6. port_keys: more keys of every port's configuration."""
+    """A world with a cluster. family: that of the fabric's addresses, 4 or 6. port_keys: more keys
+    of every port's configuration."""
 
     def __init__(self, engine="fast", family=4, port_keys=""):
         self.engine, self.family, self.port_keys = engine, family, port_keys
@@ -86,7 +88,7 @@ class ClusterWorld(world.World):
         self.start_daemons()
         self.converge()
         for node in NODES:
-            # As on the ports: a neighbour that is not there fails at once.
+            # As on the ports, a neighbour that does not exist fails at once.
             self.nodes[node].script("\n".join(
                 f"sysctl -qw net.ipv{v}.neigh.{remote_name(p)}.app_solicit=0"
                 for p in range(world.PORTS) if OWNER[p] != node for v in (4, 6)))
@@ -105,11 +107,11 @@ class ClusterWorld(world.World):
             self.directory.cleanup()
 
     def script(self, text):
-        """Commands for the one router, to all nodes."""
+        """Run commands for the one router on all nodes."""
         for node, namespace in self.nodes.items():
             namespace.script(translate(node, text))
 
-    # --- Daemons ------------------------------------------------------------------------------------
+    # --- Daemons ---
 
     def config(self, node):
         keys = f", {self.port_keys}" if self.port_keys else ""
@@ -150,7 +152,7 @@ class ClusterWorld(world.World):
             time.sleep(0.05)
 
     def knows(self, node, port):
-        """Has a node all that the owner of a port told: networks and neighbours?"""
+        """Has a node all that the owner of a port announced: networks and neighbours?"""
         name = remote_name(port)
         run = self.nodes[node].run
         try:
@@ -177,7 +179,7 @@ class ClusterWorld(world.World):
         return (json.loads(answer.stdout)["route"] or {}).get("prefix") if answer.returncode == 0 else None
 
     def settle(self):
-        """All nodes follow what has been changed."""
+        """Wait until all nodes have followed the changes."""
         self.canaries += 1
         canaries = (f"10.140.0.{self.canaries}/32", f"fd00:140::{self.canaries:x}/128")
         self.script("\n".join(f"ip route add blackhole {c}" for c in canaries))
@@ -186,10 +188,10 @@ class ClusterWorld(world.World):
                 self.wait(f"node {node} does not follow its routes",
                           lambda n=node, c=c: self.explains(n, c.split("/")[0]) == c)
 
-    # --- Packets --------------------------------------------------------------------------------------
+    # --- Packets ---
 
     def plan(self, port):
-        """As in the one router, and in every class to remote ports."""
+        """The markers of the one router, and for remote ports one in every class."""
         steps = world.marker_plan(port)
         via = port if world.FORWARDING[port] else 0
         for j in range(world.PORTS):
@@ -199,7 +201,8 @@ class ClusterWorld(world.World):
 
     @staticmethod
     def plan_to_nodes(port):
-        """What is for another node itself, its kernel answers, to any port."""
+        """For a packet to another node itself, whose kernel may answer to any port, markers to all
+        ports."""
         via = port if world.FORWARDING[port] else 0
         sources = [via] if world.RP_FILTER[via] else range(world.PORTS)
         return [(via, j, world.marker_template(via, f"10.0.{OWNER.index(node)}.1", b"", src_port=j))

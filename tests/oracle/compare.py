@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""When are two answers to a packet the same? Byte for byte, but for what no two routers can have alike."""
+"""When are two answers to a packet the same? Byte for byte, except for values that each router
+chooses itself."""
 import struct
 import time
 
@@ -22,8 +23,8 @@ def ip_packet(frame):
 
 def normalise(frame):
     """
-    Blank what the router itself chose at random: the IPv4 identification of its own packets (and
-    their checksum, which must be right first).
+    Blank what the router itself chose at random: the IPv4 identification of its own packets, and
+    their checksum, if that is right.
     """
     if frame[12:14] != b"\x08\x00" or not (frame[26:30] in ROUTER4 or frame[26:28] == ROUTER4_NET):
         return frame
@@ -52,14 +53,14 @@ def without_clock(frame):
 
 
 def flow(port_and_frame):
-    """Port, both addresses and what lies between them in the header: enough to tell flows of a burst apart."""
+    """Port and both addresses: enough to tell the flows of a burst apart."""
     port, frame = port_and_frame
     return (port, frame[26:34]) if frame[12:14] == b"\x08\x00" else (port, frame[22:54])
 
 
 def answer(case, captured):
-    """What left on each port, in a form that compares equal when it should."""
-    source = case.frame[26:30]  # of a packet passed on, not made by the router, even if it claims to be
+    """What left on each port, in a form that compares equal if two answers are the same."""
+    source = case.frame[26:30]  # a packet with this source was passed on, even if the source is the router's address
     frames = [(port, frame if frame[26:30] == source else normalise(frame)) for port, frame in captured]
     if case.note == "clock":
         frames = [(port, without_clock(frame)) for port, frame in frames]

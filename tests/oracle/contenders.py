@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What may forward in a world: the kernel alone, or sluice in one of its forms. And sluice's counters."""
+"""The contenders that may forward in a world: the kernel alone, or sluice in one of its forms, with
+its counters."""
 import json
 import os
 import subprocess
@@ -19,7 +20,8 @@ class Failed(Exception):
 
 
 class Contender:
-    """Something that forwards. Its traits say which reasoned differences it may show."""
+    """A contender, that is, something that forwards. Its traits say which reasoned differences it
+    may show."""
     name = ""
     traits = frozenset()
     # Generic XDP also gets the copies that the kernel loops back of what it broadcasts on the port.
@@ -29,14 +31,14 @@ class Contender:
         self.router = None
 
     def start(self, router):
-        """Begin to forward in this namespace, which is set up as a router."""
+        """Start to forward in this namespace, which is set up as a router."""
         self.router = router
 
     def settle(self):
-        """Return when all changes made to the router so far are followed."""
+        """Return when the contender has followed all changes of the router so far."""
 
     def stop(self):
-        """End all that start() began; the namespace goes after that."""
+        """End all that start() started; the namespace goes after that."""
 
     def counters(self):
         """Packets: {"rx", "forward", "drops": [], "punts": []}; None: there are no counters."""
@@ -63,14 +65,14 @@ class OtherKernel(Kernel):
 
 
 class Sluice(Contender):
-    """What all forms of sluice have in common: the counters, found through the program on a port."""
+    """The common part of all forms of sluice: the counters, found through the program on a port."""
 
     def __init__(self):
         super().__init__()
         self.maps = {}
 
     def attached(self):
-        """After programs are attached: attaching one turned GRO on, so turn it off as everywhere else."""
+        """Turn GRO off, as everywhere else: attaching a program turned it on."""
         for i in FAST_PORTS:
             self.router.run("ethtool", "-K", f"p{i}", "gro", "off")
         net = json.loads(self.router.run("bpftool", "-j", "net"))
@@ -149,7 +151,8 @@ class Managed(Sluice):
         return (json.loads(answer.stdout)["route"] or {}).get("prefix")
 
     def settle(self):
-        """A route added now is seen after all that changed before it: of both families, as each has its own dump."""
+        """Add a route of each family and wait until the daemon has it: then it has followed all
+        earlier changes. Of both, since each family has its own dump."""
         self.canaries += 1
         canaries = (f"10.140.0.{self.canaries}/32", f"fd00:140::{self.canaries:x}/128")
         self.router.script("\n".join(f"ip route add blackhole {c}" for c in canaries))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The packets: valid, odd and broken, by family. Made from one seed, so each run can be repeated.
 
-A family is a list of Cases. `fast` says of a family that its packets are plain transit: a fast path
-that forwards none of them has not been tested by it.
+A family is a list of Cases. A family whose packets are plain transit is `fast`: a fast path must
+forward some of them, or this family has not tested it.
 """
 import random
 import socket
@@ -27,7 +27,7 @@ from scapy.packet import Raw  # noqa: E402
 from world import JUMBO_MTU, PORTS, checksum, host_mac, router_mac  # noqa: E402
 
 FUZZED_PACKETS = 1500
-BURST_FRAMES = 64  # well below the 256 that a veth queues
+BURST_FRAMES = 64  # well below the 256 frames that a veth queues
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def build(seed):
     return families
 
 
-# --- Building blocks -------------------------------------------------------------------------------
+# --- Building blocks ---
 
 def frame_in(port, ethertype, payload, dst=None, src=None):
     ether = Ether(dst=dst or router_mac(port), src=src or host_mac(port), type=ethertype)
@@ -80,8 +80,9 @@ def case6(packet, port=0, note="", **ether):
     return Case(port, frame_in(port, 0x86dd, packet, **ether), note)
 
 
-# The kernel limits the errors that one sender gets, in time (RFC 1812 4.3.2.8), so unless the sender matters
-# every packet has its own: an address routed to the host behind the port that the packet enters by.
+# The kernel limits the rate of errors to one sender (RFC 1812 4.3.2.8). So unless the sender
+# matters, every packet has its own: an address that is routed to the host behind the packet's
+# ingress port.
 SOURCES = (105, 100, 101, 104, 102, 103)
 sources_used = [0] * PORTS
 
@@ -119,7 +120,7 @@ def transports(rng):
 
 
 def sealed(header):
-    """A raw IPv4 header with its checksum made right."""
+    """A raw IPv4 header with the right checksum filled in."""
     header = header[:10] + b"\0\0" + header[12:]
     return header[:10] + struct.pack("!H", checksum(header)) + header[12:]
 
@@ -146,7 +147,7 @@ OWN4 = ["10.0.0.1", "10.0.1.1", "10.0.3.1", "10.0.5.1"]
 OWN6 = ["fd00:0::1", "fd00:1::1", "fd00:3::1", "fe80::1"]
 
 
-# --- Ethernet ---------------------------------------------------------------------------------------
+# --- Ethernet ---
 
 @family("ethernet: destination and source addresses")
 def _(rng):
@@ -216,7 +217,7 @@ def _(rng):
             yield Case(0, whole[:length])
 
 
-# --- IPv4 -------------------------------------------------------------------------------------------
+# --- IPv4 ---
 
 @family("IPv4: frame sizes to 1,514", fast=True)
 def _(rng):
@@ -241,7 +242,8 @@ def _(rng):
 
 @family("IPv4: TTL and header checksum at their edges", fast=True)
 def _(rng):
-    # The sum of one's complement has two zeros: every special value is made by choosing the IP id.
+    # The one's complement sum has two zeros. The choice of the IP id makes every special value of
+    # the checksum.
     wanted = [0x0000, 0xffff, 0xfffe, 0xff00, 0xfeff, 0xfefe, 0xfeff, 0xff01, 0x00ff, 0x0100, 0x0001]
     for ttl in (2, 3, 128, 255):
         for value in wanted + [rng.getrandbits(16) for _ in range(40)]:
@@ -485,7 +487,7 @@ def _(rng):
                     / udp(sport=rng.randrange(65536), dport=rng.randrange(65536)), note="multipath4")
 
 
-# --- IPv6 -------------------------------------------------------------------------------------------
+# --- IPv6 ---
 
 @family("IPv6: frame sizes to 1,514", fast=True)
 def _(rng):
@@ -606,7 +608,7 @@ def _(rng):
 @family("IPv6: destination addresses")
 def _(rng):
     for dst in ODD6:
-        # A hairpin of IPv6 brings redirects, limited in time: they have a family of their own.
+        # An IPv6 hairpin causes redirects, whose rate is limited: they have a family of their own.
         if dst in ("fd00::2", "fd00::99", "fe80::2", "fe80::99"):
             continue
         for l4 in transports6(rng):
@@ -664,7 +666,8 @@ def _(_rng):
 
 @family("IPv6: out where it came in")
 def _(_rng):
-    # Redirects go to neighbours only and are limited by source and by destination, six at once.
+    # Redirects go to neighbours only; the kernel limits them by source and by destination, to six
+    # at once.
     for port in (0, 1, 4):
         for n in range(12):
             yield case6(ip6(f"fd00:{SOURCES[port]}:1::{n}", f"fd00:{port}::{2 + n % 3}") / udp(), port=port)
@@ -678,7 +681,7 @@ def _(rng):
                     / udp(sport=rng.randrange(65536), dport=rng.randrange(65536)), note="multipath6")
 
 
-# --- Bursts ---------------------------------------------------------------------------------------------
+# --- Bursts ---
 
 @family("bursts of interleaved flows", fast=True)
 def _(rng):
@@ -692,10 +695,11 @@ def _(rng):
         yield Case(0, burst[0], "burst", tuple(burst[1:]))
 
 
-# --- Random damage --------------------------------------------------------------------------------------
+# --- Random damage ---
 
 def mutate(rng, frame):
-    """One to four bytes of the headers changed; half of the time an IPv4 checksum made right again."""
+    """Change one to four bytes, mostly of the headers; half of the time, make an IPv4 checksum
+    right again."""
     data = bytearray(frame)
     for _ in range(rng.randrange(1, 5)):
         at = rng.randrange(len(data) if rng.random() < 0.2 else min(len(data), 60))
@@ -715,7 +719,8 @@ def _(rng):
         packet = ip4(rng.choice(["10.100.0.9", "10.101.0.9", "10.124.128.65", "10.0.0.1", "10.111.0.1"]),
                      ttl=rng.choice([1, 2, 64])) / rng.choice(transports(rng))
         frame = mutate(rng, frame_in(0, 0x0800, packet))
-        # Damage makes senders alike, and the kernel answers one only so many times (see source4).
+        # Damage may give two packets one sender, and the kernel limits its answers to one (see
+        # source4).
         if frame[26:30] not in senders or len(frame) < 30:
             senders.add(frame[26:30])
             yield Case(0, frame, "mutated")

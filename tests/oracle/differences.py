@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Where sluice answers otherwise than the kernel, and why it may. A difference that is not described here fails the
-test; one described here that does not occur in a run fails it too, so the list cannot rot.
+The reasoned differences: where sluice may answer differently from the kernel, and why. A difference
+that is not described here fails the test; so does one described here that does not occur in a run,
+so the list cannot rot.
 
-A predicate gets the case, what left the kernel's router and what left sluice's: lists of (port, frame).
+A predicate gets the case, and what left the kernel's router and sluice's: lists of (port, frame).
 """
 import struct
 from dataclasses import dataclass
@@ -22,10 +23,11 @@ class Difference:
     of: tuple = ("bare", "managed")  # traits of contenders, any of which may differ so
 
 
-# --- What predicates ask ---------------------------------------------------------------------------
+# --- Helpers of the predicates ---
 
 def addresses(case):
-    """(source, destination) of the packet, or (None, None). Behind a priority tag too: VLAN 0 is no VLAN."""
+    """(source, destination) of the packet, or (None, None). Looks behind a priority tag, too: VLAN
+    0 is no VLAN."""
     frame = case.frame
     while frame[12:14] in (b"\x81\x00", b"\x88\xa8"):
         frame = frame[:12] + frame[16:]
@@ -55,7 +57,7 @@ def ip_bytes(case):
     return len(ip_packet(case.frame)) - 14
 
 
-# --- The differences -------------------------------------------------------------------------------
+# --- The differences ---
 
 def special_source4(case, _kernel, sluice):
     return not sluice and inside(addresses(case)[0], "0.0.0.0/8", "240.0.0.0/4")
@@ -99,10 +101,11 @@ def multipath_member(case, kernel, sluice):
             and all((port, frame[:6].hex()) in MEMBERS for port, frame in kernel + sluice))
 
 
-# --- In a cluster only: what a packet meets that is for, or comes back over, another node --------------
+# --- In a cluster only: packets for another node, or that come back over one ---
 
 def own_addresses(case, mine):
-    """The routers' own addresses (and IPv6 router anycast) of ports that the ingress node has, or has not."""
+    """The routers' own addresses (and IPv6 router anycast) on the ports of the ingress node, or on
+    all others."""
     ports = [p for p in range(PORTS) if (OWNER[p] == OWNER[case.port]) == mine]
     return [f"10.0.{p}.1/32" for p in ports] + [f"fd00:{p}::{host}/128" for p in ports for host in ("", "1")]
 
@@ -118,7 +121,7 @@ QUOTE = 14 + 20 + 8  # where an ICMP error quotes the packet, in a frame
 
 
 def older_quote(frame):
-    """An ICMP error without what ages in the packet that it quotes."""
+    """An ICMP error with the aging fields (TTL, checksum) of the quoted packet blanked."""
     if frame[12:14] == b"\x08\x00" and frame[23] == 1 and frame[34] in (3, 4, 11, 12):
         return blank(frame, (36, 38), (QUOTE + 8, QUOTE + 9), (QUOTE + 10, QUOTE + 12))
     return frame
@@ -150,7 +153,8 @@ def arp_for_another_node(case, kernel, cluster):
 
 
 def error_from_the_ingress_node(case, kernel, cluster):
-    """The same ICMP error, out of another node's port, but from another address: one of the ingress node."""
+    """The same ICMP error, out of another node's port, but its source is an address of the ingress
+    node."""
     if len(kernel) != 1 or len(cluster) != 1 or kernel[0][0] != cluster[0][0] or OWNER[kernel[0][0]] == OWNER[case.port]:
         return False
     (_, theirs), (_, ours) = kernel[0], cluster[0]
@@ -168,7 +172,7 @@ def recorded_otherwise(case, theirs, ours):
         return False
     named = theirs[34] == 68 and any(inside(ip_address(theirs[i:i + 4]), *own_addresses(case, False)) for i in range(38, end, 4))
     if named and blank(theirs, (24, 26), (36, 37)) == blank(ours, (24, 26), (36, 37)):
-        return True  # a timestamp asked of an address that is another node's
+        return True  # a timestamp requested from an address of another node
     recorded = [i for i in range(max(34, at - 3), at + 1)
                 if inside(ip_address(ours[i:i + 4]), *own_addresses(case, True))
                 and inside(ip_address(theirs[i:i + 4]), *own_addresses(case, False))]
@@ -176,14 +180,16 @@ def recorded_otherwise(case, theirs, ours):
 
 
 def recorded_address(case, kernel, cluster):
-    """The same packet or its fragments, but the router that IPv4 options were given is recorded by an address of the ingress node."""
+    """The same packet or its fragments, but the IPv4 options record the router by an address of the
+    ingress node."""
     return (len(kernel) == len(cluster) > 0 and
             all(k[0] == c[0] and OWNER[k[0]] != OWNER[case.port] and (k[1] == c[1] or recorded_otherwise(case, k[1], c[1]))
                 for k, c in zip(kernel, cluster)))
 
 
 def remote_broadcast(case, _kernel, cluster):
-    """From or to a broadcast address of another node's network: no more than an error comes of it, to the sender."""
+    """From or to a broadcast address of another node's network: at most an error to the sender
+    comes of it."""
     networks = [f"10.0.{p}.255/32" for p in range(PORTS) if OWNER[p] != OWNER[case.port]]
     return (any(inside(a, *networks) for a in addresses(case))
             and (not cluster or case.frame[22] == 1 and time_exceeded_here(case, cluster)))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Messages of the fabric, read as docs/PROTOCOL.md says, and with nothing of ours."""
+"""A decoder of the fabric's messages, written from docs/PROTOCOL.md and without any code of
+ours."""
 import struct
 import zlib
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ FEEDBACK_BYTES, HELLO_BYTES, POLICY_BYTES, PARAMETER_BYTES, REPORT_BYTES = 32, 8
 
 
 class Bad(Exception):
-    """What is not as the document says."""
+    """A message differs from the document."""
 
 
 @dataclass
@@ -40,7 +41,8 @@ def claim(holds, text):
 
 
 def icrc(frame):
-    """Annex A17 of the InfiniBand specification, over the bytes of an Ethernet frame without its last four."""
+    """Annex A17 of the InfiniBand specification, over the bytes of an Ethernet frame without its
+    last four."""
     b = bytearray(frame[14:-4])
     ip_bytes = 20 if b[0] >> 4 == 4 else 40
     if ip_bytes == 20:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Frames of a capture file (pcap, Ethernet, without times), by nothing but Python: it is also used inside virtual machines."""
+"""Read and write capture files (pcap, Ethernet, without times). Needs nothing but Python, for
+virtual machines."""
 import struct
 
 FILE_HEADER = struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Look at a capture of the fabric as a stranger would: tshark dissects, zlib computes each ICRC.
+"""Judge a capture of the fabric by tools that are not ours: tshark dissects, zlib computes each
+ICRC.
 
-Prints one JSON object: how many frames are RoCEv2, how many carry data messages, how many frames are in
-those, and how many frames are wrong in any way (then also which and why).
+Prints one JSON object: how many frames are RoCEv2, how many carry data messages, how many frames
+are in those, and how many frames are wrong in any way (then also which and why).
 """
 import json
 import struct

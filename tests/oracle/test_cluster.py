@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-The oracle on a cluster: the packets of the corpus go into a router where the Linux kernel forwards and into a cluster of three nodes with
-the same ports. What leaves on every port must be equal byte for byte, or be one of the reasoned differences.
+The oracle on a cluster: the packets of the corpus go into a router where the Linux kernel forwards
+and into a cluster of three nodes with the same ports. What leaves on every port must be equal byte
+for byte, or be one of the reasoned differences.
 
     tests/oracle/test_cluster.py [--every N] [--family TEXT] [--seed N] [--shown N] [--fabric 4|6]
 
---every N: each Nth packet of a family, and those that few of the reasoned differences are about; 1 is all, which takes some minutes.
+--every N: each Nth packet of a family, and all packets that meet a rare reasoned difference; 1 is
+all, which takes some minutes.
 
 Output is TAP: a test is a family of packets.
 """
@@ -32,7 +34,8 @@ def is_rare(case):
 
 
 def course(options):
-    """Stages of test_forwarding.py with a sample of each family. The policy rules leave all to the kernels."""
+    """Stages of test_forwarding.py with a sample of each family. With policy rules, the kernels
+    forward everything."""
     families = [f for f in corpus.build(options.seed) if options.family in f.name]
     for index, family in enumerate(families):
         family.cases = [case for i, case in enumerate(family.cases)

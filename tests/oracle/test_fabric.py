@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-What is on the fabric of a live cluster, before strangers: tshark dissects every frame without complaint, zlib and (for IPv4) scapy compute
-each ICRC, and a decoder written from docs/PROTOCOL.md finds in the messages the very frames that left the cluster, which are those that
-entered, one hop on.
+The fabric of a live cluster, judged by tools that are not ours: tshark dissects every frame without
+complaint, zlib and (for IPv4) scapy compute each ICRC, and a decoder written from docs/PROTOCOL.md
+finds in the messages the very frames that left the cluster; these are the frames that entered, one
+hop older.
 
     tests/oracle/test_fabric.py
 
-tshark 4.0 shows the ICRC and does not judge it, so what it shows is compared with what zlib computes.
+tshark 4.0 shows the ICRC and does not judge it, so we compare its value with the one that zlib
+computes.
 """
 import logging
 import os
@@ -34,16 +36,17 @@ from scapy.contrib.roce import BTH  # noqa: E402  pylint: disable=wrong-import-p
 ETH_P_ALL = 3
 SIZES = list(range(60, 1515, 97)) + [1514, 1515, 2000, 3000, 3395, 3396]
 SCAPY_FRAMES = 500
-CONTROLLER = "controller: qcn, rate: 100mbit"  # speaks of every queue that is in use
+CONTROLLER = "controller: qcn, rate: 100mbit"  # sends feedback for every queue that is in use
 KINDS = {fabric_message.DATA: "data", fabric_message.FEEDBACK: "feedback", fabric_message.HELLO: "hello",
          fabric_message.ANNOUNCE: "announce", fabric_message.POLICY: "policy", fabric_message.REPORT: "report"}
 
 WANTED = {"data", "feedback", "policy", "announce"}
-WHOLE_S = 60  # at most, until all of those have been seen
+WHOLE_S = 60  # longest wait until all expected messages have been seen
 
 
 class Capture:
-    """Everything that nodes send into the fabric, each frame once: as it enters the switch."""
+    """Captures everything that nodes send into the fabric, each frame once, as it enters the
+    switch."""
 
     def __init__(self, fabric):
         self.sockets = fabric.sockets(self.open)
@@ -61,7 +64,8 @@ class Capture:
         return out
 
     def take(self, whole):
-        """Per node what it sent, in order; waits until that is whole, or long enough."""
+        """For each node the frames it sent, in order; waits until all are there, WHOLE_S at
+        most."""
         taken, deadline = [[] for _ in self.sockets], time.monotonic() + WHOLE_S
         while True:
             for s, frames in zip(self.sockets, taken):
@@ -94,7 +98,7 @@ def packet(rng, version, into, out, size, tos):
 
 
 def one_hop_on(frame, out):
-    """What a router makes of it: new MAC addresses, TTL one less, the checksum computed anew."""
+    """The frame as a router sends it on: new MAC addresses, TTL one less, a new checksum."""
     ether = world.mac_bytes(world.host_mac(out, 3)) + world.mac_bytes(world.router_mac(out)) + frame[12:14]
     if frame[12:14] == b"\x86\xdd":
         return ether + frame[14:21] + bytes([frame[21] - 1]) + frame[22:]
@@ -103,7 +107,8 @@ def one_hop_on(frame, out):
 
 
 def traffic(router, rng, sizes):
-    """Send; return per (node, port, class) the frames that must cross the fabric, in order, and per port what left."""
+    """Send; return for each (node, port, class) the frames that must cross the fabric, in order,
+    and for each port what left."""
     expected, left = {}, {}
     ways = [(i, o) for i in range(world.PORTS) for o in range(world.PORTS)
             if world.OWNER[i] != world.OWNER[o] and world.FORWARDING[i] and not world.RP_FILTER[i]]
@@ -120,7 +125,7 @@ def traffic(router, rng, sizes):
 
 
 def dissect(path):
-    """tshark's fields, a row for each frame. RoCEv2 sends no UDP checksum, over IPv6 neither."""
+    """tshark's fields, a row for each frame. RoCEv2 sends no UDP checksum, not even over IPv6."""
     fields = ["frame.protocols", "infiniband.bth.opcode", "infiniband.invariant.crc", "_ws.malformed", "_ws.expert.message",
               "ip.checksum.status"]
     command = ["tshark", "-r", path, "-T", "fields", "-E", "separator=|", "-o", "ip.check_checksum:TRUE",
@@ -175,7 +180,7 @@ def kinds_of(messages):
 
 
 def in_sequence(messages):
-    """Each stream of one node to another counts up by one."""
+    """Does the sequence number of each stream of one node to another grow by one?"""
     problems, last = [], {}
     for m in messages:
         key = (m.source, m.destination, m.stream, m.epoch)
@@ -186,7 +191,8 @@ def in_sequence(messages):
 
 
 def unpacked(messages, count):
-    """Per (node, port, class), the frames of our traffic inside the messages, in order, and how they were labelled."""
+    """For each (node, port, class), the frames of our traffic inside the messages, in order, and
+    their labels."""
     frames, problems = {}, []
     for m in messages:
         for f in m.frames:
@@ -226,7 +232,7 @@ def trial(tap, family):
                          ("messages are numbered without gaps", in_sequence(messages))):
         tap.result(not faults, f"{name}: {what}", faults[:10])
     if family == 4:  # scapy's ICRC knows IPv4 only
-        # It is slow: all data, and a part of what was said while nothing else was.
+        # scapy is slow: so it judges all data messages, but only a part of the others.
         some = [f for f, m in zip(frames, messages) if m.kind == fabric_message.DATA]
         some += frames[::max(len(frames) // SCAPY_FRAMES, 1)]
         faults = judged_by_scapy(some)
@@ -239,7 +245,7 @@ def trial(tap, family):
     faults = [f"p{port}: {len(left.get(port, []))} frames left" for port in {p for _, p, _ in expected}
               if Counter(left.get(port, [])) != Counter(f for (_, p, _), list_ in expected.items() if p == port for f in list_)]
     tap.result(not faults, f"{name}: just these left the cluster", faults)
-    # Kernels announce their multicast groups on remote ports, at times of their own.
+    # Kernels announce their multicast groups on remote ports at any time.
     lost = {reason: n for reason, n in ledger.drops.items() if reason != "drop-not-unicast"}
     tap.result(not ledger.wrong and not lost, f"{name}: every frame is accounted for",
                ledger.wrong + [f"{n} {reason}" for reason, n in lost.items()])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """
 The oracle: thousands of packets, valid, odd and broken, go through a router where the Linux kernel
-forwards and through routers where sluice does. What leaves on every port, errors to the sender included,
-must be equal byte for byte, or be one of the reasoned differences of differences.py.
+forwards and through routers where sluice does. What leaves on every port, errors to the sender
+included, must be equal byte for byte, or be one of the reasoned differences of differences.py.
 
     tests/oracle/test_forwarding.py [--only CONTENDER] [--family TEXT] [--seed N] [--shown N]
 
@@ -21,7 +21,7 @@ from differences import DIFFERENCES
 
 
 class Tap:
-    """Test lines and what explains them."""
+    """Prints TAP lines and their explanations."""
 
     def __init__(self):
         self.count = self.failed = 0
@@ -40,12 +40,12 @@ class Tap:
         return self.failed == 0
 
 
-# --- The course ----------------------------------------------------------------------------------------
+# --- The course ---
 
 class Stage:
     """
-    A state of the router, reached from the one before by a script, and the families sent in it. In some states
-    all may be left to the kernel: not `fast`.
+    A state of the router, which a script makes from the state before, and the families sent in it.
+    Where `fast` is false, sluice may leave all packets to the kernel.
     """
 
     def __init__(self, name, script, families, fast=True):
@@ -62,7 +62,7 @@ def course(options):
 
 
 def ask(router, case):
-    """One case's answer."""
+    """The answer to one case."""
     return compare.answer(case, router.exchange(case.port, [case.frame, *case.more]))
 
 
@@ -79,7 +79,7 @@ def reference_answers(stages):
         router.close()
 
 
-# --- Judgement ---------------------------------------------------------------------------------------------
+# --- Judgement ---
 
 def describe(frame):
     try:
@@ -100,7 +100,7 @@ def show(case, kernel, other):
 
 
 def explain(traits, case, kernel, other):
-    """The name of the reasoned difference that this is, or None."""
+    """The name of the reasoned difference that explains this, or None."""
     if case.more:
         return None
     for difference in DIFFERENCES:
@@ -110,7 +110,8 @@ def explain(traits, case, kernel, other):
 
 
 def conservation(contender, before, after, sent):
-    """Every frame put into a port counts once: forwarded, dropped or punted. '' or what is wrong."""
+    """Was every frame put into a port counted once, as forwarded, dropped or punted? '' or what is
+    wrong."""
     rx = after["rx"] - before["rx"]
     forward = after["forward"] - before["forward"]
     drops, punts = (sum(after[k]) - sum(before[k]) for k in ("drops", "punts"))
@@ -120,7 +121,7 @@ def conservation(contender, before, after, sent):
 
 
 def forwarded_markers(contender, router):
-    """For each port, how many of the markers that follow a packet into it take the fast path."""
+    """For each port, how many of the markers that follow a packet into it use the fast path."""
     counts = []
     for port in range(world.PORTS):
         before = contender.counters()
@@ -191,7 +192,8 @@ class Trial:
 
 
 def harness_sees_differences(tap, stages, reference):
-    """A kernel that is set up a little otherwise must be told from the reference, or equality means nothing."""
+    """A kernel with slightly different settings must be told from the reference, or equality means
+    nothing."""
     silent = Tap()
     silent.result = lambda *args: None
     trial = Trial(silent, contenders.OtherKernel(), 0)
@@ -215,7 +217,8 @@ def main():
     tap = Tap()
     reference = reference_answers(stages)
 
-    # The kernel against itself: the harness sees no difference where there is none, and does where there is one.
+    # First the kernel against itself: the test must see no difference where none is, and see one
+    # where one is.
     Trial(tap, contenders.Kernel(), options.shown).run(stages, reference)
     everything = not options.only and not options.family
     if everything:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Our RoCEv2 bytes before strangers: tshark dissects them, scapy's RoCE layer recomputes the ICRC.
+"""Our RoCEv2 bytes, judged by tools that are not ours: tshark dissects them, scapy's RoCE layer
+computes the ICRC.
 
-What tshark 4.0 shows of the ICRC is the value, not a judgement; so that value is compared with the one that
-scapy computes (IPv4) or that zlib computes over the fields that annex A17 names (both families). And the
-other way round: frames that scapy makes are judged by our parser.
+tshark 4.0 shows the ICRC and does not judge it. So we compare its value with the one that scapy
+computes (IPv4) or that zlib computes over the fields that annex A17 names (both families). And the
+other way round: our parser judges frames that scapy makes.
 """
 import logging
 import os
@@ -40,7 +41,8 @@ def check(name, problems):
 
 
 def icrc_by_zlib(frame):
-    """ICRC as annex A17 of the InfiniBand specification says, from the bytes of an Ethernet frame."""
+    """ICRC as annex A17 of the InfiniBand specification says, from the bytes of an Ethernet
+    frame."""
     b = bytearray(frame[14:-4])
     if b[0] >> 4 == 4:
         ip = 20
@@ -55,7 +57,8 @@ def icrc_by_zlib(frame):
 
 
 def tshark(pcap, *fields):
-    """Rows of field values, one per frame. RoCEv2 sends no UDP checksum, over IPv6 neither (annex A17)."""
+    """Rows of field values, one per frame. RoCEv2 sends no UDP checksum, not even over IPv6 (annex
+    A17)."""
     command = ["tshark", "-r", pcap, "-T", "fields", "-E", "separator=|", "-o", "ip.check_checksum:TRUE",
                "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
     for f in fields:

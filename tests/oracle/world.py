@@ -9,12 +9,12 @@
         h4  <--- veth --->  p4   10.0.4.1/24  fd00:4::1/64   sends redirects
         h5  <--- veth --->  p5   10.0.5.1/24  fd00:5::1/64   never given to the fast path
 
-The hosts have no address and answer nothing: all that a port receives was sent by the test, and all
-that leaves one is captured. Two worlds are alike to the last MAC address and interface index, so
-that what they do with a packet can be compared byte for byte.
+The hosts have no address and answer nothing: a port receives only what the test sends, and the test
+captures all that leaves one. Two worlds are alike to the last MAC address and interface index, so
+their answers to a packet can be compared byte for byte.
 
-Nothing waits for time. After each packet come markers, which take every way through the router
-that the packet could have taken; when the last of them has arrived, so has whatever the packet caused.
+Nothing waits for a fixed time. Markers follow each packet on every way through the router that the
+packet could have taken; when the last marker has arrived, so has whatever the packet caused.
 
 The namespaces have no names and live as long as one process each, which dies with the test.
 """
@@ -36,8 +36,8 @@ FORWARDING = (1, 1, 1, 0, 1, 1)
 SEND_REDIRECTS = (0, 0, 0, 0, 1, 0)
 OWN = [socket.inet_aton(f"10.0.{port}.1") for port in range(PORTS)]
 OWN6 = [socket.inet_pton(socket.AF_INET6, f"fd00:{port}::1") for port in range(PORTS)]
-OWNER = (1, 2, 3, 1, 1, 2)  # which node has the port, where the router is a cluster (cluster.py)
-PATIENCE = float(os.environ.get("LAB_PATIENCE", "1"))  # of a machine that is known to be slow
+OWNER = (1, 2, 3, 1, 1, 2)  # the node that has the port, if the router is a cluster (cluster.py)
+PATIENCE = float(os.environ.get("LAB_PATIENCE", "1"))  # a factor for slow machines
 DEADLINE_S = 10 * PATIENCE
 
 CLONE_NEWNET = 0x40000000
@@ -67,7 +67,7 @@ def mac_bytes(text):
 HOSTS = (2, 3, 4, 250)
 MARKER_HOST = 250
 
-# What the routers route, beside the connected prefixes. {} is the family's own part.
+# The routers' routes beside the connected prefixes. {} is the family's own part.
 ROUTES4 = """
 10.100.0.0/16 via 10.0.1.2
 10.101.0.0/16 via 10.0.2.2
@@ -135,14 +135,15 @@ ip -6 route add fd00:100::/32 via fd00:4::2 table 100
 
 
 def connect_script(router_pids):
-    """Commands for the hosts namespace: make the wires. router_pids: by port, a process of the router that has it."""
+    """Commands for the hosts namespace that make the wires. router_pids: for each port, a process
+    of its router."""
     lines = []
     for i in range(PORTS):
         lines += [
             f"ip link add name h{i} index {100 + i} address {host_mac(i)} mtu {MTU[i]} type veth "
             f"peer name p{i} index {10 + i} address {router_mac(i)} mtu {MTU[i]} netns {router_pids[i]}",
             f"ip link set h{i} addrgenmode none",
-            # No checksums left to hardware; NAPI on, or redirected frames would not arrive.
+            # Checksums complete in software; NAPI on, or redirected frames would not arrive.
             f"ethtool -K h{i} tx off gro on >/dev/null",
             f"sysctl -qw net.ipv6.conf.h{i}.disable_ipv6=1",
             f"ip link set h{i} arp off up promisc on",
@@ -156,7 +157,7 @@ ROUTER_SETTINGS = [
     "mount -t bpf bpf /sys/fs/bpf",
     "mount -t tmpfs -o mode=755 tmpfs /run",
     "ip link set lo up",
-    # Answers must depend on the packet alone, not on how many there were before.
+    # Answers must depend on the packet alone, not on the number of packets before it.
     "sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv4.icmp_ratemask=0",
     "sysctl -qw net.ipv6.icmp.ratelimit=0",
     "sysctl -qw net.ipv6.icmp.ratemask=",
@@ -168,7 +169,8 @@ ROUTER_SETTINGS = [
 
 
 def port_script(i):
-    """Commands for the router that has port i: make it ready, the same each time, with its neighbours."""
+    """Commands for the router that has port i, which make the port and its neighbours, the same
+    each time."""
     conf4, conf6 = f"net.ipv4.conf.p{i}", f"net.ipv6.conf.p{i}"
     lines = [
         f"ip link set p{i} addrgenmode none",
@@ -176,7 +178,7 @@ def port_script(i):
         f"sysctl -qw {conf4}.rp_filter={RP_FILTER[i]} {conf4}.forwarding={FORWARDING[i]}",
         f"sysctl -qw {conf4}.send_redirects={SEND_REDIRECTS[i]} {conf4}.accept_redirects=0",
         f"sysctl -qw {conf6}.accept_ra=0 {conf6}.accept_dad=0 {conf6}.accept_redirects=0",
-        # A neighbour that is not there fails at once and in silence: no timers.
+        # A neighbour that does not exist fails at once and silently, without timers.
         f"sysctl -qw net.ipv4.neigh.p{i}.mcast_solicit=0 net.ipv6.neigh.p{i}.mcast_solicit=0",
         f"ip link set p{i} up",
         f"ip addr add 10.0.{i}.1/24 brd + dev p{i}",
@@ -193,18 +195,18 @@ def port_script(i):
 
 def route_script():
     """Commands for a router with all its ports."""
-    # A second path to a prefix is `append` to the kernel's IPv6 tables only when the metric is the same.
+    # The kernel's IPv6 tables append a second path to a prefix only if its metric is the same.
     return [f"ip route add {r}" for r in ROUTES4.split("\n") if r] \
         + [f"ip -6 route add {r}" for r in ROUTES6.split("\n") if r]
 
 
 def router_script():
-    """Commands for the router namespace: make it a router, the same one each time."""
+    """Commands for the router namespace that make it a router, the same each time."""
     return "\n".join(ROUTER_SETTINGS + [line for i in range(PORTS) for line in port_script(i)] + route_script())
 
 
 def die_with_parent():
-    """For a child between fork and exec."""
+    """Run by a child between fork and exec."""
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -229,7 +231,7 @@ class Namespace:
         subprocess.run(self.command("sh", "-e"), input=text.encode(), check=True)
 
     def sockets(self, make):
-        """Call make() inside; the sockets it opens stay there."""
+        """Call make() inside the namespace; the sockets it opens stay there."""
         with open("/proc/self/ns/net", "rb") as home, open(f"/proc/{self.pid}/ns/net", "rb") as there:
             enter(there)
             try:
@@ -265,7 +267,7 @@ def packet_sockets():
 
 
 def receive(rx):
-    """The next captured frame, with the VLAN tag that the kernel took off put back, or None."""
+    """The next captured frame, or None. Puts back the VLAN tag that the kernel took off."""
     try:
         frame, control, _, _ = rx.recvmsg(65536, socket.CMSG_SPACE(AUXDATA_BYTES))
     except BlockingIOError:
@@ -293,7 +295,8 @@ MARK = b"sluice oracle marker "
 
 
 def marker_template(in_port, dst, options, tos=0, src_port=None):
-    """A UDP packet (checksum 0) for dst without the sequence number that ends it, from the gateway behind src_port."""
+    """A UDP packet (checksum 0) for dst from the gateway behind src_port, without the sequence
+    number at its end."""
     payload_bytes = len(MARK) + 4
     src_port = in_port if src_port is None else src_port
     header = struct.pack("!BBHHHBBH4s4s", 0x45 + len(options) // 4, tos,
@@ -309,10 +312,11 @@ NOP_OPTIONS = b"\x01\x01\x01\x00"
 
 def marker_plan(port):
     """
-    The markers that follow a packet into a port: (into, out of, template). To every other port one that may take the fast
-    path and one that the kernel must handle (it has IP options); to the packet's own port one that
-    turns around and one that the router itself refuses, so that an error message comes back.
-    A port that does not forward gets the last kind only, and another port's markers after it.
+    The markers that follow a packet into a port: (into, out of, template). For every other port,
+    one that may take the fast path and one with IP options, which the kernel must handle. For the
+    packet's own port, one that turns around and one that the router itself refuses, so that an
+    error message comes back. A port that does not forward gets the last kind only, and then another
+    port's markers.
     """
     steps = [(port, port, marker_template(port, f"10.0.{port}.1", b""))]
     via = port if FORWARDING[port] else 0
@@ -328,7 +332,8 @@ def marker_plan(port):
 
 class World:
     """
-    A router and what surrounds it. sent[port] counts the frames put into each port, markers included.
+    A router and its surroundings. sent[port] counts the frames put into each port, markers
+    included.
     """
 
     def __init__(self):
@@ -348,7 +353,7 @@ class World:
             self.poll.register(rx, select.POLLIN)
 
     def build(self):
-        """Namespaces, wires, routes."""
+        """Make namespaces, wires and routes."""
         self.hosts, self.router = Namespace(), Namespace()
         self.hosts.script(connect_script([self.router.pid] * PORTS))
         self.router.script(router_script())
@@ -360,8 +365,8 @@ class World:
     @staticmethod
     def is_noise(frame):
         """
-        What the router says by itself, at times of its own: multicast listener reports, and that it gives up waiting for the
-        rest of a fragmented packet that was for itself.
+        Did the router send this by itself, at any time? So it does multicast listener reports, and
+        the error that the rest of a fragmented packet to the router itself did not come.
         """
         if frame[12:14] == b"\x08\x00":
             return frame[23:24] == b"\x01" and frame[34:36] == b"\x0b\x01" and frame[26:30] in OWN
@@ -387,7 +392,8 @@ class World:
         self.sent[port] += 1
 
     def exchange(self, in_port, frames):
-        """Send frames into a port; return what left as a list of (port, frame), in order per port."""
+        """Send frames into a port; return what left as a list of (port, frame), in order per
+        port."""
         for frame in frames:
             self.send(in_port, frame)
         awaited = set()

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-UDP packets of every kind of size through a cluster, compared byte by byte with what scapy says must arrive.
+Send UDP packets of many sizes through a cluster and compare each byte with what scapy says must
+arrive.
 
-    frames.py make FILE ROUTER-MAC FROM TO [SIZE]  a capture of what the host of node FROM sends to the one of node TO: frames of
-                                                   all sizes, or as many of one, of IPv4 and of IPv6; prints how many
+    frames.py make FILE ROUTER-MAC FROM TO [SIZE]
+        Write a capture of what the host of node FROM sends to the host of node TO: frames of all
+        sizes, or as many of one size, of IPv4 and of IPv6. Prints how many.
     frames.py exchange FILE ARRIVED NETDEV COUNT GO
-                                                   says "ready" and, once there is a file GO, sends FILE at once: fewer frames than
-                                                   the smallest queue on the way holds. ARRIVED is a capture of the first COUNT
-                                                   frames that come, or of what has come when nothing comes any more
+        Say "ready" and, once the file GO exists, send FILE at once: fewer frames than the smallest
+        queue on the way holds. ARRIVED gets the first COUNT frames that come, or fewer if no more
+        come.
     frames.py check (FILE ARRIVED ROUTER-MAC HOST-MAC)...
-                                                   is ARRIVED what was sent, in order, one hop older, from this router to this host?
+        Is ARRIVED what was sent, in order, one hop older, from this router to this host?
 
-`exchange` runs where time is dear, and needs nothing but Python.
+`exchange` runs inside emulated machines, where starting takes long; it needs nothing but Python.
 """
 import os
 import socket
@@ -26,7 +28,7 @@ import pcap  # noqa: E402  pylint: disable=wrong-import-position
 SIZES = [*range(60, 66), *range(66, 3398, 67), 1513, 1514, 1515, 3396, 3397, 3398]
 PORT = 9
 SILENCE_S = 90  # an emulated machine may not run for a while
-RECEIVE_BUFFER = 64 << 20  # of all frames at once, as the kernel counts them
+RECEIVE_BUFFER = 64 << 20  # room for all frames at once, as the kernel counts bytes
 SO_RCVBUFFORCE, SOL_PACKET, PACKET_STATISTICS, PACKET_OUTGOING = 33, 263, 6, 4
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Our RoCE and the kernel's are one: node n1 is a virtual machine on verbs-ud over the kernel's own RoCE, node n2 is on
-# roce-xdp, which makes the same bytes in user space.
+# Our RoCE and the kernel's work together: node n1 is a virtual machine on verbs-ud over the
+# kernel's own RoCE, node n2 is on roce-xdp, which makes the same bytes in user space.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -26,30 +26,31 @@ setup() {
 }
 
 again() { bridge_ask "$1" peers | jq '.duplicate + .late'; }
-# again_is N COUNT: has node N seen so many messages that it had seen before?
+# again_is N COUNT: has node N received so many messages for the second time?
 again_is() { [ "$(again "$1")" -ge "$2" ]; }
 
-# replay TO FROM HOW: the last message of node FROM to node TO once more, five times
+# replay TO FROM HOW: send the last message of node FROM to node TO five more times, damaged in this
+# way
 replay() { on fabric /usr/bin/python3 -B tests/rdma/replay.py "$LAB_DIR/fabric.pcap" "10.9.0.$2" br0 5 "$3"; }
 
-# only_the_good_counts TO FROM: of all replays, node TO takes those alone that are not damaged
+# only_the_good_counts TO FROM: node TO takes, of all replays, only those that are not damaged
 only_the_good_counts() {
 	local before how
-	# Both say hello again and again.
+	# Both nodes keep sending messages, even without traffic.
 	on fabric timeout $((20 * LAB_PATIENCE)) tcpdump -i "n$1" -w "$LAB_DIR/fabric.pcap" -s 0 -U -c 1 "udp port 4791 and src 10.9.0.$2"
 	before=$(again "$1")
 	for how in icrc qkey qpn good; do
 		replay "$1" "$2" $how
 	done
-	# They come in the order in which they were sent, so all have come now.
+	# Replays arrive in the order in which they were sent, so all have arrived now.
 	wait_for 20 again_is "$1" $((before + 5))
 	[ "$(again "$1")" = $((before + 5)) ]
 }
 
-@test "one node is on the kernel's RoCE, the other on ours" {
+@test "one node uses the kernel's RoCE, the other one ours" {
 	[ "$(bridge_ask 1 fabric | jq -r '[.transport, .rdma_device, .path_mtu_bytes] | @csv')" = '"verbs-ud","rxe0",2048' ]
 	[ "$(bridge_ask 2 fabric | jq -r .transport)" = roce-xdp ]
-	# Packet memory of the AF_XDP sockets and memory region are the same pages.
+	# The packet memory of the AF_XDP sockets and the memory region are the same pages.
 	bridge_ask 1 fabric | jq -e '.region_address == .memory_address and .region_bytes == .memory_bytes'
 }
 
@@ -68,15 +69,15 @@ only_the_good_counts() {
 	cross 1 2 --dst fd00:0:2:1::2 --size 90 --flows 20
 }
 
-@test "every frame that one bridge sent, the other has transmitted" {
+@test "the other bridge has transmitted every frame that a bridge sent" {
 	wait_for 20 bridges_conserve 2
 }
 
-@test "the kernel refuses a wrong ICRC, queue key and queue pair of ours, and takes the good frame" {
+@test "the kernel refuses our frames with a wrong ICRC, queue key or queue pair, and takes the good one" {
 	only_the_good_counts 1 2
 }
 
-@test "we refuse a wrong ICRC, queue key and queue pair of the kernel's by name, and take the good frame" {
+@test "our bridge refuses the kernel's frames with a wrong ICRC, queue key or queue pair by name, and takes the good one" {
 	local before after
 	before=$(bridge_ask 2 fabric | jq -c .frames)
 	only_the_good_counts 2 1
@@ -84,7 +85,7 @@ only_the_good_counts() {
 	jq -ne --argjson a "$after" --argjson b "$before" '[$a.icrc - $b.icrc, $a.qkey - $b.qkey, $a.qpn - $b.qpn] == [5, 5, 5]'
 }
 
-@test "not one frame of the kernel's RoCE was refused otherwise" {
+@test "our bridge has refused no other frame of the kernel's RoCE" {
 	bridge_ask 2 fabric | jq -e '.frames | to_entries | map(select(.value > 0).key) - ["send", "icrc", "qkey", "qpn"] == []'
 	bridge_ask 1 fabric | jq -e '.completions | to_entries | map(select(.value > 0).key) == ["success"]'
 	[ "$(bridge_ask 1 peers | jq .downs)" = 0 ]

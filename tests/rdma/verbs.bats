@@ -12,7 +12,7 @@ setup_file() {
 	host_up fabric
 	vm_up m1 fabric:m1:9000
 	vm_wait m1
-	vm_on m1 sysctl -qw net.ipv6.conf.eth0.keep_addr_on_down=1 # one of the faults
+	vm_on m1 sysctl -qw net.ipv6.conf.eth0.keep_addr_on_down=1 # one of the faults sets eth0 down
 	vm_on m1 ip link set eth0 up
 	vm_on m1 ip addr add 10.9.0.1/24 dev eth0
 	vm_on m1 ip addr add fd09::1/64 dev eth0 nodad
@@ -30,10 +30,10 @@ setup() {
 	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
 }
 
-# objects: how many of each kind of RDMA object there are
+# objects: print how many RDMA objects of each kind exist
 objects() { vm_on m1 rdma -j resource show | jq -c '.[0] | del(.ifindex)'; }
 
-# contract KIND: all of it, and nothing left behind
+# contract KIND: the transport keeps its whole contract, and leaves no RDMA object behind
 contract() {
 	local before
 	before=$(objects)
@@ -52,7 +52,7 @@ contract() {
 	contract rc
 }
 
-@test "the programs of the fast path load on this older kernel, too, with every engine" {
+@test "the programs of the fast path also load on this older kernel, with every engine" {
 	run vm_on m1 env CMOCKA_MESSAGE_OUTPUT=TAP "$LAB_SOURCE/build/tests/bpf/test_verifier"
 	echo "$output"
 	[ "$status" -eq 0 ]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Clusters of three virtual machines and of two, on the kernel's own RoCE: on verbs-ud and verbs-rc, with as many frames in a message
-# as fit and with one: every byte; what the bridge copies, what a network that loses packets costs, and faults of a node. One boot
-# serves all.
+# Clusters of three virtual machines and of two, on the kernel's own RoCE: on verbs-ud and verbs-rc,
+# with as many frames in a message as fit and with one. Every byte is compared; then the bytes that
+# the bridge copies, a network that loses packets, and faults of a node. One boot serves all.
 bats_require_minimum_version 1.5.0
 
 MANY="packing: 255, pack_delay_us: 100000" # a slow machine would have nothing to pack otherwise
@@ -29,21 +29,22 @@ setup() {
 	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
 }
 
-# carries TRANSPORT: are all nodes on it, with the memory of the AF_XDP sockets as the one memory region?
+# carries TRANSPORT: do all nodes use it, with the memory of the AF_XDP sockets as the one memory
+# region?
 carries() {
 	each_node build/sluice --json show fabric | jq -es --arg transport "$1" --argjson n "$(wc -w <<<"$NODES")" 'length == $n and
 		all(.transport == $transport and .rdma_device == "rxe0" and .region_address == .memory_address and
 			.region_bytes == .memory_bytes)'
 }
 
-# bytes_of N: of what the bridge of node N has sent, until now
+# bytes_of N: bytes that the bridge of node N has copied, and sent in all and as data, until now
 bytes_of() {
 	{ bridge_ask "$1" fabric && bridge_ask "$1" peers; } |
 		jq -s 'add | {copied: .bytes_copied, all: .sent_bytes, data: .data_bytes_sent}'
 }
 
-# loses N PERCENT [FILTER...]: from now on, the network loses so many of the packets that node N sends into the fabric, or of
-# those that a filter of tc-u32(8) selects
+# loses N PERCENT [FILTER...]: from now on, the network loses this share of the packets that node N
+# sends into the fabric, or of those that a filter of tc-u32(8) selects
 loses() {
 	local n=$1 percent=$2
 	shift 2
@@ -52,14 +53,14 @@ loses() {
 	[ $# -gt 0 ] || set -- match u8 0 0
 	vm_on "n$n" tc filter add dev fab0 parent 1: protocol ip u32 "$@" flowid 1:2
 }
-# lost_by_network N: how many were lost until now, of those of node N
+# lost_by_network N: how many packets of node N the network has lost until now
 lost_by_network() { vm_on "n$1" tc -s -j qdisc show dev fab0 | jq '.[] | select(.kind == "netem").drops'; }
 loses_no_more() { vm_on "n$1" tc qdisc del dev fab0 root; }
 
-FLOOD=1000 # frames, so that no queue is full even if none of them leaves
+FLOOD=1000 # frames: so few that no queue is full even if none of them leaves
 FLOOD_RUN=250 # at once: the ring of a veth has 256 places
-# flood: the host of node 1 sends frames of 1,500 bytes to the one of node 2; all are accounted for. A lost message has one frame.
-# Prints what the sink there says, and the ledger.
+# flood: the host of node 1 sends frames of 1,500 bytes, one to a message, to the host of node 2;
+# all are accounted for. Prints the sink's report and the ledger.
 flood() {
 	local before sent
 	cluster_counts
@@ -85,51 +86,53 @@ flood() {
 arrived_or_lost() { bridge_ask 2 fabric | jq '.frames_received + .lost'; }
 have_arrived() { [ "$(arrived_or_lost)" -ge "$1" ]; }
 
-# copied_no_data: of the flood, did the bridge of node 1 copy less than a header of each frame, beside its other messages?
+# copied_no_data: did the bridge of node 1 copy no more of the flood than a header for each frame,
+# beside its other messages?
 copied_no_data() {
 	jq -es --argjson n $FLOOD '(.[1].copied - .[0].copied) as $copied | (.[1].all - .[0].all) as $all | (.[1].data - .[0].data) as $data |
 		{$copied, $all, $data}, ($data > $n * 1500 and $copied < $all - $data + $n * 64)' "$LAB_DIR/bytes.before" "$LAB_DIR/bytes.after"
 }
 
-# whole TRANSPORT CONDITION: all frames of all sizes, in so many messages
-whole() {
+# carries_every_byte TRANSPORT CONDITION: frames of all sizes arrive unchanged, in a number of
+# messages that meets the condition
+carries_every_byte() {
 	local before
 	carries "$1"
 	before=$(bridge_ask 1 fabric)
 	# shellcheck disable=SC2119
-	whole_frames
+	frames_arrive_unchanged
 	bridge_ask 1 fabric | jq -e --argjson before "$before" '{frames: (.frames_sent - $before.frames_sent),
 		messages: (.data_messages_sent - $before.data_messages_sent)} | ., ('"$2)"
 }
 
 @test "three nodes on verbs-ud, many frames in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_of 3
-	whole verbs-ud '.frames > .messages'
+	carries_every_byte verbs-ud '.frames > .messages'
 }
 
 @test "three nodes on verbs-ud, one frame in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 3 verbs-ud "$ONE"
-	whole verbs-ud '.frames == .messages'
+	carries_every_byte verbs-ud '.frames == .messages'
 }
 
 @test "three nodes on verbs-rc, one frame in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 3 verbs-rc "$ONE"
-	whole verbs-rc '.frames == .messages'
+	carries_every_byte verbs-rc '.frames == .messages'
 }
 
 @test "three nodes on verbs-rc, many frames in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 3 verbs-rc "$MANY"
-	whole verbs-rc '.frames > .messages'
+	carries_every_byte verbs-rc '.frames > .messages'
 }
 
 @test "two nodes on verbs-rc, one frame in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 2 verbs-rc "$ONE"
-	whole verbs-rc '.frames == .messages'
+	carries_every_byte verbs-rc '.frames == .messages'
 }
 
 @test "two nodes on verbs-rc, many frames in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 2 verbs-rc "$MANY"
-	whole verbs-rc '.frames > .messages'
+	carries_every_byte verbs-rc '.frames > .messages'
 }
 
 @test "verbs-rc loses nothing in a network that loses 1 % in both directions, and keeps the order" {
@@ -146,11 +149,11 @@ whole() {
 	jq -e '.drops == {} and .nodes.n2.lost_messages == 0' "$LAB_DIR/ledger.json"
 }
 
-@test "verbs-rc copied nothing of these frames" {
+@test "verbs-rc copies no data of the frames it sends" {
 	copied_no_data
 }
 
-# survives TRANSPORT BRIDGE-KEYS KIND...: one fault after the other
+# survives TRANSPORT BRIDGE-KEYS KIND...: the cluster recovers from one fault after the other
 survives() {
 	local before kind
 	cluster_for_faults "$1" "$2"
@@ -166,17 +169,17 @@ survives() {
 
 @test "two nodes on verbs-ud, many frames in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 2 verbs-ud "$MANY"
-	whole verbs-ud '.frames > .messages'
+	carries_every_byte verbs-ud '.frames > .messages'
 }
 
 @test "two nodes on verbs-ud, one frame in a message: every byte, order, TTL, and conservation to the packet" {
 	cluster_again 2 verbs-ud "$ONE"
-	whole verbs-ud '.frames == .messages'
+	carries_every_byte verbs-ud '.frames == .messages'
 }
 
 @test "verbs-ud counts exactly the messages that the network lost" {
 	cluster_of 2
-	loses 1 2 match u8 4 4 at 2 # IP packets of 1,024 to 2,047 bytes: messages with a frame, and nothing else
+	loses 1 2 match u8 4 4 at 2 # IP packets of 1,024 to 2,047 bytes: messages with a frame, and no others
 	flood
 	lost=$(lost_by_network 1)
 	echo "lost by the network: $lost"
@@ -188,7 +191,7 @@ survives() {
 		.nodes.n2.lost_messages == $lost' "$LAB_DIR/ledger.json"
 }
 
-@test "verbs-ud copied nothing of these frames" {
+@test "verbs-ud copies no data of the frames it sends" {
 	copied_no_data
 }
 

@@ -1,24 +1,26 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Traffic in a cluster of which some nodes are virtual machines: the same functions wherever a host is. What runs inside takes its
-# time to begin and end, so there is little of it.
+# Traffic and faults in a cluster of which some nodes are virtual machines. The functions are the
+# same wherever a host is. A command inside a machine takes long to start and end, so they use few.
 
 . netns-lab/lib/lab.sh
 . netns-lab/topo/vms.sh
 
 export LAB_PATIENCE=12
 export CLUSTER_LIVENESS_MS=20000 # a machine that does not run for some seconds is not dead
-RDMA_PACKETS=200 # at once: no more than the smallest queue on the way holds, since a machine may sleep and wake
+# Packets of a run: no more than the smallest queue on the way holds, since a machine may not run
+# for a while.
+RDMA_PACKETS=200
 
 inside() { [ -e "$LAB_DIR/inside/$1" ]; }
 
-# rdma_macs NODES: remember where hosts send to
+# rdma_macs NODES: remember the routers' MAC addresses
 rdma_macs() {
 	local n
 	for ((n = 1; n <= $1; n++)); do mac_of "n$n" eth1 >"$LAB_DIR/mac.n$n" || return; done
 }
 
-# start_sink HOST: count what arrives there, until all has come or the time is over
+# start_sink HOST: count the packets that arrive there, until all have come or the time is over
 start_sink() {
 	local sink=(build/lab/sink eth0 --json --verify --expect "$RDMA_PACKETS" --duration $((60 * LAB_PATIENCE)))
 	if inside "$1"; then
@@ -31,12 +33,12 @@ start_sink() {
 	wait_for 60 grep -q ready "$LAB_DIR/received.err"
 }
 
-# cross FROM TO --dst ADDRESS GEN-OPTIONS...: host h<FROM>p1 sends RDMA_PACKETS to h<TO>p1; all of them come, once, in order, whole and one
-# hop older
+# cross FROM TO --dst ADDRESS GEN-OPTIONS...: host h<FROM>p1 sends RDMA_PACKETS to h<TO>p1; all of
+# them arrive once, in order, whole and one hop older
 cross() {
 	local from=$1 to=$2 got
 	shift 2
-	wait_for 60 on "h${from}p1" ping -c 1 -W 2 "$2" # a neighbour that was forgotten costs the first frames
+	wait_for 60 on "h${from}p1" ping -c 1 -W 2 "$2" # a forgotten neighbour would cost the first frames
 	start_sink "h${to}p1"
 	on "h${from}p1" build/lab/gen eth0 --json --dst-mac "$(cat "$LAB_DIR/mac.n$from")" --count $RDMA_PACKETS --rate 500 "$@" \
 		>"$LAB_DIR/gen.json"
@@ -48,8 +50,8 @@ cross() {
 	[ "$got" = "[$RDMA_PACKETS,0,0,0,0,0,0,0,63,63]" ]
 }
 
-# bridges_conserve NODES: every frame that any bridge took has left another one, and none was dropped, but for what kernels say
-# to groups
+# bridges_conserve NODES: has every frame that a bridge took left another one, with none dropped but
+# the kernels' own multicast?
 bridges_conserve() {
 	local n
 	for ((n = 1; n <= $1; n++)); do bridge_ask "$n" status; done >"$LAB_DIR/status"
@@ -60,16 +62,17 @@ bridges_conserve() {
 
 # --- Clusters of machines alone ---
 
-# cluster_of NODES: whom the functions below speak of
+# cluster_of NODES: choose the nodes for the functions below
 cluster_of() { NODES=$(seq -s ' ' "$1"); }
 
-# cluster_again NODES TRANSPORT BRIDGE-KEYS: begin anew, as a cluster like this
+# cluster_again NODES TRANSPORT BRIDGE-KEYS: make another cluster of the machines
 cluster_again() {
 	cluster_of "$1"
 	CLUSTER_BRIDGE=$3 vms_again "$1" 1 "$2" && hosts_meet
 }
 
-# each_machine COMMAND...: in the machine of every node of the list NODES, at the same time; %N is its number
+# each_machine COMMAND...: run it in the machine of every node of the list NODES, at the same time;
+# %N is the node's number
 each_machine() {
 	local n jobs=()
 	for n in $NODES; do
@@ -87,7 +90,8 @@ each_node() {
 	vm_finish_all 300 "${jobs[@]}"
 }
 
-# each_host COMMAND...: the same in the host of every node; %T is the number of the next node, the last one's is the first
+# each_host COMMAND...: the same in the host of every node; %T is the number of the next node, the
+# last one's is the first
 each_host() {
 	local n jobs=() command
 	for n in $NODES; do
@@ -104,7 +108,7 @@ next_to() {
 	echo $(($1 % ${#all[@]} + 1))
 }
 
-# Every host has spoken to the next one, so all nodes know them.
+# Let every host talk to the next one, so that all nodes learn them.
 hosts_meet() {
 	# shellcheck disable=SC2016
 	each_host bash -c 'for i in {1..60}; do
@@ -112,16 +116,17 @@ hosts_meet() {
 	done; exit 1' >/dev/null
 }
 
-# remember_macs: of the routers' ports and of the hosts, for all that follows
+# remember_macs: remember the MAC addresses of the routers' ports and of the hosts
 remember_macs() {
 	each_machine cat /sys/class/net/eth1/address >"$LAB_DIR/macs.routers" &&
 		each_host ip -o link show eth0 | sed -E 's/.*ether ([0-9a-f:]+).*/\1/' >"$LAB_DIR/macs.hosts"
 }
 mac_number() { sed -n "$2p" "$LAB_DIR/macs.$1"; }
 
-# whole_frames [SIZE]: every host sends to the next one, all at the same time, frames of all sizes, or of one; what arrives is
-# what scapy expects, byte for byte, in order, and every frame is accounted for
-whole_frames() {
+# frames_arrive_unchanged [SIZE]: every host sends frames of all sizes, or of one, to the next one,
+# all at the same time. Those that arrive must be as scapy expects, byte for byte and in order, and
+# every frame must be accounted for
+frames_arrive_unchanged() {
 	local n to count total=0 pairs=()
 	cluster_counts || return
 	rm -f "$LAB_DIR/go"
@@ -154,17 +159,18 @@ arrived_since() { [ "$(arrived "$1")" -gt "$2" ]; }
 
 # --- Faults ---
 
-# cluster_for_faults TRANSPORT BRIDGE-KEYS: begin anew, as a cluster of two nodes that soon take each other for dead
+# cluster_for_faults TRANSPORT BRIDGE-KEYS: make another cluster, of two nodes that soon take each
+# other for dead
 cluster_for_faults() { CLUSTER_LIVENESS_MS=3000 cluster_again 2 "$@"; }
 
 # shellcheck disable=SC2034
 FAULTS="netdev device killed hung mtu cable"
 
-# objects: how many of each kind of RDMA object each node has
+# objects: print how many RDMA objects of each kind each node has
 objects() { each_machine rdma -j resource show | jq -c '.[0] | del(.ifindex)'; }
 objects_are() { [ "$(objects)" = "$1" ]; }
 
-# fault KIND: node n2 has it; it is over when this returns
+# fault KIND: make this fault of node n2; its cause has gone when this returns
 fault() {
 	if [ "$1" != cable ]; then
 		vm_on n2 tests/rdma/fault "$1"
@@ -174,9 +180,10 @@ fault() {
 }
 peer_is() { [ "$(bridge_ask "$1" peers | jq -r "select(.node == $2).state")" = "$3" ]; }
 
-# fault_is_survived KIND OBJECTS: node n2 has this fault while the host of n1 sends to the one of n2. Afterwards both nodes know each
-# other again, the hosts reach each other, nothing has come twice, out of order, or damaged, what was lost has a name where the
-# counters live, and there are as many RDMA objects as before. Prints what was lost.
+# fault_is_survived KIND OBJECTS: make this fault of node n2 while the host of n1 sends to the one
+# of n2. Afterwards both nodes must have each other as up, the hosts must reach each other, nothing
+# may have come twice, out of order or damaged, each loss must have a name (as far as the counters
+# have survived), and there must be as many RDMA objects as before. Prints the losses.
 fault_is_survived() {
 	local kind=$1 before sent received
 	cluster_counts || return
@@ -186,11 +193,11 @@ fault_is_survived() {
 		--dst 10.2.1.2 --flows 10 --imix --rate 50 --duration 3600 || return
 	wait_for 60 arrived_since 2 "$before" || return
 	fault "$kind" && wait_for 60 peer_is 1 2 up && wait_for 60 peer_is 2 1 up || return
-	# Traffic of both families and directions, while that of the fault still flows, and each answer comes.
+	# While gen still sends, hosts exchange packets of both families in both directions.
 	hosts_meet || return
 	vm_signal sending INT && vm_output sending >/dev/null || return
 	sent=$(jq .sent "$LAB_DIR/sending.out")
-	cluster_conserves >/dev/null 2>&1 || true # until nothing is under way
+	cluster_conserves >/dev/null 2>&1 || true # waits until nothing is under way
 	vm_signal received INT && vm_output received >/dev/null || return
 	received=$(jq .packets "$LAB_DIR/received.out")
 	echo "$kind: sent $sent, received $received, $(jq -c '{reordered, duplicates, bad_checksum, bad_payload, wrong_mac}' "$LAB_DIR/received.out")"
@@ -198,14 +205,17 @@ fault_is_survived() {
 		fault_is_accounted_for "$sent" "$received" && wait_for 5 objects_are "$2"
 }
 
-# fault_is_accounted_for SENT RECEIVED: the sums that must hold after it; prints the losses by name
+# fault_is_accounted_for SENT RECEIVED: do the sums hold that must hold after a fault? Prints the
+# losses by name
 fault_is_accounted_for() {
 	local ledger wrong
 	ledger=$(cluster_conserves 2>/dev/null)
-	# What a bridge held that began anew is in no sum any more, so not all that was sent can be found.
+	# No sum includes the frames that a restarted bridge held, so then sent and received cannot
+	# be compared.
 	[ "$(jq '.restarted | length' <<<"$ledger")" != 0 ] || ledger=$(cluster_conserves "$@" 2>/dev/null)
 	[ -n "$ledger" ] && jq -c '{drops, restarted}' <<<"$ledger" || return
-	# What was on its way when the way ended is known to nobody but the receiver, as lost messages.
+	# Only the receiver knows the messages that were under way when the path broke: it counts
+	# them as lost.
 	wrong=$(jq -r '.wrong[]' <<<"$ledger" | grep -v '^fabric: ')
 	[ -z "$wrong" ] || { echo "$wrong"; return 1; }
 }
