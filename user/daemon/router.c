@@ -26,7 +26,7 @@ struct sl_router {
 	struct generation *current;   /* owned */
 	struct sl_cluster *cluster;   /* owned; NULL: this node is alone */
 	/* owned; NULL: this kernel does not say what drivers take */
-	struct sl_netdev *netdev;
+	struct sl_xdp_features *xdp_features;
 	struct sl_router_port ports[PORTS_MAX];
 	uint32_t n_ports;
 	bool ports_changed; /* the mirror has to look at every next hop again */
@@ -83,15 +83,16 @@ static void port_forget(struct sl_router *r, struct sl_router_port *port)
 
 /*
  * sl_tx holds the ports that take redirected frames; for what would leave elsewhere XDP asks the
- * kernel. Drivers change their mind (netdev.h), so this is looked at whenever the link changes, and
- * once a second.
+ * kernel. Drivers change their mind (xdp_features.h), so this is looked at whenever the link
+ * changes, and once a second.
  */
 static void port_update_transmit(struct sl_router *r, struct generation *g,
 				 struct sl_router_port *port)
 {
 	int takes = port->state != SL_PORT_ON ? 0
-		    : r->netdev		      ? sl_netdev_takes_redirects(r->netdev, port->ifindex)
-					      : 1;
+		    : r->xdp_features
+			    ? sl_xdp_features_takes_redirects(r->xdp_features, port->ifindex)
+			    : 1;
 	int err = 0;
 
 	if (takes < 0 || !!takes == port->transmits)
@@ -511,7 +512,7 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	if (!r)
 		return err;
 	r->object_path = object_path;
-	err = sl_netdev_open(&r->netdev);
+	err = sl_xdp_features_open(&r->xdp_features);
 	if (err && err != -EOPNOTSUPP)
 		sl_warning("cannot see which drivers take redirected frames: %s", strerror(-err));
 	err = ports_configure(r, settings);
@@ -537,7 +538,7 @@ void sl_router_stop(struct sl_router *r)
 	if (!r)
 		return;
 	generation_destroy(r->current);
-	sl_netdev_close(r->netdev);
+	sl_xdp_features_close(r->xdp_features);
 	sl_settings_free(r->settings);
 	free(r);
 }

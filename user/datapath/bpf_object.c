@@ -25,12 +25,12 @@ __attribute__((format(printf, 2, 0))) static int print(enum libbpf_print_level l
 	return n;
 }
 
-const char *sl_object_said(void)
+const char *sl_bpf_object_said(void)
 {
 	return last_warning[0] ? last_warning : "libbpf gave no reason";
 }
 
-int sl_object_open(const char *path, struct bpf_object **out)
+int sl_bpf_object_open(const char *path, struct bpf_object **out)
 {
 	struct bpf_map *map;
 
@@ -45,7 +45,7 @@ int sl_object_open(const char *path, struct bpf_object **out)
 }
 
 /* libbpf keeps one map per data section, named after the object. */
-struct bpf_map *sl_object_rodata(const struct bpf_object *object)
+struct bpf_map *sl_bpf_object_rodata(const struct bpf_object *object)
 {
 	struct bpf_map *map;
 
@@ -74,11 +74,11 @@ static const struct btf_var_secinfo *find_variable(const struct btf *btf, const 
 	return NULL;
 }
 
-int sl_object_set_rodata(struct bpf_object *object, const char *variable, const void *value,
-			 size_t value_bytes)
+int sl_bpf_object_set_rodata(struct bpf_object *object, const char *variable, const void *value,
+			     size_t value_bytes)
 {
 	const struct btf_var_secinfo *info = find_variable(bpf_object__btf(object), variable);
-	struct bpf_map *map = sl_object_rodata(object);
+	struct bpf_map *map = sl_bpf_object_rodata(object);
 	const void *initial;
 	size_t data_bytes;
 	char *data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the loaders of BPF objects share: read-only data, and libbpf's own words. */
-#ifndef SL_OBJECT_H
-#define SL_OBJECT_H
+#ifndef SL_BPF_OBJECT_H
+#define SL_BPF_OBJECT_H
 
 #include <stddef.h>
 
@@ -12,17 +12,17 @@ struct bpf_map;
  * Open an object file, without its own pinning: pins are written as one set (pins.h). From now on
  * libbpf's warnings go to the log at level debug, and the last one is kept. 0 or -errno.
  */
-int sl_object_open(const char *path, struct bpf_object **out);
-/* libbpf's last warning since sl_object_open, or a sentence that there is none. */
-const char *sl_object_said(void);
+int sl_bpf_object_open(const char *path, struct bpf_object **out);
+/* libbpf's last warning since sl_bpf_object_open, or a sentence that there is none. */
+const char *sl_bpf_object_said(void);
 
 /* The map of the read-only data, or NULL. */
-struct bpf_map *sl_object_rodata(const struct bpf_object *object);
+struct bpf_map *sl_bpf_object_rodata(const struct bpf_object *object);
 /*
  * Set a variable of the read-only data before the object is loaded. -EINVAL: there is none such of
  * that size.
  */
-int sl_object_set_rodata(struct bpf_object *object, const char *variable, const void *value,
-			 size_t value_bytes);
+int sl_bpf_object_set_rodata(struct bpf_object *object, const char *variable, const void *value,
+			     size_t value_bytes);
 
 #endif

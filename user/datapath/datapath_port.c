@@ -10,7 +10,7 @@
 
 #include <bpf/bpf.h>
 
-#include "user/datapath/datapath_impl.h"
+#include "user/datapath/datapath_state.h"
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"
 
@@ -109,14 +109,14 @@ static int attach_first(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mo
 			goto out;
 		sl_warning("datapath: %s: the driver does not take XDP (%s: %s); generic mode is "
 			   "used, which is slower",
-			   port, strerror(-err), sl_object_said());
+			   port, strerror(-err), sl_bpf_object_said());
 	}
 	*mode = SL_XDP_GENERIC;
 	err = sl_xdp_attach(ifindex, SL_XDP_GENERIC, prog_fd, -1);
 out:
 	if (err)
 		sl_error("datapath: %s: cannot attach in %s mode: %s (%s)", port,
-			 sl_xdp_mode_name(*mode), strerror(-err), sl_object_said());
+			 sl_xdp_mode_name(*mode), strerror(-err), sl_bpf_object_said());
 	return err;
 }
 
@@ -152,7 +152,7 @@ int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mod
 		*mode = now.mode;
 	else
 		sl_error("datapath: %s: cannot replace XDP program %u: %s (%s)", port, now.prog_id,
-			 strerror(-err), sl_object_said());
+			 strerror(-err), sl_bpf_object_said());
 out:
 	close(old_fd);
 	return err;

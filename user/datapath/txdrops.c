@@ -134,15 +134,15 @@ static int load(struct sl_txdrops *tx, const char *object_path, int drops_fd,
 		const struct sl_txdrops_config *config)
 {
 	struct bpf_map *drops;
-	int err = sl_object_open(object_path, &tx->object);
+	int err = sl_bpf_object_open(object_path, &tx->object);
 
 	if (err)
 		return err;
 	drops = bpf_object__find_map_by_name(tx->object, "sl_drops");
 	err = drops ? bpf_map__reuse_fd(drops, drops_fd) : -EINVAL;
 	if (!err)
-		err = sl_object_set_rodata(tx->object, "sl_txdrops_config", config,
-					   sizeof(*config));
+		err = sl_bpf_object_set_rodata(tx->object, "sl_txdrops_config", config,
+					       sizeof(*config));
 	if (!err)
 		err = bpf_object__load(tx->object);
 	return err;
@@ -152,7 +152,7 @@ static void log_loss(const char *what, int err)
 {
 	sl_warning(
 		"%s (%s: %s); frames that an egress driver refuses are counted by that driver only",
-		what, strerror(-err), sl_object_said());
+		what, strerror(-err), sl_bpf_object_said());
 }
 
 int sl_txdrops_open(const char *object_path, int drops_fd, const char *pin_dir,
@@ -207,7 +207,7 @@ int sl_txdrops_start(struct sl_txdrops *tx, const char *pin_dir)
 
 	if (!tx || !tx->object)
 		return 0;
-	tx->fds[CONFIG] = dup(bpf_map__fd(sl_object_rodata(tx->object)));
+	tx->fds[CONFIG] = dup(bpf_map__fd(sl_bpf_object_rodata(tx->object)));
 	tx->fds[LINK_BATCH] = attach(tx, "sl_tx_batch");
 	tx->fds[LINK_REFUSED] = attach(tx, "sl_tx_refused");
 	for (int i = 0; i < N_FDS && !err; i++) {

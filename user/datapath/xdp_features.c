@@ -14,7 +14,7 @@ enum { NETDEV_A_DEV_IFINDEX = 1, NETDEV_A_DEV_XDP_FEATURES = 3 };
 
 #define BUFFER_BYTES 8192
 
-struct sl_netdev {
+struct sl_xdp_features {
 	struct mnl_socket *socket; /* owned */
 	uint16_t family;
 	uint32_t sequence;
@@ -46,20 +46,20 @@ static int find_in_message(const struct nlmsghdr *nlh, void *arg)
 }
 
 /* Send the request in buffer and take one attribute of the answer. -ENODATA: it has none such. */
-static int ask(struct sl_netdev *nd, char *buffer, struct wanted *wanted)
+static int ask(struct sl_xdp_features *f, char *buffer, struct wanted *wanted)
 {
 	struct nlmsghdr *nlh = (struct nlmsghdr *)(void *)buffer;
-	unsigned int port = mnl_socket_get_portid(nd->socket);
-	uint32_t sequence = ++nd->sequence;
+	unsigned int port = mnl_socket_get_portid(f->socket);
+	uint32_t sequence = ++f->sequence;
 	ssize_t n;
 	int more;
 
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
 	nlh->nlmsg_seq = sequence;
-	if (mnl_socket_sendto(nd->socket, nlh, nlh->nlmsg_len) < 0)
+	if (mnl_socket_sendto(f->socket, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
 	do {
-		n = mnl_socket_recvfrom(nd->socket, buffer, BUFFER_BYTES);
+		n = mnl_socket_recvfrom(f->socket, buffer, BUFFER_BYTES);
 		if (n < 0)
 			return -errno;
 		more = mnl_cb_run(buffer, (size_t)n, sequence, port, find_in_message, wanted);
@@ -80,57 +80,57 @@ static struct nlmsghdr *start_message(char *buffer, uint16_t type, uint8_t comma
 	return nlh;
 }
 
-static int find_family(struct sl_netdev *nd)
+static int find_family(struct sl_xdp_features *f)
 {
-	struct wanted id = { CTRL_ATTR_FAMILY_ID, sizeof(nd->family), &nd->family, 0 };
+	struct wanted id = { CTRL_ATTR_FAMILY_ID, sizeof(f->family), &f->family, 0 };
 	char buffer[BUFFER_BYTES];
 	struct nlmsghdr *nlh = start_message(buffer, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
 	int err;
 
 	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, "netdev");
-	err = ask(nd, buffer, &id);
+	err = ask(f, buffer, &id);
 	return err == -ENOENT || err == -ENODATA ? -EOPNOTSUPP : err;
 }
 
-int sl_netdev_open(struct sl_netdev **out)
+int sl_xdp_features_open(struct sl_xdp_features **out)
 {
-	struct sl_netdev *nd = calloc(1, sizeof(*nd));
+	struct sl_xdp_features *f = calloc(1, sizeof(*f));
 	int err = -ENOMEM;
 
 	*out = NULL;
-	if (!nd)
+	if (!f)
 		return err;
-	nd->socket = mnl_socket_open2(NETLINK_GENERIC, SOCK_CLOEXEC);
-	if (!nd->socket || mnl_socket_bind(nd->socket, 0, MNL_SOCKET_AUTOPID) < 0)
+	f->socket = mnl_socket_open2(NETLINK_GENERIC, SOCK_CLOEXEC);
+	if (!f->socket || mnl_socket_bind(f->socket, 0, MNL_SOCKET_AUTOPID) < 0)
 		err = -errno;
 	else
-		err = find_family(nd);
+		err = find_family(f);
 	if (err)
-		sl_netdev_close(nd);
+		sl_xdp_features_close(f);
 	else
-		*out = nd;
+		*out = f;
 	return err;
 }
 
-void sl_netdev_close(struct sl_netdev *nd)
+void sl_xdp_features_close(struct sl_xdp_features *f)
 {
-	if (!nd)
+	if (!f)
 		return;
-	if (nd->socket)
-		mnl_socket_close(nd->socket);
-	free(nd);
+	if (f->socket)
+		mnl_socket_close(f->socket);
+	free(f);
 }
 
-int sl_netdev_takes_redirects(struct sl_netdev *nd, uint32_t ifindex)
+int sl_xdp_features_takes_redirects(struct sl_xdp_features *f, uint32_t ifindex)
 {
 	uint64_t features = 0;
 	struct wanted wanted = { NETDEV_A_DEV_XDP_FEATURES, sizeof(features), &features, 0 };
 	char buffer[BUFFER_BYTES];
-	struct nlmsghdr *nlh = start_message(buffer, nd->family, NETDEV_CMD_DEV_GET);
+	struct nlmsghdr *nlh = start_message(buffer, f->family, NETDEV_CMD_DEV_GET);
 	int err;
 
 	mnl_attr_put_u32(nlh, NETDEV_A_DEV_IFINDEX, ifindex);
-	err = ask(nd, buffer, &wanted);
+	err = ask(f, buffer, &wanted);
 	if (err)
 		return err;
 	return !!(features & NETDEV_XDP_ACT_NDO_XMIT);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the kernel says of a netdev through the generic netlink family "netdev" (Linux 6.3). */
-#ifndef SL_NETDEV_H
-#define SL_NETDEV_H
+#ifndef SL_XDP_FEATURES_H
+#define SL_XDP_FEATURES_H
 
 #include <stdint.h>
 
-struct sl_netdev;
+struct sl_xdp_features;
 
 /* 0; -EOPNOTSUPP: this kernel does not have the family; else -errno. */
-int sl_netdev_open(struct sl_netdev **out);
-void sl_netdev_close(struct sl_netdev *nd); /* NULL is fine */
+int sl_xdp_features_open(struct sl_xdp_features **out);
+void sl_xdp_features_close(struct sl_xdp_features *f); /* NULL is fine */
 
 /*
  * Does its driver take frames that XDP redirects to it? This may change: many drivers do only while
  * a program is attached, a veth only while its peer has one or GRO. 1, 0, or -ENODEV and other
  * -errno.
  */
-int sl_netdev_takes_redirects(struct sl_netdev *nd, uint32_t ifindex);
+int sl_xdp_features_takes_redirects(struct sl_xdp_features *f, uint32_t ifindex);
 
 #endif

@@ -19,7 +19,7 @@
  * Changed from the paper: lengths in the slots, blocks that come and go, as many levels as the
  * address asks.
  */
-#include "user/fib/fib_impl.h"
+#include "user/fib/fib_state.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,8 @@
  * weight (largest remainder); only buckets of members that hold more than their due, or that left,
  * change hands.
  */
-#include "user/fib/fib_impl.h"
+#include "user/fib/fib_nexthop.h"
+#include "user/fib/fib_state.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  *
  * One entry of the map stays free: before Linux 6.13 a full map refuses to replace a value too.
  */
-#include "user/fib/fib_impl.h"
+#include "user/fib/fib_state.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -3,7 +3,8 @@
  * Next hops and adjacencies. An adjacency that XDP can reach is never written again (but for its
  * `used` mark): a change fills a free one, and one store of the next hop makes everybody use it.
  */
-#include "user/fib/fib_impl.h"
+#include "user/fib/fib_nexthop.h"
+#include "user/fib/fib_state.h"
 
 #include <errno.h>
 #include <string.h>

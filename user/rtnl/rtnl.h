@@ -18,7 +18,8 @@
 #include <linux/netlink.h>
 #include <linux/types.h>
 
-#include "user/fib/fib.h"
+#include "bpf/sluice.h"
+#include "user/text/prefix.h"
 
 /* A link: RTM_NEWLINK, RTM_DELLINK. Settings come with it (IFLA_AF_SPEC). */
 struct sl_rtnl_link {

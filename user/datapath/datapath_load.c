@@ -11,7 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "user/datapath/datapath_impl.h"
+#include "user/datapath/datapath_state.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"
@@ -169,7 +169,7 @@ static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
 		const char *program_name)
 {
 	struct bpf_program *program;
-	int err = sl_object_open(params->object_path, &dp->object);
+	int err = sl_bpf_object_open(params->object_path, &dp->object);
 
 	if (err)
 		return err;
@@ -182,7 +182,7 @@ static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
 	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
 		if (!bpf_object__find_map_by_name(dp->object, kept_maps[i]))
 			goto out;
-	err = sl_object_set_rodata(dp->object, "sl_config", &dp->config, sizeof(dp->config));
+	err = sl_bpf_object_set_rodata(dp->object, "sl_config", &dp->config, sizeof(dp->config));
 	if (!err)
 		err = set_sizes(dp);
 	if (err)
@@ -220,7 +220,7 @@ static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *pa
 		return 0;
 	}
 	sl_error("datapath: cannot load \"%s\": %s (%s)", params->object_path, strerror(-err),
-		 sl_object_said());
+		 sl_bpf_object_said());
 	return err;
 }
 

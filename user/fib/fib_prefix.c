@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "user/fib/fib_impl.h"
+#include "user/fib/fib_nexthop.h"
+#include "user/fib/fib_state.h"
 #include "user/lib/clock.h"
 
 #include <errno.h>

@@ -3,8 +3,8 @@
  * What the files of the forwarding table share, and nobody else includes. fib.c keeps the list of
  * prefixes and decides; an engine (fib_fast.c, fib_lpm.c) writes what XDP reads.
  */
-#ifndef SL_FIB_IMPL_H
-#define SL_FIB_IMPL_H
+#ifndef SL_FIB_STATE_H
+#define SL_FIB_STATE_H
 
 #include "user/fib/fib.h"
 #include "user/fib/fib_overflow.h"
@@ -74,11 +74,5 @@ static inline void sl_publish(uint32_t *slot, uint32_t value)
 {
 	__atomic_store_n(slot, value, __ATOMIC_RELEASE);
 }
-
-/* fib_nexthop.c */
-bool sl_fib_nexthop_known(const struct sl_fib *fib, uint32_t id);
-/* Make id of another kind and retire the adjacency or group that it had. */
-void sl_fib_nexthop_publish(struct sl_fib *fib, uint32_t id, enum sl_nexthop_kind kind,
-			    uint32_t ref);
 
 #endif

@@ -3,8 +3,8 @@
  * A generation from inside: shared by datapath.c, which loads it, and datapath_port.c, which puts
  * it on ports.
  */
-#ifndef SL_DATAPATH_IMPL_H
-#define SL_DATAPATH_IMPL_H
+#ifndef SL_DATAPATH_STATE_H
+#define SL_DATAPATH_STATE_H
 
 #include "user/datapath/datapath.h"
 
