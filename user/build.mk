@@ -2,7 +2,7 @@
 # libsluice is everything but the two main files, so that tests link what the daemon runs.
 USER_MAINS := user/sluiced.c user/sluice.c
 LIBS += libsluice
-libsluice_SRCS := $(filter-out $(USER_MAINS),$(wildcard user/*.c user/*/*.c))
+libsluice_SRCS := $(filter-out $(USER_MAINS),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 
 PROGRAMS += $(patsubst user/%.c,%,$(wildcard $(USER_MAINS)))
 sluiced_SRCS := user/sluiced.c

@@ -9,7 +9,10 @@
 #include <string.h>
 #include <linux/rtnetlink.h>
 
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_route.h"
+#include "user/mirror/mirror_state.h"
+#include "user/mirror/sync/mirror_poll.h"
+#include "user/mirror/sync/mirror_sync.h"
 
 enum { IDS = 1024, PREFIXES = 4096 };
 

@@ -3,7 +3,8 @@
  * Hops: one gateway on one link. The link and the neighbour say whether it is an adjacency, or why
  * not.
  */
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_hop.h"
+#include "user/mirror/mirror_state.h"
 
 /* Failed or not made for want of room: routes then punt as OVERFLOW. */
 uint32_t sl_nexthop_id(const struct sl_mirror *m, uint32_t id)
@@ -85,6 +86,38 @@ void sl_hop_apply(struct sl_mirror *m, struct sl_hop *hop)
 		hop->state = SL_HOP_FAILED;
 		m->retry = true;
 	}
+}
+
+void sl_hop_link_changed(struct sl_mirror *m, struct sl_link *link, bool came_up)
+{
+	struct sl_hop *hop;
+
+	LIST_FOREACH(hop, &link->hops, link_entry)
+	{
+		sl_hop_apply(m, hop);
+		if (came_up && hop->neigh)
+			sl_neigh_ask_soon(m, hop->neigh);
+	}
+}
+
+void sl_hop_neigh_changed(struct sl_mirror *m, struct sl_neigh *n)
+{
+	struct sl_hop *hop;
+
+	LIST_FOREACH(hop, &n->hops, neigh_entry)
+	sl_hop_apply(m, hop);
+}
+
+/* Asks of all hops, since each question clears a mark. */
+bool sl_hop_neigh_used(struct sl_mirror *m, struct sl_neigh *n)
+{
+	struct sl_hop *hop;
+	bool used = false;
+
+	LIST_FOREACH(hop, &n->hops, neigh_entry)
+	if (hop->state == SL_HOP_ADJ && sl_fib_nexthop_used(m->fib, hop->id))
+		used = true;
+	return used;
 }
 
 static uint32_t key_hash(const struct sl_hop_key *key)

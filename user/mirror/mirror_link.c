@@ -9,7 +9,8 @@
 #include <linux/rtnetlink.h>
 
 #include "bpf/endian.bpf.h"
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_link.h"
+#include "user/mirror/mirror_state.h"
 
 enum { VLAN_LEVELS = 2 };
 
@@ -171,18 +172,12 @@ static void tell(struct sl_mirror *m, struct sl_link *link)
 
 static void look_again(struct sl_mirror *m, struct sl_link *link)
 {
-	struct sl_hop *hop;
 	const bool was_up = link->was_up;
 
 	resolve(m, link);
 	link->was_up = sl_link_up(link) && link->is.flags & IFF_LOWER_UP && !link->cut;
 	tell(m, link);
-	LIST_FOREACH(hop, &link->hops, link_entry)
-	{
-		sl_hop_apply(m, hop);
-		if (link->was_up && !was_up && hop->neigh)
-			sl_neigh_ask_soon(m, hop->neigh);
-	}
+	m->above->link_changed(m, link, link->was_up && !was_up);
 }
 
 void sl_link_look_again(struct sl_mirror *m)
@@ -216,7 +211,7 @@ static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
 	if (m->todo.routes_of && m->todo.routes_of != link->is.ifindex)
 		m->todo.routes4 = m->todo.routes6 = true;
 	m->todo.routes_of = link->is.ifindex;
-	m->todo.objects = true;
+	m->todo.nhobjects = true;
 	m->todo.any = true;
 }
 
@@ -226,24 +221,23 @@ static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
  */
 static void carrier_changed(struct sl_mirror *m, const struct sl_link *link)
 {
-	if (sl_path_any_dead(m, link->is.ifindex))
+	if (m->above->any_leg_dead(m, link->is.ifindex))
 		routes_may_differ(m, link);
-	m->todo.objects = m->todo.any = true;
+	m->todo.nhobjects = m->todo.any = true;
 }
 
 static void link_changed(struct sl_mirror *m, struct sl_link *link)
 {
 	look_again(m, link);
 	if (!sl_link_up(link) || !(link->is.flags & (IFF_RUNNING | IFF_LOWER_UP)))
-		sl_object_link_lost(m, link);
+		m->above->link_lost(m, link);
 	sl_htable_for_each(&m->links, node, next)
 	{
 		struct sl_link *other = sl_container_of(node, struct sl_link, node);
 		if (is_below(m, link->is.ifindex, other))
 			look_again(m, other);
 	}
-	sl_object_look_again(m);
-	sl_path_look_again(m);
+	m->above->links_changed(m);
 }
 
 static void link_vanished(struct sl_mirror *m, struct sl_link *link)
@@ -307,7 +301,7 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 	 * what they were, but routes that came in between had dead legs. The same if a dump, being
 	 * ahead of the events, has told of the carrier before them.
 	 */
-	if (!m->dumping && link->is.flags & IFF_LOWER_UP && sl_path_any_dead(m, msg->ifindex))
+	if (!m->dumping && link->is.flags & IFF_LOWER_UP && m->above->any_leg_dead(m, msg->ifindex))
 		routes_may_differ(m, link);
 	if (was_present && !memcmp(&old, &link->is, sizeof(old)))
 		return;

@@ -12,7 +12,9 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_neigh.h"
+#include "user/mirror/mirror_state.h"
+#include "user/rtnl/rtnl_socket.h"
 
 enum { FIRST_DELAY_S = 1, LAST_DELAY_S = 60 };
 #define NS_PER_S 1000000000ULL
@@ -132,11 +134,7 @@ static void tick_used(struct sl_mirror *m)
 	sl_htable_for_each(&m->neighs, node, next)
 	{
 		struct sl_neigh *n = sl_container_of(node, struct sl_neigh, node);
-		struct sl_hop *hop;
-		n->in_use = false;
-		LIST_FOREACH(hop, &n->hops, neigh_entry)
-		if (hop->state == SL_HOP_ADJ && sl_fib_nexthop_used(m->fib, hop->id))
-			n->in_use = true;
+		n->in_use = m->above->neigh_used(m, n);
 		if (n->in_use && sl_neigh_usable(n) && !(n->state & (NUD_PERMANENT | NUD_NOARP)))
 			ask(m, n);
 	}
@@ -171,20 +169,12 @@ void sl_neigh_tick(struct sl_mirror *m, uint64_t now_ns)
  * --------------------------------------------------------------------------------------
  */
 
-static void changed(struct sl_mirror *m, struct sl_neigh *n)
-{
-	struct sl_hop *hop;
-
-	LIST_FOREACH(hop, &n->hops, neigh_entry)
-	sl_hop_apply(m, hop);
-	sl_route_host_changed(m, n);
-}
-
 static void vanished(struct sl_mirror *m, struct sl_neigh *n)
 {
 	n->has_mac = n->in_use = false;
 	n->state = NUD_NONE;
-	changed(m, n); /* while it is still present: its host route may be all that holds it */
+	m->above->neigh_changed(
+		m, n); /* while it is still present: its host route may be all that holds it */
 	n->present = false;
 	m->stats.neighbours--;
 	m->changes++;
@@ -222,7 +212,7 @@ void sl_neigh_message(struct sl_mirror *m, const struct sl_rtnl_neigh *msg)
 	memcpy(n->mac, msg->mac, sizeof(n->mac));
 	if (was_usable != sl_neigh_usable(n) || (was_usable && !same_mac)) {
 		m->changes++;
-		changed(m, n);
+		m->above->neigh_changed(m, n);
 	}
 	sl_neigh_want(m, n);
 	if (n->state & NUD_STALE && n->in_use) {

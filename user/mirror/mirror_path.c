@@ -7,18 +7,26 @@
  */
 #include <linux/rtnetlink.h>
 
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_path.h"
+#include "user/mirror/mirror_state.h"
 
 /*
  * --- Drafts -------------------------------------------------------------------------------------
  */
+
+/* A path that may not exist yet, made from a message. */
+struct draft {
+	struct sl_path_key key;
+	struct sl_rtnl_leg leg[SL_RTNL_LEGS_MAX];
+	bool dead[SL_RTNL_LEGS_MAX];
+};
 
 static int compare_legs(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(struct sl_rtnl_leg));
 }
 
-static void draft_legs(struct sl_path_draft *d, const struct sl_rtnl_route *route)
+static void draft_legs(struct draft *d, const struct sl_rtnl_route *route)
 {
 	const uint32_t n = route->n_legs;
 
@@ -38,7 +46,7 @@ static void draft_legs(struct sl_path_draft *d, const struct sl_rtnl_route *rout
 	d->key.n_legs = n;
 }
 
-static void draft_route(struct sl_path_draft *d, const struct sl_rtnl_route *route)
+static void draft_route(struct draft *d, const struct sl_rtnl_route *route)
 {
 	memset(&d->key, 0, sizeof(d->key));
 	d->key.family = route->dst.family;
@@ -60,14 +68,13 @@ static void draft_route(struct sl_path_draft *d, const struct sl_rtnl_route *rou
 		draft_legs(d, route);
 }
 
-static uint32_t draft_hash(const struct sl_path_draft *d)
+static uint32_t draft_hash(const struct draft *d)
 {
 	return sl_hash(d->leg, d->key.n_legs * sizeof(d->leg[0]),
 		       sl_hash(&d->key, sizeof(d->key), 0));
 }
 
-static struct sl_path *draft_find(const struct sl_mirror *m, const struct sl_path_draft *d,
-				  uint32_t hash)
+static struct sl_path *draft_find(const struct sl_mirror *m, const struct draft *d, uint32_t hash)
 {
 	struct sl_hnode *node = sl_htable_chain(&m->paths, hash);
 
@@ -190,9 +197,9 @@ static void apply(struct sl_mirror *m, struct sl_path *path)
 		path->id = m->punt_id[reason];
 	} else if (path->key.type == RTN_BLACKHOLE) {
 		path->id = m->blackhole_id;
-	} else if (path->object) {
-		path->id = path->object->id;
-		path->live = path->object->live;
+	} else if (path->nhobject) {
+		path->id = path->nhobject->id;
+		path->live = path->nhobject->live;
 	} else if (path->is_group) {
 		apply_group(m, path);
 	} else {
@@ -223,12 +230,12 @@ void sl_path_retry(struct sl_mirror *m)
 	}
 }
 
-void sl_path_object_changed(struct sl_mirror *m, const struct sl_object *object)
+void sl_path_nhobject_changed(struct sl_mirror *m, const struct sl_nhobject *object)
 {
 	sl_htable_for_each(&m->paths, node, next)
 	{
 		struct sl_path *path = sl_container_of(node, struct sl_path, node);
-		if (path->object != object)
+		if (path->nhobject != object)
 			continue;
 		apply(m, path);
 		path->changed = m->paths_changed = true;
@@ -269,12 +276,12 @@ static void path_free(struct sl_mirror *m, struct sl_path *path)
 		sl_fib_nexthop_destroy(m->fib, path->id);
 	for (uint32_t i = 0; i < path->key.n_legs; i++)
 		sl_hop_put(m, path->leg[i].hop);
-	if (path->object)
-		sl_object_put(m, path->object);
+	if (path->nhobject)
+		sl_nhobject_put(m, path->nhobject);
 	free(path);
 }
 
-static struct sl_path *path_create(struct sl_mirror *m, const struct sl_path_draft *d)
+static struct sl_path *path_create(struct sl_mirror *m, const struct draft *d)
 {
 	const uint32_t n = d->key.n_legs;
 	const bool others_changed = m->paths_changed;
@@ -299,8 +306,8 @@ static struct sl_path *path_create(struct sl_mirror *m, const struct sl_path_dra
 			goto out;
 	}
 	if (d->key.object) {
-		path->object = sl_object_get(m, d->key.object);
-		if (!path->object)
+		path->nhobject = sl_nhobject_get(m, d->key.object);
+		if (!path->nhobject)
 			goto out;
 	}
 	path->is_group = has_hops(&d->key) && n > 1 && punt_reason(path) == SL_PUNT_COUNT;
@@ -320,7 +327,7 @@ out:
 	return NULL;
 }
 
-static struct sl_path *draft_get(struct sl_mirror *m, const struct sl_path_draft *d)
+static struct sl_path *draft_get(struct sl_mirror *m, const struct draft *d)
 {
 	const uint32_t hash = draft_hash(d);
 	struct sl_path *path = draft_find(m, d, hash);
@@ -333,24 +340,27 @@ static struct sl_path *draft_get(struct sl_mirror *m, const struct sl_path_draft
 	return path;
 }
 
-struct sl_path *sl_path_find(struct sl_mirror *m, const struct sl_rtnl_route *route)
+struct sl_path *sl_path_find(const struct sl_mirror *m, const struct sl_rtnl_route *route)
 {
-	draft_route(&m->draft, route);
-	return draft_find(m, &m->draft, draft_hash(&m->draft));
+	struct draft d;
+
+	draft_route(&d, route);
+	return draft_find(m, &d, draft_hash(&d));
 }
 
 struct sl_path *sl_path_get(struct sl_mirror *m, const struct sl_rtnl_route *route)
 {
 	struct sl_path *path;
 	bool differ = false;
+	struct draft d;
 
-	draft_route(&m->draft, route);
-	path = draft_get(m, &m->draft);
+	draft_route(&d, route);
+	path = draft_get(m, &d);
 	if (!path)
 		return NULL;
 	for (uint32_t i = 0; i < path->key.n_legs; i++) {
-		differ |= path->leg[i].dead != m->draft.dead[i];
-		path->leg[i].dead = m->draft.dead[i];
+		differ |= path->leg[i].dead != d.dead[i];
+		path->leg[i].dead = d.dead[i];
 	}
 	if (differ)
 		apply(m, path);
@@ -360,20 +370,20 @@ struct sl_path *sl_path_get(struct sl_mirror *m, const struct sl_rtnl_route *rou
 struct sl_path *sl_path_get_without(struct sl_mirror *m, const struct sl_path *path,
 				    const struct sl_rtnl_leg *leg)
 {
-	struct sl_path_draft *d = &m->draft;
+	struct draft d;
 	uint32_t n = 0;
 
-	d->key = path->key;
+	d.key = path->key;
 	for (uint32_t i = 0; i < path->key.n_legs; i++) {
 		const struct sl_rtnl_leg *is = &path->leg[i].is;
 		if (is->ifindex == leg->ifindex && is->gateway_family == leg->gateway_family &&
 		    !memcmp(is->gateway, leg->gateway, sizeof(leg->gateway)))
 			continue;
-		d->leg[n] = *is;
-		d->dead[n++] = path->leg[i].dead;
+		d.leg[n] = *is;
+		d.dead[n++] = path->leg[i].dead;
 	}
-	d->key.n_legs = n;
-	return n ? draft_get(m, d) : NULL;
+	d.key.n_legs = n;
+	return n ? draft_get(m, &d) : NULL;
 }
 
 void sl_path_put(struct sl_mirror *m, struct sl_path *path)
@@ -421,8 +431,8 @@ uint32_t sl_path_glean(const struct sl_path *path)
 
 	if (punt_reason(path) != SL_PUNT_COUNT || path->key.type != RTN_UNICAST)
 		return 0;
-	if (path->object)
-		hop = path->object->hop;
+	if (path->nhobject)
+		hop = path->nhobject->hop;
 	else if (path->key.n_legs == 1)
 		hop = path->leg[0].hop;
 	return hop && !hop->key.gateway_family ? hop->key.ifindex : 0;

@@ -5,7 +5,14 @@
  * allocation per route. All routes of one prefix are in one chain, one after the other in the order
  * in which the kernel tries them.
  */
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_rib.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "user/mirror/mirror_hash.h"
 
 enum { FIRST_BUCKETS = 1024, FIRST_ROOM = 1024 };
 

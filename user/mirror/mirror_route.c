@@ -15,7 +15,8 @@
  */
 #include <linux/rtnetlink.h>
 
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_route.h"
+#include "user/mirror/mirror_state.h"
 
 static struct sl_rib *rib_of(struct sl_mirror *m, uint8_t family)
 {
@@ -467,7 +468,7 @@ static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct plac
 	const bool replace = msg->replace && !m->dumping;
 
 	sl_rib_at(s, p->same)->seen = true;
-	if (p->first == p->last || (m->dumping && !m->dumping_all) || (replace && path->object))
+	if (p->first == p->last || (m->dumping && !m->dumping_all) || (replace && path->nhobject))
 		return;
 	if (replace && s->family == AF_INET6 && p->target == p->same) {
 		m->todo.routes6 = m->todo.any = true; /* it may have replaced the other one */
@@ -610,19 +611,19 @@ void sl_route_sweep(struct sl_mirror *m, struct sl_rib *s, uint32_t through_ifin
 	}
 }
 
-static void remove_object(struct sl_mirror *m, struct sl_rib *s, const struct sl_object *object)
+static void remove_nhobject(struct sl_mirror *m, struct sl_rib *s, const struct sl_nhobject *object)
 {
 	for (sl_route_ref ref = 0; ref < s->used; ref++) {
 		const struct sl_route *r = sl_rib_at(s, ref);
-		if (r->path != SL_ROUTE_NONE && path_of(m, r)->object == object)
+		if (r->path != SL_ROUTE_NONE && path_of(m, r)->nhobject == object)
 			route_remove(m, s, ref);
 	}
 }
 
-void sl_route_remove_object(struct sl_mirror *m, const struct sl_object *object)
+void sl_route_remove_nhobject(struct sl_mirror *m, const struct sl_nhobject *object)
 {
-	remove_object(m, &m->rib4, object);
-	remove_object(m, &m->rib6, object);
+	remove_nhobject(m, &m->rib4, object);
+	remove_nhobject(m, &m->rib6, object);
 }
 
 /* What of `most` is left. */

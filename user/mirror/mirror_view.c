@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Views of the mirror for people: see mirror.h. */
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_route.h"
+#include "user/mirror/mirror_state.h"
 
 static int each_route(const struct sl_mirror *m, const struct sl_rib *s,
 		      int (*cb)(void *, const struct sl_route_view *), void *arg)
@@ -52,14 +53,14 @@ static void view_hop(struct sl_nexthop_view *view, const struct sl_hop *hop)
 	memcpy(view->gateway, hop->key.gateway, sizeof(view->gateway));
 }
 
-static int each_object(const struct sl_mirror *m, int (*cb)(void *, const struct sl_nexthop_view *),
-		       void *arg)
+static int each_nhobject(const struct sl_mirror *m,
+			 int (*cb)(void *, const struct sl_nexthop_view *), void *arg)
 {
 	int err = 0;
 
-	sl_htable_for_each(&m->objects, node, next)
+	sl_htable_for_each(&m->nhobjects, node, next)
 	{
-		const struct sl_object *o = sl_container_of(node, struct sl_object, node);
+		const struct sl_nhobject *o = sl_container_of(node, struct sl_nhobject, node);
 		struct sl_nexthop_view view = { .nexthop_id = o->id };
 		if (err)
 			return err;
@@ -68,7 +69,7 @@ static int each_object(const struct sl_mirror *m, int (*cb)(void *, const struct
 			view_hop(&view, o->hop);
 		err = cb(arg, &view);
 		for (uint32_t i = 0; i < o->n_members && !err; i++) {
-			const struct sl_object *part = sl_object_find(m, o->member[i].object);
+			const struct sl_nhobject *part = sl_nhobject_find(m, o->member[i].object);
 			if (!part)
 				continue;
 			view = (struct sl_nexthop_view){ .nexthop_id = part->id,
@@ -122,7 +123,7 @@ int sl_mirror_each_nexthop(const struct sl_mirror *m,
 		err = cb(arg, &view);
 	}
 	if (!err)
-		err = each_object(m, cb, arg);
+		err = each_nhobject(m, cb, arg);
 	return err ? err : each_group(m, cb, arg);
 }
 

@@ -19,7 +19,11 @@
 #include <linux/rtnetlink.h>
 
 #include "bpf/endian.bpf.h"
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_route.h"
+#include "user/mirror/mirror_state.h"
+#include "user/mirror/sync/mirror_poll.h"
+#include "user/mirror/sync/mirror_settings.h"
+#include "user/mirror/sync/mirror_sync.h"
 
 enum { ETH0 = 2, ETH1 = 3, TUN = 9, N_NEXTHOP = 512, N_GROUP = 16, N_TBL = 512 };
 
@@ -730,7 +734,7 @@ static void carrier_that_goes_and_comes_has_no_route_read_again(void **state)
 	link_is(w, l);
 	assert_mac(w, "172.16.0.1", 2);
 	assert_int_equal(w->m->todo.routes_of, 0);
-	assert_true(w->m->todo.objects);
+	assert_true(w->m->todo.nhobjects);
 
 	/* But for what the kernel has called dead meanwhile. */
 	l.flags = IFF_UP;
@@ -963,7 +967,7 @@ static void object(struct world *w, uint32_t id, const char *gateway, uint32_t i
 		n.family = n.leg.gateway_family = address(gateway, n.leg.gateway);
 	else
 		n.blackhole = true;
-	sl_object_message(w->m, &n);
+	sl_nhobject_message(w->m, &n);
 	sl_route_walk_changed(w->m, UINT32_MAX);
 }
 
@@ -994,7 +998,7 @@ static void an_object_that_changes_touches_no_prefix(void **state)
 	memset(&gone, 0, sizeof(gone));
 	gone.id = 7;
 	gone.removed = true;
-	sl_object_message(w->m, &gone);
+	sl_nhobject_message(w->m, &gone);
 	assert_int_equal(lookup(w, "172.16.0.1"), 0);
 	assert_int_equal(w->m->stats.routes4, 0);
 }
@@ -1014,7 +1018,7 @@ static void a_group_object_loses_what_fails_and_goes_with_the_last(void **state)
 	group.n_members = 2;
 	group.member[0] = (struct sl_rtnl_member){ 1, 1 };
 	group.member[1] = (struct sl_rtnl_member){ 2, 1 };
-	sl_object_message(w->m, &group);
+	sl_nhobject_message(w->m, &group);
 	r.object = 10;
 	put(w, &r);
 	assert_int_equal(buckets_of(w, "172.16.0.1", 2), 64);

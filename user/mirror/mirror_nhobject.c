@@ -7,64 +7,65 @@
  * a link fails it removes the objects that go through it. It tells of little of this, so the same
  * is done here.
  */
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_nhobject.h"
+#include "user/mirror/mirror_state.h"
 
 static uint32_t object_hash(uint32_t object)
 {
 	return object * 2654435761u;
 }
 
-struct sl_object *sl_object_find(const struct sl_mirror *m, uint32_t object)
+struct sl_nhobject *sl_nhobject_find(const struct sl_mirror *m, uint32_t object)
 {
-	struct sl_hnode *node = sl_htable_chain(&m->objects, object_hash(object));
+	struct sl_hnode *node = sl_htable_chain(&m->nhobjects, object_hash(object));
 
 	for (; node; node = node->next) {
-		struct sl_object *o = sl_container_of(node, struct sl_object, node);
-		if (o->object == object)
+		struct sl_nhobject *o = sl_container_of(node, struct sl_nhobject, node);
+		if (o->kernel_id == object)
 			return o;
 	}
 	return NULL;
 }
 
-static struct sl_object *object_make(struct sl_mirror *m, uint32_t object)
+static struct sl_nhobject *object_make(struct sl_mirror *m, uint32_t object)
 {
-	struct sl_object *o = sl_object_find(m, object);
+	struct sl_nhobject *o = sl_nhobject_find(m, object);
 
 	if (o)
 		return o;
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return NULL;
-	o->object = object;
+	o->kernel_id = object;
 	o->live = true;
 	if (sl_fib_nexthop_create(m->fib, &o->id))
 		m->retry = true;
 	else
 		sl_fib_nexthop_set_punt(m->fib, o->id, SL_PUNT_NOT_READY);
-	sl_htable_add(&m->objects, &o->node, object_hash(object));
+	sl_htable_add(&m->nhobjects, &o->node, object_hash(object));
 	return o;
 }
 
-struct sl_object *sl_object_get(struct sl_mirror *m, uint32_t object)
+struct sl_nhobject *sl_nhobject_get(struct sl_mirror *m, uint32_t object)
 {
-	struct sl_object *o = object_make(m, object);
+	struct sl_nhobject *o = object_make(m, object);
 
 	if (o)
 		o->paths++;
 	return o;
 }
 
-static void object_free_unused(struct sl_mirror *m, struct sl_object *o)
+static void object_free_unused(struct sl_mirror *m, struct sl_nhobject *o)
 {
-	if (o->paths || o->kind != SL_OBJECT_UNKNOWN)
+	if (o->paths || o->kind != SL_NHOBJECT_UNKNOWN)
 		return;
-	sl_htable_del(&m->objects, &o->node);
+	sl_htable_del(&m->nhobjects, &o->node);
 	if (o->id)
 		sl_fib_nexthop_destroy(m->fib, o->id);
 	free(o);
 }
 
-void sl_object_put(struct sl_mirror *m, struct sl_object *o)
+void sl_nhobject_put(struct sl_mirror *m, struct sl_nhobject *o)
 {
 	o->paths--;
 	object_free_unused(m, o);
@@ -75,14 +76,14 @@ void sl_object_put(struct sl_mirror *m, struct sl_object *o)
  * ----------------------------------------------------------------------------
  */
 
-static int apply_group(struct sl_mirror *m, struct sl_object *o)
+static int apply_group(struct sl_mirror *m, struct sl_nhobject *o)
 {
 	struct sl_member member[SL_RTNL_LEGS_MAX];
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < o->n_members; i++) {
-		const struct sl_object *part = sl_object_find(m, o->member[i].object);
-		if (!part || part->kind == SL_OBJECT_UNKNOWN || part->kind == SL_OBJECT_GROUP ||
+		const struct sl_nhobject *part = sl_nhobject_find(m, o->member[i].object);
+		if (!part || part->kind == SL_NHOBJECT_UNKNOWN || part->kind == SL_NHOBJECT_GROUP ||
 		    !part->live || !part->id)
 			continue;
 		member[n++] =
@@ -93,7 +94,7 @@ static int apply_group(struct sl_mirror *m, struct sl_object *o)
 		     : sl_fib_nexthop_set_punt(m->fib, o->id, SL_PUNT_UNREACHABLE);
 }
 
-static void apply(struct sl_mirror *m, struct sl_object *o)
+static void apply(struct sl_mirror *m, struct sl_nhobject *o)
 {
 	const bool was_live = o->live;
 	int err = 0;
@@ -104,33 +105,33 @@ static void apply(struct sl_mirror *m, struct sl_object *o)
 	}
 	o->live = true;
 	switch (o->kind) {
-	case SL_OBJECT_UNKNOWN:
+	case SL_NHOBJECT_UNKNOWN:
 		err = sl_fib_nexthop_set_punt(m->fib, o->id, SL_PUNT_NOT_READY);
 		break;
-	case SL_OBJECT_HOP:
+	case SL_NHOBJECT_HOP:
 		o->hop->id = o->id;
 		sl_hop_apply(m, o->hop);
 		o->live = sl_link_up(o->hop->link) && !o->hop->link->cut;
 		break;
-	case SL_OBJECT_GROUP:
+	case SL_NHOBJECT_GROUP:
 		err = apply_group(m, o);
 		break;
-	case SL_OBJECT_BLACKHOLE:
+	case SL_NHOBJECT_BLACKHOLE:
 		err = sl_fib_nexthop_set_drop(m->fib, o->id, SL_DROP_BLACKHOLE);
 		break;
-	case SL_OBJECT_ENCAP:
+	case SL_NHOBJECT_ENCAP:
 		err = sl_fib_nexthop_set_punt(m->fib, o->id, SL_PUNT_ENCAP);
 		break;
-	case SL_OBJECT_TOO_LARGE:
+	case SL_NHOBJECT_TOO_LARGE:
 		err = sl_fib_nexthop_set_punt(m->fib, o->id, SL_PUNT_OVERFLOW);
 		break;
 	}
 	m->retry |= err != 0;
 	if (o->live != was_live)
-		sl_path_object_changed(m, o);
+		m->above->nhobject_changed(m, o);
 }
 
-static bool names(const struct sl_object *group, uint32_t object)
+static bool names(const struct sl_nhobject *group, uint32_t object)
 {
 	for (uint32_t i = 0; i < group->n_members; i++)
 		if (group->member[i].object == object)
@@ -138,25 +139,25 @@ static bool names(const struct sl_object *group, uint32_t object)
 	return false;
 }
 
-static void apply_with_groups(struct sl_mirror *m, struct sl_object *o)
+static void apply_with_groups(struct sl_mirror *m, struct sl_nhobject *o)
 {
 	apply(m, o);
-	sl_htable_for_each(&m->objects, node, next)
+	sl_htable_for_each(&m->nhobjects, node, next)
 	{
-		struct sl_object *group = sl_container_of(node, struct sl_object, node);
-		if (group->kind == SL_OBJECT_GROUP && names(group, o->object))
+		struct sl_nhobject *group = sl_container_of(node, struct sl_nhobject, node);
+		if (group->kind == SL_NHOBJECT_GROUP && names(group, o->kernel_id))
 			apply(m, group);
 	}
 }
 
 /* Links or room in the fib have changed: members first, then groups. */
-void sl_object_look_again(struct sl_mirror *m)
+void sl_nhobject_look_again(struct sl_mirror *m)
 {
 	for (int groups = 0; groups <= 1; groups++)
-		sl_htable_for_each(&m->objects, node, next)
+		sl_htable_for_each(&m->nhobjects, node, next)
 		{
-			struct sl_object *o = sl_container_of(node, struct sl_object, node);
-			if ((o->kind == SL_OBJECT_GROUP) == groups)
+			struct sl_nhobject *o = sl_container_of(node, struct sl_nhobject, node);
+			if ((o->kind == SL_NHOBJECT_GROUP) == groups)
 				apply(m, o);
 		}
 }
@@ -166,24 +167,24 @@ void sl_object_look_again(struct sl_mirror *m)
  * ----------------------------------------------------------------------------------------
  */
 
-static void forget(struct sl_mirror *m, struct sl_object *o)
+static void forget(struct sl_mirror *m, struct sl_nhobject *o)
 {
 	sl_hop_put(m, o->hop);
 	free(o->member);
 	o->hop = NULL;
 	o->member = NULL;
 	o->n_members = 0;
-	o->kind = SL_OBJECT_UNKNOWN;
+	o->kind = SL_NHOBJECT_UNKNOWN;
 }
 
 /* Take a member out of the groups that name it. */
 static void leave_groups(struct sl_mirror *m, uint32_t object)
 {
-	sl_htable_for_each(&m->objects, node, next)
+	sl_htable_for_each(&m->nhobjects, node, next)
 	{
-		struct sl_object *group = sl_container_of(node, struct sl_object, node);
+		struct sl_nhobject *group = sl_container_of(node, struct sl_nhobject, node);
 		uint32_t n = 0;
-		if (group->kind != SL_OBJECT_GROUP || !names(group, object))
+		if (group->kind != SL_NHOBJECT_GROUP || !names(group, object))
 			continue;
 		for (uint32_t i = 0; i < group->n_members; i++)
 			if (group->member[i].object != object)
@@ -193,12 +194,12 @@ static void leave_groups(struct sl_mirror *m, uint32_t object)
 	}
 }
 
-static struct sl_object *empty_group(const struct sl_mirror *m)
+static struct sl_nhobject *empty_group(const struct sl_mirror *m)
 {
-	sl_htable_for_each(&m->objects, node, next)
+	sl_htable_for_each(&m->nhobjects, node, next)
 	{
-		struct sl_object *o = sl_container_of(node, struct sl_object, node);
-		if (o->kind == SL_OBJECT_GROUP && !o->n_members)
+		struct sl_nhobject *o = sl_container_of(node, struct sl_nhobject, node);
+		if (o->kind == SL_NHOBJECT_GROUP && !o->n_members)
 			return o;
 	}
 	return NULL;
@@ -208,10 +209,10 @@ static struct sl_object *empty_group(const struct sl_mirror *m)
  * What the kernel does: groups lose it, empty groups go too, and so do the routes that name any of
  * them.
  */
-static void object_removed(struct sl_mirror *m, struct sl_object *o)
+static void object_removed(struct sl_mirror *m, struct sl_nhobject *o)
 {
-	const uint32_t object = o->object;
-	struct sl_object *empty;
+	const uint32_t object = o->kernel_id;
+	struct sl_nhobject *empty;
 
 	forget(m, o);
 	m->stats.nexthop_objects--;
@@ -222,20 +223,20 @@ static void object_removed(struct sl_mirror *m, struct sl_object *o)
 	while ((empty = empty_group(m)))
 		object_removed(m, empty);
 	if (o->paths > 1)
-		sl_route_remove_object(m, o);
-	sl_object_put(m, o);
+		m->above->nhobject_removed(m, o);
+	sl_nhobject_put(m, o);
 }
 
-void sl_object_link_lost(struct sl_mirror *m, const struct sl_link *link)
+void sl_nhobject_link_lost(struct sl_mirror *m, struct sl_link *link)
 {
-	struct sl_object *gone;
+	struct sl_nhobject *gone;
 
 	do { /* from the beginning after each: it may take groups with it */
 		gone = NULL;
-		sl_htable_for_each(&m->objects, node, next)
+		sl_htable_for_each(&m->nhobjects, node, next)
 		{
-			struct sl_object *o = sl_container_of(node, struct sl_object, node);
-			if (o->kind == SL_OBJECT_HOP && o->hop->link == link)
+			struct sl_nhobject *o = sl_container_of(node, struct sl_nhobject, node);
+			if (o->kind == SL_NHOBJECT_HOP && o->hop->link == link)
 				gone = o;
 		}
 		if (gone)
@@ -243,7 +244,7 @@ void sl_object_link_lost(struct sl_mirror *m, const struct sl_link *link)
 	} while (gone);
 }
 
-static int learn(struct sl_mirror *m, struct sl_object *o, const struct sl_rtnl_nexthop *msg)
+static int learn(struct sl_mirror *m, struct sl_nhobject *o, const struct sl_rtnl_nexthop *msg)
 {
 	struct sl_hop_key key = { .ifindex = msg->leg.ifindex,
 				  .mtu_family = msg->family == AF_INET ? AF_INET : 0,
@@ -251,39 +252,39 @@ static int learn(struct sl_mirror *m, struct sl_object *o, const struct sl_rtnl_
 
 	memcpy(key.gateway, msg->leg.gateway, sizeof(key.gateway));
 	if (msg->blackhole) {
-		o->kind = SL_OBJECT_BLACKHOLE;
+		o->kind = SL_NHOBJECT_BLACKHOLE;
 	} else if (msg->leg.encap) {
-		o->kind = SL_OBJECT_ENCAP;
+		o->kind = SL_NHOBJECT_ENCAP;
 	} else if (msg->too_many_members) {
-		o->kind = SL_OBJECT_TOO_LARGE;
+		o->kind = SL_NHOBJECT_TOO_LARGE;
 	} else if (msg->group) {
 		o->member = malloc(msg->n_members * sizeof(*o->member));
 		if (!o->member)
 			return -ENOMEM;
 		memcpy(o->member, msg->member, msg->n_members * sizeof(*o->member));
 		o->n_members = msg->n_members;
-		o->kind = SL_OBJECT_GROUP;
+		o->kind = SL_NHOBJECT_GROUP;
 	} else {
 		o->hop = sl_hop_create(m, &key, o->id);
 		if (!o->hop)
 			return -ENOMEM;
-		o->kind = SL_OBJECT_HOP;
+		o->kind = SL_NHOBJECT_HOP;
 	}
 	return 0;
 }
 
-static bool is_same(const struct sl_object *o, const struct sl_rtnl_nexthop *msg)
+static bool is_same(const struct sl_nhobject *o, const struct sl_rtnl_nexthop *msg)
 {
 	if (msg->blackhole)
-		return o->kind == SL_OBJECT_BLACKHOLE;
+		return o->kind == SL_NHOBJECT_BLACKHOLE;
 	if (msg->leg.encap)
-		return o->kind == SL_OBJECT_ENCAP;
+		return o->kind == SL_NHOBJECT_ENCAP;
 	if (msg->too_many_members)
-		return o->kind == SL_OBJECT_TOO_LARGE;
+		return o->kind == SL_NHOBJECT_TOO_LARGE;
 	if (msg->group)
-		return o->kind == SL_OBJECT_GROUP && o->n_members == msg->n_members &&
+		return o->kind == SL_NHOBJECT_GROUP && o->n_members == msg->n_members &&
 		       !memcmp(o->member, msg->member, msg->n_members * sizeof(*o->member));
-	return o->kind == SL_OBJECT_HOP && o->hop->key.ifindex == msg->leg.ifindex &&
+	return o->kind == SL_NHOBJECT_HOP && o->hop->key.ifindex == msg->leg.ifindex &&
 	       o->hop->key.gateway_family == msg->leg.gateway_family &&
 	       !memcmp(o->hop->key.gateway, msg->leg.gateway, sizeof(msg->leg.gateway));
 }
@@ -293,18 +294,18 @@ static uint32_t glean(const struct sl_hop *hop)
 	return hop && !hop->key.gateway_family ? hop->key.ifindex : 0;
 }
 
-void sl_object_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg)
+void sl_nhobject_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg)
 {
-	struct sl_object *o;
+	struct sl_nhobject *o;
 	struct sl_hop *old_hop;
 
 	if (msg->fdb)
 		return;
-	o = msg->removed ? sl_object_find(m, msg->id) : object_make(m, msg->id);
+	o = msg->removed ? sl_nhobject_find(m, msg->id) : object_make(m, msg->id);
 	if (!o)
 		return;
 	if (msg->removed) {
-		if (o->kind != SL_OBJECT_UNKNOWN)
+		if (o->kind != SL_NHOBJECT_UNKNOWN)
 			object_removed(m, o);
 		return;
 	}
@@ -312,7 +313,7 @@ void sl_object_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg)
 	if (is_same(o, msg))
 		return;
 	m->changes++;
-	if (o->kind == SL_OBJECT_UNKNOWN)
+	if (o->kind == SL_NHOBJECT_UNKNOWN)
 		m->stats.nexthop_objects++;
 	/*
 	 * The old neighbour must not be forgotten before the new one is known: it may be the same.
@@ -326,27 +327,28 @@ void sl_object_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg)
 	}
 	apply_with_groups(m, o);
 	if (glean(o->hop) != glean(old_hop)) /* host routes depend on it */
-		sl_path_object_changed(m, o);
+		m->above->nhobject_changed(m, o);
 	sl_hop_put(m, old_hop);
 }
 
-void sl_object_unsee(struct sl_mirror *m)
+void sl_nhobject_unsee(struct sl_mirror *m)
 {
-	sl_htable_for_each(&m->objects, node, next) sl_container_of(node, struct sl_object, node)
-		->seen = false;
+	sl_htable_for_each(&m->nhobjects, node, next)
+		sl_container_of(node, struct sl_nhobject, node)
+			->seen = false;
 }
 
-void sl_object_sweep(struct sl_mirror *m)
+void sl_nhobject_sweep(struct sl_mirror *m)
 {
-	struct sl_object *gone;
+	struct sl_nhobject *gone;
 
 	/* Removing one may free others: begin again after each. */
 	do {
 		gone = NULL;
-		sl_htable_for_each(&m->objects, node, next)
+		sl_htable_for_each(&m->nhobjects, node, next)
 		{
-			struct sl_object *o = sl_container_of(node, struct sl_object, node);
-			if (o->kind != SL_OBJECT_UNKNOWN && !o->seen)
+			struct sl_nhobject *o = sl_container_of(node, struct sl_nhobject, node);
+			if (o->kind != SL_NHOBJECT_UNKNOWN && !o->seen)
 				gone = o;
 		}
 		if (gone)

@@ -10,7 +10,11 @@
  */
 #include <linux/rtnetlink.h>
 
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_route.h"
+#include "user/mirror/mirror_state.h"
+#include "user/mirror/sync/mirror_settings.h"
+#include "user/mirror/sync/mirror_sync.h"
+#include "user/rtnl/rtnl_socket.h"
 
 enum {
 	DUMP_TRIES = 8,	      /* of one dump that changes interrupt */
@@ -22,9 +26,11 @@ enum {
 
 static void message_route(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
 {
-	*err = sl_rtnl_parse_route(nlh, &m->route);
+	struct sl_rtnl_route route;
+
+	*err = sl_rtnl_parse_route(nlh, &route);
 	if (!*err)
-		sl_route_message(m, &m->route);
+		sl_route_message(m, &route);
 }
 
 static void message_link(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
@@ -56,9 +62,11 @@ static void message_neigh(struct sl_mirror *m, const struct nlmsghdr *nlh, int *
 
 static void message_nexthop(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
 {
-	*err = sl_rtnl_parse_nexthop(nlh, &m->nexthop);
+	struct sl_rtnl_nexthop nexthop;
+
+	*err = sl_rtnl_parse_nexthop(nlh, &nexthop);
 	if (!*err)
-		sl_object_message(m, &m->nexthop);
+		sl_nhobject_message(m, &nexthop);
 }
 
 static void message_rule(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
@@ -199,9 +207,9 @@ static int dump_and_sweep(struct sl_mirror *m, uint16_t type, void (*unsee)(stru
 	return err == -EINTR ? 0 : err;
 }
 
-static int sync_objects(struct sl_mirror *m)
+static int sync_nhobjects(struct sl_mirror *m)
 {
-	int err = dump_and_sweep(m, RTM_GETNEXTHOP, sl_object_unsee, sl_object_sweep);
+	int err = dump_and_sweep(m, RTM_GETNEXTHOP, sl_nhobject_unsee, sl_nhobject_sweep);
 
 	return err == -EOPNOTSUPP ? 0 : err; /* a kernel without them */
 }
@@ -292,7 +300,7 @@ int sl_sync_everything(struct sl_mirror *m)
 	    (err = dump_and_sweep(m, RTM_GETNEIGH, sl_neigh_unsee, sl_neigh_sweep)))
 		return err;
 	memset(&m->todo, 0, sizeof(m->todo)); /* what those have shown: the rest comes now */
-	if ((err = sync_objects(m)) || (err = sync_rules(m)) ||
+	if ((err = sync_nhobjects(m)) || (err = sync_rules(m)) ||
 	    (err = sync_routes(m, &m->rib4, 0)) || (err = sync_routes(m, &m->rib6, 0)))
 		return err;
 	sl_route_walk_changed(m, UINT32_MAX);
@@ -323,8 +331,8 @@ static int look_again(struct sl_mirror *m, const struct sl_todo *todo)
 		err = dump_and_sweep(m, RTM_GETLINK, sl_link_unsee, sl_link_sweep);
 	if (!err && todo->rules)
 		err = sync_rules(m);
-	if (!err && todo->objects)
-		err = sync_objects(m);
+	if (!err && todo->nhobjects)
+		err = sync_nhobjects(m);
 	if (!err && (todo->routes4 || todo->routes_of))
 		err = sync_routes(m, &m->rib4, through4);
 	if (!err && (todo->routes6 || todo->routes_of))

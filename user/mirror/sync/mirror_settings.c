@@ -8,7 +8,9 @@
 #include <linux/netconf.h>
 #include <linux/rtnetlink.h>
 
-#include "user/mirror/mirror_impl.h"
+#include "user/mirror/mirror_path.h"
+#include "user/mirror/mirror_state.h"
+#include "user/mirror/sync/mirror_settings.h"
 
 /*
  * --- Rules

@@ -6,8 +6,12 @@
 #include <unistd.h>
 #include <linux/rtnetlink.h>
 
-#include "user/mirror/mirror_impl.h"
 #include "user/lib/clock.h"
+#include "user/mirror/mirror_route.h"
+#include "user/mirror/mirror_state.h"
+#include "user/mirror/sync/mirror_poll.h"
+#include "user/mirror/sync/mirror_sync.h"
+#include "user/rtnl/rtnl_socket.h"
 
 enum {
 	POLL_BATCHES = 32,		       /* of messages, in one poll */
@@ -87,12 +91,13 @@ int sl_mirror_create(struct sl_fib *fib, const struct sl_mirror_ops *ops, void *
 	m->fib = fib;
 	m->ops = ops;
 	m->ctx = ctx;
+	m->above = &sl_mirror_above;
 	m->epoll_fd = m->timer_fd = -1;
 	m->probe_due_ns = UINT64_MAX;
 	LIST_INIT(&m->wanted);
 	if ((err = sl_htable_init(&m->links)) || (err = sl_htable_init(&m->addresses)) ||
 	    (err = sl_htable_init(&m->neighs)) || (err = sl_htable_init(&m->hops)) ||
-	    (err = sl_htable_init(&m->objects)) || (err = sl_htable_init(&m->paths)) ||
+	    (err = sl_htable_init(&m->nhobjects)) || (err = sl_htable_init(&m->paths)) ||
 	    (err = sl_rib_init(&m->rib4, AF_INET)) || (err = sl_rib_init(&m->rib6, AF_INET6)) ||
 	    (err = make_fixed_nexthops(m))) {
 		sl_mirror_close(m);
@@ -136,10 +141,10 @@ void sl_mirror_close(struct sl_mirror *m)
 {
 	if (!m)
 		return;
-	if (m->objects.bucket)
-		sl_htable_for_each(&m->objects, node, next)
+	if (m->nhobjects.bucket)
+		sl_htable_for_each(&m->nhobjects, node, next)
 		{
-			struct sl_object *o = sl_container_of(node, struct sl_object, node);
+			struct sl_nhobject *o = sl_container_of(node, struct sl_nhobject, node);
 			free(o->hop); /* private: in no table */
 			free(o->member);
 		}
@@ -147,7 +152,7 @@ void sl_mirror_close(struct sl_mirror *m)
 	free_all(&m->addresses, offsetof(struct sl_address, node));
 	free_all(&m->neighs, offsetof(struct sl_neigh, node));
 	free_all(&m->hops, offsetof(struct sl_hop, node));
-	free_all(&m->objects, offsetof(struct sl_object, node));
+	free_all(&m->nhobjects, offsetof(struct sl_nhobject, node));
 	free_all(&m->paths, offsetof(struct sl_path, node));
 	free(m->path);
 	sl_rib_fini(&m->rib4);
@@ -184,7 +189,7 @@ static int tick(struct sl_mirror *m)
 	if (m->retry) {
 		m->retry = false;
 		sl_hop_retry(m);
-		sl_object_look_again(m);
+		sl_nhobject_look_again(m);
 		sl_path_retry(m);
 	}
 	sl_neigh_tick(m, now_ns);
@@ -194,7 +199,7 @@ static int tick(struct sl_mirror *m)
 static void look_again(struct sl_mirror *m)
 {
 	sl_link_look_again(m);
-	sl_object_look_again(m);
+	sl_nhobject_look_again(m);
 	sl_path_look_again(m);
 }
 
@@ -240,6 +245,6 @@ void sl_mirror_stats(const struct sl_mirror *m, struct sl_mirror_stats *out)
 		sizeof(*m) + sl_rib_bytes(&m->rib4) + sl_rib_bytes(&m->rib6) +
 		m->links.n * sizeof(struct sl_link) + m->addresses.n * sizeof(struct sl_address) +
 		m->neighs.n * sizeof(struct sl_neigh) + m->hops.n * sizeof(struct sl_hop) +
-		m->objects.n * sizeof(struct sl_object) +
+		m->nhobjects.n * sizeof(struct sl_nhobject) +
 		m->paths.n * (sizeof(struct sl_path) + sizeof(struct sl_path_leg));
 }
