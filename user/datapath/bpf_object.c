@@ -58,7 +58,7 @@ struct bpf_map *sl_bpf_object_rodata(const struct bpf_object *object)
 	return NULL;
 }
 
-/* Where the variable lies in the section: the object's BTF knows. */
+/* Where the variable lies in the section, by the object's BTF. */
 static const struct btf_var_secinfo *find_variable(const struct btf *btf, const char *variable)
 {
 	int id = btf ? btf__find_by_name_kind(btf, ".rodata", BTF_KIND_DATASEC) : -ENOENT;

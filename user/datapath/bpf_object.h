@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the loaders of BPF objects share: read-only data, and libbpf's own words. */
+/*
+ * BPF object files: open them, set their read-only data, and repeat what libbpf said of a failure.
+ */
 #ifndef SL_BPF_OBJECT_H
 #define SL_BPF_OBJECT_H
 
@@ -9,8 +11,9 @@ struct bpf_object;
 struct bpf_map;
 
 /*
- * Open an object file, without its own pinning: pins are written as one set (pins.h). From now on
- * libbpf's warnings go to the log at level debug, and the last one is kept. 0 or -errno.
+ * Open an object file, and ignore the pins that it asks for: pins are written as one set (pins.h).
+ * From now on libbpf's warnings go to the log at level debug, and the last one is kept. 0 or
+ * -errno.
  */
 int sl_bpf_object_open(const char *path, struct bpf_object **out);
 /* libbpf's last warning since sl_bpf_object_open, or a sentence that there is none. */
@@ -19,8 +22,8 @@ const char *sl_bpf_object_said(void);
 /* The map of the read-only data, or NULL. */
 struct bpf_map *sl_bpf_object_rodata(const struct bpf_object *object);
 /*
- * Set a variable of the read-only data before the object is loaded. -EINVAL: there is none such of
- * that size.
+ * Set a variable of the read-only data before the object is loaded. -EINVAL: the object has no such
+ * variable of that size.
  */
 int sl_bpf_object_set_rodata(struct bpf_object *object, const char *variable, const void *value,
 			     size_t value_bytes);

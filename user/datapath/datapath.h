@@ -28,27 +28,27 @@ struct sl_datapath_params {
 	const char *object_path; /* sluice.bpf.o */
 	/* e.g. /sys/fs/bpf/sluice; NULL: pin nothing, trace no driver (lookups, tests) */
 	const char *pin_dir;
-	struct sl_config
-		config; /* engine, seed, ...; seed 0: the pinned generation's, else random */
+	/* Engine, seed, ...; seed 0: that of the pinned generation, else random. */
+	struct sl_config config;
 	/*
-	 * The running generation, to be replaced: its counters and seed are taken over. Borrowed;
-	 * or NULL.
+	 * The running generation, which this one will replace and whose counters and seed it takes
+	 * over. Borrowed; or NULL.
 	 */
 	const struct sl_datapath *previous;
 	/* sizes; 0 means the default of bpf/sluice.h */
 	uint32_t n_nexthop, n_adj, n_group, n_tbl8, n_tbl6, n_fib4, n_fib6;
 	/*
-	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. With
-	 * the same sizes as the previous generation or the pins, sl_voq, sl_backlog and sl_xsk are
-	 * theirs, so a bridge that has them open goes on; the daemon fills sl_dscp and sl_fabric
-	 * anew before it attaches.
+	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. If the
+	 * previous generation or the pins have the same sizes, this generation uses their sl_voq,
+	 * sl_backlog and sl_xsk, so that a bridge which has them open goes on. The daemon fills
+	 * sl_dscp and sl_fabric anew before it attaches.
 	 */
 	uint32_t n_ports;
 };
 
 /*
- * Load, reuse the counters an earlier life or iproute2 pinned, mmap the tables, write the pins
- * beside the published ones. Nothing that runs is touched yet.
+ * Load, reuse the counters that an earlier daemon or iproute2 pinned, mmap the tables, write the
+ * pins beside the published ones. What runs goes on unchanged.
  *
  * 0; -ENOENT: no object file; -EINVAL: not sluice's object; -EPERM: a capability is missing; else
  * what the kernel said.
@@ -74,8 +74,10 @@ int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name); /* or -E
 int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex);
 int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex);
 
-/* How packets are treated that enter at an L3 interface (sl_port; sl_vlan if vlan is not NULL).
- * -EEXIST: the element belongs to another interface; its packets then punt. */
+/*
+ * Say how XDP treats packets that enter at an L3 interface (sl_port; sl_vlan if vlan is not NULL).
+ * -EEXIST: another interface has the element of sl_port; packets that enter at this one punt.
+ */
 int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
 			 const struct sl_vlan_key *vlan);
 void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
@@ -83,23 +85,23 @@ void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 
 /*
  * Put this generation on a netdev. It replaces, in one step, an older program of ours or one that
- * iproute2 attached; another's is refused. `want` SL_XDP_NONE lets it choose: the mode in which it
- * finds one of ours, else native, else generic. *mode says what it became.
+ * iproute2 attached, but not a foreign one. `want` SL_XDP_NONE lets it choose the mode: that of a
+ * program of ours which is attached, else native, else generic. *mode says which it became.
  *
  * 0; -EBUSY: another program is there; -ENODEV; -EOPNOTSUPP and others: the driver refuses (`want`
  * native).
  */
 int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
 		       enum sl_xdp_mode *mode);
-/* Take it off. Only a program of ours; 0 also when there is none. */
+/* Take a program of ours off; no other. 0 also when none is attached. */
 int sl_datapath_detach(struct sl_datapath *dp, uint32_t ifindex);
 /* True if the program on the netdev is this generation's. */
 bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex);
 
 /*
  * Make this generation the pinned one, in one step: a reader of pin_dir finds either the complete
- * old set or the complete new one. The old set is removed, and iproute2's if its counters were
- * taken over.
+ * old set or the complete new one. Removes the old set, and the maps of the same names that
+ * iproute2 pinned.
  */
 int sl_datapath_publish(struct sl_datapath *dp);
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A generation's life: load the object, share maps with earlier generations, map the tables,
+ * publish the pins.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,15 +24,15 @@
 
 #define PROG_FRAGS   "sl_edge_frags"
 #define PROG_PLAIN   "sl_edge"
-#define PROG_PIN     "sl_edge" /* under this name, whichever of the two runs */
+#define PROG_PIN     "sl_edge" /* the name of the pin, whichever of the two runs */
 #define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
 #define PINS_MAX     32
 
-/* All generations share these: counters, and in a cluster what the bridge has open. */
+/* All generations share these maps: counters, and in a cluster what the bridge has open. */
 static const char *const kept_maps[SL_KEPT_MAPS] = { "sl_stats", "sl_drops",   "sl_punts",
 						     "sl_voq",	 "sl_backlog", "sl_xsk" };
 
-/* --- What an earlier life left ---------------------------------------------------------------- */
+/* --- What an earlier generation left ---------------------------------------------------------- */
 
 static bool same_layout(int fd, const struct bpf_map *map)
 {
@@ -311,9 +315,7 @@ static int stage_pins(struct sl_datapath *dp)
 	return err;
 }
 
-/*
- * --- A generation ------------------------------------------------------------------------------
- */
+/* --- A generation ----------------------------------------------------------------------------- */
 
 /* The object of the tracing programs lies beside that of the fast path. */
 static void open_txdrops(struct sl_datapath *dp, const struct sl_datapath_params *params)
@@ -389,7 +391,10 @@ out:
 	return err;
 }
 
-/* They have been replaced; an open descriptor would keep them and their tables in memory. */
+/*
+ * The earlier programs have been replaced; an open descriptor would keep them and their tables in
+ * memory.
+ */
 static void forget_earlier_programs(struct sl_datapath *dp)
 {
 	for (size_t i = 0; i < SL_KNOWN_MAX; i++) {
@@ -462,13 +467,16 @@ int sl_datapath_publish(struct sl_datapath *dp)
 			 strerror(-err));
 		return err;
 	}
-	/* What iproute2 pinned for a program that is replaced now would only mislead. */
+	/*
+	 * The maps that iproute2 pinned belong to a program that has been replaced, and would
+	 * mislead.
+	 */
 	bpf_object__for_each_map(map, dp->object) {
 		snprintf(path, sizeof(path), IPROUTE2_DIR "/%.15s", bpf_map__name(map));
 		unlink(path);
 	}
 	forget_earlier_programs(dp);
-	/* Now the pair of an earlier life, unless it was kept, is gone with its pins. */
+	/* The pair of an earlier daemon has gone with its pins, unless it was kept. */
 	sl_txdrops_start(dp->txdrops, dp->pin_dir);
 	return 0;
 }

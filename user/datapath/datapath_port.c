@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A generation and its ports: where XDP may send, how what enters is treated, and the program on
- * the netdev.
+ * A generation and its ports: where XDP may send, how it treats packets that enter, and the program
+ * on the netdev.
  */
 #include <errno.h>
 #include <net/if.h>
@@ -62,9 +62,7 @@ void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 	bpf_map_update_elem(fd, &element, &port, BPF_ANY);
 }
 
-/*
- * --- Attaching ---------------------------------------------------------------------------------
- */
+/* --- Attaching -------------------------------------------------------------------------------- */
 
 /* A descriptor of the attached program if it is one of ours; the caller closes it. */
 static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id)
@@ -140,7 +138,9 @@ int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mod
 	if (old_fd < 0)
 		return old_fd;
 	if (want != SL_XDP_NONE && want != now.mode) {
-		/* The kernel has no step from one mode to the other; it forwards in between. */
+		/*
+		 * The kernel cannot change the mode in one step. In between it forwards by itself.
+		 */
 		err = sl_xdp_detach(ifindex, now.mode, old_fd);
 		if (!err)
 			err = attach_first(dp, ifindex, want, mode);

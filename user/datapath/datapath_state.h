@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A generation from inside: shared by datapath.c, which loads it, and datapath_port.c, which puts
- * it on ports.
- */
+/* Inside a generation: datapath_load.c loads it, datapath_port.c puts it on ports. */
 #ifndef SL_DATAPATH_STATE_H
 #define SL_DATAPATH_STATE_H
 
@@ -15,21 +12,21 @@ struct sl_txdrops;
 #define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
 #define SL_KEPT_MAPS	6 /* and sl_voq, sl_backlog, sl_xsk */
 
-/* Programs of earlier lives that may still be attached. */
+/* Programs of the previous generation, or of an earlier daemon, that may still be attached. */
 enum { SL_KNOWN_PREVIOUS, SL_KNOWN_PUBLISHED, SL_KNOWN_STAGED, SL_KNOWN_MAX };
 
 struct sl_datapath {
 	struct bpf_object *object; /* owned */
 	struct bpf_program *program;
-	struct sl_txdrops *txdrops; /* owned; NULL: it could not be loaded */
+	struct sl_txdrops *txdrops; /* owned; NULL: none, or it could not be loaded */
 	char *pin_dir;		    /* owned; NULL: nothing is pinned */
 	struct sl_config config;
 	bool frags;
 	struct sl_fib_tables tables;
 	size_t mapped_bytes[6]; /* of nexthop, adj, group, dir24, tbl8, tbl6 */
 	uint32_t n_ports;
-	int kept_fds[SL_KEPT_MAPS];  /* owned; of an earlier life, or -1 */
-	int known_fds[SL_KNOWN_MAX]; /* owned; programs of an earlier life, or -1 */
+	int kept_fds[SL_KEPT_MAPS];  /* owned; of an earlier generation, or -1 */
+	int known_fds[SL_KNOWN_MAX]; /* owned; by SL_KNOWN_*; or -1 */
 };
 
 #endif

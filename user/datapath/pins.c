@@ -15,7 +15,7 @@
 
 #include "user/datapath/pins.h"
 
-/* Names with a dot are refused by the BPF file system. */
+/* The BPF file system refuses names with a dot. */
 #define STAGED_SUFFIX "-new"
 
 static int staged_path(char path[PATH_MAX], const char *dir)

@@ -20,14 +20,11 @@ enum { LINK_BATCH, LINK_REFUSED, CONFIG, N_FDS };
 static const char *const pin_names[N_FDS] = { "sl_tx_batch", "sl_tx_refused", "sl_txdrops" };
 
 struct sl_txdrops {
-	struct bpf_object *object; /* owned; NULL: the pair of an earlier life is kept */
+	struct bpf_object *object; /* owned; NULL: the pair was kept, or runs */
 	int fds[N_FDS];		   /* owned; two links and the map of the read-only data, or -1 */
 };
 
-/*
- * --- Is it the same pair?
- * -------------------------------------------------------------------------
- */
+/* --- Is it the same pair? --------------------------------------------------------------------- */
 
 /* FNV-1a of the object file: other code, other value. */
 static int hash_file(const char *path, uint32_t *hash)
@@ -98,8 +95,8 @@ static void close_fds(struct sl_txdrops *tx)
 }
 
 /*
- * Take the pair of the previous generation, the published set or the one left staged, if it is the
- * same.
+ * Take the pair of the previous generation, of the published set or of a set left staged, if it is
+ * the same.
  */
 static bool keep(struct sl_txdrops *tx, const struct sl_txdrops_config *config, const char *pin_dir,
 		 const struct sl_txdrops *previous)
@@ -125,10 +122,7 @@ static bool keep(struct sl_txdrops *tx, const struct sl_txdrops_config *config, 
 	return false;
 }
 
-/*
- * --- Loading
- * ----------------------------------------------------------------------------------------
- */
+/* --- Loading ---------------------------------------------------------------------------------- */
 
 static int load(struct sl_txdrops *tx, const char *object_path, int drops_fd,
 		const struct sl_txdrops_config *config)
@@ -215,7 +209,7 @@ int sl_txdrops_start(struct sl_txdrops *tx, const char *pin_dir)
 		if (!err && pin_dir)
 			err = sl_pins_add(pin_dir, pin_names[i], tx->fds[i]);
 	}
-	/* From here on it is a pair like one that was kept. */
+	/* From here on the pair is like one that was kept. */
 	bpf_object__close(tx->object);
 	tx->object = NULL;
 	if (err)

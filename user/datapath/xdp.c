@@ -35,7 +35,10 @@ int sl_xdp_query(uint32_t ifindex, struct sl_xdp_state *state)
 		return err;
 	switch (opts.attach_mode) {
 	case XDP_ATTACHED_NONE:
-		/* libbpf looks for the netdev in a list of all, and does not miss it. */
+		/*
+		 * libbpf searches a list of all netdevs, and does not report that this one is
+		 * missing.
+		 */
 		return if_indextoname(ifindex, name) ? 0 : -ENODEV;
 	case XDP_ATTACHED_DRV:
 		*state = (struct sl_xdp_state){ SL_XDP_NATIVE, opts.drv_prog_id };

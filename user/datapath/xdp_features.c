@@ -20,7 +20,7 @@ struct sl_xdp_features {
 	uint32_t sequence;
 };
 
-/* An attribute of an answer, by its type; `len` bytes at least. */
+/* An attribute of an answer, by its type, with at least `len` bytes. */
 struct wanted {
 	uint16_t type;
 	size_t len;
@@ -45,7 +45,9 @@ static int find_in_message(const struct nlmsghdr *nlh, void *arg)
 	return mnl_attr_parse(nlh, sizeof(struct genlmsghdr), find_attribute, arg);
 }
 
-/* Send the request in buffer and take one attribute of the answer. -ENODATA: it has none such. */
+/*
+ * Send the request in buffer and take one attribute of the answer. -ENODATA: the answer lacks it.
+ */
 static int ask(struct sl_xdp_features *f, char *buffer, struct wanted *wanted)
 {
 	struct nlmsghdr *nlh = (struct nlmsghdr *)(void *)buffer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel says of a netdev through the generic netlink family "netdev" (Linux 6.3). */
+/* The XDP features of a netdev's driver, by the generic netlink family "netdev" (Linux 6.3). */
 #ifndef SL_XDP_FEATURES_H
 #define SL_XDP_FEATURES_H
 

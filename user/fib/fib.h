@@ -2,8 +2,8 @@
 /*
  * The forwarding tables as user space writes them: prefixes, next hops, adjacencies and ECMP
  * groups, kept in the maps that XDP reads (bpf/sluice.h draws how they hang together). This is the
- * only writer of those maps. It knows nothing of the kernel's routing; mirror.c decides what goes
- * in.
+ * only writer of those maps. It knows nothing of the kernel's routing: user/mirror decides what
+ * goes in.
  *
  * Not thread-safe: one thread owns a sl_fib.
  */
@@ -26,7 +26,7 @@ struct sl_fib;
 struct sl_fib_tables {
 	enum sl_engine engine; /* LPM or FAST */
 	struct sl_nexthop *nexthop;
-	uint32_t n_nexthop; /* elements; so are the next ones */
+	uint32_t n_nexthop; /* elements, as in n_adj and n_group */
 	struct sl_adj *adj;
 	uint32_t n_adj;
 	struct sl_group *group;
@@ -63,30 +63,31 @@ int sl_fib_create(const struct sl_fib_tables *tables, struct sl_fib **out);
 void sl_fib_destroy(struct sl_fib *fib); /* NULL is fine; the tables keep their last content */
 
 /*
- * Put in the prefixes that did not fit and now do. What was deleted makes room SL_GRACE_NS later,
- * so call this about once a second. Costs nothing while nothing overflows.
+ * Insert the prefixes that did not fit and now do. A deleted prefix makes room SL_GRACE_NS later,
+ * so call this about once a second. It costs nothing while nothing overflows.
  */
 void sl_fib_tick(struct sl_fib *fib);
 /*
- * For tests: another clock than CLOCK_MONOTONIC, which may not go backwards, and another way to
- * wait until no program run is left that began before (0, or -errno: not possible, only time
- * helps).
+ * For tests: a clock in place of CLOCK_MONOTONIC, which must not go backwards; and a function in
+ * place of membarrier, which returns 0 when every run of an XDP program that had begun has ended,
+ * or -errno if it cannot wait, so that only time frees memory.
  */
 void sl_fib_set_clock(struct sl_fib *fib, uint64_t (*now_ns)(void), int (*wait_readers)(void));
 
-/* --- Next hops ---
- * An id is handed out once and may be named by any number of routes; setting it again changes all
- * of them at once, by one store. A new next hop punts as NEIGHBOUR. All return 0 or -ENOSPC (map
- * full: the next hop then punts as OVERFLOW, and the call may be repeated), -EINVAL for an unknown
- * id.
+/* --- Next hops -------------------------------------------------------------------------------- */
+
+/*
+ * Any number of routes may name an id; setting it changes all of them at once, by
+ * one store. A new next hop punts as NEIGHBOUR. All return 0 or -ENOSPC (map full: the next hop
+ * then punts as OVERFLOW, and the call may be repeated), -EINVAL for an unknown id.
  */
 int sl_fib_nexthop_create(struct sl_fib *fib, uint32_t *id);
 int sl_fib_nexthop_set_adj(struct sl_fib *fib, uint32_t id, const struct sl_adj *adj);
 int sl_fib_nexthop_set_punt(struct sl_fib *fib, uint32_t id, enum sl_punt reason);
 int sl_fib_nexthop_set_drop(struct sl_fib *fib, uint32_t id, enum sl_drop reason);
 /*
- * No route or group may name the id any more. It then reads as no route, and is reused after
- * SL_GRACE_NS.
+ * Before this call, take the id out of every route and group. XDP then reads it as no route, and it
+ * is handed out again after SL_GRACE_NS.
  */
 void sl_fib_nexthop_destroy(struct sl_fib *fib, uint32_t id);
 /* True if XDP sent a packet by this next hop since the last call; clears the mark. */
@@ -105,10 +106,12 @@ struct sl_member {
 int sl_fib_nexthop_set_group(struct sl_fib *fib, uint32_t id, const struct sl_member *members,
 			     uint32_t n);
 
-/* --- Prefixes ---
- * Insert or replace. 0 also when the tables are full: the prefix is then remembered, its addresses
- * punt as OVERFLOW (never go a wrong way), it counts in overflow*, and it is put in when room
- * appears. -EINVAL: bad prefix or unknown next hop; -ENOMEM.
+/* --- Prefixes --------------------------------------------------------------------------------- */
+
+/*
+ * Insert or replace. 0 also when the tables are full: the fib then remembers the
+ * prefix, punts its addresses as OVERFLOW (so that none goes a wrong way), counts it in overflow*,
+ * and inserts it when there is room. -EINVAL: bad prefix or unknown next hop; -ENOMEM.
  */
 int sl_fib_insert(struct sl_fib *fib, const struct sl_prefix *prefix, uint32_t nexthop_id);
 int sl_fib_delete(struct sl_fib *fib, const struct sl_prefix *prefix); /* 0 or -ENOENT */

@@ -12,12 +12,12 @@
  * that of one prefix above it goes back into the slot it came from. A slot is one store; a block is
  * filled before a slot leads to it.
  *
- * When no block is left for a prefix that needs one, the leaf where it would begin punts instead.
- * Its length is then one more than any prefix that ends at that level, so nothing but its own
+ * When no block is left for a prefix that needs one, the leaf where the block would begin punts
+ * instead. That leaf has a length of one more than any prefix that ends at its level, so only
  * healing overwrites it.
  *
  * Changed from the paper: lengths in the slots, blocks that come and go, as many levels as the
- * address asks.
+ * address needs.
  */
 #include "user/fib/fib_state.h"
 
@@ -29,7 +29,7 @@
 #define STRIDE_BITS 8
 #define LEVELS_MAX  (1 + (128 - 16) / STRIDE_BITS)
 
-/* Waiting for readers pays for at least this part of the blocks. */
+/* Wait for readers only if that frees at least one of so many blocks. */
 #define WAIT_WORTH_SHARE 16
 
 _Static_assert(SL_BLOCK_SLOTS == 1 << STRIDE_BITS, "a block is one stride");
@@ -107,7 +107,7 @@ static struct level *find_way(const struct trie *t, struct way *way, const uint8
 }
 
 /*
- * Give n slots, and all below them, to `leaf`, where the length of the present owner is in
+ * Write `leaf` to n slots and all slots below them, wherever the present leaf has a length in
  * low..high.
  */
 static void paint(const struct trie *t, uint32_t *slots, uint32_t n, unsigned int low,
@@ -140,9 +140,9 @@ static void fill(uint32_t *slots, uint32_t leaf)
 }
 
 /*
- * Can `want` blocks be had? Routes that come and go quickly may have used up the pool while what
- * they gave back waits for its time. Then it is worth asking the kernel once for all of that; but
- * not for each of a few blocks.
+ * Are `want` blocks free? Routes that come and go quickly may have emptied the pool while the
+ * blocks they returned still wait for their time. Then one wait for the readers frees all of those;
+ * for a few blocks it does not pay.
  */
 static bool have_blocks(const struct sl_fib *fib, struct trie *t, uint32_t want)
 {
@@ -205,7 +205,7 @@ static int insert_below(const struct sl_fib *fib, struct trie *t, struct way *wa
 	return grow(fib, t, l, prefix, leaf);
 }
 
-/* A block all of whose slots are the same leaf, of a prefix that ends above it, is not needed. */
+/* A block is not needed if all of its slots are the same leaf, of a prefix that ends above it. */
 static bool is_uniform(const struct level *l)
 {
 	uint32_t first = l->slots[0];
@@ -293,8 +293,8 @@ static void fast_forget(struct sl_fib *fib, struct sl_fib_family *family,
 
 /*
  * Replace the punting leaf on the way to one overflowed prefix by a block with all prefixes that
- * wait there, published when it is complete. What needs a further block that is not to be had punts
- * inside it.
+ * wait there, published when it is complete. A prefix that needs one more block, when none is free,
+ * punts inside that block.
  */
 static void heal_one(struct sl_fib *fib, struct sl_fib_family *family, struct trie *t)
 {

@@ -70,8 +70,8 @@ static void count_held(struct plan *plan, const uint32_t *bucket)
 }
 
 /*
- * Who has the better claim to a bucket left over by rounding: the larger rest, then who holds more
- * already.
+ * A bucket left over by rounding goes to the member with the larger rest, then to the one that
+ * holds more buckets already.
  */
 static bool claims_before(const struct share *a, const struct share *b)
 {
@@ -104,11 +104,11 @@ static void apportion(struct plan *plan)
 			if (claims_before(&plan->share[i], best))
 				best = &plan->share[i];
 		best->due++;
-		best->rest = 0; /* fewer are left over than there are members: one each */
+		best->rest = 0; /* fewer buckets are left over than there are members: one each */
 	}
 }
 
-/* The member furthest below its due; there is one as long as a bucket has no owner. */
+/* The member furthest below its due. While a bucket has no owner, some member is below it. */
 static struct share *neediest(struct plan *plan)
 {
 	struct share *best = &plan->share[0];
@@ -122,7 +122,7 @@ static struct share *neediest(struct plan *plan)
 	return best;
 }
 
-/* Change hands bucket by bucket: flows of buckets that keep their owner see nothing. */
+/* Hand over bucket by bucket: the flows of a bucket that keeps its owner see nothing. */
 static void deal(struct plan *plan, uint32_t *bucket)
 {
 	count_held(plan, bucket);

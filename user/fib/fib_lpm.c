@@ -85,15 +85,14 @@ static int lpm_insert(struct sl_fib *fib, struct sl_fib_family *family,
 	if (is_new && lpm->n >= lpm->n_max)
 		return -ENOSPC;
 	if (set(lpm, prefix, value_of(family, prefix, nexthop_id)))
-		return -ENOSPC; /* ENOMEM, or entries that somebody else put in */
+		return -ENOSPC; /* ENOMEM, or another process has put entries in */
 	lpm->n += is_new;
 	return 0;
 }
 
 /*
- * The addresses of a prefix that is not in the map reach its cover: make them punt there. Should
- * the kernel have no memory even for that, the cover leaves the map as well, and the next one up
- * has to.
+ * The addresses of a prefix that is not in the map reach its cover: make the cover punt. If the
+ * kernel has no memory even for that, the cover leaves the map as well, and the next cover punts.
  */
 static void punt_cover(struct lpm *lpm, struct sl_fib_family *family,
 		       const struct sl_prefix *prefix)
@@ -108,7 +107,7 @@ static void punt_cover(struct lpm *lpm, struct sl_fib_family *family,
 	}
 }
 
-/* A prefix is no longer missing: covers with none left under them route again. */
+/* A prefix is no longer missing: covers without another missing one below them route again. */
 static void restore_covers(const struct lpm *lpm, const struct sl_fib_family *family,
 			   const struct sl_prefix *prefix)
 {
@@ -176,7 +175,7 @@ static uint32_t lpm_lookup(const struct sl_fib *fib, const struct sl_fib_family 
 	return nexthop_id;
 }
 
-/* What the kernel says that the map takes; it counts what is used. */
+/* Memory of the map as the kernel counts it: of the entries in use. */
 static size_t map_bytes(int map_fd)
 {
 	char path[64], line[128];

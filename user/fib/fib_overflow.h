@@ -14,7 +14,7 @@
 
 struct sl_overflow_item {
 	struct sl_prefix prefix;
-	uint32_t priority; /* above those of both subtrees */
+	uint32_t priority; /* higher than any in its subtrees */
 	struct sl_overflow_item *left, *right;
 };
 
@@ -29,7 +29,7 @@ void sl_overflow_fini(struct sl_overflow *set);
 
 /* The prefix must not be in the set. 0 or -ENOMEM. */
 int sl_overflow_add(struct sl_overflow *set, const struct sl_prefix *prefix);
-/* Give an item back that was taken from a set: needs no memory. The set owns it again. */
+/* Give back an item that was taken from a set. Needs no memory. The set owns it again. */
 void sl_overflow_put(struct sl_overflow *set, struct sl_overflow_item *item);
 void sl_overflow_delete(struct sl_overflow *set, const struct sl_prefix *prefix);
 

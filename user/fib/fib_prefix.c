@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A forwarding table's life, and its prefixes: each goes to the engine, or into `overflow` when the
+ * engine has no room.
+ */
 #include "user/fib/fib_nexthop.h"
 #include "user/fib/fib_state.h"
 #include "user/lib/clock.h"
@@ -11,8 +15,8 @@
 #include <unistd.h>
 
 /*
- * In the kernel this is synchronize_rcu, and each run of an XDP program is an RCU reader. Some ten
- * milliseconds.
+ * Wait until the XDP programs that run now have ended: in the kernel this is synchronize_rcu, and
+ * each run is an RCU reader. Takes some ten milliseconds.
  */
 static int wait_readers(void)
 {
@@ -100,7 +104,7 @@ static struct sl_fib_family *family_of(const struct sl_fib *fib, uint8_t family)
 	return (struct sl_fib_family *)(family == AF_INET ? &fib->ip4 : &fib->ip6);
 }
 
-/* The tables have no room: remember the prefix, and let the kernel have its addresses. */
+/* The tables have no room: remember the prefix, and leave its addresses to the kernel. */
 static int overflow(struct sl_fib *fib, struct sl_fib_family *family,
 		    const struct sl_prefix *prefix)
 {

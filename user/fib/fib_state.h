@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the forwarding table share, and nobody else includes. fib.c keeps the list of
- * prefixes and decides; an engine (fib_fast.c, fib_lpm.c) writes what XDP reads.
+ * What the files of the forwarding table share; no other file includes it. fib_prefix.c keeps the
+ * list of prefixes and decides; an engine (fib_fast.c, fib_lpm.c) writes what XDP reads.
  */
 #ifndef SL_FIB_STATE_H
 #define SL_FIB_STATE_H
@@ -19,9 +19,9 @@ struct sl_fib_family {
 };
 
 /*
- * How prefixes get into maps. While `overflow` holds a prefix, no address whose longest prefix it
- * is may be given to a route: the engine sends it, and as few others as its tables allow, to
- * SL_NEXTHOP_OVERFLOW.
+ * How an engine writes prefixes into its maps. While `overflow` holds a prefix, no address whose
+ * longest prefix it is may take a route: the engine sends those addresses, and as few others as its
+ * tables allow, to SL_NEXTHOP_OVERFLOW.
  */
 struct sl_fib_engine {
 	/* 0, -ENOMEM, or -EINVAL for a size that does not work */
@@ -30,7 +30,10 @@ struct sl_fib_engine {
 	/* Add (is_new) or replace. -ENOSPC: no room; what was there before is untouched. */
 	int (*insert)(struct sl_fib *fib, struct sl_fib_family *family,
 		      const struct sl_prefix *prefix, uint32_t nexthop_id, bool is_new);
-	/* Take a prefix out of the tables: its addresses go to its cover. */
+	/*
+	 * Take a prefix out of the tables: its addresses go to its cover, the longest prefix above
+	 * it.
+	 */
 	void (*remove)(struct sl_fib *fib, struct sl_fib_family *family,
 		       const struct sl_prefix *prefix);
 	/* The prefix went into `overflow`. */
@@ -39,7 +42,7 @@ struct sl_fib_engine {
 	/* The prefix was deleted from `overflow` and the store. */
 	void (*forget)(struct sl_fib *fib, struct sl_fib_family *family,
 		       const struct sl_prefix *prefix);
-	/* Put in what now fits, out of `overflow`. */
+	/* Move what fits now from `overflow` into the tables. */
 	void (*heal)(struct sl_fib *fib, struct sl_fib_family *family);
 	uint32_t (*lookup)(const struct sl_fib *fib, const struct sl_fib_family *family,
 			   const uint8_t *addr);
@@ -67,8 +70,8 @@ static inline bool sl_fib_is_ip4(const struct sl_fib *fib, const struct sl_fib_f
 }
 
 /*
- * Table slots and next hops are read by XDP at any time: one store each, after all that they lead
- * to.
+ * XDP reads table slots and next hops at any time. So write each by one store, after everything
+ * that it leads to.
  */
 static inline void sl_publish(uint32_t *slot, uint32_t value)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel is the source of truth: this keeps a sl_fib equal to what the kernel of this network
- * namespace would do. Links, addresses, neighbours, routes (tables local, main, default, of IPv4
- * and IPv6), next-hop objects, policy rules and forwarding settings are dumped once, then followed
- * by events; after an overrun of the socket everything is dumped again and only what differs is
- * changed.
+ * The kernel decides, the mirror follows: it keeps a sl_fib equal to what the kernel of this
+ * network namespace would do. It dumps links, addresses, neighbours, routes (tables local, main,
+ * default, of IPv4 and IPv6), next-hop objects, policy rules and forwarding settings once, then
+ * follows the kernel's events. After an overrun of the event socket it dumps everything again, and
+ * changes only what differs.
  *
- * One thread owns a mirror and its fib. rtnl.h parses the messages; this file decides what they
+ * One thread owns a mirror and its fib. rtnl.h parses the messages; this folder decides what they
  * mean.
  */
 #ifndef SL_MIRROR_H
@@ -19,32 +19,30 @@
 
 struct sl_mirror;
 
-/* What the mirror asks of whoever owns the ports. `ctx` is passed back. */
+/* What the mirror asks and tells the owner of the ports. Each call passes `ctx` back. */
 struct sl_mirror_ops {
-	/*
-	 * Is this netdev, which routes name, or the port below this VLAN, one that XDP transmits
-	 * on?
-	 */
+	/* Does XDP transmit on this netdev? Routes name it, or a VLAN on it. */
 	bool (*is_port)(void *ctx, uint32_t port_ifindex);
 	/*
-	 * Is it a remote port? 0: no; else one more than its VOQ of class 0 (sl_adj). Asked of
-	 * those for which is_port says yes. NULL: there are none.
+	 * Is the port remote? 0: no; else one more than its VOQ of class 0 (sl_adj). The mirror
+	 * asks this only about netdevs that is_port accepts. NULL: no port is remote.
 	 */
 	uint16_t (*voq_plus1)(void *ctx, uint32_t port_ifindex);
 	/*
-	 * Is it a remote port that cannot be reached now? It is then taken for one without carrier,
-	 * before the kernel has heard of that. Asked as voq_plus1. NULL: none is.
+	 * Is the port remote and out of reach now? The mirror then treats it as one without
+	 * carrier, even before the kernel does. It asks only about netdevs that is_port accepts.
+	 * NULL: no port is.
 	 */
 	bool (*is_cut)(void *ctx, uint32_t port_ifindex);
 	/*
-	 * How XDP treats packets entering at this L3 interface has changed (sl_port and sl_vlan).
+	 * From now on XDP must treat packets that enter at this L3 interface so (sl_port, sl_vlan).
 	 */
 	void (*port_set)(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan);
 	/* The L3 interface is gone. */
 	void (*port_clear)(void *ctx, uint32_t l3_ifindex, const struct sl_vlan_key *vlan);
 	/*
-	 * A link appeared, changed in any way (an XDP program was taken off, say), or vanished
-	 * (`present`).
+	 * A link appeared, changed in any way (it lost its XDP program, say), or vanished
+	 * (`present` is false).
 	 */
 	void (*link_event)(void *ctx, uint32_t ifindex, const char *name, bool present, bool up);
 };
@@ -64,8 +62,8 @@ struct sl_mirror_stats {
 
 /*
  * Open the netlink sockets, subscribe, then dump everything into fib. Returns with the fib
- * complete. fib and ops are borrowed until sl_mirror_close. 0 or -errno. Without CAP_NET_ADMIN it
- * follows, but the kernel refuses to resolve neighbours for it.
+ * complete. fib and ops are borrowed until sl_mirror_close. 0 or -errno. Without CAP_NET_ADMIN the
+ * mirror follows, but the kernel refuses to resolve neighbours for it.
  */
 int sl_mirror_open(struct sl_fib *fib, const struct sl_mirror_ops *ops, void *ctx,
 		   struct sl_mirror **out);
@@ -79,22 +77,23 @@ int sl_mirror_set_receive_buffer(struct sl_mirror *m, uint32_t bytes);
 
 /* An epoll-able descriptor: readable when sl_mirror_poll has work (events, or a timer is due). */
 int sl_mirror_fd(const struct sl_mirror *m);
-/* Handle what is there, at most a bounded batch. 0 or -errno (the sockets are then dead). */
+/*
+ * Handle the events that wait and the timers that are due, a bounded number of both. 0, or -errno:
+ * the sockets are dead.
+ */
 int sl_mirror_poll(struct sl_mirror *m);
 
 /*
  * The set of ports changed, or which of them are cut: look again at every next hop, interface by
- * interface, in a time that does not depend on the number of routes. Within a callback of
- * sl_mirror_ops it takes effect before the poll ends (after sl_mirror_open: with the first poll).
+ * interface, in a time that does not depend on the number of routes. Called from a callback of
+ * sl_mirror_ops, it takes effect before the poll ends; from one within sl_mirror_open, with the
+ * first poll.
  */
 void sl_mirror_ports_changed(struct sl_mirror *m);
 
 void sl_mirror_stats(const struct sl_mirror *m, struct sl_mirror_stats *out);
 
-/*
- * --- Views, for `sluice show` and `sluice explain`. Strings are borrowed until the callback
- * returns. ---
- */
+/* --- Views, for `sluice show` and `sluice explain` -------------------------------------------- */
 
 struct sl_route_view {
 	struct sl_prefix prefix;

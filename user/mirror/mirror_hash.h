@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A chained hash table of elements that carry their own node. It owns only its bucket array;
- * a table that cannot grow stays as it is and only gets slower.
+ * A chained hash table of elements that carry their own node. It owns only its bucket array. A
+ * table that cannot get memory to grow works on, only slower.
  */
 #ifndef SL_MIRROR_HASH_H
 #define SL_MIRROR_HASH_H
@@ -100,7 +100,7 @@ static inline struct sl_hnode *sl_htable_chain(const struct sl_htable *t, uint32
 	return t->bucket[hash & t->mask];
 }
 
-/* All nodes in no order. `cur` may be removed and freed in the body. */
+/* Every node, in no order. The body may remove and free `cur`. */
 #define sl_htable_for_each(t, cur, next_)                                                          \
 	for (uint32_t i_##cur = 0; i_##cur <= (t)->mask; i_##cur++)                                \
 		for (struct sl_hnode *cur = (t)->bucket[i_##cur], *next_ = cur ? cur->next : NULL; \

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hops: one gateway on one link. The link and the neighbour say whether it is an adjacency, or why
- * not.
+ * The link and the neighbour of a hop decide whether it is an adjacency, or why the kernel gets its
+ * packets.
  */
 #include "user/mirror/mirror_hop.h"
 #include "user/mirror/mirror_state.h"
 
-/* Failed or not made for want of room: routes then punt as OVERFLOW. */
 uint32_t sl_nexthop_id(const struct sl_mirror *m, uint32_t id)
 {
 	return id ? id : m->punt_id[SL_PUNT_OVERFLOW];
 }
 
 /*
- * Would the kernel not use it, although the link is up? Then routes by other ways are chosen, but
- * that takes its time if they are many. (What goes through objects it uses without carrier, until
- * it has removed them.)
+ * Does the kernel avoid this hop although the link is up? It then uses other routes. The mirror
+ * needs a while to install those if they are many, and leaves the packets to the kernel until then.
+ * (The kernel uses a next-hop object without carrier until it has removed the object.)
  */
 static bool is_dead(const struct sl_mirror *m, const struct sl_hop *hop)
 {
@@ -199,7 +198,6 @@ void sl_hop_put(struct sl_mirror *m, struct sl_hop *hop)
 	free(hop);
 }
 
-/* The fib may have room now. */
 void sl_hop_retry(struct sl_mirror *m)
 {
 	sl_htable_for_each(&m->hops, node, next)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Links and addresses. A link that routes name is a port, a VLAN (or a VLAN in a VLAN) on a port,
- * or something that only the kernel sends on. Its state decides over the hops through it; its
- * settings are what XDP is told of packets that enter.
+ * Links and addresses: what the kernel says of them, which port their frames leave by, and what
+ * else a change of them reaches.
  */
 #include <net/if.h>
 #include <linux/if_arp.h>
@@ -60,7 +59,7 @@ bool sl_link_up(const struct sl_link *link)
 	return link->present && link->is.flags & IFF_UP;
 }
 
-/* Would the kernel use a leg through it? Without carrier, it does unless told otherwise. */
+/* Without carrier the kernel still uses a link, unless a setting says to ignore such routes. */
 bool sl_link_alive(const struct sl_mirror *m, const struct sl_link *link, uint8_t family)
 {
 	bool ignore_linkdown;
@@ -81,7 +80,7 @@ uint32_t sl_link_mtu(const struct sl_link *link, uint8_t family)
 	return family != AF_INET && mtu6 && mtu6 < mtu ? mtu6 : mtu;
 }
 
-/* Which port lies below, and with which tags. */
+/* Find the port below a link, and the VLAN tags that its frames need there. */
 static void resolve(struct sl_mirror *m, struct sl_link *link)
 {
 	struct sl_link *at = link;
@@ -113,15 +112,14 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 	}
 }
 
-/*
- * --- What XDP is told ---------------------------------------------------------------------------
- */
+/* --- What XDP is told ------------------------------------------------------------------------- */
 
 static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link)
 {
 	const struct sl_rtnl_link *is = &link->is;
 	/*
-	 * IN_DEV_RPFILTER is the larger, IN_DEV_TX_REDIRECTS either of "all" and the interface's.
+	 * The kernel joins the interface's setting with that of "all": it takes the larger
+	 * rp_filter (IN_DEV_RPFILTER), and sends redirects if either says so (IN_DEV_TX_REDIRECTS).
 	 */
 	const uint32_t rp_filter = is->rp_filter > m->rp_filter ? is->rp_filter : m->rp_filter;
 	uint32_t flags = SL_PORT_REDIRECT6; /* IPv6 has no setting for it */
@@ -137,8 +135,8 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 	if (m->send_redirects || is->send_redirects)
 		flags |= SL_PORT_REDIRECT4;
 	/*
-	 * What enters at a member of a bridge, a bond or a VRF is not routed by the tables mirrored
-	 * here.
+	 * The tables mirrored here do not route packets that enter at a member of a bridge, a bond
+	 * or a VRF.
 	 */
 	if (m->stats.policy4 || is->master)
 		flags |= SL_PORT_PUNT4;
@@ -186,10 +184,7 @@ void sl_link_look_again(struct sl_mirror *m)
 		look_again(m, sl_container_of(node, struct sl_link, node));
 }
 
-/*
- * --- Messages
- * --------------------------------------------------------------------------------------
- */
+/* --- Messages --------------------------------------------------------------------------------- */
 
 static bool is_below(const struct sl_mirror *m, uint32_t ifindex, const struct sl_link *link)
 {
@@ -203,7 +198,10 @@ static bool is_below(const struct sl_mirror *m, uint32_t ifindex, const struct s
 	return false;
 }
 
-/* The kernel drops or revives legs of routes when their link goes or comes, without a word. */
+/*
+ * When a link goes or comes, the kernel drops or revives the legs of routes through it, and sends
+ * no message about them.
+ */
 static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
 {
 	if (LIST_EMPTY(&link->hops))
@@ -216,8 +214,8 @@ static void routes_may_differ(struct sl_mirror *m, const struct sl_link *link)
 }
 
 /*
- * Routes stay as they are; but a message that came meanwhile calls legs dead that were only ignored
- * for want of carrier. Next-hop objects go with it.
+ * The kernel keeps the routes. But a message that came while there was no carrier called legs dead
+ * that the kernel only ignored, so dump those routes again. Next-hop objects go with the carrier.
  */
 static void carrier_changed(struct sl_mirror *m, const struct sl_link *link)
 {
@@ -244,7 +242,7 @@ static void link_vanished(struct sl_mirror *m, struct sl_link *link)
 {
 	const uint32_t ifindex = link->is.ifindex;
 
-	link->refs++; /* callbacks see it whole */
+	link->refs++; /* the callbacks still see it */
 	if (link->told)
 		m->ops->port_clear(m->ctx, ifindex, &link->vlan);
 	link->told = false;
@@ -256,7 +254,7 @@ static void link_vanished(struct sl_mirror *m, struct sl_link *link)
 	m->stats.links--;
 	m->changes++;
 	link_changed(m, link);
-	sl_link_put(m, link); /* for being present */
+	sl_link_put(m, link); /* the reference of its presence */
 	sl_link_put(m, link);
 }
 
@@ -282,7 +280,7 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 		sl_link_put(m, link);
 	else
 		m->stats.links++;
-	/* Events of one setting may leave out the others. */
+	/* The event of one setting may leave out the others: keep those. */
 	if (was_present && !msg->has_settings4) {
 		link->is.forwarding4 = old.forwarding4;
 		link->is.rp_filter = old.rp_filter;
@@ -297,16 +295,16 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 	link->is.has_settings4 = link->is.has_settings6 = true;
 	m->ops->link_event(m->ctx, msg->ifindex, link->is.name, true, sl_link_up(link));
 	/*
-	 * The event at the end of a moment without carrier, of which no event told: all flags are
-	 * what they were, but routes that came in between had dead legs. The same if a dump, being
-	 * ahead of the events, has told of the carrier before them.
+	 * Carrier may go and come back with one event, at the end. Its flags are those that we
+	 * know, but routes that came in between had dead legs. The same holds when a dump, which is
+	 * ahead of the events, has reported the carrier before them.
 	 */
 	if (!m->dumping && link->is.flags & IFF_LOWER_UP && m->above->any_leg_dead(m, msg->ifindex))
 		routes_may_differ(m, link);
 	if (was_present && !memcmp(&old, &link->is, sizeof(old)))
 		return;
 	m->changes++;
-	/* IPv6 follows the link's MTU only after this message was made. */
+	/* The kernel makes this message before IPv6 takes over the link's MTU: dump it again. */
 	if (was_present && old.mtu_bytes != link->is.mtu_bytes && !m->dumping)
 		m->todo.links = m->todo.any = true;
 	if ((old.flags ^ link->is.flags) & IFF_UP ||
@@ -334,10 +332,7 @@ void sl_link_sweep(struct sl_mirror *m)
 	}
 }
 
-/*
- * --- Addresses
- * ---------------------------------------------------------------------------------------
- */
+/* --- Addresses -------------------------------------------------------------------------------- */
 
 static uint32_t address_hash(const struct sl_rtnl_addr *a)
 {

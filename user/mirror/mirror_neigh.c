@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Neighbours. The kernel resolves them; three things have to be asked of it, because it does not
- * see the packets that XDP forwards (NTF_USE does for an entry what a packet would do):
+ * The kernel resolves neighbours, but it does not see the packets that XDP forwards. So the mirror
+ * sends it NTF_USE, which does for an entry what a packet would do, in three cases:
  *
- * - A gateway that a route needs is resolved before the first packet, with back-off while it does
- *   not answer.
- * - An entry that XDP uses is marked used in every period, so that garbage collection leaves it.
- * - When such an entry is stale, the same makes the kernel verify it (delay, probe, reachable). It
- *   stays usable all the time.
+ * - A route needs a gateway: the kernel resolves it before the first packet. While the gateway does
+ *   not answer, the mirror asks more and more rarely.
+ * - XDP used an entry in the last period: the kernel's garbage collection then leaves it alone.
+ * - Such an entry is stale: the kernel then verifies it (delay, probe, reachable). It stays usable
+ *   all the time.
  */
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
@@ -76,9 +76,7 @@ bool sl_neigh_usable(const struct sl_neigh *n)
 	return n->present && n->has_mac && n->state & usable;
 }
 
-/*
- * --- Asking the kernel --------------------------------------------------------------------------
- */
+/* --- Asking the kernel ------------------------------------------------------------------------ */
 
 static void ask(struct sl_mirror *m, const struct sl_neigh *n)
 {
@@ -140,7 +138,7 @@ static void tick_used(struct sl_mirror *m)
 	}
 }
 
-/* Thrice within the time after which the kernel would first doubt or forget an unused entry. */
+/* A third of the time after which the kernel would doubt or forget an unused entry. */
 static uint64_t period_ns(const struct sl_mirror *m)
 {
 	const uint64_t longest_ms = 10000, shortest_ms = 100;
@@ -164,17 +162,13 @@ void sl_neigh_tick(struct sl_mirror *m, uint64_t now_ns)
 	sl_rtnl_flush(m->requests);
 }
 
-/*
- * --- Messages
- * --------------------------------------------------------------------------------------
- */
+/* --- Messages --------------------------------------------------------------------------------- */
 
 static void vanished(struct sl_mirror *m, struct sl_neigh *n)
 {
 	n->has_mac = n->in_use = false;
 	n->state = NUD_NONE;
-	m->above->neigh_changed(
-		m, n); /* while it is still present: its host route may be all that holds it */
+	m->above->neigh_changed(m, n); /* first, or removing its host route might free it */
 	n->present = false;
 	m->stats.neighbours--;
 	m->changes++;

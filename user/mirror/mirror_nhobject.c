@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Next-hop objects (ip nexthop). Each has one next-hop id for its life, so that routes which name
- * it need not be touched when it changes. Groups name the ids of their members.
+ * A next-hop object keeps one next-hop id for life, so its change touches no route that names it.
+ * Groups name the ids of their members.
  *
  * When an object goes, the kernel removes the routes that name it and takes it out of groups. When
- * a link fails it removes the objects that go through it. It tells of little of this, so the same
- * is done here.
+ * a link fails, the kernel removes the objects that go through it. It sends messages about little
+ * of this, so the mirror does the same by itself.
  */
 #include "user/mirror/mirror_nhobject.h"
 #include "user/mirror/mirror_state.h"
@@ -71,10 +71,7 @@ void sl_nhobject_put(struct sl_mirror *m, struct sl_nhobject *o)
 	object_free_unused(m, o);
 }
 
-/*
- * --- From object to fib
- * ----------------------------------------------------------------------------
- */
+/* --- From object to fib ----------------------------------------------------------------------- */
 
 static int apply_group(struct sl_mirror *m, struct sl_nhobject *o)
 {
@@ -150,7 +147,7 @@ static void apply_with_groups(struct sl_mirror *m, struct sl_nhobject *o)
 	}
 }
 
-/* Links or room in the fib have changed: members first, then groups. */
+/* Members first, then the groups that depend on them. */
 void sl_nhobject_look_again(struct sl_mirror *m)
 {
 	for (int groups = 0; groups <= 1; groups++)
@@ -162,10 +159,7 @@ void sl_nhobject_look_again(struct sl_mirror *m)
 		}
 }
 
-/*
- * --- Messages
- * ----------------------------------------------------------------------------------------
- */
+/* --- Messages --------------------------------------------------------------------------------- */
 
 static void forget(struct sl_mirror *m, struct sl_nhobject *o)
 {
@@ -206,8 +200,8 @@ static struct sl_nhobject *empty_group(const struct sl_mirror *m)
 }
 
 /*
- * What the kernel does: groups lose it, empty groups go too, and so do the routes that name any of
- * them.
+ * As the kernel does: groups lose the object, groups that are empty then go too, and the routes
+ * that name any of them go with it.
  */
 static void object_removed(struct sl_mirror *m, struct sl_nhobject *o)
 {
@@ -217,7 +211,7 @@ static void object_removed(struct sl_mirror *m, struct sl_nhobject *o)
 	forget(m, o);
 	m->stats.nexthop_objects--;
 	m->changes++;
-	o->paths++; /* keep it while its routes go */
+	o->paths++; /* keeps it until its routes are gone */
 	apply(m, o);
 	leave_groups(m, object);
 	while ((empty = empty_group(m)))
@@ -231,7 +225,7 @@ void sl_nhobject_link_lost(struct sl_mirror *m, struct sl_link *link)
 {
 	struct sl_nhobject *gone;
 
-	do { /* from the beginning after each: it may take groups with it */
+	do { /* begin again after each, which may have removed groups, too */
 		gone = NULL;
 		sl_htable_for_each(&m->nhobjects, node, next)
 		{
@@ -316,7 +310,8 @@ void sl_nhobject_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg)
 	if (o->kind == SL_NHOBJECT_UNKNOWN)
 		m->stats.nexthop_objects++;
 	/*
-	 * The old neighbour must not be forgotten before the new one is known: it may be the same.
+	 * Release the old hop last: the new one may have the same neighbour, which must not go in
+	 * between.
 	 */
 	old_hop = o->hop;
 	o->hop = NULL;

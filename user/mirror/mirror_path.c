@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Paths: what many routes have in common, as the kernel's fib_info. A full table has 700,000 routes
- * and a few dozen paths. A path of one leg uses the next-hop id of its hop; one of several legs has
- * a group of its own, of the legs that are alive; one that names an object uses the object's; all
- * others share the id that punts or drops for their reason.
+ * The next-hop id of a path: with one leg, that of its hop; with several legs, that of a group of
+ * its own, of the legs that are alive; with a next-hop object, the object's. All other paths share,
+ * for each reason, one id that punts or drops.
  */
 #include <linux/rtnetlink.h>
 
 #include "user/mirror/mirror_path.h"
 #include "user/mirror/mirror_state.h"
 
-/*
- * --- Drafts -------------------------------------------------------------------------------------
- */
+/* --- Drafts ----------------------------------------------------------------------------------- */
 
 /* A path that may not exist yet, made from a message. */
 struct draft {
@@ -30,11 +27,11 @@ static void draft_legs(struct draft *d, const struct sl_rtnl_route *route)
 {
 	const uint32_t n = route->n_legs;
 
-	/* Where the kernel's order has no meaning for us: equal sets shall be equal paths. */
+	/* Sort the legs, for their order means nothing here: equal sets shall be equal paths. */
 	memcpy(d->leg, route->leg, n * sizeof(d->leg[0]));
 	for (uint32_t i = 0; i < n; i++) {
 		d->leg[i].pad = !!(d->leg[i].flags & RTNH_F_DEAD);
-		/* the rest is state, this makes it another leg */
+		/* the other flags are state, this one makes it another leg */
 		d->leg[i].flags &= RTNH_F_ONLINK;
 	}
 	if (n > 1)
@@ -50,7 +47,10 @@ static void draft_route(struct draft *d, const struct sl_rtnl_route *route)
 {
 	memset(&d->key, 0, sizeof(d->key));
 	d->key.family = route->dst.family;
-	/* The kernel names an object's type here, which may change without the route. */
+	/*
+	 * For a route that names an object, the kernel says the object's type, which may change
+	 * later.
+	 */
 	d->key.type = route->object ? RTN_UNICAST : route->type;
 	d->key.scope = route->scope;
 	d->key.tos = route->tos;
@@ -91,10 +91,7 @@ static struct sl_path *draft_find(const struct sl_mirror *m, const struct draft 
 	return NULL;
 }
 
-/*
- * --- What a path comes to
- * -------------------------------------------------------------------------
- */
+/* --- What a path comes to --------------------------------------------------------------------- */
 
 static bool has_hops(const struct sl_path_key *key)
 {
@@ -142,8 +139,8 @@ static enum sl_punt punt_reason(const struct sl_path *path)
 	if (key->too_many_legs)
 		return SL_PUNT_OVERFLOW;
 	/*
-	 * An expired route is dead at once, but told of later. A route's MTU does not fit a shared
-	 * id.
+	 * The kernel stops using an expired route at once, but reports it later. An object's id is
+	 * shared, so it cannot carry the MTU of one route.
 	 */
 	if (key->expires || (key->object && sl_path_mtu(path)) || (!key->object && !key->n_legs))
 		return SL_PUNT_POLICY;
@@ -168,7 +165,7 @@ static void apply_group(struct sl_mirror *m, struct sl_path *path)
 		path->leg[i].used = use;
 		if (!use)
 			continue;
-		/* The same gateway may be named twice. */
+		/* A route may name the same gateway twice. */
 		for (at = 0; at < n && member[at].nexthop_id != path->leg[i].hop->id; at++)
 			;
 		if (at == n)
@@ -242,10 +239,7 @@ void sl_path_nhobject_changed(struct sl_mirror *m, const struct sl_nhobject *obj
 	}
 }
 
-/*
- * --- Life
- * -------------------------------------------------------------------------------------------
- */
+/* --- Life ------------------------------------------------------------------------------------- */
 
 static int index_take(struct sl_mirror *m, struct sl_path *path)
 {
@@ -271,7 +265,7 @@ static int index_take(struct sl_mirror *m, struct sl_path *path)
 
 static void path_free(struct sl_mirror *m, struct sl_path *path)
 {
-	/* A group first, then what it names. */
+	/* The group goes before the hops that it names. */
 	if (path->is_group && path->id)
 		sl_fib_nexthop_destroy(m->fib, path->id);
 	for (uint32_t i = 0; i < path->key.n_legs; i++)
@@ -411,14 +405,11 @@ bool sl_path_is_gone(const struct sl_mirror *m, const struct sl_path *path)
 	return gone;
 }
 
-/*
- * --- Questions
- * -------------------------------------------------------------------------------------
- */
+/* --- Questions -------------------------------------------------------------------------------- */
 
 /*
- * Locked or not, Linux holds forwarded packets of both families to it; IPv6 as it sends
- * (ip6_finish_output).
+ * Locked or not, Linux applies a route's MTU to forwarded packets of both families; to those of
+ * IPv6 when it sends them (ip6_finish_output).
  */
 uint32_t sl_path_mtu(const struct sl_path *path)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The routes of one family in a pool of small records, found by a hash of their prefix. A full
- * table is some 700,000 of them, so a record is 20 bytes plus the address and there is no
- * allocation per route. All routes of one prefix are in one chain, one after the other in the order
- * in which the kernel tries them.
+ * A hash table with chains. The routes of one prefix stand in one chain, one after the other, in
+ * the order in which the kernel tries them.
  */
 #include "user/mirror/mirror_rib.h"
 
@@ -67,14 +65,14 @@ sl_route_ref sl_rib_next(const struct sl_rib *s, sl_route_ref ref)
 	return SL_ROUTE_NONE;
 }
 
-/* Twice the buckets. Each chain splits in two that keep their order. */
+/* Double the buckets. Each chain splits into two, which keep its order. */
 static void grow_buckets(struct sl_rib *s)
 {
 	const uint32_t old = s->mask + 1;
 	sl_route_ref *bucket = realloc(s->bucket, 2 * (size_t)old * sizeof(*bucket));
 
 	if (!bucket)
-		return; /* longer chains are all that follows */
+		return; /* the chains only get longer */
 	s->bucket = bucket;
 	s->mask = 2 * old - 1;
 	for (uint32_t i = 0; i < old; i++) {
@@ -106,7 +104,7 @@ static sl_route_ref take(struct sl_rib *s)
 		s->pool = pool;
 		s->room = room;
 	}
-	s->walk_left += s->walk_left > 0; /* or the walk would end before it has come round */
+	s->walk_left += s->walk_left > 0; /* else the walk would end before it has seen all */
 	return s->used++;
 }
 

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes: which one of a prefix the kernel would use, and that one into the fib.
+ * For each prefix, find the route that the kernel would use, and put it into the fib.
  *
- * The kernel asks table local, then main, then default, and each finds its longest prefix. The fib
- * has one longest prefix for all. They agree because table local wins among routes of one prefix, a
- * prefix of main below a shorter one of local is left to the kernel, and so is table default, which
- * counts only where main has nothing at all. Within a table the lowest metric wins whose path is
- * alive; a prefix without a live route is as good as absent. What cannot be decided by the
- * destination alone (TOS, sources, two equal IPv6 routes, of which the kernel prefers the one out
- * of the interface a packet came from) is left to the kernel, for all of that prefix.
+ * The kernel asks table local, then main, then default, and takes the longest prefix of the first
+ * that has any. The fib has one longest prefix for all three. Both agree, because
  *
- * A route without a gateway reaches the neighbours of its link: each one the kernel has resolved
- * becomes a host route, if that on-link route is the longest match of its address.
+ * - table local wins among the routes of one prefix;
+ * - a prefix of main below a shorter one of local is left to the kernel;
+ * - so is a prefix of default, which counts only where main has nothing at all.
+ *
+ * Within a table, the route with the lowest metric wins among those whose path is alive. A prefix
+ * without a live route counts as absent. Where the destination alone does not decide, the whole
+ * prefix is left to the kernel: TOS, sources, or two equal IPv6 routes, of which the kernel prefers
+ * the one by the interface where a packet came in.
+ *
+ * A route without a gateway reaches the neighbours of its link. Each neighbour that the kernel has
+ * resolved gets a host route, if that on-link route is the longest match of its address.
  */
 #include <linux/rtnetlink.h>
 
@@ -33,14 +37,11 @@ static struct sl_path *path_of(const struct sl_mirror *m, const struct sl_route 
 	return m->path[r->path];
 }
 
-/*
- * --- The choice
- * ------------------------------------------------------------------------------------
- */
+/* --- The choice ------------------------------------------------------------------------------- */
 
 struct choice {
 	uint32_t id;		    /* next hop of the fib; 0: no route */
-	const struct sl_path *path; /* of the route; NULL: none, or not one route alone */
+	const struct sl_path *path; /* of the route; NULL: none, or the kernel decides */
 };
 
 static bool shadowed(const struct sl_rib *s, const uint8_t *addr, uint8_t len)
@@ -95,11 +96,9 @@ bool sl_route_wins(const struct sl_mirror *m, const struct sl_rib *s, sl_route_r
 	return choose(m, s, r->addr, r->len, &winner).path && winner == ref;
 }
 
-/*
- * --- Hosts: neighbours in order of address -------------------------------------------------------
- */
+/* --- Hosts: neighbours in order of address ---------------------------------------------------- */
 
-/* First one at or after an address. */
+/* The position of the first host at or after an address and ifindex. */
 static uint32_t host_position(const struct sl_rib *s, const uint8_t *addr, uint32_t ifindex)
 {
 	uint32_t low = 0, high = s->n_host;
@@ -161,10 +160,7 @@ static struct choice choose_longest(const struct sl_mirror *m, const struct sl_r
 	return (struct choice){ 0 };
 }
 
-/*
- * --- Into the fib
- * ----------------------------------------------------------------------------------
- */
+/* --- Into the fib ----------------------------------------------------------------------------- */
 
 static void install(struct sl_mirror *m, const struct sl_rib *s, const uint8_t *addr, uint8_t len,
 		    uint32_t id)
@@ -198,7 +194,7 @@ static struct sl_neigh *host_choose(struct sl_mirror *m, const struct sl_rib *s,
 	return n && n->listed ? n : NULL;
 }
 
-/* A prefix of one address, of which some neighbour may have it. */
+/* Install the prefix of one address: the host route of a neighbour, or else the winning route. */
 static void host_update(struct sl_mirror *m, struct sl_rib *s, const uint8_t *addr)
 {
 	const uint8_t len = len_max(s);
@@ -222,7 +218,7 @@ static void host_update(struct sl_mirror *m, struct sl_rib *s, const uint8_t *ad
 	} else {
 		install(m, s, addr, len, choose(m, s, addr, len, NULL).id);
 	}
-	/* The same address may be known on other links. */
+	/* Neighbours of the same address on other links have no host route. */
 	for (uint32_t i = host_position(s, addr, 0);
 	     i < s->n_host && !memcmp(s->host[i]->addr, addr, s->addr_bytes); i++) {
 		if (s->host[i] == n || !s->host[i]->host)
@@ -238,7 +234,7 @@ static bool hosts_at(const struct sl_rib *s, const uint8_t *addr, uint32_t at)
 	return at < s->n_host && !memcmp(s->host[at]->addr, addr, s->addr_bytes);
 }
 
-/* A route of this prefix, or its path, has changed. */
+/* A route of this prefix, or its path, has changed: install it and the host routes below it. */
 static void prefix_update(struct sl_mirror *m, struct sl_rib *s, const uint8_t *addr, uint8_t len)
 {
 	uint32_t at = s->n_host ? host_position(s, addr, 0) : 0;
@@ -279,10 +275,7 @@ void sl_route_host_changed(struct sl_mirror *m, struct sl_neigh *n)
 	}
 }
 
-/*
- * --- Table local hides what is below its prefixes
- * -------------------------------------------------
- */
+/* --- Table local hides what is below its prefixes --------------------------------------------- */
 
 static void update_below(struct sl_mirror *m, struct sl_rib *s, const struct sl_prefix *p)
 {
@@ -331,10 +324,7 @@ static void shadow_update(struct sl_mirror *m, struct sl_rib *s, const uint8_t *
 	update_below(m, s, &p);
 }
 
-/*
- * --- Changes
- * --------------------------------------------------------------------------------------
- */
+/* --- Changes ---------------------------------------------------------------------------------- */
 
 static void count(struct sl_mirror *m, const struct sl_rib *s, int by)
 {
@@ -404,7 +394,7 @@ static void route_insert(struct sl_mirror *m, struct sl_rib *s, sl_route_ref aft
 	route_changed(m, s, msg->dst.addr, msg->dst.len, r->table);
 }
 
-/* What the kernel takes for the same place among the routes of a prefix. */
+/* Does the kernel give both the same place among the routes of a prefix? */
 static bool same_place(const struct sl_mirror *m, const struct sl_route *r,
 		       const struct sl_rtnl_route *msg)
 {
@@ -417,11 +407,11 @@ static bool same_place(const struct sl_mirror *m, const struct sl_route *r,
 
 /* Where a route stands, or would, among those of its prefix. */
 struct place {
-	sl_route_ref before;	  /* the last one the kernel tries earlier, in another place */
-	sl_route_ref first, last; /* in the same place */
-	sl_route_ref same;	  /* the very route */
-	sl_route_ref target;	  /* the one that it takes the place of */
-	bool unlisted;		  /* one in the same place is none that this dump lists */
+	sl_route_ref before;	  /* the last one of an earlier place */
+	sl_route_ref first, last; /* of the same place */
+	sl_route_ref same;	  /* the route itself */
+	sl_route_ref target;	  /* the one that it replaces */
+	bool unlisted;		  /* this dump, of one link, does not list all of that place */
 };
 
 static struct place find_place(const struct sl_mirror *m, const struct sl_rib *s,
@@ -444,7 +434,7 @@ static struct place find_place(const struct sl_mirror *m, const struct sl_rib *s
 		p.unlisted |= m->dumping_of && !sl_path_uses(path_of(m, r), m->dumping_of);
 		if (r->path == path->index && r->protocol == msg->protocol)
 			p.same = ref;
-		/* IPv6's multipath route of a metric is one, and a message has all its legs. */
+		/* IPv6 has one multipath route for each metric, and its message names all legs. */
 		const bool takes_over = ecmp6 || (replace && !sl_path_is_gone(m, path_of(m, r))) ||
 					(m->dumping_all && !r->seen);
 		if (p.target == SL_ROUTE_NONE && takes_over &&
@@ -457,9 +447,9 @@ static struct place find_place(const struct sl_mirror *m, const struct sl_rib *s
 }
 
 /*
- * A route that is known already. The kernel sends no message if nothing changes, so either it is
- * told twice (an event from before a dump, a next-hop object that changed), or it had gone in
- * silence and stands elsewhere now.
+ * The route is known already. The kernel sends no message if nothing changes. So either it says the
+ * same twice (an event from before a dump, a next-hop object that changed), or it had removed the
+ * route without a message, and the route has another place now.
  */
 static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct place *p,
 			struct sl_path *path, const struct sl_rtnl_route *msg)
@@ -482,9 +472,9 @@ static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct plac
 }
 
 /*
- * A dump of a link does not tell whether a route of it has taken the place of one that it does not
- * list, or has come to stand beside it. The message of that does, and is on its way: the kernel
- * adds no route in silence.
+ * A dump of one link does not show whether a new route has replaced one of another link or stands
+ * beside it. Its event does, and is on its way, for the kernel adds no route without a message: so
+ * leave the route to that.
  */
 static void route_add(struct sl_mirror *m, struct sl_rib *s, const struct sl_rtnl_route *msg)
 {
@@ -506,7 +496,7 @@ static void route_add(struct sl_mirror *m, struct sl_rib *s, const struct sl_rtn
 			     msg);
 }
 
-/* IPv6: the message names one leg, or differs in what the kernel does not compare. */
+/* Does this removal of an IPv6 route mean the path? The kernel compares no more than this. */
 static bool is_meant6(const struct sl_path *path, const struct sl_rtnl_route *msg)
 {
 	if (path->key.object != msg->object)
@@ -589,10 +579,7 @@ void sl_route_message(struct sl_mirror *m, const struct sl_rtnl_route *msg)
 	route_del(m, s, msg);
 }
 
-/*
- * --- All of them
- * -----------------------------------------------------------------------------------
- */
+/* --- Dumps, next-hop objects, and the walk over changed paths --------------------------------- */
 
 void sl_route_unsee(struct sl_rib *s)
 {
@@ -626,7 +613,7 @@ void sl_route_remove_nhobject(struct sl_mirror *m, const struct sl_nhobject *obj
 	remove_nhobject(m, &m->rib6, object);
 }
 
-/* What of `most` is left. */
+/* Returns what is left of `most`. */
 static uint32_t walk(struct sl_mirror *m, struct sl_rib *s, uint32_t most)
 {
 	for (; s->walk_left && most; s->walk_left--) {
@@ -653,7 +640,7 @@ void sl_route_walk_changed(struct sl_mirror *m, uint32_t most)
 {
 	if (!sl_route_walk_pending(m))
 		return;
-	if (m->paths_changed) { /* once round from here, also for what changed before */
+	if (m->paths_changed) { /* once round from here, which covers earlier changes, too */
 		m->rib4.walk_left = m->rib4.used;
 		m->rib6.walk_left = m->rib6.used;
 	}

@@ -35,7 +35,7 @@ int sl_mirror_each_route(const struct sl_mirror *m, int (*cb)(void *, const stru
 	return err ? err : each_route(m, &m->rib6, cb, arg);
 }
 
-/* How many routes name each next hop: those of a path name the path's. */
+/* How many routes name a next hop: those of each path that has its id. */
 static uint64_t routes_by_id(const struct sl_mirror *m, uint32_t id)
 {
 	uint64_t routes = 0;
@@ -142,7 +142,8 @@ int sl_mirror_each_neighbour(const struct sl_mirror *m,
 		const struct sl_hop *hop;
 		if (err)
 			return err;
-		LIST_FOREACH(hop, &n->hops, neigh_entry) /* a gateway, not only a host */
+		/* Routes name it as a gateway: it has more than the hop of its host route. */
+		LIST_FOREACH(hop, &n->hops, neigh_entry)
 		view.in_use |= hop != n->host || hop->refs > 1;
 		memcpy(view.addr, n->addr, sizeof(view.addr));
 		memcpy(view.mac, n->mac, sizeof(view.mac));

@@ -16,7 +16,7 @@
 
 #include "user/rtnl/rtnl.h"
 
-/* --- Attributes ------------------------------------------------------------------------------ */
+/* --- Attributes ------------------------------------------------------------------------------- */
 
 struct attr {
 	uint16_t type; /* without NLA_F_NESTED */
@@ -74,7 +74,7 @@ static int message_open(const struct nlmsghdr *nlh, void *head, uint32_t head_by
 	return 0;
 }
 
-/* Values. An attribute of another size than its type has makes the message senseless. */
+/* Values. False if the attribute does not have the size of its type: the message makes no sense. */
 static bool get_u16(const struct attr *a, uint16_t *v)
 {
 	if (a->len != sizeof(*v))
@@ -266,9 +266,7 @@ int sl_rtnl_parse_link(const struct nlmsghdr *nlh, struct sl_rtnl_link *out)
 	return ok && !it.bad ? 0 : -EPROTO;
 }
 
-/*
- * --- Addresses and neighbours ------------------------------------------------------------------
- */
+/* --- Addresses and neighbours ----------------------------------------------------------------- */
 
 int sl_rtnl_parse_addr(const struct nlmsghdr *nlh, struct sl_rtnl_addr *out)
 {
@@ -358,9 +356,7 @@ int sl_rtnl_parse_neightbl(const struct nlmsghdr *nlh, struct sl_rtnl_neightbl *
 	return ok && !it.bad ? 0 : -EPROTO;
 }
 
-/*
- * --- Routes -------------------------------------------------------------------------------------
- */
+/* --- Routes ----------------------------------------------------------------------------------- */
 
 static bool parse_gateway(const struct attr *a, uint8_t family, struct sl_rtnl_leg *leg)
 {
@@ -559,16 +555,12 @@ int sl_rtnl_parse_route(const struct nlmsghdr *nlh, struct sl_rtnl_route *out)
 	return 0;
 }
 
-/*
- * --- Next-hop objects
- * -----------------------------------------------------------------------------
- */
+/* --- Next-hop objects ------------------------------------------------------------------------- */
 
 static bool parse_group(const struct attr *a, struct sl_rtnl_nexthop *out)
 {
-	enum {
-		RECORD = 8
-	}; /* u32 id, then the low and the high byte of weight - 1, u16 reserved */
+	/* u32 id, then the low and the high byte of weight - 1, u16 reserved */
+	enum { RECORD = 8 };
 
 	if (a->len == 0 || a->len % RECORD)
 		return false;
@@ -628,10 +620,7 @@ int sl_rtnl_parse_nexthop(const struct nlmsghdr *nlh, struct sl_rtnl_nexthop *ou
 	return ok && !it.bad && out->id ? 0 : -EPROTO;
 }
 
-/*
- * --- Rules and settings
- * -----------------------------------------------------------------------------
- */
+/* --- Rules and settings ----------------------------------------------------------------------- */
 
 int sl_rtnl_parse_rule(const struct nlmsghdr *nlh, struct sl_rtnl_rule *out)
 {
@@ -661,12 +650,12 @@ int sl_rtnl_parse_rule(const struct nlmsghdr *nlh, struct sl_rtnl_rule *out)
 		case FRA_PROTOCOL:
 		case FRA_PAD:
 			break;
-		case FRA_SUPPRESS_PREFIXLEN: /* sent always; all ones: nothing is suppressed */
+		case FRA_SUPPRESS_PREFIXLEN: /* in every message; all ones: it suppresses nothing */
 		case FRA_SUPPRESS_IFGROUP:
 			ok = get_u32(&a, &none);
 			out->plain &= ok && none == UINT32_MAX;
 			break;
-		default: /* whatever else may come is a condition */
+		default: /* any other attribute is a condition */
 			out->plain = false;
 		}
 	}

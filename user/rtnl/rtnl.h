@@ -33,7 +33,7 @@ struct sl_rtnl_link {
 	uint32_t mtu_bytes;
 	uint32_t master;	   /* ifindex of a bridge, bond or VRF above; 0: none */
 	uint32_t parent;	   /* ifindex of the link below; 0: none */
-	bool parent_elsewhere;	   /* which is in another network namespace */
+	bool parent_elsewhere;	   /* the link below is in another network namespace */
 	bool is_vlan, vlan_remaps; /* vlan_remaps: priorities are rewritten on egress */
 	uint16_t vlan_id;
 	__be16 vlan_tpid;
@@ -88,7 +88,7 @@ struct sl_rtnl_route {
 	uint8_t prefsrc[16];
 	bool has_prefsrc;
 	bool from_ra; /* the kernel learnt it from a router advertisement */
-	bool expires; /* it ends by itself */
+	bool expires; /* the kernel removes it at a set time */
 	bool mtu_locked;
 	uint32_t mtu_bytes; /* 0: the link's */
 	uint32_t other;	    /* hash of what else distinguishes two routes: metrics, realms, ... */
@@ -108,7 +108,7 @@ struct sl_rtnl_nexthop {
 	bool removed;
 	uint32_t id;
 	uint8_t family;	     /* AF_UNSPEC for groups */
-	bool fdb, blackhole; /* fdb: of a VXLAN's forwarding table, no route can name it */
+	bool fdb, blackhole; /* fdb: of a VXLAN's forwarding table, so no route can name it */
 	bool group;
 	struct sl_rtnl_leg leg; /* if it is neither group nor blackhole */
 	uint32_t n_members;
@@ -120,7 +120,7 @@ struct sl_rtnl_nexthop {
 struct sl_rtnl_rule {
 	uint8_t family;
 	uint32_t priority;
-	uint32_t table; /* where it looks; 0 if it does something else */
+	uint32_t table; /* that it looks up; 0 if it does something else */
 	bool plain;	/* for every packet, without conditions or side effects */
 };
 
@@ -133,10 +133,10 @@ struct sl_rtnl_netconf {
 
 /* Neighbour settings of one interface: RTM_NEWNEIGHTBL. */
 struct sl_rtnl_neightbl {
-	/* 0: not in the message */
-	/* a neighbour is trusted that long (a base: the kernel varies it) */
+	/* How long the kernel trusts a neighbour; it varies this base. 0: not in the message. */
 	uint64_t reachable_ms;
-	uint64_t stale_ms; /* and kept that long if nobody uses it */
+	/* How long it keeps a neighbour that it does not use. 0: not in the message. */
+	uint64_t stale_ms;
 };
 
 int sl_rtnl_parse_link(const struct nlmsghdr *nlh, struct sl_rtnl_link *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Changes asked of the kernel by rtnetlink, one at a time, each answered: links, routes,
- * neighbours. All return 0 or -errno as the kernel says. Not thread-safe.
+ * Ask the kernel by rtnetlink to change links, routes and neighbours, one change at a time. Each
+ * call waits for the answer and returns it: 0 or -errno. Not thread-safe.
  */
 #ifndef SL_RTNL_REQUEST_H
 #define SL_RTNL_REQUEST_H
@@ -12,8 +12,8 @@
 #include "user/text/prefix.h"
 
 /*
- * Who made a route: `proto sluice`, by dist/rt_protos.conf. Free in iproute2's list and in those of
- * BIRD and FRR.
+ * The protocol number of our routes: `proto sluice`, by dist/rt_protos.conf. The lists of iproute2,
+ * BIRD and FRR do not use it.
  */
 #define SL_RTPROT 164
 
@@ -22,7 +22,7 @@ struct sl_rtnl_request;
 int sl_rtnl_request_open(struct sl_rtnl_request **out);
 void sl_rtnl_request_close(struct sl_rtnl_request *r); /* NULL is fine */
 
-/* What is to change; 0 or NULL: stays. */
+/* What to change; what is 0 or NULL stays as it is. */
 struct sl_link_change {
 	const uint8_t *mac; /* 6 bytes */
 	uint32_t mtu_bytes;
@@ -42,13 +42,14 @@ struct sl_own_route {
 	bool has_source;
 	uint8_t source[16];
 };
-/* -EEXIST: a route of this prefix and metric is there; it stays. */
+/* -EEXIST: a route of this prefix and metric is there, and stays. */
 int sl_rtnl_route_add(struct sl_rtnl_request *r, const struct sl_own_route *route);
-/* -ESRCH: it is not there. Routes of others are not touched. */
+/* -ESRCH: it is not there. Deletes only a route that has our protocol number. */
 int sl_rtnl_route_delete(struct sl_rtnl_request *r, const struct sl_own_route *route);
 
 /*
- * A neighbour that another node has resolved: permanent, externally learnt. Replaces what is there.
+ * A neighbour that another node has resolved: permanent, externally learnt. Replaces an entry of
+ * that address.
  */
 int sl_rtnl_neigh_set(struct sl_rtnl_request *r, uint32_t ifindex, uint8_t family,
 		      const uint8_t *addr, const uint8_t mac[6]);

@@ -14,7 +14,7 @@
 
 enum {
 	MESSAGES = 64,		   /* of one batch */
-	MESSAGE_BYTES = 64 * 1024, /* only touched as far as messages reach */
+	MESSAGE_BYTES = 64 * 1024, /* memory is touched only as far as messages reach */
 	QUEUE_BYTES = 32 * 1024,
 	ANSWER_TIMEOUT_MS = 10000,
 };
@@ -23,7 +23,7 @@ struct sl_rtnl_socket {
 	struct mnl_socket *nl; /* owned */
 	uint32_t seq;
 	uint8_t *buffer; /* owned: MESSAGES times MESSAGE_BYTES for events, one for requests */
-	uint8_t *queue;	 /* owned: requests that want no answer */
+	uint8_t *queue;	 /* owned: requests without an answer */
 	uint32_t queued_bytes;
 };
 
@@ -45,7 +45,9 @@ static int open_socket(uint32_t messages, struct sl_rtnl_socket **out)
 		err = -errno;
 		goto out;
 	}
-	/* Refused by no kernel that is supported; without it, filters of dumps are ignored. */
+	/*
+	 * Every supported kernel accepts this. Without it, the kernel ignores the filters of dumps.
+	 */
 	mnl_socket_setsockopt(s->nl, NETLINK_GET_STRICT_CHK, &one, sizeof(one));
 	mnl_socket_setsockopt(s->nl, NETLINK_CAP_ACK, &one, sizeof(one));
 	*out = s;
@@ -107,9 +109,7 @@ int sl_rtnl_fd(const struct sl_rtnl_socket *s)
 	return mnl_socket_get_fd(s->nl);
 }
 
-/*
- * --- Events --------------------------------------------------------------------------------------
- */
+/* --- Events ----------------------------------------------------------------------------------- */
 
 int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg)
 {
@@ -133,7 +133,7 @@ int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg)
 	for (int i = 0; i < n; i++) {
 		const struct nlmsghdr *nlh = iov[i].iov_base;
 		int left = (int)msg[i].msg_len;
-		if (from[i].nl_pid != 0) /* only the kernel is believed */
+		if (from[i].nl_pid != 0) /* believe the kernel only */
 			continue;
 		if (msg[i].msg_hdr.msg_flags & MSG_TRUNC) {
 			err = -ENOBUFS;
@@ -145,12 +145,9 @@ int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg)
 	return err;
 }
 
-/*
- * --- Requests
- * -------------------------------------------------------------------------------------
- */
+/* --- Requests --------------------------------------------------------------------------------- */
 
-/* One buffer full of answers. Blocks, but not for ever. */
+/* Receive one buffer of answers. Waits at most ANSWER_TIMEOUT_MS for it. */
 static ssize_t receive_answer(struct sl_rtnl_socket *s)
 {
 	struct pollfd p = { .fd = mnl_socket_get_fd(s->nl), .events = POLLIN };
@@ -161,7 +158,7 @@ static ssize_t receive_answer(struct sl_rtnl_socket *s)
 		if (n >= 0)
 			return n;
 		if (errno == EINTR ||
-		    errno == ENOBUFS) /* refusals that nobody waits for were lost */
+		    errno == ENOBUFS) /* only refusals of queued requests were lost */
 			continue;
 		if (errno != EAGAIN)
 			return -errno;
@@ -185,7 +182,7 @@ static int receive_answers(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg)
 		for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
 			int err = 0;
 			if (nlh->nlmsg_seq != s->seq)
-				continue; /* of an earlier request that wanted none */
+				continue; /* the answer to an earlier, queued request */
 			interrupted |= nlh->nlmsg_flags & NLM_F_DUMP_INTR;
 			if (nlh->nlmsg_type == NLMSG_ERROR || nlh->nlmsg_type == NLMSG_DONE) {
 				if (mnl_nlmsg_get_payload_len(nlh) >= sizeof(err))
@@ -279,14 +276,11 @@ void sl_rtnl_link_sync(struct sl_rtnl_socket *s, uint32_t ifindex)
 
 void sl_rtnl_barrier(struct sl_rtnl_socket *s)
 {
-	/* Any question about one link is answered under that lock. */
+	/* The kernel answers any question about one link under that lock. */
 	sl_rtnl_link_sync(s, 1);
 }
 
-/*
- * --- Neighbours
- * ---------------------------------------------------------------------------------------
- */
+/* --- Neighbours ------------------------------------------------------------------------------- */
 
 void sl_rtnl_flush(struct sl_rtnl_socket *s)
 {
@@ -294,7 +288,7 @@ void sl_rtnl_flush(struct sl_rtnl_socket *s)
 		return;
 	mnl_socket_sendto(s->nl, s->queue, s->queued_bytes);
 	s->queued_bytes = 0;
-	/* Refusals (the link went down meanwhile) must not fill the socket. */
+	/* Discard refusals (the link went down meanwhile), which would fill the socket. */
 	while (recv(mnl_socket_get_fd(s->nl), s->buffer, MESSAGE_BYTES, MSG_DONTWAIT) >= 0)
 		;
 }

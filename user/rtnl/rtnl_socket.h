@@ -17,8 +17,8 @@ typedef void (*sl_rtnl_cb)(void *arg, const struct nlmsghdr *nlh);
 /* For requests and dumps. 0 or -errno. */
 int sl_rtnl_open(struct sl_rtnl_socket **out);
 /*
- * For the events of these groups (RTNLGRP_*). -EPERM if the receive buffer may not be that large is
- * no error.
+ * For the events of these groups (RTNLGRP_*). If the process may not have so large a receive
+ * buffer, it gets the largest that it may.
  */
 int sl_rtnl_open_events(const uint32_t *groups, uint32_t n, uint32_t buffer_bytes,
 			struct sl_rtnl_socket **out);
@@ -42,14 +42,14 @@ int sl_rtnl_dump(struct sl_rtnl_socket *s, uint16_t type, uint8_t family, uint32
 		 sl_rtnl_cb cb, void *arg);
 
 /*
- * Return when the kernel has finished what it was at: whoever changes links, addresses or next-hop
+ * Return when the kernel has finished the change it is at. A change of links, addresses or next-hop
  * objects holds the lock that this request waits for.
  */
 void sl_rtnl_barrier(struct sl_rtnl_socket *s);
 
 /*
- * Have the kernel act on this link's carrier as it is now. When carrier is lost it waits for up to
- * a second (net/core/link_watch.c), unless asked about the link, from Linux 6.8 on.
+ * Have the kernel act on this link's carrier now. After a loss of carrier it waits for up to a
+ * second (net/core/link_watch.c); from Linux 6.8 on, a question about the link ends the wait.
  */
 void sl_rtnl_link_sync(struct sl_rtnl_socket *s, uint32_t ifindex);
 
@@ -59,7 +59,7 @@ void sl_rtnl_link_sync(struct sl_rtnl_socket *s, uint32_t ifindex);
  */
 void sl_rtnl_neigh_use(struct sl_rtnl_socket *s, uint32_t ifindex, uint8_t family,
 		       const uint8_t *addr);
-/* Send what is queued. Nothing is reported: the kernel's answer is an event, or none. */
+/* Send what is queued. The call reports nothing: the kernel answers by an event, or not at all. */
 void sl_rtnl_flush(struct sl_rtnl_socket *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mirror's life: open, wait, poll, close; see mirror_impl.h for its parts. */
+/* The mirror's life: open, wait, poll, close. */
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -14,14 +14,12 @@
 #include "user/rtnl/rtnl_socket.h"
 
 enum {
-	POLL_BATCHES = 32,		       /* of messages, in one poll */
-	POLL_ROUTES = 2048,		       /* installed anew in one poll: some milliseconds */
+	POLL_BATCHES = 32,  /* of messages, in one poll */
+	POLL_ROUTES = 2048, /* whose path changed, in one poll: some milliseconds */
 	EVENT_BUFFER_BYTES = 64 * 1024 * 1024, /* a burst of 100,000 route events */
 };
 
-/*
- * --- Open and close ------------------------------------------------------------------------------
- */
+/* --- Open and close --------------------------------------------------------------------------- */
 
 static int make_fixed_nexthops(struct sl_mirror *m)
 {
@@ -136,7 +134,7 @@ static void free_all(struct sl_htable *t, size_t node_offset)
 	sl_htable_fini(t);
 }
 
-/* The fib stays as it is, so nothing here goes the way of removing a route. */
+/* This only frees memory: the fib stays as it is, so no route is removed from it. */
 void sl_mirror_close(struct sl_mirror *m)
 {
 	if (!m)
@@ -166,10 +164,7 @@ void sl_mirror_close(struct sl_mirror *m)
 	free(m);
 }
 
-/*
- * --- Poll
- * ------------------------------------------------------------------------------------------
- */
+/* --- Poll ------------------------------------------------------------------------------------- */
 
 int sl_mirror_fd(const struct sl_mirror *m)
 {
@@ -225,7 +220,7 @@ int sl_mirror_poll(struct sl_mirror *m)
 
 void sl_mirror_ports_changed(struct sl_mirror *m)
 {
-	if (m->busy) { /* in a callback: at the end of the poll */
+	if (m->busy) { /* called from a callback: at the end of the poll */
 		m->ports_dirty = true;
 		return;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. Those of
- * one interface come with its link (IFLA_AF_SPEC); this adds what changes between two messages of
- * the link.
+ * What holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. The
+ * settings of one interface come with its link (IFLA_AF_SPEC), and in a message of their own
+ * (netconf) when they change between two messages of the link.
  */
 #include <stdio.h>
 #include <linux/netconf.h>
@@ -12,10 +12,7 @@
 #include "user/mirror/mirror_state.h"
 #include "user/mirror/sync/mirror_settings.h"
 
-/*
- * --- Rules
- * ----------------------------------------------------------------------------------------
- */
+/* --- Rules ------------------------------------------------------------------------------------ */
 
 /* The rules that the kernel makes. IPv6 has none for table default. */
 static const struct {
@@ -23,7 +20,7 @@ static const struct {
 } kernel_rules[] = { { 0, RT_TABLE_LOCAL }, { 32766, RT_TABLE_MAIN }, { 32767, RT_TABLE_DEFAULT } };
 enum { KERNEL_RULES = sizeof(kernel_rules) / sizeof(kernel_rules[0]) };
 
-/* From a dump; an event of a rule only makes us dump them, which is always short. */
+/* Only from dumps: after the event of a rule, the mirror dumps all rules, which are few. */
 void sl_rule_message(struct sl_mirror *m, const struct sl_rtnl_rule *msg)
 {
 	const int v6 = msg->family == AF_INET6;
@@ -56,10 +53,7 @@ void sl_rule_dumped(struct sl_mirror *m)
 	sl_link_look_again(m);
 }
 
-/*
- * --- Settings
- * -------------------------------------------------------------------------------------
- */
+/* --- Settings --------------------------------------------------------------------------------- */
 
 static bool set(uint32_t *where, int32_t value)
 {
@@ -80,7 +74,8 @@ static void netconf_all(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
 		if (set(&m->ignore_linkdown4, msg->ignore_linkdown)) {
 			differ = true;
 			sl_path_look_again(m);
-			if (!m->dumping) /* a message calls legs dead that are only ignored */
+			/* Messages called legs dead that the kernel only ignored. */
+			if (!m->dumping)
 				m->todo.routes4 = m->todo.any = true;
 		}
 	}
@@ -113,7 +108,7 @@ void sl_netconf_message(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
 	sl_link_message(m, &is);
 }
 
-/* No message tells of it. Read of the network namespace of this thread. */
+/* No message has send_redirects of "all". /proc shows the network namespace of this thread. */
 void sl_settings_read(struct sl_mirror *m)
 {
 	FILE *f = fopen("/proc/sys/net/ipv4/conf/all/send_redirects", "re");

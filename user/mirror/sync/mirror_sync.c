@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Dumps, with mark and sweep: what a dump does not list is removed after it, and what it lists as
- * it was is left alone, so that nothing is ever flushed. The same code makes the first copy,
- * repairs it after lost events, and looks again at the parts that the kernel changes in silence.
+ * Dumps, with mark and sweep: after a dump the mirror removes what the dump did not list, and
+ * leaves alone what it listed unchanged. It never flushes anything. The same code makes the first
+ * copy, repairs it after lost events, and dumps again what the kernel changes without a message.
  *
- * Events that arrive during a dump wait in the other socket, and are applied after it. They may be
- * older than what the dump said, but the last one of each entry is the newest word on it, so this
- * converges.
+ * Events that arrive during a dump wait in the other socket until it ends. They may be older than
+ * what the dump said, but the last event of each entry is the newest, so the mirror converges.
  */
 #include <linux/rtnetlink.h>
 
@@ -17,11 +16,9 @@
 #include "user/rtnl/rtnl_socket.h"
 
 enum {
-	DUMP_TRIES = 8,	      /* of one dump that changes interrupt */
-	DRAIN_BATCHES = 4096, /* between two of them */
-	POSTPONE_MAX =
-		/* polls that may go by before a look again is due although events keep coming */
-	64,
+	DUMP_TRIES = 8,	      /* of one dump, while changes interrupt it */
+	DRAIN_BATCHES = 4096, /* of events, between two dumps */
+	POSTPONE_MAX = 64,    /* polls that may put a dump off because events keep coming */
 };
 
 static void message_route(struct sl_mirror *m, const struct nlmsghdr *nlh, int *err)
@@ -143,10 +140,7 @@ void sl_mirror_message(void *mirror, const struct nlmsghdr *nlh)
 		m->stats.parse_errors++;
 }
 
-/*
- * --- Events
- * ------------------------------------------------------------------------------------------
- */
+/* --- Events ----------------------------------------------------------------------------------- */
 
 int sl_sync_drain(struct sl_mirror *m, uint32_t batches)
 {
@@ -163,10 +157,7 @@ int sl_sync_drain(struct sl_mirror *m, uint32_t batches)
 	return err;
 }
 
-/*
- * --- Dumps
- * ------------------------------------------------------------------------------------------
- */
+/* --- Dumps ------------------------------------------------------------------------------------ */
 
 static int dump_once(struct sl_mirror *m, uint16_t type, uint8_t family, uint32_t ifindex)
 {
@@ -181,7 +172,7 @@ static int dump_once(struct sl_mirror *m, uint16_t type, uint8_t family, uint32_
 	return err;
 }
 
-/* With `unsee` before each try. -EINTR: it never was whole, so nothing may be swept. */
+/* Calls `unsee` before each try. -EINTR: changes interrupted every try, so nothing may be swept. */
 static int dump(struct sl_mirror *m, uint16_t type, uint8_t family,
 		void (*unsee)(struct sl_mirror *))
 {
@@ -211,7 +202,7 @@ static int sync_nhobjects(struct sl_mirror *m)
 {
 	int err = dump_and_sweep(m, RTM_GETNEXTHOP, sl_nhobject_unsee, sl_nhobject_sweep);
 
-	return err == -EOPNOTSUPP ? 0 : err; /* a kernel without them */
+	return err == -EOPNOTSUPP ? 0 : err; /* a kernel without next-hop objects */
 }
 
 static void unsee_rules4(struct sl_mirror *m)
@@ -229,7 +220,7 @@ static int sync_rules(struct sl_mirror *m)
 	int err = dump(m, RTM_GETRULE, AF_INET, unsee_rules4);
 	int err6 = dump(m, RTM_GETRULE, AF_INET6, unsee_rules6);
 
-	/* A kernel without rules, or without IPv6, has only the order that the default ones say. */
+	/* A kernel without rules, or without IPv6, does as the default rules say. */
 	if (err == -EOPNOTSUPP)
 		m->default_rules[0] = 7;
 	else if (err && err != -EINTR)
@@ -241,8 +232,9 @@ static int sync_rules(struct sl_mirror *m)
 }
 
 /*
- * IPv6 routes that are deleted during their dump may make the kernel skip others (it counts its way
- * back), without a word. So such a dump is repeated, and nothing is swept that it did not list.
+ * When an IPv6 route is deleted during a dump, the kernel may skip others, for it counts its way
+ * back to where it was, and it does not say so. Such a dump is repeated, and not followed by a
+ * sweep.
  */
 static int sync_routes(struct sl_mirror *m, struct sl_rib *s, uint32_t ifindex)
 {
@@ -299,7 +291,7 @@ int sl_sync_everything(struct sl_mirror *m)
 	    (err = dump_and_sweep(m, RTM_GETADDR, sl_address_unsee, sl_address_sweep)) ||
 	    (err = dump_and_sweep(m, RTM_GETNEIGH, sl_neigh_unsee, sl_neigh_sweep)))
 		return err;
-	memset(&m->todo, 0, sizeof(m->todo)); /* what those have shown: the rest comes now */
+	memset(&m->todo, 0, sizeof(m->todo)); /* what these dumps asked for comes now anyway */
 	if ((err = sync_nhobjects(m)) || (err = sync_rules(m)) ||
 	    (err = sync_routes(m, &m->rib4, 0)) || (err = sync_routes(m, &m->rib6, 0)))
 		return err;
@@ -308,7 +300,8 @@ int sl_sync_everything(struct sl_mirror *m)
 }
 
 /*
- * An address went. Does some route still prefer it as its source? The kernel has removed that one.
+ * An address is gone. Does a route still prefer it as its source? Then the kernel has removed that
+ * route.
  */
 static bool lost_source(struct sl_mirror *m)
 {
@@ -341,8 +334,8 @@ static int look_again(struct sl_mirror *m, const struct sl_todo *todo)
 }
 
 /*
- * Look again at what the kernel changed without a message. It may still be at it, and it may have
- * sent messages which make this unnecessary: so wait for it, and read those first.
+ * Dump what the kernel changed without a message. It may not have finished, and it may have sent
+ * messages that make this unnecessary: so wait for it, and read those first.
  */
 int sl_sync_todo(struct sl_mirror *m)
 {
@@ -371,7 +364,7 @@ int sl_sync_todo(struct sl_mirror *m)
 	return look_again(m, &todo);
 }
 
-/* What may change without any message: settings, and the kernel's patience with neighbours. */
+/* What may change without any message: settings, and how long the kernel trusts neighbours. */
 int sl_sync_period(struct sl_mirror *m)
 {
 	int err;

@@ -80,10 +80,7 @@ static void put_leg(uint32_t ifindex, uint8_t hops, uint8_t flags, uint16_t attr
 	leg->rtnh_len = (uint16_t)(nlh->nlmsg_len - before);
 }
 
-/*
- * --- Routes
- * ----------------------------------------------------------------------------------------
- */
+/* --- Routes ----------------------------------------------------------------------------------- */
 
 static void route_with_gateway_is_one_leg(void **state)
 {
@@ -234,10 +231,7 @@ static void routes_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(sl_rtnl_parse_route(nlh, &r), -ENOTSUP);
 }
 
-/*
- * --- Links, neighbours, objects, rules, settings
- * ----------------------------------------------------
- */
+/* --- Links, neighbours, objects, rules, settings ---------------------------------------------- */
 
 static void begin_vlan(void)
 {
@@ -401,10 +395,7 @@ static void settings_that_are_not_said_are_minus_one(void **state)
 	assert_int_equal(c.forwarding, -1);
 }
 
-/*
- * --- Cut short
- * -------------------------------------------------------------------------------------
- */
+/* --- Cut short -------------------------------------------------------------------------------- */
 
 /*
  * Each prefix of a message, in memory that ends where it ends: refused or understood, never read
