@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as messages of rtnetlink: through the parsers, and what they accept through the mirror,
- * over a fib that aborts when its contract is broken (user/fib/fib.h): an unknown next hop, one
- * that is destroyed while a prefix or a group names it, a group of groups, a prefix with host bits.
+ * Any bytes, as messages of rtnetlink: they go through the parsers, and what those accept goes
+ * through the mirror, over a fib that aborts when the mirror breaks its contract (user/fib/fib.h):
+ * by an unknown next hop, one destroyed while a prefix or a group names it, a group of groups, or a
+ * prefix with host bits.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -141,7 +142,7 @@ int sl_fib_insert(struct sl_fib *fib, const struct sl_prefix *prefix, uint32_t i
 	for (uint32_t at = 0; i == PREFIXES && at < PREFIXES; at++)
 		if (!fib->route[at].id)
 			i = at;
-	check(i < PREFIXES); /* inputs are too short for so many */
+	check(i < PREFIXES); /* no input is long enough for so many */
 	fib->route[i].prefix = *prefix;
 	fib->route[i].id = id;
 	return 0;
@@ -211,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= HEAD;
 		if (len > size)
 			len = (uint32_t)size;
-		/* Exactly as large as the message, so that a read beyond it is seen. */
+		/* Exactly as large as the message, so that the sanitizer sees a read beyond it. */
 		struct nlmsghdr *nlh = malloc(NLMSG_HDRLEN + len);
 		check(nlh != NULL);
 		*nlh = (struct nlmsghdr){ .nlmsg_len = NLMSG_HDRLEN + len,

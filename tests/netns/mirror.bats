@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# The mirror of a node's kernel, through build/tests/tools/mirror-dump: after each step what it followed must be
-# what a mirror opened at that moment has, and what `ip` shows.
+# The mirror of a node's kernel, through build/tests/tools/mirror-dump: after each step the mirror that followed
+# the events must equal one opened at that moment, and agree with `ip`.
 
 bats_require_minimum_version 1.5.0
 
@@ -58,7 +58,7 @@ equal() {
 	[ "$(jq -c .differences <<<"$answer")" = '[]' ]
 }
 
-equal_soon() { # the kernel tells of carriers up to a second later, or once it has a processor
+equal_soon() { # the kernel reports carriers up to a second later, or when it gets a processor
 	local tries
 	for tries in {1..200}; do
 		equal && return
@@ -100,7 +100,7 @@ mac() {
 	open_mirror
 	does_soon 192.0.2.1 ".do == \"forward\" and .dst == \"$(mac "$peer" eth0)\" and .src == \"$(mac "$node" eth1)\" and .mtu == 1500"
 	does_soon 2001:db8::1 ".do == \"forward\" and .dst == \"$(mac "$peer" eth0)\""
-	# Its own address is below an on-link route, and so a host route; others there are not resolved.
+	# The gateway's own address, below an on-link route, is a host route; its neighbours are not resolved.
 	does 10.0.1.2 '.do == "forward" and .len == 32'
 	does 10.0.1.9 '.reason == "neighbour"'
 	does 10.0.1.1 '.reason == "local"'
@@ -112,7 +112,7 @@ mac() {
 	local start=$SECONDS
 	open_mirror
 	ask run 4
-	# At 0, 1, 3, 7 seconds and so on, or later: how long it has run depends on how busy the machine is.
+	# Probes come at 0, 1, 3, 7 seconds and so on, or later: a busy machine runs longer than 4 seconds.
 	local due=0 delay=1 most=1 probes tries
 	for tries in {1..100}; do
 		probes=$(stat probes)
@@ -141,7 +141,7 @@ mac() {
 	does_soon 2001:db8::1 '.do == "forward"'
 	ask run 8 192.0.2.1 2001:db8::1
 	[ "$(jq .misses <<<"$answer")" = 0 ]
-	# Marked used and verified again and again, and usable meanwhile: so it is never old enough to be forgotten.
+	# The mirror keeps marking the entry used, and the kernel keeps verifying it: it never gets old enough to be forgotten.
 	local looks tries since=${EPOCHREALTIME/./}
 	looks=$(jq .looks <<<"$answer")
 	for tries in {1..200}; do
@@ -152,7 +152,7 @@ mac() {
 	done
 	echo "$tries tries, $looks looks, $(stat probes) probes"
 	[ "$tries" -lt 200 ]
-	# Unused for two periods, it is left alone.
+	# After two periods without use, the mirror leaves the entry alone.
 	ask sync
 	for tries in 1 2; do
 		ask run 0.5
@@ -165,8 +165,8 @@ mac() {
 	[ "$(stat probes)" = "$before" ]
 }
 
-# alive_since MICROSECONDS: has the kernel known the gateways as used, and heard of them, after that? It says how many whole
-# seconds ago it did.
+# alive_since MICROSECONDS: did the kernel see each gateway used, and hear from it, after that moment? The kernel
+# counts in whole seconds ago.
 alive_since() {
 	local now=${EPOCHREALTIME/./} address ago
 	for address in 10.0.1.2 fd01::2; do
@@ -175,7 +175,7 @@ alive_since() {
 	done
 }
 
-@test "a neighbour that XDP uses and that is gone is found out" {
+@test "a neighbour that XDP uses stops being used when it is gone" {
 	local setting
 	for setting in base_reachable_time_ms=1000 delay_first_probe_time=1; do
 		on "$node" sysctl -qw "net.ipv4.neigh.eth1.$setting"
@@ -204,7 +204,7 @@ alive_since() {
 	ask sync
 	[ "$(stat overruns)" -ge 1 ]
 	[ "$(stat resyncs)" -ge 1 ]
-	# Some of the 2,000 changes were told, the others found; nothing else was touched.
+	# Events told of some of the 2,000 changes, the dump found the others; nothing else changed.
 	[ "$(stat resync_changes)" -ge 1 ]
 	[ "$(stat resync_changes)" -le 2100 ]
 	[ "$(stat 'inserts + .replaces + .deletes')" -le 7200 ]
@@ -229,7 +229,7 @@ alive_since() {
 	ask sync
 	ask port eth1
 	jq -e '(contains(["punt4"]) | not) and contains(["punt6"])' <<<"$answer"
-	on "$node" ip rule del priority 32766 # without its default rule nothing is as assumed
+	on "$node" ip rule del priority 32766 # without this default rule the kernel looks elsewhere
 	ask sync
 	ask port eth1
 	jq -e 'contains(["punt4", "punt6"])' <<<"$answer"
@@ -250,7 +250,7 @@ alive_since() {
 	equal
 }
 
-@test "a link that is enslaved, and one that is no port" {
+@test "an enslaved link punts, and a link that is no port is left to the kernel" {
 	on "$node" ip route add 192.0.2.0/24 via 10.0.1.2
 	on "$node" ip route add 198.51.100.0/24 via 10.0.2.2
 	open_mirror
@@ -277,7 +277,7 @@ alive_since() {
 	does_soon 192.0.2.1 '[.members[].do] == ["forward", "forward"]'
 	on "$node" ip link set eth1 down
 	ask sync
-	# The kernel has dropped the longer route without a word.
+	# The kernel has dropped the longer route without a message.
 	does_soon 198.51.100.1 ".len == 16 and .dst == \"$(mac "$peer" eth1)\""
 	does 192.0.2.1 '[.members[].buckets] == [128]'
 	equal_soon
@@ -311,7 +311,7 @@ alive_since() {
 	open_mirror
 	does_soon 192.0.2.1 '[.members[] | select(.do == "forward").buckets] | sort == [32, 96]'
 	does 198.51.100.1 '[.members[].buckets] == [64, 64]'
-	# One object serves IPv4 and, of an IPv6 gateway, IPv6.
+	# An object with an IPv6 gateway serves both IPv4 and IPv6.
 	on "$node" ip nexthop add id 3 via fd01::2 dev eth1
 	on "$node" ip route add 203.0.113.0/24 nhid 3
 	on "$node" ip -6 route add 2001:db8::/32 nhid 3
@@ -331,7 +331,7 @@ alive_since() {
 	equal_soon
 }
 
-@test "it says what was not understood: nothing" {
+@test "it understands every message" {
 	open_mirror
 	on "$node" ip route add 192.0.2.0/24 encap ip id 1 dst 10.0.1.2 dev eth1
 	on "$node" ip route add 198.51.100.0/24 via inet6 fd01::2 dev eth1

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Random changes of a namespace's links, addresses, neighbours, routes and next-hop objects.
 
-After every round the mirror that followed the events must be equal to one that is opened then, and must
-agree with `ip route get` about every route the kernel would take. MIRROR_SEED repeats a run,
-MIRROR_ROUNDS lengthens it, MIRROR_TRACE=FILE keeps what the kernel said.
+After every round the mirror that followed the events must equal one that is opened then, and must agree
+with `ip route get` about every route the kernel would take. MIRROR_SEED repeats a run, MIRROR_ROUNDS
+lengthens it, MIRROR_TRACE=FILE keeps what the kernel said.
 """
 import ipaddress
 import json
@@ -19,7 +19,7 @@ SEED = int(os.environ.get("MIRROR_SEED", "1"))
 ROUNDS = int(os.environ.get("MIRROR_ROUNDS", "60"))
 OPERATIONS = 60  # in one round
 ADDRESSES = 200  # looked up after it
-SETTLE_S, SETTLE_LOOKS = 4, 20  # the kernel tells of carriers up to a second later, or once it has a processor
+SETTLE_S, SETTLE_LOOKS = 4, 20  # the kernel reports carriers up to a second later, or when it gets a processor
 NODE = f"mr{os.getpid()}n"
 PEER = f"mr{os.getpid()}p"
 LINKS = ["a0", "b0", "c0", "d0"]
@@ -31,7 +31,7 @@ def run(*argv, check=True, text_in=None):
 
 
 class Mirror:
-    """The tool in the namespace."""
+    """mirror-dump, running in the namespace."""
 
     def __init__(self):
         self.process = subprocess.Popen(
@@ -85,7 +85,7 @@ def gateway(v6):
 
 
 def prefix(v6):
-    """From a small space, so that operations meet."""
+    """A random prefix from a small space, so that operations meet."""
     if v6:
         net = f"2001:db8:{rng.randrange(2)}:{rng.randrange(3)}::{rng.randrange(2)}"
         length = rng.choice([0, 32, 47, 48, 49, 62, 64, 65, 127, 128])
@@ -110,7 +110,7 @@ def target(v6):
     if kind == 0:
         return "nhid " + str(rng.randint(1, 9))
     if kind <= 2:
-        # Of an IPv6 leg without a gateway beside others the kernel does not tell.
+        # The kernel does not report an IPv6 leg that has no gateway and stands beside others.
         legs = rng.randint(2, 4)
         return " ".join(f"nexthop {leg(v6, not v6)} weight {rng.randint(1, 3)}" for _ in range(legs))
     return leg(v6)
@@ -141,7 +141,7 @@ def route():
         options += " from 2001:db8:ffff::/48"
     if rng.random() < 0.1 and not v6:
         options += f" src 10.{rng.randrange(4)}.0.1"
-    # Of an IPv6 multipath route the kernel says only what one of its legs has.
+    # Of an IPv6 multipath route the kernel reports the properties of one leg only.
     if rng.random() < 0.1 and not v6:
         options += f" proto {rng.choice(['bird', 'static'])}"
     if rng.random() < 0.08:
@@ -208,7 +208,7 @@ KINDS = [(route, 70), (nexthop, 10), (neighbour, 8), (link, 3), (address, 4)]
 
 
 def round_of_changes(log):
-    """Runs of one family, as `ip -batch` takes its family from the command line."""
+    """Split into runs of one family, since `ip -batch` takes its family from the command line."""
     gateways = [(i, host) for i in range(len(LINKS)) for host in range(2, 6)]
     known = [f"neigh replace {addr} lladdr 02:00:00:00:{i:02x}:{host:02x} dev {LINKS[i]} nud permanent"
              for i, host in gateways for addr in (f"10.{i}.0.{host}", f"fd0{i}::{host}")]
@@ -322,7 +322,7 @@ def main():
         log = []
         for number in range(ROUNDS):
             log = []
-            # Follow the changes as they come, or all of them afterwards; now and then lose some.
+            # The mirror follows the changes as they come, or all of them afterwards; now and then it loses some.
             following = rng.random() < 0.5
             lossy = rng.random() < 0.2
             if lossy:

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2154 # variables are set in forward.bash
-# Hundreds of thousands of route changes while packets take those routes: none may be lost, and in the end every
-# packet goes where the kernel would send it. How fast is none of these tests' business; netns-lab/bench says it.
+# Hundreds of thousands of route changes while packets take those routes: no packet may be lost, and in the end every
+# packet goes where the kernel would send it. These tests do not measure speed; netns-lab/bench does.
 
 bats_require_minimum_version 1.5.0
 
@@ -18,7 +18,7 @@ setup() {
 	PINS=/sys/fs/bpf/sluice
 	lab_begin
 	forward_lab
-	# Unused ones go stale, and packets to them to the kernel: not what is looked at here.
+	# Unused neighbours would go stale, and the kernel would get their packets: these tests look at routes only.
 	local i
 	for i in 2 3; do
 		on n1 ip neigh replace "10.0.$i.2" lladdr "$(mac_of "h$i" eth0)" dev "eth$i" nud permanent
@@ -28,7 +28,7 @@ setup() {
 
 teardown() { lab_end; }
 
-# routes 4|6: prefixes of several lengths, alternately through h2 and h3. What is deleted falls to the default route.
+# routes 4|6: prefixes of several lengths, alternately through h2 and h3. A deleted one falls to the default route.
 routes() {
 	awk -v family="$1" -v a="$(gateway "$1" 2)" -v b="$(gateway "$1" 3)" 'BEGIN {
 		for (i = 0; i < 4096; i++) {
@@ -66,7 +66,7 @@ storm_begin() {
 	traffic_start h1 eth1 h2 --dst-file "$LAB_DIR/prefixes" --rate 20000 --duration 3600
 }
 
-# Every packet reached one of the two hosts; none took the kernel's way.
+# Every packet reached one of the two hosts, and the kernel forwarded none.
 storm_end() {
 	traffic_stop
 	sink_stop other
@@ -79,7 +79,7 @@ storm_end() {
 	[ "$(jq -s 'map(.packets > 0) | all' "$LAB_DIR/received.json" "$LAB_DIR/other.json")" = true ]
 	[ "$sent" = $((got + ring)) ]
 	[ "$(jq -n "($after.drops | add) - ($before.drops | add)")" = "$ring" ]
-	# What the kernel is given here are its own neighbour discovery and the like, and no packet of the traffic.
+	# The kernel gets its own neighbour discovery and the like, and no packet of the traffic.
 	for reason in neighbour no-route overflow; do
 		[ "$(change punts $reason)" = 0 ]
 	done
@@ -106,11 +106,11 @@ each_prefix_leads_there() {
 	storm 4 lpm
 }
 
-@test "reroute makes no more changes a second than it is asked for, those that put back what is away among them" {
+@test "reroute makes no more changes a second than asked, those that restore routes at the end included" {
 	routes 4
 	on n1 build/lab/reroute --changes 5000 --rate 10000 -j >"$LAB_DIR/reroute.json"
 	cat "$LAB_DIR/reroute.json"
-	# Nobody waits for the end of the last batch, of 20.
+	# reroute does not wait after its last batch, of 20.
 	jq -e '.changes > 5000 and .seconds >= (.changes - 20) / 10000' "$LAB_DIR/reroute.json"
 }
 
@@ -131,10 +131,10 @@ storm() {
 	each_prefix_leads_there "$1"
 }
 
-@test "events lost in a storm are made up for, and packets flow on" {
+@test "a dump makes up for events lost in a storm, and packets flow on" {
 	storm_begin 4 fast
 	kill -STOP "$(cat "$LAB_DIR/sluiced-n1.pid")"
-	# More than its socket holds.
+	# More events than its socket holds.
 	on n1 build/lab/reroute --changes 400000
 	kill -CONT "$(cat "$LAB_DIR/sluiced-n1.pid")"
 	wait_for 30 same_routes 4

@@ -252,7 +252,7 @@ static json_t *lookup(const struct view *v, uint8_t family, const uint8_t *addr)
 
 	if (sl_fib_match(v->fib, family, addr, &prefix, &id))
 		return describe(v, 0);
-	/* The tables must say what the list of prefixes says. */
+	/* The tables must agree with the list of prefixes. */
 	if (sl_fib_lookup(v->fib, family, addr) != id)
 		return json_pack("{s:s}", "do", "tables and prefixes differ");
 	j = describe(v, id);
@@ -268,7 +268,7 @@ struct comparison {
 	uint64_t compared;
 };
 
-/* Shares of a resilient group depend on its past, within the rounding of each member. */
+/* The shares of a resilient group depend on its past: members may differ by the rounding. */
 static bool alike(json_t *a, json_t *b)
 {
 	json_t *x = json_object_get(a, "members"), *y = json_object_get(b, "members");
@@ -344,7 +344,7 @@ static void put_numbers(json_t *j, const struct number *all, size_t n)
 		json_object_set_new(j, all[i].name, json_integer((json_int_t)all[i].value));
 }
 
-/* Without neighbours: the kernel does not tell of those it has not resolved yet. */
+/* Neighbours do not count: the kernel says nothing of those it has not resolved yet. */
 static json_t *counts(const struct view *v)
 {
 	struct sl_mirror_stats s;
@@ -494,7 +494,7 @@ static void mark_used(const struct view *v, const char *text)
 		v->tables.adj[nh.ref].used = 1;
 }
 
-/* `run`: also counts how often one of the addresses had no adjacency. */
+/* `run`, which also counts how often one of the addresses had no adjacency. */
 static json_t *run(struct view *v, char *args)
 {
 	char *save = NULL, *first = strtok_r(args, " ", &save), *addr[16];

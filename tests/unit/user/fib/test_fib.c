@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Both engines against a list of prefixes that is searched from end to end: thousands of random
- * inserts, replacements and deletions of prefixes that nest, in tables large enough and in tables
- * much too small.
+ * Both engines, compared with a list of prefixes that is searched from end to end: thousands of
+ * random inserts, replacements and deletions of prefixes that nest, in tables that are large enough
+ * and in tables that are much too small.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,9 +193,9 @@ static struct sl_prefix random_prefix(const struct world *w)
 
 	random_addr(p.family, p.addr);
 	p.len = (uint8_t)random_below(bits + 1u);
-	if (p.len < 8 && random_below(8)) /* those rewrite millions of slots: fewer of them */
+	if (p.len < 8 && random_below(8)) /* fewer of these: they rewrite millions of slots */
 		p.len += 8;
-	/* Often under, over or equal to one that exists. */
+	/* Often below, above or equal to an existing prefix. */
 	if (w->n_model && random_below(4)) {
 		const struct route *r = &w->model[random_below(w->n_model)];
 
@@ -223,8 +223,8 @@ struct tally {
 };
 
 /*
- * The model's next hop; or a punt, where prefixes are missing from the tables. Never another next
- * hop.
+ * The table answers with the model's next hop, or with a punt where prefixes are missing from the
+ * tables, never with another next hop.
  */
 static void check_addr(const struct world *w, uint8_t family, const uint8_t *addr,
 		       struct tally *tally)
@@ -244,7 +244,8 @@ static void check_addr(const struct world *w, uint8_t family, const uint8_t *add
 }
 
 /*
- * First and last address of a prefix, the ones outside next to them, and some inside and anywhere.
+ * Compare at the first and last address of a prefix, at those just outside, and at some inside and
+ * anywhere.
  */
 static void check_around(const struct world *w, const struct sl_prefix *p, struct tally *tally)
 {
@@ -322,7 +323,7 @@ static void do_delete(struct world *w, const struct sl_prefix *p)
 		*r = w->model[--w->n_model];
 }
 
-/* Ops at random around a level of prefixes that rises and falls. */
+/* Random operations that keep the number of prefixes near a level, which rises and falls. */
 static void churn(struct world *w, int ops, struct tally *tally)
 {
 	for (int i = 0; i < ops; i++) {
@@ -400,7 +401,7 @@ static void random_changes_answer_as_a_linear_scan(void **state)
 	world_destroy(w);
 }
 
-static void full_tables_punt_and_never_lead_a_wrong_way(void **state)
+static void full_tables_punt_and_never_answer_another_next_hop(void **state)
 {
 	static const uint32_t rooms[] = { 0, 1, 2, 7, 25, 60 };
 
@@ -449,7 +450,7 @@ static void overflow_heals_when_room_appears(void **state)
 	world_destroy(w);
 }
 
-/* One address under prefixes of every length, put in and taken out in both orders. */
+/* One address under prefixes of every length, inserted and deleted in both orders. */
 static void prefixes_of_every_length_nest(void **state)
 {
 	struct world *w = world_create(engine_of(state), PLENTY_BLOCKS);
@@ -482,10 +483,10 @@ static void prefixes_of_every_length_nest(void **state)
 }
 
 /*
- * One host route at a time, in 14 of 14 blocks: each next one needs those that the last one gave
- * back.
+ * One host route at a time, in 14 of 14 blocks: each needs the blocks that the one before it
+ * returned.
  */
-static void churn_that_uses_up_the_blocks_waits_for_readers(void **state)
+static void churn_that_empties_the_pool_waits_for_readers(void **state)
 {
 	struct world *w = world_create(SL_ENGINE_FAST, 14);
 	struct sl_prefix p;
@@ -504,11 +505,8 @@ static void churn_that_uses_up_the_blocks_waits_for_readers(void **state)
 	world_destroy(w);
 }
 
-/*
- * All blocks but one are in use: there is little to gain from waiting for that one, again and
- * again.
- */
-static void full_tables_wait_for_no_reader(void **state)
+/* All blocks but one are in use: waiting for that one, again and again, would gain little. */
+static void full_tables_do_not_wait_for_readers(void **state)
 {
 	struct world *w = world_create(SL_ENGINE_FAST, 32);
 	struct sl_prefix p;
@@ -532,7 +530,7 @@ static void full_tables_wait_for_no_reader(void **state)
 	world_destroy(w);
 }
 
-/* 14 blocks make one host route; while they wait for their grace they cannot make another. */
+/* 14 blocks make one host route. During their grace period they cannot make another. */
 static void blocks_are_reused_after_the_grace_period_and_not_before(void **state)
 {
 	struct world *w = world_create(SL_ENGINE_FAST, 14);
@@ -565,7 +563,7 @@ static void blocks_are_reused_after_the_grace_period_and_not_before(void **state
 	world_destroy(w);
 }
 
-static void default_routes_cover_everything_and_go_again(void **state)
+static void default_routes_cover_every_address_until_they_are_deleted(void **state)
 {
 	struct world *w = world_create(engine_of(state), 100);
 	struct sl_prefix all4 = { .family = AF_INET }, all6 = { .family = AF_INET6 };
@@ -644,17 +642,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FOR_ENGINE(random_changes_answer_as_a_linear_scan, fast),
 		FOR_ENGINE(random_changes_answer_as_a_linear_scan, lpm),
-		FOR_ENGINE(full_tables_punt_and_never_lead_a_wrong_way, fast),
-		FOR_ENGINE(full_tables_punt_and_never_lead_a_wrong_way, lpm),
+		FOR_ENGINE(full_tables_punt_and_never_answer_another_next_hop, fast),
+		FOR_ENGINE(full_tables_punt_and_never_answer_another_next_hop, lpm),
 		FOR_ENGINE(overflow_heals_when_room_appears, fast),
 		FOR_ENGINE(overflow_heals_when_room_appears, lpm),
 		FOR_ENGINE(prefixes_of_every_length_nest, fast),
 		FOR_ENGINE(prefixes_of_every_length_nest, lpm),
-		cmocka_unit_test(churn_that_uses_up_the_blocks_waits_for_readers),
-		cmocka_unit_test(full_tables_wait_for_no_reader),
+		cmocka_unit_test(churn_that_empties_the_pool_waits_for_readers),
+		cmocka_unit_test(full_tables_do_not_wait_for_readers),
 		cmocka_unit_test(blocks_are_reused_after_the_grace_period_and_not_before),
-		FOR_ENGINE(default_routes_cover_everything_and_go_again, fast),
-		FOR_ENGINE(default_routes_cover_everything_and_go_again, lpm),
+		FOR_ENGINE(default_routes_cover_every_address_until_they_are_deleted, fast),
+		FOR_ENGINE(default_routes_cover_every_address_until_they_are_deleted, lpm),
 		FOR_ENGINE(bad_arguments_are_refused_and_change_nothing, fast),
 		FOR_ENGINE(bad_arguments_are_refused_and_change_nothing, lpm),
 		cmocka_unit_test(create_refuses_sizes_that_cannot_work),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Next hops, adjacencies and resilient groups: what XDP sees of a change, and when memory is used
- * again.
+ * Next hops, adjacencies and resilient groups: what XDP sees of a change, and when memory is
+ * reused.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,7 +144,7 @@ static void new_nexthop_punts_as_neighbour_and_takes_every_kind(void **state)
 	assert_int_equal(sl_fib_nexthop_set_adj(world.fib, N_NEXTHOP, &adj), -EINVAL);
 }
 
-static void changed_adjacency_is_a_new_one_and_the_old_stays_whole(void **state)
+static void changed_adjacency_is_a_new_one_and_the_old_stays_unchanged(void **state)
 {
 	struct sl_adj first = some_adj(1), second = some_adj(2);
 	uint32_t id = new_nexthop();
@@ -208,7 +208,7 @@ static void used_is_read_once_and_survives_a_new_adjacency(void **state)
 
 	(void)state;
 	assert_false(sl_fib_nexthop_used(world.fib, id));
-	first.used = 1; /* not the caller's to say */
+	first.used = 1; /* the fib ignores what the caller says here */
 	assert_int_equal(sl_fib_nexthop_set_adj(world.fib, id, &first), 0);
 	assert_false(sl_fib_nexthop_used(world.fib, id));
 	world.tables.adj[0].used = 1; /* as XDP does */
@@ -439,7 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(ids_0_and_1_are_no_route_and_overflow),
 		TEST(new_nexthop_punts_as_neighbour_and_takes_every_kind),
-		TEST(changed_adjacency_is_a_new_one_and_the_old_stays_whole),
+		TEST(changed_adjacency_is_a_new_one_and_the_old_stays_unchanged),
 		TEST(adjacencies_wait_for_the_grace_period),
 		TEST(nexthop_ids_wait_for_the_grace_period),
 		TEST(used_is_read_once_and_survives_a_new_adjacency),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mirror over a real fib in plain memory, fed with parsed messages: what this kernel cannot be
- * made to do (VLANs, VRF members), what needs counting (how many prefixes a change touches), and
- * each rule of which route wins. tests/netns/test_mirror_random.py compares with the kernel.
+ * The mirror over a real fib in plain memory, fed with parsed messages. It covers what the kernel
+ * of a test machine may be unable to do (VLANs, VRF members), what must be counted (how many
+ * prefixes a change touches), and each rule by which a route wins.
+ * tests/netns/test_mirror_random.py compares with the kernel.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -362,7 +363,7 @@ static void mtu_is_the_smaller_of_link_and_route(void **state)
 	}
 }
 
-static void what_is_no_port_is_left_to_the_kernel(void **state)
+static void routes_through_no_port_are_left_to_the_kernel(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_link tun = ethernet(TUN);
@@ -372,7 +373,7 @@ static void what_is_no_port_is_left_to_the_kernel(void **state)
 	link_is(w, tun);
 	add(w, "172.16.0.0/24", NULL, TUN);
 	assert_punt(w, "172.16.0.1", SL_PUNT_NOT_A_PORT);
-	add(w, "172.17.0.0/24", "10.9.0.1", 77); /* a link never heard of is not up */
+	add(w, "172.17.0.0/24", "10.9.0.1", 77); /* an unknown link is not up */
 	assert_int_equal(lookup(w, "172.17.0.1"), 0);
 }
 
@@ -416,7 +417,7 @@ static void vlan_in_vlan_writes_the_outer_tag_first(void **state)
 	assert_true(w->vlan[5].vid[1] == 0);
 }
 
-static void vlans_that_only_the_kernel_can_do_are_left_to_it(void **state)
+static void vlans_that_xdp_cannot_write_are_left_to_the_kernel(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_link l = vlan(5, ETH0, 100, ETH_P_8021Q);
@@ -608,7 +609,7 @@ static void cut_is(struct world *w, uint32_t ifindex)
 	sl_mirror_ports_changed(w->m);
 }
 
-static void a_port_that_is_cut_is_left_at_once_however_many_routes_use_it(void **state)
+static void routes_leave_a_cut_port_at_once_however_many_they_are(void **state)
 {
 	enum { MANY = 20000, STEP = 100 };
 	struct world *w = *state;
@@ -642,7 +643,7 @@ static void a_port_that_is_cut_is_left_at_once_however_many_routes_use_it(void *
 	assert_punt(w, "10.0.0.2", SL_PUNT_UNREACHABLE);
 	assert_int_equal(prefix_operations(w), before);
 
-	/* The prefixes follow step by step, and what changes meanwhile is not forgotten. */
+	/* The prefixes follow step by step. Routes that change meanwhile follow, too. */
 	for (int steps = 0; sl_route_walk_pending(w->m); steps++) {
 		before = prefix_operations(w);
 		sl_route_walk_changed(w->m, STEP);
@@ -661,7 +662,7 @@ static void a_port_that_is_cut_is_left_at_once_however_many_routes_use_it(void *
 	assert_int_equal(lookup(w, "172.20.1.1"), 0);
 	assert_int_equal(lookup(w, "198.18.199.1"), 0);
 
-	/* Half of it done, all is different again, and the table grows. */
+	/* Halfway through the walk the port comes back, is cut again, and the table grows. */
 	cut_is(w, 0);
 	assert_int_equal(buckets_of(w, "192.0.2.1", 2), 64);
 	sl_route_walk_changed(w->m, MANY / 2);
@@ -693,7 +694,7 @@ static void a_port_that_is_cut_is_left_at_once_however_many_routes_use_it(void *
 	assert_int_equal(lookup(w, "172.94.200.1"), 0);
 }
 
-static void carrier_that_goes_and_comes_has_no_route_read_again(void **state)
+static void carrier_that_goes_and_comes_back_dumps_no_route_again(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_link l = ethernet(ETH0);
@@ -712,7 +713,7 @@ static void carrier_that_goes_and_comes_has_no_route_read_again(void **state)
 	assert_int_equal(w->m->todo.routes_of, 0);
 	assert_true(w->m->todo.nhobjects);
 
-	/* But for what the kernel has called dead meanwhile. */
+	/* But it does if the kernel called a leg dead meanwhile. */
 	l.flags = IFF_UP;
 	link_is(w, l);
 	via(&r, "10.0.0.2", ETH0, 1);
@@ -724,8 +725,8 @@ static void carrier_that_goes_and_comes_has_no_route_read_again(void **state)
 }
 
 /*
- * The carrier was lost for a moment, of which no event tells; routes that came meanwhile have dead
- * legs. The event at its end is no news, but the routes must be looked at.
+ * The link lost its carrier for a moment, without an event; routes that came meanwhile have dead
+ * legs. The event at the end shows no change, but the mirror must dump the routes again.
  */
 static void a_carrier_lost_for_a_moment_leaves_no_leg_dead(void **state)
 {
@@ -745,7 +746,7 @@ static void a_carrier_lost_for_a_moment_leaves_no_leg_dead(void **state)
 	assert_true(w->m->todo.any);
 	assert_int_equal(w->m->todo.routes_of, ETH0);
 
-	r.leg[0].flags = 0; /* as that look finds it */
+	r.leg[0].flags = 0; /* as the dump shows it */
 	put(w, &r);
 	assert_mac(w, "172.16.0.1", 2);
 	memset(&w->m->todo, 0, sizeof(w->m->todo));
@@ -753,7 +754,7 @@ static void a_carrier_lost_for_a_moment_leaves_no_leg_dead(void **state)
 	assert_false(w->m->todo.any);
 }
 
-static void types_of_routes(void **state)
+static void each_type_of_route_drops_or_punts_for_its_reason(void **state)
 {
 	static const struct {
 		uint8_t type;
@@ -783,10 +784,7 @@ static void types_of_routes(void **state)
 	}
 }
 
-/*
- * What may not be decided by the destination alone is the kernel's, for all of the prefix and no
- * other.
- */
+/* Where the destination alone does not decide, the kernel gets that prefix, and no other. */
 static void routes_that_the_destination_does_not_decide_are_left_to_the_kernel(void **state)
 {
 	enum what { TOS, SOURCE, EXPIRES, TWO_EQUAL, IN_DEFAULT, BELOW_LOCAL, CASES };
@@ -834,7 +832,7 @@ static void routes_that_the_destination_does_not_decide_are_left_to_the_kernel(v
 	}
 }
 
-static void encapsulation_is_the_kernels(void **state)
+static void routes_that_encapsulate_are_left_to_the_kernel(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_route r = route("172.16.0.0/24");
@@ -850,7 +848,7 @@ static void encapsulation_is_the_kernels(void **state)
 
 /* --- The order of equals, as events tell it --------------------------------------------------- */
 
-static void append_prepend_and_replace_of_ipv4(void **state)
+static void ipv4_append_prepend_and_replace_stand_in_the_kernels_order(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_route a = add(w, "172.16.0.0/24", "10.0.0.2", ETH0),
@@ -875,13 +873,13 @@ static void append_prepend_and_replace_of_ipv4(void **state)
 	assert_int_equal(w->m->stats.routes4, 0);
 }
 
-static void multipath_of_ipv6_comes_whole_and_goes_by_legs(void **state)
+static void ipv6_multipath_comes_whole_and_goes_leg_by_leg(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_route r = add(w, "2001:db8::/32", "fd00::2", ETH0), leg = r;
 
 	assert_mac(w, "2001:db8::1", 4);
-	/* `append` of a second one: the event has both. */
+	/* After `append` of a second leg the event names both. */
 	via(&r, "fd01::2", ETH1, 1);
 	r.append = true;
 	put(w, &r);
@@ -889,7 +887,7 @@ static void multipath_of_ipv6_comes_whole_and_goes_by_legs(void **state)
 	assert_int_equal(buckets_of(w, "2001:db8::1", 4), SL_GROUP_BUCKETS / 2);
 	del(w, leg);
 	assert_mac(w, "2001:db8::1", 5);
-	del(w, leg); /* told once more */
+	del(w, leg); /* the same event again */
 	assert_mac(w, "2001:db8::1", 5);
 	leg = route("2001:db8::/32");
 	via(&leg, "fd01::2", ETH1, 1);
@@ -918,7 +916,7 @@ static void weights_are_shares_and_a_dead_leg_gives_its_own_away(void **state)
 	assert_int_equal(buckets_of(w, "172.16.0.1", 2), 128);
 	link_is(w, ethernet(ETH1));
 	assert_int_equal(buckets_of(w, "172.16.0.1", 3), 32);
-	r.leg[0].flags = RTNH_F_DEAD; /* the kernel says so, while the link is up */
+	r.leg[0].flags = RTNH_F_DEAD; /* the kernel says so although the link is up */
 	put(w, &r);
 	assert_int_equal(buckets_of(w, "172.16.0.1", 3), 128);
 	assert_int_equal(prefix_operations(w), before);
@@ -964,7 +962,7 @@ static void an_object_that_changes_touches_no_prefix(void **state)
 	object(w, 7, NULL, 0);
 	assert_int_equal(w->tables.nexthop[lookup(w, "172.16.0.1")].kind, SL_NH_DROP);
 	assert_int_equal(prefix_operations(w), before);
-	/* With the object the kernel removes its routes, and says nothing. */
+	/* With the object the kernel removes its routes, without a message. */
 	memset(&gone, 0, sizeof(gone));
 	gone.id = 7;
 	gone.removed = true;
@@ -973,7 +971,7 @@ static void an_object_that_changes_touches_no_prefix(void **state)
 	assert_int_equal(w->m->stats.routes4, 0);
 }
 
-static void a_group_object_loses_what_fails_and_goes_with_the_last(void **state)
+static void a_group_object_loses_failed_members_and_goes_with_the_last(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_link l = ethernet(ETH0);
@@ -1031,7 +1029,7 @@ static void a_dump_after_lost_events_changes_only_what_differs(void **state)
 	put(w, &changed);
 	put(w, &added);
 	w->m->dumping = w->m->dumping_all = false;
-	assert_mac(w, "172.17.0.1", 2); /* nothing goes before the dump is whole */
+	assert_mac(w, "172.17.0.1", 2); /* no route goes before the dump is complete */
 	sl_route_sweep(w->m, &w->m->rib4, 0);
 	assert_int_equal(prefix_operations(w), before + 3);
 	assert_int_equal(lookup(w, "172.17.0.1"), 0);
@@ -1041,8 +1039,8 @@ static void a_dump_after_lost_events_changes_only_what_differs(void **state)
 	(void)r;
 }
 
-/* The event that follows says nothing new, so this is the only occasion. */
-static void a_dump_of_links_that_shows_a_change_has_the_routes_read_again(void **state)
+/* The event that follows shows no change, so only the dump can cause it. */
+static void a_dump_of_links_that_shows_a_change_has_the_routes_dumped_again(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_link l = ethernet(ETH0);
@@ -1059,10 +1057,10 @@ static void a_dump_of_links_that_shows_a_change_has_the_routes_read_again(void *
 }
 
 /*
- * A carrier comes back, and the routing daemon puts routes through that link in the place of
- * unreachable ones. The routes of the link are read again before the messages of these changes.
+ * A link's carrier comes back, and a routing daemon replaces unreachable routes by routes through
+ * that link. The mirror dumps the link's routes before it reads the messages of these changes.
  */
-static void a_route_that_took_the_place_of_another_in_a_dump_of_its_link_stands_alone(void **state)
+static void a_route_that_replaced_another_stands_alone_after_a_dump_of_its_link(void **state)
 {
 	struct world *w = *state;
 	const char *const prefix[2] = { "172.16.0.0/24", "2001:db8:8::/48" };
@@ -1094,7 +1092,7 @@ static void a_route_that_took_the_place_of_another_in_a_dump_of_its_link_stands_
 }
 
 /* A dump of everything may list both: the prefix was unreachable when it began. */
-static void two_ipv6_routes_of_which_one_may_have_replaced_the_other_are_read_again(void **state)
+static void two_ipv6_routes_that_may_be_one_replaced_are_dumped_again(void **state)
 {
 	struct world *w = *state;
 	struct sl_rtnl_route none = route("2001:db8:8::/48"), found = none;
@@ -1106,7 +1104,7 @@ static void two_ipv6_routes_of_which_one_may_have_replaced_the_other_are_read_ag
 	put(w, &found);
 	w->m->dumping = w->m->dumping_all = false;
 	memset(&w->m->todo, 0, sizeof(w->m->todo));
-	put(w, &found); /* a message from before: nothing was replaced */
+	put(w, &found); /* an event older than the dump: it replaced nothing */
 	assert_false(w->m->todo.any);
 	found.replace = true;
 	put(w, &found);
@@ -1160,29 +1158,29 @@ int main(void)
 		TEST(a_neighbour_that_changes_touches_no_prefix),
 		TEST(each_usable_state_of_a_neighbour_forwards),
 		TEST(mtu_is_the_smaller_of_link_and_route),
-		TEST(what_is_no_port_is_left_to_the_kernel),
+		TEST(routes_through_no_port_are_left_to_the_kernel),
 		TEST(vlan_in_vlan_writes_the_outer_tag_first),
-		TEST(vlans_that_only_the_kernel_can_do_are_left_to_it),
+		TEST(vlans_that_xdp_cannot_write_are_left_to_the_kernel),
 		TEST(port_flags_follow_settings_rules_and_masters),
 		TEST(neighbours_on_link_become_host_routes),
 		TEST(an_on_link_host_route_leads_to_its_neighbour),
 		TEST(lowest_metric_wins_and_the_next_takes_over),
 		TEST(a_route_without_a_live_leg_is_as_good_as_absent),
 		TEST(a_carrier_lost_for_a_moment_leaves_no_leg_dead),
-		TEST(a_port_that_is_cut_is_left_at_once_however_many_routes_use_it),
-		TEST(carrier_that_goes_and_comes_has_no_route_read_again),
-		TEST(types_of_routes),
+		TEST(routes_leave_a_cut_port_at_once_however_many_they_are),
+		TEST(carrier_that_goes_and_comes_back_dumps_no_route_again),
+		TEST(each_type_of_route_drops_or_punts_for_its_reason),
 		TEST(routes_that_the_destination_does_not_decide_are_left_to_the_kernel),
-		TEST(encapsulation_is_the_kernels),
-		TEST(append_prepend_and_replace_of_ipv4),
-		TEST(multipath_of_ipv6_comes_whole_and_goes_by_legs),
+		TEST(routes_that_encapsulate_are_left_to_the_kernel),
+		TEST(ipv4_append_prepend_and_replace_stand_in_the_kernels_order),
+		TEST(ipv6_multipath_comes_whole_and_goes_leg_by_leg),
 		TEST(weights_are_shares_and_a_dead_leg_gives_its_own_away),
 		TEST(an_object_that_changes_touches_no_prefix),
-		TEST(a_group_object_loses_what_fails_and_goes_with_the_last),
+		TEST(a_group_object_loses_failed_members_and_goes_with_the_last),
 		TEST(a_dump_after_lost_events_changes_only_what_differs),
-		TEST(a_route_that_took_the_place_of_another_in_a_dump_of_its_link_stands_alone),
-		TEST(two_ipv6_routes_of_which_one_may_have_replaced_the_other_are_read_again),
-		TEST(a_dump_of_links_that_shows_a_change_has_the_routes_read_again),
+		TEST(a_route_that_replaced_another_stands_alone_after_a_dump_of_its_link),
+		TEST(two_ipv6_routes_that_may_be_one_replaced_are_dumped_again),
+		TEST(a_dump_of_links_that_shows_a_change_has_the_routes_dumped_again),
 		TEST(without_room_for_next_hops_the_kernel_forwards_until_there_is_some),
 	};
 	return cmocka_run_group_tests_name("mirror", tests, NULL, NULL);

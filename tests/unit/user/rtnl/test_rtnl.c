@@ -155,7 +155,7 @@ static void multipath_route_has_weights_flags_and_encapsulations(void **state)
 	assert_true(r.leg[2].encap);
 }
 
-static void more_legs_than_a_group_has_buckets_are_said_to_be_too_many(void **state)
+static void more_legs_than_a_group_has_buckets_set_too_many_legs(void **state)
 {
 	static struct sl_rtnl_route r;
 	struct nlattr *nest;
@@ -380,7 +380,7 @@ static void rule_with_any_condition_is_not_plain(void **state)
 	}
 }
 
-static void settings_that_are_not_said_are_minus_one(void **state)
+static void settings_missing_from_a_message_are_minus_one(void **state)
 {
 	struct sl_rtnl_netconf c;
 	struct netconfmsg *head = begin(RTM_NEWNETCONF, sizeof(*head));
@@ -398,8 +398,8 @@ static void settings_that_are_not_said_are_minus_one(void **state)
 /* --- Cut short -------------------------------------------------------------------------------- */
 
 /*
- * Each prefix of a message, in memory that ends where it ends: refused or understood, never read
- * beyond.
+ * Each message, cut at each length, in memory that ends there: the parser refuses or understands
+ * it, and never reads beyond its end.
  */
 static void no_message_is_read_beyond_its_end(void **state)
 {
@@ -448,7 +448,7 @@ int main(void)
 		cmocka_unit_test(route_with_gateway_is_one_leg),
 		cmocka_unit_test(route_via_ipv6_keeps_the_family_of_its_gateway),
 		cmocka_unit_test(multipath_route_has_weights_flags_and_encapsulations),
-		cmocka_unit_test(more_legs_than_a_group_has_buckets_are_said_to_be_too_many),
+		cmocka_unit_test(more_legs_than_a_group_has_buckets_set_too_many_legs),
 		cmocka_unit_test(route_metrics_distinguish_routes),
 		cmocka_unit_test(routes_that_make_no_sense_are_refused),
 		cmocka_unit_test(vlan_link_has_parent_and_tag),
@@ -457,7 +457,7 @@ int main(void)
 		cmocka_unit_test(address_is_the_local_one_of_a_pair),
 		cmocka_unit_test(group_object_has_members_with_16_bit_weights),
 		cmocka_unit_test(rule_with_any_condition_is_not_plain),
-		cmocka_unit_test(settings_that_are_not_said_are_minus_one),
+		cmocka_unit_test(settings_missing_from_a_message_are_minus_one),
 		cmocka_unit_test(no_message_is_read_beyond_its_end),
 	};
 	return cmocka_run_group_tests_name("rtnl", tests, NULL, NULL);
