@@ -17,7 +17,7 @@
 
 #include "rdma-bridge/bridge.h"
 #include "rdma-bridge/ipc/views.h"
-#include "user/config/check_cluster.h"
+#include "user/config/check_host.h"
 #include "user/lib/answer.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"

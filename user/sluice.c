@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/ipc/client.h"
+#include "user/ipc/control_client.h"
 #include "user/cli/cmd.h"
 #include "user/config/config.h"
 #include "user/lib/answer.h"

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "user/config/config.h"
-#include "user/ipc/ctl.h"
+#include "user/ipc/control_socket.h"
 #include "user/lib/answer.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
@@ -152,10 +152,7 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 	return err;
 }
 
-/*
- * --- What must be there before anything is changed
- * ------------------------------------------------
- */
+/* --- What must be there before anything is changed --- */
 
 static int check_privileges(void)
 {
@@ -228,9 +225,7 @@ static int take_lock(int *fd)
 	return err;
 }
 
-/*
- * --- Events --------------------------------------------------------------------------------------
- */
+/* --- Events --- */
 
 static int watch(const struct daemon *d, int fd)
 {

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "user/ipc/ctl.h"
+#include "user/ipc/control_socket.h"
 
 void rb_show_control(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
 void rb_show_control_set(void *ctx, const json_t *request, struct sl_ctl_answer *answer);

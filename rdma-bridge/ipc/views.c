@@ -13,7 +13,7 @@
 #include "rdma-bridge/ipc/view_control.h"
 #include "rdma-bridge/transport/verbs/verbs.h"
 #include "user/datapath/counters.h"
-#include "user/ipc/ctl.h"
+#include "user/ipc/control_socket.h"
 #include "user/ipc/relay.h"
 
 #define SECOND_NS 1000000000ULL

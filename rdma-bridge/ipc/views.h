@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridge's control socket (user/ipc/ctl.h): what it shows of itself, as rows of JSON.
+ * The bridge's control socket (user/ipc/control_socket.h): what it shows of itself, as rows of JSON.
  *
  *   status         node, epoch, packet memory by owner, rounds, frame counters
  *   peers          the other nodes: state, messages and sequence numbers

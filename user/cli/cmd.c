@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/ipc/client.h"
+#include "user/ipc/control_client.h"
 #include "user/cli/cmd.h"
 #include "user/config/config_cluster.h"
 #include "user/text/table.h"

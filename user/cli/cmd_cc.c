@@ -10,9 +10,7 @@
 #include "user/cli/cmd.h"
 #include "user/text/table.h"
 
-/*
- * --- show cc -----------------------------------------------------------------------------------
- */
+/* --- show cc --- */
 
 void sl_cmd_cc_cells(struct sl_table *table, const json_t *row)
 {
@@ -49,9 +47,7 @@ void sl_cmd_cc_cells(struct sl_table *table, const json_t *row)
 		sl_table_cell(table, "%s", "");
 }
 
-/*
- * --- cc list -----------------------------------------------------------------------------------
- */
+/* --- cc list --- */
 
 static json_t *parameter_row(const char *name, const char *unit, int64_t value, int64_t min,
 			     int64_t max, const char *text)
@@ -137,9 +133,7 @@ static int list(const struct sl_cmd_options *options, const char *name)
 	return status;
 }
 
-/*
- * --- cc set ------------------------------------------------------------------------------------
- */
+/* --- cc set --- */
 
 static int set(const struct sl_cmd_options *options, int argc, char **argv)
 {
@@ -159,9 +153,7 @@ static int set(const struct sl_cmd_options *options, int argc, char **argv)
 	return status;
 }
 
-/*
- * --- cc trace ----------------------------------------------------------------------------------
- */
+/* --- cc trace --- */
 
 /* The names of the columns, once, and not before there is an answer. */
 static void trace_header(bool *shown)

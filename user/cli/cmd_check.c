@@ -2,7 +2,7 @@
 /* sluice check FILE */
 #include <stdio.h>
 
-#include "user/config/check_cluster.h"
+#include "user/config/check_host.h"
 #include "user/cli/cmd.h"
 #include "user/config/config.h"
 

@@ -4,16 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "user/ipc/client.h"
+#include "user/ipc/control_client.h"
 #include "user/cli/cmd.h"
 #include "user/show/counter_rows.h"
 #include "user/text/prefix.h"
 #include "user/text/table.h"
 
-/*
- * --- Tables
- * -----------------------------------------------------------------------------------------
- */
+/* --- Tables --- */
 
 static void port_cells(struct sl_table *table, const json_t *row)
 {
@@ -69,10 +66,7 @@ static void route_line(void *arg, const json_t *row)
 	sl_cmd_print_route(row);
 }
 
-/*
- * --- What can be shown
- * ---------------------------------------------------------------------------------
- */
+/* --- What can be shown --- */
 
 struct view {
 	const char *what, *command;

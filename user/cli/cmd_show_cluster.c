@@ -145,10 +145,7 @@ void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row)
 	quantity_cell(table, row, "dropped_frames");
 }
 
-/*
- * --- The fabric
- * -----------------------------------------------------------------------------------------
- */
+/* --- The fabric --- */
 
 /* Members that are not zero, a line each; but for what is no trouble. */
 static void print_nonzero(const char *heading, const json_t *names)

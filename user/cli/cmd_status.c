@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "user/ipc/client.h"
+#include "user/ipc/control_client.h"
 #include "user/cli/cmd.h"
 #include "user/show/counter_rows.h"
 #include "user/datapath/pins.h"
@@ -102,10 +102,7 @@ static void print_status(void *arg, const json_t *row)
 		       sl_cmd_number(packets, "unsent"));
 }
 
-/*
- * --- Without a daemon
- * -------------------------------------------------------------------------------
- */
+/* --- Without a daemon --- */
 
 /* 0: ours; -EPERM: who asks may not know; else it is not. */
 static int check_ours(uint32_t prog_id, uint32_t pinned_id)

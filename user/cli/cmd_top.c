@@ -42,10 +42,7 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/*
- * --- The terminal
- * -----------------------------------------------------------------------------------------
- */
+/* --- The terminal --- */
 
 static void enter(void)
 {
@@ -114,10 +111,7 @@ static void draw(const struct sl_top_sample *sample, struct sl_top_screen *scree
 	free(text);
 }
 
-/*
- * --- Keys
- * -------------------------------------------------------------------------------------------------
- */
+/* --- Keys --- */
 
 static void scroll(struct sl_top_screen *screen, int lines)
 {
@@ -202,10 +196,7 @@ static void wait_until(double due_s, const struct sl_top_sample *sample,
 	}
 }
 
-/*
- * --- Both ways to run
- * --------------------------------------------------------------------------------------
- */
+/* --- Both ways to run --- */
 
 /* Take a sample; it becomes *now, and what that was is forgotten. */
 static void next_sample(const struct sl_cmd_options *options, struct sl_top_sample *now)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/ipc/client.h"
+#include "user/ipc/control_client.h"
 #include "user/config/config_cluster.h"
 #include "user/lib/clock.h"
 #include "user/cli/top.h"

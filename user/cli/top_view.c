@@ -111,10 +111,7 @@ static const char *const sort_keys[SL_TOP_VIEWS][SL_TOP_SORTS] = {
 	[SL_TOP_DROPS] = { NULL, "packets_per_s", NULL, "packets_per_s" },
 };
 
-/*
- * --- A line
- * ----------------------------------------------------------------------------------------------
- */
+/* --- A line --- */
 
 struct page {
 	FILE *out;
@@ -152,10 +149,7 @@ static void end_line(struct page *p)
 	p->lines++;
 }
 
-/*
- * --- Values
- * ----------------------------------------------------------------------------------------------
- */
+/* --- Values --- */
 
 /* "1.23 M", " 999  ": QUANTITY wide, so that digits and prefixes stand below each other. */
 static const char *quantity(double value, char text[SL_QUANTITY_BYTES])
@@ -245,10 +239,7 @@ static bool is_left_aligned(const struct column *column)
 	return column->kind == TEXT || column->kind == STATE;
 }
 
-/*
- * --- The parts of the screen
- * ------------------------------------------------------------------------------
- */
+/* --- The parts of the screen --- */
 
 static void put_rate(struct page *p, const char *before, double rate, const char *after,
 		     enum attribute alarm)

@@ -67,10 +67,7 @@ int sl_cluster_fd(const struct sl_cluster *c)
 	return c->epoll_fd;
 }
 
-/*
- * --- Events of the kernel
- * -----------------------------------------------------------------------------
- */
+/* --- Events of the kernel --- */
 
 static void read_soon(struct sl_cluster *c)
 {
@@ -175,10 +172,7 @@ static int poll_events(struct sl_cluster *c)
 	return err == -EAGAIN ? 0 : err;
 }
 
-/*
- * --- What is due
- * ---------------------------------------------------------------------------------------
- */
+/* --- What is due --- */
 
 static void read_local(struct sl_cluster *c)
 {
@@ -291,10 +285,7 @@ int sl_cluster_poll(struct sl_cluster *c)
 	return arm(c);
 }
 
-/*
- * --- Opening
- * --------------------------------------------------------------------------------------------
- */
+/* --- Opening --- */
 
 static int make_lists(struct sl_cluster *c)
 {

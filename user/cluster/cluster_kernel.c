@@ -191,10 +191,7 @@ void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer)
 	}
 }
 
-/*
- * --- Remote ports
- * --------------------------------------------------------------------------------------
- */
+/* --- Remote ports --- */
 
 int sl_cluster_make_ports(struct sl_cluster *c)
 {
@@ -238,10 +235,7 @@ void sl_cluster_delete_ports(struct sl_cluster *c)
 	}
 }
 
-/*
- * --- What an earlier life left
- * --------------------------------------------------------------------------
- */
+/* --- What an earlier life left --- */
 
 static void adopt(struct sl_peer *peer, const struct sl_remote_entry *entry)
 {

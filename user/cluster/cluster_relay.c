@@ -79,10 +79,7 @@ void sl_cluster_announce(struct sl_cluster *c, uint8_t node)
 		walk_parts(c, node, walk_parts(c, node, 0));
 }
 
-/*
- * --- Requests
- * -----------------------------------------------------------------------------------------
- */
+/* --- Requests --- */
 
 void sl_cluster_want(struct sl_cluster *c, uint16_t system_port, uint8_t family,
 		     const uint8_t addr[16])
@@ -127,10 +124,7 @@ void sl_cluster_send_wanted(struct sl_cluster *c)
 	c->n_wanted = 0;
 }
 
-/*
- * --- Messages of the bridge
- * ---------------------------------------------------------------------------
- */
+/* --- Messages of the bridge --- */
 
 /*
  * Remote ports have lost their carrier. First the fast path, then the kernel: it may have to wait

@@ -219,10 +219,7 @@ static int compare(const void *va, const void *vb)
 	return memcmp(a->mac, b->mac, sizeof(a->mac));
 }
 
-/*
- * --- Neighbours of ports that were down
- * ------------------------------------------------------------------
- */
+/* --- Neighbours of ports that were down --- */
 
 /* As far as compare() orders by it: whose address it is. */
 static int compare_key(const void *va, const void *vb)

@@ -9,10 +9,7 @@
 
 _Static_assert(sizeof(struct sl_remote_entry) == 44, "an entry has hidden padding");
 
-/*
- * --- Generations
- * ----------------------------------------------------------------------------------
- */
+/* --- Generations --- */
 
 struct collector {
 	struct sl_assembly *a;
@@ -93,10 +90,7 @@ void sl_assembly_reset(struct sl_assembly *a)
 	memset(a, 0, sizeof(*a));
 }
 
-/*
- * --- Entries
- * ----------------------------------------------------------------------------------------
- */
+/* --- Entries --- */
 
 static int compare(const void *a, const void *b)
 {

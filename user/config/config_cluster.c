@@ -485,9 +485,7 @@ const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node
 	return &((const struct sl_cluster_port *)node->ports.items)[i];
 }
 
-/*
- * --- Checks beyond the schema --------------------------------------------------------------------
- */
+/* --- Checks beyond the schema --- */
 
 struct check {
 	struct sl_cluster_settings *cluster;

@@ -41,9 +41,7 @@ const char *sl_port_state_name(enum sl_port_state state)
 	return names[state];
 }
 
-/*
- * --- Ports ---------------------------------------------------------------------------------------
- */
+/* --- Ports --- */
 
 static struct sl_router_port *port_by_name(struct sl_router *r, const char *name)
 {
@@ -155,10 +153,7 @@ static int port_open_and_attach(struct sl_router *r, struct generation *g,
 	return port_attach(r, g, port);
 }
 
-/*
- * --- What the mirror asks and tells
- * ----------------------------------------------------------------
- */
+/* --- What the mirror asks and tells --- */
 
 /* As in sl_adj; 0: it is no remote port. */
 static uint16_t remote(const struct sl_router *r, uint32_t ifindex)
@@ -293,10 +288,7 @@ static const struct sl_mirror_ops mirror_ops = {
 	.link_event = on_link_event,
 };
 
-/*
- * --- Generations
- * -----------------------------------------------------------------------------------
- */
+/* --- Generations --- */
 
 static void generation_destroy(struct generation *g)
 {
@@ -391,10 +383,7 @@ static int generation_activate(struct sl_router *r, struct generation *g)
 	return err;
 }
 
-/*
- * --- The cluster
- * ----------------------------------------------------------------------------------
- */
+/* --- The cluster --- */
 
 static void on_ports_changed(void *ctx)
 {
@@ -431,10 +420,7 @@ static int cluster_open(struct sl_router *r, const struct sl_settings *settings,
 				      : 0;
 }
 
-/*
- * --- The router
- * ---------------------------------------------------------------------------------------
- */
+/* --- The router --- */
 
 /*
  * Bring the list of ports in line with the file; those it does not name are left with configured

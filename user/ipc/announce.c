@@ -94,9 +94,7 @@ static size_t addr_bytes(uint8_t family)
 	return family == AF_INET ? 4 : 16;
 }
 
-/*
- * --- Building -----------------------------------------------------------------------------------
- */
+/* --- Building --- */
 
 void sl_announce_begin(struct sl_announce_part *part, const struct sl_announce_header *header)
 {
@@ -161,9 +159,7 @@ void sl_announce_set_parts(struct sl_announce_part *part, uint16_t parts)
 	put16(&at, parts);
 }
 
-/*
- * --- Reading ------------------------------------------------------------------------------------
- */
+/* --- Reading --- */
 
 static bool is_zero(const uint8_t **at, size_t bytes)
 {

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "user/ipc/client.h"
+#include "user/ipc/control_client.h"
 #include "user/text/listen_address.h"
 #include "user/metrics/metrics_text.h"
 #include "user/show/show.h"
@@ -27,9 +27,7 @@ struct sl_metrics {
  */
 #define BRIDGE_PATIENCE_MS 500
 
-/*
- * --- The cluster ---------------------------------------------------------------------------------
- */
+/* --- The cluster --- */
 
 static json_t *ask_bridge(const char *path, const char *command)
 {
@@ -73,10 +71,7 @@ static bool cluster_rows(const struct sl_router *router, struct sl_metrics_clust
 	return true;
 }
 
-/*
- * --- Answers
- * --------------------------------------------------------------------------------------
- */
+/* --- Answers --- */
 
 static char *metrics(const struct sl_router *router)
 {
@@ -144,10 +139,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 		      "text/plain; version=0.0.4; charset=utf-8");
 }
 
-/*
- * --- Open and close
- * ---------------------------------------------------------------------------------
- */
+/* --- Open and close --- */
 
 static int listen_at(const char *address)
 {

@@ -34,10 +34,7 @@ json_t *sl_json_ifname(uint32_t ifindex)
 	return if_indextoname(ifindex, name) ? json_string(name) : json_sprintf("if%u", ifindex);
 }
 
-/*
- * --- Ports
- * ----------------------------------------------------------------------------------------
- */
+/* --- Ports --- */
 
 /*
  * What the kernel's driver counted of a netdev: /proc/net/dev has it in 64 bits, for this network
@@ -122,10 +119,7 @@ void sl_show_ports(const struct sl_router *router, struct sl_ctl_answer *answer)
 	put_rows(sl_ports_json(router), answer);
 }
 
-/*
- * --- Counters
- * -------------------------------------------------------------------------------------
- */
+/* --- Counters --- */
 
 int sl_router_counters(const struct sl_router *router, struct sl_counters *out)
 {
@@ -148,10 +142,7 @@ static void show_counters(const struct sl_router *router,
 		put_rows(make(&counters), answer);
 }
 
-/*
- * --- Commands
- * ---------------------------------------------------------------------------------------
- */
+/* --- Commands --- */
 
 static const char *argument(const json_t *request, const char *name)
 {

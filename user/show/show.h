@@ -6,7 +6,7 @@
 #include <jansson.h>
 
 #include "user/show/counter_rows.h"
-#include "user/ipc/ctl.h"
+#include "user/ipc/control_socket.h"
 #include "user/fib/fib.h"
 #include "user/mirror/mirror.h"
 #include "user/daemon/router.h"

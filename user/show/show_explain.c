@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "user/text/names.h"
+#include "user/text/rtnetlink_names.h"
 #include "user/text/prefix.h"
 #include "user/show/show.h"
 

@@ -6,14 +6,11 @@
 #include <linux/neighbour.h>
 
 #include "bpf/endian.bpf.h"
-#include "user/text/names.h"
+#include "user/text/rtnetlink_names.h"
 #include "user/text/prefix.h"
 #include "user/show/show.h"
 
-/*
- * --- Next hops by id
- * ---------------------------------------------------------------------------------
- */
+/* --- Next hops by id --- */
 
 /*
  * Names of interfaces seen lately: a route has a leg, a leg has a name, and asking costs a system
@@ -229,10 +226,7 @@ json_t *sl_nexthop_json(struct sl_nexthop_index *index, uint32_t id)
 	return row;
 }
 
-/*
- * --- Rows
- * ---------------------------------------------------------------------------------------------
- */
+/* --- Rows --- */
 
 struct walk {
 	struct sl_nexthop_index *index;

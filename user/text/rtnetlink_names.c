@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "user/text/names.h"
+#include "user/text/rtnetlink_names.h"
 
 struct name {
 	uint32_t number;

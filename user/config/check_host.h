@@ -3,8 +3,8 @@
  * Does a configuration's `cluster:` fit this host? For `sluice check`; the daemons say the same
  * when they start.
  */
-#ifndef SL_CHECK_CLUSTER_H
-#define SL_CHECK_CLUSTER_H
+#ifndef SL_CHECK_HOST_H
+#define SL_CHECK_HOST_H
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The other end of the control socket; ctl.h draws what is spoken. */
-#ifndef SL_CLIENT_H
-#define SL_CLIENT_H
+/* The other end of the control socket; control_socket.h shows what is spoken. */
+#ifndef SL_CONTROL_CLIENT_H
+#define SL_CONTROL_CLIENT_H
 
 #include <jansson.h>
 #include <stdbool.h>

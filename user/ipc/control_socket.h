@@ -13,8 +13,8 @@
  * which has the tables as they were at that moment; a client that does not read for
  * SL_CTL_PATIENCE_S is dropped.
  */
-#ifndef SL_CTL_H
-#define SL_CTL_H
+#ifndef SL_CONTROL_SOCKET_H
+#define SL_CONTROL_SOCKET_H
 
 #include <jansson.h>
 #include <stdbool.h>

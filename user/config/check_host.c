@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "user/config/check_cluster.h"
+#include "user/config/check_host.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

@@ -21,8 +21,8 @@
 
 #include "bpf/sluice.h"
 #include "tests/lib/deadline.h"
-#include "user/ipc/client.h"
-#include "user/ipc/ctl.h"
+#include "user/ipc/control_client.h"
+#include "user/ipc/control_socket.h"
 
 #define LONG_ROWS 200000
 

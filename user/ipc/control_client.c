@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "bpf/sluice.h"
-#include "user/ipc/client.h"
+#include "user/ipc/control_client.h"
 #include "user/lib/unix_address.h"
 
 struct sl_client {

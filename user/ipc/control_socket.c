@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "bpf/sluice.h"
-#include "user/ipc/ctl.h"
+#include "user/ipc/control_socket.h"
 #include "user/lib/unix_address.h"
 
 #define CHILD_BUFFER_BYTES 65536
@@ -61,9 +61,7 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
-/*
- * --- Answers ------------------------------------------------------------------------------------
- */
+/* --- Answers --- */
 
 /* The socket blocks, so a short send means that the client has not read for SL_CTL_PATIENCE_S. */
 static int flush(struct sl_ctl_answer *a)
@@ -157,9 +155,7 @@ static void answer_reset(struct sl_ctl_answer *a)
 	*a = (struct sl_ctl_answer){ .fd = -1, .limit = SL_CTL_ANSWER_MAX };
 }
 
-/*
- * --- Clients ------------------------------------------------------------------------------------
- */
+/* --- Clients --- */
 
 static void client_close(struct client *c)
 {
@@ -338,9 +334,7 @@ static void client_accept(struct sl_ctl *ctl)
 		client_close(c);
 }
 
-/*
- * --- The socket ----------------------------------------------------------------------------------
- */
+/* --- The socket --- */
 
 static int make_parent(const char *path)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The words that ip(8) uses for numbers of rtnetlink. */
-#ifndef SL_NAMES_H
-#define SL_NAMES_H
+#ifndef SL_RTNETLINK_NAMES_H
+#define SL_RTNETLINK_NAMES_H
 
 #include <stdint.h>
 
