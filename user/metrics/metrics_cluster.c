@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Metrics of a cluster: what the views of the bridge show, queue by queue and peer by peer. An
- * unlimited rate is +Inf, as a Prometheus writes it; what is not known is left out.
- */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "user/metrics/metrics_impl.h"
+#include "user/metrics/metrics_cluster.h"
+#include "user/metrics/metrics_format.h"
 
 /* Which members of a row are labels, and what those are called. */
 static const struct {

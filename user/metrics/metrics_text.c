@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/metrics/metrics_impl.h"
+#include "user/metrics/metrics_format.h"
+#include "user/metrics/metrics_text.h"
 
 static const char counter[] = "counter", gauge[] = "gauge";
 
@@ -78,21 +79,6 @@ static const struct {
 	{ "neighbour_probes_total", NULL, "mirror.neighbour_probes" },
 };
 
-void sl_metrics_put_head(FILE *f, const char *name, const char *type, const char *help)
-{
-	fprintf(f, "# HELP sluice_%s %s\n# TYPE sluice_%s %s\n", name, help, name, type);
-}
-
-void sl_metrics_put_label(FILE *f, const char *value)
-{
-	for (; *value; value++) {
-		if (*value == '\n')
-			fputs("\\n", f);
-		else
-			fprintf(f, "%s%c", *value == '\\' || *value == '"' ? "\\" : "", *value);
-	}
-}
-
 static void put_name(FILE *f, const char *name, const char *label, const char *value)
 {
 	fprintf(f, "sluice_%s", name);
@@ -101,13 +87,6 @@ static void put_name(FILE *f, const char *name, const char *label, const char *v
 	fprintf(f, "{%s=\"", label);
 	sl_metrics_put_label(f, value);
 	fputs("\"}", f);
-}
-
-const char *sl_metrics_member(const json_t *row, const char *key)
-{
-	const char *value = json_string_value(json_object_get(row, key));
-
-	return value ? value : "";
 }
 
 static long long number(const json_t *value)

@@ -8,22 +8,7 @@
 
 #include <jansson.h>
 
-/* Rows of a cluster: the first of sluiced itself, the others as the bridge answers. */
-enum sl_metrics_list {
-	SL_METRICS_SYSTEM_PORTS, /* `show system-ports` */
-	SL_METRICS_BRIDGE,	 /* `status` */
-	SL_METRICS_FABRIC,
-	SL_METRICS_PEERS,
-	SL_METRICS_VOQS,
-	SL_METRICS_EGRESS,    /* `egress-queues` */
-	SL_METRICS_CC,	      /* `cc`, its queues */
-	SL_METRICS_CC_TOTALS, /* `cc`, the row of totals */
-	SL_METRICS_LISTS
-};
-
-struct sl_metrics_cluster {
-	json_t *rows[SL_METRICS_LISTS]; /* arrays; NULL: could not be asked */
-};
+#include "user/metrics/metrics_cluster.h"
 
 /*
  * status is what the command `status` answers, ports the rows of `show ports`, counters those of

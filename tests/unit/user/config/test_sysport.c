@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of system ports: one order and one index on all nodes. And rates as text. */
+/* The table of system ports: one order and one index on all nodes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,10 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "user/text/rate.h"
 #include "user/config/sysport.h"
 
-static void order_of_adding_does_not_matter(void **state)
+static void table_is_the_same_in_any_order_of_adding(void **state)
 {
 	static const uint16_t ports[] = { 0x0201, 0x0102, 0xffff, 0x0101 };
 	static const uint8_t bytes[] = { 'S',  'L',  'P',  'T',	 1,    0,    0,	   4,
@@ -33,7 +32,7 @@ static void order_of_adding_does_not_matter(void **state)
 	assert_int_equal(sl_sysport_voq(3), 12);
 }
 
-static void what_cannot_be_added_is_refused(void **state)
+static void add_of_a_duplicate_zero_or_surplus_port_is_refused(void **state)
 {
 	static struct sl_sysport_table t;
 
@@ -48,49 +47,11 @@ static void what_cannot_be_added_is_refused(void **state)
 		assert_int_equal(sl_sysport_index(&t, t.port[i]), i);
 }
 
-static void rates_are_bytes_or_frames_a_second(void **state)
-{
-	static const struct {
-		const char *text;
-		int err;
-		uint64_t per_s;
-		bool frames;
-	} cases[] = {
-		{ "8bit", 0, 1, false },
-		{ "10gbit", 0, 1250000000, false },
-		{ "1000000gbit", 0, 125000000000000, false },
-		{ "1pps", 0, 1, true },
-		{ "2mpps", 0, 2000000, true },
-		{ "7bit", -ERANGE, 0, false },
-		{ "0pps", -ERANGE, 0, false },
-		{ "1000001gbit", -ERANGE, 0, false },
-		{ "99999999999999999999bit", -ERANGE, 0, false },
-		{ "10", -EINVAL, 0, false },
-		{ "", -EINVAL, 0, false },
-		{ "-1bit", -EINVAL, 0, false },
-		{ " 1bit", -EINVAL, 0, false },
-		{ "1 bit", -EINVAL, 0, false },
-		{ "1.5gbit", -EINVAL, 0, false },
-		{ "1Gbit", -EINVAL, 0, false },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct sl_rate rate = { 0 };
-
-		if (sl_rate_parse(cases[i].text, &rate) != cases[i].err)
-			print_error("%s\n", cases[i].text);
-		assert_int_equal(sl_rate_parse(cases[i].text, &rate), cases[i].err);
-		assert_true(rate.per_s == cases[i].per_s && rate.frames == cases[i].frames);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(order_of_adding_does_not_matter),
-		cmocka_unit_test(what_cannot_be_added_is_refused),
-		cmocka_unit_test(rates_are_bytes_or_frames_a_second),
+		cmocka_unit_test(table_is_the_same_in_any_order_of_adding),
+		cmocka_unit_test(add_of_a_duplicate_zero_or_surplus_port_is_refused),
 	};
 	return cmocka_run_group_tests_name("sysport", tests, NULL, NULL);
 }

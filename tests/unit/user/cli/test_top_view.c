@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `sluice top` without a terminal: rates of two samples to the digit, and screens of every size. */
+/* `sluice top` without a terminal: screens of every size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,43 +32,6 @@ static struct sl_top_sample sample(json_int_t frames, uint64_t time_ns)
 	}
 	json_array_append_new(s.rows[SL_TOP_VOQS], voq(0, frames, 3));
 	return s;
-}
-
-static double real(const struct sl_top_sample *s, size_t row, const char *key)
-{
-	const json_t *value = json_object_get(json_array_get(s->rows[SL_TOP_VOQS], row), key);
-
-	return json_is_real(value) ? json_real_value(value) : -1;
-}
-
-static void rate_is_the_difference_by_the_time_between_the_two_questions(void **state)
-{
-	struct sl_top_sample before = sample(1000, 5000000000), now = sample(3000, 7500000000);
-
-	(void)state;
-	sl_top_rates(&now, &before);
-	assert_float_equal(real(&now, 0, "taken_frames_per_s"), 800, 1e-9);
-	assert_float_equal(real(&now, 0, "taken_bytes_per_s"), 80000, 1e-9);
-	assert_float_equal(real(&now, 0, "dropped_frames_per_s"), 400, 1e-9);
-	sl_top_free(&before);
-	sl_top_free(&now);
-}
-
-static void rate_without_a_past_or_of_a_counter_that_began_anew_is_not_known(void **state)
-{
-	struct sl_top_sample before = sample(1000, 5000000000), now = sample(10, 6000000000);
-
-	(void)state;
-	json_array_append_new(now.rows[SL_TOP_VOQS], voq(1, 50, 0));
-	sl_top_rates(&now, &before);
-	assert_float_equal(real(&now, 0, "taken_frames_per_s"), -1, 0);
-	assert_float_equal(real(&now, 1, "taken_frames_per_s"), -1, 0);
-	assert_true(json_is_null(
-		json_object_get(json_array_get(now.rows[SL_TOP_VOQS], 1), "taken_frames_per_s")));
-	sl_top_rates(&now, NULL);
-	assert_float_equal(real(&now, 0, "taken_frames_per_s"), -1, 0);
-	sl_top_free(&before);
-	sl_top_free(&now);
 }
 
 static char *draw(const struct sl_top_sample *s, struct sl_top_screen *screen)
@@ -209,13 +172,11 @@ static void rows_are_sorted_by_what_was_asked_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rate_is_the_difference_by_the_time_between_the_two_questions),
-		cmocka_unit_test(rate_without_a_past_or_of_a_counter_that_began_anew_is_not_known),
 		cmocka_unit_test(screen_of_any_size_is_never_exceeded),
 		cmocka_unit_test(columns_stay_where_they_are_whatever_the_values),
 		cmocka_unit_test(trouble_is_red_and_only_trouble),
 		cmocka_unit_test(rows_are_sorted_by_what_was_asked_for),
 	};
 
-	return cmocka_run_group_tests_name("top", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("top_view", tests, NULL, NULL);
 }
