@@ -12,7 +12,7 @@
 #include "bpf/sluice.h"
 #include "user/config/config_cluster.h"
 #include "user/lib/log.h"
-#include "user/datapath/xdp.h"
+#include "user/lib/xdp_mode.h"
 #include "user/text/yaml.h"
 
 #define SL_CONFIG_DEFAULT_PATH	 "/etc/sluice/sluice.yaml"

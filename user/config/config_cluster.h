@@ -12,10 +12,11 @@
 #include "user/config/cc_settings.h"
 #include "user/text/rate.h"
 #include "user/config/sysport.h"
-#include "user/datapath/xdp.h"
+#include "user/lib/xdp_mode.h"
 #include "user/text/yaml.h"
 
 #define SL_CONFIG_DEFAULT_KEY	      "/etc/sluice/cluster.key"
+#define SL_CONFIG_DEFAULT_RELAY	      "/run/sluice/bridge.sock"
 #define SL_CONFIG_DEFAULT_LIVENESS_MS 50
 
 enum sl_transport {
@@ -120,30 +121,28 @@ struct sl_cluster_settings {
 	uint32_t line; /* 0: there is no `cluster:` */
 };
 
-/* For the schema of config.c. */
-extern const struct sl_yaml_key sl_cluster_keys[];
-int sl_cluster_settings_init(struct sl_cluster_settings *cluster); /* defaults; 0 or -ENOMEM */
-/*
- * What the schema cannot say; fills the table, rates, queues and classes. 0, or -EINVAL and one
- * line.
- */
-int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *file_name,
-			      char error[SL_YAML_ERROR_BYTES]);
-bool sl_valid_netdev(const char *text); /* what the kernel's dev_valid_name() accepts */
-extern const struct sl_yaml_choice sl_mode_choices[];
+/* Fill in the defaults. 0 or -ENOMEM. */
+int sl_cluster_settings_init(struct sl_cluster_settings *cluster);
 
 const struct sl_cluster_node *sl_cluster_node(const struct sl_cluster_settings *cluster,
 					      uint32_t i);
 const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_settings *cluster,
 						   uint32_t id); /* or NULL */
 const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i);
+
+/* The words of sluice.yaml(5) for these values, and each word alone. */
+extern const struct sl_yaml_choice sl_mode_choices[], sl_transport_choices[], sl_transmit_choices[],
+	sl_scheduler_choices[], sl_poll_choices[];
 const char *sl_transport_name(enum sl_transport transport);
-const char *sl_poll_name(enum sl_poll poll);
 const char *sl_scheduler_name(enum sl_scheduler scheduler);
+const char *sl_poll_name(enum sl_poll poll);
+
 /* A class of a higher level goes first; those of one level share by weight. */
 uint32_t sl_scheduler_level(enum sl_scheduler scheduler, uint32_t class);
 
 /* "46" or "0-7,46": numbers and ranges below SL_DSCPS. 0 with their bits in *mask, or -EINVAL. */
 int sl_dscp_parse(const char *text, uint64_t *mask);
+/* "2,3": CPUs, one for each worker. Returns how many; 0 if text is no such list. */
+uint32_t sl_cores_parse(const char *text, uint32_t cores[SL_WORKERS_MAX]);
 
 #endif

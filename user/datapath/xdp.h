@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum sl_xdp_mode { SL_XDP_NONE, SL_XDP_NATIVE, SL_XDP_GENERIC };
+#include "user/lib/xdp_mode.h"
+
 const char *sl_xdp_mode_name(enum sl_xdp_mode mode); /* "none", "native", "generic" */
 
 struct sl_xdp_state {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What sluiced and sluice-bridge of one node say to each other, over a UNIX socket of type
- * SOCK_SEQPACKET that the bridge offers (SL_RELAY_DEFAULT_SOCKET). One datagram is one message; to
- * the bridge, announcements are opaque. Pure: this is the codec; both ends are in one host, so
- * integers are in host order.
+ * SOCK_SEQPACKET that the bridge offers (`cluster.socket` of sluice.yaml(5)). One datagram is one
+ * message; to the bridge, announcements are opaque. Pure: this is the codec; both ends are in one
+ * host, so integers are in host order.
  *
  *   sluiced -> bridge   SEND      carry this part of an announcement to a node, or to all that are
  *                       up
@@ -37,10 +37,9 @@
 
 #include "user/ipc/announce.h"
 
-#define SL_RELAY_DEFAULT_SOCKET "/run/sluice/bridge.sock"
-#define SL_RELAY_VERSION	1
-#define SL_RELAY_HEADER_BYTES	4
-#define SL_RELAY_MAX_BYTES	(SL_RELAY_HEADER_BYTES + SL_ANNOUNCE_PART_BYTES)
+#define SL_RELAY_VERSION      1
+#define SL_RELAY_HEADER_BYTES 4
+#define SL_RELAY_MAX_BYTES    (SL_RELAY_HEADER_BYTES + SL_ANNOUNCE_PART_BYTES)
 
 enum sl_relay_kind {
 	SL_RELAY_SEND = 1,

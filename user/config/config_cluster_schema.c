@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <limits.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "user/config/config_cluster_schema.h"
+#include "user/text/prefix.h"
+
+#define NODES_MAX	 255
+#define NODE_PORTS_MAX	 255
+#define QUEUE_FRAMES_MAX 65536
+
+/* --- What a value may be --- */
+
+bool sl_valid_netdev(const char *text)
+{
+	size_t n = strcspn(text, "/: \t\n\v\f\r");
+
+	return n > 0 && n < IF_NAMESIZE && !text[n] && strcmp(text, ".") != 0 &&
+	       strcmp(text, "..") != 0;
+}
+
+static bool valid_path(const char *text)
+{
+	return text[0] == '/' && text[1] && strlen(text) < PATH_MAX;
+}
+
+static bool valid_socket(const char *text)
+{
+	return valid_path(text) && strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
+}
+
+/* Of one host: neither all zero nor multicast, loopback or (as it needs a zone) link-local. */
+static bool valid_address(const char *text)
+{
+	static const uint8_t zero[16];
+	uint8_t family, a[16];
+
+	if (sl_addr_parse(text, &family, a) || !memcmp(a, zero, sizeof(zero)))
+		return false;
+	if (sl_addr_bits(family) == 32)
+		return a[0] != 127 && a[0] < 224 && a[0] != 0;
+	return a[0] != 0xff && !(a[0] == 0xfe && (a[1] & 0xc0) == 0x80) &&
+	       (memcmp(a, zero, 15) || a[15] != 1);
+}
+
+static bool valid_words(const char *text)
+{
+	return text[0] != '\0'; /* read by check_port, which can say more */
+}
+
+static bool valid_rate(const char *text)
+{
+	struct sl_rate rate;
+
+	return !sl_rate_parse(text, &rate);
+}
+
+static bool valid_dscp(const char *text)
+{
+	uint64_t mask;
+
+	return !sl_dscp_parse(text, &mask);
+}
+
+static bool valid_cores(const char *text)
+{
+	uint32_t cores[SL_WORKERS_MAX];
+
+	return sl_cores_parse(text, cores) > 0;
+}
+
+/* --- Keys --- */
+
+#define FIELD(type_, field_) .offset = offsetof(struct type_, field_)
+
+#define CONTROLLER_CHOICE(number, id, name_) { #name_, CC_##id },
+static const struct sl_yaml_choice controllers[] = { CC_ALGORITHMS(CONTROLLER_CHOICE){ NULL, 0 } };
+
+static const struct sl_yaml_key queue_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_queue_settings, line) },
+	{ .name = "class",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_queue_settings, class),
+	  .required = true,
+	  .max = SL_CLASSES - 1,
+	  .what = "a class" },
+	{ .name = "weight",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_queue_settings, weight),
+	  .min = 1,
+	  .max = 1024,
+	  .what = "a weight" },
+	{ .name = "frames",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_queue_settings, frames),
+	  .min = 1,
+	  .max = QUEUE_FRAMES_MAX,
+	  .what = "a number of frames" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key class_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_class_settings, line) },
+	{ .name = "class",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_class_settings, class),
+	  .required = true,
+	  .max = SL_CLASSES - 1,
+	  .what = "a class" },
+	{ .name = "dscp",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_class_settings, dscp),
+	  .required = true,
+	  .valid = valid_dscp,
+	  .what = "a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or "
+		  "0-7,46" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key port_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_cluster_port, line) },
+	{ .name = "number",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_port, number),
+	  .required = true,
+	  .min = 1,
+	  .max = 255,
+	  .what = "a port number" },
+	{ .name = "name",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_port, name),
+	  .required = true,
+	  .valid = sl_valid_netdev,
+	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as eth1" },
+	{ .name = "mode",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_port, mode),
+	  .choices = sl_mode_choices,
+	  .what = "a mode" },
+	{ .name = "optional",
+	  .type = SL_YAML_BOOL,
+	  FIELD(sl_cluster_port, optional),
+	  .what = "a truth value" },
+	{ .name = "rate",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_port, rate_text),
+	  .valid = valid_rate,
+	  .what = "a rate: write bits a second as 10gbit or 500mbit, or frames a second as 2mpps" },
+	{ .name = "burst_us",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_port, burst_us),
+	  .max = 1000000,
+	  .what = "a time in microseconds" },
+	{ .name = "scheduler",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_port, scheduler),
+	  .choices = sl_scheduler_choices,
+	  .what = "a scheduler" },
+	{ .name = "queues",
+	  .type = SL_YAML_LIST,
+	  FIELD(sl_cluster_port, queues),
+	  .keys = queue_keys,
+	  .item_bytes = sizeof(struct sl_queue_settings),
+	  .items_max = SL_CLASSES },
+	{ .name = "controller",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_port, controller),
+	  .choices = controllers,
+	  .what = "a controller" },
+	{ .name = "parameters",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_port, parameters),
+	  .valid = valid_words,
+	  .what = "a list of parameters: write words such as interval_us=1000 node2.weight=3" },
+	{ .name = "transmit",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_port, transmit),
+	  .choices = sl_transmit_choices,
+	  .what = "a way to transmit" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key node_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_cluster_node, line) },
+	{ .name = "id",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_node, id),
+	  .required = true,
+	  .min = 1,
+	  .max = 255,
+	  .what = "a node id" },
+	{ .name = "address",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_node, address),
+	  .required = true,
+	  .valid = valid_address,
+	  .what = "an address: write the node's IPv4 or IPv6 address on the fabric" },
+	{ .name = "ports",
+	  .type = SL_YAML_LIST,
+	  FIELD(sl_cluster_node, ports),
+	  .required = true,
+	  .keys = port_keys,
+	  .item_bytes = sizeof(struct sl_cluster_port),
+	  .items_max = NODE_PORTS_MAX },
+	{ 0 },
+};
+
+/* `fabric:` is only a heading: its keys are fields of the whole. */
+static const struct sl_yaml_key fabric_keys[] = {
+	{ .name = "device",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_settings, device),
+	  .required = true,
+	  .valid = sl_valid_netdev,
+	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as fab0" },
+	{ .name = "transport",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_settings, transport),
+	  .choices = sl_transport_choices,
+	  .what = "a transport" },
+	{ .name = "dscp",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_settings, fabric_dscp),
+	  .max = SL_DSCPS - 1,
+	  .what = "a DSCP" },
+	{ .name = "service_level",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_settings, service_level),
+	  .max = 7,
+	  .what = "a service level" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key bridge_keys[] = {
+	{ .name = "workers",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, workers),
+	  .min = 1,
+	  .max = SL_WORKERS_MAX,
+	  .what = "a number of threads" },
+	{ .name = "cores",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_bridge_settings, cores_text),
+	  .valid = valid_cores,
+	  .what = "a list of CPUs: write up to 16 numbers, one for each worker, as in \"2,3\"" },
+	{ .name = "realtime",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, realtime),
+	  .max = 99,
+	  .what = "a realtime priority" },
+	{ .name = "poll",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_bridge_settings, poll),
+	  .choices = sl_poll_choices,
+	  .what = "a way to wait" },
+	{ .name = "packing",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, packing),
+	  .min = 1,
+	  .max = 255,
+	  .what = "a number of frames" },
+	{ .name = "pack_delay_us",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, pack_delay_us),
+	  .max = 100000,
+	  .what = "a time in microseconds" },
+	{ .name = "voq_frames",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, voq_frames),
+	  .min = 1,
+	  .max = 65536,
+	  .what = "a number of frames" },
+	{ .name = "queue_frames",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, queue_frames),
+	  .min = 1,
+	  .max = QUEUE_FRAMES_MAX,
+	  .what = "a number of frames" },
+	{ .name = "memory_mib",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_bridge_settings, memory_mib),
+	  .min = 16,
+	  .max = 16384,
+	  .what = "a size in MiB" },
+	{ .name = "control",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_bridge_settings, control),
+	  .valid = valid_socket,
+	  .what = "a socket's path: write an absolute one of at most 107 characters" },
+	{ 0 },
+};
+
+const struct sl_yaml_key sl_cluster_keys[] = {
+	{ .type = SL_YAML_LINE, FIELD(sl_cluster_settings, line) },
+	{ .name = "node",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_settings, node),
+	  .required = true,
+	  .min = 1,
+	  .max = 255,
+	  .what = "a node id" },
+	{ .name = "key_file",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_settings, key_file),
+	  .valid = valid_path,
+	  .what = "a file: write an absolute path" },
+	{ .name = "liveness_ms",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_cluster_settings, liveness_ms),
+	  .min = 5,
+	  .max = 60000,
+	  .what = "a time in milliseconds" },
+	{ .name = "socket",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_settings, socket),
+	  .valid = valid_socket,
+	  .what = "a socket's path: write an absolute one of at most 107 characters" },
+	{ .name = "fabric", .type = SL_YAML_MAP, .required = true, .keys = fabric_keys },
+	{ .name = "bridge",
+	  .type = SL_YAML_MAP,
+	  FIELD(sl_cluster_settings, bridge),
+	  .keys = bridge_keys },
+	{ .name = "classes",
+	  .type = SL_YAML_LIST,
+	  FIELD(sl_cluster_settings, classes),
+	  .keys = class_keys,
+	  .item_bytes = sizeof(struct sl_class_settings),
+	  .items_max = SL_DSCPS },
+	{ .name = "nodes",
+	  .type = SL_YAML_LIST,
+	  FIELD(sl_cluster_settings, nodes),
+	  .required = true,
+	  .keys = node_keys,
+	  .item_bytes = sizeof(struct sl_cluster_node),
+	  .items_max = NODES_MAX },
+	{ 0 },
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The schema of `cluster:`: each key with its type, its range and its place in the struct. */
+#ifndef SL_CONFIG_CLUSTER_SCHEMA_H
+#define SL_CONFIG_CLUSTER_SCHEMA_H
+
+#include <stdbool.h>
+
+#include "user/config/config_cluster.h"
+#include "user/text/yaml.h"
+
+extern const struct sl_yaml_key sl_cluster_keys[];
+/* May a netdev have this name? As the kernel's dev_valid_name(). */
+bool sl_valid_netdev(const char *text);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How an XDP program runs on a netdev. */
+#ifndef SL_XDP_MODE_H
+#define SL_XDP_MODE_H
+
+enum sl_xdp_mode {
+	SL_XDP_NONE,	/* on a netdev: no program is attached; in the configuration: any mode */
+	SL_XDP_NATIVE,	/* in the driver */
+	SL_XDP_GENERIC, /* in the kernel's receive path, after the driver */
+};
+
+#endif
