@@ -1,45 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The router as the daemon runs it: the ports of the configuration, and the current generation of
- * the fast path (datapath) with the tables (fib) and what fills them (mirror).
- *
- * A trouble with one port never keeps the others from working: the port stays with the kernel, and
- * its state says why.
+ * The router as the daemon runs it: the edge ports of the configuration, the current generation of
+ * the fast path, and, in a cluster, cluster control.
  */
 #ifndef SL_ROUTER_H
 #define SL_ROUTER_H
 
-#include <net/if.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "user/cluster/cluster.h"
 #include "user/config/config.h"
+#include "user/daemon/edge_ports.h"
 #include "user/datapath/datapath.h"
 #include "user/fib/fib.h"
 #include "user/mirror/mirror.h"
-
-enum sl_port_state {
-	SL_PORT_ABSENT,	 /* no such netdev now */
-	SL_PORT_ON,	 /* the fast path runs here */
-	SL_PORT_OFF,	 /* taken off by hand; stays off until attached by hand, or a reload */
-	SL_PORT_REFUSED, /* could not be attached; tried again when the netdev changes */
-};
-const char *sl_port_state_name(enum sl_port_state state);
-
-struct sl_router_port {
-	char name[IF_NAMESIZE];
-	uint32_t ifindex; /* 0: absent */
-	enum sl_port_state state;
-	enum sl_xdp_mode want; /* SL_XDP_NONE: whatever works */
-	enum sl_xdp_mode mode; /* as attached */
-	bool up;	       /* the netdev, administratively */
-	/* its driver takes redirected frames; else the kernel sends them */
-	bool transmits;
-	bool transmit_warned; /* that it does not, since it last did */
-	uint8_t number;	      /* of the port in the cluster; 0: none */
-	bool configured;      /* by the file, not only by `sluice attach` */
-};
 
 struct sl_router;
 
@@ -90,9 +65,8 @@ const struct sl_fib *sl_router_fib(const struct sl_router *router);
 const struct sl_mirror *sl_router_mirror(const struct sl_router *router);
 const struct sl_cluster *sl_router_cluster(const struct sl_router *router); /* or NULL */
 uint64_t sl_router_uptime_s(const struct sl_router *router); /* since sl_router_start */
-uint32_t sl_router_n_ports(const struct sl_router *router);
-const struct sl_router_port *sl_router_port(const struct sl_router *router, uint32_t i);
-const struct sl_router_port *sl_router_find_port(const struct sl_router *router,
-						 uint32_t ifindex); /* or NULL */
+const struct sl_edge_ports *sl_router_ports(const struct sl_router *router);
+const struct sl_edge_port *sl_router_find_port(const struct sl_router *router,
+					       uint32_t ifindex); /* or NULL */
 
 #endif

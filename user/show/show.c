@@ -69,7 +69,7 @@ static void put_statistics(json_t *row, const char *name)
 		fclose(file);
 }
 
-static json_t *port_row(const struct sl_router_port *port, int fd)
+static json_t *port_row(const struct sl_edge_port *port, int fd)
 {
 	struct ifreq mac = { 0 }, mtu = { 0 };
 	json_t *row =
@@ -96,8 +96,8 @@ json_t *sl_ports_json(const struct sl_router *router)
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	json_t *rows = json_array();
 
-	for (uint32_t i = 0; i < sl_router_n_ports(router); i++)
-		json_array_append_new(rows, port_row(sl_router_port(router, i), fd));
+	for (uint32_t i = 0; i < sl_router_ports(router)->n; i++)
+		json_array_append_new(rows, port_row(&sl_router_ports(router)->port[i], fd));
 	if (fd >= 0)
 		close(fd);
 	return rows;

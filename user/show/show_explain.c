@@ -73,7 +73,7 @@ static const char *text_of_way_out(const struct sl_router *router, const struct 
 {
 	const struct sl_fib_tables *tables = sl_datapath_tables(sl_router_datapath(router));
 	const struct sl_adj *adj = nh->ref < tables->n_adj ? &tables->adj[nh->ref] : NULL;
-	const struct sl_router_port *port;
+	const struct sl_edge_port *port;
 
 	if (!adj)
 		return NULL;

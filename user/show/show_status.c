@@ -71,8 +71,8 @@ static json_t *ports_json(const struct sl_router *router)
 {
 	json_t *rows = json_array();
 
-	for (uint32_t i = 0; i < sl_router_n_ports(router); i++) {
-		const struct sl_router_port *port = sl_router_port(router, i);
+	for (uint32_t i = 0; i < sl_router_ports(router)->n; i++) {
+		const struct sl_edge_port *port = &sl_router_ports(router)->port[i];
 
 		json_array_append_new(rows, json_pack("{s:s, s:s, s:s}", "port", port->name,
 						      "state", sl_port_state_name(port->state),

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "user/cluster/cluster_maps.h"
+#include "user/daemon/cluster_maps.h"
 #include "user/text/prefix.h"
 
 static uint32_t receive_queues(const char *netdev)

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "user/daemon/cluster_maps.h"
+#include "user/daemon/generation.h"
+#include "user/lib/log.h"
+
+/* --- What the mirror asks and tells --- */
+
+/* As in sl_adj; 0: it is no remote port. */
+static uint16_t remote(const struct sl_generation *g, uint32_t ifindex)
+{
+	return *g->cluster ? sl_cluster_voq_plus1(*g->cluster, ifindex) : 0;
+}
+
+static bool on_is_port(void *ctx, uint32_t port_ifindex)
+{
+	struct sl_generation *g = ctx;
+	const struct sl_edge_port *port = sl_edge_port_by_ifindex(g->ports, port_ifindex);
+
+	return (port && port->state == SL_PORT_ON) || remote(g, port_ifindex);
+}
+
+static uint16_t on_voq_plus1(void *ctx, uint32_t port_ifindex)
+{
+	struct sl_generation *g = ctx;
+
+	return remote(g, port_ifindex);
+}
+
+static bool on_is_cut(void *ctx, uint32_t port_ifindex)
+{
+	const struct sl_generation *g = ctx;
+
+	return *g->cluster && sl_cluster_is_cut(*g->cluster, port_ifindex);
+}
+
+static void on_port_set(void *ctx, const struct sl_port *mirrored, const struct sl_vlan_key *vlan)
+{
+	struct sl_generation *g = ctx;
+	struct sl_port numbered = *mirrored, *port = &numbered;
+	uint32_t ifindex = vlan ? vlan->port_ifindex : port->ifindex;
+	const struct sl_edge_port *entered = sl_edge_port_by_ifindex(g->ports, ifindex);
+	char name[IF_NAMESIZE] = "?";
+	int err;
+
+	/* Nothing enters at a remote port; its place in the table may be another's. */
+	if (remote(g, ifindex))
+		return;
+	port->number = entered ? entered->number : 0;
+	err = sl_datapath_port_set(g->datapath, port, vlan);
+	if (!err)
+		return;
+	if_indextoname(port->ifindex, name);
+	sl_error("%s: its packets go to the kernel: interface %u does not fit the table of %u: %s",
+		 name, port->ifindex, SL_PORTS_MAX, strerror(-err));
+}
+
+static void on_port_clear(void *ctx, uint32_t l3_ifindex, const struct sl_vlan_key *vlan)
+{
+	struct sl_generation *g = ctx;
+
+	sl_datapath_port_clear(g->datapath, l3_ifindex, vlan);
+}
+
+static void on_link_event(void *ctx, uint32_t ifindex, const char *name, bool present, bool up)
+{
+	struct sl_generation *g = ctx;
+	struct sl_edge_port *port = sl_edge_port_by_ifindex(g->ports, ifindex);
+
+	if (port)
+		port->up = up;
+	/* While this generation is being filled, it is on no port: activation attaches it. */
+	if (g->is_active)
+		sl_edge_ports_link_event(g->ports, g->datapath, ifindex, name, present, up);
+}
+
+static const struct sl_mirror_ops mirror_ops = {
+	.is_port = on_is_port,
+	.voq_plus1 = on_voq_plus1,
+	.is_cut = on_is_cut,
+	.port_set = on_port_set,
+	.port_clear = on_port_clear,
+	.link_event = on_link_event,
+};
+
+/* --- Its life --- */
+
+void sl_generation_destroy(struct sl_generation *g)
+{
+	if (!g)
+		return;
+	sl_mirror_close(g->mirror);
+	sl_fib_destroy(g->fib);
+	sl_datapath_close(g->datapath);
+	free(g);
+}
+
+int sl_generation_create(const struct sl_settings *settings, const char *object_path,
+			 const struct sl_generation *previous, struct sl_edge_ports *ports,
+			 struct sl_cluster *const *cluster, struct sl_generation **out)
+{
+	const struct sl_table_settings *tables = &settings->tables;
+	struct sl_datapath_params params = {
+		.object_path = object_path,
+		.pin_dir = settings->pin_dir,
+		.previous = previous ? previous->datapath : NULL,
+		.config = { .engine = settings->engine, .managed = 1 },
+		.n_nexthop = tables->nexthops,
+		.n_adj = tables->adjacencies,
+		.n_group = tables->groups,
+		.n_tbl8 = tables->ipv4_blocks,
+		.n_tbl6 = tables->ipv6_blocks,
+		.n_fib4 = tables->ipv4_routes,
+		.n_fib6 = tables->ipv6_routes,
+	};
+	struct sl_generation *g = calloc(1, sizeof(*g));
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!g)
+		goto out;
+	g->ports = ports;
+	g->cluster = cluster;
+	sl_cluster_size_maps(&settings->cluster, &params);
+	err = sl_datapath_open(&params, &g->datapath);
+	if (err)
+		goto out;
+	err = sl_cluster_fill_maps(&settings->cluster, g->datapath);
+	if (err) {
+		sl_error("cannot tell the fast path of the cluster: %s", strerror(-err));
+		goto out;
+	}
+	for (uint32_t i = 0; i < ports->n; i++)
+		if (ports->port[i].state == SL_PORT_ON)
+			sl_edge_port_open(ports, g->datapath, &ports->port[i]);
+	err = sl_fib_create(sl_datapath_tables(g->datapath), &g->fib);
+	if (err) {
+		sl_error("cannot set up the tables: %s", strerror(-err));
+		goto out;
+	}
+	err = sl_mirror_open(g->fib, &mirror_ops, g, &g->mirror);
+	if (err)
+		sl_error("cannot follow the kernel's routes: %s", strerror(-err));
+out:
+	if (err)
+		sl_generation_destroy(g);
+	else
+		*out = g;
+	return err;
+}
+
+int sl_generation_activate(struct sl_generation *g)
+{
+	struct sl_edge_ports *ports = g->ports;
+
+	g->is_active = true;
+	ports->changed = false;
+	for (uint32_t i = 0; i < ports->n; i++) {
+		struct sl_edge_port *port = &ports->port[i];
+		uint32_t ifindex = port->ifindex ? 0 : if_nametoindex(port->name);
+
+		if (port->state == SL_PORT_ON)
+			sl_edge_port_attach(ports, g->datapath, port);
+		else if (ifindex) /* it came while the tables were filled */
+			sl_edge_port_appeared(ports, g->datapath, port, ifindex, port->up);
+	}
+	return sl_datapath_publish(g->datapath);
+}
