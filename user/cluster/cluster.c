@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/rtnetlink.h>
 
-#include "user/cluster/cluster_impl.h"
+#include "user/cluster/cluster.h"
+#include "user/cluster/cluster_kernel.h"
+#include "user/cluster/cluster_receive.h"
+#include "user/cluster/cluster_send.h"
+#include "user/cluster/cluster_state.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/rtnl/rtnl.h"
@@ -20,47 +23,6 @@ enum {
 	EVENT_BATCHES = 16,	/* of netlink, in one poll */
 	READ_SHARE = 10,	/* reading the own state may take a tenth of the time */
 };
-
-struct sl_peer *sl_cluster_peer(struct sl_cluster *c, uint32_t node)
-{
-	for (uint32_t i = 0; i < c->n_peers; i++)
-		if (c->peers[i].node == node)
-			return &c->peers[i];
-	return NULL;
-}
-
-struct sl_remote_port *sl_cluster_port_by_ifindex(const struct sl_cluster *c, uint32_t ifindex)
-{
-	for (uint32_t i = 0; i < c->n_ports && ifindex; i++)
-		if (c->ports[i].ifindex == ifindex)
-			return &c->ports[i];
-	return NULL;
-}
-
-struct sl_remote_port *sl_cluster_port_by_number(const struct sl_cluster *c, uint16_t system_port)
-{
-	for (uint32_t i = 0; i < c->n_ports; i++)
-		if (c->ports[i].system_port == system_port)
-			return &c->ports[i];
-	return NULL;
-}
-
-bool sl_cluster_is_cut(const struct sl_cluster *c, uint32_t ifindex)
-{
-	const struct sl_remote_port *port = sl_cluster_port_by_ifindex(c, ifindex);
-
-	for (uint32_t i = 0; port && i < c->n_peers; i++)
-		if (c->peers[i].node == port->system_port >> 8)
-			return c->peers[i].silent;
-	return false;
-}
-
-uint16_t sl_cluster_voq_plus1(const struct sl_cluster *c, uint32_t ifindex)
-{
-	const struct sl_remote_port *port = sl_cluster_port_by_ifindex(c, ifindex);
-
-	return port ? port->voq_plus1 : 0;
-}
 
 int sl_cluster_fd(const struct sl_cluster *c)
 {
@@ -287,49 +249,6 @@ int sl_cluster_poll(struct sl_cluster *c)
 
 /* --- Opening --- */
 
-static int make_lists(struct sl_cluster *c)
-{
-	const struct sl_cluster_settings *s = c->settings;
-	const struct sl_cluster_node *self = sl_cluster_find_node(s, s->node);
-	const uint32_t n_local = self->ports.n, n_remote = s->table.n - n_local;
-
-	c->local.ports = calloc(n_local + 1, sizeof(*c->local.ports));
-	c->ports = calloc(n_remote + 1, sizeof(*c->ports));
-	c->peers = calloc(s->nodes.n, sizeof(*c->peers));
-	if (!c->local.ports || !c->ports || !c->peers)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n_local; i++) {
-		const struct sl_cluster_port *from = sl_cluster_port(self, i);
-		struct sl_local_port *port = &c->local.ports[c->local.n_ports++];
-
-		port->system_port = SL_SYSTEM_PORT(s->node, (uint16_t)from->number);
-		memcpy(port->name, from->name, strlen(from->name));
-		port->rate_bps = from->rate.frames ? 0 : from->rate.per_s * 8;
-	}
-	for (uint32_t i = 0; i < s->table.n; i++) {
-		struct sl_remote_port *port = &c->ports[c->n_ports];
-
-		if (s->table.port[i] >> 8 == (int)s->node)
-			continue;
-		port->system_port = s->table.port[i];
-		port->voq_plus1 = (uint16_t)(sl_sysport_voq(i) + 1);
-		sl_relay_tap_name(port->system_port, port->name);
-		c->n_ports++;
-	}
-	for (uint32_t i = 0; i < s->nodes.n; i++) {
-		const struct sl_cluster_node *node = sl_cluster_node(s, i);
-		struct sl_peer *peer = &c->peers[c->n_peers];
-
-		if (node->id == s->node)
-			continue;
-		peer->node = (uint8_t)node->id;
-		peer->down_since_ns = sl_now_ns();
-		sl_addr_parse(node->address, &peer->family, peer->address);
-		c->n_peers++;
-	}
-	return 0;
-}
-
 static int watch(const struct sl_cluster *c, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
@@ -383,7 +302,7 @@ int sl_cluster_open(const struct sl_cluster_settings *settings, const struct sl_
 	c->armed_ns = SL_NEVER;
 	c->generation = first_generation();
 	c->refresh_ns = sl_now_ns() + SL_CLUSTER_REFRESH_S * 1000 * SL_NS_PER_MS;
-	err = make_lists(c);
+	err = sl_cluster_make_lists(c);
 	if (!err)
 		err = open_sockets(c);
 	if (!err) {
@@ -406,13 +325,7 @@ void sl_cluster_close(struct sl_cluster *c)
 {
 	if (!c)
 		return;
-	for (uint32_t i = 0; i < c->n_peers; i++) {
-		sl_assembly_reset(&c->peers[i].assembly);
-		free(c->peers[i].entries);
-	}
-	free(c->peers);
-	free(c->ports);
-	sl_local_free(&c->local);
+	sl_cluster_free_lists(c);
 	sl_relay_disconnect(&c->relay);
 	sl_rtnl_request_close(c->requests);
 	sl_rtnl_close(c->dumps);

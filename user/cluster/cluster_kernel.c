@@ -6,7 +6,8 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
-#include "user/cluster/cluster_impl.h"
+#include "user/cluster/cluster_kernel.h"
+#include "user/cluster/cluster_send.h"
 #include "user/lib/log.h"
 #include "user/rtnl/rtnl.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
-#include "user/cluster/cluster_impl.h"
+#include "user/cluster/cluster_state.h"
+#include "user/cluster/cluster_view.h"
 
 static const struct sl_announce_record *announced(const struct sl_cluster *c, uint16_t system_port)
 {
@@ -86,6 +87,23 @@ bool sl_cluster_remote(const struct sl_cluster *c, uint16_t voq_plus1, struct sl
 		view->peer = peer->up ? "up" : peer->silent ? "down" : "unknown";
 	}
 	return view->address;
+}
+
+bool sl_cluster_is_cut(const struct sl_cluster *c, uint32_t ifindex)
+{
+	const struct sl_remote_port *port = sl_cluster_port_by_ifindex(c, ifindex);
+
+	for (uint32_t i = 0; port && i < c->n_peers; i++)
+		if (c->peers[i].node == port->system_port >> 8)
+			return c->peers[i].silent;
+	return false;
+}
+
+uint16_t sl_cluster_voq_plus1(const struct sl_cluster *c, uint32_t ifindex)
+{
+	const struct sl_remote_port *port = sl_cluster_port_by_ifindex(c, ifindex);
+
+	return port ? port->voq_plus1 : 0;
 }
 
 const char *sl_system_port_state_name(enum sl_system_port_state state)

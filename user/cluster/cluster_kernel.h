@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * To this node's kernel: the remote ports, and what a peer announces as routes and neighbours. And
+ * what an earlier life of this daemon left there.
+ */
+#ifndef SL_CLUSTER_KERNEL_H
+#define SL_CLUSTER_KERNEL_H
+
+#include "user/cluster/cluster_state.h"
+
+/*
+ * Give the kernel the peer's newest generation, if it is complete. Call it again when this node's
+ * own addresses have changed: they are the preferred sources of the routes.
+ */
+void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer);
+/* Give the kernel again what it may have lost on a port (it was down, an address went); 0: all. */
+void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_port);
+/* Remove all that the peer announced. Its ports are down until it announces them again. */
+void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer);
+
+/* Make the remote ports that are missing. 0 or the first error; logged. */
+int sl_cluster_make_ports(struct sl_cluster *c);
+void sl_cluster_delete_ports(struct sl_cluster *c);
+
+/*
+ * Take over routes and neighbours on remote ports from an earlier life; remove remote ports that
+ * are configured no longer. 0 or -errno.
+ */
+int sl_cluster_adopt(struct sl_cluster *c);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * To the bridge: the states of remote ports, this node's announcements, and requests to resolve
+ * addresses. Without a connection, and when the bridge is behind, a message is lost; all of them
+ * are repeated.
+ */
+#ifndef SL_CLUSTER_SEND_H
+#define SL_CLUSTER_SEND_H
+
+#include "user/cluster/cluster_state.h"
+
+/* Is the port up? Nothing is sent while its owner has announced nothing of it. */
+void sl_cluster_send_port(struct sl_cluster *c, const struct sl_remote_port *port);
+/* The port is no longer configured. */
+void sl_cluster_send_gone(struct sl_cluster *c, const struct sl_remote_port *port);
+/* This node's state, to one node, or to all that are up: node 0. */
+void sl_cluster_announce(struct sl_cluster *c, uint8_t node);
+/* Note an address that the owner of the port shall resolve; more than SL_WANTED_MAX are dropped. */
+void sl_cluster_want(struct sl_cluster *c, uint16_t system_port, uint8_t family,
+		     const uint8_t addr[16]);
+/* Send what was noted, to peers that are up, and forget it. */
+void sl_cluster_send_wanted(struct sl_cluster *c);
+
+#endif
