@@ -29,7 +29,7 @@
 #include "user/datapath/pins.h"
 #include "user/daemon/privileges.h"
 #include "user/daemon/router.h"
-#include "user/show/show.h"
+#include "user/show/control_commands.h"
 
 #define RUNTIME_DIR "/run/sluice"
 #define LOCK_PATH   RUNTIME_DIR "/sluiced.lock"

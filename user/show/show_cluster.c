@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The cluster as this node's daemon knows it; what the bridge knows, its own socket tells. */
+#include "user/show/json_values.h"
 #include "user/show/show.h"
 
 static const struct sl_cluster *cluster_of(const struct sl_router *router,

@@ -5,6 +5,8 @@
 
 #include "user/text/rtnetlink_names.h"
 #include "user/text/prefix.h"
+#include "user/show/json_values.h"
+#include "user/show/nexthop_index.h"
 #include "user/show/show.h"
 
 /* The kernel's route for an address: the longest of those installed. */
