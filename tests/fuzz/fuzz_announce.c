@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What another node's daemon says, however it is spoilt: nothing delivered may be out of range. */
+/*
+ * Read any bytes as a part of another node's announcement: no record that is delivered is out of
+ * range.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +27,8 @@ static void check(void *ctx, const struct sl_announce_record *record)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct sl_announce_header header;
-	uint8_t *exact = malloc(size ? size : 1); /* so that a read beyond the end is seen */
+	/* of the exact size, so that the sanitizer sees a read beyond the end */
+	uint8_t *exact = malloc(size ? size : 1);
 	unsigned int n = 0;
 
 	memcpy(exact, data, size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as a configuration file: settings within their ranges, or one printable line of error.
+ * Read any bytes as a configuration file: they give settings within their ranges, or one printable
+ * line of error.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -29,7 +30,8 @@ static void check_settings(const struct sl_settings *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = malloc(size ? size : 1); /* exact, so that a read beyond the end is seen */
+	/* of the exact size, so that the sanitizer sees a read beyond the end */
+	char *text = malloc(size ? size : 1);
 	char error[SL_YAML_ERROR_BYTES];
 	struct sl_settings *settings;
 

@@ -20,8 +20,9 @@
 
 enum {
 	EVENT_BUFFER = 8 << 20, /* bytes of netlink events that may wait */
-	EVENT_BATCHES = 16,	/* of netlink, in one poll */
-	READ_SHARE = 10,	/* reading the own state may take a tenth of the time */
+	EVENT_BATCHES = 16,	/* batches of netlink events in one poll */
+	/* a reading of the own state is followed by a pause ten times as long */
+	READ_SHARE = 10,
 };
 
 int sl_cluster_fd(const struct sl_cluster *c)
@@ -42,8 +43,8 @@ static void read_soon(struct sl_cluster *c)
 }
 
 /*
- * The fabric's netdev has come, or an address on it: routes over it, which went with it, can be
- * given to the kernel again.
+ * The fabric's netdev, or an address on it, has come. The routes over it vanished with it; now the
+ * kernel accepts them again.
  */
 static void event_fabric(struct sl_cluster *c, uint32_t ifindex)
 {
@@ -70,7 +71,7 @@ static void event_link(struct sl_cluster *c, const struct nlmsghdr *nlh)
 		return;
 	}
 	if (link.removed)
-		c->refresh_ns = 0; /* made again */
+		c->refresh_ns = 0; /* refresh makes it again */
 	else if (link.flags & IFF_UP && sl_cluster_peer(c, port->system_port >> 8))
 		sl_peer_ensure(c, sl_cluster_peer(c, port->system_port >> 8), port->system_port);
 }
@@ -125,7 +126,7 @@ static int poll_events(struct sl_cluster *c)
 
 	for (int i = 0; i < EVENT_BATCHES && !err; i++) {
 		err = sl_rtnl_receive(c->events, on_event, c);
-		if (err == -ENOBUFS) { /* whatever it was */
+		if (err == -ENOBUFS) { /* events were lost: read everything again */
 			read_soon(c);
 			c->refresh_ns = 0;
 			err = 0;
@@ -277,7 +278,10 @@ static int open_sockets(struct sl_cluster *c)
 	return err ? err : watch(c, sl_rtnl_fd(c->events));
 }
 
-/* Rises by less than one a millisecond, so a new life begins above what the former has reached. */
+/*
+ * A generation rises by less than one a millisecond. A daemon that starts from the uptime in
+ * milliseconds begins above all generations of its earlier lives.
+ */
 static uint32_t first_generation(void)
 {
 	struct timespec now;
@@ -306,8 +310,7 @@ int sl_cluster_open(const struct sl_cluster_settings *settings, const struct sl_
 	if (!err)
 		err = open_sockets(c);
 	if (!err) {
-		sl_cluster_make_ports(
-			c); /* one that cannot be made has been logged, and is tried again */
+		sl_cluster_make_ports(c); /* a failure was logged; refresh tries again */
 		err = sl_cluster_adopt(c);
 	}
 	if (!err)

@@ -34,7 +34,7 @@ static int entry_add(struct sl_cluster *c, const struct sl_peer *peer,
 	const struct sl_remote_port *port = sl_cluster_port_by_number(c, entry->system_port);
 	struct sl_own_route route;
 
-	/* IPv6 cannot be sent by an IPv4 gateway. */
+	/* An IPv6 route cannot have an IPv4 gateway. */
 	if (entry->kind == SL_REMOTE_HOST && entry->family == AF_INET6 && peer->family == AF_INET)
 		return 0;
 	if (!port || !port->ifindex)
@@ -53,7 +53,7 @@ static int entry_remove(struct sl_cluster *c, const struct sl_peer *peer,
 	struct sl_own_route route;
 
 	if (entry->kind != SL_REMOTE_HOST && (!port || !port->ifindex))
-		return 0; /* it went with the netdev */
+		return 0; /* it vanished with the netdev */
 	if (entry->kind == SL_REMOTE_NEIGHBOUR)
 		return sl_rtnl_neigh_delete(c->requests, port->ifindex, entry->family, entry->addr);
 	own_route(peer, entry, port ? port->ifindex : 0, &route);
@@ -86,7 +86,7 @@ static void apply(void *ctx, enum sl_remote_change change, const struct sl_remot
 	struct applying *a = ctx;
 	int err = 0;
 
-	/* A neighbour is replaced in place; a route is taken out first. */
+	/* The kernel replaces a neighbour in place; a route has to be removed first. */
 	if (was && (change == SL_REMOTE_REMOVE || was->kind != SL_REMOTE_NEIGHBOUR))
 		err = entry_remove(a->c, a->peer, was);
 	if (err && err != -ESRCH && err != -ENOENT && err != -ENODEV)
@@ -96,7 +96,7 @@ static void apply(void *ctx, enum sl_remote_change change, const struct sl_remot
 		log_entry(now, "add", err);
 }
 
-/* Take over entries, owned by the peer from now on. */
+/* Make the kernel's entries for the peer these ones; the peer owns them from now on. */
 static void peer_set_entries(struct sl_cluster *c, struct sl_peer *peer,
 			     struct sl_remote_entry *entries, size_t n)
 {
@@ -122,7 +122,7 @@ static void port_announced(struct sl_cluster *c, const struct sl_announce_record
 	sl_cluster_send_port(c, port);
 }
 
-/* Ports that a generation does not name are absent on their node. */
+/* A port that the generation does not name is absent on its node. */
 static void ports_missing(struct sl_cluster *c, const struct sl_peer *peer)
 {
 	const struct sl_assembly *a = &peer->assembly;
@@ -144,7 +144,6 @@ static void ports_missing(struct sl_cluster *c, const struct sl_peer *peer)
 	}
 }
 
-/* A generation is complete, or our own addresses have changed. */
 void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
 {
 	const struct sl_assembly *a = &peer->assembly;
@@ -158,8 +157,8 @@ void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
 		return;
 	}
 	/*
-	 * First what is behind a port, then its carrier: whoever waits for that finds the port's
-	 * prefixes there.
+	 * Routes first, then the carrier: a program that waits for the carrier finds the routes
+	 * there.
 	 */
 	peer_set_entries(c, peer, entries,
 			 sl_remote_entries(a->records, a->n, &c->local.sources, entries));
@@ -169,7 +168,6 @@ void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
 	ports_missing(c, peer);
 }
 
-/* What the kernel has lost (a port was down, an address went) is given to it again. */
 void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_port)
 {
 	for (size_t i = 0; i < peer->n_entries; i++)
@@ -177,7 +175,7 @@ void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_
 			entry_add(c, peer, &peer->entries[i]);
 }
 
-/* Its ports stay down, when it is back, until it has announced them. */
+/* Ports that are not up stay so, when the peer is back, until it has announced them. */
 void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer)
 {
 	peer_set_entries(c, peer, NULL, 0);
@@ -249,7 +247,9 @@ static void adopt(struct sl_peer *peer, const struct sl_remote_entry *entry)
 	peer->entries = entries;
 }
 
-/* A route of an earlier life: whose is it? Nobody's is removed. */
+/*
+ * A route of an earlier life goes to the peer whose port it leads to. If there is none, remove it.
+ */
 static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 {
 	struct sl_cluster *c = ctx;
@@ -276,7 +276,8 @@ static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 		adopt(peer, &entry);
 	} else {
 		/*
-		 * A host route over the fabric does not say of which port it is: it is made anew.
+		 * A host route over the fabric does not say to which port it belongs: it will be
+		 * made anew.
 		 */
 		struct sl_own_route own = { .prefix = route->dst,
 					    .gateway_family = route->leg[0].gateway_family };
@@ -310,7 +311,7 @@ static void adopt_neigh(void *ctx, const struct nlmsghdr *nlh)
 	adopt(peer, &entry);
 }
 
-/* Remote ports of an earlier configuration. */
+/* Remove a remote port that only an earlier configuration named. */
 static void remove_stale_port(void *ctx, const struct nlmsghdr *nlh)
 {
 	struct sl_cluster *c = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * To this node's kernel: the remote ports, and what a peer announces as routes and neighbours. And
+ * Towards this node's kernel: remote ports, a peer's announcements as routes and neighbours, and
  * what an earlier life of this daemon left there.
  */
 #ifndef SL_CLUSTER_KERNEL_H

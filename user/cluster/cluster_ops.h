@@ -7,16 +7,16 @@
 
 struct sl_cluster_ops {
 	/*
-	 * A remote port was made: the mirror has to look at its next hops again. May be called
-	 * within open.
+	 * A remote port was made: the mirror has to look at its next hops again. sl_cluster_open
+	 * may call it.
 	 */
 	void (*ports_changed)(void *ctx);
 	/*
-	 * Remote ports are cut off, or no more (sl_cluster_is_cut): the fast path shall know at
-	 * once. Never within open.
+	 * Remote ports have been cut off, or are no longer (sl_cluster_is_cut): the fast path has
+	 * to know at once. sl_cluster_open never calls it.
 	 */
 	void (*cuts_changed)(void *ctx);
-	/* Now; NULL: there is none yet. */
+	/* The mirror as it is now; NULL: there is none yet. */
 	const struct sl_mirror *(*mirror)(void *ctx);
 };
 

@@ -16,8 +16,7 @@ enum {
 };
 
 /*
- * Remote ports have lost their carrier. First the fast path, then the kernel: it may have to wait
- * for a lock.
+ * Remote ports have been cut off. Tell the fast path first: the kernel may make us wait for a lock.
  */
 static void cut(struct sl_cluster *c)
 {
@@ -58,7 +57,10 @@ static void on_wanted(void *ctx, const struct sl_announce_record *record)
 	struct sl_cluster *c = ctx;
 	const struct sl_local_port *port = sl_local_port_by_number(&c->local, record->system_port);
 
-	/* Asked to resolve a permanent neighbour, the kernel would make it one that can fail. */
+	/*
+	 * If we asked the kernel to resolve a permanent neighbour, it would turn it into one that
+	 * can fail.
+	 */
 	if (port && port->ifindex && !sl_local_neighbour_is_fixed(&c->local, record))
 		sl_rtnl_neigh_use(c->dumps, port->ifindex, record->family, record->addr);
 }

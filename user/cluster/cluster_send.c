@@ -9,12 +9,12 @@ static void send_message(struct sl_cluster *c, const struct sl_relay_message *me
 {
 	int err = sl_relay_send(&c->relay, message);
 
-	/* The next repetition, or the next connection, brings it. */
+	/* The next repetition, or the next connection, brings what is lost. */
 	if (err && err != -EAGAIN && err != -ENOTCONN)
 		sl_debug("cluster: the bridge does not take a message: %s", strerror(-err));
 }
 
-/* Until the owner has said something, the bridge keeps what an earlier life told it. */
+/* Until the owner has announced the port, the bridge goes on with what an earlier life told it. */
 void sl_cluster_send_port(struct sl_cluster *c, const struct sl_remote_port *port)
 {
 	if (port->known && port->ifindex)
@@ -38,7 +38,7 @@ static void send_part(struct sl_cluster *c, uint8_t node, const struct sl_announ
 						    .part_bytes = part->len_bytes });
 }
 
-/* How many parts the records take; sends each as part of that many, unless parts is 0. */
+/* Count the parts that the records take, and send each as a part of `parts`; 0: only count. */
 static uint16_t walk_parts(struct sl_cluster *c, uint8_t node, uint16_t parts)
 {
 	struct sl_announce_header header = { .kind = SL_ANNOUNCE_STATE,
@@ -51,7 +51,8 @@ static uint16_t walk_parts(struct sl_cluster *c, uint8_t node, uint16_t parts)
 		if (sl_announce_add(&part, &c->local.records[i]))
 			continue;
 		if (header.part + 1 == SL_ANNOUNCE_PARTS_MAX)
-			break; /* neighbours come last: those left out are resolved on request */
+			/* neighbours come last; those that do not fit are resolved on request */
+			break;
 		if (parts)
 			send_part(c, node, &part);
 		header.part++;
@@ -85,7 +86,7 @@ void sl_cluster_want(struct sl_cluster *c, uint16_t system_port, uint8_t family,
 	c->n_wanted++;
 }
 
-/* One node after the other, as many as fit a part. */
+/* One node after the other, with as many addresses in a part as fit. */
 void sl_cluster_send_wanted(struct sl_cluster *c)
 {
 	const struct sl_announce_header header = { .kind = SL_ANNOUNCE_RESOLVE, .parts = 1 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What cluster control knows: its peers, the remote ports, this node's own state, and when what is
- * due. Private to this folder. cluster.c makes and drives it; the other files change their part:
+ * What cluster control knows: its peers, the remote ports, this node's own state, and when each
+ * task is due. Private to this folder. cluster.c makes and drives it; the other files change their
+ * part:
  *
  *   local            what cluster.c has read from the kernel
  *   peers            up, silent, epoch, assembly: cluster_receive.c; entries: cluster_kernel.c
@@ -24,20 +25,21 @@
 #include "user/rtnl/rtnl_request.h"
 #include "user/rtnl/rtnl_socket.h"
 
-#define SL_WANTED_MAX 256 /* addresses asked for in one poll; the kernel asks again */
-#define SL_NS_PER_MS  1000000ULL
-#define SL_NEVER      UINT64_MAX
+#define SL_WANTED_MAX 256 /* addresses requested in one poll; for the rest, the kernel asks again \
+			   */
+#define SL_NS_PER_MS 1000000ULL
+#define SL_NEVER     UINT64_MAX
 
 struct sl_peer {
 	uint8_t node;
 	uint8_t family, address[16]; /* on the fabric */
 	bool up;
-	/* its bridge does not answer ours, or ours is gone. Neither that nor up: not known yet */
+	/* its bridge does not answer ours, or ours is gone. Neither silent nor up: not known yet */
 	bool silent;
 	uint32_t epoch;
 	uint64_t down_since_ns;
 	struct sl_assembly assembly;
-	struct sl_remote_entry *entries; /* owned; what the kernel was given, ascending */
+	struct sl_remote_entry *entries; /* owned; what this node's kernel was given, ascending */
 	size_t n_entries;
 };
 
@@ -64,9 +66,9 @@ struct sl_cluster {
 	struct sl_wanted wanted[SL_WANTED_MAX];
 	uint32_t n_wanted;
 
-	/* When each is due next, CLOCK_MONOTONIC; SL_NEVER: not */
+	/* When each task is due next, CLOCK_MONOTONIC; SL_NEVER: it is not */
 	uint64_t read_ns, repeat_ns, connect_ns, refresh_ns, armed_ns;
-	uint64_t read_after_ns; /* no reading of the own state before */
+	uint64_t read_after_ns; /* the own state is not read before */
 };
 
 /* Make the lists of ports and peers from c->settings. 0 or -ENOMEM; free them in either case. */

@@ -17,7 +17,7 @@ struct sl_cluster;
 enum sl_system_port_state {
 	SL_SYSTEM_PORT_UP,
 	SL_SYSTEM_PORT_DOWN,	    /* its owner says so */
-	SL_SYSTEM_PORT_ABSENT,	    /* of this node: there is no such netdev */
+	SL_SYSTEM_PORT_ABSENT,	    /* a port of this node: there is no such netdev */
 	SL_SYSTEM_PORT_UNREACHABLE, /* its owner is down, or no bridge runs here */
 	SL_SYSTEM_PORT_UNKNOWN,	    /* its owner has announced nothing of it yet */
 };
@@ -26,12 +26,12 @@ const char *sl_system_port_state_name(enum sl_system_port_state state);
 struct sl_system_port_view {
 	uint16_t system_port;
 	bool local;	       /* a port of this node */
-	const char *netdev;    /* borrowed: on its own node */
-	char dev[IF_NAMESIZE]; /* by which this node sees it; "": none */
+	const char *netdev;    /* borrowed; its name on its own node */
+	char dev[IF_NAMESIZE]; /* its name on this node; "": none */
 	enum sl_system_port_state state;
 	uint8_t mac[6];
-	uint32_t mtu_bytes; /* 0: that and the MAC address are not known */
-	/* that it is shaped to, by this node's configuration; per_s 0: not */
+	uint32_t mtu_bytes; /* 0: MTU and MAC address are not known */
+	/* to which it is shaped, by this node's configuration; per_s 0: it is not */
 	struct sl_rate rate;
 };
 
@@ -40,22 +40,22 @@ void sl_cluster_each_system_port(const struct sl_cluster *c,
 				 void (*each)(void *ctx, const struct sl_system_port_view *view),
 				 void *ctx);
 
-/* Where a remote port is, as far as packets to it are concerned. */
+/* Where packets to a remote port go. */
 struct sl_remote_view {
 	uint16_t system_port;
-	const char *address; /* of its node, on the fabric; borrowed until the next reload */
+	const char *address; /* of its node on the fabric; borrowed until the next reload */
 	const char *peer;    /* "up", "down", or "unknown": the bridge has said nothing yet */
 };
 /* voq_plus1 as in sl_adj. False: there is no such remote port. */
 bool sl_cluster_remote(const struct sl_cluster *c, uint16_t voq_plus1, struct sl_remote_view *view);
 
 /*
- * Is it a remote port whose node does not answer, or has the bridge gone that led to it? Its
- * carrier goes for the same reason; but the kernel takes up to a second to notice. False while
- * nothing is known, after a start.
+ * Is this a remote port that packets cannot reach, because its node does not answer or this node's
+ * bridge is gone? Such a port loses its carrier, too, but the kernel may take a second to notice
+ * that. False after a start, while nothing is known yet.
  */
 bool sl_cluster_is_cut(const struct sl_cluster *c, uint32_t ifindex);
-/* 0: no remote port; else as in sl_adj. */
+/* As in sl_adj; 0: it is no remote port. */
 uint16_t sl_cluster_voq_plus1(const struct sl_cluster *c, uint32_t ifindex);
 
 #endif

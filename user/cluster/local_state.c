@@ -10,9 +10,9 @@
 #include "user/cluster/local_state.h"
 #include "user/rtnl/rtnl.h"
 
-#define VLANS_MAX 64 /* looked at for a warning; more are as silent as they were */
+#define VLANS_MAX 64 /* checked for the warning; there is none for more */
 
-/* One reading; replaces the state if it is whole and differs. */
+/* One reading of the kernel. It replaces the state if it is complete and differs. */
 struct reading {
 	struct sl_local_state *local;
 	struct sl_announce_record *records; /* owned */
@@ -108,8 +108,8 @@ static void on_link(void *ctx, const struct nlmsghdr *nlh)
 }
 
 /*
- * Addresses of a VLAN netdev on a port of ours stay with this node: a system port is a whole port.
- * Said once for each.
+ * A system port is a whole port, so addresses of a VLAN netdev on it are not announced. Warn once
+ * for each VLAN.
  */
 static void on_foreign_address(struct reading *r, const struct sl_rtnl_addr *addr)
 {
@@ -190,8 +190,8 @@ static void on_neigh(void *ctx, const struct nlmsghdr *nlh)
 }
 
 /*
- * Every field, by which the order is the same each time, and ports come before addresses before
- * neighbours.
+ * Orders by every field, so that the same records come in the same order each time: first ports,
+ * then addresses, then neighbours.
  */
 static int compare(const void *va, const void *vb)
 {
@@ -221,7 +221,7 @@ static int compare(const void *va, const void *vb)
 
 /* --- Neighbours of ports that were down --- */
 
-/* As far as compare() orders by it: whose address it is. */
+/* Orders as compare(), but only by the fields that say whose address it is. */
 static int compare_key(const void *va, const void *vb)
 {
 	const struct sl_announce_record *a = va, *b = vb;
@@ -244,7 +244,7 @@ static const struct sl_held_neighbour *held_find(const struct sl_local_state *lo
 	return NULL;
 }
 
-/* Is a neighbour that is announced and that the kernel does not have to be announced further on? */
+/* Shall an announced neighbour that the kernel no longer has stay announced? */
 static bool is_to_hold(const struct sl_local_state *local, struct sl_held_neighbour *h)
 {
 	const struct sl_local_port *port = sl_local_port_by_number(local, h->record.system_port);
@@ -269,7 +269,7 @@ static void ask(const struct sl_local_state *local, const struct sl_held_neighbo
 				  record->family, record->addr);
 }
 
-/* Adds them to the records, which are in order, as they are again thereafter. */
+/* Add the held neighbours to the records, which are sorted, and are sorted again at the end. */
 static void hold(struct reading *r, struct sl_rtnl_socket *requests)
 {
 	struct sl_local_state *local = r->local;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this node announces: its ports, their addresses, the neighbours resolved on them, as the
- * kernel has them now. Read whole each time, so nothing can drift.
+ * What this node announces: its ports, their addresses and the neighbours resolved on them, as its
+ * kernel has them now. Everything is read each time, so that nothing can drift.
  */
 #ifndef SL_LOCAL_STATE_H
 #define SL_LOCAL_STATE_H
@@ -17,21 +17,21 @@
 struct sl_local_port {
 	uint16_t system_port;
 	char name[IF_NAMESIZE];
-	uint64_t rate_bps; /* that it is shaped to; 0: not shaped */
+	uint64_t rate_bps; /* to which it is shaped; 0: it is not */
 	uint32_t ifindex;  /* 0: absent; as last read */
 	bool up;	   /* as last read */
-	bool fell;	   /* it was seen down since; the reader of events sets it */
+	bool fell;	   /* an event has shown it down since; the reader of events sets this */
 };
 
 /*
- * A neighbour that the kernel forgot because its port went down. It is announced further on, for
- * the other nodes to send to when the port returns; then the kernel is asked for it, and what it
- * finds counts.
+ * A neighbour that the kernel forgot because its port went down. This node goes on announcing it,
+ * so that the others can send to it as soon as the port returns. The kernel is then asked to
+ * resolve it, and its result counts.
  */
 struct sl_held_neighbour {
 	struct sl_announce_record record;
-	bool asked;   /* the port is up again and the kernel resolves it */
-	bool pending; /* it is still at that, by the reading under way */
+	bool asked;   /* the port is up again, and the kernel was asked to resolve it */
+	bool pending; /* the reading that is under way shows that the kernel has not finished */
 };
 
 #define SL_LOCAL_TOLD_MAX 64
@@ -39,18 +39,18 @@ struct sl_held_neighbour {
 struct sl_local_state {
 	struct sl_local_port *ports; /* owned */
 	uint32_t n_ports;
-	struct sl_announce_record *records; /* owned; as last read, in one order */
+	struct sl_announce_record *records; /* owned; as last read, sorted */
 	uint32_t n;
 	struct sl_held_neighbour *held; /* owned; each is in records, too */
 	uint32_t n_held;
 	struct sl_remote_sources sources; /* the first address of the lowest port that has one */
 	uint32_t told[SL_LOCAL_TOLD_MAX],
-		n_told; /* VLAN netdevs that it has been said of: not announced */
+		n_told; /* VLAN netdevs of which the log has said that they are not announced */
 };
 
 /*
- * Ask the kernel. 1: the records or the sources have changed; 0: they have not; -errno: they are as
- * before (-EINTR: something changed meanwhile, ask again).
+ * Read it from the kernel. 1: the records or the sources have changed; 0: they have not; -errno:
+ * they are as before (-EINTR: something changed during the reading; read again).
  */
 int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests);
 void sl_local_free(struct sl_local_state *local);

@@ -13,13 +13,13 @@
 #include "user/lib/log.h"
 #include "user/cluster/remote_port.h"
 
-/* The alias marks a TAP as ours: on a node, people make TAPs, too. */
+/* The alias marks a TAP as ours: other programs make TAPs, too. */
 #define ALIAS_PREFIX "sluice: "
 
 /*
- * The owner's kernel resolves neighbours: ours asks the daemon (a message of type RTM_GETNEIGH)
- * three times, a second apart, and never the wire. No address of its own is made, so none is looked
- * for, and none announced.
+ * The owner's kernel resolves neighbours. This kernel therefore asks the daemon (by a message
+ * RTM_GETNEIGH) three times, a second apart, and sends no ARP or ND itself. It makes no link-local
+ * address, so it neither checks nor announces one.
  */
 static const struct {
 	const char *directory, *file, *value;
@@ -46,7 +46,7 @@ static void write_settings(const char *name)
 			 settings[i].file);
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		if (fd < 0 && errno == ENOENT)
-			continue; /* a kernel without IPv6 */
+			continue; /* this kernel has no IPv6 */
 		if (fd < 0 || write(fd, settings[i].value, 1) != 1)
 			sl_warning("%s: cannot write %s to \"%s\": %s", name, settings[i].value,
 				   path, strerror(errno));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Remote ports: the persistent TAPs by which this node sees the system ports of others. The bridge
+ * Remote ports: the persistent TAPs that stand for the system ports of other nodes. The bridge
  * opens their queue and sets their carrier (user/ipc/relay.h).
  */
 #ifndef SL_REMOTE_PORT_H
@@ -17,24 +17,24 @@ struct sl_remote_port {
 	uint16_t system_port;
 	uint16_t voq_plus1; /* of sl_adj */
 	char name[IF_NAMESIZE];
-	uint32_t ifindex; /* 0: it could not be made */
-	bool refused;	  /* and that has been logged */
-	/* As announced and set; MTU 0: nothing announced yet */
+	uint32_t ifindex; /* 0: there is none; it could not be made */
+	bool refused;	  /* the failure has been logged */
+	/* As announced, and set on the TAP; MTU 0: nothing is announced yet */
 	uint8_t mac[6];
 	uint32_t mtu_bytes;
-	bool known; /* the owner has announced something of it: `up` means something */
+	bool known; /* the owner has announced the port, or left it out: `up` has a meaning */
 	bool up;
 };
 
 /*
- * Make its netdev, or adopt the one that an earlier life made: no ARP, ND or router discovery of
- * its own, next hops through it are dead while it has no carrier, set up. *made: it was not there,
- * or another one was. 0; -EEXIST: a netdev of that name exists that is no persistent TAP of ours;
- * else as open(/dev/net/tun) and its ioctls. Failures are logged, once.
+ * Make its netdev, or adopt the one that an earlier life made, and set it up. It does no ARP, ND or
+ * router discovery of its own, and next hops through it are dead while it has no carrier. *made:
+ * the netdev is new to this struct. 0; -EEXIST: another netdev has that name; else as
+ * open(/dev/net/tun) and its ioctls. A failure is logged, once.
  */
 int sl_remote_port_make(struct sl_remote_port *port, struct sl_rtnl_request *requests, bool *made);
 
-/* MAC and MTU as announced. Failures are logged. */
+/* Set MAC and MTU as announced. A failure is logged. */
 void sl_remote_port_set(struct sl_remote_port *port, struct sl_rtnl_request *requests,
 			const uint8_t mac[6], uint32_t mtu_bytes);
 

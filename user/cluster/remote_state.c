@@ -60,7 +60,7 @@ int sl_assembly_input(struct sl_assembly *a, const uint8_t *bytes, size_t len_by
 	struct collector c = { .a = a };
 	int err;
 
-	/* Judged first, so that a bad part does not end the generation before it. */
+	/* Check the part first, so that a bad one does not end the generation before it. */
 	err = sl_announce_parse(bytes, len_bytes, source_node, self_node, &header, ignore, NULL);
 	if (err)
 		return err;
@@ -76,7 +76,7 @@ int sl_assembly_input(struct sl_assembly *a, const uint8_t *bytes, size_t len_by
 		return 0;
 	sl_announce_parse(bytes, len_bytes, source_node, self_node, &header, collect, &c);
 	if (c.err) {
-		a->any = false; /* the next repetition begins it again */
+		a->any = false; /* the next repetition begins the generation again */
 		return c.err;
 	}
 	a->seen[header.part / 8] |= (uint8_t)(1u << header.part % 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one peer has announced: its parts put together to generations, and a generation as the
- * entries that the kernel gets for it. Pure.
+ * What one peer has announced: parts are put together to generations, and a generation becomes the
+ * entries that the kernel gets. Pure.
  */
 #ifndef SL_REMOTE_STATE_H
 #define SL_REMOTE_STATE_H
@@ -16,7 +16,7 @@
 struct sl_assembly {
 	bool complete;		 /* `generation` has been seen whole */
 	uint32_t generation;	 /* the newest of which a part has been seen */
-	bool any;		 /* generation means something */
+	bool any;		 /* generation has a meaning */
 	uint16_t parts, missing; /* of that generation */
 	uint8_t seen[SL_ANNOUNCE_PARTS_MAX / 8];
 	/* owned; of that generation, in the order of arrival */
@@ -25,24 +25,28 @@ struct sl_assembly {
 };
 
 /*
- * Take one part of STATE. Parts of an older generation, parts seen before and the repetitions of a
- * complete generation change nothing; a part of a newer one begins it. 1: the generation is
- * complete with this part, and its records are in a->records until the next call; 0: not yet, or
- * nothing new; -ENOMEM, or as sl_announce_parse (nothing has changed), -EPROTO also for parts of
- * one generation that differ in their number.
+ * Take one part of STATE. Parts of an older generation, parts seen before, and repetitions of a
+ * complete generation change nothing; a part of a newer generation begins that one. 1: this part
+ * completes the generation, whose records are in a->records until the next call; 0: it is not
+ * complete, or nothing is new; -ENOMEM; else as sl_announce_parse, and nothing has changed.
+ * -EPROTO, too: parts of one generation disagree on how many there are.
  */
 int sl_assembly_input(struct sl_assembly *a, const uint8_t *bytes, size_t len_bytes,
 		      uint8_t source_node, uint8_t self_node);
-/* Another life of the sender: its generations start anew. Also releases everything. */
+/* Release everything and begin anew: the sender has restarted, and its generations with it. */
 void sl_assembly_reset(struct sl_assembly *a);
 
 enum sl_remote_kind {
-	SL_REMOTE_PREFIX = 1,	 /* connected prefix: a route on the remote port */
-	SL_REMOTE_HOST = 2,	 /* the port's own address: a route to its node over the fabric */
-	SL_REMOTE_NEIGHBOUR = 3, /* resolved there */
+	SL_REMOTE_PREFIX = 1, /* connected prefix: a route on the remote port */
+	/* an address of the port itself: a route to its node over the fabric */
+	SL_REMOTE_HOST = 2,
+	SL_REMOTE_NEIGHBOUR = 3, /* a neighbour that the owner has resolved */
 };
 
-/* What the kernel gets. Padding is zero: entries are compared byte by byte; the key comes first. */
+/*
+ * One entry of the kernel. Entries are compared byte by byte: padding is zero, and the key comes
+ * first.
+ */
 struct sl_remote_entry {
 	uint8_t kind; /* enum sl_remote_kind */
 	uint8_t family;
@@ -56,22 +60,22 @@ struct sl_remote_entry {
 };
 #define SL_REMOTE_KEY_BYTES offsetof(struct sl_remote_entry, mac)
 
-/* Sources for PREFIX entries, of IPv4 and IPv6; zero: none. */
+/* Preferred sources of PREFIX entries, for IPv4 and IPv6; zero: none. */
 struct sl_remote_sources {
 	uint8_t addr4[16], addr6[16];
 };
 
 /*
- * The entries of a generation, ascending, none twice. out has room for 2 n of them; returns how
- * many. A link-local IPv6 address names no prefix that another node can use; it makes no entry.
+ * Make the entries of a generation, ascending, none twice. out has room for 2 n of them; returns
+ * how many there are. A link-local IPv6 address gives no entry: no other node can use its prefix.
  */
 size_t sl_remote_entries(const struct sl_announce_record *records, size_t n,
 			 const struct sl_remote_sources *sources, struct sl_remote_entry *out);
 
 enum sl_remote_change { SL_REMOTE_ADD, SL_REMOTE_REPLACE, SL_REMOTE_REMOVE };
 /*
- * What leads from old to new, both as sl_remote_entries makes them; `was` is NULL for ADD, `now`
- * for REMOVE.
+ * Report each change that leads from old to new, both as sl_remote_entries makes them. `was` is
+ * NULL for ADD, `now` for REMOVE.
  */
 void sl_remote_diff(const struct sl_remote_entry *old, size_t n_old,
 		    const struct sl_remote_entry *new, size_t n_new,

@@ -77,7 +77,7 @@ static int parse_number(const char *text, int64_t min, int64_t max, int64_t *out
 	return 0;
 }
 
-/* "node12.weight" with prefix "node": 12; -1: it is something else. */
+/* 12 of "node12.weight" with prefix "node"; -1: the name is something else. */
 static int weight_of(const char *name, const char *prefix, int max)
 {
 	size_t n = strlen(prefix);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the queues of an egress port are controlled, as a person says it: a controller by its name
- * and any number of words `name=value`. The configuration file and `sluice cc set` are read by the
- * same lines.
+ * How an operator says which controller runs the queues of an egress port: the name of the
+ * controller and any number of words `name=value`. The configuration file and `sluice cc set` are
+ * read by the same code.
  *
  *   price interval_us=500 kappa_ppb=130804447 node2.weight=3 class3.weight=4
  *
- * Words are the controller's own parameters (`sluice cc list`), and for all of them:
+ * A word sets a parameter of the controller itself (`sluice cc list`), or one that all controllers
+ * have:
  *
  *   interval_us     T, 100..1000000 microseconds
  *   frame_bytes     a full-size frame, 60..65535
- *   nodeN.weight    of what enters at node N, 1..255
- *   classC.weight   of class C beside the node's, 1..255
+ *   nodeN.weight    of the traffic that enters at node N, 1..255
+ *   classC.weight   of class C, times the node's, 1..255
  */
 #ifndef SL_CC_SETTINGS_H
 #define SL_CC_SETTINGS_H
@@ -37,35 +38,35 @@ struct sl_cc_settings {
 	uint8_t node_weight[256]; /* by node id */
 };
 
-/* Every value at its default. -ENOENT: no controller of that name. */
+/* Set every value to its default. 0; -ENOENT: there is no controller of that name. */
 int sl_cc_settings_init(struct sl_cc_settings *settings, const char *controller);
 /*
- * Another controller with its defaults; T, frame and weights stay. The same one again changes
- * nothing. -ENOENT.
+ * Change to another controller, with its defaults; interval, frame and weights stay. The controller
+ * that is set already stays as it is. 0 or -ENOENT.
  */
 int sl_cc_settings_switch(struct sl_cc_settings *settings, const char *controller);
-/* One word. -EINVAL, and why says what is wrong with it and what would be right. */
+/* Read one word. 0; -EINVAL, and why says what is wrong with it and what would be right. */
 int sl_cc_settings_set(struct sl_cc_settings *settings, const char *word,
 		       char why[SL_CC_WHY_BYTES]);
-/* Words parted by blanks. */
+/* Read words that blanks separate; errors as above. */
 int sl_cc_settings_set_all(struct sl_cc_settings *settings, const char *words,
 			   char why[SL_CC_WHY_BYTES]);
-/* Do the parameters go together? -EINVAL and why. */
+/* Does the controller accept these parameters together? 0, or -EINVAL and why. */
 int sl_cc_settings_check(const struct sl_cc_settings *settings, char why[SL_CC_WHY_BYTES]);
 /*
- * The controller and what is not at its default, as sl_cc_settings_read takes it. The caller frees
- * *out. 0 or -ENOMEM.
+ * Write the controller and each value that is not its default, as sl_cc_settings_read reads them.
+ * The caller frees *out. 0 or -ENOMEM.
  */
 int sl_cc_settings_text(const struct sl_cc_settings *settings, char **out);
-/* Such a text: a controller and words. -EINVAL, and why says what is wrong. */
+/* Read such a text: a controller, then words. 0; -EINVAL, and why says what is wrong. */
 int sl_cc_settings_read(struct sl_cc_settings *settings, const char *text,
 			char why[SL_CC_WHY_BYTES]);
-/* The names of all controllers, parted by ", ". */
+/* The names of all controllers, separated by ", ". */
 const char *sl_cc_names(void);
 
 /*
- * As cc/ takes them, for a port of such capacity and units. 0, -EINVAL and *why (static text) as
- * cc_config_prepare.
+ * Make the configuration that cc/ takes, for a port of this capacity and these units. 0, or -EINVAL
+ * and *why (static text) as cc_config_prepare.
  */
 int sl_cc_settings_config(const struct sl_cc_settings *settings, const struct cc_port *port,
 			  struct cc_config *out, const char **why);

@@ -15,8 +15,8 @@
 #define KEY_MAX_BYTES 1024
 /*
  * The kernel takes 50 ms of each second from a real-time thread that fills its core; pauses of 54
- * ms were seen. The hello before one is up to a fifth of liveness_ms old, and the thread has to be
- * let in again.
+ * ms were seen. When a pause begins, the last hello is up to a fifth of liveness_ms old, and after
+ * it the thread has to be scheduled again.
  */
 #define REALTIME_LIVENESS_MIN_MS 100
 
@@ -29,7 +29,7 @@ static bool is_address(const struct ifaddrs *entry, uint8_t family, const uint8_
 	return !memcmp(&((const struct sockaddr_in6 *)entry->ifa_addr)->sin6_addr, addr, 16);
 }
 
-/* Has the netdev this address? */
+/* Does the netdev have this address? True, too, if that cannot be found out. */
 static bool has_address(const char *netdev, const char *text)
 {
 	struct ifaddrs *list;
@@ -44,7 +44,7 @@ static bool has_address(const char *netdev, const char *text)
 	return found;
 }
 
-/* What is wrong with the key file, or NULL. */
+/* What is wrong with the key file; NULL: nothing, or it may not be looked at. */
 static const char *key_problem(const char *path)
 {
 	struct stat st;

@@ -56,7 +56,7 @@ static bool valid_group(const char *text)
 	return *text && getgrnam(text);
 }
 
-/* Slots and ids are 23 bits wide; a block of 256 slots is 128 map elements. */
+/* Slots and ids have 23 bits. A block of 256 slots is 128 map elements. */
 #define INDEX_MAX SL_SLOT_INDEX_MASK
 #define UINT_KEY(key, field, low, high, text)                                                 \
 	{                                                                                     \
@@ -201,7 +201,7 @@ static int check_duplicates(const struct sl_settings *settings, char error[SL_YA
 	return 0;
 }
 
-/* The ports of this node, as if they were written under `ports`. */
+/* Fill in the ports of this node as if they had been written under `ports`. */
 static int ports_of_cluster(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
 {
 	const struct sl_cluster_node *self;
@@ -294,7 +294,10 @@ out:
 	return err;
 }
 
-/* At most SL_YAML_FILE_MAX bytes into text, which has room for one more. Their number or -errno. */
+/*
+ * Read at most SL_YAML_FILE_MAX bytes into text, which has room for one more. Returns how many, or
+ * -errno.
+ */
 static ssize_t read_file(const char *path, char *text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);

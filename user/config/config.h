@@ -46,16 +46,16 @@ struct sl_settings {
 	struct sl_cluster_settings cluster;
 	struct sl_table_settings tables;
 	struct sl_control_settings control;
-	char *metrics; /* where a Prometheus may ask (metrics.h); NULL: nowhere */
+	char *metrics; /* where it offers metrics (metrics.h); NULL: nowhere */
 	char *pin_dir;
 	enum sl_log_level log_level;
 	char *file_name;
 };
 
 /*
- * Check and read. 0; -EINVAL with one line in error; -ENOMEM. *out is owned by the caller:
- * sl_settings_free. sl_settings_load reads a file: also -ENOENT and what else open(2) says, with
- * one line in error.
+ * Read and check a configuration. The caller owns *out, to be released by sl_settings_free. 0;
+ * -EINVAL with one line in error; -ENOMEM. sl_settings_load reads a file, and so may return any
+ * error of open(2), with one line in error.
  */
 int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes,
 		      struct sl_settings **out, char error[SL_YAML_ERROR_BYTES]);
@@ -67,7 +67,8 @@ const struct sl_port_settings *sl_settings_find_port(const struct sl_settings *s
 						     const char *name); /* or NULL */
 
 /*
- * Is every port that must be there a netdev of this network namespace? 0, or -ENODEV and one line.
+ * Is every port that is not optional a netdev of this network namespace? 0, or -ENODEV with one
+ * line in error.
  */
 int sl_settings_check_ports(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES]);
 

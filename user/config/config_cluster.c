@@ -106,7 +106,7 @@ int sl_dscp_parse(const char *text, uint64_t *mask)
 		unsigned long from, to;
 		char *end;
 
-		/* strtoul would take signs and blanks. */
+		/* strtoul would accept signs and blanks. */
 		if (!isdigit((unsigned char)*p))
 			return -EINVAL;
 		from = to = strtoul(p, &end, 10);

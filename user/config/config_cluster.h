@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The part `cluster:` of the configuration, see sluice.yaml(5). `nodes` is the same on all nodes;
- * `node` and `fabric` are this node's. Both daemons read it, by sl_settings_load.
+ * `node` and `fabric` are of this node. Both daemons read it, by sl_settings_load.
  */
 #ifndef SL_CONFIG_CLUSTER_H
 #define SL_CONFIG_CLUSTER_H
@@ -52,14 +52,17 @@ struct sl_cluster_port {
 	enum sl_xdp_mode mode;
 	bool optional;
 	char *rate_text;     /* or NULL */
-	struct sl_rate rate; /* that it is shaped to; per_s 0: not shaped */
-	uint32_t burst_us;   /* so much of its rate it makes up for after a pause; 0: 16 frames */
+	struct sl_rate rate; /* to which the port is shaped; per_s 0: it is not */
+	/*
+	 * after a pause, the port may send what this time would have carried at once; 0: 16 frames
+	 */
+	uint32_t burst_us;
 	enum sl_scheduler scheduler;
 	struct sl_yaml_list queues; /* of struct sl_queue_settings: those that were written */
 	struct sl_queue_settings queue[SL_CLASSES]; /* all, with defaults */
 	enum cc_algorithm controller;		    /* 0: price where there is a rate, else fixed */
 	char *parameters;	       /* words of user/config/cc_settings.h, or NULL */
-	struct sl_cc_settings control; /* what the two say */
+	struct sl_cc_settings control; /* the two above, as read */
 	enum sl_transmit transmit;
 	uint32_t line;
 };
@@ -83,7 +86,7 @@ enum sl_poll {
 	SL_POLL_BUSY,	  /* never sleep */
 };
 
-/* Of sluice-bridge alone. */
+/* Settings of sluice-bridge alone. */
 #define SL_WORKERS_MAX 16
 
 struct sl_bridge_settings {
@@ -94,7 +97,7 @@ struct sl_bridge_settings {
 	enum sl_poll poll;
 	uint32_t packing;	/* most frames in one message, 1..255 */
 	uint32_t pack_delay_us; /* how long a message may wait for more frames; 0: never */
-	uint32_t voq_frames;	/* limit that a virtual output queue begins with */
+	uint32_t voq_frames;	/* the limit of a virtual output queue, at first */
 	uint32_t queue_frames;	/* limit of each egress queue, rounded up to a power of two */
 	uint32_t memory_mib;	/* packet memory; 0: by the number of ports */
 	char *control;		/* path of its control socket */
@@ -104,14 +107,14 @@ struct sl_bridge_settings {
 #define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
 
 struct sl_cluster_settings {
-	uint32_t node; /* this node's id; 0: it is alone, and nothing below means anything */
+	uint32_t node; /* this node's id; 0: the node is alone, and no field below has a meaning */
 	char *key_file;
-	uint32_t liveness_ms; /* a peer that is silent so long is down */
-	char *socket;	      /* that sluice-bridge offers, user/ipc/relay.h */
+	uint32_t liveness_ms; /* a peer that is silent for so long is down */
+	char *socket;	      /* the relay's, which sluice-bridge offers (user/ipc/relay.h) */
 	char *device;	      /* netdev of the fabric */
 	enum sl_transport transport;
-	uint32_t fabric_dscp; /* 0..63: of what the bridge sends into the fabric */
-	/* 0..7: the same, to RDMA devices; over VLANs the tag's priority */
+	uint32_t fabric_dscp; /* 0..63: of the packets that the bridge sends into the fabric */
+	/* 0..7: what takes its place on RDMA devices; over VLANs the priority in the tag */
 	uint32_t service_level;
 	struct sl_bridge_settings bridge;
 	struct sl_yaml_list classes; /* of struct sl_class_settings */
@@ -130,19 +133,21 @@ const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_setti
 						   uint32_t id); /* or NULL */
 const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i);
 
-/* The words of sluice.yaml(5) for these values, and each word alone. */
+/* The words of sluice.yaml(5) for the values of these enums, and the word for one value. */
 extern const struct sl_yaml_choice sl_mode_choices[], sl_transport_choices[], sl_transmit_choices[],
 	sl_scheduler_choices[], sl_poll_choices[];
 const char *sl_transport_name(enum sl_transport transport);
 const char *sl_scheduler_name(enum sl_scheduler scheduler);
 const char *sl_poll_name(enum sl_poll poll);
 
-/* A class of a higher level goes first; those of one level share by weight. */
+/* The level of a class. A higher level goes first; classes of one level share by weight. */
 uint32_t sl_scheduler_level(enum sl_scheduler scheduler, uint32_t class);
 
-/* "46" or "0-7,46": numbers and ranges below SL_DSCPS. 0 with their bits in *mask, or -EINVAL. */
+/*
+ * Read "46" or "0-7,46": numbers and ranges below SL_DSCPS. 0 with their bits in *mask, or -EINVAL.
+ */
 int sl_dscp_parse(const char *text, uint64_t *mask);
-/* "2,3": CPUs, one for each worker. Returns how many; 0 if text is no such list. */
+/* Read "2,3": CPUs, one for each worker. Returns how many; 0: text is no such list. */
 uint32_t sl_cores_parse(const char *text, uint32_t cores[SL_WORKERS_MAX]);
 
 #endif

@@ -6,7 +6,7 @@
 #include "user/config/config_cluster_check.h"
 #include "user/text/prefix.h"
 
-#define CLASS_SHIFT 4 /* of a DSCP, where nothing is written: 16 DSCPs make a class */
+#define CLASS_SHIFT 4 /* class of a DSCP that no entry names: DSCP >> 4 */
 
 struct check {
 	struct sl_cluster_settings *cluster;
@@ -26,11 +26,11 @@ static int refuse_port(const struct check *c, uint32_t i, uint32_t p, const char
 }
 
 /*
- * A port that is shaped has a known capacity, so its sources can share it; any other is left as it
- * is.
+ * Without a `controller:`, a port that is shaped gets `price`: its capacity is known, so the
+ * sources can share it. Any other port gets `fixed`.
  */
 static int check_controller(const struct check *c, uint32_t i, uint32_t p,
-			 struct sl_cluster_port *port)
+			    struct sl_cluster_port *port)
 {
 	unsigned int by_default = port->rate_text ? CC_PRICE : CC_FIXED;
 	unsigned int number = port->controller ? port->controller : by_default;
@@ -57,7 +57,7 @@ static int refuse_queue(const struct check *c, const struct sl_queue_settings *q
 	return -EINVAL;
 }
 
-/* Each class gets what is written of it, and the defaults for the rest. */
+/* Fill in the queue of each class: as written, and else by default. */
 static int fill_queues(const struct check *c, struct sl_cluster_port *port, const char *port_path)
 {
 	const struct sl_queue_settings *written = port->queues.items;
@@ -179,7 +179,7 @@ static int check_node(const struct check *c, uint32_t i)
 	return err;
 }
 
-/* As many as there are cores, if it is not said. */
+/* Without `workers:` there are as many as `cores:` has entries. */
 static int check_workers(const struct check *c)
 {
 	struct sl_bridge_settings *bridge = &c->cluster->bridge;

@@ -31,7 +31,7 @@ static bool valid_socket(const char *text)
 	return valid_path(text) && strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
-/* Of one host: neither all zero nor multicast, loopback or (as it needs a zone) link-local. */
+/* An address of one host: not all zero, multicast, loopback or link-local, which needs a zone. */
 static bool valid_address(const char *text)
 {
 	static const uint8_t zero[16];
@@ -47,7 +47,7 @@ static bool valid_address(const char *text)
 
 static bool valid_words(const char *text)
 {
-	return text[0] != '\0'; /* read by check_port, which can say more */
+	return text[0] != '\0'; /* the check beyond the schema reads them, and can say more */
 }
 
 static bool valid_rate(const char *text)
@@ -207,7 +207,7 @@ static const struct sl_yaml_key node_keys[] = {
 	{ 0 },
 };
 
-/* `fabric:` is only a heading: its keys are fields of the whole. */
+/* `fabric:` is only a heading: its keys are fields of struct sl_cluster_settings. */
 static const struct sl_yaml_key fabric_keys[] = {
 	{ .name = "device",
 	  .type = SL_YAML_STRING,

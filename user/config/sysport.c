@@ -6,7 +6,7 @@
 
 #define TABLE_VERSION 1
 
-/* The first place whose port is not below this one. */
+/* The first place whose port is not lower than this one. */
 static uint32_t place_of(const struct sl_sysport_table *table, uint16_t system_port)
 {
 	uint32_t low = 0, high = table->n;

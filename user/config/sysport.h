@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of system ports: every edge port of every node, in the one order that all nodes use,
- * ascending. A port's place is its index, from which its VOQs follow (bpf/sluice.h, "The cluster").
+ * The table of system ports: every edge port of every node, in ascending order, the same on all
+ * nodes. A port's place in it is its index, which gives its VOQs (bpf/sluice.h, "The cluster").
  * Pure.
  */
 #ifndef SL_SYSPORT_H
@@ -18,8 +18,8 @@ struct sl_sysport_table {
 };
 
 /*
- * Put a port at its place. 0; -EEXIST: it is there; -EINVAL: node or number 0; -ENOSPC: the table
- * is full.
+ * Put a port at its place. 0; -EEXIST: it is in the table already; -EINVAL: node or number is 0;
+ * -ENOSPC: the table is full.
  */
 int sl_sysport_add(struct sl_sysport_table *table, uint16_t system_port);
 
@@ -33,9 +33,9 @@ static inline uint16_t sl_sysport_voq(uint32_t index)
 }
 
 /*
- * The bytes that stand for the table: "SLPT", version 1 (1), zero (1), number of ports (2), the
- * ports (2 each), all big-endian. Nodes compare a SHA-256 of them when they meet (docs/PROTOCOL.md
- * section 3). bytes has room for SL_SYSPORT_BYTES_MAX; returns how many are used.
+ * Write the table as bytes: "SLPT", version 1 (1), zero (1), number of ports (2), the ports (2
+ * each), all big-endian. Nodes compare a SHA-256 of them when they join (docs/PROTOCOL.md section
+ * 3). Returns how many bytes are used.
  */
 #define SL_SYSPORT_BYTES_MAX (8 + 2 * SL_SYSTEM_PORTS_MAX)
 size_t sl_sysport_encode(const struct sl_sysport_table *table, uint8_t bytes[SL_SYSPORT_BYTES_MAX]);

@@ -21,7 +21,7 @@
 #define FLAG_UP		 0x01
 #define MTU_MIN_BYTES	 68
 
-/* A place in a buffer whose length has been checked. */
+/* Write at *at and move it on; the caller has checked that there is room. */
 static void put(uint8_t **at, const void *value, size_t bytes)
 {
 	memcpy(*at, value, bytes);
@@ -170,7 +170,7 @@ static bool is_zero(const uint8_t **at, size_t bytes)
 	return any == 0;
 }
 
-/* Bytes of a record with this type and this wire family; 0 if there is no such record. */
+/* Bytes of a record of this type and this family on the wire; 0: there is no such record. */
 static size_t record_bytes(uint8_t type, uint8_t wire_family)
 {
 	size_t addr = wire_family == 4 ? 4 : 16;
@@ -198,7 +198,7 @@ static bool mac_is_unicast(const uint8_t mac[6])
 	return !(mac[0] & 1) && memcmp(mac, zero, sizeof(zero)) != 0;
 }
 
-/* Reads a record whose record_bytes are there. */
+/* Read a record; the caller has checked that all its record_bytes are there. */
 static int read_record(const uint8_t **at, struct sl_announce_record *record)
 {
 	uint8_t flags;
@@ -263,7 +263,7 @@ static int read_header(const uint8_t *bytes, size_t len_bytes, struct sl_announc
 	return 0;
 }
 
-/* One pass over the records; judges them, and delivers them if each is given. */
+/* Go over the records once: check them and, if `each` is given, deliver them. */
 static int walk(const uint8_t *at, const uint8_t *end, uint16_t records, uint8_t kind,
 		uint8_t port_node, void (*each)(void *, const struct sl_announce_record *),
 		void *ctx)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the daemons of a cluster tell each other through the fabric: the state of their edge ports,
- * the addresses on them, the neighbours resolved there, and requests to resolve more. Pure: bytes
- * in, structs out, and back. The bytes are in docs/PROTOCOL.md, "Announcements"; to the bridge they
- * are opaque.
+ * Announcements: what the daemons of a cluster tell each other through the fabric. They carry the
+ * state of the edge ports, the addresses on them, the neighbours resolved there, and requests to
+ * resolve more. Pure: bytes to structs, and back. docs/PROTOCOL.md, "Announcements", has the bytes;
+ * the bridge carries them unread.
  *
  * A node's whole state is one generation of records, cut into parts that each fit one fabric
- * message. It is repeated every second and at once after a change; a receiver that has every part
- * of a generation forgets what the generation does not name.
+ * message. The node sends it every second, and at once after a change. A receiver that has every
+ * part of a generation forgets what the generation does not name.
  */
 #ifndef SL_ANNOUNCE_H
 #define SL_ANNOUNCE_H
@@ -18,8 +18,9 @@
 
 #define SL_ANNOUNCE_VERSION 1
 #define SL_ANNOUNCE_PART_BYTES \
-	960 /* largest part: fits the smallest fabric message, path MTU 1024 */
-#define SL_ANNOUNCE_PARTS_MAX 4096 /* parts of one generation: over 100,000 neighbours */
+	960 /* the largest part; it fits the smallest fabric message, that of path MTU 1024 */
+#define SL_ANNOUNCE_PARTS_MAX 4096 /* parts of one generation; they hold over 100,000 neighbours \
+				    */
 
 enum sl_announce_kind {
 	SL_ANNOUNCE_STATE = 1,	 /* ports, addresses, neighbours */
@@ -30,17 +31,18 @@ enum sl_announce_type {
 	SL_ANNOUNCE_PORT = 1,
 	SL_ANNOUNCE_ADDRESS = 2,
 	SL_ANNOUNCE_NEIGHBOUR = 3,
-	SL_ANNOUNCE_WANTED = 4, /* the only type of a RESOLVE part, and only there */
+	SL_ANNOUNCE_WANTED = 4, /* the only type in a RESOLVE part, and in no other part */
 };
 
 struct sl_announce_header {
-	uint8_t kind;	     /* enum sl_announce_kind */
-	uint32_t generation; /* of STATE: rises by one with every change, wraps; of RESOLVE: 0 */
-	uint16_t part;	     /* 0..parts - 1 */
-	uint16_t parts;	     /* 1..SL_ANNOUNCE_PARTS_MAX; of RESOLVE: 1 */
+	uint8_t kind; /* enum sl_announce_kind */
+	/* of STATE: rises by one with every change, and wraps; of RESOLVE: 0 */
+	uint32_t generation;
+	uint16_t part;	/* 0..parts - 1 */
+	uint16_t parts; /* 1..SL_ANNOUNCE_PARTS_MAX; of RESOLVE: 1 */
 };
 
-/* One record. Which fields mean something depends on the type; the others are zero. */
+/* One record. Its type says which fields have a meaning; the others are zero. */
 struct sl_announce_record {
 	uint8_t type;	      /* enum sl_announce_type */
 	uint16_t system_port; /* (node id << 8) | port number, neither 0 */
@@ -53,12 +55,12 @@ struct sl_announce_record {
 	/* ADDRESS, NEIGHBOUR, WANTED */
 	uint8_t family;	    /* AF_INET or AF_INET6 */
 	uint8_t prefix_len; /* ADDRESS: of the connected prefix */
-	uint8_t addr[16];   /* network order; beyond the address zero */
-	/* NEIGHBOUR of this node's own: an operator's, not to be resolved; not sent */
+	uint8_t addr[16];   /* in network order; the bytes beyond the address are zero */
+	/* NEIGHBOUR of this node: an operator made it, so it is never resolved. Not on the wire */
 	bool is_fixed;
 };
 
-/* Builds one part. Zeroed by sl_announce_begin; caller's memory. */
+/* One part while it is built, in the caller's memory; sl_announce_begin sets it up. */
 struct sl_announce_part {
 	uint8_t bytes[SL_ANNOUNCE_PART_BYTES];
 	size_t len_bytes;
@@ -66,21 +68,21 @@ struct sl_announce_part {
 };
 
 void sl_announce_begin(struct sl_announce_part *part, const struct sl_announce_header *header);
-/* Add a record; false when it does not fit (begin another part). */
+/* Add a record. False: it does not fit; begin another part. */
 bool sl_announce_add(struct sl_announce_part *part, const struct sl_announce_record *record);
-/* `parts` is known only when all of them are made. */
+/* Set the number of parts, which is known only when all of them are made. */
 void sl_announce_set_parts(struct sl_announce_part *part, uint16_t parts);
 
 /*
- * Judge a received part as a whole and read it.
+ * Check a received part as a whole, then deliver its records.
  *
- * source_node  node that the fabric says it came from: STATE may speak of this node's ports only
- * self_node    receiver: RESOLVE may ask for this node's ports only
- * each         called for every record, in order, after all of them have been judged
+ * source_node  the node that the part came from, by the fabric: STATE may name its ports only
+ * self_node    the receiving node: RESOLVE may name its ports only
+ * each         called for every record, in order, after all of them have been checked
  *
- * Returns 0, or with nothing delivered: -EPROTO (version, kind or a type that does not belong),
- * -EMSGSIZE (truncated, too long, or records that do not fill it exactly), -EINVAL (a value out of
- * range).
+ * Returns 0. On an error it has delivered nothing: -EPROTO (version, kind, or a type that the kind
+ * does not have), -EMSGSIZE (truncated, too long, or its records do not fill it exactly), -EINVAL
+ * (a value out of range).
  */
 int sl_announce_parse(const uint8_t *bytes, size_t len_bytes, uint8_t source_node,
 		      uint8_t self_node, struct sl_announce_header *header,

@@ -16,13 +16,13 @@ struct sl_client {
 	FILE *stream; /* owned; reads from fd */
 	char *line;   /* owned, getline's */
 	size_t line_bytes;
-	json_t *end; /* owned; what the daemon said at the end */
+	json_t *end; /* owned; the daemon's last line */
 	const char *error;
 };
 
 /*
- * A read with a timeout is not taken up again by the kernel after a signal, as of a terminal that
- * is resized, or a stop.
+ * The kernel does not restart a read with a timeout after a signal, as from a terminal that is
+ * resized, or a stop.
  */
 static ssize_t read_on(void *client, char *out, size_t n_bytes)
 {
@@ -35,7 +35,7 @@ static ssize_t read_on(void *client, char *out, size_t n_bytes)
 	return n;
 }
 
-/* A request, which finds room in the socket. */
+/* Send a request; the socket of a new connection has room for it. */
 static int send_request(int fd, const json_t *request)
 {
 	char *text = json_dumps(request, JSON_COMPACT), newline = '\n';
@@ -47,7 +47,7 @@ static int send_request(int fd, const json_t *request)
 	return sent ? 0 : -EPIPE;
 }
 
-/* -ETIMEDOUT: nothing came for as long as the socket waits; -EPROTO: the end, or no JSON. */
+/* 0; -ETIMEDOUT: no line came in time; -EPROTO: the connection ended, or the line is no JSON. */
 static int read_line(struct sl_client *c, json_t **out)
 {
 	ssize_t n;
@@ -62,7 +62,7 @@ static int read_line(struct sl_client *c, json_t **out)
 	return *out ? 0 : -EPROTO;
 }
 
-/* A daemon that refuses the connection says so instead of its hello. */
+/* A daemon that is too busy sends an error instead of its hello: -EPROTO. */
 static int read_hello(struct sl_client *c)
 {
 	json_t *line;
@@ -85,7 +85,7 @@ static int connect_to(int fd, const char *socket_path)
 		return err;
 	if (!connect(fd, (struct sockaddr *)&address, len))
 		return 0;
-	/* Somebody listens, and takes nobody in. */
+	/* EAGAIN: the queue of a process that listens and accepts no connection is full. */
 	return errno == EAGAIN ? -ETIMEDOUT : -errno;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The other end of the control socket; control_socket.h shows what is spoken. */
+/* The client of a control socket; control_socket.h describes the protocol. */
 #ifndef SL_CONTROL_CLIENT_H
 #define SL_CONTROL_CLIENT_H
 
@@ -10,29 +10,29 @@
 
 struct sl_client;
 
-/* What a person waits for a piece of an answer. A daemon that is well has it in milliseconds. */
+/* How long a person waits for each piece of an answer. A daemon that is well takes milliseconds. */
 #define SL_CLIENT_PATIENCE_MS 10000
 
-/* Does somebody listen there? Waits for nothing. */
+/* Does a process listen there? Returns at once. */
 bool sl_client_listens(const char *socket_path);
 
 /*
- * Connect and send one request; takes the reference to it. patience_ms, 1 or more: how long to wait
- * for each piece of the answer, so an answer may take as long as it keeps coming. 0; -ENOENT or
- * -ECONNREFUSED: no daemon runs; -EACCES; -ETIMEDOUT: it listens and does not answer; -EPROTO: what
- * answers is no sluiced of this version.
+ * Connect and send one request; takes the reference to it. patience_ms, 1 or more, is how long to
+ * wait for each piece of the answer; the whole answer may take longer. 0; -ENOENT or -ECONNREFUSED:
+ * no daemon runs; -EACCES; -ETIMEDOUT: it listens and does not answer; -EPROTO: it is too busy, or
+ * no sluiced of this version.
  */
 int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_ms,
 		   struct sl_client **out);
 /* The next row, a new reference; NULL at the end of the answer. */
 json_t *sl_client_row(struct sl_client *client);
-/* After the last row: NULL, or why the answer ended early; borrowed until close. */
+/* After the last row: NULL, or why the answer is not complete; borrowed until close. */
 const char *sl_client_error(const struct sl_client *client);
 void sl_client_close(struct sl_client *client);
 
 /*
- * All rows of an answer, a new array, or NULL with the reason in why; `name` is who is asked. As
- * sl_client_open otherwise.
+ * Ask and wait: all rows of the answer, a new array; or NULL, with the reason in why, which names
+ * the daemon by `name`. The other arguments are those of sl_client_open.
  */
 json_t *sl_client_ask(const char *name, const char *socket_path, json_t *request,
 		      uint32_t patience_ms, char *why, size_t why_bytes);

@@ -25,12 +25,12 @@
 #define CHILD_BUFFER_BYTES 65536
 
 struct sl_ctl_answer {
-	int fd;	      /* >= 0: a child writes here; -1: kept in `bytes` */
+	int fd;	      /* >= 0: a child writes here; -1: the answer stays in `bytes` */
 	char *bytes;  /* owned */
 	size_t n;     /* in bytes */
 	size_t size;  /* of bytes */
-	size_t limit; /* n may not grow beyond; a child flushes before */
-	int err;      /* the client is gone, or memory is */
+	size_t limit; /* of n; a child flushes before it gets there */
+	int err;      /* not 0: the client is gone, or memory ran out */
 	char error[256];
 };
 
@@ -63,7 +63,7 @@ static time_t now_s(void)
 
 /* --- Answers --- */
 
-/* The socket blocks, so a short send means that the client has not read for SL_CTL_PATIENCE_S. */
+/* The socket blocks: a short send means that the client has read nothing for SL_CTL_PATIENCE_S. */
 static int flush(struct sl_ctl_answer *a)
 {
 	ssize_t n = send(a->fd, a->bytes, a->n, MSG_NOSIGNAL);
@@ -133,7 +133,7 @@ static void put_end(struct sl_ctl_answer *a)
 {
 	json_t *end;
 
-	/* A short answer that outgrew its limit is replaced by the reason. */
+	/* A short answer that outgrew its limit is dropped, and the reason sent instead. */
 	if (a->fd < 0 && a->err) {
 		a->n = 0;
 		if (!a->error[0])
@@ -198,7 +198,7 @@ static const struct sl_ctl_command *find_command(const struct sl_ctl *ctl, const
 	return NULL;
 }
 
-/* The child: everything it reads is as it was when the daemon forked. It ends with the daemon. */
+/* The child reads everything as it was when the daemon forked. It dies with the daemon. */
 static void __attribute__((noreturn))
 child_run(struct sl_ctl *ctl, struct client *c, const struct sl_ctl_command *cmd,
 	  const json_t *request, pid_t parent)
@@ -209,7 +209,10 @@ child_run(struct sl_ctl *ctl, struct client *c, const struct sl_ctl_command *cmd
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	/* Other connections must end when the daemon closes them. */
+	/*
+	 * A connection ends only when no process has it open: close those of the other clients
+	 * here.
+	 */
 	for (size_t i = 0; i < SL_CTL_CLIENTS_MAX; i++)
 		if (ctl->clients[i].fd >= 0 && &ctl->clients[i] != c)
 			close(ctl->clients[i].fd);
@@ -251,7 +254,10 @@ static void run_long(struct sl_ctl *ctl, struct client *c, const struct sl_ctl_c
 			    strerror(errno));
 		return;
 	}
-	/* The child has it open still, so closing alone would leave it among what is watched. */
+	/*
+	 * epoll watches a socket until every process has closed it, and the child still has this
+	 * one.
+	 */
 	epoll_ctl(ctl->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	client_close(c);
 }
@@ -362,7 +368,10 @@ static int listen_at(const char *path, mode_t mode, const char *group)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* The daemon's lock is held, so nobody listens on what is there. */
+	/*
+	 * The caller holds the daemon's lock, so no other process listens on a socket that is
+	 * there.
+	 */
 	unlink(path);
 	mask = umask(0777);
 	err = bind(fd, (struct sockaddr *)&address, len) ? -errno : 0;

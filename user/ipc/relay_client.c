@@ -22,7 +22,7 @@ int sl_relay_connect(struct sl_relay_client *client, const char *path)
 	client->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (client->fd < 0)
 		return -errno;
-	/* A smaller buffer only means more parts that the next repetition brings. */
+	/* With a smaller buffer more parts are lost, and come with the next repetition. */
 	setsockopt(client->fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer_bytes, sizeof(buffer_bytes));
 	if (connect(client->fd, (const struct sockaddr *)&address, len)) {
 		err = -errno;
@@ -56,7 +56,7 @@ int sl_relay_receive(struct sl_relay_client *client, struct sl_relay_message *me
 
 	if (client->fd < 0)
 		return -ENOTCONN;
-	/* One byte more than the longest: what is too long is seen as such. */
+	/* The buffer has a byte more than the longest message, so that a longer one shows. */
 	n = recv(client->fd, client->bytes, sizeof(client->bytes), MSG_DONTWAIT);
 	if (n < 0)
 		return -errno;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program prints for who has asked it something, which a full disk may cut short. */
+/* Standard output of a program that answers a question. A full disk may cut the answer short. */
 #ifndef SL_ANSWER_H
 #define SL_ANSWER_H
 
 #include <stdbool.h>
 
 /*
- * Flush standard output. False if it has not taken all that was written to it; `program` has said
- * so on standard error then.
+ * Flush standard output. False if it did not take all that was written; a line on standard error,
+ * in the name of `program`, has said so.
  */
 bool sl_answer_flush(const char *program);
 

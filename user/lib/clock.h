@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clocks in nanoseconds. Inline: the bridge looks at its clock each round. */
+/* Clocks in nanoseconds. Inline: the bridge reads its clock in each round of its loop. */
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H
 

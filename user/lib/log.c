@@ -43,7 +43,10 @@ void sl_log(enum sl_log_level level, const char *format, ...)
 		n = snprintf(line, sizeof(line), "%s%s\n", journal[level], text);
 	else
 		n = snprintf(line, sizeof(line), "%s%s%s\n", line_prefix, names[level], text);
-	/* One write, so that lines of several processes on one descriptor do not mix. */
+	/*
+	 * One write() for a line, so that the lines of several processes on one descriptor do not
+	 * mix.
+	 */
 	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
 		n = 0;
 	errno = saved_errno;

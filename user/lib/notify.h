@@ -4,7 +4,8 @@
 #define SL_NOTIFY_H
 
 /*
- * Send e.g. "READY=1\nSTATUS=...". 0, also when nobody listens ($NOTIFY_SOCKET unset); else -errno.
+ * Send e.g. "READY=1\nSTATUS=...". 0, also where no service manager listens ($NOTIFY_SOCKET is
+ * unset); else -errno.
  */
 int sl_notify(const char *state);
 

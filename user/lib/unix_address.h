@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A path as the address of a UNIX socket. */
+/* The address of a UNIX socket, from its path. */
 #ifndef SL_UNIX_ADDRESS_H
 #define SL_UNIX_ADDRESS_H
 

@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 
 /*
- * PORT (1 to 65535; then at 127.0.0.1), ADDRESS:PORT, or [ADDRESS]:PORT for IPv6. Returns how many
- * bytes of *out are the address, or -EINVAL.
+ * Read PORT (1 to 65535; the address is 127.0.0.1 then), ADDRESS:PORT, or [ADDRESS]:PORT for IPv6.
+ * Returns how many bytes of *out are the address, or -EINVAL.
  */
 int sl_listen_address_parse(const char *text, struct sockaddr_storage *out);
 

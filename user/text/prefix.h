@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 and IPv6 addresses and prefixes as text and as bytes. Parsing is strict: what is accepted is
- * written one way only, and host bits are an error rather than dropped in silence.
+ * IPv4 and IPv6 addresses and prefixes as text and as bytes. Parsing is strict: blanks, zones and
+ * leading zeros are refused, and so are host bits, which other programs clear in silence.
  */
 #ifndef SL_PREFIX_H
 #define SL_PREFIX_H
@@ -24,15 +24,16 @@ struct sl_prefix {
 uint8_t sl_addr_bits(uint8_t family);
 
 /*
- * Read "192.0.2.1" or "2001:db8::1": nothing before or after it, no zone, no leading zeros in IPv4.
- * addr receives 16 bytes, those beyond the address are zero. 0 or -EINVAL (outputs untouched).
+ * Read "192.0.2.1" or "2001:db8::1": with nothing before or after it, without a zone, and in IPv4
+ * without leading zeros. addr receives 16 bytes, those beyond the address are zero. 0 or -EINVAL
+ * (outputs untouched).
  */
 int sl_addr_parse(const char *text, uint8_t *family, uint8_t addr[16]);
 
 /*
- * Read "192.0.2.0/24" or "2001:db8::/32"; an address without a length is a host prefix.
- * 0, -EINVAL (no address, or no number after '/'), -ERANGE (length beyond the family's bits) or
- * -EDOM (bits set beyond the length). On error *out is untouched.
+ * Read "192.0.2.0/24" or "2001:db8::/32"; an address without a length is a host prefix. 0; -EINVAL:
+ * not an address, or no number after '/'; -ERANGE: the length exceeds the family's bits; -EDOM:
+ * bits are set beyond the length. On error *out is untouched.
  */
 int sl_prefix_parse(const char *text, struct sl_prefix *out);
 
@@ -44,7 +45,7 @@ const char *sl_prefix_format(const struct sl_prefix *prefix, char buf[SL_PREFIX_
 void sl_addr_mask(uint8_t addr[16], unsigned int len);
 /* Are the first len bits of a and b the same? Reads (len + 7) / 8 bytes of each. */
 bool sl_addr_match(const uint8_t *a, const uint8_t *b, unsigned int len);
-/* Known family, length within it, no bit set beyond the length. */
+/* Is its family known, its length within the family's bits, and no bit set beyond the length? */
 bool sl_prefix_valid(const struct sl_prefix *prefix);
 
 #endif

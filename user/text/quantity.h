@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Quantities for people: three digits that count, and a duration at the grain that matters. */
+/* Quantities for people: numbers of three significant digits, and durations. */
 #ifndef SL_QUANTITY_H
 #define SL_QUANTITY_H
 
@@ -8,8 +8,8 @@
 #define SL_QUANTITY_BYTES 24
 
 /*
- * A value with a decimal prefix, ready for its unit: "0 ", "999 ", "1.23 k", "45.6 M", "789 G".
- * Rounded to three digits, half up. Returns text.
+ * A value with a decimal prefix, to be followed by its unit: "0 ", "999 ", "1.23 k", "45.6 M", "789
+ * G". Rounded to three digits, half up. Returns text.
  */
 const char *sl_quantity(uint64_t value, char text[SL_QUANTITY_BYTES]);
 

@@ -13,8 +13,8 @@ struct sl_rate {
 
 /*
  * A decimal number without sign or fraction, then bit, kbit, mbit, gbit, pps, kpps or mpps; k is
- * 1,000. 0; -EINVAL: not that; -ERANGE: below 8 bit, or beyond 1,000,000 gbit or mpps. On error
- * *out is untouched.
+ * 1,000. 0; -EINVAL: it is something else; -ERANGE: below 8 bit, or beyond 1,000,000 gbit or mpps.
+ * On error *out is untouched.
  */
 int sl_rate_parse(const char *text, struct sl_rate *out);
 

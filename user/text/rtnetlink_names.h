@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The words that ip(8) uses for numbers of rtnetlink. */
+/*
+ * The words of ip(8) for numbers of rtnetlink: protocols, types and tables of routes, states of
+ * neighbours.
+ */
 #ifndef SL_RTNETLINK_NAMES_H
 #define SL_RTNETLINK_NAMES_H
 
 #include <stdint.h>
 
-/* A number without a name is written into buf, which is returned. */
+/* Returns the word; a number that has none is written into buf, and buf returned. */
 #define SL_NAME_BYTES 16
 const char *sl_route_protocol_name(uint8_t protocol,
 				   char buf[SL_NAME_BYTES]);		  /* RTPROT_*: "bird" */

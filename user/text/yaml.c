@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libyaml composes the document (every node knows its line); this walks document and schema
- * together. The walk is as deep as the schema, whatever the file contains.
+ * libyaml composes the document, in which every node knows its line. The reader then walks the
+ * document and the schema together, never deeper than the schema, whatever the file contains.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ struct reader {
 	char *error; /* SL_YAML_ERROR_BYTES */
 };
 
-/* Printable, one line, not too long. */
+/* Quote a value: printable, in one line, cut if it is long. */
 static void quote(char out[QUOTED_BYTES], const char *text)
 {
 	size_t n = 0;
@@ -181,7 +181,7 @@ static int read_scalar(struct reader *r, const yaml_node_t *node, const struct s
 	default:
 		break;
 	}
-	/* A NUL inside would hide the rest from every later reader. */
+	/* A NUL inside the value would hide the rest of it from every later reader. */
 	if (strlen(text) != node->data.scalar.length || !key->valid(text))
 		return refuse(r, node, path, "is not %s", key->what);
 	copy = strdup(text);
@@ -276,7 +276,7 @@ static int read_map(struct reader *r, const yaml_node_t *node, const struct sl_y
 	for (size_t i = 0; i < n; i++) {
 		const yaml_node_t *name = yaml_document_get_node(&r->document, pairs[i].key);
 
-		/* The keys before this one are known and different, so there are few of them. */
+		/* The schema knows all keys before this one, and each came once: they are few. */
 		for (size_t j = 0; j < i; j++)
 			if (same_text(name, yaml_document_get_node(&r->document, pairs[j].key)))
 				return refuse(r, name, path, "is given twice: write it once");
@@ -304,7 +304,7 @@ static int read_map(struct reader *r, const yaml_node_t *node, const struct sl_y
 	return 0;
 }
 
-/* The line of the text that the parser stumbled over, for quoting. */
+/* Copy the line that the parser could not read, to quote it. */
 static void copy_line(char *out, size_t out_bytes, const char *text, size_t text_bytes, size_t line)
 {
 	const char *p = text, *end = text + text_bytes;

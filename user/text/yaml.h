@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A YAML file into a struct, by a schema: tables that name each key, its type, its place in the
+ * Read a YAML file into a struct by a schema: tables that name each key, its type, its place in the
  * struct and what a value may be. Every refusal is one line that names file, line and key, quotes
  * the value and says what would be right:
  *
@@ -24,7 +24,8 @@ enum sl_yaml_type {
 	SL_YAML_MAP,	/* a struct within the struct, described by `keys` */
 	/* struct sl_yaml_list of structs of item_bytes, each described by `keys` */
 	SL_YAML_LIST,
-	SL_YAML_LINE, /* not a key: uint32_t that gets the line on which this mapping starts */
+	/* not a key: a uint32_t that receives the line on which this mapping starts */
+	SL_YAML_LINE,
 };
 
 struct sl_yaml_choice {
@@ -55,16 +56,16 @@ struct sl_yaml_list {
 #define SL_YAML_FILE_MAX    (1u << 20) /* bytes */
 
 /*
- * Read text into *out, which the caller has filled with defaults (strings allocated or NULL). What
- * the text does not name stays. file_name is only quoted. 0; -EINVAL with one line in error;
- * -ENOMEM. In every case sl_yaml_free releases what *out owns.
+ * Read text into *out, which the caller has filled with defaults (strings allocated or NULL). A key
+ * that the text does not name keeps its default. file_name is only quoted. 0; -EINVAL with one line
+ * in error; -ENOMEM. The caller calls sl_yaml_free in every case.
  */
 int sl_yaml_parse(const char *file_name, const char *text, size_t text_bytes,
 		  const struct sl_yaml_key *keys, void *out, char error[SL_YAML_ERROR_BYTES]);
 /* Release the strings and lists of a struct; the struct itself is the caller's. */
 void sl_yaml_free(const struct sl_yaml_key *keys, void *out);
 
-/* Write `FILE:LINE: PATH: "VALUE" MESSAGE` as the parser does, for checks beyond the schema. */
+/* Write `FILE:LINE: PATH: "VALUE" MESSAGE` as the parser does, for a check beyond the schema. */
 void sl_yaml_error(char error[SL_YAML_ERROR_BYTES], const char *file_name, uint32_t line,
 		   const char *path, const char *value, const char *format, ...)
 	__attribute__((format(printf, 6, 7)));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The configuration file: what is accepted, and the one line that says what is wrong with the rest.
+ * The configuration file: what is read from a valid one, and the one line that refuses each invalid
+ * one.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -666,7 +667,7 @@ static void file_that_cannot_be_read_is_named(void **state)
 	assert_string_equal(error, "/dev/zero: cannot read the configuration file: File too large");
 }
 
-/* What a port's queues and the classes are: as written, and the defaults for the rest. */
+/* The queues of a port and the classes are as written; the others have their defaults. */
 static void queues_and_classes_are_as_written_with_defaults_for_the_rest(void **state)
 {
 	struct sl_settings *s = parse(
