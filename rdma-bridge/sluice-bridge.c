@@ -15,8 +15,11 @@
 #include <linux/sched.h>
 #include <linux/sched/types.h>
 
-#include "rdma-bridge/bridge.h"
-#include "rdma-bridge/ipc/views.h"
+#include "rdma-bridge/bridge/assembly.h"
+#include "rdma-bridge/bridge/fabric.h"
+#include "rdma-bridge/bridge/housekeeping.h"
+#include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/views/views.h"
 #include "user/config/check_host.h"
 #include "user/lib/answer.h"
 #include "user/lib/log.h"
@@ -144,16 +147,16 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 }
 
 /* Until told to stop, or the fabric's netdev or RDMA device is gone. */
-static void run(struct rb_bridge *bridge, struct rb_show *show)
+static void run(struct rb_bridge *bridge, struct rb_views *views)
 {
-	uint64_t show_ns = 0;
+	uint64_t views_ns = 0;
 
-	while (!stop && !rb_bridge_is_lost(bridge)) {
+	while (!stop && !bridge->lost) {
 		uint64_t now = rb_bridge_round(bridge);
 
-		if (now >= show_ns) {
-			show_ns = now + RB_BRIDGE_TICK_NS;
-			rb_show_poll(show, bridge, now);
+		if (now >= views_ns) {
+			views_ns = now + RB_BRIDGE_TICK_NS;
+			rb_views_poll(views, bridge, now);
 		}
 	}
 }
@@ -165,25 +168,25 @@ static void run(struct rb_bridge *bridge, struct rb_show *show)
 static int live(struct sl_settings *settings)
 {
 	struct rb_bridge *bridge = NULL;
-	struct rb_show *show = NULL;
+	struct rb_views *views = NULL;
 	int err = rb_bridge_open(settings, &bridge);
 
 	if (err)
 		return -EIO; /* has been logged */
-	err = rb_show_open(settings->cluster.bridge.control, &show);
+	err = rb_views_open(settings->cluster.bridge.control, &views);
 	if (err) {
 		sl_error("cannot listen at \"%s\": %s", settings->cluster.bridge.control,
 			 strerror(-err));
 		err = -EIO;
 		goto out;
 	}
-	rb_bridge_watch(bridge, rb_show_fd(show));
+	rb_watch(bridge->lanes[0].all_fd, rb_views_fd(views), NULL);
 	sl_notify("READY=1");
-	run(bridge, show);
-	if (rb_bridge_is_lost(bridge))
+	run(bridge, views);
+	if (bridge->lost)
 		err = -ENODEV;
 out:
-	rb_show_close(show);
+	rb_views_close(views);
 	rb_bridge_close(bridge);
 	return err;
 }
@@ -192,7 +195,7 @@ static void wait_for_fabric(const struct sl_settings *settings)
 {
 	const struct timespec pause = { .tv_nsec = FABRIC_RETRY_NS };
 
-	while (!stop && !rb_bridge_has_fabric(settings))
+	while (!stop && !rb_fabric_is_there(settings))
 		nanosleep(&pause, NULL);
 	if (!stop)
 		sl_info("fabric: %s is there again", settings->cluster.device);

@@ -45,7 +45,7 @@ $(TEST_TOOLS): $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIBS:%=$(B
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(LDLIBS)
 $(BUILD)/tests/tools/bench-voq: $(BUILD)/obj/tests/lib/edge_rig.o $(BUILD)/obj/tests/lib/frame.o
-$(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-control: LDLIBS += $(RB_LDLIBS)
+$(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-rates: LDLIBS += $(RB_LDLIBS)
 
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
 	$(call say,LD-FUZZ,$@)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The bridge's end of user/ipc/relay.h: sluiced's announcements, and the remote ports that it made.
- */
+#include "rdma-bridge/ipc/relay_server.h"
+
 #include <errno.h>
 #include <libgen.h>
 #include <stdlib.h>
@@ -11,18 +10,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rdma-bridge/bridge.h"
+#include "user/ipc/relay.h"
 #include "user/lib/log.h"
 #include "user/lib/unix_address.h"
-#include "user/ipc/relay.h"
 
-#define MESSAGES_PER_POLL 64
+#define MESSAGES_PER_SERVE 64
 
-static void watch(struct rb_bridge *b, int fd, void *what)
+struct rb_relay {
+	const char *path;		/* borrowed */
+	const struct rb_relay_ops *ops; /* borrowed */
+	void *context;			/* of the ops */
+	int epoll_fd;			/* borrowed */
+	int listen_fd;
+	int client_fd; /* the one that is served, or -1 */
+};
+
+static void watch(const struct rb_relay *relay, int fd)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL };
 
-	epoll_ctl(b->control_fd, EPOLL_CTL_ADD, fd, &event);
+	epoll_ctl(relay->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
 /* The directory of a path, if its parent is there; bind(2) will say if it is not. */
@@ -35,240 +42,156 @@ static void make_directory(const char *path)
 	free(copy);
 }
 
-int rb_relay_open(struct rb_bridge *b)
+static int listen_at(struct rb_relay *relay)
 {
-	const char *path = b->settings->cluster.socket;
 	struct sockaddr_un address;
 	socklen_t len;
-	int err = sl_unix_address(path, &address, &len);
+	int err = sl_unix_address(relay->path, &address, &len);
 
 	if (err)
 		return err;
-	b->relay_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (b->relay_fd < 0)
+	relay->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (relay->listen_fd < 0)
 		return -errno;
-	make_directory(path);
-	/* No other bridge has it: it would have the fabric, too. */
-	unlink(path);
+	make_directory(relay->path);
+	/* No other bridge listens there: it would have the fabric, too. */
+	unlink(relay->path);
 	/* Whoever may connect steers remote ports: root alone. */
-	if (fchmod(b->relay_fd, 0600) || bind(b->relay_fd, (struct sockaddr *)&address, len) ||
-	    listen(b->relay_fd, 4)) {
+	if (fchmod(relay->listen_fd, 0600) ||
+	    bind(relay->listen_fd, (struct sockaddr *)&address, len) ||
+	    listen(relay->listen_fd, 4)) {
 		err = -errno;
-		sl_error("cannot listen at \"%s\": %s", path, strerror(-err));
+		sl_error("cannot listen at \"%s\": %s", relay->path, strerror(-err));
 		return err;
 	}
-	watch(b, b->relay_fd, NULL);
+	watch(relay, relay->listen_fd);
 	return 0;
 }
 
-static void drop_client(struct rb_bridge *b)
+int rb_relay_open(const char *path, int epoll_fd, const struct rb_relay_ops *ops, void *context,
+		  struct rb_relay **out)
 {
-	if (b->client_fd >= 0)
-		close(b->client_fd);
-	b->client_fd = -1;
+	struct rb_relay *relay = calloc(1, sizeof(*relay));
+	int err;
+
+	*out = NULL;
+	if (!relay)
+		return -ENOMEM;
+	*relay = (struct rb_relay){ .path = path,
+				    .ops = ops,
+				    .context = context,
+				    .epoll_fd = epoll_fd,
+				    .listen_fd = -1,
+				    .client_fd = -1 };
+	err = listen_at(relay);
+	if (err)
+		rb_relay_close(relay);
+	else
+		*out = relay;
+	return err;
 }
 
-/* Tell the client; false if it was not told. */
-static bool tell(struct rb_bridge *b, const struct sl_relay_message *message)
+static void drop_client(struct rb_relay *relay)
+{
+	if (relay->client_fd >= 0)
+		close(relay->client_fd);
+	relay->client_fd = -1;
+}
+
+void rb_relay_close(struct rb_relay *relay)
+{
+	if (!relay)
+		return;
+	drop_client(relay);
+	if (relay->listen_fd >= 0) {
+		unlink(relay->path);
+		close(relay->listen_fd);
+	}
+	free(relay);
+}
+
+/* True if sluiced was told, or nobody is connected. */
+static bool tell(struct rb_relay *relay, const struct sl_relay_message *message)
 {
 	uint8_t bytes[SL_RELAY_MAX_BYTES];
 	size_t n = sl_relay_encode(message, bytes);
 
-	return b->client_fd >= 0 && n > 0 &&
-	       send(b->client_fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n;
+	return relay->client_fd < 0 ||
+	       (n > 0 && send(relay->client_fd, bytes, n, MSG_NOSIGNAL) == (ssize_t)n);
 }
 
-/* --- Remote ports ------------------------------------------------------------------------- */
-
-static void set_carrier(struct rb_bridge *b, struct rb_bridge_remote *remote)
-{
-	bool reachable = rb_bridge_peer_state(b, (uint8_t)(remote->system_port >> 8)) == RB_PEER_UP;
-	int err;
-
-	if (!remote->tap)
-		return;
-	err = rb_tap_carrier(remote->tap, remote->up && reachable);
-	if (err)
-		sl_warning("remote port n%up%u: cannot set the carrier: %s",
-			   remote->system_port >> 8, remote->system_port & 0xff, strerror(-err));
-}
-
-static struct rb_ingress *ingress_of(struct rb_bridge *b, const struct rb_bridge_remote *remote)
-{
-	return rb_bridge_lane(b, remote->system_port)
-		->worker->peer[remote->system_port >> 8]
-		->ingress;
-}
-
-static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
-{
-	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
-	char name[IF_NAMESIZE];
-	int err;
-
-	sl_relay_tap_name(remote->system_port, name);
-	err = rb_tap_open(name, &b->maps, lane->chunks, lane->worker->counters, &remote->tap);
-	if (err) {
-		sl_warning("remote port %s: cannot open its TAP: %s", name, strerror(-err));
-		return;
-	}
-	for (uint32_t c = 0; c < SL_CLASSES; c++)
-		rb_ingress_add_input(ingress_of(b, remote), remote->first_voq + c,
-				     rb_tap_input(remote->tap, c));
-	watch(b, rb_tap_fd(remote->tap), remote->tap);
-}
-
-static void close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
-{
-	if (!remote->tap)
-		return;
-	for (uint32_t c = 0; c < SL_CLASSES; c++)
-		rb_ingress_remove_input(ingress_of(b, remote), remote->first_voq + c,
-					rb_tap_input(remote->tap, c));
-	rb_tap_close(remote->tap);
-	remote->tap = NULL;
-}
-
-static void on_port(struct rb_bridge *b, const struct sl_relay_message *message)
-{
-	for (uint32_t i = 0; i < b->n_remotes; i++) {
-		struct rb_bridge_remote *remote = &b->remotes[i];
-
-		if (remote->system_port != message->system_port)
-			continue;
-		remote->up = message->up;
-		if (message->gone || !remote->tap) {
-			rb_bridge_halt(b);
-			if (message->gone)
-				close_tap(b, remote);
-			else
-				open_tap(b, remote);
-			rb_bridge_release(b);
-		}
-		set_carrier(b, remote);
-	}
-}
-
-/* --- Announcements ------------------------------------------------------------------------ */
-
-static void on_send(struct rb_bridge *b, const struct sl_relay_message *message, uint64_t now_ns)
-{
-	struct rb_worker *worker = b->lanes[0].worker;
-
-	/* What does not go now is repeated by sluiced within a second. */
-	for (uint32_t i = 0; i < worker->n_nodes; i++) {
-		uint8_t node = worker->nodes[i];
-
-		if ((message->node == 0 || message->node == node) &&
-		    rb_worker_peer_state(worker, node) == RB_PEER_UP)
-			rb_worker_announce(worker, node, message->part,
-					   (uint32_t)message->part_bytes, now_ns);
-	}
-}
-
-void rb_relay_received(struct rb_bridge *b, uint8_t node, const uint8_t *part, uint32_t part_bytes)
+void rb_relay_tell_announced(struct rb_relay *relay, uint8_t node, const uint8_t *bytes,
+			     uint32_t n_bytes)
 {
 	const struct sl_relay_message message = {
-		.kind = SL_RELAY_RECEIVED, .node = node, .part = part, .part_bytes = part_bytes
+		.kind = SL_RELAY_RECEIVED, .node = node, .part = bytes, .part_bytes = n_bytes
 	};
 
-	if (b->client_fd >= 0 && !tell(b, &message))
-		b->relay_dropped++;
+	tell(relay, &message);
 }
 
-static void tell_peer(struct rb_bridge *b, uint8_t node)
+void rb_relay_tell_peer(struct rb_relay *relay, uint8_t node, bool up, uint32_t epoch)
 {
-	bool up = rb_bridge_peer_state(b, node) == RB_PEER_UP;
 	const struct sl_relay_message message = {
-		.kind = SL_RELAY_PEER,
-		.node = node,
-		.up = up,
-		.epoch = up ? b->lanes[0].worker->peers.peer[node].epoch : 0,
+		.kind = SL_RELAY_PEER, .node = node, .up = up, .epoch = up ? epoch : 0
 	};
 
-	if (b->client_fd >= 0 && !tell(b, &message)) {
-		sl_warning("sluiced does not read what it is told; closing its connection");
-		drop_client(b);
-	}
+	if (tell(relay, &message))
+		return;
+	sl_warning("sluiced does not read what it is told; closing its connection");
+	drop_client(relay);
 }
 
-void rb_relay_peer(struct rb_bridge *b, uint8_t node)
+void rb_relay_accept(struct rb_relay *relay)
 {
-	for (uint32_t i = 0; i < b->n_remotes; i++)
-		if (b->remotes[i].system_port >> 8 == node)
-			set_carrier(b, &b->remotes[i]);
-	tell_peer(b, node);
-}
-
-/* --- The socket --------------------------------------------------------------------------- */
-
-static void accept_client(struct rb_bridge *b)
-{
-	int fd = accept4(b->relay_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept4(relay->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return;
-	drop_client(b);
-	b->client_fd = fd;
-	watch(b, fd, NULL);
-	for (uint32_t i = 0; i < b->lanes[0].worker->n_nodes; i++)
-		tell_peer(b, b->lanes[0].worker->nodes[i]);
+	drop_client(relay);
+	relay->client_fd = fd;
+	watch(relay, fd);
+	relay->ops->connected(relay->context);
 }
 
-static void serve_client(struct rb_bridge *b, uint64_t now_ns)
+/* 0, or why the message makes no sense. */
+static int handle(struct rb_relay *relay, const uint8_t *bytes, size_t n, uint64_t now_ns)
+{
+	struct sl_relay_message message;
+	int err = sl_relay_parse(bytes, n, &message);
+
+	if (err)
+		return err;
+	if (message.kind == SL_RELAY_SEND)
+		relay->ops->announce(relay->context, message.node, message.part,
+				     (uint32_t)message.part_bytes, now_ns);
+	else if (message.kind == SL_RELAY_PORT)
+		relay->ops->port(relay->context, message.system_port, message.up, message.gone);
+	else
+		return -EPROTO;
+	return 0;
+}
+
+void rb_relay_serve(struct rb_relay *relay, uint64_t now_ns)
 {
 	uint8_t bytes[SL_RELAY_MAX_BYTES + 1];
 
-	for (int i = 0; i < MESSAGES_PER_POLL && b->client_fd >= 0; i++) {
-		struct sl_relay_message message;
-		ssize_t n = recv(b->client_fd, bytes, sizeof(bytes), 0);
+	for (int i = 0; i < MESSAGES_PER_SERVE && relay->client_fd >= 0; i++) {
+		ssize_t n = recv(relay->client_fd, bytes, sizeof(bytes), 0);
 		int err;
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n <= 0) {
-			drop_client(b);
+			drop_client(relay);
 			return;
 		}
-		err = sl_relay_parse(bytes, (size_t)n, &message);
-		if (!err && message.kind == SL_RELAY_SEND) {
-			on_send(b, &message, now_ns);
-		} else if (!err && message.kind == SL_RELAY_PORT) {
-			on_port(b, &message);
-		} else {
+		err = handle(relay, bytes, (size_t)n, now_ns);
+		if (err) {
 			sl_warning(
 				"a message of sluiced makes no sense (%s); closing its connection",
-				strerror(err ? -err : EPROTO));
-			drop_client(b);
+				strerror(-err));
+			drop_client(relay);
 		}
 	}
-}
-
-void rb_relay_poll(struct rb_bridge *b, uint64_t now_ns)
-{
-	struct epoll_event events[32];
-	int n = epoll_wait(b->control_fd, events, 32, 0);
-
-	/* TAPs say by their event that they can be read; the rest is looked at anyway. */
-	for (int i = 0; i < n; i++)
-		for (uint32_t r = 0; events[i].data.ptr && r < b->n_remotes; r++)
-			if (b->remotes[r].tap == events[i].data.ptr) {
-				rb_tap_ready(b->remotes[r].tap);
-				rb_bridge_wake(b, b->remotes[r].system_port);
-			}
-	if (n > 0)
-		accept_client(b);
-	serve_client(b, now_ns);
-}
-
-void rb_relay_close(struct rb_bridge *b)
-{
-	drop_client(b);
-	for (uint32_t i = 0; i < b->n_remotes; i++)
-		close_tap(b, &b->remotes[i]);
-	if (b->relay_fd < 0)
-		return;
-	unlink(b->settings->cluster.socket);
-	close(b->relay_fd);
-	b->relay_fd = -1;
 }

@@ -63,7 +63,7 @@ teardown() { rm -rf "$DEST"; }
 	for word in $(build/sluiced --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
 		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluiced.8
 	done
-	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/ipc/views.c); do
+	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/views/views.c); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
 	done
 	for word in $(grep -ohE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config/config.c user/config/config_cluster.c | grep -oE '"[^"]+"' | tr -d '"'); do

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/bridge/assembly.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <openssl/crypto.h>
+
+#include "rdma-bridge/bridge/edge_ports.h"
+#include "rdma-bridge/bridge/fabric.h"
+#include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/bridge/peering.h"
+#include "rdma-bridge/bridge/remote_ports.h"
+#include "rdma-bridge/bridge/voq_maps.h"
+#include "rdma-bridge/port/edge.h"
+#include "rdma-bridge/rate/cc_overrides.h"
+#include "user/config/sysport.h"
+#include "user/lib/log.h"
+
+#define CHUNK_BYTES	4096
+#define COPY_CHUNKS	1024 /* read ahead out of the rings of other lanes, and being packed */
+#define HELLOS_PER_LIFE 5    /* in the time after which a silent peer is down */
+
+/* --- Memory ------------------------------------------------------------------------------------
+ */
+
+/* How many chunks a lane needs. */
+static uint64_t chunks_needed(const struct rb_bridge *b, const struct rb_lane *lane)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
+	uint64_t chunks = RB_BRIDGE_RECEIVE_TARGET + 2 * RB_BRIDGE_TRANSPORT_RING;
+
+	for (uint32_t p = 0; p < self->ports.n; p++) {
+		const struct sl_cluster_port *port = sl_cluster_port(self, p);
+		struct rb_netdev netdev = { .queues = 1 };
+		uint64_t waiting = 0;
+
+		if (rb_bridge_lane(b, SL_SYSTEM_PORT(cluster->node, port->number)) != lane)
+			continue;
+		rb_netdev_query(port->name, &netdev);
+		for (uint32_t c = 0; c < SL_CLASSES; c++)
+			waiting += port->queue[c].frames;
+		/* Of small frames many lie in one chunk. */
+		chunks += (netdev.queues ? netdev.queues : 1) * (uint64_t)rb_bridge_held_max(b) +
+			  waiting / 2;
+	}
+	/* It copies frames out of the rings of other lanes. */
+	return b->n_lanes == 1 ? chunks : chunks + COPY_CHUNKS;
+}
+
+static int open_memory(struct rb_bridge *b)
+{
+	uint64_t needed[RB_EDGE_WORKERS_MAX], total = 0, first = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < b->n_lanes; i++)
+		total += needed[i] = chunks_needed(b, &b->lanes[i]);
+	b->area_bytes = (uint64_t)b->settings->cluster.bridge.memory_mib << 20;
+	if (b->area_bytes == 0)
+		b->area_bytes = total * CHUNK_BYTES;
+	b->area = mmap(NULL, b->area_bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (b->area == MAP_FAILED) {
+		b->area = NULL;
+		return -errno;
+	}
+	for (uint32_t i = 0; i < b->n_lanes && !err; i++) {
+		uint64_t share = b->area_bytes / CHUNK_BYTES * needed[i] / total;
+
+		err = rb_chunks_create(b->area, first * CHUNK_BYTES, (uint32_t)share, CHUNK_BYTES,
+				       &b->lanes[i].chunks);
+		first += share;
+	}
+	return err;
+}
+
+/* --- Workers and nodes -------------------------------------------------------------------------
+ */
+
+static int open_worker(struct rb_bridge *b, struct rb_lane *lane)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	struct rb_worker_config config = {
+		.node = (uint8_t)cluster->node,
+		.dead_after_ns = cluster->liveness_ms * 1000000ULL,
+		.hello_interval_ns = cluster->liveness_ms * 1000000ULL / HELLOS_PER_LIFE,
+		.pack_delay_ns = cluster->bridge.pack_delay_us * 1000ULL,
+		.degree = cluster->bridge.packing,
+		.receive_target = RB_BRIDGE_RECEIVE_TARGET,
+		.transport = lane->transport,
+		.epoch = b->epoch,
+	};
+
+	return rb_worker_create(&config, &lane->worker);
+}
+
+static int open_workers(struct rb_bridge *b)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < b->n_lanes && !err; i++)
+		err = open_worker(b, &b->lanes[i]);
+	return err;
+}
+
+static int add_peer(struct rb_bridge *b, const struct sl_cluster_node *node)
+{
+	const struct sl_sysport_table *table = &b->settings->cluster.table;
+	uint32_t n[RB_EDGE_WORKERS_MAX] = { 0 };
+	int err = 0;
+
+	for (uint32_t p = 0; p < node->ports.n; p++) {
+		struct rb_bridge_remote *remote = &b->remotes[b->n_remotes++];
+		uint32_t lane;
+		int index;
+
+		remote->system_port = SL_SYSTEM_PORT(node->id, sl_cluster_port(node, p)->number);
+		lane = rb_bridge_lane(b, remote->system_port)->index;
+		remote->first_voq = n[lane];
+		n[lane] += SL_CLASSES;
+		index = sl_sysport_index(table, remote->system_port);
+		for (uint32_t c = 0; c < SL_CLASSES; c++) {
+			b->voq_lanes[b->n_voqs] = (uint8_t)lane;
+			b->voqs[b->n_voqs++] = sl_sysport_voq((uint32_t)index) + c;
+		}
+	}
+	for (uint32_t i = 0; i < b->n_lanes && !err; i++)
+		err = rb_worker_add_peer(b->lanes[i].worker, (uint8_t)node->id, n[i],
+					 RB_BRIDGE_FRAME_MAX_BYTES);
+	return err;
+}
+
+static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	int err = 0;
+
+	b->ports = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->ports));
+	b->remotes = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->remotes));
+	b->voqs = calloc(SL_VOQS_MAX, sizeof(*b->voqs));
+	b->voq_lanes = calloc(SL_VOQS_MAX, sizeof(*b->voq_lanes));
+	b->open_voqs = calloc(SL_VOQS_MAX, sizeof(*b->open_voqs));
+	if (!b->ports || !b->remotes || !b->voqs || !b->voq_lanes || !b->open_voqs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++) {
+		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
+
+		if (node->id != cluster->node) {
+			err = add_peer(b, node);
+			continue;
+		}
+		for (uint32_t p = 0; p < node->ports.n && !err; p++)
+			err = rb_bridge_add_port(b, sl_cluster_port(node, p), now_ns);
+	}
+	if (!err)
+		rb_bridge_point_voqs(b, now_ns);
+	return err ? err : rb_bridge_set_controllers(b, now_ns);
+}
+
+/* --- The whole ---------------------------------------------------------------------------------
+ */
+
+/* Memory of a UMEM counts against this limit where CAP_IPC_LOCK is missing. */
+static void raise_limits(void)
+{
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit files;
+
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
+{
+	struct rb_bridge *b = calloc(1, sizeof(*b));
+	int err;
+
+	*out = NULL;
+	if (!b)
+		return -ENOMEM;
+	b->settings = settings;
+	b->maps_err = 1; /* not known yet */
+	b->maps.xsk_fd = b->maps.dscp_fd = b->sockets_fd = -1;
+	raise_limits();
+	b->cc_overrides_path = rb_cc_overrides_path(settings->cluster.bridge.control);
+	if (!b->cc_overrides_path) {
+		err = -ENOMEM;
+		goto out;
+	}
+	err = rb_key_read(settings->cluster.key_file, &b->key);
+	if (err) {
+		sl_error("cluster: key file \"%s\": %s", settings->cluster.key_file,
+			 err == -EACCES	  ? "others may read it, or we may not: chmod 600"
+			 : err == -EINVAL ? "a key has 16 to 1024 bytes"
+					  : strerror(-err));
+		goto out;
+	}
+	b->sockets_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (b->sockets_fd < 0) {
+		err = -errno;
+		goto out;
+	}
+	err = rb_lane_threads_create(b);
+	if (!err)
+		err = rb_lanes_open(b, settings->cluster.bridge.workers);
+	if (!err)
+		err = open_memory(b);
+	if (!err)
+		err = rb_fabric_open(b);
+	if (!err)
+		err = open_workers(b);
+	if (!err)
+		err = add_nodes(b, 0);
+	if (!err)
+		err = rb_peering_open(b);
+	for (uint32_t i = 0; i < b->n_lanes && !err; i++)
+		rb_watch(b->lanes[i].all_fd,
+			 b->lanes[i].transport->ops->wait_fd(b->lanes[i].transport), NULL);
+	if (!err)
+		err = rb_lane_threads_start(b);
+	if (err) {
+		sl_error("cannot start: %s", strerror(-err));
+		goto out;
+	}
+	rb_watch(b->lanes[0].all_fd, b->sockets_fd, NULL);
+	*out = b;
+out:
+	if (err)
+		rb_bridge_close(b);
+	return err;
+}
+
+void rb_bridge_close(struct rb_bridge *b)
+{
+	if (!b)
+		return;
+	rb_lane_threads_stop(b);
+	rb_bridge_close_taps(b);
+	rb_peering_close(b);
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		rb_bridge_close_port(b, &b->ports[i]);
+	for (uint32_t i = 0; i < b->n_lanes; i++)
+		rb_lane_close(&b->lanes[i]);
+	rb_maps_close(&b->maps);
+	for (uint32_t i = 0; i < b->n_lanes; i++)
+		rb_chunks_destroy(b->lanes[i].chunks);
+	if (b->area)
+		munmap(b->area, b->area_bytes);
+	if (b->sockets_fd >= 0)
+		close(b->sockets_fd);
+	free(b->lanes);
+	free(b->ports);
+	free(b->remotes);
+	free(b->voqs);
+	free(b->voq_lanes);
+	free(b->open_voqs);
+	free(b->cc_overrides_path);
+	rb_lane_threads_destroy(b);
+	OPENSSL_cleanse(&b->key, sizeof(b->key));
+	free(b);
+}

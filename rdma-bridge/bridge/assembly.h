@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A bridge put together from the configuration, and taken apart: memory, the fabric's transport,
+ * workers, ports, peers, and the sockets.
+ */
+#ifndef RB_ASSEMBLY_H
+#define RB_ASSEMBLY_H
+
+#include "rdma-bridge/bridge/bridge.h"
+
+/* Failures have been logged. 0 or -errno. */
+int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out);
+void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
+
+#endif

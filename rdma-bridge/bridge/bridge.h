@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a node's bridge consists of: the state that the files of this folder share. assembly.h opens
+ * and closes it, housekeeping.h runs it.
+ *
+ * A bridge has one lane or several (`workers` in the configuration), each with a thread, chunks,
+ * transport, queue pair, peers and rates of its own. The lanes of number i of all nodes together
+ * are a fabric by themselves; it carries the frames and messages for the system ports of number
+ * i + 1, i + 1 + workers, ... So a VOQ, an egress queue and a flow belong to one lane, and running
+ * lanes share nothing but what edge.h and roce_xdp.h hand back. The first lane's thread also does
+ * everything that is not forwarding, and halts the others while it changes what they use.
+ */
+#ifndef RB_BRIDGE_H
+#define RB_BRIDGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rdma-bridge/join/exchange.h"
+#include "rdma-bridge/port/maps.h"
+#include "rdma-bridge/port/netdev.h"
+#include "rdma-bridge/worker/worker.h"
+#include "user/config/config.h"
+
+#define RB_BRIDGE_TRANSPORT_RING  2048
+#define RB_BRIDGE_RECEIVE_TARGET  2048 /* chunks that a lane keeps posted to its transport */
+#define RB_BRIDGE_BURST_FRAMES	  16   /* of a VOQ or port that is shaped by frames, at least */
+#define RB_BRIDGE_FRAME_MAX_BYTES 3500 /* what a chunk holds beside headers and headroom */
+
+struct rb_edge;
+struct rb_injector;
+struct rb_join;
+struct rb_lane_threads;
+struct rb_relay;
+struct rb_tap;
+
+/* An edge port of this node. */
+struct rb_bridge_port {
+	const struct sl_cluster_port *settings; /* borrowed */
+	uint16_t system_port;
+	struct rb_edge *edge; /* owned; NULL: not open */
+	uint32_t ifindex;     /* of the netdev it was opened on */
+	int err;	      /* why it is not open; logged when it changes */
+	uint32_t busy;	      /* tries in a row that found the netdev busy */
+};
+
+/* A port of another node. */
+struct rb_bridge_remote {
+	uint16_t system_port;
+	uint32_t first_voq; /* class 0, among the VOQs of its peer's ingress in its lane */
+	struct rb_tap *tap; /* owned; NULL: not open */
+	bool up;	    /* as its owner announced */
+};
+
+/* What a lane has done since it slept. */
+enum rb_awake {
+	RB_AWAKE_IDLE,	  /* nothing */
+	RB_AWAKE_WORKED,  /* rounds with work */
+	RB_AWAKE_POLLING, /* and then rounds without any, in the hope of more */
+	RB_AWAKE_FOUND,	  /* and then more work */
+};
+
+/* A worker, and all that it has of its own. */
+struct rb_lane {
+	struct rb_bridge *bridge; /* borrowed */
+	uint32_t index;
+	struct rb_chunks *chunks;	/* owned */
+	struct rb_transport *transport; /* owned */
+	struct rb_worker *worker;	/* owned */
+	struct rb_injector *injector;	/* owned; of the ports that inject, NULL while none does */
+	int injector_err;		/* why it cannot be opened; it is not tried again */
+	int all_fd;			/* epoll: everything that may end its sleep */
+	int wake_fd;			/* eventfd, edge-triggered in all_fd: never read */
+	uint64_t tick_ns, settle_ns;	/* when each is due */
+	uint64_t round_ns;		/* when the last round began; 0: it slept since */
+	uint64_t longest_ns;		/* between two rounds without a sleep */
+	uint64_t awake_ns;		/* since when it has not slept */
+	enum rb_awake awake;
+	uint32_t skips;	     /* times that it will sleep without polling first */
+	uint32_t skips_next; /* as many, after polling in vain the next time */
+};
+
+struct rb_bridge {
+	struct sl_settings *settings; /* borrowed */
+	struct rb_key key;
+	char *cc_overrides_path; /* owned: see cc_overrides.h */
+	uint32_t epoch;
+
+	/* fabric */
+	struct rb_netdev fabric; /* as it was when it was opened */
+	bool lost;		 /* the fabric's device is gone, or is another one */
+
+	/* lane, lane_threads */
+	uint8_t *area; /* owned: memory of all chunks */
+	uint64_t area_bytes;
+	struct rb_lane *lanes; /* owned, n_lanes of them */
+	uint32_t n_lanes;
+	struct rb_lane_threads *threads; /* owned */
+
+	/* voq_maps */
+	struct rb_maps maps;
+	int maps_err; /* why they are not open; 0: they are */
+	uint32_t n_voqs;
+	uint32_t *voqs;		  /* owned: VOQ ids that lead to other nodes, n_voqs of them */
+	uint8_t *voq_lanes;	  /* owned: the lane of each */
+	struct sl_voq *open_voqs; /* owned: the settings of each while there are no maps */
+
+	/* edge_ports, remote_ports */
+	uint32_t n_ports, n_remotes;
+	struct rb_bridge_port *ports;	  /* owned */
+	struct rb_bridge_remote *remotes; /* owned */
+
+	/* peering */
+	struct rb_join *join;	/* owned */
+	struct rb_relay *relay; /* owned */
+	uint8_t told[256];	/* states of peers, enum rb_peer_state, as sluiced was told last */
+
+	/* housekeeping */
+	bool ready;		    /* to join: the ports have been opened, or cannot be */
+	int sockets_fd;		    /* epoll, in the first lane's all_fd: polled once a tick */
+	uint64_t tick_ns, retry_ns; /* when each is due */
+};
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/bridge/edge_ports.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+
+#include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/voq_maps.h"
+#include "rdma-bridge/port/edge.h"
+#include "rdma-bridge/port/injector.h"
+#include "rdma-bridge/rate/cc_overrides.h"
+#include "user/lib/log.h"
+
+#define VOQ_RING	2048
+#define FILL_TARGET	2048
+#define FULL_VOQS	4 /* that a receive queue can hold and still receive for the others */
+#define BURST_BYTES	(16 * 1514)
+#define FRAME_MIN_BYTES 84 /* the least that a frame takes of a link, with preamble and gap */
+
+uint32_t rb_bridge_held_max(const struct rb_bridge *b)
+{
+	return FILL_TARGET + FULL_VOQS * b->settings->cluster.bridge.voq_frames;
+}
+
+/* --- Opening and closing -----------------------------------------------------------------------
+ */
+
+static void link_port(struct rb_bridge *b, struct rb_bridge_port *port)
+{
+	struct rb_lane *lane = rb_bridge_lane(b, port->system_port);
+
+	for (uint32_t q = 0; q < rb_edge_queues(port->edge); q++)
+		for (uint32_t i = 0; i < b->n_voqs; i++) {
+			uint32_t local;
+			struct rb_ingress *in = rb_bridge_voq_ingress(b, i, &local);
+
+			rb_ingress_add_input(in, local, rb_edge_input(port->edge, q, i));
+			rb_watch(b->lanes[b->voq_lanes[i]].all_fd, rb_edge_fd(port->edge, q, i),
+				 NULL);
+		}
+	rb_egress_set_tx(lane->worker->port[port->settings->number], rb_edge_tx(port->edge),
+			 lane->chunks, lane->worker->counters);
+}
+
+void rb_bridge_close_port(struct rb_bridge *b, struct rb_bridge_port *port)
+{
+	struct rb_lane *lane = rb_bridge_lane(b, port->system_port);
+
+	if (!port->edge)
+		return;
+	for (uint32_t q = 0; q < rb_edge_queues(port->edge); q++)
+		for (uint32_t i = 0; i < b->n_voqs; i++) {
+			uint32_t local;
+			struct rb_ingress *in = rb_bridge_voq_ingress(b, i, &local);
+
+			rb_ingress_remove_input(in, local, rb_edge_input(port->edge, q, i));
+		}
+	rb_edge_shut(port->edge, b->maps.backlog, lane->worker->counters);
+	rb_egress_set_tx(lane->worker->port[port->settings->number], NULL, lane->chunks,
+			 lane->worker->counters);
+	rb_edge_close(port->edge);
+	port->edge = NULL;
+	port->ifindex = 0;
+}
+
+/* The injector for a port that is configured so, opened with the first such port; else NULL. */
+static struct rb_injector *injector_of(struct rb_lane *lane, const struct rb_bridge_port *port)
+{
+	int err;
+
+	if (port->settings->transmit != SL_TRANSMIT_INJECT || lane->injector)
+		return port->settings->transmit == SL_TRANSMIT_INJECT ? lane->injector : NULL;
+	err = lane->injector_err ? lane->injector_err : rb_injector_open(&lane->injector);
+	if (err && !lane->injector_err)
+		sl_warning("cannot inject frames: %s; ports transmit by AF_XDP", strerror(-err));
+	else if (!err && !rb_injector_counts(lane->injector))
+		sl_warning("without CAP_PERFMON, frames that a driver refuses are not counted");
+	lane->injector_err = err;
+	return lane->injector;
+}
+
+void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
+{
+	struct rb_chunks *chunks[RB_EDGE_WORKERS_MAX];
+	struct rb_lane *lane = rb_bridge_lane(b, port->system_port);
+	const struct rb_edge_config config = {
+		.netdev = port->settings->name,
+		.system_port = port->system_port,
+		.chunks = lane->chunks,
+		.area_bytes = b->area_bytes,
+		.voqs = b->voqs,
+		.n_voqs = b->n_voqs,
+		.meta_ports = b->maps.meta.n_ports,
+		.meta_queues = b->maps.meta.n_queues,
+		.meta_voqs = b->maps.meta.n_voqs,
+		.ring_size = VOQ_RING,
+		.fill_target = FILL_TARGET,
+		.held_max = rb_bridge_held_max(b),
+		.xsk_fd = b->maps.xsk_fd,
+		.injector = injector_of(lane, port),
+		.workers = b->n_lanes,
+		.owner = lane->index,
+		.wake_fd = lane->wake_fd,
+		.reader_chunks = chunks,
+		.readers = b->voq_lanes,
+	};
+	uint32_t ifindex = if_nametoindex(port->settings->name);
+	int err;
+
+	for (uint32_t i = 0; i < b->n_lanes; i++)
+		chunks[i] = b->lanes[i].chunks;
+	err = rb_edge_open(&config, &port->edge);
+
+	/*
+	 * The kernel frees a queue up to half a second after its last user has ended; so after a
+	 * bridge that was killed, the netdev is busy for a while.
+	 */
+	port->busy = err == -EBUSY ? port->busy + 1 : 0;
+	if (err && (err == -EBUSY ? port->busy == RB_BRIDGE_BUSY_MAX : err != port->err))
+		sl_warning("port %s: cannot open AF_XDP rings: %s; trying again",
+			   port->settings->name, strerror(-err));
+	port->err = err;
+	if (err)
+		return;
+	port->ifindex = ifindex;
+	link_port(b, port);
+	sl_info("port %s: n%up%u, %u queues of %u VOQs, %s, transmits by %s", port->settings->name,
+		port->system_port >> 8, port->system_port & 0xff, rb_edge_queues(port->edge),
+		b->n_voqs, rb_edge_is_zero_copy(port->edge) ? "zero-copy" : "copy mode",
+		rb_edge_tx(port->edge)->ops->name);
+}
+
+/* --- Egress queues and controllers -------------------------------------------------------------
+ */
+
+int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settings, uint64_t now_ns)
+{
+	struct rb_bridge_port *port = &b->ports[b->n_ports];
+	struct rb_egress_config egress = {
+		.system_port = SL_SYSTEM_PORT(b->settings->cluster.node, settings->number),
+		.frame_max_bytes = RB_BRIDGE_FRAME_MAX_BYTES,
+		.rate = settings->rate.per_s ? settings->rate.per_s : SL_RATE_UNLIMITED,
+		.unit = settings->rate.frames ? SL_UNIT_FRAMES : SL_UNIT_BYTES,
+		.burst = settings->rate.frames ? RB_BRIDGE_BURST_FRAMES : BURST_BYTES,
+	};
+	uint64_t burst = settings->rate.per_s / 1000 * settings->burst_us / 1000;
+
+	if (burst > egress.burst)
+		egress.burst = burst < RB_PACE_BURST_MAX ? (uint32_t)burst : RB_PACE_BURST_MAX;
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		egress.class[c] = (struct rb_egress_class_config){
+			.level = sl_scheduler_level(settings->scheduler, c),
+			.weight = settings->queue[c].weight,
+			.limit_frames = settings->queue[c].frames,
+		};
+	*port = (struct rb_bridge_port){ .settings = settings, .system_port = egress.system_port };
+	b->n_ports++;
+	return rb_worker_add_port(rb_bridge_lane(b, port->system_port)->worker, &egress, now_ns);
+}
+
+/* What an unshaped port takes, and what any source can send: as Ethernet of 10 Gb/s. */
+static uint64_t link_rate(enum sl_unit unit)
+{
+	return unit == SL_UNIT_BYTES ? RB_RATES_SPEED_DEFAULT
+				     : RB_RATES_SPEED_DEFAULT / FRAME_MIN_BYTES;
+}
+
+int rb_bridge_set_controller(struct rb_bridge *b, uint8_t number,
+			     const struct sl_cc_settings *settings, uint64_t now_ns,
+			     const char **why)
+{
+	struct rb_worker *worker =
+		rb_bridge_lane(b, SL_SYSTEM_PORT(b->settings->cluster.node, number))->worker;
+	const struct rb_egress_port *port = worker->port[number];
+
+	if (!port)
+		return -ENOENT;
+	return rb_rates_set_port(worker->rates, number, settings, link_rate(port->unit),
+				 link_rate(port->unit), now_ns, why);
+}
+
+int rb_bridge_set_controllers(struct rb_bridge *b, uint64_t now_ns)
+{
+	int err = 0;
+
+	for (uint32_t p = 0; p < b->n_ports && !err; p++) {
+		const struct sl_cluster_port *port = b->ports[p].settings;
+		struct sl_cc_settings settings;
+		const char *why;
+
+		rb_cc_overrides_find(b->cc_overrides_path, b->ports[p].system_port, &port->control,
+				     &settings);
+		err = rb_bridge_set_controller(b, (uint8_t)port->number, &settings, now_ns, &why);
+		/* What `cc set` said may fit only another rate of the port. */
+		if (err == -EINVAL)
+			err = rb_bridge_set_controller(b, (uint8_t)port->number, &port->control,
+						       now_ns, &why);
+		if (err == -EINVAL)
+			sl_error("port %s: its controller does not work: %s", port->name, why);
+	}
+	return err;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The edge ports of this node: rings, egress queues, controllers. */
+#ifndef RB_EDGE_PORTS_H
+#define RB_EDGE_PORTS_H
+
+#include "rdma-bridge/bridge/bridge.h"
+
+#define RB_BRIDGE_BUSY_MAX 20 /* tries of a busy netdev until the log says so */
+
+/* The most chunks that a receive queue of an edge port may have, those of waiting frames included.
+ */
+uint32_t rb_bridge_held_max(const struct rb_bridge *bridge);
+
+/* Add a port with its egress queues to its lane's worker. 0 or -errno. */
+int rb_bridge_add_port(struct rb_bridge *bridge, const struct sl_cluster_port *settings,
+		       uint64_t now_ns);
+
+/*
+ * Open a port's rings, or close them; for halted lanes. A failure is logged, and stands in
+ * port->err.
+ */
+void rb_bridge_open_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
+void rb_bridge_close_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
+
+/* Give a port of ours another controller, or other parameters; errors as rb_rates_set_port. */
+int rb_bridge_set_controller(struct rb_bridge *bridge, uint8_t number,
+			     const struct sl_cc_settings *settings, uint64_t now_ns,
+			     const char **why);
+/* Give every port what `cc set` said last, or what is configured. 0 or -errno; -EINVAL is logged.
+ */
+int rb_bridge_set_controllers(struct rb_bridge *bridge, uint64_t now_ns);
+
+#endif

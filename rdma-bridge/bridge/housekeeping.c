@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/bridge/housekeeping.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <sys/epoll.h>
+
+#include "rdma-bridge/bridge/edge_ports.h"
+#include "rdma-bridge/bridge/fabric.h"
+#include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/bridge/peering.h"
+#include "rdma-bridge/bridge/remote_ports.h"
+#include "rdma-bridge/bridge/voq_maps.h"
+#include "rdma-bridge/ipc/relay_server.h"
+#include "rdma-bridge/join/join.h"
+#include "user/lib/clock.h"
+#include "user/lib/log.h"
+
+#define EVENTS_MAX 32 /* of sockets, in one tick */
+
+/* Is every port open, or closed for another reason than that the kernel still clears its queues? */
+static bool ports_are_settled(const struct rb_bridge *b)
+{
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (b->ports[i].err == -EBUSY && b->ports[i].busy < RB_BRIDGE_BUSY_MAX)
+			return false;
+	return true;
+}
+
+/* Drop all frames that wait for other nodes. */
+static void discard_waiting(struct rb_lane *lane)
+{
+	struct rb_worker *w = lane->worker;
+
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		if (w->peer[w->nodes[i]]->ingress)
+			rb_ingress_discard(w->peer[w->nodes[i]]->ingress, UINT32_MAX, lane->chunks,
+					   w->counters);
+}
+
+static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
+{
+	sl_info("sluiced has made other maps; opening the ports anew");
+	rb_bridge_halt(b);
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		rb_bridge_close_port(b, &b->ports[i]);
+	for (uint32_t i = 0; i < b->n_lanes; i++)
+		discard_waiting(&b->lanes[i]);
+	rb_maps_close(&b->maps);
+	rb_bridge_point_voqs(b, now_ns);
+	rb_bridge_release(b);
+}
+
+static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
+{
+	if (port->edge && if_nametoindex(port->settings->name) != port->ifindex) {
+		sl_warning("port %s: the netdev is gone", port->settings->name);
+		rb_bridge_halt(b);
+		rb_bridge_close_port(b, port);
+		rb_bridge_release(b);
+	}
+	if (!port->edge) {
+		rb_bridge_halt(b);
+		rb_bridge_open_port(b, port);
+		rb_bridge_release(b);
+	}
+}
+
+/* Close what is gone: maps, ports, the fabric. Open what is there and is not open. */
+static void renew(struct rb_bridge *b, uint64_t now_ns)
+{
+	rb_fabric_check(b);
+	if (b->maps.voq && rb_maps_changed(&b->maps, b->settings->pin_dir))
+		renew_maps(b, now_ns);
+	if (b->maps.voq)
+		rb_maps_refresh(&b->maps);
+	else if (rb_bridge_open_maps(b, now_ns))
+		return;
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		renew_port(b, &b->ports[i]);
+	if (ports_are_settled(b))
+		b->ready = true;
+}
+
+static void poll_sockets(struct rb_bridge *b, uint64_t now_ns)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int n;
+
+	if (b->ready)
+		rb_join_poll(b->join, now_ns);
+	/* A TAP is read only after an event of its own; the relay is served anyway. */
+	n = epoll_wait(b->sockets_fd, events, EVENTS_MAX, 0);
+	for (int i = 0; i < n; i++)
+		rb_bridge_tap_ready(b, events[i].data.ptr);
+	if (n > 0)
+		rb_relay_accept(b->relay);
+	rb_relay_serve(b->relay, now_ns);
+}
+
+uint64_t rb_bridge_round(struct rb_bridge *b)
+{
+	struct rb_lane *lane = &b->lanes[0];
+	uint64_t now_ns = sl_now_ns();
+	bool worked;
+
+	if (now_ns >= b->retry_ns) {
+		b->retry_ns = now_ns + RB_BRIDGE_RETRY_NS;
+		renew(b, now_ns);
+	}
+	worked = rb_lane_round(lane, now_ns);
+	if (now_ns >= b->tick_ns) {
+		b->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
+		poll_sockets(b, now_ns);
+		/* With one lane, its worker says so itself. */
+		for (uint32_t i = 0; b->n_lanes > 1 && i < lane->worker->n_nodes; i++)
+			rb_peering_update(b, lane->worker->nodes[i]);
+	}
+	rb_lane_rest(lane, worked, now_ns);
+	return now_ns;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/bridge/lane.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rdma-bridge/port/edge.h"
+#include "rdma-bridge/port/injector.h"
+#include "user/lib/log.h"
+
+struct rb_lane *rb_bridge_lane(const struct rb_bridge *b, uint16_t system_port)
+{
+	return &b->lanes[((system_port & 0xff) - 1) % b->n_lanes];
+}
+
+enum rb_peer_state rb_bridge_peer_state(const struct rb_bridge *b, uint8_t node)
+{
+	enum rb_peer_state worst = RB_PEER_UP;
+
+	for (uint32_t i = 0; i < b->n_lanes; i++) {
+		/* The other lanes run. */
+		const volatile enum rb_peer_state *now =
+			&b->lanes[i].worker->peers.peer[node].state;
+		enum rb_peer_state state = *now;
+
+		if (state < worst)
+			worst = state;
+	}
+	return worst;
+}
+
+void rb_watch(int epoll_fd, int fd, void *what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+
+	/* What cannot be watched is polled all the same, once a tick. */
+	epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+void rb_lane_wake(const struct rb_lane *lane)
+{
+	const uint64_t one = 1;
+
+	if (write(lane->wake_fd, &one, sizeof(one)) < 0)
+		sl_debug("cannot wake worker %u: %s", lane->index, strerror(errno));
+}
+
+void rb_bridge_wake(const struct rb_bridge *b, uint16_t system_port)
+{
+	const struct rb_lane *lane = rb_bridge_lane(b, system_port);
+
+	if (lane->index > 0)
+		rb_lane_wake(lane);
+}
+
+/* --- Its rounds ----------------------------------------------------------------------------------
+ */
+
+/* Settle, at every port, what is this lane's. */
+static void settle(struct rb_lane *lane)
+{
+	struct rb_bridge *b = lane->bridge;
+
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (b->ports[i].edge)
+			rb_edge_settle(b->ports[i].edge, lane->index, b->maps.backlog,
+				       lane->worker->counters);
+}
+
+bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
+{
+	struct rb_bridge *b = lane->bridge;
+	bool busy;
+
+	if (lane->round_ns && now_ns - lane->round_ns > lane->longest_ns)
+		lane->longest_ns = now_ns - lane->round_ns;
+	lane->round_ns = now_ns;
+	busy = rb_worker_round(lane->worker, now_ns);
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (b->ports[i].edge && rb_bridge_lane(b, b->ports[i].system_port) == lane)
+			rb_edge_refill(b->ports[i].edge);
+	if (now_ns >= lane->tick_ns) {
+		lane->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
+		rb_worker_tick(lane->worker, now_ns);
+	}
+	if (now_ns >= lane->settle_ns) {
+		lane->settle_ns = now_ns + RB_BRIDGE_SETTLE_NS;
+		settle(lane);
+	}
+	return busy;
+}
+
+/* When the next thing is due by the clock alone. */
+static uint64_t due_ns(const struct rb_lane *lane, uint64_t now_ns)
+{
+	const struct rb_worker *w = lane->worker;
+	/* Nothing else is finer than a fraction of the time to notice a death. */
+	uint64_t until_ns = now_ns + w->config.hello_interval_ns / 3;
+
+	if (w->held && until_ns > now_ns + RB_LANE_NAP_NS)
+		until_ns = now_ns + RB_LANE_NAP_NS;
+	if (until_ns > w->ready_ns)
+		until_ns = w->ready_ns;
+	if (lane->index == 0 && until_ns > lane->bridge->retry_ns)
+		until_ns = lane->bridge->retry_ns;
+	if (until_ns > rb_rates_due_ns(w->rates))
+		until_ns = rb_rates_due_ns(w->rates);
+	return until_ns;
+}
+
+static void sleep_until_due(struct rb_lane *lane, uint64_t now_ns)
+{
+	struct rb_transport *transport = lane->transport;
+	uint64_t until_ns = due_ns(lane, now_ns);
+	struct pollfd fabric = { .events = POLLIN };
+	struct epoll_event event;
+	struct timespec timeout;
+
+	lane->awake = RB_AWAKE_IDLE;
+	lane->awake_ns = 0;
+	if (transport->ops->arm(transport))
+		return;
+	lane->round_ns = 0;
+	if (until_ns <= now_ns)
+		return;
+	timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
+	timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
+	fabric.fd = transport->ops->wait_fd(transport);
+	if (lane->worker->held)
+		ppoll(&fabric, 1, &timeout, NULL);
+	else
+		epoll_pwait2(lane->all_fd, &event, 1, &timeout, NULL);
+}
+
+/*
+ * This lane has nothing to do. Does it poll for more work before it sleeps? A frame from another
+ * core arrives sooner than a sleeper wakes, and its sender need not wake anyone. But a producer on
+ * this core can run only while we sleep. So after each polling in vain the lane sleeps without
+ * polling for twice as many times as before, and for half as many after polling found work. And it
+ * never polls on for long without a sleep, for the sake of everything else on this core.
+ */
+static bool polls_on(struct rb_lane *lane, uint64_t now_ns)
+{
+	if (lane->awake == RB_AWAKE_IDLE)
+		return false;
+	if (lane->awake == RB_AWAKE_WORKED && lane->skips > 0) {
+		lane->skips--;
+		return false;
+	}
+	if (now_ns - lane->awake_ns <= RB_LANE_POLL_NS) {
+		if (lane->awake == RB_AWAKE_WORKED)
+			lane->awake = RB_AWAKE_POLLING;
+		return true;
+	}
+	if (lane->awake == RB_AWAKE_FOUND) {
+		lane->skips_next /= 2;
+	} else if (lane->awake == RB_AWAKE_POLLING) {
+		lane->skips_next = 2 * lane->skips_next + 1;
+		if (lane->skips_next > RB_LANE_SKIPS_MAX)
+			lane->skips_next = RB_LANE_SKIPS_MAX;
+		lane->skips = lane->skips_next;
+	}
+	return false;
+}
+
+void rb_lane_rest(struct rb_lane *lane, bool worked, uint64_t now_ns)
+{
+	if (lane->awake_ns == 0)
+		lane->awake_ns = now_ns;
+	if (worked && lane->awake == RB_AWAKE_IDLE)
+		lane->awake = RB_AWAKE_WORKED;
+	else if (worked && lane->awake == RB_AWAKE_POLLING)
+		lane->awake = RB_AWAKE_FOUND;
+	if (worked || lane->bridge->settings->cluster.bridge.poll == SL_POLL_BUSY)
+		return;
+	if (lane->worker->held || !polls_on(lane, now_ns))
+		sleep_until_due(lane, now_ns);
+}
+
+/* --- Opening and closing ------------------------------------------------------------------ */
+
+int rb_lanes_open(struct rb_bridge *b, uint32_t n)
+{
+	b->lanes = calloc(n, sizeof(*b->lanes));
+	if (!b->lanes)
+		return -ENOMEM;
+	b->n_lanes = n;
+	for (uint32_t i = 0; i < n; i++)
+		b->lanes[i] =
+			(struct rb_lane){ .bridge = b, .index = i, .all_fd = -1, .wake_fd = -1 };
+	for (uint32_t i = 0; i < n; i++) {
+		struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+		struct rb_lane *lane = &b->lanes[i];
+
+		lane->all_fd = epoll_create1(EPOLL_CLOEXEC);
+		lane->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (lane->all_fd < 0 || lane->wake_fd < 0 ||
+		    epoll_ctl(lane->all_fd, EPOLL_CTL_ADD, lane->wake_fd, &event))
+			return -errno;
+	}
+	return 0;
+}
+
+void rb_lane_close(struct rb_lane *lane)
+{
+	rb_injector_close(lane->injector);
+	rb_worker_destroy(lane->worker);
+	if (lane->transport)
+		lane->transport->ops->close(lane->transport);
+	if (lane->wake_fd >= 0)
+		close(lane->wake_fd);
+	if (lane->all_fd >= 0)
+		close(lane->all_fd);
+}

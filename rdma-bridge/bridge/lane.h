@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One lane: its rounds, its sleep, and what ends it. */
+#ifndef RB_LANE_H
+#define RB_LANE_H
+
+#include "rdma-bridge/bridge/bridge.h"
+
+#define RB_BRIDGE_TICK_NS   1000000ULL	 /* hellos, sockets */
+#define RB_BRIDGE_SETTLE_NS 100000000ULL /* what the kernel dropped */
+#define RB_LANE_NAP_NS	    100000ULL	 /* at most, while frames wait for their time alone */
+#define RB_LANE_POLL_NS	    200000ULL	 /* how long a lane polls for more work between sleeps */
+#define RB_LANE_SKIPS_MAX   255		 /* sleeps in a row without polling, after it was in vain */
+
+/* Make bridge->lanes: n lanes with their descriptors alone. 0 or -errno. */
+int rb_lanes_open(struct rb_bridge *bridge, uint32_t n);
+/* All but the chunks, which other lanes may still hold. */
+void rb_lane_close(struct rb_lane *lane);
+
+/* One round of the worker, and what of its ports is due. True if there was work. */
+bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns);
+/*
+ * After a round with or without work: sleep if `poll` allows it and there was none, until something
+ * happens or the next thing is due. While frames wait for their time alone, their rings always have
+ * something to read: then the fabric alone ends the sleep, which lasts until the first of them may
+ * leave, RB_LANE_NAP_NS at most.
+ */
+void rb_lane_rest(struct rb_lane *lane, bool worked, uint64_t now_ns);
+/* End its sleep, or the next one. From any thread. */
+void rb_lane_wake(const struct rb_lane *lane);
+
+/* Let readable descriptors wake an epoll; `what` is the event's pointer, may be NULL. */
+void rb_watch(int epoll_fd, int fd, void *what);
+
+/* The lane of a system port, ours or another node's. */
+struct rb_lane *rb_bridge_lane(const struct rb_bridge *bridge, uint16_t system_port);
+/* End the sleep of that lane, if it is not the first. */
+void rb_bridge_wake(const struct rb_bridge *bridge, uint16_t system_port);
+/* The state of a peer: the worst of all lanes. */
+enum rb_peer_state rb_bridge_peer_state(const struct rb_bridge *bridge, uint8_t node);
+
+#endif

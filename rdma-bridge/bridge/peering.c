@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/bridge/peering.h"
+
+#include <errno.h>
+#include <string.h>
+#include <openssl/evp.h>
+
+#include "rdma-bridge/bridge/fabric.h"
+#include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/bridge/remote_ports.h"
+#include "rdma-bridge/ipc/relay_server.h"
+#include "rdma-bridge/join/join.h"
+#include "rdma-bridge/transport/neighbour.h"
+#include "rdma-bridge/transport/roce.h"
+#include "user/config/sysport.h"
+#include "user/lib/log.h"
+
+/* --- Peers -------------------------------------------------------------------------------- */
+
+/* What the exchange tells others of this node. */
+static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction *self)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	uint8_t table[SL_SYSPORT_BYTES_MAX];
+	struct rb_endpoint endpoint;
+	unsigned int len = RB_TABLE_HASH_BYTES;
+
+	b->lanes[0].transport->ops->endpoint(b->lanes[0].transport, &endpoint);
+	*self = (struct rb_introduction){
+		.node = (uint8_t)cluster->node,
+		.transport = cluster->transport == SL_TRANSPORT_VERBS_RC ? RB_TRANSPORT_RC
+									 : RB_TRANSPORT_UD,
+		.pkey = RB_ROCE_PKEY_DEFAULT,
+		.epoch = b->epoch,
+		.qpn = endpoint.qpn,
+		.qkey = endpoint.qkey,
+		.message_max_bytes = endpoint.message_max_bytes,
+		.further_qps = b->n_lanes - 1,
+	};
+	memcpy(self->gid, endpoint.gid, sizeof(self->gid));
+	return EVP_Digest(table, sl_sysport_encode(&cluster->table, table), self->table_hash, &len,
+			  EVP_sha256(), NULL) == 1
+		       ? 0
+		       : -EIO;
+}
+
+static void on_introduced(void *context, const struct rb_introduction *peer)
+{
+	struct rb_bridge *b = context;
+	bool known = b->lanes[0].worker->peers.peer[peer->node].epoch == peer->epoch;
+	uint32_t needed = rb_fabric_message_needed_bytes(b);
+	struct rb_endpoint remote = { .qpn = peer->qpn,
+				      .qkey = peer->qkey,
+				      .message_max_bytes = peer->message_max_bytes };
+	int err = 0;
+
+	memcpy(remote.gid, peer->gid, sizeof(remote.gid));
+	/* An RDMA device resolves addresses by itself. */
+	if (b->settings->cluster.transport == SL_TRANSPORT_ROCE_XDP)
+		err = rb_neighbour_mac(b->fabric.ifindex, peer->gid, remote.mac);
+	rb_bridge_halt(b);
+	for (uint32_t i = 0; i < b->n_lanes && !err; i++, remote.qpn++)
+		err = rb_worker_connect(b->lanes[i].worker, peer->node, peer->epoch, &remote,
+					b->tick_ns);
+	rb_bridge_release(b);
+	if (err)
+		sl_warning("fabric: met node %u, but there is no path to it: %s%s", peer->node,
+			   strerror(-err),
+			   err == -ENOENT ? " (its address is not on the fabric's link)" : "");
+	else if (!known && peer->message_max_bytes < needed)
+		sl_warning("fabric: node %u takes messages of up to %u bytes; a full frame of our "
+			   "ports needs %u: larger frames will be dropped",
+			   peer->node, peer->message_max_bytes, needed);
+}
+
+static void tell_peer(struct rb_bridge *b, uint8_t node)
+{
+	rb_relay_tell_peer(b->relay, node, rb_bridge_peer_state(b, node) == RB_PEER_UP,
+			   b->lanes[0].worker->peers.peer[node].epoch);
+}
+
+void rb_peering_update(struct rb_bridge *b, uint8_t node)
+{
+	enum rb_peer_state state = rb_bridge_peer_state(b, node);
+
+	if (state == b->told[node])
+		return;
+	b->told[node] = (uint8_t)state;
+	sl_info("fabric: node %u is %s", node, rb_peer_state_name(state));
+	rb_join_want(b->join, node, state != RB_PEER_UP);
+	rb_bridge_set_carriers(b, node);
+	tell_peer(b, node);
+}
+
+static void on_peer(void *context, uint8_t node, enum rb_peer_state state)
+{
+	(void)state;
+	rb_peering_update(context, node);
+}
+
+static void on_announce(void *context, uint8_t node, const uint8_t *part, uint32_t part_bytes)
+{
+	const struct rb_bridge *b = context;
+
+	rb_relay_tell_announced(b->relay, node, part, part_bytes);
+}
+
+/* --- What sluiced does -------------------------------------------------------------------- */
+
+static void on_connected(void *context)
+{
+	struct rb_bridge *b = context;
+
+	for (uint32_t i = 0; i < b->lanes[0].worker->n_nodes; i++)
+		tell_peer(b, b->lanes[0].worker->nodes[i]);
+}
+
+static void on_port(void *context, uint16_t system_port, bool up, bool gone)
+{
+	rb_bridge_remote_port_changed(context, system_port, up, gone);
+}
+
+static void on_send(void *context, uint8_t to, const uint8_t *bytes, uint32_t n_bytes,
+		    uint64_t now_ns)
+{
+	const struct rb_bridge *b = context;
+	struct rb_worker *worker = b->lanes[0].worker;
+
+	/* sluiced repeats within a second what cannot go now. */
+	for (uint32_t i = 0; i < worker->n_nodes; i++) {
+		uint8_t node = worker->nodes[i];
+
+		if ((to == 0 || to == node) && rb_worker_peer_state(worker, node) == RB_PEER_UP)
+			rb_worker_announce(worker, node, bytes, n_bytes, now_ns);
+	}
+}
+
+static const struct rb_relay_ops relay_ops = {
+	.connected = on_connected,
+	.port = on_port,
+	.announce = on_send,
+};
+
+/* --- Opening and closing ------------------------------------------------------------------ */
+
+static int open_join(struct rb_bridge *b)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	struct rb_join_config config = {
+		.netdev = cluster->device, .key = &b->key, .introduced = on_introduced, .context = b
+	};
+	int err = introduce_ourselves(b, &config.self);
+
+	if (!err)
+		err = rb_join_open(&config, &b->join);
+	if (err) {
+		sl_error("fabric: cannot listen at %s, TCP port %u: %s",
+			 sl_cluster_find_node(cluster, cluster->node)->address, RB_JOIN_PORT,
+			 strerror(-err));
+		return err;
+	}
+	for (uint32_t i = 0; i < cluster->nodes.n; i++) {
+		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
+		uint8_t gid[16];
+
+		if (node->id != cluster->node && rb_fabric_gid(node->address, gid) == 0)
+			rb_join_add(b->join, (uint8_t)node->id, gid);
+	}
+	return 0;
+}
+
+int rb_peering_open(struct rb_bridge *b)
+{
+	struct rb_worker *first = b->lanes[0].worker;
+	int err;
+
+	first->event_context = b;
+	first->on_peer = on_peer;
+	first->on_announce = on_announce;
+	err = open_join(b);
+	if (err)
+		return err;
+	rb_watch(b->sockets_fd, rb_join_fd(b->join), NULL);
+	return rb_relay_open(b->settings->cluster.socket, b->sockets_fd, &relay_ops, b, &b->relay);
+}
+
+void rb_peering_close(struct rb_bridge *b)
+{
+	rb_relay_close(b->relay);
+	rb_join_close(b->join);
+}

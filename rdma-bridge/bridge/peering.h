@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The other nodes: their introductions, their states, and what sluiced and they announce to each
+ * other.
+ */
+#ifndef RB_PEERING_H
+#define RB_PEERING_H
+
+#include "rdma-bridge/bridge/bridge.h"
+
+/* Join the other nodes, serve sluiced, listen to the first lane's worker. 0 or -errno. */
+int rb_peering_open(struct rb_bridge *bridge);
+void rb_peering_close(struct rb_bridge *bridge);
+
+/* If the state of a peer changed: log it, tell sluiced, set carriers, and join again or not. */
+void rb_peering_update(struct rb_bridge *bridge, uint8_t node);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/bridge/remote_ports.h"
+
+#include <string.h>
+
+#include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/bridge/voq_maps.h"
+#include "rdma-bridge/port/tap.h"
+#include "user/ipc/relay.h"
+#include "user/lib/log.h"
+
+static void set_carrier(const struct rb_bridge *b, const struct rb_bridge_remote *remote)
+{
+	bool reachable = rb_bridge_peer_state(b, (uint8_t)(remote->system_port >> 8)) == RB_PEER_UP;
+	int err;
+
+	if (!remote->tap)
+		return;
+	err = rb_tap_carrier(remote->tap, remote->up && reachable);
+	if (err)
+		sl_warning("remote port n%up%u: cannot set the carrier: %s",
+			   remote->system_port >> 8, remote->system_port & 0xff, strerror(-err));
+}
+
+void rb_bridge_set_carriers(struct rb_bridge *b, uint8_t node)
+{
+	for (uint32_t i = 0; i < b->n_remotes; i++)
+		if (b->remotes[i].system_port >> 8 == node)
+			set_carrier(b, &b->remotes[i]);
+}
+
+static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
+{
+	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
+	char name[IF_NAMESIZE];
+	int err;
+
+	sl_relay_tap_name(remote->system_port, name);
+	err = rb_tap_open(name, &b->maps, lane->chunks, lane->worker->counters, &remote->tap);
+	if (err) {
+		sl_warning("remote port %s: cannot open its TAP: %s", name, strerror(-err));
+		return;
+	}
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		rb_ingress_add_input(rb_bridge_ingress(b, remote), remote->first_voq + c,
+				     rb_tap_input(remote->tap, c));
+	rb_watch(b->sockets_fd, rb_tap_fd(remote->tap), remote->tap);
+}
+
+static void close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
+{
+	if (!remote->tap)
+		return;
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		rb_ingress_remove_input(rb_bridge_ingress(b, remote), remote->first_voq + c,
+					rb_tap_input(remote->tap, c));
+	rb_tap_close(remote->tap);
+	remote->tap = NULL;
+}
+
+void rb_bridge_close_taps(struct rb_bridge *b)
+{
+	for (uint32_t i = 0; i < b->n_remotes; i++)
+		close_tap(b, &b->remotes[i]);
+}
+
+void rb_bridge_remote_port_changed(struct rb_bridge *b, uint16_t system_port, bool up, bool gone)
+{
+	for (uint32_t i = 0; i < b->n_remotes; i++) {
+		struct rb_bridge_remote *remote = &b->remotes[i];
+
+		if (remote->system_port != system_port)
+			continue;
+		remote->up = up;
+		if (gone || !remote->tap) {
+			rb_bridge_halt(b);
+			if (gone)
+				close_tap(b, remote);
+			else
+				open_tap(b, remote);
+			rb_bridge_release(b);
+		}
+		set_carrier(b, remote);
+	}
+}
+
+void rb_bridge_tap_ready(struct rb_bridge *b, const void *tap)
+{
+	for (uint32_t i = 0; tap && i < b->n_remotes; i++)
+		if (b->remotes[i].tap == tap) {
+			rb_tap_ready(b->remotes[i].tap);
+			rb_bridge_wake(b, b->remotes[i].system_port);
+		}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The VOQs that lead to other nodes, and sluiced's maps, which hold their settings and backlogs. */
+#ifndef RB_VOQ_MAPS_H
+#define RB_VOQ_MAPS_H
+
+#include "rdma-bridge/bridge/bridge.h"
+
+/* The ingress, in the lane of that remote port, that has its VOQs. */
+struct rb_ingress *rb_bridge_ingress(const struct rb_bridge *bridge,
+				     const struct rb_bridge_remote *remote);
+/* The same for VOQ i of bridge->voqs; *local is the VOQ's index in it. */
+struct rb_ingress *rb_bridge_voq_ingress(const struct rb_bridge *bridge, uint32_t i,
+					 uint32_t *local);
+
+/*
+ * Point every VOQ at its elements of the maps, or away from them if they are closed. A VOQ that no
+ * controller has touched yet begins with no rate but a limit; nothing waits in any.
+ */
+void rb_bridge_point_voqs(struct rb_bridge *bridge, uint64_t now_ns);
+/* Open the maps and point the VOQs at them. 0 or -errno, logged when the outcome changes. */
+int rb_bridge_open_maps(struct rb_bridge *bridge, uint64_t now_ns);
+
+#endif

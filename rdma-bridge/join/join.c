@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/join/join.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <openssl/rand.h>
+
+#include "rdma-bridge/transport/roce.h"
+#include "user/lib/log.h"
+#include "user/text/prefix.h"
+
+#define OURS_MAX      254 /* one to each other node, however many cannot be reached */
+#define INCOMING_MAX  48  /* connections that others opened */
+#define STRANGERS_MAX 16  /* of those, the ones from addresses that are no peer's */
+/* Incoming connections from one address: another program there may call beside the peer. */
+#define ADDRESS_MAX	3
+#define CALLS_MAX	(OURS_MAX + INCOMING_MAX + 1) /* one more, to judge while all are taken */
+#define LOG_INTERVAL_NS 60000000000ULL
+
+/* One connection. */
+struct call {
+	int fd;	   /* -1: free */
+	bool ours; /* we called `node`, to open or to knock */
+	bool connecting;
+	bool stranger; /* from an address that is no peer's */
+	uint8_t node;
+	uint64_t number; /* counts all calls: the oldest has the smallest */
+	uint64_t deadline_ns;
+	uint8_t from[16];      /* address of the other side */
+	uint8_t standing[256]; /* incoming: what each node id means from there, for the exchange */
+	struct rb_exchange x;
+};
+
+struct peer {
+	bool known, wanted, calling;
+	bool knocked; /* and we have not called it since */
+	uint8_t address[16];
+	uint64_t called_ns; /* when we called it last; 0: never */
+};
+
+struct rb_join {
+	struct rb_join_config config;
+	struct rb_join_stats stats;
+	int listen_fd, epoll_fd;
+	uint64_t now_ns;
+	struct peer peers[256];
+	struct call calls[CALLS_MAX];
+	uint64_t n_calls; /* since it was opened */
+	/* When a line was logged last: by peer and reason; the peer's reasons follow ours. */
+	uint64_t logged_ns[256][2 * RB_REFUSAL_COUNT];
+};
+
+static socklen_t socket_address(const uint8_t gid[16], uint16_t port, struct sockaddr_storage *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (rb_ip_is_v4(gid)) {
+		struct sockaddr_in *in = (struct sockaddr_in *)out;
+
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		memcpy(&in->sin_addr, gid + 12, 4);
+		return sizeof(*in);
+	}
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	memcpy(&in6->sin6_addr, gid, 16);
+	return sizeof(*in6);
+}
+
+static void gid_of(const struct sockaddr_storage *address, uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (address->ss_family == AF_INET) {
+		memcpy(gid, mapped, sizeof(mapped));
+		memcpy(gid + 12, &((const struct sockaddr_in *)address)->sin_addr, 4);
+	} else {
+		memcpy(gid, &((const struct sockaddr_in6 *)address)->sin6_addr, 16);
+	}
+}
+
+static const char *text_of(const uint8_t gid[16], char buf[SL_PREFIX_STRLEN])
+{
+	return rb_ip_is_v4(gid) ? sl_addr_format(AF_INET, gid + 12, buf)
+				: sl_addr_format(AF_INET6, gid, buf);
+}
+
+/* --- What went wrong ---------------------------------------------------------------------- */
+
+static void log_refusal(struct rb_join *join, const struct call *call)
+{
+	const struct rb_exchange *x = &call->x;
+	const uint8_t *ours = join->config.self.table_hash, *theirs = x->peer.table_hash;
+	uint8_t node = x->peer_node ? x->peer_node : call->node;
+	uint64_t *logged_ns =
+		&join->logged_ns[node][x->refusal + (x->by_peer ? RB_REFUSAL_COUNT : 0)];
+	char address[SL_PREFIX_STRLEN], configured[SL_PREFIX_STRLEN];
+
+	if (*logged_ns && join->now_ns - *logged_ns < LOG_INTERVAL_NS)
+		return;
+	*logged_ns = join->now_ns;
+	text_of(call->from, address);
+	if (x->refusal == RB_REFUSAL_PORT_TABLE && !x->by_peer)
+		sl_error("fabric: node %u at %s has another table of system ports: SHA-256 "
+			 "%02x%02x%02x%02x..., ours is %02x%02x%02x%02x...; `nodes` must be the "
+			 "same on all nodes",
+			 node, address, theirs[0], theirs[1], theirs[2], theirs[3], ours[0],
+			 ours[1], ours[2], ours[3]);
+	else if (x->refusal == RB_REFUSAL_NODE_SAME)
+		sl_error("fabric: the node at %s has id %u, and so have we; ids must differ",
+			 address, join->config.self.node);
+	else if (x->refusal == RB_REFUSAL_ADDRESS && !x->by_peer)
+		sl_error("fabric: %s says that it is node %u, which is at %s by our "
+			 "configuration; two nodes have one id, or `nodes` differs",
+			 address, node, text_of(join->peers[node].address, configured));
+	else if (x->refusal == RB_REFUSAL_TRANSPORT && !x->by_peer)
+		sl_error("fabric: node %u at %s uses transport %u, we use %u", node, address,
+			 x->peer.transport, join->config.self.transport);
+	else if (x->refusal == RB_REFUSAL_WORKERS && !x->by_peer)
+		sl_error(
+			"fabric: node %u at %s has %u workers, we have %u; they must have the same number",
+			node, address, x->peer.further_qps + 1, join->config.self.further_qps + 1);
+	else
+		sl_error("fabric: node %u at %s %s: %s (%s)", node, address,
+			 x->by_peer ? "refuses us" : "is refused", rb_refusal_text(x->refusal),
+			 rb_refusal_name(x->refusal));
+}
+
+/* --- Connections -------------------------------------------------------------------------- */
+
+static void hang_up(struct rb_join *join, struct call *call)
+{
+	if (call->fd < 0)
+		return;
+	close(call->fd);
+	call->fd = -1;
+	if (call->ours)
+		join->peers[call->node].calling = false;
+}
+
+static struct call *take_call(struct rb_join *join, int fd)
+{
+	for (int i = 0; i < CALLS_MAX; i++)
+		if (join->calls[i].fd < 0) {
+			join->calls[i].fd = fd;
+			join->calls[i].ours = false;
+			join->calls[i].connecting = false;
+			join->calls[i].stranger = false;
+			join->calls[i].node = 0;
+			join->calls[i].number = join->n_calls++;
+			join->calls[i].deadline_ns = join->now_ns + RB_JOIN_PATIENCE_NS;
+			return &join->calls[i];
+		}
+	join->stats.overflow++;
+	close(fd);
+	return NULL;
+}
+
+/* Note what each node id means on a call from this address, and whether a peer is there. */
+static void set_standing(struct rb_join *join, struct call *call)
+{
+	call->stranger = true;
+	for (int node = 0; node < 256; node++) {
+		const struct peer *peer = &join->peers[node];
+		bool here = peer->known && memcmp(peer->address, call->from, 16) == 0;
+
+		call->standing[node] = here	     ? RB_STANDING_PEER
+				       : peer->known ? RB_STANDING_ELSEWHERE
+						     : RB_STANDING_NONE;
+		if (here)
+			call->stranger = false;
+	}
+}
+
+/*
+ * Is there room for this incoming call? One too many from its address takes the place of the oldest
+ * from there. So a caller that holds connections open keeps nobody out, and a caller that opens
+ * them without end keeps out only its own address.
+ */
+static bool has_room(struct rb_join *join, const struct call *call)
+{
+	uint32_t incoming = 0, strangers = 0, from_there = 0;
+	struct call *oldest = NULL;
+
+	for (int i = 0; i < CALLS_MAX; i++) {
+		struct call *other = &join->calls[i];
+
+		if (other->fd < 0 || other->ours)
+			continue;
+		incoming++;
+		strangers += other->stranger;
+		if (memcmp(other->from, call->from, sizeof(call->from)) != 0)
+			continue;
+		from_there++;
+		if (!oldest || other->number < oldest->number)
+			oldest = other;
+	}
+	if (from_there > ADDRESS_MAX) {
+		join->stats.overflow++;
+		hang_up(join, oldest);
+		return true;
+	}
+	return incoming <= INCOMING_MAX && strangers <= STRANGERS_MAX;
+}
+
+static int watch(struct rb_join *join, struct call *call, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = call };
+
+	return epoll_ctl(join->epoll_fd, EPOLL_CTL_ADD, call->fd, &event) ? -errno : 0;
+}
+
+static bool nonce(uint8_t out[RB_NONCE_BYTES])
+{
+	return RAND_bytes(out, RB_NONCE_BYTES) == 1;
+}
+
+static void accept_calls(struct rb_join *join)
+{
+	struct sockaddr_storage from;
+	socklen_t len = sizeof(from);
+	uint8_t random[RB_NONCE_BYTES];
+	struct call *call;
+	int fd;
+
+	while ((fd = accept4(join->listen_fd, (struct sockaddr *)&from, &len,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		len = sizeof(from);
+		call = take_call(join, fd);
+		if (!call)
+			continue;
+		gid_of(&from, call->from);
+		set_standing(join, call);
+		if (!has_room(join, call)) {
+			join->stats.overflow++;
+			hang_up(join, call);
+			continue;
+		}
+		if (!nonce(random) || watch(join, call, EPOLLIN)) {
+			hang_up(join, call);
+			continue;
+		}
+		rb_exchange_answer(&call->x, join->config.key, &join->config.self, call->standing,
+				   random);
+	}
+}
+
+static void start_call(struct rb_join *join, uint8_t node)
+{
+	struct peer *peer = &join->peers[node];
+	struct sockaddr_storage from, to;
+	socklen_t from_len = socket_address(join->config.self.gid, 0, &from);
+	socklen_t to_len = socket_address(
+		peer->address, join->config.port ? join->config.port : RB_JOIN_PORT, &to);
+	uint8_t random[RB_NONCE_BYTES];
+	struct call *call;
+	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	peer->called_ns = join->now_ns;
+	peer->knocked = false;
+	if (fd < 0)
+		return;
+	call = take_call(join, fd);
+	if (!call)
+		return;
+	call->ours = true;
+	call->connecting = true;
+	call->node = node;
+	call->deadline_ns = join->now_ns + RB_JOIN_CONNECT_NS;
+	memcpy(call->from, peer->address, sizeof(call->from));
+	peer->calling = true;
+	if (!nonce(random) || bind(fd, (struct sockaddr *)&from, from_len) ||
+	    (connect(fd, (struct sockaddr *)&to, to_len) && errno != EINPROGRESS) ||
+	    watch(join, call, EPOLLIN | EPOLLOUT)) {
+		join->stats.unreachable++;
+		hang_up(join, call);
+		return;
+	}
+	if (node > join->config.self.node)
+		rb_exchange_open(&call->x, join->config.key, &join->config.self, node, random);
+	else
+		rb_exchange_knock(&call->x, &join->config.self);
+}
+
+static void conclude(struct rb_join *join, struct call *call)
+{
+	struct rb_exchange *x = &call->x;
+	bool knock = call->ours && call->node < join->config.self.node;
+
+	if (x->state == RB_EXCHANGE_DONE &&
+	    memcmp(x->peer.gid, join->peers[x->peer.node].address, 16) != 0) {
+		/* The peer has the key, but would receive at another address than the configured.
+		 */
+		x->state = RB_EXCHANGE_REFUSED;
+		x->refusal = RB_REFUSAL_INTRODUCTION;
+	}
+	if (x->state == RB_EXCHANGE_DONE) {
+		join->stats.introduced++;
+		join->config.introduced(join->config.context, &x->peer);
+	} else if (x->state == RB_EXCHANGE_KNOCKED) {
+		join->stats.knocks++;
+		join->peers[x->peer_node].knocked = true;
+	} else if (!knock || x->by_peer) { /* the other side ends a knock by closing */
+		if (x->by_peer)
+			join->stats.refused_us[x->refusal]++;
+		else
+			join->stats.refused[x->refusal]++;
+		log_refusal(join, call);
+	}
+	hang_up(join, call);
+}
+
+/* Send what waits. False if the connection is broken. */
+static bool push(struct call *call)
+{
+	struct rb_exchange *x = &call->x;
+
+	while (x->n_out > 0) {
+		ssize_t n = send(call->fd, x->out, x->n_out, MSG_NOSIGNAL);
+
+		if (n < 0)
+			return errno == EAGAIN;
+		rb_exchange_sent(x, (uint32_t)n);
+	}
+	return true;
+}
+
+/* Was the connection made that we opened? */
+static bool is_connected(struct rb_join *join, struct call *call)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = call };
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err)
+		return false;
+	call->connecting = false;
+	call->deadline_ns = join->now_ns + RB_JOIN_PATIENCE_NS;
+	return epoll_ctl(join->epoll_fd, EPOLL_CTL_MOD, call->fd, &event) == 0;
+}
+
+/* Feed the exchange what has come, and send what it answers. */
+static void pull(struct call *call)
+{
+	struct rb_exchange *x = &call->x;
+	uint8_t bytes[RB_EXCHANGE_MAX_BYTES];
+
+	while (x->state == RB_EXCHANGE_RUNNING) {
+		ssize_t n = recv(call->fd, bytes, sizeof(bytes), 0);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n > 0)
+			rb_exchange_input(x, bytes, (size_t)n);
+		if (n <= 0 || !push(call))
+			rb_exchange_closed(x);
+	}
+}
+
+static void serve(struct rb_join *join, struct call *call)
+{
+	if (call->fd < 0)
+		return; /* hung up since the event was reported */
+	if (call->connecting && !is_connected(join, call)) {
+		join->stats.unreachable++;
+		hang_up(join, call);
+		return;
+	}
+	if (!push(call))
+		rb_exchange_closed(&call->x);
+	pull(call);
+	if (call->x.state != RB_EXCHANGE_RUNNING)
+		conclude(join, call);
+}
+
+/* --- Opening and polling
+ * ----------------------------------------------------------------------------- */
+
+static int listen_on(struct rb_join *join)
+{
+	const struct rb_join_config *config = &join->config;
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL };
+	struct sockaddr_storage address;
+	socklen_t len = socket_address(config->self.gid, config->port ? config->port : RB_JOIN_PORT,
+				       &address);
+	int one = 1;
+
+	join->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	join->listen_fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (join->epoll_fd < 0 || join->listen_fd < 0 ||
+	    setsockopt(join->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+	    (config->netdev && setsockopt(join->listen_fd, SOL_SOCKET, SO_BINDTODEVICE,
+					  config->netdev, (socklen_t)strlen(config->netdev))) ||
+	    bind(join->listen_fd, (struct sockaddr *)&address, len) ||
+	    listen(join->listen_fd, CALLS_MAX) ||
+	    epoll_ctl(join->epoll_fd, EPOLL_CTL_ADD, join->listen_fd, &event))
+		return -errno;
+	return 0;
+}
+
+int rb_join_open(const struct rb_join_config *config, struct rb_join **out)
+{
+	struct rb_join *join = calloc(1, sizeof(*join));
+	int err;
+
+	*out = NULL;
+	if (!join)
+		return -ENOMEM;
+	join->config = *config;
+	join->listen_fd = join->epoll_fd = -1;
+	for (int i = 0; i < CALLS_MAX; i++)
+		join->calls[i].fd = -1;
+	err = listen_on(join);
+	if (err)
+		rb_join_close(join);
+	else
+		*out = join;
+	return err;
+}
+
+void rb_join_close(struct rb_join *join)
+{
+	if (!join)
+		return;
+	for (int i = 0; i < CALLS_MAX; i++)
+		hang_up(join, &join->calls[i]);
+	if (join->listen_fd >= 0)
+		close(join->listen_fd);
+	if (join->epoll_fd >= 0)
+		close(join->epoll_fd);
+	free(join);
+}
+
+void rb_join_add(struct rb_join *join, uint8_t node, const uint8_t address[16])
+{
+	join->peers[node] = (struct peer){ .known = true, .wanted = true };
+	memcpy(join->peers[node].address, address, 16);
+}
+
+void rb_join_want(struct rb_join *join, uint8_t node, bool wanted)
+{
+	join->peers[node].wanted = wanted;
+}
+
+int rb_join_fd(const struct rb_join *join)
+{
+	return join->epoll_fd;
+}
+
+void rb_join_stats(const struct rb_join *join, struct rb_join_stats *out)
+{
+	*out = join->stats;
+}
+
+static bool is_due(const struct peer *peer, uint64_t now_ns)
+{
+	uint64_t since_ns = peer->called_ns ? now_ns - peer->called_ns : UINT64_MAX;
+
+	if (!peer->known || peer->calling)
+		return false;
+	return (peer->wanted && since_ns >= RB_JOIN_RETRY_NS) ||
+	       (peer->knocked && since_ns >= RB_JOIN_KNOCK_NS);
+}
+
+void rb_join_poll(struct rb_join *join, uint64_t now_ns)
+{
+	struct epoll_event events[CALLS_MAX + 1];
+	int n = epoll_wait(join->epoll_fd, events, CALLS_MAX + 1, 0);
+
+	join->now_ns = now_ns;
+	for (int i = 0; i < n; i++) {
+		if (!events[i].data.ptr)
+			accept_calls(join);
+		else
+			serve(join, events[i].data.ptr);
+	}
+	for (int i = 0; i < CALLS_MAX; i++) {
+		struct call *call = &join->calls[i];
+
+		if (call->fd < 0 || now_ns < call->deadline_ns)
+			continue;
+		if (call->connecting) {
+			join->stats.unreachable++;
+			hang_up(join, call);
+			continue;
+		}
+		rb_exchange_closed(&call->x);
+		conclude(join, call);
+	}
+	for (int node = 1; node < 256; node++)
+		if (is_due(&join->peers[node], now_ns))
+			start_call(join, (uint8_t)node);
+}

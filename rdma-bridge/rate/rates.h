@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The controllers of cc/ at work: a free-running timer of T for each egress port of this node
+ * (rates_egress.h), and for each port of other nodes that this one feeds (rates_ingress.h).
+ *
+ * The owner of a port chooses its controller and tells the other nodes by policy messages. The
+ * rates leave a port without a policy, or with `fixed`, as whoever writes sl_voq has it.
+ *
+ * Rest. A queue at which nothing has arrived or waited for RB_RATES_LINGER_NS is not sampled. A VOQ
+ * that had nothing to send and heard nothing in an interval stands still, and so does its age. When
+ * all of a port rest, its timer stops, except for policies; the next frame or record starts it
+ * again. A VOQ towards a peer that is not up stands still, too.
+ *
+ * Time is an argument. An interval that took longer than T is sampled once, with the time that it
+ * took. For the worker's thread alone.
+ */
+#ifndef RB_RATES_H
+#define RB_RATES_H
+
+#include "rdma-bridge/rate/rates_egress.h"
+#include "rdma-bridge/rate/rates_ingress.h"
+
+#define RB_RATES_SCAN_NS       100000ULL     /* how often what rests is looked at */
+#define RB_RATES_SPEED_DEFAULT 1250000000ULL /* bytes/s of a port that does not say */
+
+int rb_rates_create(const struct rb_rates_config *config, struct rb_rates **out);
+void rb_rates_destroy(struct rb_rates *rates); /* NULL is fine */
+
+/* Another node, and our VOQs that lead to it: borrowed; NULL: none. Once for each node. */
+void rb_rates_add_peer(struct rb_rates *rates, uint8_t node, struct rb_ingress *ingress);
+/* The peer takes messages of up to so many bytes. */
+void rb_rates_set_message_max(struct rb_rates *rates, uint8_t node, uint32_t bytes);
+/* The peer changed its state, or came with a new life. */
+void rb_rates_peer_changed(struct rb_rates *rates, uint8_t node, uint64_t now_ns);
+void rb_rates_new_life(struct rb_rates *rates, uint8_t node);
+
+/* What is due, if anything is; before data is sent. */
+void rb_rates_round(struct rb_rates *rates, uint64_t now_ns);
+/* When rb_rates_round wants to be called although nothing happens; UINT64_MAX: not at all. */
+uint64_t rb_rates_due_ns(const struct rb_rates *rates);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rates' half at the egress: for each port of ours with a controller, sample its queues and
+ * send each live peer its records, all in one message; and tell the peers the port's policy.
+ */
+#ifndef RB_RATES_EGRESS_H
+#define RB_RATES_EGRESS_H
+
+#include "rdma-bridge/rate/rates_state.h"
+
+#define RB_RATES_LINGER_NS     1000000000ULL
+#define RB_RATES_POLICY_MAX_NS 1000000000ULL
+#define RB_RATES_REPORT_STALE  16  /* intervals after which a report counts as nothing */
+#define RB_RATES_RECORDS_MAX   127 /* of one message: 4,096 bytes */
+
+/*
+ * Give a port of ours a controller, or another one, or other parameters; queues, rates and (with
+ * the same controller) state stay. capacity_ups counts where the port is not shaped; line_ups is
+ * the most that one source can send. 0; -ENOENT: no such port; -EINVAL and *why (static text, may
+ * be NULL); -ENOMEM.
+ */
+int rb_rates_set_port(struct rb_rates *rates, uint8_t number, const struct sl_cc_settings *settings,
+		      uint64_t capacity_ups, uint64_t line_ups, uint64_t now_ns, const char **why);
+
+/* Good reports of a peer: what waits in its VOQs. */
+void rb_rates_reports(struct rb_rates *rates, uint8_t node, const struct rb_report *records,
+		      uint32_t n, uint64_t now_ns);
+/* A peer came with a new life: what its former life reported counts no more. */
+void rb_rates_egress_forget(struct rb_rates *rates, uint8_t node);
+
+/* For rates.c: wake the queues at which frames have arrived; do what is due; when that will be. */
+void rb_rates_egress_wake(struct rb_rates *rates, uint64_t now_ns);
+void rb_rates_egress_run(struct rb_rates *rates, uint64_t now_ns);
+uint64_t rb_rates_egress_due_ns(const struct rb_rates *rates);
+
+#endif

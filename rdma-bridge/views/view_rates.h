@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Commands of the bridge's control socket that concern controllers, for show.c. ctx is the struct
+ * rb_bridge.
+ */
+#ifndef RB_VIEW_RATES_H
+#define RB_VIEW_RATES_H
+
+#include <jansson.h>
+
+#include "user/ipc/control_socket.h"
+
+void rb_view_cc(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
+void rb_view_cc_set(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
+void rb_view_cc_trace(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
+
+#endif

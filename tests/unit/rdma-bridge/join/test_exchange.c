@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The start-up exchange: two machines back to back, every refusal, every byte tampered with, and
+ * replays.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rdma-bridge/join/exchange.h"
+
+static const struct rb_key key_a = { "sixteen bytes or more", 21 };
+static const struct rb_key key_b = { "sixteen bytes or other", 22 };
+static uint8_t peers[256];
+static const uint8_t nonce_1[RB_NONCE_BYTES] = { 1, 1 }, nonce_2[RB_NONCE_BYTES] = { 2, 2 };
+
+static struct rb_introduction intro(uint8_t node)
+{
+	struct rb_introduction i = {
+		.node = node,
+		.transport = RB_TRANSPORT_UD,
+		.pkey = 0xffff,
+		.epoch = 0xe0000000u + node,
+		.gid = { 0xfd, [15] = node },
+		.qpn = 0x1000u + node,
+		.qkey = 0xdeadbe00u + node,
+		.message_max_bytes = 3448,
+	};
+
+	memset(i.table_hash, 0x5a, sizeof(i.table_hash));
+	return i;
+}
+
+/* A tap on the connection: what was said, and one byte to spoil. */
+struct tap {
+	uint8_t said[2][1024]; /* by opener, by responder */
+	uint32_t n[2];
+	int spoil_side; /* -1: none */
+	uint32_t spoil_at;
+};
+
+static void carry(struct rb_exchange *from, struct rb_exchange *to, struct tap *tap, int side,
+		  uint32_t piece)
+{
+	uint32_t n = from->n_out < piece ? from->n_out : piece;
+	uint8_t *copy = tap->said[side] + tap->n[side];
+
+	assert_true(tap->n[side] + n <= sizeof(tap->said[side]));
+	memcpy(copy, from->out, n);
+	rb_exchange_sent(from, n);
+	if (tap->spoil_side == side && tap->spoil_at >= tap->n[side] &&
+	    tap->spoil_at < tap->n[side] + n)
+		copy[tap->spoil_at - tap->n[side]] ^= 0x40;
+	tap->n[side] += n;
+	rb_exchange_input(to, copy, n);
+}
+
+/* Carry bytes both ways, in pieces, until both are silent; then the connection closes. */
+static void converse(struct rb_exchange *opener, struct rb_exchange *responder, struct tap *tap,
+		     uint32_t piece)
+{
+	while (opener->n_out || responder->n_out) {
+		carry(opener, responder, tap, 0, piece);
+		carry(responder, opener, tap, 1, piece);
+	}
+	rb_exchange_closed(opener);
+	rb_exchange_closed(responder);
+}
+
+static struct rb_exchange opener, responder;
+static struct rb_introduction one, two;
+static struct tap tap;
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(peers, 0, sizeof(peers));
+	peers[1] = RB_STANDING_PEER;
+	one = intro(1);
+	two = intro(2);
+	tap = (struct tap){ .spoil_side = -1 };
+	rb_exchange_open(&opener, &key_a, &one, 2, nonce_1);
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+	return 0;
+}
+
+static void equal_introduction(const struct rb_introduction *a, const struct rb_introduction *b)
+{
+	assert_int_equal(a->node, b->node);
+	assert_int_equal(a->transport, b->transport);
+	assert_int_equal(a->pkey, b->pkey);
+	assert_true(a->epoch == b->epoch);
+	assert_memory_equal(a->gid, b->gid, 16);
+	assert_true(a->qpn == b->qpn && a->qkey == b->qkey);
+	assert_int_equal(a->message_max_bytes, b->message_max_bytes);
+	assert_memory_equal(a->table_hash, b->table_hash, RB_TABLE_HASH_BYTES);
+}
+
+static void nodes_with_one_key_learn_each_other_whatever_the_pieces(void **state)
+{
+	for (uint32_t piece = 1; piece < 200; piece++) {
+		setup(state);
+		converse(&opener, &responder, &tap, piece);
+		assert_int_equal(opener.state, RB_EXCHANGE_DONE);
+		assert_int_equal(responder.state, RB_EXCHANGE_DONE);
+		equal_introduction(&opener.peer, &two);
+		equal_introduction(&responder.peer, &one);
+	}
+}
+
+static void expect_refusal(const struct rb_exchange *x, enum rb_refusal why, bool by_peer)
+{
+	if (x->state != RB_EXCHANGE_REFUSED || x->refusal != why || x->by_peer != by_peer)
+		print_error("state %d, %s%s\n", x->state, rb_refusal_name(x->refusal),
+			    x->by_peer ? " by peer" : "");
+	assert_int_equal(x->state, RB_EXCHANGE_REFUSED);
+	assert_int_equal(x->refusal, why);
+	assert_int_equal(x->by_peer, by_peer);
+}
+
+static void other_key_is_refused_and_both_know(void **state)
+{
+	(void)state;
+	rb_exchange_answer(&responder, &key_b, &two, peers, nonce_2);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&opener, RB_REFUSAL_KEY, false);
+	expect_refusal(&responder, RB_REFUSAL_KEY, true);
+	assert_int_equal(responder.peer.qkey, 0);
+	assert_int_equal(opener.peer.qkey, 0);
+}
+
+static void same_node_id_is_refused_and_both_know(void **state)
+{
+	(void)state;
+	two.node = 1;
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&responder, RB_REFUSAL_NODE_SAME, false);
+	expect_refusal(&opener, RB_REFUSAL_NODE_SAME, true);
+}
+
+static void unknown_node_is_refused(void **state)
+{
+	(void)state;
+	peers[1] = 0;
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&responder, RB_REFUSAL_NODE_UNKNOWN, false);
+	expect_refusal(&opener, RB_REFUSAL_NODE_UNKNOWN, true);
+	assert_int_equal(responder.peer_node, 1);
+}
+
+static void higher_id_that_opens_is_refused(void **state)
+{
+	(void)state;
+	peers[3] = RB_STANDING_PEER;
+	one.node = 3;
+	rb_exchange_open(&opener, &key_a, &one, 2, nonce_1);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&responder, RB_REFUSAL_ROLE, false);
+}
+
+static void higher_id_knocks_and_the_lower_one_is_asked_to_call(void **state)
+{
+	(void)state;
+	peers[2] = RB_STANDING_PEER;
+	rb_exchange_knock(&opener, &two);
+	assert_int_equal(opener.n_out, 12);
+	rb_exchange_answer(&responder, &key_a, &one, peers, nonce_1);
+	for (uint32_t piece = 1; piece < 13; piece++) {
+		rb_exchange_knock(&opener, &two);
+		rb_exchange_answer(&responder, &key_a, &one, peers, nonce_1);
+		converse(&opener, &responder, &tap, piece);
+		assert_int_equal(responder.state, RB_EXCHANGE_KNOCKED);
+		assert_int_equal(responder.peer_node, 2);
+		expect_refusal(&opener, RB_REFUSAL_CLOSED, false);
+	}
+}
+
+static void knock_of_a_lower_id_a_stranger_or_ourselves_is_refused(void **state)
+{
+	static const struct {
+		uint8_t node, standing;
+		enum rb_refusal why;
+	} cases[] = {
+		{ 1, RB_STANDING_PEER, RB_REFUSAL_ROLE },
+		{ 2, RB_STANDING_PEER, RB_REFUSAL_NODE_SAME },
+		{ 3, RB_STANDING_NONE, RB_REFUSAL_NODE_UNKNOWN },
+		{ 3, RB_STANDING_ELSEWHERE, RB_REFUSAL_ADDRESS },
+		{ 0, RB_STANDING_NONE, RB_REFUSAL_NODE_UNKNOWN },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(peers, 0, sizeof(peers));
+		peers[cases[i].node] = cases[i].standing;
+		one.node = cases[i].node;
+		tap = (struct tap){ .spoil_side = -1 };
+		rb_exchange_knock(&opener, &one);
+		rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+		converse(&opener, &responder, &tap, 1000);
+		expect_refusal(&responder, cases[i].why, false);
+		expect_refusal(&opener, cases[i].why, true);
+	}
+}
+
+static void knock_in_the_middle_of_a_conversation_is_refused(void **state)
+{
+	static struct rb_exchange knocker;
+
+	(void)state;
+	peers[3] = RB_STANDING_PEER;
+	rb_exchange_input(&responder, opener.out, opener.n_out);
+	assert_int_equal(responder.state, RB_EXCHANGE_RUNNING);
+	two.node = 3;
+	rb_exchange_knock(&knocker, &two);
+	rb_exchange_input(&responder, knocker.out, knocker.n_out);
+	expect_refusal(&responder, RB_REFUSAL_MALFORMED, false);
+}
+
+static void node_that_opens_from_another_address_is_refused_before_any_proof(void **state)
+{
+	(void)state;
+	peers[1] = RB_STANDING_ELSEWHERE;
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&responder, RB_REFUSAL_ADDRESS, false);
+	expect_refusal(&opener, RB_REFUSAL_ADDRESS, true);
+	assert_int_equal(responder.peer_node, 1);
+}
+
+static void another_node_at_the_address_is_refused(void **state)
+{
+	(void)state;
+	rb_exchange_open(&opener, &key_a, &one, 3, nonce_1);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&opener, RB_REFUSAL_NODE_OTHER, false);
+	expect_refusal(&responder, RB_REFUSAL_NODE_OTHER, true);
+	assert_int_equal(opener.peer_node, 2);
+}
+
+static void other_port_table_is_refused_and_both_have_both_values(void **state)
+{
+	(void)state;
+	two.table_hash[0] = 0x77;
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&opener, RB_REFUSAL_PORT_TABLE, false);
+	expect_refusal(&responder, RB_REFUSAL_PORT_TABLE, false);
+	assert_int_equal(opener.peer.table_hash[0], 0x77);
+	assert_int_equal(responder.peer.table_hash[0], 0x5a);
+}
+
+static void other_transport_is_refused(void **state)
+{
+	(void)state;
+	two.transport = RB_TRANSPORT_RC;
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&opener, RB_REFUSAL_TRANSPORT, false);
+	expect_refusal(&responder, RB_REFUSAL_TRANSPORT, false);
+}
+
+static void other_number_of_workers_is_refused_by_both_who_know_it(void **state)
+{
+	(void)state;
+	two.further_qps = 3;
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&opener, RB_REFUSAL_WORKERS, false);
+	expect_refusal(&responder, RB_REFUSAL_WORKERS, false);
+	assert_int_equal(opener.peer.further_qps, 3);
+	assert_int_equal(responder.peer.further_qps, 0);
+}
+
+static void introduction_that_cannot_be_is_refused(void **state)
+{
+	for (int i = 0; i < 6; i++) {
+		setup(state);
+		if (i == 0)
+			two.epoch = 0;
+		else if (i == 1)
+			two.qpn = 1;
+		else if (i == 2)
+			two.qpn = 0xffffff;
+		else if (i == 3)
+			memset(two.gid, 0, sizeof(two.gid));
+		else if (i == 4)
+			two.message_max_bytes = 255;
+		else
+			one.qpn = 0x1000000;
+		rb_exchange_open(&opener, &key_a, &one, 2, nonce_1);
+		rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+		converse(&opener, &responder, &tap, 1000);
+		assert_int_equal(opener.state, RB_EXCHANGE_REFUSED);
+		assert_int_equal(responder.state, RB_EXCHANGE_REFUSED);
+		assert_int_equal(opener.refusal, RB_REFUSAL_INTRODUCTION);
+		assert_int_equal(responder.refusal, RB_REFUSAL_INTRODUCTION);
+	}
+}
+
+/* Whatever one byte on the way becomes, nobody is taken in: a side is done only with the truth. */
+static void any_byte_tampered_with_is_never_believed(void **state)
+{
+	uint32_t total[2];
+	int refused = 0;
+
+	setup(state);
+	converse(&opener, &responder, &tap, 1000);
+	total[0] = tap.n[0];
+	total[1] = tap.n[1];
+	for (int side = 0; side < 2; side++)
+		for (uint32_t at = 0; at < total[side]; at++) {
+			setup(state);
+			tap.spoil_side = side;
+			tap.spoil_at = at;
+			converse(&opener, &responder, &tap, 1000);
+			/*
+			 * Spoiling the very last message leaves the responder done, and rightly so.
+			 */
+			if (opener.state == RB_EXCHANGE_DONE)
+				equal_introduction(&opener.peer, &two);
+			if (responder.state == RB_EXCHANGE_DONE)
+				equal_introduction(&responder.peer, &one);
+			refused += opener.state == RB_EXCHANGE_REFUSED;
+			assert_true(opener.state == RB_EXCHANGE_REFUSED ||
+				    responder.state == RB_EXCHANGE_DONE);
+		}
+	/* Only the three zeros after the node id of OPEN and of ANSWER are not looked at. */
+	assert_int_equal(refused, total[0] + total[1] - 6);
+}
+
+static void replayed_conversation_is_refused(void **state)
+{
+	static const uint8_t nonce_3[RB_NONCE_BYTES] = { 3 };
+	struct tap old;
+
+	setup(state);
+	converse(&opener, &responder, &tap, 1000);
+	old = tap;
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_3);
+	assert_int_equal(rb_exchange_input(&responder, old.said[0], old.n[0]), RB_EXCHANGE_REFUSED);
+	expect_refusal(&responder, RB_REFUSAL_KEY, false);
+	rb_exchange_open(&opener, &key_a, &one, 2, nonce_3);
+	assert_int_equal(rb_exchange_input(&opener, old.said[1], old.n[1]), RB_EXCHANGE_REFUSED);
+	expect_refusal(&opener, RB_REFUSAL_KEY, false);
+}
+
+static void reflected_messages_are_refused(void **state)
+{
+	setup(state);
+	/* The opener's own first message comes back at it. */
+	assert_int_equal(rb_exchange_input(&opener, opener.out, opener.n_out), RB_EXCHANGE_REFUSED);
+	expect_refusal(&opener, RB_REFUSAL_MALFORMED, false);
+}
+
+static void header_that_cannot_be_is_refused(void **state)
+{
+	/* Where the opener's first message is changed, to what, and the refusal. */
+	static const struct {
+		uint32_t at;
+		uint8_t value;
+		enum rb_refusal why;
+	} cases[] = {
+		{ 0, 'X', RB_REFUSAL_MALFORMED }, { 4, 0, RB_REFUSAL_MALFORMED },
+		{ 4, 6, RB_REFUSAL_MALFORMED },	  { 4, 2, RB_REFUSAL_MALFORMED },
+		{ 5, 0, RB_REFUSAL_VERSION },	  { 5, 2, RB_REFUSAL_VERSION },
+		{ 6, 1, RB_REFUSAL_MALFORMED },	  { 7, 43, RB_REFUSAL_MALFORMED },
+		{ 7, 255, RB_REFUSAL_MALFORMED }, { 8, 0, RB_REFUSAL_NODE_UNKNOWN },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint8_t bytes[64];
+		uint32_t n;
+
+		setup(state);
+		n = opener.n_out;
+		memcpy(bytes, opener.out, n);
+		bytes[cases[i].at] = cases[i].value;
+		rb_exchange_input(&responder, bytes, n);
+		expect_refusal(&responder, cases[i].why, false);
+		assert_int_equal(responder.n_out, 12);
+	}
+}
+
+static void message_out_of_turn_is_refused(void **state)
+{
+	struct tap old;
+
+	setup(state);
+	converse(&opener, &responder, &tap, 1000);
+	old = tap;
+	/* CONFIRM first: it begins after OPEN's 44 bytes. */
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+	rb_exchange_input(&responder, old.said[0] + 44, old.n[0] - 44);
+	expect_refusal(&responder, RB_REFUSAL_MALFORMED, false);
+}
+
+static void silence_is_refused_as_closed(void **state)
+{
+	setup(state);
+	assert_int_equal(rb_exchange_closed(&opener), RB_EXCHANGE_REFUSED);
+	expect_refusal(&opener, RB_REFUSAL_CLOSED, false);
+}
+
+static void key_file_must_be_private_and_long_enough(void **state)
+{
+	static const struct {
+		const char *content;
+		mode_t mode;
+		int err;
+		uint32_t n;
+	} cases[] = {
+		{ "0123456789abcdef", 0600, 0, 16 },	   { "0123456789abcdef\n", 0400, 0, 16 },
+		{ "0123456789abcde\n", 0600, -EINVAL, 0 }, { "", 0600, -EINVAL, 0 },
+		{ "0123456789abcdef", 0640, -EACCES, 0 },  { "0123456789abcdef", 0604, -EACCES, 0 },
+	};
+	char path[] = "/tmp/rb-key-XXXXXX";
+	struct rb_key key;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ssize_t n = (ssize_t)strlen(cases[i].content);
+
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, cases[i].content, (size_t)n, 0), n);
+		assert_int_equal(fchmod(fd, cases[i].mode), 0);
+		assert_int_equal(rb_key_read(path, &key), cases[i].err);
+		if (!cases[i].err)
+			assert_int_equal(key.n_bytes, cases[i].n);
+	}
+	close(fd);
+	unlink(path);
+	assert_int_equal(rb_key_read(path, &key), -ENOENT);
+}
+
+#define T(f) cmocka_unit_test_setup(f, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(nodes_with_one_key_learn_each_other_whatever_the_pieces),
+		T(other_key_is_refused_and_both_know),
+		T(same_node_id_is_refused_and_both_know),
+		T(unknown_node_is_refused),
+		T(higher_id_that_opens_is_refused),
+		T(higher_id_knocks_and_the_lower_one_is_asked_to_call),
+		T(knock_of_a_lower_id_a_stranger_or_ourselves_is_refused),
+		T(knock_in_the_middle_of_a_conversation_is_refused),
+		T(node_that_opens_from_another_address_is_refused_before_any_proof),
+		T(another_node_at_the_address_is_refused),
+		T(other_port_table_is_refused_and_both_have_both_values),
+		T(other_transport_is_refused),
+		T(other_number_of_workers_is_refused_by_both_who_know_it),
+		T(introduction_that_cannot_be_is_refused),
+		T(any_byte_tampered_with_is_never_believed),
+		T(replayed_conversation_is_refused),
+		T(reflected_messages_are_refused),
+		T(header_that_cannot_be_is_refused),
+		T(message_out_of_turn_is_refused),
+		T(silence_is_refused_as_closed),
+		T(key_file_must_be_private_and_long_enough),
+	};
+	return cmocka_run_group_tests_name("exchange", tests, NULL, NULL);
+}
