@@ -227,7 +227,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		m->dumping = m->dumping_all = false;
 		sl_route_walk_changed(m, UINT32_MAX);
 		if (flags & 8)
-			sl_route_unsee(flags & 16 ? &m->rib4 : &m->rib6);
+			sl_route_clear_seen(flags & 16 ? &m->rib4 : &m->rib6);
 		if (flags & 32)
 			sl_route_sweep(m, flags & 16 ? &m->rib4 : &m->rib6, flags >> 6);
 		free(nlh);

@@ -84,7 +84,7 @@ int sl_mirror_fd(const struct sl_mirror *m);
 int sl_mirror_poll(struct sl_mirror *m);
 
 /*
- * The set of ports changed, or which of them are cut: look again at every next hop, interface by
+ * The set of ports changed, or which of them are cut: update every next hop, interface by
  * interface, in a time that does not depend on the number of routes. Called from a callback of
  * sl_mirror_ops, it takes effect before the poll ends; from one within sl_mirror_open, with the
  * first poll.

@@ -9,8 +9,8 @@
 
 static void links_changed(struct sl_mirror *m)
 {
-	sl_nhobject_look_again(m);
-	sl_path_look_again(m);
+	sl_nhobject_update_all(m);
+	sl_path_update_all(m);
 }
 
 static void neigh_changed(struct sl_mirror *m, struct sl_neigh *n)

@@ -168,7 +168,7 @@ static void tell(struct sl_mirror *m, struct sl_link *link)
 	m->ops->port_set(m->ctx, &port, &vlan);
 }
 
-static void look_again(struct sl_mirror *m, struct sl_link *link)
+static void update(struct sl_mirror *m, struct sl_link *link)
 {
 	const bool was_up = link->was_up;
 
@@ -178,10 +178,10 @@ static void look_again(struct sl_mirror *m, struct sl_link *link)
 	m->above->link_changed(m, link, link->was_up && !was_up);
 }
 
-void sl_link_look_again(struct sl_mirror *m)
+void sl_link_update_all(struct sl_mirror *m)
 {
 	sl_htable_for_each(&m->links, node, next)
-		look_again(m, sl_container_of(node, struct sl_link, node));
+		update(m, sl_container_of(node, struct sl_link, node));
 }
 
 /* --- Messages --------------------------------------------------------------------------------- */
@@ -226,14 +226,14 @@ static void carrier_changed(struct sl_mirror *m, const struct sl_link *link)
 
 static void link_changed(struct sl_mirror *m, struct sl_link *link)
 {
-	look_again(m, link);
+	update(m, link);
 	if (!sl_link_up(link) || !(link->is.flags & (IFF_RUNNING | IFF_LOWER_UP)))
 		m->above->link_lost(m, link);
 	sl_htable_for_each(&m->links, node, next)
 	{
 		struct sl_link *other = sl_container_of(node, struct sl_link, node);
 		if (is_below(m, link->is.ifindex, other))
-			look_again(m, other);
+			update(m, other);
 	}
 	m->above->links_changed(m);
 }
@@ -316,7 +316,7 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 	link_changed(m, link);
 }
 
-void sl_link_unsee(struct sl_mirror *m)
+void sl_link_clear_seen(struct sl_mirror *m)
 {
 	sl_htable_for_each(&m->links, node, next) sl_container_of(node, struct sl_link, node)
 		->seen = false;
@@ -410,7 +410,7 @@ bool sl_address_exists(const struct sl_mirror *m, uint8_t family, const uint8_t 
 	return false;
 }
 
-void sl_address_unsee(struct sl_mirror *m)
+void sl_address_clear_seen(struct sl_mirror *m)
 {
 	sl_htable_for_each(&m->addresses, node, next) sl_container_of(node, struct sl_address, node)
 		->seen = false;

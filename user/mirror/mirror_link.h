@@ -30,7 +30,7 @@ struct sl_link {
 	/* Where frames for it go: derived from this link and those below it. */
 	bool on_port; /* it is a port, or a VLAN on one; else the next five mean nothing */
 	bool cut;     /* the port is remote and cannot be reached, whatever its carrier says */
-	bool was_up;  /* up, with carrier and not cut, when it was last looked at */
+	bool was_up;  /* up, with carrier and not cut, at its last update */
 	uint32_t port_ifindex;
 	uint16_t vlan_tags;		  /* 0..2 */
 	__be16 vlan_tpid[2], vlan_vid[2]; /* outer first */
@@ -56,10 +56,10 @@ struct sl_link *sl_link_get(struct sl_mirror *m, uint32_t ifindex);
 void sl_link_put(struct sl_mirror *m, struct sl_link *link);		   /* NULL is fine */
 struct sl_link *sl_link_find(const struct sl_mirror *m, uint32_t ifindex); /* NULL: unknown */
 void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg);
-void sl_link_unsee(struct sl_mirror *m); /* before a dump */
-void sl_link_sweep(struct sl_mirror *m); /* after it: remove what it did not list */
-/* Look at all links again: the set of ports, or a setting of all interfaces, has changed. */
-void sl_link_look_again(struct sl_mirror *m);
+void sl_link_clear_seen(struct sl_mirror *m); /* before a dump */
+void sl_link_sweep(struct sl_mirror *m);      /* after it: remove what it did not list */
+/* The set of ports, or a setting of all interfaces, has changed: all links follow. */
+void sl_link_update_all(struct sl_mirror *m);
 
 bool sl_link_up(const struct sl_link *link); /* present, and administratively up */
 /* Would the kernel use a leg of a route of this family through it? */
@@ -69,7 +69,7 @@ uint32_t sl_link_mtu(const struct sl_link *link, uint8_t family);
 
 void sl_address_message(struct sl_mirror *m, const struct sl_rtnl_addr *msg);
 bool sl_address_exists(const struct sl_mirror *m, uint8_t family, const uint8_t addr[16]);
-void sl_address_unsee(struct sl_mirror *m); /* before a dump */
-void sl_address_sweep(struct sl_mirror *m); /* after it: remove what it did not list */
+void sl_address_clear_seen(struct sl_mirror *m); /* before a dump */
+void sl_address_sweep(struct sl_mirror *m);	 /* after it: remove what it did not list */
 
 #endif

@@ -168,7 +168,7 @@ static void vanished(struct sl_mirror *m, struct sl_neigh *n)
 {
 	n->has_mac = n->in_use = false;
 	n->state = NUD_NONE;
-	m->above->neigh_changed(m, n); /* first, or removing its host route might free it */
+	m->above->neigh_changed(m, n); /* still present, or this might free it */
 	n->present = false;
 	m->stats.neighbours--;
 	m->changes++;
@@ -215,7 +215,7 @@ void sl_neigh_message(struct sl_mirror *m, const struct sl_rtnl_neigh *msg)
 	}
 }
 
-void sl_neigh_unsee(struct sl_mirror *m)
+void sl_neigh_clear_seen(struct sl_mirror *m)
 {
 	sl_htable_for_each(&m->neighs, node, next) sl_container_of(node, struct sl_neigh, node)
 		->seen = false;

@@ -34,8 +34,8 @@ struct sl_neigh *sl_neigh_find(const struct sl_mirror *m, uint32_t ifindex, uint
 void sl_neigh_put(struct sl_mirror *m, struct sl_neigh *n);
 bool sl_neigh_usable(const struct sl_neigh *n); /* frames can be sent to it */
 void sl_neigh_message(struct sl_mirror *m, const struct sl_rtnl_neigh *msg);
-void sl_neigh_unsee(struct sl_mirror *m); /* before a dump */
-void sl_neigh_sweep(struct sl_mirror *m); /* after it: remove what it did not list */
+void sl_neigh_clear_seen(struct sl_mirror *m); /* before a dump */
+void sl_neigh_sweep(struct sl_mirror *m);      /* after it: remove what it did not list */
 /* Its hops or its state changed: ask the kernel for it from now on, or no more. */
 void sl_neigh_want(struct sl_mirror *m, struct sl_neigh *n);
 /* Its link came up: if it is wanted, ask at once, and without back-off. */

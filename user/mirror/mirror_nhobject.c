@@ -148,7 +148,7 @@ static void apply_with_groups(struct sl_mirror *m, struct sl_nhobject *o)
 }
 
 /* Members first, then the groups that depend on them. */
-void sl_nhobject_look_again(struct sl_mirror *m)
+void sl_nhobject_update_all(struct sl_mirror *m)
 {
 	for (int groups = 0; groups <= 1; groups++)
 		sl_htable_for_each(&m->nhobjects, node, next)
@@ -326,7 +326,7 @@ void sl_nhobject_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg)
 	sl_hop_put(m, old_hop);
 }
 
-void sl_nhobject_unsee(struct sl_mirror *m)
+void sl_nhobject_clear_seen(struct sl_mirror *m)
 {
 	sl_htable_for_each(&m->nhobjects, node, next)
 		sl_container_of(node, struct sl_nhobject, node)

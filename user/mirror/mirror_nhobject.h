@@ -32,10 +32,10 @@ struct sl_nhobject *sl_nhobject_find(const struct sl_mirror *m, uint32_t kernel_
 struct sl_nhobject *sl_nhobject_get(struct sl_mirror *m, uint32_t kernel_id);
 void sl_nhobject_put(struct sl_mirror *m, struct sl_nhobject *o);
 void sl_nhobject_message(struct sl_mirror *m, const struct sl_rtnl_nexthop *msg);
-void sl_nhobject_unsee(struct sl_mirror *m); /* before a dump */
-void sl_nhobject_sweep(struct sl_mirror *m); /* after it: remove what it did not list */
-/* Look at all of them again: links changed, or the fib may have room again. */
-void sl_nhobject_look_again(struct sl_mirror *m);
+void sl_nhobject_clear_seen(struct sl_mirror *m); /* before a dump */
+void sl_nhobject_sweep(struct sl_mirror *m);	  /* after it: remove what it did not list */
+/* Links changed, or the fib may have room again: tell the fib what each object is now. */
+void sl_nhobject_update_all(struct sl_mirror *m);
 /* Remove those that go through a link which is down or has no carrier, as the kernel does. */
 void sl_nhobject_link_lost(struct sl_mirror *m, struct sl_link *link);
 

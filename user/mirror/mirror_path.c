@@ -207,7 +207,7 @@ static void apply(struct sl_mirror *m, struct sl_path *path)
 		path->changed = m->paths_changed = true;
 }
 
-void sl_path_look_again(struct sl_mirror *m)
+void sl_path_update_all(struct sl_mirror *m)
 {
 	sl_htable_for_each(&m->paths, node, next)
 		apply(m, sl_container_of(node, struct sl_path, node));

@@ -52,8 +52,8 @@ struct sl_path *sl_path_find(const struct sl_mirror *m, const struct sl_rtnl_rou
 struct sl_path *sl_path_get_without(struct sl_mirror *m, const struct sl_path *path,
 				    const struct sl_rtnl_leg *leg);
 void sl_path_put(struct sl_mirror *m, struct sl_path *path); /* frees it if it has no route */
-void sl_path_look_again(struct sl_mirror *m); /* at all of them: links or objects changed */
-void sl_path_retry(struct sl_mirror *m);      /* the fib may have room again */
+void sl_path_update_all(struct sl_mirror *m);		     /* links or objects changed */
+void sl_path_retry(struct sl_mirror *m);		     /* the fib may have room again */
 void sl_path_nhobject_changed(struct sl_mirror *m, const struct sl_nhobject *object);
 
 /* The link whose neighbours are reached without a gateway; 0: none. */

@@ -473,8 +473,8 @@ static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct plac
 
 /*
  * A dump of one link does not show whether a new route has replaced one of another link or stands
- * beside it. Its event does, and is on its way, for the kernel adds no route without a message: so
- * leave the route to that.
+ * beside it. The route's event does, and is on its way, since the kernel adds no route without a
+ * message. So leave the route to its event.
  */
 static void route_add(struct sl_mirror *m, struct sl_rib *s, const struct sl_rtnl_route *msg)
 {
@@ -581,7 +581,7 @@ void sl_route_message(struct sl_mirror *m, const struct sl_rtnl_route *msg)
 
 /* --- Dumps, next-hop objects, and the walk over changed paths --------------------------------- */
 
-void sl_route_unsee(struct sl_rib *s)
+void sl_route_clear_seen(struct sl_rib *s)
 {
 	for (sl_route_ref ref = 0; ref < s->used; ref++)
 		sl_rib_at(s, ref)->seen = false;

@@ -7,7 +7,7 @@
 #include "user/mirror/mirror_rib.h"
 
 void sl_route_message(struct sl_mirror *m, const struct sl_rtnl_route *msg);
-void sl_route_unsee(struct sl_rib *s); /* before a dump */
+void sl_route_clear_seen(struct sl_rib *s); /* before a dump */
 /* After it: remove what it did not list; only routes through this link, unless 0. */
 void sl_route_sweep(struct sl_mirror *m, struct sl_rib *s, uint32_t through_ifindex);
 /* Remove the routes that name the object. */

@@ -184,18 +184,18 @@ static int tick(struct sl_mirror *m)
 	if (m->retry) {
 		m->retry = false;
 		sl_hop_retry(m);
-		sl_nhobject_look_again(m);
+		sl_nhobject_update_all(m);
 		sl_path_retry(m);
 	}
 	sl_neigh_tick(m, now_ns);
 	return err;
 }
 
-static void look_again(struct sl_mirror *m)
+static void update_all(struct sl_mirror *m)
 {
-	sl_link_look_again(m);
-	sl_nhobject_look_again(m);
-	sl_path_look_again(m);
+	sl_link_update_all(m);
+	sl_nhobject_update_all(m);
+	sl_path_update_all(m);
 }
 
 int sl_mirror_poll(struct sl_mirror *m)
@@ -210,7 +210,7 @@ int sl_mirror_poll(struct sl_mirror *m)
 		err = tick(m);
 	if (m->ports_dirty) {
 		m->ports_dirty = false;
-		look_again(m);
+		update_all(m);
 	}
 	sl_route_walk_changed(m, POLL_ROUTES);
 	m->busy = false;
@@ -224,7 +224,7 @@ void sl_mirror_ports_changed(struct sl_mirror *m)
 		m->ports_dirty = true;
 		return;
 	}
-	look_again(m);
+	update_all(m);
 	arm(m);
 }
 

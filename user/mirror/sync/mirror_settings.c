@@ -50,7 +50,7 @@ void sl_rule_dumped(struct sl_mirror *m)
 		return;
 	m->stats.policy4 = policy4;
 	m->stats.policy6 = policy6;
-	sl_link_look_again(m);
+	sl_link_update_all(m);
 }
 
 /* --- Settings --------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static void netconf_all(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
 		differ = set(&m->rp_filter, msg->rp_filter);
 		if (set(&m->ignore_linkdown4, msg->ignore_linkdown)) {
 			differ = true;
-			sl_path_look_again(m);
+			sl_path_update_all(m);
 			/* Messages called legs dead that the kernel only ignored. */
 			if (!m->dumping)
 				m->todo.routes4 = m->todo.any = true;
@@ -82,7 +82,7 @@ static void netconf_all(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
 	if (!differ)
 		return;
 	m->changes++;
-	sl_link_look_again(m);
+	sl_link_update_all(m);
 }
 
 void sl_netconf_message(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
@@ -117,7 +117,7 @@ void sl_settings_read(struct sl_mirror *m)
 	if (!f)
 		return;
 	if (fscanf(f, "%d", &value) == 1 && set(&m->send_redirects, value))
-		sl_link_look_again(m);
+		sl_link_update_all(m);
 	fclose(f);
 }
 

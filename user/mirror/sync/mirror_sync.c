@@ -172,23 +172,23 @@ static int dump_once(struct sl_mirror *m, uint16_t type, uint8_t family, uint32_
 	return err;
 }
 
-/* Calls `unsee` before each try. -EINTR: changes interrupted every try, so nothing may be swept. */
+/* Calls `clear` before each try. -EINTR: changes interrupted each try, so nothing may be swept. */
 static int dump(struct sl_mirror *m, uint16_t type, uint8_t family,
-		void (*unsee)(struct sl_mirror *))
+		void (*clear)(struct sl_mirror *))
 {
 	int err = -EINTR;
 
 	for (int i = 0; i < DUMP_TRIES && err == -EINTR; i++) {
-		unsee(m);
+		clear(m);
 		err = dump_once(m, type, family, 0);
 	}
 	return err;
 }
 
-static int dump_and_sweep(struct sl_mirror *m, uint16_t type, void (*unsee)(struct sl_mirror *),
+static int dump_and_sweep(struct sl_mirror *m, uint16_t type, void (*clear)(struct sl_mirror *),
 			  void (*sweep)(struct sl_mirror *))
 {
-	int err = dump(m, type, AF_UNSPEC, unsee);
+	int err = dump(m, type, AF_UNSPEC, clear);
 
 	if (!err) {
 		m->dumping = true;
@@ -200,25 +200,25 @@ static int dump_and_sweep(struct sl_mirror *m, uint16_t type, void (*unsee)(stru
 
 static int sync_nhobjects(struct sl_mirror *m)
 {
-	int err = dump_and_sweep(m, RTM_GETNEXTHOP, sl_nhobject_unsee, sl_nhobject_sweep);
+	int err = dump_and_sweep(m, RTM_GETNEXTHOP, sl_nhobject_clear_seen, sl_nhobject_sweep);
 
 	return err == -EOPNOTSUPP ? 0 : err; /* a kernel without next-hop objects */
 }
 
-static void unsee_rules4(struct sl_mirror *m)
+static void clear_rules4(struct sl_mirror *m)
 {
 	m->default_rules[0] = m->other_rules[0] = 0;
 }
 
-static void unsee_rules6(struct sl_mirror *m)
+static void clear_rules6(struct sl_mirror *m)
 {
 	m->default_rules[1] = m->other_rules[1] = 0;
 }
 
 static int sync_rules(struct sl_mirror *m)
 {
-	int err = dump(m, RTM_GETRULE, AF_INET, unsee_rules4);
-	int err6 = dump(m, RTM_GETRULE, AF_INET6, unsee_rules6);
+	int err = dump(m, RTM_GETRULE, AF_INET, clear_rules4);
+	int err6 = dump(m, RTM_GETRULE, AF_INET6, clear_rules6);
 
 	/* A kernel without rules, or without IPv6, does as the default rules say. */
 	if (err == -EOPNOTSUPP)
@@ -241,7 +241,7 @@ static int sync_routes(struct sl_mirror *m, struct sl_rib *s, uint32_t ifindex)
 	int err = -EINTR;
 
 	for (int i = 0; i < DUMP_TRIES && err == -EINTR; i++) {
-		sl_route_unsee(s);
+		sl_route_clear_seen(s);
 		m->removed_route6 = false;
 		err = dump_once(m, RTM_GETROUTE, s->family, ifindex);
 		if (!err && s->family == AF_INET6) {
@@ -267,7 +267,7 @@ static int sync_routes(struct sl_mirror *m, struct sl_rib *s, uint32_t ifindex)
 	return err == -EINTR ? 0 : err;
 }
 
-static void unsee_nothing(struct sl_mirror *m)
+static void clear_nothing(struct sl_mirror *m)
 {
 	(void)m;
 }
@@ -282,14 +282,14 @@ int sl_sync_everything(struct sl_mirror *m)
 	int err;
 
 	memset(&m->todo, 0, sizeof(m->todo));
-	if ((err = dump(m, RTM_GETNETCONF, AF_INET, unsee_nothing)) && err != -EINTR)
+	if ((err = dump(m, RTM_GETNETCONF, AF_INET, clear_nothing)) && err != -EINTR)
 		return err;
-	dump(m, RTM_GETNETCONF, AF_INET6, unsee_nothing); /* there may be no IPv6 */
+	dump(m, RTM_GETNETCONF, AF_INET6, clear_nothing); /* there may be no IPv6 */
 	sl_settings_read(m);
 	dump(m, RTM_GETNEIGHTBL, AF_UNSPEC, forget_patience);
-	if ((err = dump_and_sweep(m, RTM_GETLINK, sl_link_unsee, sl_link_sweep)) ||
-	    (err = dump_and_sweep(m, RTM_GETADDR, sl_address_unsee, sl_address_sweep)) ||
-	    (err = dump_and_sweep(m, RTM_GETNEIGH, sl_neigh_unsee, sl_neigh_sweep)))
+	if ((err = dump_and_sweep(m, RTM_GETLINK, sl_link_clear_seen, sl_link_sweep)) ||
+	    (err = dump_and_sweep(m, RTM_GETADDR, sl_address_clear_seen, sl_address_sweep)) ||
+	    (err = dump_and_sweep(m, RTM_GETNEIGH, sl_neigh_clear_seen, sl_neigh_sweep)))
 		return err;
 	memset(&m->todo, 0, sizeof(m->todo)); /* what these dumps asked for comes now anyway */
 	if ((err = sync_nhobjects(m)) || (err = sync_rules(m)) ||
@@ -314,14 +314,14 @@ static bool lost_source(struct sl_mirror *m)
 	return false;
 }
 
-static int look_again(struct sl_mirror *m, const struct sl_todo *todo)
+static int dump_todo(struct sl_mirror *m, const struct sl_todo *todo)
 {
 	const uint32_t through4 = todo->routes4 ? 0 : todo->routes_of;
 	const uint32_t through6 = todo->routes6 ? 0 : todo->routes_of;
 	int err = 0;
 
 	if (todo->links)
-		err = dump_and_sweep(m, RTM_GETLINK, sl_link_unsee, sl_link_sweep);
+		err = dump_and_sweep(m, RTM_GETLINK, sl_link_clear_seen, sl_link_sweep);
 	if (!err && todo->rules)
 		err = sync_rules(m);
 	if (!err && todo->nhobjects)
@@ -361,7 +361,7 @@ int sl_sync_todo(struct sl_mirror *m)
 	memset(&m->todo, 0, sizeof(m->todo));
 	if (todo.lost_sources && lost_source(m))
 		todo.routes4 = true;
-	return look_again(m, &todo);
+	return dump_todo(m, &todo);
 }
 
 /* What may change without any message: settings, and how long the kernel trusts neighbours. */
@@ -370,7 +370,7 @@ int sl_sync_period(struct sl_mirror *m)
 	int err;
 
 	sl_settings_read(m);
-	err = dump(m, RTM_GETLINK, AF_UNSPEC, unsee_nothing);
+	err = dump(m, RTM_GETLINK, AF_UNSPEC, clear_nothing);
 	if (!err)
 		err = dump(m, RTM_GETNEIGHTBL, AF_UNSPEC, forget_patience);
 	return err == -EINTR ? 0 : err;

@@ -1022,7 +1022,7 @@ static void a_dump_after_lost_events_changes_only_what_differs(void **state)
 	added = route("172.19.0.0/24");
 	via(&added, "10.1.0.2", ETH1, 1);
 	before = prefix_operations(w);
-	sl_route_unsee(&w->m->rib4);
+	sl_route_clear_seen(&w->m->rib4);
 	w->m->dumping = w->m->dumping_all = true;
 	for (int i = 0; i < 50; i++)
 		put(w, &kept[i]);
@@ -1077,7 +1077,7 @@ static void a_route_that_replaced_another_stands_alone_after_a_dump_of_its_link(
 		none.type = RTN_UNREACHABLE;
 		put(w, &none);
 		via(&found, gateway[i], ETH0, 1);
-		sl_route_unsee(rib);
+		sl_route_clear_seen(rib);
 		w->m->dumping = true;
 		w->m->dumping_of = ETH0;
 		put(w, &found);
