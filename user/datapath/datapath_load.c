@@ -29,8 +29,8 @@
 #define PINS_MAX     32
 
 /* All generations share these maps: counters, and in a cluster what the bridge has open. */
-static const char *const kept_maps[SL_KEPT_MAPS] = { "sl_stats", "sl_drops",   "sl_punts",
-						     "sl_voq",	 "sl_backlog", "sl_xsk" };
+static const char *const shared_maps[SL_SHARED_MAPS] = { "sl_stats", "sl_drops",   "sl_punts",
+							 "sl_voq",   "sl_backlog", "sl_xsk" };
 
 /* --- What an earlier generation left ---------------------------------------------------------- */
 
@@ -45,46 +45,47 @@ static bool same_layout(int fd, const struct bpf_map *map)
 	       info.max_entries == bpf_map__max_entries(map);
 }
 
-static uint32_t n_kept_maps(const struct sl_datapath *dp)
+static uint32_t n_shared_maps(const struct sl_datapath *dp)
 {
-	return dp->config.n_voqs ? SL_KEPT_MAPS : SL_COUNTER_MAPS;
+	return dp->config.n_voqs ? SL_SHARED_MAPS : SL_COUNTER_MAPS;
 }
 
 static int open_earlier(const struct sl_datapath *dp, uint32_t i)
 {
 	char path[sizeof(IPROUTE2_DIR) + 32];
-	int fd = sl_pins_get(dp->pin_dir, 0, kept_maps[i]);
+	int fd = sl_pins_get(dp->pin_dir, 0, shared_maps[i]);
 
 	if (fd < 0)
-		fd = sl_pins_get(dp->pin_dir, 1, kept_maps[i]);
+		fd = sl_pins_get(dp->pin_dir, 1, shared_maps[i]);
 	if (fd < 0 && i < SL_COUNTER_MAPS) {
-		snprintf(path, sizeof(path), IPROUTE2_DIR "/%s", kept_maps[i]);
+		snprintf(path, sizeof(path), IPROUTE2_DIR "/%s", shared_maps[i]);
 		fd = bpf_obj_get(path);
 	}
 	return fd;
 }
 
-static void reuse_kept_maps(struct sl_datapath *dp)
+static void reuse_shared_maps(struct sl_datapath *dp)
 {
-	for (uint32_t i = 0; i < n_kept_maps(dp); i++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, kept_maps[i]);
+	for (uint32_t i = 0; i < n_shared_maps(dp); i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, shared_maps[i]);
 
-		if (dp->kept_fds[i] < 0 && dp->pin_dir)
-			dp->kept_fds[i] = open_earlier(dp, i);
-		if (dp->kept_fds[i] < 0)
+		if (dp->shared_fds[i] < 0 && dp->pin_dir)
+			dp->shared_fds[i] = open_earlier(dp, i);
+		if (dp->shared_fds[i] < 0)
 			continue;
-		if (same_layout(dp->kept_fds[i], map) && !bpf_map__reuse_fd(map, dp->kept_fds[i]))
+		if (same_layout(dp->shared_fds[i], map) &&
+		    !bpf_map__reuse_fd(map, dp->shared_fds[i]))
 			continue;
 		if (i < SL_COUNTER_MAPS)
 			sl_warning("datapath: the pinned map %s has the layout of another version; "
 				   "its counters start again at 0",
-				   kept_maps[i]);
+				   shared_maps[i]);
 		else
 			sl_warning("datapath: the pinned map %s has another size; a new one takes "
 				   "its place, which the bridge has to open",
-				   kept_maps[i]);
-		close(dp->kept_fds[i]);
-		dp->kept_fds[i] = -1;
+				   shared_maps[i]);
+		close(dp->shared_fds[i]);
+		dp->shared_fds[i] = -1;
 	}
 }
 
@@ -183,15 +184,15 @@ static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
 		goto out;
 	bpf_object__for_each_program(program, dp->object)
 		bpf_program__set_autoload(program, program == dp->program);
-	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
-		if (!bpf_object__find_map_by_name(dp->object, kept_maps[i]))
+	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
+		if (!bpf_object__find_map_by_name(dp->object, shared_maps[i]))
 			goto out;
 	err = sl_bpf_object_set_rodata(dp->object, "sl_config", &dp->config, sizeof(dp->config));
 	if (!err)
 		err = set_sizes(dp);
 	if (err)
 		goto out;
-	reuse_kept_maps(dp);
+	reuse_shared_maps(dp);
 	err = bpf_object__load(dp->object);
 out:
 	if (err) {
@@ -333,12 +334,12 @@ static void open_txdrops(struct sl_datapath *dp, const struct sl_datapath_params
 static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
 {
 	dp->config.hash_seed = previous->config.hash_seed;
-	dp->known_fds[SL_KNOWN_PREVIOUS] = dup(sl_datapath_prog_fd(previous));
-	if (dp->known_fds[SL_KNOWN_PREVIOUS] < 0)
+	dp->earlier_fds[SL_EARLIER_PREVIOUS] = dup(sl_datapath_prog_fd(previous));
+	if (dp->earlier_fds[SL_EARLIER_PREVIOUS] < 0)
 		return -errno;
-	for (uint32_t i = 0; i < n_kept_maps(dp); i++) {
-		dp->kept_fds[i] = dup(sl_datapath_map_fd(previous, kept_maps[i]));
-		if (dp->kept_fds[i] < 0)
+	for (uint32_t i = 0; i < n_shared_maps(dp); i++) {
+		dp->shared_fds[i] = dup(sl_datapath_map_fd(previous, shared_maps[i]));
+		if (dp->shared_fds[i] < 0)
 			return -errno;
 	}
 	return 0;
@@ -352,18 +353,18 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 	*out = NULL;
 	if (!dp)
 		return -ENOMEM;
-	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
-		dp->kept_fds[i] = -1;
-	for (size_t i = 0; i < SL_KNOWN_MAX; i++)
-		dp->known_fds[i] = -1;
+	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
+		dp->shared_fds[i] = -1;
+	for (size_t i = 0; i < SL_EARLIER_MAX; i++)
+		dp->earlier_fds[i] = -1;
 	if (params->pin_dir) {
 		dp->pin_dir = strdup(params->pin_dir);
 		if (!dp->pin_dir) {
 			err = -ENOMEM;
 			goto out;
 		}
-		dp->known_fds[SL_KNOWN_PUBLISHED] = sl_pins_get(dp->pin_dir, 0, PROG_PIN);
-		dp->known_fds[SL_KNOWN_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
+		dp->earlier_fds[SL_EARLIER_PUBLISHED] = sl_pins_get(dp->pin_dir, 0, PROG_PIN);
+		dp->earlier_fds[SL_EARLIER_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
 	}
 	dp->config = params->config;
 	dp->n_ports = params->n_ports;
@@ -397,10 +398,10 @@ out:
  */
 static void forget_earlier_programs(struct sl_datapath *dp)
 {
-	for (size_t i = 0; i < SL_KNOWN_MAX; i++) {
-		if (dp->known_fds[i] >= 0)
-			close(dp->known_fds[i]);
-		dp->known_fds[i] = -1;
+	for (size_t i = 0; i < SL_EARLIER_MAX; i++) {
+		if (dp->earlier_fds[i] >= 0)
+			close(dp->earlier_fds[i]);
+		dp->earlier_fds[i] = -1;
 	}
 }
 
@@ -414,9 +415,9 @@ void sl_datapath_close(struct sl_datapath *dp)
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (tables[i])
 			munmap(tables[i], dp->mapped_bytes[i]);
-	for (size_t i = 0; i < SL_KEPT_MAPS; i++)
-		if (dp->kept_fds[i] >= 0)
-			close(dp->kept_fds[i]);
+	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
+		if (dp->shared_fds[i] >= 0)
+			close(dp->shared_fds[i]);
 	forget_earlier_programs(dp);
 	sl_txdrops_close(dp->txdrops);
 	bpf_object__close(dp->object);

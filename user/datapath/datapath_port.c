@@ -72,9 +72,9 @@ static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_
 
 	if (sl_xdp_prog_id(sl_datapath_prog_fd(dp)) == prog_id)
 		return dup(sl_datapath_prog_fd(dp));
-	for (size_t i = 0; i < SL_KNOWN_MAX; i++)
-		if (dp->known_fds[i] >= 0 && sl_xdp_prog_id(dp->known_fds[i]) == prog_id)
-			return dup(dp->known_fds[i]);
+	for (size_t i = 0; i < SL_EARLIER_MAX; i++)
+		if (dp->earlier_fds[i] >= 0 && sl_xdp_prog_id(dp->earlier_fds[i]) == prog_id)
+			return dup(dp->earlier_fds[i]);
 	fd = sl_xdp_open_ours(prog_id, name);
 	if (fd >= 0)
 		return fd;

@@ -10,10 +10,10 @@ struct bpf_program;
 struct sl_txdrops;
 
 #define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
-#define SL_KEPT_MAPS	6 /* and sl_voq, sl_backlog, sl_xsk */
+#define SL_SHARED_MAPS	6 /* and sl_voq, sl_backlog, sl_xsk */
 
 /* Programs of the previous generation, or of an earlier daemon, that may still be attached. */
-enum { SL_KNOWN_PREVIOUS, SL_KNOWN_PUBLISHED, SL_KNOWN_STAGED, SL_KNOWN_MAX };
+enum { SL_EARLIER_PREVIOUS, SL_EARLIER_PUBLISHED, SL_EARLIER_STAGED, SL_EARLIER_MAX };
 
 struct sl_datapath {
 	struct bpf_object *object; /* owned */
@@ -25,8 +25,8 @@ struct sl_datapath {
 	struct sl_fib_tables tables;
 	size_t mapped_bytes[6]; /* of nexthop, adj, group, dir24, tbl8, tbl6 */
 	uint32_t n_ports;
-	int kept_fds[SL_KEPT_MAPS];  /* owned; of an earlier generation, or -1 */
-	int known_fds[SL_KNOWN_MAX]; /* owned; by SL_KNOWN_*; or -1 */
+	int shared_fds[SL_SHARED_MAPS];	 /* owned; of an earlier generation, or -1 */
+	int earlier_fds[SL_EARLIER_MAX]; /* owned; by SL_EARLIER_*; or -1 */
 };
 
 #endif

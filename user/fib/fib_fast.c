@@ -44,8 +44,8 @@ struct trie {
 };
 
 /*
- * One level on the way down: `slots` tell addresses apart by bits from..to-1; the way goes on at
- * `slot`.
+ * One level on the way down: bits from..to-1 of an address choose one of `slots`; the way goes on
+ * at `slot`.
  */
 struct level {
 	uint32_t *slots;
@@ -78,7 +78,7 @@ static uint32_t punt_leaf(unsigned int to)
 	return sl_word(to + 1, SL_NEXTHOP_OVERFLOW);
 }
 
-/* Go down from a level towards addr until bit len is told apart, or until a leaf. */
+/* Go down from a level towards addr, to the level that has bit len, or to a leaf. */
 static void go_down(const struct trie *t, struct way *way, const uint8_t *addr, unsigned int len)
 {
 	struct level *l = &way->level[way->last];

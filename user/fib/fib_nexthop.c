@@ -43,7 +43,7 @@ int sl_fib_nexthop_create(struct sl_fib *fib, uint32_t *id)
 	return 0;
 }
 
-/* Same link-layer rewrite? The mark of use is not part of it. */
+/* Do both rewrite a frame alike? Their marks of use do not count. */
 static bool adj_equal(const struct sl_adj *a, const struct sl_adj *b)
 {
 	return memcmp(a, b, offsetof(struct sl_adj, used)) == 0;
