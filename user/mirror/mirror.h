@@ -34,11 +34,9 @@ struct sl_mirror_ops {
 	 * NULL: no port is.
 	 */
 	bool (*is_cut)(void *ctx, uint32_t port_ifindex);
-	/*
-	 * From now on XDP must treat packets that enter at this L3 interface so (sl_port, sl_vlan).
-	 */
+	/* How XDP must treat packets that enter at this L3 interface from now on. */
 	void (*port_set)(void *ctx, const struct sl_port *port, const struct sl_vlan_key *vlan);
-	/* The L3 interface is gone. */
+	/* The L3 interface is gone, is on no port any more, or gets another sl_vlan next. */
 	void (*port_clear)(void *ctx, uint32_t l3_ifindex, const struct sl_vlan_key *vlan);
 	/*
 	 * A link appeared, changed in any way (it lost its XDP program, say), or vanished

@@ -28,7 +28,7 @@ struct sl_link {
 	struct sl_hop_list hops;
 	uint32_t addresses4; /* number of its IPv4 addresses */
 	/* Where frames for it go: derived from this link and those below it. */
-	bool on_port; /* it is a port, or a VLAN on one; else the next five mean nothing */
+	bool on_port; /* it is a port, or a VLAN on one; else port and tags mean nothing */
 	bool cut;     /* the port is remote and cannot be reached, whatever its carrier says */
 	bool was_up;  /* up, with carrier and not cut, at its last update */
 	uint32_t port_ifindex;
