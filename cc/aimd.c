@@ -10,18 +10,18 @@
  *   - the sign of M: x + M x, as printed, would raise the rate on congestion (prose, Figure 7.14);
  *   - the indicator: 7.11 prints I = 0 when q > Q (7.10 and Figure 7.15 have it right);
  *   - no increase in a congested interval (Figure 7.14 adds W and then halves);
- *   - I = 0 is sent too. Silence would be taken for "no congestion", so that a lossy fabric would
- *     speed sources up; here an interval without a record changes nothing;
+ *   - the egress also sends I = 0. If silence meant "no congestion", a lossy fabric would speed
+ *     sources up; here an interval without a record changes nothing;
  *   - W and Q are shares of the capacity and of what it drains in T, so that they hold at any rate;
  *   - the defaults are ours. The thesis's simulation has W = 50000 of 764500 packets/s, M = 0.5 and
  *     Q = 100 of the 764.5 packets of an interval, which leaves 12 to 30 % of the port unused:
- *     after a cut the sources climb for longer than such a queue lasts. Its prototype used 98 %, by
- *     numbers that it does not state. With steps of C / 200, cuts of 1/64 and Q of half an interval
- *     it is 100 to 97.6 % with feedback 0 to 2 T late. To have the thesis's: increase_ppb=65402224
- *     decrease_ppb=500000000 threshold_ppb=130804447.
+ *     after a cut the sources climb for longer than such a queue lasts. Its prototype used 98 %,
+ *     with numbers that the thesis does not state. Steps of C / 200, cuts of 1/64 and Q of half an
+ *     interval use 100 to 97.6 % with feedback 0 to 2 T late. The thesis's own are
+ *     increase_ppb=65402224 decrease_ppb=500000000 threshold_ppb=130804447.
  *
- * x on a decrease is the current rate: the limit of a backlogged VOQ, else what it was measured to
- * send. Every source hears the same I, so they swing together: use it as the baseline it is.
+ * On a decrease x is the current rate: the limit of a backlogged VOQ, else its measured rate. Every
+ * source hears the same I, so all swing together: aimd is here as a baseline.
  *
  * Record: signal is I; share is unused.
  */

@@ -28,9 +28,9 @@ static inline uint64_t cc_clamp(uint64_t v, uint64_t lo, uint64_t hi)
 }
 
 /*
- * a * b / c, rounded down; UINT64_MAX if it does not fit or c is 0. A division of 128 bits would
- * be a call into the compiler's library, so quotients that need one are found bit by bit (about
- * 100 ns): for once per interval and queue, not once per source.
+ * a * b / c, rounded down; UINT64_MAX if it does not fit or c is 0. A division of 128 bits would be
+ * a call into the compiler's library, so a product beyond 64 bits is divided bit by bit (about 100
+ * ns): use it once per interval and queue, not once per source.
  */
 static inline uint64_t cc_mul_div(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -71,7 +71,7 @@ static inline uint32_t cc_units_in(uint64_t rate_ups, uint32_t elapsed_ns)
 	return (uint32_t)cc_min(cc_mul_div(rate_ups, elapsed_ns, 1000000000u), CC_UNITS_MAX);
 }
 
-/* What a VOQ really sends: its limit while it is backlogged, else what was measured. */
+/* The rate at which a VOQ sends: its limit while it is backlogged, else the measured rate. */
 static inline uint64_t cc_current_rate_q16(uint64_t rate_q16, const struct cc_usage *u)
 {
 	uint64_t measured_ups;

@@ -24,13 +24,14 @@
  * the gains themselves. A second switch to large gains near q0 is left out: it breaks at long
  * delays.
  *
- * Changed from the paper, with the reason (its formulas are known in structure only, and none of
- * its numbers is: see the section of docs/CONTROLLERS.md):
- *   - two samples in a row never go to the same source (4.5), unless it alone has been heard for 4
+ * Changed from the paper, with the reason (we know its formulas in structure only, and none of its
+ * numbers: see docs/CONTROLLERS.md, asm; "lost" below marks those numbers):
+ *   - two samples in a row never go to the same source (4.5), unless no other has been heard for 4
  *     sampling times: the rule as written waits for ever when one source is active;
  *   - a source takes increases only from the congestion point that decreased it last (4.5), and
  *     from any if none ever did;
- *   - if hardly anything arrives, the timer takes the sample: sources at the floor must be told;
+ *   - if hardly anything arrives, the timer takes the sample, or sources at the floor would stay
+ *     there;
  *   - fairness (ours; the paper has no such term, and steps are alike for large and small rates):
  *     with fair = 1, decreases go to the source of the sampled frame, so to large sources more
  *     often, and increases to each active source in turn, `weight` times in a row. Off by default.

@@ -12,8 +12,8 @@
  *      cc_ingress_sent                                       cc_egress_sample  (every T, or sooner
  *      cc_ingress_tick (every T) -> rate, burst                                 if it asks for it)
  *
- * Nothing here reads a clock, allocates, does I/O, blocks, or uses floating point; all state is the
- * caller's, of fixed size, and may be copied. Objects are not locked: one thread per object.
+ * Nothing here reads a clock, allocates, does I/O, blocks, or uses floating point. The caller owns
+ * all state; it has a fixed size and may be copied. Objects are not locked: one thread per object.
  * After an object is initialised no call on it can fail.
  *
  * Units. A queue is counted in packets or in bytes, as its port says ("units"); rates are units per
@@ -21,7 +21,7 @@
  * Numbers with a binary point say where: `_q16` has 16 fraction bits.
  *
  * Ranges: rates up to CC_RATE_MAX, queues up to CC_UNITS_MAX, intervals 1 us to 1 s. Every function
- * is defined for any argument inside them; outside, inputs are clamped and never trusted.
+ * is defined for any argument inside them, and clamps arguments outside.
  */
 #ifndef CC_CC_H
 #define CC_CC_H
@@ -60,7 +60,7 @@ struct cc_port {
 	uint8_t units;	       /* enum cc_units */
 	uint8_t reserved;      /* 0 */
 	uint16_t sources;      /* sources that may send at once, 1..CC_SOURCES_MAX */
-	/* names the egress queue in feedback; unique among those a VOQ can meet */
+	/* names the egress queue in feedback; unique among the queues that one VOQ hears from */
 	uint16_t point;
 	uint16_t seed; /* of the sampling jitter; any value */
 };
@@ -73,12 +73,9 @@ struct cc_config {
 	const struct cc_ops *ops; /* static */
 	struct cc_port port;
 	int64_t param[CC_PARAMS_MAX]; /* by the index in ops->params */
-	/*
-	 * Made from the above by cc_config_prepare: the least rate, units/s with 16 fraction bits;
-	 * the algorithm's own.
-	 */
-	uint64_t floor_q16;
-	_Alignas(8) unsigned char gains[CC_GAINS_BYTES];
+	/* cc_config_prepare derives these from the fields above. */
+	uint64_t floor_q16; /* the least rate, units/s with 16 fraction bits */
+	_Alignas(8) unsigned char gains[CC_GAINS_BYTES]; /* the algorithm's own */
 };
 
 /* A tunable. */
@@ -87,7 +84,7 @@ struct cc_param {
 	const char *unit;
 	int64_t value; /* default */
 	int64_t min, max;
-	const char *source; /* where the default comes from, and what the tunable does */
+	const char *source; /* what the tunable does, and where its default comes from */
 };
 
 /* One source as an egress queue sees it. */
@@ -99,8 +96,8 @@ struct cc_source {
 };
 
 /*
- * One egress queue since its previous sample. `sources` lists every live peer, idle ones too; a
- * peer that is down is left out, which frees its share.
+ * One egress queue since its previous sample. `sources` lists every live peer, idle ones too; the
+ * caller leaves out a peer that is down, which frees the peer's share.
  */
 struct cc_sample {
 	uint64_t capacity_ups;	 /* what the queue can drain now */
@@ -112,13 +109,13 @@ struct cc_sample {
 	uint16_t last_source;	 /* id of the source of the latest arrival, or CC_NO_SOURCE */
 	uint16_t n_sources;	 /* 0..CC_SOURCES_MAX */
 	const struct cc_source *sources; /* borrowed during the call */
-	/* the interval T has ended; false: asked for by cc_egress_sample's return value */
+	/* true: the interval T has ended; false: cc_egress_sample had asked for this sample */
 	bool timer;
 };
 
 /*
- * Feedback from an egress queue to one source: the record that crosses the fabric. What signal and
- * share mean is said at the top of each algorithm's file.
+ * Feedback from an egress queue to one source: the record that crosses the fabric. The top of each
+ * algorithm's file says what its signal and share mean.
  */
 struct cc_feedback {
 	uint64_t capacity_ups; /* of the queue */
@@ -146,7 +143,7 @@ struct cc_egress {
 	_Alignas(8) unsigned char priv[CC_EGRESS_BYTES];
 };
 
-/* Rate and burst are read by the caller after each call; the rest belongs to cc.c. */
+/* The caller reads rate and burst after each call; the rest belongs to controller.c. */
 struct cc_ingress {
 	uint64_t rate_q16;    /* what the VOQ may send, units/s with 16 fraction bits */
 	uint32_t burst_units; /* depth of the VOQ's token bucket */
@@ -160,7 +157,7 @@ struct cc_ingress {
 };
 
 /*
- * An algorithm. (required) slots are checked by cc_ops_check; the priv argument is that of
+ * An algorithm. cc_ops_check refuses one without a (required) slot. The priv argument is that of
  * struct cc_egress or struct cc_ingress, zeroed before the init slot runs.
  */
 struct cc_ops {
@@ -182,7 +179,7 @@ struct cc_ops {
 	uint32_t (*egress_sample)(void *priv, const struct cc_config *cfg,
 				  const struct cc_sample *s);
 	/* (required if needs_feedback) Fill signal, share and addressed for one source of the
-	 * sample just taken; the rest is filled by the caller. Returns false if there is nothing to
+	 * sample just taken; the caller has filled the rest. Returns false if there is nothing to
 	 * send. */
 	bool (*egress_feedback)(void *priv, const struct cc_config *cfg, const struct cc_sample *s,
 				const struct cc_source *source, struct cc_feedback *out);
@@ -190,8 +187,8 @@ struct cc_ops {
 	void (*egress_init)(void *priv, const struct cc_config *cfg);
 
 	/*
-	 * (required) Choose in->rate_q16 for the start; a rate of a previous controller is in
-	 * place.
+	 * (required) Choose in->rate_q16 for the start. It holds the rate of the previous
+	 * controller, or C / N if there was none.
 	 */
 	void (*ingress_init)(struct cc_ingress *in, const struct cc_config *cfg);
 	/* (required) An interval has ended: move in->rate_q16. */
@@ -254,7 +251,7 @@ int cc_config_set(struct cc_config *cfg, const char *param, int64_t value);
 
 /*
  * Check the parameters together and derive the gains. To change a parameter while traffic flows,
- * prepare a copy and hand it to the halves from their next call on: their state stays valid.
+ * prepare a copy and pass the copy to the halves from their next call on: their state stays valid.
  * Returns 0, or -EINVAL with *why (static text, may be NULL) saying what is wrong.
  */
 int cc_config_prepare(struct cc_config *cfg, const char **why);
@@ -286,14 +283,14 @@ void cc_ingress_init(struct cc_ingress *in, const struct cc_config *cfg, uint16_
 /* Change the controller under a VOQ and keep its rate, so that the change itself drops nothing. */
 void cc_ingress_switch(struct cc_ingress *in, const struct cc_config *cfg);
 
-/* The egress node has restarted: its sequence numbers start afresh. */
+/* The egress node has restarted, so its sequence numbers start again: accept any next one. */
 void cc_ingress_forget(struct cc_ingress *in);
 
 /*
  * Take a feedback record.
  * Returns 0; -ESTALE: a duplicate, or older than one already taken; -EPROTO: from another
  * algorithm (the controller is being switched). On error nothing changes. After a silence of
- * stale_intervals any sequence number is accepted.
+ * stale_intervals any sequence number is new.
  */
 int cc_ingress_feedback(struct cc_ingress *in, const struct cc_config *cfg,
 			const struct cc_feedback *fb);

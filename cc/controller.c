@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What all controllers share: the table, their parameters, and the rules that keep a VOQ safe
- * whatever the algorithm does and whatever the fabric loses:
+ * Chooses, configures and runs a controller by the contract of cc.h, and keeps the rules that all
+ * controllers share. Whatever an algorithm does and whatever the fabric loses:
  *
  *   - a record older than one already taken, or of another algorithm, is refused;
  *   - without feedback for stale_intervals the rate loses an eighth per interval down to the floor,
- *     and the algorithm stands still; the next record brings it back by the algorithm's own rules;
+ *     and the algorithm does not run; from the next record on, it raises the rate by its own rules;
  *   - the rate stays within floor and line; the bucket holds what the rate sends in one interval,
  *     and at least burst_frames frames.
  */
@@ -112,10 +112,8 @@ int cc_config_prepare(struct cc_config *cfg, const char **why)
 		why = &unused;
 	*why = NULL;
 	memset(cfg->gains, 0, sizeof(cfg->gains));
-	/*
-	 * Here, because at high rates it needs the long division, and every VOQ is bounded twice
-	 * per interval.
-	 */
+	/* Once here, as every VOQ needs it twice an interval, and at high rates it is a long
+	 * division. */
 	cfg->floor_q16 = cc_ppb(cfg->port.capacity_ups << 16, cfg->param[CC_FLOOR_PPB]);
 	return cfg->ops->prepare(cfg, why);
 }

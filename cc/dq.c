@@ -10,9 +10,9 @@
  *      wt_ij = lo_ij / sum_h lo_ih                             (4)  source i's share, by urgency
  *      r_ij  = min(S L hi_ij, line wt_ij)                      (3)
  *
- * sum_i hi_ij = 1 and sum_j wt_ij = 1, so neither the way into an output nor the way out of a
- * source is promised twice; with S >= 2 no output runs dry while a source holds frames for it.
- * The basic variant (refined = 0) has Bmin = lo_min = 0, equations (1) and (2); there an idle
+ * sum_i hi_ij = 1 and sum_j wt_ij = 1, so the rates into an output, and those out of a source,
+ * never add up to more than it has; with S >= 2 no output runs dry while a source holds frames for
+ * it. The basic variant (refined = 0) has Bmin = lo_min = 0, equations (1) and (2); there an idle
  * source must wait an interval before its first frame moves.
  *
  * Changed from the paper, with the reason:

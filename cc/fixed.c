@@ -2,8 +2,9 @@
 /*
  * fixed: the rate is what the operator says.
  *
- * There is no feedback and nothing decays. The rate parameter is the rate of a VOQ; with 0 a VOQ
- * keeps the rate it has, so a value written into it from outside (by way of the map sl_voq) stands.
+ * It takes no feedback, and the rate does not decay. The parameter rate_ups is the rate of a VOQ.
+ * If it is 0 a VOQ keeps the rate that it has, so a value written from outside into the map sl_voq
+ * stands.
  */
 #include "cc/arith.h"
 

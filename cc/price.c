@@ -4,7 +4,7 @@
  * weight (thesis chapters 6 and 7: the dual of maximising sum W log x under sum x <= C).
  *
  * With rates y = x / C as shares of the capacity, pi = p C, kappa = K / C and rho = R / C^2
- * (the dimensionless form: no constant of it knows the speed of the port):
+ * (in this dimensionless form no constant depends on the speed of the port):
  *
  *   egress, every T     pi <- max(0, pi + drive / (rho C T))
  *     rate form           drive = arrivals - C T                            (6.7, second line)
@@ -21,25 +21,25 @@
  *   - Sources. With fixed W the gains hold for 2 to 14 sources. Here W = S w / n: S (weight_sum)
  *     is the sum that the gains were chosen for, and n is measured at the egress as
  *         n = sum r / max (r / w)      r: smoothed arrivals of a source, w: its weight,
- *     the number (of weight 1) of sources that could take part of the port at the highest rate
+ *     the number of sources of weight 1 that would make the same arrivals at the highest rate
  *     seen. Sources that offer less than their share count only for what they use, one large source
  *     among many small ones counts as one, and at rest pi = S and kappa pi = 0.39 for any mix. When
- *     a source leaves, n falls and the others' W rises: no need to wait for the price, which would
- *     have to come back afterwards. The smoothing (a gain of smooth_ppb per T, once) is the time
- *     that takes. n is a ratio, so what all sources have in common does not move it: among
+ *     a source leaves, n falls and the others' W rises: they need not wait for the price to fall,
+ *     which would have to rise again afterwards. How long that takes, the smoothing sets: a gain of
+ *     smooth_ppb per T. n is a ratio, so a change that all sources share does not move it: among
  *     backlogged sources the loop of the price is the printed one, whatever the smoothing
- *     (docs/CONTROLLERS.md has the mix).
- *   - With normalise, pi starts at S and stays above price_floor (S / 2): at that price every
- *     source may send twice what the largest sends, so nothing is gained by a lower one, and a load
- *     that comes back need not fill the queue to build a price.
+ *     (docs/CONTROLLERS.md treats mixes).
+ *   - With normalise, pi starts at S and stays above price_floor (S / 2). At that price every
+ *     source may send twice what the largest sends, so a lower one gains nothing; and a load that
+ *     comes back need not fill the queue first to raise the price.
  *   - u has two values. An empty queue says nothing about how far below C the load is; then only
  *     -u q0 lowers the price. u_below is 10 times u_above (thesis: 0.01 for both).
  *   - dropped units count as growth of the queue, at most half of C T per interval.
- *   - The step of a source is limited, kappa pi <= step_max: an explicit step with kappa pi > 2
- *     diverges, and a price may be high for a while.
+ *   - The step of a source is limited, kappa pi <= step_max: a step with kappa pi > 2 diverges, and
+ *     a price may be high for a while.
  *   - W = w and no limit, as printed, with normalise = 0 and step_max_ppb = 0.
- *   - Slow ports. With C T below min_frames the interval is lengthened to the least multiple of T
- *     that drains min_frames; else one packet would be a large part of what is measured.
+ *   - Slow ports. With C T below min_frames the price moves only every so many T as drain
+ *     min_frames; else one packet would be a large part of what is measured.
  *   - "CurrentRate" is the limit while the VOQ is backlogged, else the measured rate (the thesis
  *     does not say): no wind-up of a source below its share. An idle source starts at kappa W C.
  *   - The source steps at its timer with the latest price, whether or not one came in this
@@ -119,8 +119,8 @@ struct price_gains {
 struct price_egress {
 	int64_t pi_q32;	    /* 0..PRICE_MAX_Q32 */
 	uint64_t n_q16;	    /* n, PRICE_N_MIN_Q16.. */
-	uint64_t due_units; /* C times the time since the price last moved */
-	/* its growth of the queue, or arrivals less C T, so far */
+	uint64_t due_units; /* C times the time since the price moved last */
+	/* since then: growth of the queue, or arrivals less C T */
 	int64_t drive_units;
 	uint32_t y_q24[CC_SOURCES_MAX]; /* smoothed arrivals of a source by its id, 1.0 is C */
 };
@@ -245,7 +245,7 @@ static uint32_t price_egress_sample(void *priv, const struct cc_config *cfg,
 			growth += s->sources[i].arrived_units;
 		growth -= (int64_t)cc_ppb(drain_units, cfg->param[PRICE_SET_POINT]);
 	}
-	/* 2^41 units: 2^61 in price_move. Only a caller's false sample gets there. */
+	/* At most 2^41 units, so 2^61 in price_move. Only a wrong sample gets there. */
 	e->drive_units += growth;
 	e->drive_units = e->drive_units > INT64_C(1) << 41 ? INT64_C(1) << 41 : e->drive_units;
 	e->drive_units =

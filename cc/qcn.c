@@ -22,10 +22,11 @@
  *   - sizes are in full-size frames, so that they hold for ports counted in packets;
  *   - Rai and Rhai are shares of the capacity: 5 and 50 Mb/s of the 10 Gb/s for which the standard
  *     chose them. The paper's runs at 100 and 400 Gb/s keep 5 Mb/s: set 50000 and 12500 ppb;
- *   - a rate at the line is a source without a limiter; there is no separate minimum rate but the
- *     floor common to all controllers;
- *   - silence is news only if the fabric is alive: every source gets a record with qF = 0 each T,
- *     which the reaction point ignores. Recovery goes by bytes and timer, as in the standard;
+ *   - a source whose rate is the line's has no limiter; the least rate is the floor common to all
+ *     controllers;
+ *   - every source gets a record with qF = 0 each T, which the reaction point ignores: without it
+ *     the common rules would take silence for a lost fabric. Recovery goes by bytes and timer, as
+ *     in the standard;
  *   - a weight multiplies Rai and Rhai.
  *
  * Record: signal is qF, 0..63; addressed is 1 for the sampled source when qF > 0.
@@ -143,7 +144,7 @@ static void qcn_choose(struct qcn_egress *e, uint16_t id)
 
 /*
  * Tell the source of the latest frame. If the caller samples so rarely that several samples were
- * due, tell also those whose frames completed the others, taken in the order of the list.
+ * due, also tell the sources whose frames completed the earlier ones, in the order of the list.
  */
 static void qcn_choose_all(struct qcn_egress *e, const struct cc_sample *s, uint32_t every_units)
 {
@@ -260,7 +261,7 @@ static void qcn_increase(struct cc_ingress *in, const struct cc_config *cfg)
 		q->target_q16 /= 8;
 	q->target_q16 = cc_min(q->target_q16, cfg->port.line_ups << 16);
 	in->rate_q16 = (in->rate_q16 + q->target_q16) / 2;
-	/* Half of a last unit would be halved for ever. */
+	/* Else the last unit would be halved for ever. */
 	if (q->target_q16 - cc_min(in->rate_q16, q->target_q16) < 65536)
 		in->rate_q16 = q->target_q16;
 }
@@ -273,7 +274,7 @@ static void qcn_ingress_sent(struct cc_ingress *in, const struct cc_config *cfg,
 	if (!qcn_limited(in, cfg))
 		return;
 	q->cycle_units -= units;
-	/* One call may end several cycles; more than 16 would say nothing new. */
+	/* One call may end several cycles; 16 bound the loop, as more would change little. */
 	for (int i = 0; i < 16 && q->cycle_units < 0 && qcn_limited(in, cfg); i++) {
 		int64_t over = q->cycle_units;
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * weights: one sampled source is told of congestion and halves its scheduling weight (thesis
+ * weights: a congested queue tells one sampled source, which halves its scheduling weight (thesis
  * chapter 5, Figures 5.13 and 5.14).
  *
  *      egress, every T:   if q > Qth: tell the source of the latest arrival
  *      source, every T:   w <- w / 2 if told, else min(w + incr, MAXW)
  *      rate               C * w / MAXW
  *
- * The source of the latest arrival is a source chosen with probability equal to its share of the
- * queue's load: heavy sources are cut more often, and, unlike a broadcast, not all at once.
+ * The latest arrival comes from a source with a probability equal to its share of the queue's load:
+ * heavy sources are cut more often, and, unlike with a broadcast, not all at once.
  *
  * Changed from the thesis, with the reason:
  *   - its weights divide the rounds of a polling scheduler, so that the rate depends on how fast a
  *     processor polls; here a weight is a share of the capacity, MAXW = 65536;
  *   - q is the smaller of the backlogs at the two ends of the interval: the text asks for the
  *     length over an interval, and a burst inside one is no congestion;
- *   - the latest arrival is kept per queue (the printed code keeps one for all queues, and may tell
- *     a source that sends nothing to the congested one);
+ *   - each queue keeps its own latest arrival (the printed code keeps one for all queues, and may
+ *     tell a source that sends nothing to the congested one);
  *   - w grows only in an interval in which the source was not told (prose; the print always adds),
  *     and only if a record says so: silence changes nothing (see cc/aimd.c);
  *   - w >= 1, so that it can grow again;
@@ -59,7 +59,7 @@ struct weights_egress {
 
 struct weights_ingress {
 	uint64_t weight_q16; /* WEIGHTS_MIN_Q16..WEIGHTS_MAX_Q16 */
-	uint32_t hit;	     /* told since the previous tick */
+	uint32_t hit;	     /* this source was told since the previous tick */
 };
 
 _Static_assert(sizeof(struct weights_gains) <= CC_GAINS_BYTES, "gains");

@@ -25,7 +25,7 @@ static const char usage_text[] =
 	"  -h, --help       this text\n"
 	"  -V, --version    version\n"
 	"\n"
-	"Scenario files and plots: cc/sim/README.md, cc/sim/plot --help.\n";
+	"Scenario files and plots: cc/sim/scenarios/README.md, cc/sim/plot --help.\n";
 
 static void list(void)
 {
@@ -40,7 +40,7 @@ static void list(void)
 	}
 }
 
-/* The exit status of what has only been printed. */
+/* The exit status after printing: 1 if standard output did not take all of it. */
 static int printed(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the controllers cost: processor time of one interval of one egress queue with many sources,
- * both halves on the same core, which in a cluster are spread over all nodes.
+ * The cost of the controllers: processor time of one interval of one egress queue with many
+ * sources. Both halves run on the same core here; in a cluster the ingress halves are spread over
+ * all nodes.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the controllers cost on this machine. */
+/* The cost of the controllers on this machine. */
 #ifndef CC_SIM_COST_H
 #define CC_SIM_COST_H
 

@@ -222,7 +222,7 @@ static void sim_measure(struct sim *sim, uint32_t output)
 			.waiting_units = (uint32_t)fmin(voq->waiting_units, CC_UNITS_MAX),
 		};
 		sample.n_sources++;
-		/* The latest arrival is from a source with probability as its share. */
+		/* Draw the source of the latest arrival by the sources' shares of the arrivals. */
 		if (pick >= 0 && voq->sent_units > pick)
 			sample.last_source = entry->id;
 		pick = voq->sent_units > pick ? -1 : pick - voq->sent_units;
@@ -309,8 +309,7 @@ void sim_maxmin(double capacity_ups, const double *offered_ups, const uint16_t *
 		shares_ups[i] = -1;
 		weight += weights[i];
 	}
-	/*
-	 * Serve in full whoever offers no more than its part; what that leaves may serve another.
+	/* A source that offers no more than its part gets all of it; the rest makes larger parts.
 	 */
 	while (served) {
 		double part = weight > 0 ? left / weight : 0;

@@ -2,10 +2,11 @@
 /*
  * Discrete-time model of VOQs, a perfect fabric and egress queues around the controllers of cc/.
  *
- * One step is one interval T of fluid: every VOQ takes what its flow offers and sends what its rate
- * allows, every egress queue takes that and drains its capacity, its controller takes a sample, the
- * records that are due arrive, and every VOQ's controller ticks. There are no packets: fractions
- * of a unit are carried over to the next interval, and a controller sees whole units.
+ * One step is one interval T of fluid: every VOQ takes what its flow offers and sends as much as
+ * its rate allows, every egress queue takes what is sent and drains its capacity, its controller
+ * takes a sample, the records that are due arrive, and every VOQ's controller ticks. The model has
+ * no packets: it carries fractions of a unit over to the next interval, and a controller sees whole
+ * units.
  *
  * A record made in interval k is used by the tick of interval k + delay + extra, extra uniform in
  * 0..jitter: with jitter, records overtake each other. delay 1 is the thesis's equation 6.7 as
@@ -60,8 +61,8 @@ struct sim_voq {
 	double offered_ups; /* in this interval */
 	double waiting_units;
 	double sent_units;    /* in this interval */
-	double owed_units;    /* sent, and not yet shown to the ingress half: below 1 */
-	double arrived_part;  /* the same at the egress half */
+	double owed_units;    /* sent, but not yet shown to the ingress half: below 1 */
+	double arrived_part;  /* arrived, but not yet shown to the egress half: below 1 */
 	double dropped_units; /* since the start */
 };
 
@@ -72,8 +73,8 @@ struct sim_output {
 	/* in this interval */
 	double arrived_units, departed_units, dropped_units;
 	double total_departed_units, total_dropped_units, total_drain_units; /* since the start */
-	uint32_t shown_backlog;	   /* what the controller saw last */
-	double shown_dropped;	   /* part of a unit carried over */
+	uint32_t shown_backlog;	   /* backlog in the controller's latest sample */
+	double shown_dropped;	   /* dropped, but not yet shown to the controller: below 1 */
 	struct cc_feedback latest; /* the record made last for any source */
 };
 
@@ -99,8 +100,8 @@ struct sim_voq *sim_voq(struct sim *sim, uint32_t source, uint32_t output);
 double sim_rate_ups(const struct sim_voq *voq);
 
 /*
- * Weighted max-min shares of a capacity (the oracle): each source gets what it offers or its part
- * of what is left. shares_ups has n entries.
+ * Weighted max-min shares of a capacity (the oracle): each source gets as much as it offers, or
+ * else its part of what the others leave. shares_ups has n entries.
  */
 void sim_maxmin(double capacity_ups, const double *offered_ups, const uint16_t *weights, uint32_t n,
 		double *shares_ups);

@@ -14,7 +14,7 @@ struct sim_watch {
 	uint32_t n_queues;
 	double *sum_ups; /* owned: rate of each VOQ, summed over the last half */
 	uint32_t half;	 /* intervals summed */
-	double arrived, dropped, drained, drainable;
+	double dropped, drained, drainable;
 };
 
 /* The oracle for one output now; n_sources entries. */
@@ -27,9 +27,7 @@ static void sim_shares(struct sim *sim, uint32_t output, double *shares)
 	for (uint32_t i = 0; i < s->n_sources; i++) {
 		const struct sim_voq *voq = sim_voq(sim, i, output);
 
-		/*
-		 * What waits counts as offered: a VOQ that drains its backlog wants all it can get.
-		 */
+		/* A VOQ with a backlog wants all it can get. */
 		offered[i] = voq->waiting_units > 0 ? INFINITY : voq->offered_ups;
 		weights[i] = voq->weight ? voq->weight : 1;
 	}

@@ -7,7 +7,7 @@
 
 #include "cc/sim/scenario.h"
 
-/* What a run came to, over intervals measure_from and later; shares are those of the oracle. */
+/* Results of a run, over intervals measure_from and later; shares are those of the oracle. */
 struct sim_summary {
 	uint32_t settle_5, settle_1, settle_01; /* intervals from measure_from until every source
 		stays within 5, 1, 0.1 % of its share; intervals - measure_from: never */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Scenarios: what one run of the model, or a sweep of runs, is made of; read from a YAML file. */
+/* A scenario: all that defines one run of the model, or a sweep of runs. Read from a YAML file. */
 #ifndef CC_SIM_SCENARIO_H
 #define CC_SIM_SCENARIO_H
 
@@ -35,9 +35,9 @@ int sim_scenario_set(struct sim_scenario *scenario, const char *name, double val
 void sim_scenario_copy(struct sim_scenario *to, const struct sim_scenario *from);
 
 /*
- * Read a scenario file (YAML, see cc/sim/README.md). Returns 0, or -EINVAL, -ENOMEM or the error of
- * reading, with a line in error (512 bytes, as user/text/yaml.h) that says what is wrong and would
- * be right.
+ * Read a scenario file (its keys: cc/sim/scenarios/README.md). Returns 0, or -EINVAL, -ENOMEM or
+ * the error of reading, with a line in error (512 bytes, as user/text/yaml.h) that says what is
+ * wrong and what would be right.
  */
 int sim_scenario_load(struct sim_scenario *out, const char *path, char error[512]);
 

@@ -106,7 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (uint16_t i = 0; i < s.n_sources; i++) {
 			if (!cc_egress_feedback(&e, &cfg, &s, &sources[i], &fb))
 				continue;
-			if (what >> 5 & 1) { /* not what was sent */
+			if (what >> 5 & 1) { /* the fabric delivers other numbers */
 				fb.signal = (uint32_t)take(&f, 4);
 				fb.share = (uint32_t)take(&f, 4);
 				fb.capacity_ups = take(&f, 8);

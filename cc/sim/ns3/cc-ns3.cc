@@ -30,7 +30,7 @@
 #include "ns3/network-module.h"
 #include "ns3/point-to-point-module.h"
 
-// cc.h is C11; these are its words for what C++ calls otherwise.
+// cc.h is C11; C++ has other names for these two.
 #define _Alignas alignas
 #define _Static_assert static_assert
 extern "C" {
@@ -52,7 +52,7 @@ struct Options {
 	double queue_kbytes = 4000;
 };
 
-// What the command line says cannot be; main says so.
+// An option has a value that it cannot have; main prints the message.
 [[noreturn]] void
 Refuse(const std::string &option, const std::string &value, const std::string &wanted)
 {

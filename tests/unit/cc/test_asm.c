@@ -64,7 +64,7 @@ static void congestion_point_sends_offset_and_change_apart(void **state)
 	} steps[] = {
 		{ 73050, 13, 62 }, /* 40050 * 127 / 400500 = 12.7; 73050 * 127 / 150000 = 61.8 */
 		{ 33000, 0, -34 }, /* -40050 * 127 / 150000 = -33.9 */
-		{ 33000, 0, 0 },   /* sent although nothing is wrong: rates may rise or stay */
+		{ 33000, 0, 0 },   /* at rest it sends a record too: rates may rise or stay */
 		{ 0, -10, -28 },   /* -33000 * 127 / 400500 = -10.5 (to nearest -10.46), -27.94 */
 		{ 9000000, 127, 127 }, /* off both scales */
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of controllers and the rules that all share: see cc/cc.h. */
+/* The list of controllers, and the rules that all controllers share: see cc/cc.h. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -255,7 +255,7 @@ static void without_feedback_the_rate_decays_to_the_floor_and_comes_back(void **
 	}
 }
 
-/* What libcc asks of the world: memory and string functions, and its own tables. */
+/* libcc needs only memory and string functions, and its own tables. */
 static void objects_have_no_foreign_symbols(void **state)
 {
 	static const char *const allowed[] = { "memset", "memcpy", "memmove",

@@ -129,10 +129,11 @@ static void source_takes_the_smaller_of_cap_and_urgency(void **state)
 }
 
 /*
- * Random backlogs of 8 sources for 8 outputs. Neither way is promised twice; and under equations
- * 1 to 4, a source whose floors fit its line gives each output at least its floor.
+ * Random backlogs of 8 sources for 8 outputs. No output and no source gets rates beyond its line;
+ * and under equations 1 to 4, a source whose floors fit its line gives each output at least its
+ * floor.
  */
-static void no_way_is_promised_twice(void **state)
+static void rates_into_an_output_and_out_of_a_source_stay_within_the_line(void **state)
 {
 	const uint64_t line_q16 = (uint64_t)(2 * L) << 16, floor_q16 = ((uint64_t)L << 16) / 1000;
 
@@ -198,7 +199,7 @@ int main(void)
 		cmocka_unit_test(
 			output_takes_what_it_drains_when_its_queue_is_long_and_less_beyond),
 		cmocka_unit_test(source_takes_the_smaller_of_cap_and_urgency),
-		cmocka_unit_test(no_way_is_promised_twice),
+		cmocka_unit_test(rates_into_an_output_and_out_of_a_source_stay_within_the_line),
 	};
 
 	return cmocka_run_group_tests_name("dq", tests, NULL, NULL);

@@ -179,10 +179,7 @@ static void a_normalised_price_starts_at_rest_and_keeps_its_floor(void **state)
 	assert_int_equal(fb.signal, 3 * ONE_Q20 / 2);
 }
 
-/*
- * n counts what each source takes of the highest rate: smoothed alike, so the first sample shows
- * it.
- */
+/* n is the sum of the rates over the highest one; all are smoothed alike, so n needs no time. */
 static void effective_sources_follow_the_arrivals(void **state)
 {
 	static const struct {

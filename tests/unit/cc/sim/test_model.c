@@ -8,7 +8,7 @@
 
 #include "cc/sim/model.h"
 
-static void shares_are_max_min_and_jain_counts_equal_ones(void **state)
+static void max_min_shares_and_jains_index_are_those_worked_out_by_hand(void **state)
 {
 	static const uint16_t ones[3] = { 1, 1, 1 }, weights[3] = { 1, 2, 3 };
 	double shares[3];
@@ -27,7 +27,7 @@ static void shares_are_max_min_and_jain_counts_equal_ones(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_are_max_min_and_jain_counts_equal_ones),
+		cmocka_unit_test(max_min_shares_and_jains_index_are_those_worked_out_by_hand),
 	};
 
 	return cmocka_run_group_tests_name("model", tests, NULL, NULL);

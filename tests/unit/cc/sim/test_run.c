@@ -139,7 +139,8 @@ static void stability_ends_where_the_closed_form_says(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		prepare_thesis(cases[i].k * k_edge, cases[i].r * r_edge, 6000);
-		/* What differs between sources must be disturbed for its instability to show. */
+		/* Instability in the differences between sources shows only if these are disturbed.
+		 */
 		scenario.flows[1].from = 3;
 		scenario.flows[2].from = 7;
 		scenario.measure_from = 5000;
@@ -285,9 +286,9 @@ static void price_settles_within_50_intervals_after_a_step(void **state)
 }
 
 /*
- * Sources that offer just less than their share beside some that offer everything: n then moves
- * with the common rate, which takes damping from the loop (docs/CONTROLLERS.md). Half of the port
- * in the hands of such sources is no trouble.
+ * Sources that offer just less than their share, beside others that offer more than the port: n
+ * then moves with the common rate, which takes damping from the loop (docs/CONTROLLERS.md). The
+ * loop is still at rest if such sources hold half of the port.
  */
 static void price_is_at_rest_beside_limited_sources(void **state)
 {
