@@ -10,10 +10,10 @@
  *      wt_ij = lo_ij / sum_h lo_ih                             (4)  source i's share, by urgency
  *      r_ij  = min(S L hi_ij, line wt_ij)                      (3)
  *
- * sum_i hi_ij = 1 and sum_j wt_ij = 1, so the rates into an output, and those out of a source,
- * never add up to more than it has; with S >= 2 no output runs dry while a source holds frames for
- * it. The basic variant (refined = 0) has Bmin = lo_min = 0, equations (1) and (2); there an idle
- * source must wait an interval before its first frame moves.
+ * sum_i hi_ij = 1 and sum_j wt_ij = 1, so the rates into an output never exceed S L, nor those out
+ * of a source its line; with S >= 2 no output runs dry while a source holds frames for it. The
+ * basic variant (refined = 0) has Bmin = lo_min = 0, equations (1) and (2); there an idle source
+ * must wait an interval before its first frame moves.
  *
  * Changed from the paper, with the reason:
  *   - each node broadcast all its backlogs and every node computed its own row. Here a source
@@ -21,9 +21,9 @@
  *     in place of N numbers, and both ends use the same numbers, so sum_i hi_ij is 1 even when
  *     backlogs change. The loop is one report longer;
  *   - with S > 1 the paper's outputs take more than they drain while all sources hold frames, and
- *     their queues grow without bound. Ours slow down to what the port drains as the queue grows to
- *     queue_ppb of C T, and further beyond: hi is scaled by a straight line through 1 (empty) and
- *     1 / S (there), so that the queue also comes back. queue_ppb = 0 is as printed;
+ *     their queues grow without bound. Ours take less as the queue grows, only what the port drains
+ *     at queue_ppb of C T, and less beyond, so that the queue also shrinks: hi is scaled by a
+ *     straight line through 1 (empty) and 1 / S (there). queue_ppb = 0 is as printed;
  *   - 0 / 0 is 0;
  *   - S L of a source is its line rate, and that of an output speedup times its capacity: ports
  *     need not be alike;

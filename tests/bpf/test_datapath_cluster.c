@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The maps of a cluster in a generation of the fast path: how large they are, and which outlive it.
+ * The maps of a cluster each time the daemon loads the fast path: their sizes, and which of them
+ * the next load keeps.
  */
 #include <errno.h>
 #include <setjmp.h>

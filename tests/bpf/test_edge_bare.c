@@ -57,7 +57,7 @@ static const struct edge_case cases[] = {
 	{ "bare_egress_that_takes_no_redirects_punts", { .dst = "10.90.0.1" }, PUNTS(NOT_A_PORT) },
 };
 
-/* One test per case; cmocka wants a function of no more than its state. */
+/* One test per case: cmocka's functions take nothing but their state. */
 static void check(void **state)
 {
 	edge_check(edge, *state);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * ECMP in sl_edge: how flows spread over the members of a group, and what moves them. A member is
- * told by the destination MAC of what leaves. Hashes are fixed by the seed, so nothing here is
- * random.
+ * ECMP in sl_edge: how flows spread over the members of a group, and what moves them. The
+ * destination MAC of a frame that leaves names its member. The seed fixes the hashes, so nothing
+ * here is random.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -275,7 +275,7 @@ static void ecmp_what_is_not_the_flow_does_not_matter(void **state)
 }
 
 /*
- * Routers in a row must not agree on who gets what, or the second one uses only some of its links.
+ * Routers in a row must not choose alike, or the second one uses only some of its links.
  */
 static void ecmp_another_seed_spreads_one_members_flows_evenly(void **state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a table of single frames cannot say about sl_edge: the checksum for each value it can have,
- * the mark that an adjacency is in use, the port that a frame really leaves by, and what happens
+ * Tests of sl_edge that a table of single frames cannot hold: the checksum for each value it can
+ * have, the mark that an adjacency is in use, the port that a frame really leaves by, and frames
  * without headroom.
  */
 #include <linux/bpf.h>
@@ -67,7 +67,7 @@ static void checksum_is_right_for_every_ttl(void **state)
 }
 
 /*
- * In ones' complement 0xffff is 0x0000 too: RFC 1624 section 3 is about what an update makes of it.
+ * In ones' complement 0xffff is zero, as 0x0000 is: RFC 1624 section 3 says what an update gives.
  */
 static void checksum_all_ones_is_taken_as_zero(void **state)
 {
@@ -112,8 +112,8 @@ static int open_capture(uint32_t ifindex)
 }
 
 /*
- * The next IPv4 or tagged frame; what the namespace itself sends (neighbour discovery) is passed
- * over.
+ * The next IPv4 or tagged frame. Skips frames that the namespace itself sends (neighbour
+ * discovery).
  */
 static ssize_t capture(int fd, uint8_t *frame)
 {
@@ -243,14 +243,14 @@ static int load_headroom_taker(int programs_fd)
 		SET(BPF_REG_0, XDP_ABORTED),
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	/* programs that call each other must agree in it */
+	/* programs that call each other must have the same value */
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_XDP);
 
 	return bpf_prog_load(BPF_PROG_TYPE_XDP, "take_headroom", "GPL", code,
 			     sizeof(code) / sizeof(code[0]), &opts);
 }
 
-/* Run a frame without headroom through the program of `world`: the action, and what was counted. */
+/* Run a frame without headroom through the program of `world`: the action, and the counters. */
 static uint32_t run_without_headroom(const struct edge *world, const struct frame *frame,
 				     struct edge_counters *counted)
 {

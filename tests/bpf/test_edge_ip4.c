@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * IPv4 through sl_edge: what RFC 1812 and its kin ask of a router, one frame per rule. The
+ * IPv4 through sl_edge: the rules of RFC 1812 and related ones for a router, one frame each. The
  * world that the cases live in is drawn in tests/lib/edge_case.h.
  */
 #include <linux/if_ether.h>
@@ -111,7 +111,7 @@ static const struct edge_case cases[] = {
 	  { .dst = "10.3.0.1", .payload_bytes = 1280 - 20, .padding_bytes = 40 },
 	  FORWARD_BY(SMALL) },
 
-	/* --- what the ingress interface says --- */
+	/* --- settings of the ingress interface --- */
 	{ "ip4_forwarding_off_punts", {}, PUNTS(FORWARDING_OFF), .port_flags = SL_PORT_FORWARD6 },
 	{ "ip4_policy_punts", {}, PUNTS(POLICY), .port_flags = BOTH | SL_PORT_PUNT4 },
 	{ "ip4_policy_of_ip6_forwards", {}, FORWARD_BY(PLAIN), .port_flags = BOTH | SL_PORT_PUNT6 },

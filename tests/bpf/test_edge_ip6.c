@@ -128,7 +128,7 @@ static const struct edge_case cases[] = {
 	  { .ip6 = true, .dst = "2001:db8:3::1", .payload_bytes = 1281 - 40 },
 	  PUNTS(TOO_BIG) },
 
-	/* --- what the ingress interface says --- */
+	/* --- settings of the ingress interface --- */
 	{ "ip6_forwarding_off_punts",
 	  { .ip6 = true },
 	  PUNTS(FORWARDING_OFF),

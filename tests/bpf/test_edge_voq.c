@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The virtual output queues in sl_edge: which queue a frame enters, when it is admitted, marked or
- * dropped, the metadata below it, and every byte of it; what of the fabric's own protocol an edge
- * port must not send.
+ * dropped, the metadata below it, and every byte of it. And the packets for the fabric's own
+ * protocol that an edge port must drop.
  *
- * A frame under test is not delivered, so an AF_XDP socket that is not bound will do as the
+ * The kernel does not deliver a frame under test, so a socket that is not bound serves as the
  * bridge's.
  */
 #include <arpa/inet.h>
@@ -54,7 +54,7 @@ static void set_voq(uint32_t voq, const struct sl_voq *settings)
 	set("sl_voq", voq, settings);
 }
 
-/* What waits, far from zero so that differences are what counts. */
+/* Set how much waits. The counts are far from zero, so only their difference gives it. */
 static void set_backlog(uint32_t voq, uint64_t frames, uint64_t bytes)
 {
 	const struct sl_backlog backlog = {
@@ -82,7 +82,7 @@ static void set_class(uint32_t dscp, uint32_t class)
 	set("sl_dscp", dscp, &class);
 }
 
-/* Every test runs with each. */
+/* Every test runs with each of these. */
 static const struct variant {
 	const char *engine, *program;
 	int world;
@@ -195,7 +195,7 @@ static void read_backlogs(struct sl_backlog *out)
 			bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &voq, &out[voq]), 0);
 }
 
-/* What must become of one frame. */
+/* One frame, and its right end. */
 struct expected {
 	struct frame in;
 	enum edge_end end;
@@ -451,7 +451,7 @@ static const struct admission admissions[] = {
 	  0,
 	  0,
 	  SL_DROP_VOQ_STOPPED },
-	/* 1000 frames a second, 5 ms: five may wait before it */
+	/* 1000 frames a second, 5 ms: five may wait before this one */
 	{ "delay_reached", { 1000, .limit_frames = 99, .delay_max_us = 5000 }, 5, 0, ADMITTED },
 	{ "delay_exceeded",
 	  { 1000, .limit_frames = 99, .delay_max_us = 5000 },
@@ -538,7 +538,7 @@ static const struct admission admissions[] = {
 	  10,
 	  0,
 	  SL_DROP_VOQ_FULL },
-	/* more was taken out than came in: a bridge that counts wrongly stops nothing */
+	/* more went out than came in: a bridge that counts wrongly does not stop the queue */
 	{ "backlog_below_zero",
 	  { 1000, .limit_frames = 1, .delay_max_us = 1 },
 	  (uint64_t)-3,
@@ -672,7 +672,7 @@ static void roce_for_a_fabric_address_drops(void **state)
 {
 	static const struct frame frames[] = {
 		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT },
-		{ .dst = "10.2.0.200", .dport = SL_ROCE_PORT }, /* by a local port as well */
+		{ .dst = "10.2.0.200", .dport = SL_ROCE_PORT }, /* would leave by a local port */
 		{ .ip6 = true, .dst = "2001:db8:9::200", .dport = SL_ROCE_PORT },
 		/* fragments: the first, and one without ports */
 		{ .dst = "10.9.0.200", .dport = 1, .fragment = 0x2000 },
@@ -687,7 +687,7 @@ static void roce_for_a_fabric_address_drops(void **state)
 		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_ROUTING },
 		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_DSTOPTS },
 		{ .ip6 = true, .dst = "2001:db8:9::200", .protocol = IPPROTO_AH },
-		/* no ports to be seen */
+		/* a frame that ends before the ports */
 		{ .dst = "10.9.0.200", .payload_bytes = 7 },
 		/*
 		 * what the kernel would be given: TTL, broadcast, a VLAN unknown to the fast path

@@ -105,8 +105,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The only frame there is, waited for; where it was found. */
-static struct rb_chunk_frame take(uint32_t *queue, uint32_t *class)
+/* Wait for the only frame there is; *queue and *class say which ring held it. */
+static struct rb_xsk_frame take(uint32_t *queue, uint32_t *class)
 {
 	uint64_t deadline_ns = sl_now_ns() + DEADLINE_NS;
 	struct rb_chunk_frame frame, more;
@@ -133,7 +133,7 @@ static void give_back(uint32_t queue, const struct rb_chunk_frame *frame)
 }
 
 /*
- * Take the one frame, sent at or after begin_ns, which must be `in` as the next hop is to get it.
+ * Take the one frame, sent at or after begin_ns. It must be `in` as rewritten for the next hop.
  */
 static void expect(const struct frame *in, uint32_t class, uint64_t begin_ns, uint32_t *queue)
 {
@@ -154,7 +154,7 @@ static void expect(const struct frame *in, uint32_t class, uint64_t begin_ns, ui
 	give_back(*queue, &frame);
 }
 
-/* Send to p1 over the wire; the flow decides the receive queue. Which one it came out of. */
+/* Send to p1 over the wire; returns the receive queue where the frame came out: by its flow. */
 static uint32_t send_and_expect(const struct frame *in, uint32_t class)
 {
 	const struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = (int)EDGE_PEER(1) };
@@ -182,7 +182,7 @@ static void frame_comes_out_of_the_ring_of_its_class(void **state)
 	send_and_expect(&(struct frame){ .ip6 = true, .dst = "2001:db8:9::1" }, 0);
 }
 
-/* One of so many flows takes each queue but for once in 2^63 runs. */
+/* With so many flows, all take the same queue once in 2^63 runs. */
 #define FLOWS 64
 
 static void each_receive_queue_has_its_own_rings(void **state)
@@ -199,8 +199,8 @@ static void each_receive_queue_has_its_own_rings(void **state)
 }
 
 /*
- * What entered is what was taken: after all of the above, and when the ring is full, which the
- * socket tells.
+ * As many frames entered as were taken: after all of the above, and when the ring is full, when the
+ * socket counts the rest.
  */
 static void enqueued_is_what_came_out_and_what_the_socket_refused(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lookups that XDP does, on the Internet's tables: engine fast, engine lpm and the Linux kernel
- * hold the same 732,000 routes over 64 next hops, and must name the same one for every address;
- * then again after 200,000 random changes that make prefixes nest.
+ * The lookups of XDP, on the Internet's tables: engine fast, engine lpm and the Linux kernel hold
+ * the same 732,000 routes over 64 next hops, and must name the same next hop for every address.
+ * Then again after 200,000 random changes that make prefixes nest.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@ struct world {
 	struct lookup_rig *fast, *lpm;
 	struct kernel_routes *kernel;
 	struct lab_routes ip4, ip6;
-	struct sl_prefix *live; /* owned; may name a prefix twice, or one that is gone */
+	struct sl_prefix *live; /* owned; may hold a prefix twice, or a deleted one */
 	uint32_t n_live;
 	struct sl_prefix *gone; /* owned; deleted ones */
 	uint32_t n_gone;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What txdrops.bpf.o counts: frames that sl_edge redirected and that never left. They are made for
- * real: sl_edge runs on p1, frames come in from q1, and the way out through p2 to q2 is spoiled.
+ * txdrops.bpf.o counts frames that sl_edge redirected and that never left. The tests lose real
+ * frames: sl_edge runs on p1, frames come in from q1, and each test blocks the way out through p2
+ * to q2 in its own way.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -112,8 +113,8 @@ static uint64_t drops_of(const struct edge_counters *counters)
 }
 
 /*
- * Send one packet of `bytes` to 10.2.0.2 and give the counters what it changed, once sl_edge has
- * forwarded it and `drops` transmit drops have been counted, or the deadline is over.
+ * Send one packet of `bytes` to 10.2.0.2, and return by how much the counters grew, once sl_edge
+ * has forwarded it and counted `drops` transmit drops, or after the deadline.
  */
 static void send_one(uint32_t bytes, uint32_t drops, struct edge_counters *change)
 {
@@ -235,7 +236,7 @@ static void txdrops_of_another_namespace_are_not_counted(void **state)
 	tracer_destroy(&tracer);
 }
 
-/* A program of someone else's on p3 redirects to p2. */
+/* Another program, which is not ours, redirects from p3 to p2. */
 static void txdrops_of_another_program_are_not_counted(void **state)
 {
 	const struct bpf_insn code[] = {
@@ -258,7 +259,7 @@ static void txdrops_of_another_program_are_not_counted(void **state)
 	sh("ip link set p2 down");
 	edge_read_counters(edge, &before);
 	send_from(EDGE_PEER(3), frame, len);
-	/* ours follows by the same way, and is counted: so the other's has been through, too */
+	/* our frame takes the same way behind it: once it counts, the other frame is through */
 	send_one(100, 1, &change);
 	edge_read_counters(edge, &change);
 	edge_subtract_counters(&change, &before);

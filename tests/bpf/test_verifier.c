@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The work that the verifier has with each program, per engine. A program that grows by accident (a
- * loop unrolled, an engine that no longer disappears) is seen here before a kernel refuses it at
- * one million instructions. Growth of more than a tenth fails: see why, then write the new numbers
- * down.
+ * The verifier's work on each program, per engine. This test finds a program that grows by accident
+ * (a loop unrolled, an engine that the verifier no longer removes) before a kernel refuses it at
+ * one million instructions. Growth of more than a tenth fails: find out why, then write the new
+ * numbers down.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 #include "tests/lib/edge_rig.h"
 
-/* Other kernels prune in other ways; there only the loading itself is tested. */
+/* Other kernels prune in other ways; there the test only loads. */
 #define RECORDED_ON "6.18."
 
 static const struct recorded {

@@ -336,7 +336,7 @@ static void count(struct sl_counter *counter, uint32_t bytes)
 void edge_expect_counters(const struct edge_case *c, const uint8_t *frame, uint32_t len,
 			  struct edge_counters *out)
 {
-	/* what is behind the tags, of which two are looked at */
+	/* the ethertype behind the tags, of which sl_edge reads two */
 	uint32_t tags_end = frame_l3_offset(&c->in), l3 = tags_end < 22 ? tags_end : 22;
 	uint16_t ethertype = len >= l3 ? frame[l3 - 2] << 8 | frame[l3 - 1] : 0;
 

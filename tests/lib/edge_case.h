@@ -62,15 +62,13 @@ struct edge_case {
 	const char *name;
 	struct frame in;
 	enum edge_end end;
-	uint32_t what;	     /* enum edge_adj, enum sl_drop or enum sl_punt */
-	uint32_t port_flags; /* of port 1; 0: forwarding of both families */
-	bool no_flags;	     /* of port 1: none at all */
-	uint32_t ingress;    /* ifindex; 0: port 1 */
-	bool jumbo;	     /* more than one buffer: for sl_edge_frags alone */
-	bool tables_only;    /* not for the engine `kernel` */
-	uint32_t
-		/* the reason if the engine `kernel` gives another one; 0: it does not */
-		kernel_what;
+	uint32_t what;	      /* enum edge_adj, enum sl_drop or enum sl_punt */
+	uint32_t port_flags;  /* of port 1; 0: forwarding of both families */
+	bool no_flags;	      /* of port 1: none at all */
+	uint32_t ingress;     /* ifindex; 0: port 1 */
+	bool jumbo;	      /* more than one buffer: for sl_edge_frags alone */
+	bool tables_only;     /* not for the engine `kernel` */
+	uint32_t kernel_what; /* the engine `kernel` gives this reason instead; 0: the same */
 };
 
 #define FORWARD_BY(adj) .end = EDGE_FORWARD, .what = EDGE_##adj
@@ -101,7 +99,7 @@ int edge_world_cluster(enum sl_engine engine, struct edge **out);
 /* What a frame looks like when it leaves by `adj`. */
 struct frame edge_sent(const struct frame *in, enum edge_adj adj);
 
-/* What the counters must have grown by for this case; and whether they have. */
+/* By how much the counters must have grown for this case; and the check that they have. */
 void edge_expect_counters(const struct edge_case *c, const uint8_t *frame, uint32_t len,
 			  struct edge_counters *out);
 void edge_assert_counters(const struct edge_counters *got, const struct edge_counters *want);
