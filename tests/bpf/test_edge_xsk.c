@@ -106,7 +106,7 @@ static int teardown(void **state)
 }
 
 /* Wait for the only frame there is; *queue and *class say which ring held it. */
-static struct rb_xsk_frame take(uint32_t *queue, uint32_t *class)
+static struct rb_chunk_frame take(uint32_t *queue, uint32_t *class)
 {
 	uint64_t deadline_ns = sl_now_ns() + DEADLINE_NS;
 	struct rb_chunk_frame frame, more;
