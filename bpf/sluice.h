@@ -397,7 +397,7 @@ struct sl_backlog {
 };
 SL_ASSERT_SIZE(struct sl_backlog, 128);
 
-/* What XDP puts just below a frame that it redirects into a VOQ. */
+/* XDP writes this just below a frame that it redirects into a VOQ. */
 struct sl_frame_meta {
 	__u64 arrival_ns;   /* CLOCK_MONOTONIC */
 	__u16 voq;	    /* VOQ id */

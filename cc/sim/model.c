@@ -121,7 +121,7 @@ static void sim_offer(struct sim *sim)
 	}
 }
 
-/* Every VOQ takes what is offered and sends what it may; a source sends no more than its line. */
+/* Every VOQ takes its offer and sends as its rate allows; a source sends at most its line. */
 static void sim_send(struct sim *sim)
 {
 	const struct sim_setup *s = sim->setup;

@@ -96,7 +96,7 @@ int edge_kernel_routes(void);
  * have no sockets.
  */
 int edge_world_cluster(enum sl_engine engine, struct edge **out);
-/* What a frame looks like when it leaves by `adj`. */
+/* The frame `in` as it leaves by `adj`. */
 struct frame edge_sent(const struct frame *in, enum edge_adj adj);
 
 /* By how much the counters must have grown for this case; and the check that they have. */
