@@ -225,26 +225,27 @@ DIFFERENCES = [
         source_is_the_router),
     Difference(
         "multipath: another member",
-        "RFC 2991: which of several equal next hops a flow takes is each router's own choice. The hash of both is seeded; "
-        "comparable is that the packet leaves unchanged by one of the members.",
+        "RFC 2991: each router chooses by itself which of several equal next hops a flow takes. Both hashes are seeded, so "
+        "we compare only that the packet leaves unchanged by one of the members.",
         multipath_member, ("tables",)),
     Difference(
-        "a route's mtu is not known to the engine `kernel`",
-        "bpf_fib_lookup compares with the MTU of the egress device, and with a route's only if it is locked. The other "
-        "engines have the routes' own.",
+        "the engine `kernel` does not know a route's mtu",
+        "bpf_fib_lookup compares with the MTU of the egress device, and with a route's MTU only if that is locked. The "
+        "other engines know the MTU of every route.",
         route_mtu, ("bpf_fib_lookup",)),
     Difference(
-        "rp_filter is not known without a daemon",
+        "sluice without a daemon does not know rp_filter",
         "bpf_fib_lookup does not validate sources. The daemon follows the setting of each port.",
         reverse_path, ("bare",)),
     Difference(
         "an address of another node is one hop away",
-        "The kernel of the node that has the address answers for it. The packet reaches it over the fabric, routed by the ingress node's "
-        "kernel: errors quote it one hop older; with a TTL of 1, or from a port that does not forward, it ends before. Transit is one hop.",
+        "The kernel of the node that has the address answers. The ingress node's kernel routes the packet to it over the fabric, so "
+        "errors quote the packet one hop older; with a TTL of 1, or from a port that does not forward, it does not get there. Transit "
+        "stays one hop.",
         for_another_node, ("cluster",)),
     Difference(
         "an IPv6 address of another node is not reached over an IPv4 fabric",
-        "IPv6 cannot be routed by an IPv4 next hop. With an IPv6 fabric both families are reached.",
+        "Linux cannot route IPv6 by an IPv4 next hop. An IPv6 fabric reaches both families.",
         for_another_node6, ("cluster",)),
     Difference(
         "ARP for an address of another node is not answered",
@@ -252,17 +253,18 @@ DIFFERENCES = [
         arp_for_another_node, ("cluster",)),
     Difference(
         "an ICMP error to a sender behind another node's port is from the ingress node's first address",
-        "Linux takes the address of the port by which the error leaves, or the packet entered. The remote port by which it leaves has no "
-        "address; its routes name one of the ingress node as the source. The error names the node that made it.",
+        "Linux takes an address of the port by which the error leaves or the packet entered. Here the error leaves by a remote port, "
+        "which has no address; its routes name an address of the ingress node as the source. So the error names the node that made it.",
         error_from_the_ingress_node, ("cluster",)),
     Difference(
         "IPv4 options record an address of the ingress node",
-        "RFC 791: the address of the port by which the packet leaves. As above: the remote port has none. And where a timestamp is asked "
-        "of a certain address, the node that has it gives none, because it does not route the packet.",
+        "RFC 791: options record the address of the port by which the packet leaves, but a remote port has none. And if an option "
+        "requests a timestamp from a certain address, the node with that address gives none, because it does not route the packet.",
         recorded_address, ("cluster",)),
     Difference(
-        "a broadcast address of another node's network is a host that is not there",
-        "RFC 1812 5.3.5: not forwarded by default, and the ingress node does not: no such neighbour is ever resolved. But it does not know it as "
-        "a broadcast, so it answers an expired TTL; and it sends no ICMP error to it where Linux broadcasts one.",
+        "a broadcast address of another node's network counts as an absent host",
+        "RFC 1812 5.3.5: by default a router does not forward to it. Nor does the ingress node, since no such neighbour is ever resolved. "
+        "But the ingress node does not know that it is a broadcast address: it answers an expired TTL, and it sends no ICMP error to it "
+        "where Linux broadcasts one.",
         remote_broadcast, ("cluster",)),
 ]
