@@ -22,7 +22,7 @@ struct route_via {
 
 /* 0 or -errno. */
 int route_batch_open(struct route_batch **out);
-void route_batch_close(struct route_batch *b); /* NULL is fine; what is queued is dropped */
+void route_batch_close(struct route_batch *b); /* NULL is fine; drops queued requests */
 
 /* Queue "add or replace" or "delete". A full queue is sent. 0 or -errno of sending. */
 int route_batch_set(struct route_batch *b, const struct sl_prefix *prefix,

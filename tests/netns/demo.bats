@@ -71,10 +71,10 @@ interrupt_at() {
 	[ -z "$(awk 'length > 80' <<<"$output")" ]
 	[ "$(grep -ciE 'error|killed +env|not found' <<<"$output")" = 0 ]
 
-	# every pair of hosts, both families, one hop; and what the summary says of it
+	# every pair of hosts, both families, one hop; and the summary of these pings
 	[ "$(awk '$4 == 3 && $5 == 63' build/demo/pings.txt | wc -l)" = 60 ]
 	[[ "$output" == *"30 pairs, both families, 3 of 3 answers, TTL 63"* ]]
-	# all of the table on all nodes
+	# the whole table on all nodes
 	tail -n 1 build/demo/table.txt | awk '{ exit !($2 >= 25000 && $3 >= 25000 && $4 >= 25000) }'
 	# ICMP errors are those of the node where the packet entered
 	[[ "$output" == *"From 10.3.1.1 icmp_seq=1 Frag needed and DF set (mtu = 1500)"* ]]

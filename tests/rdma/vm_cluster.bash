@@ -27,7 +27,7 @@ start_sink() {
 		vm_enter "$1"
 		vm_spawn "$VM_MACHINE" received "${VM_ENTER[@]}" "${sink[@]}"
 	else
-		rm -f "$LAB_DIR/received.out" "$LAB_DIR/received.err" # which may lead into a machine
+		rm -f "$LAB_DIR/received.out" "$LAB_DIR/received.err" # links that may lead into a machine
 		spawn "$1" received "${sink[@]}"
 	fi
 	wait_for 60 grep -q ready "$LAB_DIR/received.err"
