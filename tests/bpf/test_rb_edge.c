@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridge's edge port with sl_edge in front of it: frames enter at p1, leave by ports of another
- * node, and come out of the VOQ rings. Every byte of them, which ring, the counts on both sides,
- * full rings, and the way out.
+ * The bridge's edge port behind sl_edge: frames enter at p1, lead to ports of another node, and
+ * come out of the VOQ rings. The tests check every byte, the ring, the counters on both sides, full
+ * rings, and transmission.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,7 @@
 #include "tests/lib/frame.h"
 #include "user/lib/clock.h"
 
-#define REMOTE	    990u /* ifindex of the first remote port; nothing of that index exists */
+#define REMOTE	    990u /* ifindex of the first remote port; no netdev has it */
 #define NUMBER	    3	 /* of p1 on its node */
 #define PORTS	    2	 /* remote ports: system port indices 1 and 2 */
 #define VOQS	    (PORTS * SL_CLASSES)
@@ -52,7 +52,8 @@ static struct sl_counter counters[RB_COUNT_COUNT];
 static int raw_fd = -1;
 
 /*
- * As when all ids of page pools are in use: no test run is granted. Counted when one is asked for.
+ * no_pools: fail test runs as the kernel does when all ids of page pools are in use, and count
+ * them.
  */
 static bool no_pools;
 static uint32_t asked_for_pools;
@@ -163,7 +164,7 @@ static int setup(void **state)
 	edge.xsk_fd = edge_map_fd(xdp, "sl_xsk");
 	if (bpf_xdp_attach(EDGE_PORT(1), edge_program_fd(xdp), XDP_FLAGS_DRV_MODE, NULL))
 		return -1;
-	/* The kernel lets go of the queues some time after the test before has closed them. */
+	/* The kernel frees the queues some time after the former test closed them. */
 	while ((err = rb_edge_open(&edge, &port)) == -EBUSY && sl_now_ns() < end)
 		;
 	if (err)
@@ -206,7 +207,7 @@ static void put(const struct frame *frame)
 	assert_int_equal(send(raw_fd, bytes, n, 0), n);
 }
 
-/* Wait until XDP has seen so many frames since the test began. */
+/* Wait until XDP has seen `frames` frames since the test began. */
 static struct edge_counters seen(uint64_t frames)
 {
 	uint64_t end = sl_now_ns() + DEADLINE_NS;
@@ -232,9 +233,7 @@ static void release(const struct rb_ingress_frame *frames, uint32_t n)
 		rb_chunk_release(chunks, frames[i].offset, RB_OWNER_INGRESS);
 }
 
-/*
- * The frame is put, and what leaves must be this frame, built anew as the next hop should see it.
- */
+/* Send the frame. XDP must redirect this frame, as the next hop should see it. */
 static void put_and_expect(uint32_t voq, const struct frame *in, uint32_t remote)
 {
 	struct frame want = *in;
@@ -358,7 +357,7 @@ static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state
 		assert_int_equal(take(voq, got, RING), RING);
 		release(got, RING);
 	}
-	/* All that came in has come out or is counted; with that the bytes are right again. */
+	/* Every frame has come out or is counted as dropped, so the bytes are known again. */
 	backlog[SL_CLASSES].dequeued.frames += RING;
 	rb_edge_settle(port, 0, backlog, counters);
 	assert_int_equal(b->enqueued.frames, b->dequeued.frames);
@@ -366,8 +365,8 @@ static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state
 }
 
 /*
- * The others hold more frames than the fill ring has chunks; what nobody may send costs the one
- * that is drained nothing.
+ * The other VOQs could hold more frames than the fill ring has chunks. Their frames, which nobody
+ * drains, must cost the drained VOQ nothing.
  */
 static void voqs_that_nobody_drains_cost_the_others_nothing(void **state)
 {
@@ -461,7 +460,7 @@ static void without_a_bridge_the_frame_is_dropped_by_name(void **state)
 	assert_int_equal(backlog[SL_CLASSES].enqueued.frames, backlog[SL_CLASSES].dequeued.frames);
 }
 
-/* Put and flush all of them, and reap them all. */
+/* Put and flush all the frames, and reap all of them. */
 static void transmit(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n_frames)
 {
 	uint64_t offsets[64], end = sl_now_ns() + DEADLINE_NS;
@@ -482,8 +481,8 @@ static void transmit(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint
 }
 
 /*
- * Frame i has first_bytes + i * step bytes, of a value of its own; many to a chunk, at odd places,
- * as in messages.
+ * Make frames for transmit. Frame i has first_bytes + i * step bytes with a value of its own. A
+ * chunk holds several frames at odd offsets, as messages do.
  */
 static void make_frames(struct rb_chunk_frame *frames, uint32_t n, uint32_t first_bytes,
 			uint32_t step)
@@ -523,7 +522,7 @@ static int listen_behind(void)
 	return fd;
 }
 
-/* The frames of make_frames come, in order, once each, every byte as it was. */
+/* Expect the frames of make_frames: in order, once each, every byte as it was. */
 static void expect_frames(int fd, uint32_t n_frames, uint32_t first_bytes, uint32_t step)
 {
 	static const uint8_t broadcast[6] = { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff };
@@ -593,7 +592,7 @@ static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **sta
 	assert_int_equal(chunks->violations, 0);
 }
 
-/* Recycled pages keep what was in them: long and short frames take turns. */
+/* Recycled pages keep old bytes, so long and short frames alternate. */
 static void injector_sends_many_and_few_whole_and_in_order(void **state)
 {
 	enum { FRAMES = 200 };
@@ -617,7 +616,7 @@ static void injector_sends_many_and_few_whole_and_in_order(void **state)
 	close(fd);
 }
 
-static void injector_counts_what_the_driver_refuses_and_what_is_too_long(void **state)
+static void injector_counts_refused_and_too_long_frames(void **state)
 {
 	enum { FRAMES = 100 };
 	struct rb_chunk_frame frames[FRAMES];
@@ -654,7 +653,7 @@ static void injector_without_page_pools_sends_by_af_xdp_whole_and_in_order(void 
 		transmit(tx, frames, FRAMES);
 		expect_frames(fd, FRAMES, 60, 1);
 	}
-	/* It did not insist: once, and once more for each second that it all took. */
+	/* It asked for a pool once, and once more for each second that passed. */
 	assert_in_range(asked_for_pools, 1, 1 + (sl_now_ns() - begin_ns) / 1000000000);
 	assert_int_equal(tx->refused, 0);
 	close(fd);
@@ -691,7 +690,7 @@ int main(void)
 		T(transmit_sends_out_of_any_chunk_and_gives_each_back_once),
 		T(transmit_goes_on_when_its_ring_has_been_filled_many_times),
 		T_INJECT(injector_sends_many_and_few_whole_and_in_order),
-		T_INJECT(injector_counts_what_the_driver_refuses_and_what_is_too_long),
+		T_INJECT(injector_counts_refused_and_too_long_frames),
 		T_INJECT(injector_without_page_pools_sends_by_af_xdp_whole_and_in_order),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The contract of transports on `roce-xdp`, over a veth pair with two queues in a network namespace
- * of the test's own (it has no name and goes with the process); and what only this transport has.
+ * of the process; and what only this transport does.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,7 +79,7 @@ static int open_pair(struct transport_pair *pair)
 		    rb_chunks_create(area[i], 0, CHUNKS, CHUNK_BYTES, &chunks[i]))
 			return -1;
 		config = config_of(i);
-		/* It waits for the queues of the test before, but not for a slow machine. */
+		/* A slow machine may keep queues of the former test longer than the open waits. */
 		while ((err = rb_roce_xdp_open(&config, &pair->t[i])) == -EBUSY &&
 		       sl_now_ns() < end)
 			;
@@ -147,7 +147,7 @@ static void post(int i, uint32_t n)
 	}
 }
 
-/* The verdicts of t[i], once their sum has come to `frames`; messages are thrown away. */
+/* Poll t[i] until it has judged `frames` frames, drop the messages, and return the verdicts. */
 static struct rb_roce_xdp_info verdicts_after(int i, uint64_t frames)
 {
 	uint64_t end = sl_now_ns() + DEADLINE_NS, sum;
@@ -168,7 +168,7 @@ static struct rb_roce_xdp_info verdicts_after(int i, uint64_t frames)
 }
 
 /*
- * A frame for t[1], made as t[0] makes it, then changed by the caller and sent by a packet socket.
+ * Make a frame for t[1] as t[0] does. The caller changes it and sends it by a packet socket.
  */
 static uint32_t make(const struct rb_roce_config *roce, uint32_t payload_bytes, uint8_t *frame)
 {
@@ -273,7 +273,7 @@ static void congestion_mark_is_reported_and_answered_once_per_interval(void **st
 	put(frame, n);
 	for (int got = 0; got < 2;) {
 		assert_true(sl_now_ns() < end);
-		/* Time stands still: both marks are in one interval. */
+		/* The time does not change, so both marks are in one interval. */
 		if (pair.t[1]->ops->poll(pair.t[1], &c, 1, 1000000000ULL) == 1) {
 			assert_true(c.ce);
 			rb_chunk_release(chunks[1], c.offset, RB_OWNER_MESSAGE);
@@ -303,7 +303,7 @@ static void both_receive_queues_deliver(void **state)
 	assert_int_equal(info.queues, QUEUES);
 	assert_true(info.native_xdp);
 	assert_false(info.zero_copy);
-	/* Twenty chunks for each queue: only if both deliver, all forty arrive. */
+	/* Each queue has 20 chunks, so all 40 messages arrive only if both queues deliver. */
 	post(1, 40);
 	for (int cpu = 0; cpu < 2; cpu++) {
 		uint8_t frame[RB_ROCE_FRAME_MAX_BYTES];
@@ -336,7 +336,7 @@ static void second_owner_of_the_netdev_is_refused(void **state)
 	assert_null(t);
 }
 
-static void netdev_that_cannot_be_is_refused(void **state)
+static void unusable_netdev_is_refused(void **state)
 {
 	struct rb_roce_xdp_config config = config_of(0);
 	struct rb_transport *t;
@@ -379,7 +379,7 @@ int main(void)
 		OWN(congestion_mark_is_reported_and_answered_once_per_interval),
 		OWN(both_receive_queues_deliver),
 		OWN(second_owner_of_the_netdev_is_refused),
-		OWN(netdev_that_cannot_be_is_refused),
+		OWN(unusable_netdev_is_refused),
 		OWN(message_size_follows_the_mtu),
 	};
 	int failed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as a frame on the fabric. The ICRC would stop nearly every input at its door, so each
- * input is tried as it is and once more with the ICRC and the IPv4 checksum put right.
+ * Any bytes as a frame on the fabric. The ICRC check would refuse nearly every input, so each input
+ * is tried as it is, and once more with the right ICRC and IPv4 checksum.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any bytes as a message: nothing may crash, and what is accepted must lie inside the message and
- * pack to the same bytes.
+ * Any bytes as a message: no input may crash a decoder. Frames that are accepted must lie inside
+ * the message, and frames, policies and reports must encode to the same bytes again.
  */
 #include <stdlib.h>
 #include <string.h>

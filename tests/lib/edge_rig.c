@@ -30,7 +30,7 @@ int edge_enter_namespace(void)
 
 	if (unshare(CLONE_NEWNET))
 		return -errno;
-	/* veth takes redirected frames only if its peer polls, which GRO makes it do */
+	/* a veth takes redirected frames only if its peer polls, and GRO makes the peer poll */
 	for (unsigned int n = 1; n <= EDGE_PORTS; n++) {
 		snprintf(
 			command, sizeof(command),

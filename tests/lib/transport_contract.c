@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SILENCE_NS 50000000ULL /* nothing arrives for so long: nothing will */
+#define SILENCE_NS 50000000ULL /* if nothing arrives for so long, nothing will */
 #define BATCH	   64
 
 static transport_pair_open_fn open_pair;
 static transport_pair_close_fn close_pair;
 static struct transport_pair pair;
 static struct rb_path *path[2]; /* from t[i] to the other */
-static int context[2];		/* what t[i] calls the other */
+static int context[2];		/* the context of path[i] */
 static uint8_t elsewhere[RB_CONTRACT_CONTENT_BYTES];
 static uint8_t *content;
 
@@ -37,7 +37,7 @@ static uint32_t message_max(void)
 	return endpoint_of(1).message_max_bytes;
 }
 
-/* Chunks for n messages, whichever queue they come by. */
+/* Post chunks for n messages, whichever receive queue they enter by. */
 static void post(int i, uint32_t n)
 {
 	uint64_t offsets[BATCH];
@@ -51,7 +51,7 @@ static void post(int i, uint32_t n)
 	}
 }
 
-/* The same, again and again. Chunks of queues that see no message stay there: so twice as many. */
+/* Keep chunks for n messages posted. Queues without messages keep theirs, so twice as many. */
 static void top_up(int i, uint32_t n)
 {
 	if (pair.t[i]->chunks->count[RB_OWNER_RECEIVE] < 2 * n * pair.spread)
@@ -64,7 +64,7 @@ static uint32_t poll_once(int i, struct rb_completion *out, uint32_t max)
 	return pair.t[i]->ops->poll(pair.t[i], out, max, sl_now_ns());
 }
 
-/* Sends that lend their pieces need them until they complete; these tests use static memory. */
+/* A send may borrow its pieces until it completes, so these tests send static memory. */
 static void send_pieces(int i, const struct rb_piece *pieces, uint32_t n)
 {
 	struct rb_transport *t = pair.t[i];
@@ -72,7 +72,7 @@ static void send_pieces(int i, const struct rb_piece *pieces, uint32_t n)
 	uint64_t end = sl_now_ns() + DEADLINE_NS;
 	int err;
 
-	/* Room may come of a poll alone; nothing that it returns is of these tests. */
+	/* A poll may be what makes room. Its completions do not concern these tests. */
 	while ((err = t->ops->post_send(t, path[i], pieces, n, 77)) == -EAGAIN) {
 		assert_true(sl_now_ns() < end);
 		assert_int_equal(poll_once(i, &done, 1), 0);
@@ -224,7 +224,7 @@ static void gathered_pieces_arrive_as_one_message(void **state)
 	}
 }
 
-static void send_that_cannot_be_is_refused_and_sends_nothing(void **state)
+static void invalid_send_is_refused_and_sends_nothing(void **state)
 {
 	struct rb_transport *t = pair.t[0];
 	struct rb_piece pieces[RB_PIECES_MAX + 1] = { { content, message_max() + 1 } };
@@ -243,7 +243,7 @@ static void send_that_cannot_be_is_refused_and_sends_nothing(void **state)
 	assert_int_equal(stats_of(0).sent, 0);
 }
 
-static void path_that_cannot_be_is_refused(void **state)
+static void invalid_path_is_refused(void **state)
 {
 	struct rb_endpoint bad = endpoint_of(1);
 	struct rb_path *p;
@@ -369,7 +369,7 @@ static void messages_keep_their_order_and_are_counted(void **state)
 	assert_int_equal(stats_of(1).no_buffer + stats_of(1).ring_full, 0);
 }
 
-static void full_queue_says_so_and_takes_more_after_polling(void **state)
+static void full_queue_returns_eagain_and_takes_more_after_polling(void **state)
 {
 	const struct rb_piece piece = { content, 64 };
 	struct rb_transport *t = pair.t[0];
@@ -450,14 +450,14 @@ int transport_contract_run(const char *name, transport_pair_open_fn open,
 		PROMISE(endpoint_is_one_that_can_be_reached),
 		PROMISE(message_of_every_size_arrives_as_it_was_sent),
 		PROMISE(gathered_pieces_arrive_as_one_message),
-		PROMISE(send_that_cannot_be_is_refused_and_sends_nothing),
-		PROMISE(path_that_cannot_be_is_refused),
+		PROMISE(invalid_send_is_refused_and_sends_nothing),
+		PROMISE(invalid_path_is_refused),
 		PROMISE(message_without_a_posted_chunk_is_lost_and_the_next_one_is_not),
 		PROMISE(wrong_queue_key_delivers_nothing),
 		PROMISE(unknown_queue_pair_delivers_nothing),
 		PROMISE(message_of_a_sender_without_a_path_has_no_context),
 		PROMISE(messages_keep_their_order_and_are_counted),
-		PROMISE(full_queue_says_so_and_takes_more_after_polling),
+		PROMISE(full_queue_returns_eagain_and_takes_more_after_polling),
 		PROMISE(waiting_ends_when_a_message_comes_and_not_before),
 		PROMISE(chunks_posted_beyond_the_room_are_not_taken),
 	};

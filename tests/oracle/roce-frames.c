@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two sides of tests/oracle/test_roce.py: write our RoCEv2 frames to a capture, or judge the
- * frames of one.
+ * Both sides of tests/oracle/test_roce.py: write our RoCEv2 frames into a capture, or judge the
+ * frames of a capture.
  *
  *   roce-frames write FILE.pcap     every payload size of a list, IPv4 and IPv6, and notifications
- *   roce-frames judge FILE.pcap     one line per frame: verdict, payload bytes, PSN, source QPN
+ *   roce-frames judge FILE.pcap     a line for each frame: verdict, payload bytes, PSN, source QPN
  */
 #include <errno.h>
 #include <stdio.h>

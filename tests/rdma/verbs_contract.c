@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The contract of transports on verbs, and what only they have. Both ends are queue pairs of one
- * device, which carries messages to itself. Runs where there is a device (a machine of the lab):
+ * The contract of transports on verbs, and what only they do. Both ends are queue pairs of one
+ * device, which carries messages to itself. Runs on a machine with a device, such as one of the
+ * lab:
  *
- *   verbs_contract ud|rc NETDEV ADDRESS...     each a GID of a device of this host, over NETDEV, as
- *                                              IPv4 or IPv6 address
+ *   verbs_contract ud|rc NETDEV ADDRESS...     each ADDRESS, IPv4 or IPv6, is a GID of a device of
+ *                                              this host, over NETDEV
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@
 #define CHUNKS	    512
 #define DEPTH	    128
 #define AREA_BYTES  ((uint64_t)CHUNKS * CHUNK_BYTES + RB_CONTRACT_CONTENT_BYTES)
-#define FAULTS	    54		    /* each kind as often */
+#define FAULTS	    54		    /* the same number of each kind */
 #define DEADLINE_NS 120000000000ULL /* an emulated machine shares its processors with others */
 
 static uint8_t address[16];
@@ -43,7 +44,7 @@ static uint32_t copy_below_bytes;
 static uint8_t *area[2];
 static struct rb_chunks *chunks[2];
 
-/* What is no message is between the two ends, and they have to be asked. */
+/* Poll both ends, without taking completions: they may exchange datagrams of their own. */
 static void let_pass(struct transport_pair *pair)
 {
 	for (int i = 0; i < 2; i++)
@@ -116,8 +117,8 @@ static int open_copied(struct transport_pair *pair)
 }
 
 /*
- * Messages come from the region of the first end, behind its chunks; the second one's copies show
- * the other way.
+ * Messages come from the memory region of the first end, behind its chunks, so they are gathered.
+ * The second end sends from elsewhere, so its messages are copied.
  */
 static int open_chosen(struct transport_pair *pair)
 {
@@ -127,7 +128,7 @@ static int open_chosen(struct transport_pair *pair)
 	return err;
 }
 
-/* As those are, whatever the size of their pieces. */
+/* Gather every message, whatever the size of its pieces. */
 static int open_gathered(struct transport_pair *pair)
 {
 	int err;
@@ -195,8 +196,7 @@ static void post(int i, uint32_t n)
 	}
 }
 
-/* Send so many bytes of content from end 0; how many messages have been lent and not given back. */
-static uint32_t lent;
+static uint32_t lent; /* messages of end 0 that the device has not given back */
 
 static bool send_pieces(const struct rb_piece *pieces, uint32_t n, uint32_t bytes)
 {
@@ -227,7 +227,7 @@ static bool poll_sender(void)
 	return true;
 }
 
-/* The message that send_one sent, unless it does not come before the deadline. */
+/* Receive the message of send_one. False if it does not come before the deadline. */
 static bool receive_one(uint32_t bytes, uint64_t deadline_ns)
 {
 	struct rb_completion c;
@@ -241,7 +241,7 @@ static bool receive_one(uint32_t bytes, uint64_t deadline_ns)
 		assert_memory_equal(rb_chunk_data(chunks[1], c.offset), content, c.len_bytes);
 		assert_ptr_equal(c.context, &context[1]);
 		rb_chunk_release(chunks[1], c.offset, RB_OWNER_MESSAGE);
-		/* Shorter: one of before, that had to wait. */
+		/* Shorter: an earlier message, which had to wait. */
 		if (c.len_bytes == bytes)
 			return true;
 	}
@@ -277,13 +277,13 @@ static void large_message_leaves_without_a_copy_and_a_small_one_is_copied(void *
 	assert_int_equal(stats.sent_bytes, 1900);
 }
 
-/* What copying gains is an entry for each piece but the first. */
+/* Copying saves an entry for each piece but the first. */
 static void many_small_pieces_are_copied_and_few_large_ones_are_gathered(void **state)
 {
 	enum { BELOW = RB_VERBS_COPY_BELOW };
 	static const struct {
 		const char *name;
-		uint32_t pieces, bytes; /* so many, of so many bytes each */
+		uint32_t pieces, bytes; /* pieces of bytes each */
 		bool copied;
 	} cases[] = {
 		{ "headers and 31 frames of 64 bytes", 32, 64, true },
@@ -337,7 +337,7 @@ static void queue_pair_in_error_recovers_and_loses_only_what_was_under_way(void 
 		uint32_t bytes = 600 + (uint32_t)round;
 
 		assert_int_equal(rb_verbs_break(pair.t[round & 1]), 0);
-		/* What is sent while it is broken may be lost; what follows must not be. */
+		/* A message sent while it is broken may be lost; the next one must not be. */
 		for (uint64_t end = sl_now_ns() + DEADLINE_NS;;) {
 			assert_true(sl_now_ns() < end);
 			sent += send_one(bytes);
@@ -412,7 +412,7 @@ static void finish(pid_t pid)
 	assert_int_equal(status, 0);
 }
 
-/* End i begins another life, of which the other end hears as the exchange of nodes tells it. */
+/* End i begins a new life, and the other end learns of it as from the start-up exchange. */
 static void begin_anew(int i)
 {
 	close_end(&pair, i);
@@ -448,7 +448,7 @@ static void peer_is_killed(uint32_t bytes)
 	assert_int_equal(make_path(1), 0);
 }
 
-/* More than it has chunks for: what comes then waits on a connection, and is lost without. */
+/* Send more messages than there are chunks: on a connection they wait, else they are lost. */
 static void receiver_is_exhausted(uint32_t bytes)
 {
 	uint32_t n = chunks[1]->count[RB_OWNER_RECEIVE] + 8;
@@ -503,7 +503,7 @@ static void device_is_removed(uint32_t bytes)
 	for (int i = 0; i < 2; i++)
 		close_end(&pair, i);
 	lent = 0;
-	finish(pid); /* the kernel let it wait for us */
+	finish(pid); /* the kernel made the removal wait for us */
 	finish(begin(add));
 	assert_int_equal(rb_verbs_find(address), 0);
 	for (int i = 0; i < 2; i++)
@@ -512,9 +512,7 @@ static void device_is_removed(uint32_t bytes)
 		assert_int_equal(make_path(i), 0);
 }
 
-/*
- * What is sent while a fault lasts may be lost; what follows once one message has come must not be.
- */
+/* Messages sent during a fault may be lost. After the first that arrives, none may be. */
 static void faults_of_every_kind_end_with_their_cause(void **state)
 {
 	static void (*const faults[])(uint32_t bytes) = {
@@ -546,7 +544,7 @@ static void faults_of_every_kind_end_with_their_cause(void **state)
 				break;
 		}
 		while (receive_one(bytes + 1, 100000000))
-			continue; /* what else was on the way */
+			continue; /* an earlier message that was on the way */
 		if (chunks[1]->count[RB_OWNER_RECEIVE] < 50)
 			post(1, 50);
 		for (uint32_t i = 0; i < 5; i++) {
@@ -558,7 +556,7 @@ static void faults_of_every_kind_end_with_their_cause(void **state)
 	}
 }
 
-static void device_that_cannot_be_is_refused(void **state)
+static void unusable_device_is_refused(void **state)
 {
 	struct rb_verbs_config config = config_of(0);
 	struct rb_transport *t;
@@ -604,7 +602,7 @@ int main(int argc, char **argv)
 		OWN(many_small_pieces_are_copied_and_few_large_ones_are_gathered),
 		OWN(queue_pair_in_error_recovers_and_loses_only_what_was_under_way),
 		OWN(faults_of_every_kind_end_with_their_cause),
-		OWN(device_that_cannot_be_is_refused),
+		OWN(unusable_device_is_refused),
 		OWN(queue_key_with_bit_31_and_another_family_are_refused),
 	};
 	int failed = 0;
@@ -626,7 +624,7 @@ int main(int argc, char **argv)
 		patience_ns = 1000000000;
 		failed += transport_contract_run("verbs_copied", open_copied, close_pair);
 		failed += transport_contract_run("verbs_gathered", open_gathered, close_pair);
-		patience_ns = 200000000; /* a dead end is given up after so long */
+		patience_ns = 200000000; /* how long until an end gives up a dead one */
 		failed += cmocka_run_group_tests_name("verbs", own, NULL, NULL);
 	}
 	return failed;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a verbs transport sends in a second: one end of a pair on one device sends messages as fast
- * as it can, the other one, of another process, receives them. Run by `netns-lab/bench verbs` where
- * there is a device.
+ * Measure how many messages a second a transport on verbs sends. One end of a path sends as fast as
+ * it can; the other end, in another process on the same device, receives. `netns-lab/bench verbs`
+ * runs it where there is a device.
  *
  *   bench-verbs ud|rc ADDRESS PIECES PIECE-BYTES SECONDS COPY-BELOW
  *
@@ -29,8 +29,8 @@
 #define PIECES_MAX   31
 #define BATCH	     64
 #define PATIENCE_NS  3000000000ULL
-#define SETTLE_NS    500000000ULL   /* what is under way arrives meanwhile */
-#define DEADLINE_NS  60000000000ULL /* for what takes an instant, on a slow machine */
+#define SETTLE_NS    500000000ULL   /* messages under way arrive within this */
+#define DEADLINE_NS  60000000000ULL /* for steps that take an instant, on a slow machine */
 
 static struct rb_chunks *chunks;
 static struct rb_transport *t;
@@ -68,7 +68,7 @@ static int open_end(char **argv)
 	return err ? err : rb_verbs_open(&config, &t);
 }
 
-/* Tell the other process how we are reached, and make a path to it. */
+/* Tell the other process how to reach us, and make a path to it. */
 static int meet(int socket)
 {
 	struct rb_endpoint self, other;
@@ -110,7 +110,7 @@ static uint64_t poll_all(void)
 	return received;
 }
 
-/* Until the other process says that it has done. */
+/* Wait until the other process says that it is done. */
 static int run_receiver(int socket)
 {
 	uint64_t received = 0, end_ns;
@@ -128,7 +128,7 @@ static int run_receiver(int socket)
 	return write(socket, &received, sizeof(received)) == sizeof(received) ? 0 : -EIO;
 }
 
-/* A reliable connection comes up as both ends are polled. */
+/* Poll both ends, which brings a reliable connection up. */
 static int connect_path(bool reliable)
 {
 	const uint64_t end_ns = sl_now_ns() + DEADLINE_NS;
@@ -143,10 +143,7 @@ static int connect_path(bool reliable)
 	return 0;
 }
 
-/*
- * Post messages until the time is over, and wait until the device has done with them; how many
- * there were.
- */
+/* Post messages until the time is over, and wait until the device is done. Returns how many. */
 static uint64_t send_all(const struct rb_piece *pieces, uint32_t n, uint64_t length_ns)
 {
 	const uint64_t end_ns = sl_now_ns() + length_ns;
@@ -218,7 +215,7 @@ int main(int argc, char **argv)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets))
 		return 1;
 	child = fork();
-	close(sockets[child != 0]); /* so that each notices the other's end */
+	close(sockets[child != 0]); /* so that each process notices the end of the other */
 	err = open_end(argv);
 	if (!err)
 		err = meet(sockets[child == 0]);

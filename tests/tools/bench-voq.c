@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the number of VOQs costs that share a receive queue: frames are injected at an edge port
- * with sl_edge, which spreads them over 1, 2 or 16 VOQs, and the ingress packs them into messages
- * that go nowhere. One thread does all of it and is charged by its processor time. The frames are
- * of 16 kinds each time, to 4 prefixes with next hops of their own, in 4 DSCPs: only the VOQs that
- * they lead to differ. Prints JSON; run by `netns-lab/bench voqs`.
+ * Measure what it costs that more VOQs share a receive queue. An injector sends frames to an edge
+ * port, sl_edge spreads them over 1, 2 or 16 VOQs, and the ingress side packs them into messages
+ * that go nowhere. One thread does everything, and its processor time is the cost. The frames are
+ * of 16 kinds each time, to 4 prefixes with next hops of their own in 4 DSCPs; only the VOQs that
+ * they lead to differ. Prints JSON; `netns-lab/bench voqs` runs it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -44,7 +44,7 @@ static struct rb_ingress *ingress;
 static struct rb_injector *injector;
 static struct rb_inject *source;
 static struct rb_chunk_frame
-	samples[3][VOQS]; /* by what spreads() gives; in turn to each of their VOQs */
+	samples[3][VOQS]; /* indexed by spreads(); the samples of a row go to its VOQs in turn */
 static struct sl_voq *settings;
 static struct sl_backlog *backlog;
 static struct sl_counter counters[RB_COUNT_COUNT];
@@ -58,7 +58,7 @@ static void *map_memory(const char *name, size_t bytes)
 
 static int make_routes(void)
 {
-	/* The first PORTS of them lead to a port each, the others to the first one. */
+	/* The first PORTS next hops lead to a port each, the others to the first port. */
 	for (uint32_t k = 0; k < 2 * PORTS; k++) {
 		const uint32_t n = k < PORTS ? k : 0;
 		const struct sl_adj adj = { .port_ifindex = REMOTE + n,
@@ -150,7 +150,7 @@ static int make_port(void)
 	return err;
 }
 
-/* Which samples lead to n VOQs. */
+/* The index of the samples that lead to n VOQs. */
 static uint32_t spreads(uint32_t n)
 {
 	return n == 1 ? 0 : n == 2 ? 1 : 2;
@@ -187,7 +187,7 @@ static int make_source(void)
 	return err;
 }
 
-/* FRAMES of them, to n VOQs in turn. */
+/* Send FRAMES frames, to n VOQs in turn. */
 static void inject(uint32_t n)
 {
 	struct rb_tx *tx = rb_inject_tx(source);
@@ -216,9 +216,9 @@ static uint32_t drain(void)
 }
 
 /*
- * All of what was injected: on a busy processor the kernel leaves the receiving of it to a thread,
- * which gets its turn here. What has not come by then is lost. cpu_ns grows by what draining took,
- * but not by looking for what was not there yet.
+ * Drain every injected frame. On a busy processor the kernel leaves receiving to a thread, which
+ * has its turn here; a frame that has not come by then is lost. Adds to cpu_ns the time that
+ * draining took, but not the time spent looking for frames that had not come yet.
  */
 static uint32_t drain_all(uint32_t frames, uint64_t *cpu_ns)
 {
@@ -243,7 +243,7 @@ static uint64_t enqueued(uint32_t voq)
 	return backlog[SL_CLASSES + voq].enqueued.frames;
 }
 
-/* One line of JSON: n VOQs for `rounds` rounds. */
+/* Measure n VOQs for `rounds` rounds, and print a line of JSON. */
 static void measure(uint32_t n, bool again, uint32_t rounds)
 {
 	uint64_t inject_ns = 0, drain_ns = 0, got = 0, before[VOQS];
@@ -268,8 +268,7 @@ static void measure(uint32_t n, bool again, uint32_t rounds)
 
 int main(int argc, char **argv)
 {
-	static const uint32_t counts[] = { 1, 2, 16,
-					   1 }; /* the last one: the first against itself */
+	static const uint32_t counts[] = { 1, 2, 16, 1 }; /* 1 again: the A/A run */
 	uint32_t runs = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 5,
 		 rounds = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1000;
 

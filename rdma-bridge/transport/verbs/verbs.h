@@ -26,16 +26,16 @@ struct rb_verbs_config {
 	enum rb_verbs_kind kind;
 	/* Ours on the fabric: a GID of a device of this host, RoCE v2 or InfiniBand. */
 	uint8_t address[16];
-	uint32_t qkey;		   /* random per session, at most RB_QKEY_MAX */
-	uint8_t traffic_class;	   /* of the IP header: DSCP and ECN of what we send */
-	uint8_t service_level;	   /* 0..7; RoCE: the priority of a VLAN tag */
-	uint8_t hop_limit;	   /* TTL of what we send, not 0 */
-	struct rb_chunks *chunks;  /* packet memory, of the transport's thread */
-	uint64_t area_bytes;	   /* the whole area that chunks->area points to */
-	uint32_t receive_depth;	   /* most chunks posted to receive into */
-	uint32_t send_depth;	   /* most messages under way on each queue pair */
-	uint64_t patience_ns;	   /* verbs-rc: lost packets go again within a quarter; 0:
-				      RB_VERBS_PATIENCE_NS */
+	uint32_t qkey;		  /* random per session, at most RB_QKEY_MAX */
+	uint8_t traffic_class;	  /* of the IP header: DSCP and ECN of what we send */
+	uint8_t service_level;	  /* 0..7; RoCE: the priority of a VLAN tag */
+	uint8_t hop_limit;	  /* TTL of what we send, not 0 */
+	struct rb_chunks *chunks; /* packet memory, of the transport's thread */
+	uint64_t area_bytes;	  /* the whole area that chunks->area points to */
+	uint32_t receive_depth;	  /* most chunks posted to receive into */
+	uint32_t send_depth;	  /* most messages under way on each queue pair */
+	/* verbs-rc: a lost packet goes again within a quarter of it; 0: RB_VERBS_PATIENCE_NS. */
+	uint64_t patience_ns;
 	uint32_t copy_below_bytes; /* 1: gather whenever possible; 0: RB_VERBS_COPY_BELOW */
 };
 /*

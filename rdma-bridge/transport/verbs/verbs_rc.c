@@ -31,11 +31,15 @@ _Static_assert(RB_RC_MTU_MIN == IBV_MTU_256 && RB_RC_MTU_MAX == IBV_MTU_4096,
 #define DATAGRAMS	 128	      /* datagrams that may wait */
 #define DATAGRAM_BYTES	 128	      /* room for each, with its route header */
 #define AGAIN_NS	 20000000ULL  /* between repetitions of a datagram */
-#define RECOVER_AGAIN_NS 10000000ULL
-#define RNR_TIMER	 12 /* 0.64 ms: about the time in which a busy bridge posts chunks */
-#define RNR_FOREVER	 7 /* a full receiver is no fault; RETRIES ends the connection to a dead one */
-#define RETRIES		 6 /* giving up loses the messages under way; some devices take 7 for no end */
-#define TIMER_UNIT_NS	 4096ULL
+#define RECOVER_AGAIN_NS 10000000ULL  /* the least time between two recoveries of the endpoint */
+
+/* 0.64 ms: about the time in which a busy bridge posts chunks. */
+#define RNR_TIMER 12
+/* A full receiver is no fault. RETRIES ends the connection to a dead one. */
+#define RNR_FOREVER 7
+/* Giving up loses the messages under way. Some devices take 7 for no end. */
+#define RETRIES	      6
+#define TIMER_UNIT_NS 4096ULL
 
 /* --- State -------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A remote port's netdev, a real TAP in a network namespace of the process's own: what the kernel
- * sends there comes out by class, whole and in order; what has no room waits, or is dropped by
- * name. Time is the test's.
+ * A remote port's TAP, a real one in a network namespace of the process: frames of the kernel come
+ * out by class, whole and in order; frames without room wait, or are dropped by name. The test sets
+ * the time.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,13 +20,13 @@
 #include <unistd.h>
 
 #include "bpf/endian.bpf.h"
-#include "rdma-bridge/wire/bytes.h"
 #include "rdma-bridge/port/tap.h"
+#include "rdma-bridge/wire/bytes.h"
 
 #define NAME	    "n2p1"
 #define CHUNKS	    2048
 #define CHUNK_BYTES 4096
-#define EF	    46 /* the DSCP that is of class 3 */
+#define EF	    46 /* a DSCP, which the maps put into class 3 */
 #define LEN_BYTES   100
 #define MS	    1000000ULL
 
@@ -39,7 +39,7 @@ static struct rb_tap *tap;
 static int sender;
 static uint32_t sent;
 
-/* Instead of the library's. */
+/* In the place of the C library's function: the time that the test sets. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
 	(void)clock;
@@ -100,7 +100,7 @@ static void build(uint8_t frame[LEN_BYTES], uint32_t number, uint8_t dscp)
 	rb_put32(frame + 20, number);
 }
 
-/* As the kernel sends n frames, numbered on. */
+/* Send n frames as the kernel does, with the next numbers. */
 static void transmit(uint32_t n, uint8_t dscp)
 {
 	uint8_t frame[LEN_BYTES];
@@ -112,7 +112,7 @@ static void transmit(uint32_t n, uint8_t dscp)
 	rb_tap_ready(tap);
 }
 
-/* A VOQ of this class reads ahead: how many frames, which must be those from `number` on. */
+/* Read ahead as a VOQ of this class does. The frames must be those from `number` on. */
 static uint32_t receive(uint32_t class, uint32_t number, uint8_t dscp)
 {
 	struct rb_input *input = rb_tap_input(tap, class);
@@ -138,14 +138,14 @@ static void frames_come_out_by_class_whole_and_in_order(void **state)
 	transmit(2, EF);
 	assert_int_equal(receive(0, 0, 0), 3);
 	assert_int_equal(receive(3, 3, EF), 2);
-	/* As the maps say from now on. */
+	/* A new class in the maps holds from now on. */
 	maps.class_of[EF] = 1;
 	transmit(1, EF);
 	assert_int_equal(receive(3, 0, EF), 0);
 	assert_int_equal(receive(1, 5, EF), 1);
 }
 
-static void what_is_not_unicast_is_dropped_by_name(void **state)
+static void frame_that_is_not_unicast_is_dropped_by_name(void **state)
 {
 	uint8_t frame[LEN_BYTES];
 
@@ -159,7 +159,7 @@ static void what_is_not_unicast_is_dropped_by_name(void **state)
 	assert_int_equal(counters[RB_COUNT_DROP_NOT_UNICAST].bytes, LEN_BYTES);
 }
 
-/* 400 frames a second: the VOQ asks for more every 80 ms. */
+/* 400 frames a second: the VOQ asks for 32 frames every 80 ms. */
 static void class_that_drains_slowly_loses_nothing(void **state)
 {
 	uint32_t got = 0;
@@ -178,7 +178,7 @@ static void class_that_drains_slowly_loses_nothing(void **state)
 	assert_int_equal(counters[RB_COUNT_DROP_KERNEL_FULL].packets, 0);
 }
 
-static void class_that_stands_still_is_dropped_rather_than_keep_the_others_waiting(void **state)
+static void full_class_that_stands_still_drops_and_lets_others_pass(void **state)
 {
 	(void)state;
 	transmit(RB_TAP_WAITING + 5, 0);
@@ -191,7 +191,7 @@ static void class_that_stands_still_is_dropped_rather_than_keep_the_others_waiti
 	assert_int_equal(receive(0, 0, 0), RB_READ_AHEAD);
 }
 
-static void last_chunks_are_left_to_others_and_the_kernel_waits(void **state)
+static void tap_leaves_the_reserve_of_chunks_and_the_kernel_waits(void **state)
 {
 	uint64_t taken[CHUNKS - RB_TAP_RESERVE - 3];
 
@@ -210,8 +210,8 @@ static void last_chunks_are_left_to_others_and_the_kernel_waits(void **state)
 	assert_int_equal(counters[RB_COUNT_DROP_KERNEL_FULL].packets, 0);
 }
 
-/* ingress = sent + drops, as counters.h has it. */
-static void what_waits_when_it_closes_counts_as_taken_in_and_dropped(void **state)
+/* ingress = sent + drops, as frame_counters.h has it. */
+static void frames_waiting_at_close_count_as_ingress_and_as_dropped(void **state)
 {
 	(void)state;
 	transmit(RB_READ_AHEAD + 3, 0);
@@ -231,11 +231,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(frames_come_out_by_class_whole_and_in_order),
-		T(what_is_not_unicast_is_dropped_by_name),
+		T(frame_that_is_not_unicast_is_dropped_by_name),
 		T(class_that_drains_slowly_loses_nothing),
-		T(class_that_stands_still_is_dropped_rather_than_keep_the_others_waiting),
-		T(last_chunks_are_left_to_others_and_the_kernel_waits),
-		T(what_waits_when_it_closes_counts_as_taken_in_and_dropped),
+		T(full_class_that_stands_still_drops_and_lets_others_pass),
+		T(tap_leaves_the_reserve_of_chunks_and_the_kernel_waits),
+		T(frames_waiting_at_close_count_as_ingress_and_as_dropped),
 	};
 	return cmocka_run_group_tests_name("tap", tests, enter_namespace, NULL);
 }

@@ -87,7 +87,7 @@ static void chunk_hand_over_by_a_stranger_is_counted_and_changes_nothing(void **
 	assert_int_equal(rb_chunks_create(area, 2048, 4, 2048, &c), 0);
 	offset = rb_chunk_take(c, RB_OWNER_INGRESS);
 	rb_chunk_release(c, offset, RB_OWNER_SEND);	      /* another owner */
-	rb_chunk_move(c, offset, RB_OWNER_TX, RB_OWNER_FREE); /* the same, moving */
+	rb_chunk_move(c, offset, RB_OWNER_TX, RB_OWNER_FREE); /* a move by another owner */
 	rb_chunk_release(c, 0, RB_OWNER_INGRESS);	      /* below our part */
 	rb_chunk_release(c, 5 * 2048, RB_OWNER_INGRESS);      /* beyond our part */
 	rb_chunk_release(c, 2 * 2048, RB_OWNER_FREE);	      /* free already */

@@ -28,7 +28,7 @@ static int head(void *context, uint32_t queue)
 	return s->held ? RB_DRR_HELD : s->bytes;
 }
 
-/* Serve up to n frames; how many were. */
+/* Serve up to n frames. Returns how many. */
 static int serve(struct rb_drr *drr, struct source *s, int n)
 {
 	int done;
@@ -183,7 +183,7 @@ static void drr_emptied_queue_comes_back_by_activation(void **state)
 	rb_drr_destroy(drr);
 }
 
-/* Everything that goes in comes out once, whatever the order of arrivals, holds and sizes. */
+/* Every frame that goes in comes out once, in any order of arrivals, holds and sizes. */
 static void drr_random_load_loses_no_queue(void **state)
 {
 	struct source s[QUEUES] = { 0 };

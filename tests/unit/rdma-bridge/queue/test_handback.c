@@ -14,9 +14,10 @@
 enum { HANDED = 1000000, ROOM = 512 };
 
 static struct rb_handback handback;
-static uint32_t taken_back; /* by the owner: so many may be away again */
+static uint32_t
+	taken_back; /* entries that the owner has taken; the writer may have ROOM more out */
 
-/* Hands out what the owner has taken back, in pieces of every size. */
+/* The writer: puts numbered entries in pieces of every size, never more than ROOM at once. */
 static void *hand_back(void *unused)
 {
 	uint64_t entries[64];
@@ -53,7 +54,7 @@ static void handback_between_threads_loses_and_changes_nothing(void **state)
 		__atomic_store_n(&taken_back, (uint32_t)next, __ATOMIC_RELEASE);
 	}
 	pthread_join(writer, NULL);
-	/* Few enough do not wake; as many as that do, once. */
+	/* Fewer than RB_HANDBACK_WAKE entries do not wake the owner; that many do, once. */
 	(void)!read(wake_fd, &wakes, sizeof(wakes));
 	for (uint32_t i = 0; i < RB_HANDBACK_WAKE - 1; i++)
 		rb_handback_put(&handback, &next, 1);

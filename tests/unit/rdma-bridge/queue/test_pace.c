@@ -10,7 +10,7 @@
 
 #define SECOND 1000000000ULL
 
-/* How many units of this size leave in the time, tried every step_ns. */
+/* Count the units that leave in this time in packets of `units`, tried every step_ns. */
 static uint64_t count(struct rb_pace *p, uint64_t from_ns, uint64_t to_ns, uint64_t step_ns,
 		      uint32_t units)
 {

@@ -71,7 +71,7 @@ static void pack_refuses_a_frame_that_fits_no_message(void **state)
 	assert_int_equal(rb_pack_add(&pack, &f), 0);
 }
 
-/* Random frames through every form of packing come out as they went in, in order. */
+/* Random frames come out of a gather list and of a copy as they went in, in order. */
 static void packed_frames_come_out_as_they_went_in(void **state)
 {
 	static uint8_t content[RB_RECORDS_MAX][256], gathered[RB_MSG_MAX_BYTES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract of transports on `mem`, and the impairments that only `mem` has. */
+/* The contract of transports on `mem`, and what only its network does to messages. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -86,7 +86,7 @@ struct tally {
 	uint32_t received, reordered, marked;
 };
 
-/* Send SENDS numbered messages one way and take stock of what arrives. */
+/* Send SENDS numbered messages one way, and count what arrives. */
 static void run(const struct rb_mem_config *config, struct tally *tally)
 {
 	struct transport_pair pair;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RoCEv2 frames: what we make is what we accept, and every wrong field is refused under its name.
- * That others agree with these bytes is the business of tests/oracle/test_roce.py.
+ * RoCEv2 frames: we accept the frames that we make, and refuse each wrong field under its name.
+ * tests/oracle/test_roce.py compares the bytes with other implementations.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ enum { V4, V6 };
 
 static uint8_t frame[RB_ROCE_FRAME_MAX_BYTES];
 
-/* A frame from a to b with `bytes` of payload 0, 1, 2, ... */
+/* Make a frame from a to b with `bytes` bytes of payload 0, 1, 2, ... */
 static uint32_t make(int family, uint32_t psn, uint32_t bytes)
 {
 	struct rb_roce_path path;
@@ -46,7 +46,7 @@ static uint32_t make(int family, uint32_t psn, uint32_t bytes)
 	return rb_roce_frame(&path, psn, frame, bytes);
 }
 
-/* Parse as b, out of memory without slack. */
+/* Parse as b, from memory that ends with the frame. */
 static enum rb_roce_verdict parse(int family, const uint8_t *data, uint32_t bytes,
 				  struct rb_roce_packet *packet)
 {
@@ -65,7 +65,7 @@ static enum rb_roce_verdict parse(int family, const uint8_t *data, uint32_t byte
 	return verdict;
 }
 
-/* Put the right ICRC on a frame that was changed; computed here, by zlib. */
+/* Write the right ICRC into a changed frame, computed by zlib and not by our code. */
 static void reseal(int family, uint8_t *data, uint32_t bytes)
 {
 	uint8_t masked[8 + RB_ROCE_FRAME_MAX_BYTES];
@@ -169,7 +169,7 @@ static void source_port_is_one_per_path_and_spread_over_paths(void **state)
 	assert_true(distinct > 930);
 }
 
-/* A byte of a good frame is replaced; with `sealed`, the CRCs are put right again. */
+/* A good frame with one byte changed; sealed: with checksum and ICRC made right again. */
 struct refusal {
 	const char *name;
 	uint32_t at;

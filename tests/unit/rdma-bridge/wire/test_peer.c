@@ -83,7 +83,7 @@ static void sequence_restart_takes_any_number_as_the_first(void **state)
 	assert_int_equal(seq.received, 3);
 }
 
-/* A model with one flag per number ever used says what each message is. */
+/* A model with a flag for each number ever used gives the expected verdicts. */
 static void random_order_agrees_with_a_model_that_forgets_nothing(void **state)
 {
 	enum { TOTAL = 200000 };
@@ -175,7 +175,7 @@ static void bad_configuration_is_refused(void **state)
 	assert_int_equal(rb_peers_introduce(&peers, 2, 0), -EINVAL);
 }
 
-static void message_of_a_node_that_is_no_peer_or_not_introduced_is_refused(void **state)
+static void message_of_an_unknown_or_not_introduced_node_is_refused(void **state)
 {
 	(void)state;
 	assert_int_equal(arrive(3, 222, 0, 1), RB_VERDICT_UNKNOWN_NODE);
@@ -185,7 +185,7 @@ static void message_of_a_node_that_is_no_peer_or_not_introduced_is_refused(void 
 	assert_int_equal(arrive(3, 333, 0, 1), RB_VERDICT_OK);
 }
 
-static void message_of_another_epoch_is_refused_and_keeps_nobody_alive(void **state)
+static void message_of_another_epoch_is_refused_and_does_not_keep_the_peer_up(void **state)
 {
 	(void)state;
 	hear(0, 111, 1 * MS);
@@ -194,7 +194,7 @@ static void message_of_another_epoch_is_refused_and_keeps_nobody_alive(void **st
 	assert_int_equal(peers.peer[2].state, RB_PEER_DOWN);
 }
 
-static void replayed_message_keeps_nobody_alive(void **state)
+static void replayed_message_does_not_keep_the_peer_up(void **state)
 {
 	(void)state;
 	hear(0, 111, 1 * MS);
@@ -210,7 +210,7 @@ static void new_epoch_forgets_sequences_and_starts_down(void **state)
 	rb_peers_tick(&peers, 2, 1 * MS);
 	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
 	assert_int_equal(rb_peers_introduce(&peers, 2, 222),
-			 0); /* the same life: nothing changes */
+			 0); /* the same life again changes nothing */
 	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
 	assert_int_equal(rb_peers_introduce(&peers, 2, 223), 0);
 	assert_int_equal(peers.peer[2].state, RB_PEER_DOWN);
@@ -234,10 +234,7 @@ static void streams_count_apart(void **state)
 	}
 }
 
-/*
- * Each step: the time, what is heard then (-1: nothing; else the epoch it hears of us), the state
- * after.
- */
+/* Each step: the time, the heard_epoch of a hello at that time (-1: no hello), the state after. */
 static void liveness_follows_both_directions(void **state)
 {
 	static const struct {
@@ -290,10 +287,10 @@ static void data_alone_does_not_prove_that_the_peer_hears_us(void **state)
 }
 
 /*
- * Ticks every millisecond but for a pause: the peer is given up dead_after of running time after it
- * was heard last.
+ * Tick every millisecond except in a pause. The peer goes down after dead_after of the time in
+ * which we ran.
  */
-static void silence_is_measured_in_the_time_that_we_ran(void **state)
+static void silence_counts_only_while_we_run(void **state)
 {
 	static const struct {
 		const char *name;
@@ -321,7 +318,7 @@ static void silence_is_measured_in_the_time_that_we_ran(void **state)
 	}
 }
 
-static void who_was_silent_before_our_pause_is_not_forgiven_that(void **state)
+static void silence_before_our_pause_still_counts(void **state)
 {
 	(void)state;
 	hear(0, 111, 1 * MS);
@@ -335,7 +332,7 @@ static void who_was_silent_before_our_pause_is_not_forgiven_that(void **state)
 	assert_int_equal(peers.stalls, 1);
 }
 
-static void what_is_heard_after_a_pause_is_not_in_the_future(void **state)
+static void message_after_a_pause_is_not_dated_in_the_future(void **state)
 {
 	(void)state;
 	rb_peers_run(&peers, 1 * MS);
@@ -346,11 +343,10 @@ static void what_is_heard_after_a_pause_is_not_in_the_future(void **state)
 }
 
 /*
- * While we did not run nobody heard us: hellos of that time say so, and so do those that cross our
- * first one.
+ * Nobody heard us during the pause. Hellos of that time say so, and so do those that cross our
+ * first hello.
  */
-static void that_nobody_heard_us_in_our_pause_is_not_believed_until_they_had_the_time_to(
-	void **state)
+static void hello_that_denies_hearing_us_is_ignored_after_our_pause(void **state)
 {
 	(void)state;
 	rb_peers_run(&peers, 1 * MS);
@@ -392,18 +388,17 @@ int main(void)
 		cmocka_unit_test(sequence_restart_takes_any_number_as_the_first),
 		cmocka_unit_test(random_order_agrees_with_a_model_that_forgets_nothing),
 		PEER_TEST(bad_configuration_is_refused),
-		PEER_TEST(message_of_a_node_that_is_no_peer_or_not_introduced_is_refused),
-		PEER_TEST(message_of_another_epoch_is_refused_and_keeps_nobody_alive),
-		PEER_TEST(replayed_message_keeps_nobody_alive),
+		PEER_TEST(message_of_an_unknown_or_not_introduced_node_is_refused),
+		PEER_TEST(message_of_another_epoch_is_refused_and_does_not_keep_the_peer_up),
+		PEER_TEST(replayed_message_does_not_keep_the_peer_up),
 		PEER_TEST(new_epoch_forgets_sequences_and_starts_down),
 		PEER_TEST(streams_count_apart),
 		PEER_TEST(liveness_follows_both_directions),
 		PEER_TEST(data_alone_does_not_prove_that_the_peer_hears_us),
-		PEER_TEST(silence_is_measured_in_the_time_that_we_ran),
-		PEER_TEST(who_was_silent_before_our_pause_is_not_forgiven_that),
-		PEER_TEST(what_is_heard_after_a_pause_is_not_in_the_future),
-		PEER_TEST(
-			that_nobody_heard_us_in_our_pause_is_not_believed_until_they_had_the_time_to),
+		PEER_TEST(silence_counts_only_while_we_run),
+		PEER_TEST(silence_before_our_pause_still_counts),
+		PEER_TEST(message_after_a_pause_is_not_dated_in_the_future),
+		PEER_TEST(hello_that_denies_hearing_us_is_ignored_after_our_pause),
 		PEER_TEST(hello_names_the_peers_epoch_while_it_is_heard),
 	};
 	return cmocka_run_group_tests_name("peer", tests, NULL, NULL);

@@ -109,8 +109,8 @@ struct records {
 };
 
 /*
- * Judge the whole message as a receiver does. The copy on the heap has no slack: ASan sees a read
- * beyond it.
+ * Judge the whole message as a receiver does. The copy on the heap ends with the message, so that
+ * ASan sees a read beyond it.
  */
 static enum rb_verdict judge(const uint8_t *bytes, uint32_t n_bytes, struct records *out)
 {
@@ -313,7 +313,7 @@ static void announcement_without_a_body_is_refused(void **state)
 	assert_int_equal(judge(msg, sizeof(msg), &r), RB_VERDICT_RECORD_COUNT);
 }
 
-/* One byte of a good message is changed; the message must be refused under this name. */
+/* A good message with one byte changed, and the verdict on it. */
 struct refusal {
 	const char *name;
 	const uint8_t *msg;
