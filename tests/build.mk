@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests are found by their names: test_*.c below tests/unit and tests/bpf/test_*.c (cmocka, TAP), tests/fuzz/fuzz_*.c.
 .PHONY: test-programs
-UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard $(addprefix tests/unit/,*/test_*.c */*/test_*.c)))
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard $(addprefix tests/unit/,*/test_*.c */*/test_*.c */*/*/test_*.c)))
 BPF_TESTS  := $(patsubst tests/bpf/%.c,$(BUILD)/tests/bpf/%,$(wildcard tests/bpf/test_*.c))
 RDMA_TESTS := $(patsubst tests/rdma/%.c,$(BUILD)/tests/rdma/%,$(wildcard tests/rdma/*.c))
 ORACLE_TOOLS := $(patsubst tests/oracle/%.c,$(BUILD)/tests/oracle/%,$(wildcard tests/oracle/*.c))
