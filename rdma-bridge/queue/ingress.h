@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "rdma-bridge/queue/chunk.h"
-#include "rdma-bridge/queue/frame_counters.h"
 #include "rdma-bridge/queue/drr.h"
+#include "rdma-bridge/queue/frame_counters.h"
 #include "rdma-bridge/queue/pace.h"
 #include "rdma-bridge/queue/pack.h"
 
@@ -41,8 +41,8 @@ struct rb_voq {
 	uint8_t class;
 	/* Borrowed: element of sl_voq. The rates write it; under `fixed`, the operator. */
 	volatile struct sl_voq *settings;
-	struct sl_backlog
-		*backlog; /* borrowed: element of sl_backlog; we write the bridge's half */
+	/* Borrowed: element of sl_backlog; the bridge writes its half. */
+	struct sl_backlog *backlog;
 	struct rb_pace pace;
 	struct rb_input *inputs; /* borrowed list */
 	struct rb_input *turn;	 /* the next input to read */

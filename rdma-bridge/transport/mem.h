@@ -15,9 +15,9 @@ struct rb_mem_config {
 	uint64_t seed;
 	uint32_t loss_ppm;	/* messages lost, of a million */
 	uint32_t duplicate_ppm; /* messages that come twice */
-	uint32_t
-		reorder_ppm; /* messages delayed by reorder_ns more, so that others overtake them */
-	uint32_t mark_ppm;   /* messages that get a congestion mark */
+	/* messages delayed by reorder_ns more, so that others overtake them */
+	uint32_t reorder_ppm;
+	uint32_t mark_ppm; /* messages that get a congestion mark */
 	uint64_t delay_ns;
 	uint64_t reorder_ns;
 	uint8_t only_type;	/* enum rb_msg_type that all of this happens to; 0: any */

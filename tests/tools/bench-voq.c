@@ -43,8 +43,8 @@ static struct rb_chunks *chunks;
 static struct rb_ingress *ingress;
 static struct rb_injector *injector;
 static struct rb_inject *source;
-static struct rb_chunk_frame
-	samples[3][VOQS]; /* indexed by spreads(); the samples of a row go to its VOQs in turn */
+/* indexed by spreads(); the samples of a row go to its VOQs in turn */
+static struct rb_chunk_frame samples[3][VOQS];
 static struct sl_voq *settings;
 static struct sl_backlog *backlog;
 static struct sl_counter counters[RB_COUNT_COUNT];

@@ -22,11 +22,11 @@ struct rb_rc_datagram {
 	uint8_t type;	  /* enum rb_rc_say */
 	uint8_t mtu;	  /* enum ibv_mtu; CONNECT, ACCEPT */
 	uint32_t attempt; /* 0: none yet */
-	uint32_t
-		instance; /* of the sender's end of the path: new whenever that is created, not 0 */
-	uint32_t qpn;	  /* of the sender's connection */
-	uint32_t psn;	  /* the sender's first packet number, 24 bits */
-	uint32_t credit;  /* messages of this attempt that the receiver may have sent */
+	/* of the sender's end of the path: a new number for each path, not 0 */
+	uint32_t instance;
+	uint32_t qpn;	 /* of the sender's connection */
+	uint32_t psn;	 /* the sender's first packet number, 24 bits */
+	uint32_t credit; /* messages of this attempt that the receiver may have sent */
 };
 
 #define RB_RC_DATAGRAM_BYTES 28

@@ -14,8 +14,8 @@
 enum { HANDED = 1000000, ROOM = 512 };
 
 static struct rb_handback handback;
-static uint32_t
-	taken_back; /* entries that the owner has taken; the writer may have ROOM more out */
+/* entries that the owner has taken; the writer may have ROOM more out */
+static uint32_t taken_back;
 
 /* The writer: puts numbered entries in pieces of every size, never more than ROOM at once. */
 static void *hand_back(void *unused)
