@@ -2,7 +2,7 @@
 /*
  * sluiced: start the router, then follow the kernel, the control socket and signals, in one thread.
  *
- * The fast path outlives the daemon: nothing here stops it but SIGTERM with --detach.
+ * The fast path outlives the daemon: only SIGTERM with --detach stops it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ struct daemon {
 	const struct options *options;
 	struct sl_router *router;
 	struct sl_ctl *ctl;
-	struct sl_metrics *metrics; /* NULL: nobody may ask */
+	struct sl_metrics *metrics; /* NULL: the configuration does not ask for them */
 	int epoll_fd, signal_fd, timer_fd, lock_fd;
 	bool stop;
 };
@@ -65,7 +65,9 @@ static const char usage[] =
 	"It stays in the foreground and logs to standard error. SIGHUP reloads the configuration.\n"
 	"See sluiced(8) and sluice.yaml(5).\n";
 
-/* In the build directory the object lies beside the program, installed in ../lib/sluice. */
+/*
+ * The object lies beside the program in the build directory, and in ../lib/sluice once installed.
+ */
 static void find_object(char path[PATH_MAX])
 {
 	char exe[PATH_MAX] = "";
@@ -79,7 +81,7 @@ static void find_object(char path[PATH_MAX])
 		snprintf(path, PATH_MAX, "%.4000s/../lib/sluice/sluice.bpf.o", dir);
 }
 
-/* The exit status of who has only been asked something. */
+/* The exit status after an answer on standard output. */
 static int answered(void)
 {
 	return sl_answer_flush("sluiced") ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -136,7 +138,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* Read and check everything the file says, logging the one line that is wrong. */
+/* Read the file and check all it says; log the one line that is wrong. */
 static int load_settings(const struct options *o, struct sl_settings **out)
 {
 	char error[SL_YAML_ERROR_BYTES];
@@ -198,7 +200,7 @@ static void check_jit(void)
 		fclose(f);
 }
 
-/* A record lock: it names its owner, ends with it, and is not inherited by children. */
+/* A record lock names its owner, ends with the process, and children do not inherit it. */
 static int take_lock(int *fd)
 {
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -231,10 +233,7 @@ static int watch(const struct daemon *d, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
-	/*
-	 * Adding again what is watched already is no error: a reload may or may not change a
-	 * descriptor.
-	 */
+	/* A descriptor that is watched already is no error: a reload may change it, or not. */
 	if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST)
 		return -errno;
 	return 0;
@@ -256,7 +255,7 @@ static bool same_control(const struct sl_control_settings *a, const struct sl_co
 	       (!a->group || strcmp(a->group, b->group) == 0);
 }
 
-/* The same path may be reused with other permissions, so the old socket goes first. */
+/* Close the old socket first: the new one may have the same path and other permissions. */
 static int reload_control(struct daemon *d, const struct sl_settings *settings)
 {
 	const struct sl_settings *old = sl_router_settings(d->router);
@@ -461,7 +460,7 @@ int main(int argc, char **argv)
 		return answered();
 	}
 	set_log_level(&d, settings);
-	signal(SIGPIPE, SIG_IGN); /* a bridge that dies while it is asked */
+	signal(SIGPIPE, SIG_IGN); /* a bridge may die while it is asked */
 	err = start(&d, &settings);
 	if (!err) {
 		sl_info("ready: version " SL_VERSION ", engine %s",

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridges of a whole cluster in one process, as far as sluiced sees them (user/ipc/relay.h):
- * announcements go from socket to socket in memory, and the TAPs of remote ports get their carrier.
+ * The bridges of a whole cluster in one process, as far as sluiced sees them (user/ipc/relay.h). It
+ * carries announcements from socket to socket in memory, and sets the carrier of the remote ports'
+ * TAPs.
  *
  *   fake-bridge CONTROL NODE=NETNS=SOCKET...
  *
- * NETNS is a file such as /proc/PID/ns/net, in which the TAPs of that node are opened; SOCKET is
- * made. CONTROL is a FIFO from which it reads lines: "down NODE", "up NODE" (with a new epoch),
- * "mute NODE" (daemons are told that it is down, but the carrier of its ports stays), "close NODE"
- * (closes the node's TAPs and its client and offers its socket no longer: the bridge is dead),
- * "open NODE". A line is followed by one on standard output when it has been done. Frames from TAPs
- * are counted by node on "frames NODE".
+ * It opens the TAPs of a node in NETNS, a file such as /proc/PID/ns/net, and makes SOCKET. From the
+ * FIFO CONTROL it reads lines, and answers each with a line on standard output when it is done:
+ *
+ *   down NODE     the node is silent to the others
+ *   up NODE       it is back, with a new epoch
+ *   mute NODE     as down, but the ports of the node keep their carrier
+ *   close NODE    its bridge is dead: its TAPs and its client are closed, its socket is gone
+ *   open NODE     its bridge runs again
+ *   frames NODE   how many frames its TAPs gave
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -149,7 +153,7 @@ static void on_port(struct node *n, const struct sl_relay_message *message)
 			close_tap(n, t);
 		return;
 	}
-	/* Another netdev of that name may have been made since. */
+	/* The TAP may be gone, and another netdev have its name. */
 	if (tap && ioctl(tap->fd, TUNGETIFF, &(struct ifreq){ 0 })) {
 		close_tap(n, t);
 		tap = NULL;
@@ -269,7 +273,7 @@ static void on_tap(struct node *n, const struct tap *tap)
 	uint8_t frame[65536];
 	ssize_t len = read(tap->fd, frame, sizeof(frame));
 
-	/* What bridges carry: unicast IP. */
+	/* Bridges carry unicast IP only. */
 	if (len >= 14 && !(frame[0] & 1) &&
 	    ((frame[12] == 0x08 && frame[13] == 0x00) || (frame[12] == 0x86 && frame[13] == 0xdd)))
 		n->frames++;
@@ -277,7 +281,7 @@ static void on_tap(struct node *n, const struct tap *tap)
 		fprintf(stderr, "fake-bridge: ARP at node %u\n", n->id);
 }
 
-/* Wait for any of the descriptors; everything that is ready is handled, once. */
+/* Wait for any of the descriptors, then handle each that is ready, once. */
 static void serve(int control_fd)
 {
 	struct pollfd fds[1 + NODES_MAX * (2 + TAPS_MAX)];
@@ -294,7 +298,10 @@ static void serve(int control_fd)
 			fds[n++] = (struct pollfd){ .fd = nodes[i].taps[t].fd, .events = POLLIN };
 	if (poll(fds, (nfds_t)n, -1) < 0)
 		return;
-	/* TAPs first: the rest may close some. One whose netdev is gone only reports POLLERR. */
+	/*
+	 * TAPs first: the other handlers may close some. A TAP whose netdev is gone reports only
+	 * POLLERR.
+	 */
 	at = 1 + 2 * n_nodes;
 	for (int i = 0; i < n_nodes; i++) {
 		const int n_taps = nodes[i].n_taps;
@@ -349,7 +356,7 @@ int main(int argc, char **argv)
 		if (offer(n))
 			return 1;
 	}
-	/* For writing, too: without a writer a FIFO would always be readable. */
+	/* Open it for writing, too: a FIFO without a writer would always be readable. */
 	control_fd = argc > 2 ? open(argv[1], O_RDWR | O_CLOEXEC) : -1;
 	if (control_fd < 0) {
 		fprintf(stderr, "Usage: fake-bridge CONTROL NODE=NETNS=SOCKET...\n");

@@ -9,7 +9,7 @@
 #include "user/config/config_cluster.h"
 #include "user/text/table.h"
 
-/* Who listens at a control socket. */
+/* The daemon that listens at a control socket. */
 struct side {
 	const char *name, *path;
 	uint32_t patience_ms;
@@ -92,7 +92,8 @@ int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
 	int status = SL_EXIT_OK;
 
 	/*
-	 * The daemon knows whether there should be one, and where. A bridge does without a daemon.
+	 * sluiced knows whether there is a bridge, and where. Without sluiced, ask at the usual
+	 * place: a bridge runs without it.
 	 */
 	if (!bridge.path && sl_client_listens(options->socket_path))
 		status = sl_cmd_ask(options,
@@ -109,7 +110,7 @@ int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
 	return status;
 }
 
-/* Rows are written as they come: a full table has more of them than one would like to hold. */
+/* Write each row as it comes: a full table has too many to hold them in memory. */
 static void dump_row(void *arg, const json_t *row)
 {
 	unsigned int *n = arg;
@@ -137,7 +138,7 @@ static int print_json(ask_fn ask_it, const struct sl_cmd_options *options, json_
 	if (!is_list)
 		return ask_it(options, request, dump_object, NULL);
 	status = ask_it(options, request, dump_row, &n);
-	/* What ended early must not be taken for the whole list. */
+	/* An answer that ended early stays without "]": nobody shall take it for the whole list. */
 	if (status == SL_EXIT_OK)
 		puts(n ? "\n]" : "[]");
 	else if (n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The commands of sluice: what they share. Each cmd_*.c holds the ones its name says. */
+/* What the commands of sluice share. Each cmd_*.c holds the command that its name says. */
 #ifndef SL_CMD_H
 #define SL_CMD_H
 
@@ -10,17 +10,17 @@
 /* Exit statuses, of sluice(8). */
 enum {
 	SL_EXIT_OK = 0,
-	SL_EXIT_FAILED = 1,	 /* the daemon said no, or what was asked for does not exist */
+	SL_EXIT_FAILED = 1,	 /* the daemon refused, or the thing asked for does not exist */
 	SL_EXIT_USAGE = 2,	 /* bad arguments, or a bad configuration file */
 	SL_EXIT_NOT_RUNNING = 3, /* no daemon, or no bridge */
 };
 
 struct sl_cmd_options {
 	const char *socket_path, *pin_dir;
-	const char *bridge_path; /* control socket of the bridge; NULL: as the daemon says */
+	const char *bridge_path; /* control socket of the bridge; NULL: sluiced says where it is */
 	bool json;
-	bool all;	      /* rows that are zero, too */
-	uint32_t patience_ms; /* for each piece of an answer */
+	bool all;	      /* show rows that are zero, too */
+	uint32_t patience_ms; /* how long to wait for each piece of an answer */
 	/* Of top */
 	bool batch;
 	uint32_t rounds; /* 0: without end */
@@ -40,21 +40,21 @@ int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);
 
 /*
- * Ask the daemon. row is called for each row (borrowed) and may be NULL. Returns an exit status;
- * trouble has been written to standard error. `request` is taken.
+ * Ask sluiced; takes the reference to the request. Calls row, unless it is NULL, for each row,
+ * which is borrowed. Returns an exit status; an error has been written to standard error.
  */
 int sl_cmd_ask(const struct sl_cmd_options *options, json_t *request,
 	       void (*row)(void *arg, const json_t *row), void *arg);
 /* As sl_cmd_ask, for --json: the rows as one array, or the only row as an object. */
 int sl_cmd_print_json(const struct sl_cmd_options *options, json_t *request, bool is_list);
-/* The same of the bridge, whose socket the daemon names; a node without a bridge is told so. */
+/* The same for the bridge, whose socket sluiced names; it is an error if the node has no bridge. */
 int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
 		      void (*row)(void *arg, const json_t *row), void *arg);
 int sl_cmd_print_bridge_json(const struct sl_cmd_options *options, json_t *request, bool is_list);
-/* A value as JSON on standard output. */
+/* Write a value as JSON to standard output. */
 void sl_cmd_dump(const json_t *value);
 
-/* Text of a member, or "" if it is missing or no string; number of a member, or 0. */
+/* The text of a member, "" if it is missing or no text; the number of a member, or 0. */
 const char *sl_cmd_text(const json_t *row, const char *key);
 long long sl_cmd_number(const json_t *row, const char *key);
 
@@ -63,16 +63,16 @@ struct sl_table;
 void sl_cmd_system_port_cells(struct sl_table *table, const json_t *row);
 void sl_cmd_peer_cells(struct sl_table *table, const json_t *row);
 void sl_cmd_voq_cells(struct sl_table *table, const json_t *row);
-bool sl_cmd_voq_is_idle(const json_t *row); /* nothing has come for it ever */
+bool sl_cmd_voq_is_idle(const json_t *row); /* no frame has ever come for it */
 void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row);
 bool sl_cmd_egress_queue_is_idle(const json_t *row);
 void sl_cmd_print_fabric(void *arg, const json_t *row);
 void sl_cmd_cc_cells(struct sl_table *table, const json_t *row);
 
-/* "10.0.0.0/8 via 10.0.0.1 dev eth1 proto bird metric 32", as `ip route` prints it. */
+/* Print a route as `ip route` does: "10.0.0.0/8 via 10.0.0.1 dev eth1 proto bird metric 32". */
 void sl_cmd_print_route(const json_t *route);
 
-/* Rows of counters as a table; `nonzero` leaves out the others. */
+/* Print rows of counters as a table; with `nonzero`, only those that are not zero. */
 int sl_cmd_print_counters(const json_t *rows, bool nonzero);
 
 #endif

@@ -18,7 +18,7 @@ void sl_cmd_cc_cells(struct sl_table *table, const json_t *row)
 	const json_t *age = json_object_get(row, "age_us"),
 		     *signal = json_object_get(row, "signal");
 
-	/* The totals are for programs. */
+	/* Only JSON shows the totals. */
 	if (strcmp(sl_cmd_text(row, "side"), "totals") == 0)
 		return;
 	sl_table_cell(table, "%s", sl_cmd_text(row, "port"));
@@ -155,7 +155,7 @@ static int set(const struct sl_cmd_options *options, int argc, char **argv)
 
 /* --- cc trace --- */
 
-/* The names of the columns, once, and not before there is an answer. */
+/* Print the names of the columns, once, and only when there is an answer. */
 static void trace_header(bool *shown)
 {
 	if (!*shown)
@@ -180,7 +180,7 @@ static void trace_line(void *header_shown, const json_t *row)
 	putchar('\n');
 }
 
-/* A whole number of an argument, or -EINVAL. */
+/* Read a whole number from 0 to max. 0 or -EINVAL. */
 static int read_number(const char *text, long long max, long long *out)
 {
 	char *end;
@@ -190,7 +190,7 @@ static int read_number(const char *text, long long max, long long *out)
 	return errno || end == text || *end || *out < 0 || *out > max ? -EINVAL : 0;
 }
 
-/* Numbers in a line of CSV for each interval kept, or JSON. */
+/* A line of CSV for each interval that the bridge has kept, or JSON. */
 static int trace(const struct sl_cmd_options *options, int argc, char **argv)
 {
 	long long class = 0, after_ns = 0;

@@ -73,9 +73,10 @@ struct view {
 	const char *headers[10];
 	void (*cells)(struct sl_table *table, const json_t *row); /* a plain table; or: */
 	void (*print)(void *arg, const json_t *row);		  /* each row by itself */
-	bool (*is_idle)(const json_t *row); /* rows that only --all shows; or NULL */
-	bool of_bridge;			    /* who is asked */
-	bool is_object;			    /* one row, not a list */
+	/* is this a row that only --all shows? NULL: no row is */
+	bool (*is_idle)(const json_t *row);
+	bool of_bridge; /* ask the bridge, not sluiced */
+	bool is_object; /* one row, not a list */
 };
 
 static const struct view views[] = {
@@ -190,7 +191,7 @@ static int read_pins(const struct sl_cmd_options *options, bool reasons, json_t 
 	return SL_EXIT_OK;
 }
 
-/* The counters outlive the daemon; without one they are read from their pins. */
+/* The counters outlive the daemon: while none runs, read them from their pins. */
 static int show_counters(const struct sl_cmd_options *options, const char *what)
 {
 	bool reasons = strcmp(what, "drops") == 0;

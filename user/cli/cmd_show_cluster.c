@@ -14,7 +14,7 @@ static const char *text_or_dash(const json_t *row, const char *key)
 	return *text ? text : "-";
 }
 
-/* "10.0 Gbit", "2.00 Mpps"; "-": as fast as it goes. */
+/* "10.0 Gbit", "2.00 Mpps"; "-": no limit. */
 static void rate_cell(struct sl_table *table, const json_t *row)
 {
 	const json_t *rate = json_object_get(row, "rate");
@@ -34,7 +34,7 @@ static void quantity_cell(struct sl_table *table, const json_t *row, const char 
 {
 	char text[SL_QUANTITY_BYTES];
 
-	/* Without the blank before a unit that does not come. */
+	/* No unit follows: leave out the blank before it. */
 	sl_quantity((uint64_t)sl_cmd_number(row, key), text);
 	sl_table_cell(table, "%.*s", (int)strlen(text) - (text[strlen(text) - 1] == ' '), text);
 }
@@ -96,7 +96,7 @@ bool sl_cmd_voq_is_idle(const json_t *row)
 	return !sl_cmd_number(row, "enqueued_frames") && !sl_cmd_number(row, "taken_frames");
 }
 
-/* A row, and one more for each further reason to drop. */
+/* A row, and one more row for each reason to drop after the first. */
 void sl_cmd_voq_cells(struct sl_table *table, const json_t *row)
 {
 	json_t *dropped = json_object_get(row, "dropped");
@@ -147,7 +147,7 @@ void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row)
 
 /* --- The fabric --- */
 
-/* Members that are not zero, a line each; but for what is no trouble. */
+/* Print a line for each member that is not zero and tells of trouble. */
 static void print_nonzero(const char *heading, const json_t *names)
 {
 	const char *name;
@@ -215,7 +215,7 @@ static void print_verbs(const json_t *row)
 
 void sl_cmd_print_fabric(void *arg, const json_t *row)
 {
-	/* Duplicate and stale ones are among the messages refused, further down. */
+	/* Duplicate and stale messages are among the refused ones, further down. */
 	static const char *const losses[] = { "lost",	   "late",	  "no_buffer",
 					      "ring_full", "send_failed", "unreachable",
 					      "overflow",  "recoveries",  "not_expected" };

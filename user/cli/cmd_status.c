@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice status: the daemon's answer, or, without a daemon, what its earlier life left running. */
+/* sluice status: the daemon's answer; while none runs, what the last one left running. */
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -104,7 +104,7 @@ static void print_status(void *arg, const json_t *row)
 
 /* --- Without a daemon --- */
 
-/* 0: ours; -EPERM: who asks may not know; else it is not. */
+/* Is it our program? 0: yes; -EPERM: this user may not know; else no. */
 static int check_ours(uint32_t prog_id, uint32_t pinned_id)
 {
 	char name[16];
@@ -119,7 +119,7 @@ static int check_ours(uint32_t prog_id, uint32_t pinned_id)
 	return 0;
 }
 
-/* Netdevs that carry our program; NULL: there are programs, and whose is not for us to know. */
+/* The netdevs that carry our program; NULL: this user may not know whose programs are there. */
 static json_t *attached_ports(const char *pin_dir)
 {
 	struct if_nameindex *links = if_nameindex(), *link;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sluice top: the terminal, its keys, and time. What is shown is top_sample.c's and top_view.c's.
+ * sluice top: the terminal, its keys, and time. top_sample.c gets the figures, top_view.c draws
+ * them.
  */
 #include <errno.h>
 #include <poll.h>
@@ -18,7 +19,7 @@
 #define COLUMNS_LEAST 40
 #define LINES_LEAST   8
 
-#define ENTER "\033[?1049h\033[?25l" /* the other screen, no cursor */
+#define ENTER "\033[?1049h\033[?25l" /* switch to the alternate screen, hide the cursor */
 #define LEAVE "\033[?25h\033[?1049l"
 
 static volatile sig_atomic_t resized, stop, suspend;
@@ -83,7 +84,7 @@ static void measure(struct sl_top_screen *screen)
 	screen->lines = size.ws_row < LINES_LEAST ? LINES_LEAST : size.ws_row;
 }
 
-/* The whole screen in one write, each line cleared behind its text: nothing flickers. */
+/* Write the whole screen at once and clear each line behind its text, so that nothing flickers. */
 static void draw(const struct sl_top_sample *sample, struct sl_top_screen *screen)
 {
 	char *text = NULL;
@@ -137,7 +138,7 @@ static void press(struct sl_top_screen *screen, const char *key, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		switch (key[i]) {
 		case 'q':
-		case 3: /* Ctrl-C, where the terminal makes no signal of it */
+		case 3: /* Ctrl-C, if the terminal sends no signal for it */
 			stop = 1;
 			break;
 		case 'p':
@@ -169,7 +170,7 @@ static void press(struct sl_top_screen *screen, const char *key, size_t n)
 	}
 }
 
-/* Handle keys and resizing until the next sample is due. */
+/* Handle keys and changes of the terminal's size until the next sample is due. */
 static void wait_until(double due_s, const struct sl_top_sample *sample,
 		       struct sl_top_screen *screen)
 {
@@ -198,7 +199,7 @@ static void wait_until(double due_s, const struct sl_top_sample *sample,
 
 /* --- Both ways to run --- */
 
-/* Take a sample; it becomes *now, and what that was is forgotten. */
+/* Replace *now by a new sample, with its rates against the old one. */
 static void next_sample(const struct sl_cmd_options *options, struct sl_top_sample *now)
 {
 	struct sl_top_sample last = *now;
@@ -211,8 +212,8 @@ static void next_sample(const struct sl_cmd_options *options, struct sl_top_samp
 static int run_screen(const struct sl_cmd_options *options, struct sl_top_screen *screen)
 {
 	/*
-	 * What is being written goes on: cut short, it would be an error of the output. poll() ends
-	 * all the same.
+	 * SA_RESTART: a write that a signal interrupted would look like an error of the output. A
+	 * signal ends poll() all the same.
 	 */
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct sl_top_sample sample = { 0 };
@@ -237,7 +238,7 @@ static int run_screen(const struct sl_cmd_options *options, struct sl_top_screen
 			draw(&sample, screen);
 			round++;
 		}
-		/* The first rates come soon. */
+		/* Show the first rates soon. */
 		due_s += round == 1 && screen->interval_s > 0.3 ? 0.3 : screen->interval_s;
 		if (due_s < now_s())
 			due_s = now_s() + screen->interval_s;

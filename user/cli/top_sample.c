@@ -69,7 +69,7 @@ const char *sl_top_list_name(enum sl_top_list list)
 	return lists[list].name;
 }
 
-/* Nobody is waited for twice in one sample. */
+/* A daemon that failed to answer once is not asked again in this sample. */
 static json_t *ask(const char *name, const char *path, json_t *request, uint32_t patience_ms,
 		   char why[SL_TOP_WHY_BYTES])
 {
@@ -80,7 +80,7 @@ static json_t *ask(const char *name, const char *path, json_t *request, uint32_t
 	return sl_client_ask(name, path, request, patience_ms, why, SL_TOP_WHY_BYTES);
 }
 
-/* Whether there is a bridge to ask, and where: a new string, or NULL. */
+/* The path of the bridge's control socket, a new string; NULL: there is no bridge to ask. */
 static char *find_bridge(const struct sl_cmd_options *options, struct sl_top_sample *out)
 {
 	char why[SL_TOP_WHY_BYTES] = "";
@@ -106,7 +106,7 @@ static char *find_bridge(const struct sl_cmd_options *options, struct sl_top_sam
 	return copy;
 }
 
-/* Members that the answers have not, for the views. */
+/* Add the members that the views need and the answers do not have. */
 static void complete(enum sl_top_list list, json_t *row)
 {
 	const json_t *first = json_object_get(row, lists[list].id[0]);
@@ -127,7 +127,7 @@ static void complete(enum sl_top_list list, json_t *row)
 		json_object_set_new(
 			row, "id",
 			json_sprintf("%s %s", json_string_value(first), json_string_value(second)));
-	/* A port with the fast path on it is as good as its link. */
+	/* The health of a port with the fast path on it is that of its link. */
 	if (list == SL_TOP_PORTS && strcmp(sl_cmd_text(row, "state"), "on") == 0)
 		json_object_set_new(
 			row, "health",
@@ -190,7 +190,7 @@ const json_t *sl_top_row(const json_t *rows, const char *id)
 	return NULL;
 }
 
-/* A counter that is less than it was began anew: nothing is known of its rate. */
+/* A counter below its earlier value began anew; its rate is not known. */
 static void rate(json_t *row, const json_t *before, const char *counter, double seconds)
 {
 	const json_t *now = json_object_get(row, counter), *then = json_object_get(before, counter);

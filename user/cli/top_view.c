@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each view is a table of columns; a column is left out where the screen is too narrow for it. */
+/* Each view is a table of columns. A screen that is too narrow for a column leaves it out. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 #include "user/cli/top.h"
 
 #define COLUMNS_MAX 400
-/* "1.23 M": as wide whatever the value, digits and prefix each at their place */
+/* the width of "1.23 M", whatever the value is */
 #define QUANTITY   6
-#define WAIT_ALARM 2 /* a queue is nearly full with 1 / WAIT_ALARM of its limit waiting */
+#define WAIT_ALARM 2 /* warn of a queue when 1 / WAIT_ALARM of its limit waits */
 
 enum attribute { PLAIN, BOLD, REVERSE, DIM, RED, YELLOW, GREEN };
 static const char *const attributes[] = { "", "1", "7", "2", "1;31", "33", "32" };
@@ -30,7 +30,7 @@ struct column {
 	const char *heading, *key;
 	enum kind kind;
 	unsigned int width;
-	unsigned int from;    /* shown on screens of so many columns; 0: on all */
+	unsigned int from;    /* shown on screens of at least so many columns; 0: on all */
 	enum attribute alarm; /* of values that are not 0 */
 };
 
@@ -101,7 +101,7 @@ static const struct column columns[SL_TOP_VIEWS][COLUMNS_OF_A_VIEW] = {
 			   { "meaning", "text", TEXT, 200, 0, PLAIN } },
 };
 
-/* What a sort looks at in each view; NULL: nothing. */
+/* The member that each sort compares in each view; NULL: none. */
 static const char *const sort_keys[SL_TOP_VIEWS][SL_TOP_SORTS] = {
 	[SL_TOP_PORTS] = { NULL, "rx_packets_per_s", NULL, "dropped_per_s" },
 	[SL_TOP_VOQS] = { NULL, "taken_frames_per_s", "waiting_frames", "dropped_frames_per_s" },
@@ -163,7 +163,7 @@ static const char *quantity(double value, char text[SL_QUANTITY_BYTES])
 	return text;
 }
 
-/* The rate of a counter, or -1: not known. */
+/* The rate of a counter; -1: it is not known. */
 static double per_s(const json_t *row, const char *key)
 {
 	char name[64];
@@ -227,7 +227,7 @@ static enum attribute cell_text(const struct column *column, const json_t *row, 
 			 sl_duration((uint64_t)json_integer_value(value), number));
 	else
 		snprintf(text, bytes, "%s", quantity((double)json_integer_value(value), number));
-	/* A queue that fills up. */
+	/* The queue fills up. */
 	if (strcmp(column->key, "waiting_frames") == 0 && json_integer_value(value) > 0 &&
 	    json_integer_value(value) * WAIT_ALARM >= sl_cmd_number(row, "limit_frames"))
 		return YELLOW;
@@ -323,7 +323,7 @@ static void draw_tabs(struct page *p, const struct sl_top_sample *s)
 		    : there		      ? PLAIN
 					      : DIM,
 		    " %d %s ", i + 1, names[i]);
-		/* Without attributes, too, one sees which it is. */
+		/* Mark the current view on a terminal without attributes, too. */
 		put(p, PLAIN, "%s", !p->screen->colour && i == (int)p->screen->view ? "*" : " ");
 	}
 	end_line(p);
@@ -351,8 +351,8 @@ static double sort_value(const struct sl_top_screen *screen, const json_t *row)
 }
 
 /*
- * The rows to be shown, sorted: a new array of borrowed rows. Few rows, so a stable insertion will
- * do.
+ * The rows to be shown, sorted: a new array of borrowed rows. There are few, so insert each at its
+ * place, which keeps the order of equal rows.
  */
 static const json_t **choose_rows(const struct sl_top_screen *screen, const json_t *rows, size_t *n)
 {
@@ -376,9 +376,10 @@ static const json_t **choose_rows(const struct sl_top_screen *screen, const json
 	return out;
 }
 
-#define CUT 100 /* a column so wide is cut where the screen ends; others are left out */
+/* a column of this width or more is cut at the screen's edge; a narrower one is left out */
+#define CUT 100
 
-/* Is there room for it on this line, which holds the columns before it? */
+/* Is there room for the column on this line, which holds those before it? */
 static bool is_shown(const struct page *p, const struct column *column)
 {
 	const uint32_t begin = p->used ? p->used + 2 : 0;
@@ -465,5 +466,5 @@ void sl_top_draw(const struct sl_top_sample *s, struct sl_top_screen *screen, FI
 		return;
 	put(&p, DIM, "q quit  p pause  tab 1-5 view  s sort: %s  a %s  arrows scroll",
 	    sorts[screen->sort], screen->all ? "busy only" : "all");
-	/* The last line of a screen must not end: the screen would scroll. */
+	/* No newline after the last line: the terminal would scroll. */
 }

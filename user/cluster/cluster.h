@@ -26,8 +26,8 @@
 #define SL_CLUSTER_REPEAT_MS   1000 /* between two announcements, while nothing changes */
 #define SL_CLUSTER_COALESCE_MS 5    /* from a change to its announcement: others may come with it */
 #define SL_CLUSTER_EXPIRY_S    60   /* how long a peer's state outlives the peer */
-#define SL_CLUSTER_REFRESH_S \
-	10 /* between requests for neighbours in use, and repairs of what the kernel has lost */
+/* Between requests for neighbours in use, and repairs of what the kernel has lost. */
+#define SL_CLUSTER_REFRESH_S 10
 
 struct sl_cluster;
 

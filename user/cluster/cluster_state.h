@@ -25,10 +25,10 @@
 #include "user/rtnl/rtnl_request.h"
 #include "user/rtnl/rtnl_socket.h"
 
-#define SL_WANTED_MAX 256 /* addresses requested in one poll; for the rest, the kernel asks again \
-			   */
-#define SL_NS_PER_MS 1000000ULL
-#define SL_NEVER     UINT64_MAX
+/* Addresses requested in one poll; for the rest, the kernel asks again. */
+#define SL_WANTED_MAX 256
+#define SL_NS_PER_MS  1000000ULL
+#define SL_NEVER      UINT64_MAX
 
 struct sl_peer {
 	uint8_t node;

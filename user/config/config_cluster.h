@@ -102,8 +102,8 @@ struct sl_bridge_settings {
 	uint32_t memory_mib;	/* packet memory; 0: by the number of ports */
 	char *control;		/* path of its control socket */
 };
-#define SL_CONFIG_DEFAULT_FABRIC_DSCP \
-	26 /* AF31, which switches and adapters take for RoCE by custom */
+/* AF31, which switches and adapters take for RoCE by custom. */
+#define SL_CONFIG_DEFAULT_FABRIC_DSCP	 26
 #define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
 
 struct sl_cluster_settings {

@@ -46,7 +46,7 @@ void sl_cluster_size_maps(const struct sl_cluster_settings *cluster,
 	}
 }
 
-/* IPv4 as IPv6 maps it. */
+/* An IPv4 address becomes an IPv4-mapped IPv6 address. */
 static void fabric_key(const char *text, struct sl_fabric_key *key)
 {
 	uint8_t family, addr[16], mapped[16] = { [10] = 0xff, [11] = 0xff };

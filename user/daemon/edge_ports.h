@@ -2,8 +2,8 @@
 /*
  * The edge ports of this router: which netdev each one is, and whether the fast path runs on it.
  *
- * A trouble with one port never keeps the others from working: the port stays with the kernel, and
- * its state says so.
+ * Trouble with one port never stops the others: the kernel forwards for that port, and its state
+ * says so.
  */
 #ifndef SL_EDGE_PORTS_H
 #define SL_EDGE_PORTS_H
@@ -34,7 +34,7 @@ struct sl_edge_port {
 	enum sl_xdp_mode mode; /* as attached */
 	bool up;	       /* the netdev, administratively */
 	bool transmits;	       /* its driver takes redirected frames; else the kernel sends them */
-	bool transmit_warned;  /* a warning has said that it does not, since it last did */
+	bool transmit_warned;  /* a warning has said that the driver takes none */
 	uint8_t number;	       /* in the cluster; 0: none */
 	bool configured;       /* by the file, not only by `sluice attach` */
 };
@@ -45,8 +45,7 @@ struct sl_edge_ports {
 	uint32_t n;
 	/* owned by the router; NULL: this kernel does not say what drivers take */
 	struct sl_xdp_features *xdp_features;
-	/* Set by these functions, cleared by the router: the mirror has to look at all next hops.
-	 */
+	/* The mirror has to look at all next hops again; the router tells it and clears this. */
 	bool changed;
 };
 
@@ -66,7 +65,7 @@ void sl_edge_port_forget(struct sl_edge_ports *ports, struct sl_edge_port *port)
  */
 int sl_edge_ports_configure(struct sl_edge_ports *ports, const struct sl_settings *settings);
 
-/* The port's place in the tables of dp: XDP is on the port, or will be in a moment. */
+/* Prepare the tables of dp for the port: its program is on the port, or will be in a moment. */
 void sl_edge_port_open(struct sl_edge_ports *ports, struct sl_datapath *dp,
 		       struct sl_edge_port *port);
 /* Put the program of dp on the port; logged. 0 or as sl_datapath_attach: then it is REFUSED. */

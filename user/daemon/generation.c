@@ -46,7 +46,9 @@ static void on_port_set(void *ctx, const struct sl_port *mirrored, const struct 
 	char name[IF_NAMESIZE] = "?";
 	int err;
 
-	/* Nothing enters at a remote port; its place in the table may be another's. */
+	/*
+	 * No packet enters at a remote port, and its slot in the table may belong to another port.
+	 */
 	if (remote(g, ifindex))
 		return;
 	port->number = entered ? entered->number : 0;

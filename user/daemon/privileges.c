@@ -31,7 +31,7 @@ int sl_privileges_missing(char *out, size_t out_bytes)
 	size_t used = 0;
 
 	out[0] = '\0';
-	/* libc has no wrapper, and libcap is not worth a dependency for one call. */
+	/* libc has no wrapper, and one call is not worth a dependency on libcap. */
 	if (syscall(SYS_capget, &header, data))
 		return -errno;
 	effective = data[0].effective | (uint64_t)data[1].effective << 32;

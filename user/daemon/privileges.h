@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which capabilities the daemon needs, and which of them it lacks. */
+/* The capabilities that the daemon needs: which of them does it lack? */
 #ifndef SL_PRIVILEGES_H
 #define SL_PRIVILEGES_H
 
 #include <stddef.h>
 
 /*
- * Names of the capabilities that are needed and not effective, separated by ", ", into out; "" if
- * all are there. 0 or -errno.
+ * Write the names of the missing ones to out, separated by ", "; "" if none is missing. 0 or
+ * -errno.
  */
 int sl_privileges_missing(char *out, size_t out_bytes);
 

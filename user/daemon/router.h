@@ -23,7 +23,7 @@ struct sl_router;
  * on success; object_path is borrowed. Failures have been logged. 0 or -errno.
  */
 int sl_router_start(struct sl_settings *settings, const char *object_path, struct sl_router **out);
-/* Let go: what is attached goes on forwarding. NULL is fine. */
+/* End the router. The programs on the ports go on forwarding. NULL is fine. */
 void sl_router_stop(struct sl_router *router);
 /*
  * Take the fast path off every port and remove the pins and the remote ports. 0 or the first error.
@@ -31,9 +31,9 @@ void sl_router_stop(struct sl_router *router);
 int sl_router_detach_all(struct sl_router *router);
 
 /*
- * Go over to other settings (owned by the router on success). Another engine, other table sizes or
- * another pin_dir make a new generation, filled before it replaces the old one. On error everything
- * is as before.
+ * Change to other settings, which the router owns on success. Another engine, other sizes of
+ * tables, another pin_dir or other system ports need a new generation, which is filled before it
+ * replaces the old one. On an error everything is as before.
  */
 int sl_router_reload(struct sl_router *router, struct sl_settings *settings);
 
@@ -45,20 +45,20 @@ int sl_router_reload(struct sl_router *router, struct sl_settings *settings);
 int sl_router_attach(struct sl_router *router, const char *port);
 int sl_router_detach(struct sl_router *router, const char *port);
 
-/* Of the current generation; changes with sl_router_reload. */
+/* An epoll-able descriptor of the current generation; it may change in sl_router_reload. */
 int sl_router_fd(const struct sl_router *router);
-/* Handle what the kernel reports. 0 or -errno: the router can go on no longer. */
+/* Handle what the kernel reports. 0, or -errno: the router cannot go on. */
 int sl_router_poll(struct sl_router *router);
-/*
- * Cluster control, for the life of the settings: -1 if this node is alone. Handle what is there, as
- * above.
- */
+/* The same for cluster control. The descriptor is -1 if this node is alone. */
 int sl_router_cluster_fd(const struct sl_router *router);
 int sl_router_cluster_poll(struct sl_router *router);
-/* Once a second: routes that did not fit, and the warning about them. */
+/*
+ * Call it once a second: it tries routes that did not fit again, warns of them, and looks after
+ * ports.
+ */
 void sl_router_tick(struct sl_router *router);
 
-/* For those who show things; borrowed until the router changes. */
+/* For views; borrowed until the router changes. */
 const struct sl_settings *sl_router_settings(const struct sl_router *router);
 const struct sl_datapath *sl_router_datapath(const struct sl_router *router);
 const struct sl_fib *sl_router_fib(const struct sl_router *router);

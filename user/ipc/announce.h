@@ -17,10 +17,10 @@
 #include <stdint.h>
 
 #define SL_ANNOUNCE_VERSION 1
-#define SL_ANNOUNCE_PART_BYTES \
-	960 /* the largest part; it fits the smallest fabric message, that of path MTU 1024 */
-#define SL_ANNOUNCE_PARTS_MAX 4096 /* parts of one generation; they hold over 100,000 neighbours \
-				    */
+/* The largest part; it fits the smallest fabric message, that of path MTU 1024. */
+#define SL_ANNOUNCE_PART_BYTES 960
+/* Parts of one generation; they hold over 100,000 neighbours. */
+#define SL_ANNOUNCE_PARTS_MAX 4096
 
 enum sl_announce_kind {
 	SL_ANNOUNCE_STATE = 1,	 /* ports, addresses, neighbours */

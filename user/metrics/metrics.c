@@ -22,8 +22,8 @@ struct sl_metrics {
 };
 
 /*
- * A bridge answers within a round of its loop. One that does not is stopped: then the daemon waits
- * this once for it.
+ * A bridge that runs answers within a round of its loop. For one that hangs, the daemon waits so
+ * long, once in each answer.
  */
 #define BRIDGE_PATIENCE_MS 500
 
@@ -31,13 +31,13 @@ struct sl_metrics {
 
 static json_t *ask_bridge(const char *path, const char *command)
 {
-	char why[128]; /* one may see it by `sluice show peers` */
+	char why[128]; /* not shown here: `sluice show peers` says it */
 
 	return sl_client_ask("sluice-bridge", path, json_pack("{s:s}", "command", command),
 			     BRIDGE_PATIENCE_MS, why, sizeof(why));
 }
 
-/* The last row of `cc` is of no queue. */
+/* The last row of `cc` holds the totals; move it to a list of its own. */
 static void split_totals(struct sl_metrics_cluster *cluster)
 {
 	const size_t n = json_array_size(cluster->rows[SL_METRICS_CC]);

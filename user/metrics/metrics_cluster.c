@@ -6,7 +6,7 @@
 #include "user/metrics/metrics_cluster.h"
 #include "user/metrics/metrics_format.h"
 
-/* Which members of a row are labels, and what those are called. */
+/* The members of a row that become labels, with the labels' names. */
 static const struct {
 	const char *member, *label;
 } labels[SL_METRICS_LISTS][4] = {
@@ -234,7 +234,7 @@ static void put_row(FILE *f, size_t family, const json_t *row)
 		put_value(f, member);
 }
 
-/* How many frames the messages sent held, as a histogram. */
+/* A histogram of how many frames each message held that was sent. */
 static void put_packing(FILE *f, const json_t *fabric)
 {
 	static const char name[] = "fabric_message_frames";

@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Rows of a cluster: the first of sluiced itself, the others as the bridge answers. */
+/* Lists of rows: the first is sluiced's own, the others are answers of the bridge. */
 enum sl_metrics_list {
 	SL_METRICS_SYSTEM_PORTS, /* `show system-ports` */
 	SL_METRICS_BRIDGE,	 /* `status` */
@@ -23,7 +23,7 @@ enum sl_metrics_list {
 };
 
 struct sl_metrics_cluster {
-	json_t *rows[SL_METRICS_LISTS]; /* arrays; NULL: could not be asked */
+	json_t *rows[SL_METRICS_LISTS]; /* arrays; NULL: the bridge did not answer */
 };
 
 /* Write the families of a cluster. */

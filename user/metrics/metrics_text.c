@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names follow Prometheus' own advice: the program's prefix, base units, `_total` on what only
- * rises.
+ * Names follow Prometheus' own advice: the program's prefix, base units, `_total` for a value that
+ * only rises.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const char counter[] = "counter", gauge[] = "gauge";
 
-/* What numbers of the status are called. */
+/* The families that come from the status. */
 static const struct {
 	const char *name, *type, *label; /* label NULL: one number */
 	const char *help;
@@ -37,7 +37,7 @@ static const struct {
 	{ "neighbour_probes_total", counter, NULL, "Requests to resolve or keep a neighbour." },
 };
 
-/* Where they stand in the status, names joined by dots. */
+/* Where each sample stands in the status: names joined by dots. */
 static const struct {
 	const char *family, *value, *path; /* value of the family's label */
 } samples[] = {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What sluiced tells a Prometheus: the text format of its exposition, version 0.0.4. Pure: JSON in,
- * text out.
- */
+/* The metrics of sluiced in Prometheus' text format, version 0.0.4. Pure: JSON to text. */
 #ifndef SL_METRICS_TEXT_H
 #define SL_METRICS_TEXT_H
 
@@ -11,10 +8,10 @@
 #include "user/metrics/metrics_cluster.h"
 
 /*
- * status is what the command `status` answers, ports the rows of `show ports`, counters those of
- * `show counters` and reasons those of `show drops`, cluster NULL for a node alone; all borrowed.
- * The text is the caller's, to be freed; NULL: not enough memory. What a status does not have is
- * left out.
+ * status is the answer of the command `status`, ports the rows of `show ports`, counters those of
+ * `show counters`, reasons those of `show drops`; cluster is NULL for a node alone. All are
+ * borrowed. The caller frees the text; NULL: not enough memory. A value that the status does not
+ * have gets no line.
  */
 char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
 		      const json_t *reasons, const struct sl_metrics_cluster *cluster);

@@ -7,7 +7,7 @@
 #include "user/show/show.h"
 #include "user/text/prefix.h"
 
-/* Takes the reference to the rows. */
+/* Put all rows; takes the reference to the array. */
 static void put_rows(json_t *rows, struct sl_ctl_answer *answer)
 {
 	json_t *row;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters as rows of JSON, for the daemon and for a command that reads the pins while no daemon
+ * Counters as rows of JSON: for the daemon, and for the command that reads the pins while no daemon
  * runs.
  */
 #ifndef SL_COUNTER_ROWS_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cluster as this node's daemon knows it; what the bridge knows, its own socket tells. */
+/*
+ * The cluster as this node's daemon knows it. The bridge shows what it knows on its own control
+ * socket.
+ */
 #include "user/show/json_values.h"
 #include "user/show/show.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `explain`: what XDP would do with a packet to an address, found the way XDP finds it, and why. */
+/* `explain`: what XDP would do with a packet to an address, looked up as XDP does, and why. */
 #include <string.h>
 #include <sys/socket.h>
 
@@ -9,7 +9,7 @@
 #include "user/show/nexthop_index.h"
 #include "user/show/show.h"
 
-/* The kernel's route for an address: the longest of those installed. */
+/* The kernel's route for an address: the one with the longest prefix of those installed. */
 struct search {
 	uint8_t family;
 	const uint8_t *addr;
@@ -44,7 +44,7 @@ static json_t *route_json(const struct sl_route_view *view, struct sl_nexthop_in
 }
 
 /*
- * What the tables hold for the address, and the route it comes from; for a neighbour these differ.
+ * The tables' entry for the address, and the route it comes from. For a neighbour the two differ.
  */
 static void set_route(const struct sl_router *router, struct sl_nexthop_index *index,
 		      uint8_t family, const uint8_t *addr, json_t *row)
@@ -70,7 +70,7 @@ static const char *text_of_reason(const struct sl_nexthop *nh)
 	return sl_punt_texts[SL_PUNT_NO_ROUTE].text;
 }
 
-/* How frames to a next hop of kind FORWARD leave; NULL: not by XDP. */
+/* How frames to a next hop of kind FORWARD leave; NULL: the kernel sends them. */
 static const char *text_of_way_out(const struct sl_router *router, const struct sl_nexthop *nh)
 {
 	const struct sl_fib_tables *tables = sl_datapath_tables(sl_router_datapath(router));

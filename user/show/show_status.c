@@ -5,7 +5,7 @@
 
 #include "user/show/show.h"
 
-/* Of its own: the tables are mapped into the process too, but belong to the maps. */
+/* The process's own memory. The tables are mapped into it, too, but are memory of the maps. */
 static uint64_t process_bytes(void)
 {
 	unsigned long long total = 0, resident = 0, shared = 0;

@@ -31,7 +31,7 @@ static double real(const struct sl_top_sample *s, size_t row, const char *key)
 	return json_is_real(value) ? json_real_value(value) : -1;
 }
 
-static void rate_is_the_difference_by_the_time_between_the_two_questions(void **state)
+static void rate_is_the_difference_divided_by_the_time_between_questions(void **state)
 {
 	struct sl_top_sample before = sample(1000, 5000000000), now = sample(3000, 7500000000);
 
@@ -44,7 +44,7 @@ static void rate_is_the_difference_by_the_time_between_the_two_questions(void **
 	sl_top_free(&now);
 }
 
-static void rate_without_a_past_or_of_a_counter_that_began_anew_is_not_known(void **state)
+static void rate_of_a_new_row_or_of_a_counter_that_fell_is_not_known(void **state)
 {
 	struct sl_top_sample before = sample(1000, 5000000000), now = sample(10, 6000000000);
 
@@ -64,8 +64,8 @@ static void rate_without_a_past_or_of_a_counter_that_began_anew_is_not_known(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rate_is_the_difference_by_the_time_between_the_two_questions),
-		cmocka_unit_test(rate_without_a_past_or_of_a_counter_that_began_anew_is_not_known),
+		cmocka_unit_test(rate_is_the_difference_divided_by_the_time_between_questions),
+		cmocka_unit_test(rate_of_a_new_row_or_of_a_counter_that_fell_is_not_known),
 	};
 
 	return cmocka_run_group_tests_name("top_sample", tests, NULL, NULL);

@@ -46,7 +46,7 @@ static char *draw(const struct sl_top_sample *s, struct sl_top_screen *screen)
 	return text;
 }
 
-static void screen_of_any_size_is_never_exceeded(void **state)
+static void text_never_exceeds_a_screen_of_any_size(void **state)
 {
 	struct sl_top_sample before = sample(0, 1000000000), now = sample(123456789, 2000000000);
 
@@ -78,11 +78,8 @@ static void screen_of_any_size_is_never_exceeded(void **state)
 	sl_top_free(&now);
 }
 
-/*
- * Whatever the values are, a column stands where it stood: what is below a heading ends at the same
- * place.
- */
-static void columns_stay_where_they_are_whatever_the_values(void **state)
+/* A column does not move when its values change: each cell ends below the end of its heading. */
+static void columns_do_not_move_when_values_change(void **state)
 {
 	static const json_int_t frames[] = {
 		0, 7, 999, 1000, 9995, 123456, 99999999, 1234567890123
@@ -105,7 +102,7 @@ static void columns_stay_where_they_are_whatever_the_values(void **state)
 		if (i == 0)
 			length = strcspn(row + 1, "\n");
 		assert_int_equal(strcspn(row + 1, "\n"), length);
-		/* "out pps" ends at column 40, its prefix there, its digits before */
+		/* "out pps" ends at column 40: the prefix stands there, the digits before it */
 		assert_true(row[1 + 39] == ' ' || strchr("kMGT", row[1 + 39]));
 		assert_int_equal(row[1 + 38], ' ');
 		assert_in_range(row[1 + 37], '0', '9');
@@ -145,7 +142,7 @@ static void trouble_is_red_and_only_trouble(void **state)
 	sl_top_free(&now);
 }
 
-static void rows_are_sorted_by_what_was_asked_for(void **state)
+static void rows_are_sorted_by_each_key(void **state)
 {
 	struct sl_top_sample before = sample(0, 1000000000), now = sample(100, 2000000000);
 	struct sl_top_screen screen = { .view = SL_TOP_VOQS, .columns = 80, .interval_s = 1 };
@@ -158,7 +155,7 @@ static void rows_are_sorted_by_what_was_asked_for(void **state)
 	for (int sort = 0; sort < SL_TOP_SORTS; sort++) {
 		screen.sort = (enum sl_top_sort)sort;
 		text = draw(&now, &screen);
-		/* /0 has more waiting, /1 the rate and the drops */
+		/* /0 has more frames waiting, /1 the higher rate and more drops */
 		if (sort == SL_TOP_BY_NAME || sort == SL_TOP_BY_WAITING)
 			assert_true(strstr(text, "n2p1/0") < strstr(text, "n2p1/1"));
 		else
@@ -172,10 +169,10 @@ static void rows_are_sorted_by_what_was_asked_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(screen_of_any_size_is_never_exceeded),
-		cmocka_unit_test(columns_stay_where_they_are_whatever_the_values),
+		cmocka_unit_test(text_never_exceeds_a_screen_of_any_size),
+		cmocka_unit_test(columns_do_not_move_when_values_change),
 		cmocka_unit_test(trouble_is_red_and_only_trouble),
-		cmocka_unit_test(rows_are_sorted_by_what_was_asked_for),
+		cmocka_unit_test(rows_are_sorted_by_each_key),
 	};
 
 	return cmocka_run_group_tests_name("top_view", tests, NULL, NULL);

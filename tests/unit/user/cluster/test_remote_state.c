@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Announcements put together to generations; generations to entries; entries to changes. */
+/* Announcements become generations, generations become entries, entries become changes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,7 +61,7 @@ static void generation_is_complete_with_its_last_part_in_any_order(void **state)
 	assert_int_equal(a.n, 3);
 	assert_int_equal(a.records[0].addr[3], 12);
 	assert_int_equal(a.records[2].addr[3], 11);
-	/* Its repetition is nothing new. */
+	/* A repetition of it changes nothing. */
 	assert_int_equal(give(&a, 7, 0, 3, 10), 0);
 	assert_int_equal(a.n, 3);
 	sl_assembly_reset(&a);
@@ -78,7 +78,7 @@ static void newer_generation_replaces_an_unfinished_one_and_older_parts_are_igno
 	assert_true(a.complete);
 	assert_int_equal(a.n, 1);
 	assert_int_equal(a.records[0].addr[3], 20);
-	/* Of another life, any generation is new. */
+	/* After a restart of the sender, any generation is new. */
 	sl_assembly_reset(&a);
 	assert_int_equal(give(&a, 5, 0, 1, 30), 1);
 	sl_assembly_reset(&a);
@@ -94,7 +94,7 @@ static void bad_parts_change_nothing(void **state)
 
 	(void)state;
 	assert_int_equal(give(&a, 7, 0, 2, 10), 0);
-	assert_int_equal(give(&a, 7, 1, 3, 11), -EPROTO); /* of three, suddenly */
+	assert_int_equal(give(&a, 7, 1, 3, 11), -EPROTO); /* three parts instead of two */
 	sl_announce_begin(&p, &resolve);
 	assert_int_equal(sl_assembly_input(&a, p.bytes, p.len_bytes, SOURCE, SELF), -EPROTO);
 	record.system_port = 0x0301; /* not the sender's */
@@ -150,7 +150,7 @@ static void see(void *ctx, enum sl_remote_change what, const struct sl_remote_en
 	seen[n_seen++] = (struct change){ what, e->addr[3], e->mac[5] };
 }
 
-static void difference_is_what_leads_from_old_to_new(void **state)
+static void diff_reports_each_change_from_old_to_new(void **state)
 {
 	const struct sl_announce_record old[] = { neighbour(1, 1), neighbour(2, 2),
 						  neighbour(3, 3) };
@@ -182,7 +182,7 @@ int main(void)
 			newer_generation_replaces_an_unfinished_one_and_older_parts_are_ignored),
 		cmocka_unit_test(bad_parts_change_nothing),
 		cmocka_unit_test(addresses_are_a_host_and_a_prefix_with_our_source),
-		cmocka_unit_test(difference_is_what_leads_from_old_to_new),
+		cmocka_unit_test(diff_reports_each_change_from_old_to_new),
 	};
 	return cmocka_run_group_tests_name("remote_state", tests, NULL, NULL);
 }

@@ -544,7 +544,7 @@ static void every_key_is_read(void **state)
 	sl_settings_free(s);
 }
 
-static void cores_are_a_worker_each(void **state)
+static void each_core_is_for_one_worker(void **state)
 {
 	struct sl_settings *s =
 		parse("cluster:\n"
@@ -563,7 +563,7 @@ static void cores_are_a_worker_each(void **state)
 	sl_settings_free(s);
 }
 
-static void cluster_is_read_and_its_own_ports_are_the_ports(void **state)
+static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 {
 	struct sl_settings *s = parse(
 		"cluster:\n"
@@ -721,8 +721,8 @@ int main(void)
 		cmocka_unit_test(a_controller_that_does_not_exist_is_refused_with_the_names_of_all),
 		cmocka_unit_test(least_file_has_the_documented_defaults),
 		cmocka_unit_test(every_key_is_read),
-		cmocka_unit_test(cluster_is_read_and_its_own_ports_are_the_ports),
-		cmocka_unit_test(cores_are_a_worker_each),
+		cmocka_unit_test(cluster_is_read_and_ports_of_this_node_are_the_ports),
+		cmocka_unit_test(each_core_is_for_one_worker),
 		cmocka_unit_test(queues_and_classes_are_as_written_with_defaults_for_the_rest),
 		cmocka_unit_test(missing_port_is_named_unless_it_is_optional),
 		cmocka_unit_test(file_that_cannot_be_read_is_named),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Announcements between daemons: the bytes of docs/PROTOCOL.md, "Announcements", and what must be
- * refused.
+ * Announcements between daemons: the bytes of docs/PROTOCOL.md, "Announcements", and every refusal.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,7 +144,7 @@ static void announce_of_every_truncated_length_is_refused_whole(void **state)
 
 	(void)state;
 	for (size_t len = 0; len < sizeof(state_bytes); len++) {
-		/* a copy of just that length, so that the sanitizer sees any read beyond it */
+		/* a copy of the exact length, so that the sanitizer sees a read beyond it */
 		uint8_t exact[sizeof(state_bytes)];
 
 		memcpy(exact + sizeof(exact) - len, state_bytes, len);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket: what is spoken, who is refused, and that no client holds the daemon. */
+/*
+ * The control socket and its client: what each sends, whom the daemon refuses, and that no client
+ * can hold up the daemon.
+ */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -210,8 +213,8 @@ static void short_answer_beyond_its_limit_is_refused_whole(void **state)
 	expect_end(fd);
 }
 
-/* A child writes it: what it sends is complete, and meanwhile others are served. */
-static void long_answer_to_a_slow_reader_holds_nobody(void **state)
+/* A child writes the answer: it is complete, and the daemon serves others meanwhile. */
+static void long_answer_to_a_slow_reader_does_not_hold_up_the_daemon(void **state)
 {
 	int slow = dial_and_send("{\"command\":\"rows\"}\n"), fd, n = 0;
 	char line[64];
@@ -232,10 +235,10 @@ static void long_answer_to_a_slow_reader_holds_nobody(void **state)
 }
 
 /*
- * What the child's client does is no news to the daemon, which would find nothing to do about it,
- * again and again.
+ * The daemon does not watch the client of a child: it would be woken by it again and again, and
+ * have nothing to do.
  */
-static void client_of_a_child_wakes_the_daemon_no_more(void **state)
+static void client_of_a_child_does_not_wake_the_daemon(void **state)
 {
 	int slow = dial_and_send("{\"command\":\"rows\"}\n");
 	struct pollfd daemon = { .fd = sl_ctl_fd(ctl), .events = POLLIN };
@@ -249,7 +252,7 @@ static void client_of_a_child_wakes_the_daemon_no_more(void **state)
 	close(slow);
 }
 
-static void one_client_too_many_is_told_so(void **state)
+static void one_client_too_many_is_refused_as_busy(void **state)
 {
 	int fds[SL_CTL_CLIENTS_MAX], extra;
 
@@ -317,7 +320,7 @@ static void client_reports_that_nobody_listens(void **state)
 	assert_null(client);
 }
 
-/* A socket where somebody listens and says what the test has him say. */
+/* A listening socket that says only what the test writes. */
 static int listen_silently(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -337,7 +340,9 @@ static void client_gives_up_on_a_daemon_that_is_silent(void **state)
 
 	(void)state;
 	assert_true(sl_client_listens(path));
-	/* The first is taken into the queue of the socket, the next not even that. */
+	/*
+	 * The first client gets into the queue of the socket, the next ones do not even get there.
+	 */
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(sl_client_open(path, json_object(), 1, &client), -ETIMEDOUT);
 		assert_null(client);
@@ -347,11 +352,11 @@ static void client_gives_up_on_a_daemon_that_is_silent(void **state)
 	assert_false(sl_client_listens(path));
 }
 
-/* A whole answer takes ten times what the client waits for a piece. */
+/* The whole answer takes ten times as long as the client waits for a piece. */
 #define PIECES	    10
 #define PATIENCE_MS 20 /* whole ticks of any kernel */
 
-/* Whoever connects while `greeter` listens is greeted at once, before he can wait for it. */
+/* A client that connects while `greeter` listens finds the hello there before it waits for it. */
 static int greeter = -1, caller, called;
 
 static void say(const char *line)
@@ -359,7 +364,7 @@ static void say(const char *line)
 	assert_int_equal(write(called, line, strlen(line)), strlen(line));
 }
 
-/* Instead of the library's. */
+/* Takes the place of the library's connect(). */
 int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
 {
 	int (*libc)(int, __CONST_SOCKADDR_ARG, socklen_t) = dlsym(RTLD_NEXT, __func__);
@@ -373,7 +378,7 @@ int connect(int fd, __CONST_SOCKADDR_ARG address, socklen_t len)
 	return err;
 }
 
-/* What comes is there before the client waits for it; what it would wait, its socket tells. */
+/* Each piece is there before the client waits for it. The socket shows how long it would wait. */
 static void client_waits_for_each_piece_and_not_for_the_whole(void **state)
 {
 	static const char *const errors[] = { NULL, "the answer stopped before its end" };
@@ -423,7 +428,7 @@ static void on_alarm(int signal)
 		close(called); /* the client says that the answer ended early */
 }
 
-/* As by a terminal that is resized again and again. */
+/* Signals interrupt it as those of a terminal that is resized again and again. */
 static void client_that_signals_interrupt_goes_on_waiting(void **state)
 {
 	const struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
@@ -458,9 +463,9 @@ int main(void)
 		TEST(bad_requests_are_refused_by_name),
 		TEST(request_without_end_is_refused),
 		TEST(short_answer_beyond_its_limit_is_refused_whole),
-		TEST(long_answer_to_a_slow_reader_holds_nobody),
-		TEST(client_of_a_child_wakes_the_daemon_no_more),
-		TEST(one_client_too_many_is_told_so),
+		TEST(long_answer_to_a_slow_reader_does_not_hold_up_the_daemon),
+		TEST(client_of_a_child_does_not_wake_the_daemon),
+		TEST(one_client_too_many_is_refused_as_busy),
 		TEST(client_that_leaves_in_the_middle_is_forgotten),
 		TEST(socket_has_the_permissions_asked_for_and_replaces_a_dead_one),
 		cmocka_unit_test(client_reports_that_nobody_listens),
@@ -468,5 +473,5 @@ int main(void)
 		TEST(client_that_signals_interrupt_goes_on_waiting),
 		TEST(client_waits_for_each_piece_and_not_for_the_whole),
 	};
-	return cmocka_run_group_tests_name("ctl", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("control_socket", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sluiced and the bridge say to each other: every message there and back, every refusal. */
+/* The relay's messages: each kind encoded and parsed again, and every refusal. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +31,7 @@ static void there_and_back(const struct sl_relay_message *m, size_t expected_byt
 		assert_memory_equal(got.part, m->part, m->part_bytes);
 }
 
-static void every_kind_there_and_back(void **state)
+static void every_kind_parses_to_what_was_encoded(void **state)
 {
 	(void)state;
 	there_and_back(
@@ -57,7 +57,7 @@ static void every_kind_there_and_back(void **state)
 	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_PEER, .node = 2 }, 8);
 }
 
-static void senseless_messages_are_not_written(void **state)
+static void message_with_a_field_out_of_range_is_not_written(void **state)
 {
 	static const struct sl_relay_message cases[] = {
 		{ .kind = 0 },
@@ -79,7 +79,7 @@ static void senseless_messages_are_not_written(void **state)
 		assert_int_equal(sl_relay_encode(&cases[i], bytes), 0);
 }
 
-static void bad_bytes_are_refused(void **state)
+static void bytes_of_a_bad_version_kind_length_or_value_are_refused(void **state)
 {
 	static const struct {
 		const char *name;
@@ -134,9 +134,9 @@ static void taps_are_named_after_node_and_port(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kind_there_and_back),
-		cmocka_unit_test(senseless_messages_are_not_written),
-		cmocka_unit_test(bad_bytes_are_refused),
+		cmocka_unit_test(every_kind_parses_to_what_was_encoded),
+		cmocka_unit_test(message_with_a_field_out_of_range_is_not_written),
+		cmocka_unit_test(bytes_of_a_bad_version_kind_length_or_value_are_refused),
 		cmocka_unit_test(taps_are_named_after_node_and_port),
 	};
 	return cmocka_run_group_tests_name("relay", tests, NULL, NULL);

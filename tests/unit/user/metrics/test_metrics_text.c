@@ -29,7 +29,7 @@ static void assert_line(const char *text, const char *line)
 	fail_msg("no line %s in:\n%s", line, text);
 }
 
-static void numbers_labels_and_strange_names_are_written_as_the_format_wants(void **state)
+static void numbers_and_labels_are_written_and_strange_names_escaped(void **state)
 {
 	json_t *status =
 		parse("{\"version\": \"1.2\", \"engine\": \"lpm\", \"uptime_s\": 7,"
@@ -74,7 +74,7 @@ static void numbers_labels_and_strange_names_are_written_as_the_format_wants(voi
  * The rows are as the bridge answers, with the values that it may leave open: a null is no number,
  * except as a rate, where it means that there is no limit.
  */
-static void a_cluster_is_told_by_labels_units_and_what_is_known(void **state)
+static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 {
 	json_t *status = parse("{\"version\": \"1\", \"engine\": \"fast\"}"), *none = json_array();
 	struct sl_metrics_cluster cluster = { {
@@ -142,8 +142,8 @@ static void a_cluster_is_told_by_labels_units_and_what_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_labels_and_strange_names_are_written_as_the_format_wants),
-		cmocka_unit_test(a_cluster_is_told_by_labels_units_and_what_is_known),
+		cmocka_unit_test(numbers_and_labels_are_written_and_strange_names_escaped),
+		cmocka_unit_test(cluster_rows_become_samples_and_unknown_values_do_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ static void quantity_is_right_to_half_of_its_last_digit(void **state)
 	}
 }
 
-static void duration_has_the_grain_that_matters(void **state)
+static void duration_changes_its_form_at_each_unit(void **state)
 {
 	static const struct row rows[] = {
 		{ 0, "0 ms" },
@@ -96,7 +96,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quantity_has_three_digits_and_the_prefix_that_fits),
 		cmocka_unit_test(quantity_is_right_to_half_of_its_last_digit),
-		cmocka_unit_test(duration_has_the_grain_that_matters),
+		cmocka_unit_test(duration_changes_its_form_at_each_unit),
 	};
 
 	return cmocka_run_group_tests_name("quantity", tests, NULL, NULL);
