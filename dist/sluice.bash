@@ -14,7 +14,7 @@ _sluice_netdevs() {
 	done
 	_sluice_words "$devs"
 }
-# The ports of the running daemon: first column, without the heading.
+# The ports of the running daemon: the first column, without its heading.
 _sluice_ports() { _sluice_words "$(sluice show ports 2>/dev/null | sed -n '2,$s/ .*//p')"; }
 
 # The controllers: the lines of one word. No daemon is asked.
