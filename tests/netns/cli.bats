@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# The command sluice: what it shows is what the kernel and the packets say, in words and in JSON.
+# The command sluice shows what the kernel has and the packets did, in words and in JSON.
 # shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
 bats_require_minimum_version 1.5.0
 
@@ -48,7 +48,7 @@ setup() { load router; }
 	[ "$(ours : | sort)" = "$(theirs -6 /128 | sort)" ]
 }
 
-@test "show routes PREFIX lists what lies within, and nothing else" {
+@test "show routes PREFIX lists the routes within it, and no other" {
 	[ "$(sluice -j show routes 10.0.0.0/13 | jq -r '[.[].prefix] | unique | join(" ")')" = \
 		"10.0.1.0/24 10.0.1.1/32 10.0.1.255/32 10.0.2.0/24 10.0.2.1/32 10.0.2.255/32 10.6.0.0/16 10.7.0.0/16" ]
 	[ "$(sluice -j show routes 192.0.2.0/24)" = "[]" ]
@@ -81,7 +81,7 @@ explains() {
 	explains 192.0.2.1 "$filter" '["kernel",null,"none",null,null,"no-route"]'
 }
 
-@test "explain, in words" {
+@test "explain prints words" {
 	run --separate-stderr sluice explain 10.9.1.1
 	[ "${lines[0]}" = "address    10.9.1.1" ]
 	[ "${lines[2]}" = "route      10.9.0.0/16 via 10.0.2.2 dev eth2 proto bird metric 7" ]
@@ -89,20 +89,20 @@ explains() {
 	[[ ${lines[4]} = "verdict    forward: "* ]]
 }
 
-@test "show neighbours: those of ip neigh, and no other but those that routes want" {
+@test "show neighbours lists those of ip neigh, and those that routes need" {
 	on n1 ip -6 neigh show nud noarp | grep -q ff02:
 	ours() { sluice -j show neighbours | jq -r '.[] | select(.state != "NONE") | "\(.dev) \(.address)"' | sort; }
 	theirs() { on n1 ip -j neigh show | jq -r '.[] | "\(.dev) \(.dst)"' | sort; }
 	same() { [ "$(ours)" = "$(theirs)" ]; }
 	wait_for 5 same
-	# One that does not answer has no MAC address.
+	# A neighbour that does not answer has no MAC address.
 	on n1 ip route add 10.5.0.0/16 via 10.0.1.77
 	wanted() { sluice -j show neighbours | jq -e 'any(.[]; .address == "10.0.1.77" and .mac == null)'; }
 	wait_for 5 wanted
 	on n1 ip route del 10.5.0.0/16
 }
 
-@test "show neighbours and nexthops" {
+@test "show neighbours and nexthops print tables" {
 	[ "$(sluice -j show neighbours | jq -r '.[] | select(.address == "10.0.2.2") | .dev + " " + .mac')" = \
 		"eth2 $(mac_of h2 eth0)" ]
 	[ "$(sluice -j show nexthops | jq -r '[.[] | select(.via == "10.0.2.2" and .kind == "forward")][0].mac')" = "$(mac_of h2 eth0)" ]
@@ -115,7 +115,7 @@ explains() {
 		"eth1 $(mac_of n1 eth1) 1500 $(on n1 cat /sys/class/net/eth1/ifindex)" ]
 }
 
-@test "counters: a reason counts what the kernel was given for it, and show drops hides what never happened" {
+@test "counters: a reason counts the packets given to the kernel for it, and show drops hides reasons that never occurred" {
 	local before
 	before=$(reason punt no-route)
 	on h1 ping -c 3 -i 0.01 -W 1 192.0.2.1 || :
@@ -125,29 +125,29 @@ explains() {
 	[[ $output != *"punt encap "* ]]
 	run --separate-stderr sluice show drops --all
 	[[ $output = *"punt encap "* ]]
-	# every reason of the header has its row
+	# each reason in the header has a row
 	[ "$(sluice -j show drops | jq length)" = \
 		"$(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/sluice.h | grep -cE '^	X\(')" ]
 	wait_for 5 conserved
 }
 
-@test "a source that is an address of the router: looked at with rp_filter 2, and then the kernel drops it" {
+@test "a source that is an address of the router: with rp_filter 2 it goes to the kernel, which drops it" {
 	local sent=10
 	pretend() {
 		on h1 build/lab/gen eth0 --dst-mac "$(mac_of n1 eth1)" --src "$1" --dst 10.0.2.2 --count $sent --rate 1000
 		wait_for 10 conserved
 	}
-	# Datagrams that reached h2, where no port is open for them.
+	# How many datagrams reached h2, where no port is open for them.
 	arrived() { on h2 awk '$1 == "Udp:" && $2 ~ /^[0-9]/ { print $3 }' /proc/net/snmp; }
 	all_arrived() { [ "$(arrived)" = "$1" ]; }
 	rp_filter_is() { on n1 sysctl -qw "net.ipv4.conf.eth1.rp_filter=$1"; }
 	filtered=$(reason punt rp-filter) forwarded=$(counter forward)
-	# More is forwarded where h2 says that nobody listens.
+	# More packets are forwarded if h2 answers that the port is closed.
 	counted() { [ "$(reason punt rp-filter)" = "$((filtered + $1))" ] && [ "$(counter forward)" -ge "$((forwarded + $2))" ]; }
 	pretend 10.0.2.1
 	wait_for 10 counted 0 $sent
 	rp_filter_is 2
-	# The daemon follows; until then packets are forwarded.
+	# Packets are forwarded until the daemon has seen the change.
 	followed() { pretend 10.0.2.1 && [ "$(reason punt rp-filter)" -gt "$filtered" ]; }
 	wait_for 10 followed
 	filtered=$(reason punt rp-filter) forwarded=$(counter forward) before=$(arrived)
@@ -161,7 +161,7 @@ explains() {
 	rp_filter_is 0
 }
 
-@test "attach and detach by hand" {
+@test "attach and detach act until the next reload" {
 	[ "$(sluice detach eth2)" = "eth2: detached" ]
 	[ "$(xdp_program eth2)" = none ]
 	[ "$(sluice attach eth2)" = "eth2: attached" ]
@@ -175,7 +175,7 @@ explains() {
 	wait_for 5 fast_path_to 10.0.2.2
 }
 
-@test "bad arguments: status 2 and a line that says what would be right" {
+@test "bad arguments end with status 2 and a line that says what would be right" {
 	while IFS='|' read -r arguments expected; do
 		# shellcheck disable=SC2086
 		run --separate-stderr sluice $arguments
@@ -210,7 +210,7 @@ explains() {
 	[ "$(sluice --version)" = "sluice $(cat VERSION)" ]
 }
 
-@test "output that does not fit the disk: status 1" {
+@test "output that does not fit the disk ends with status 1" {
 	local arguments
 	while read -r arguments; do
 		# shellcheck disable=SC2086
@@ -241,7 +241,7 @@ explains() {
 	done
 }
 
-@test "check says ok, or the one line" {
+@test "check says ok, or the one line that is wrong" {
 	[ "$(sluice check "$CONFIG")" = "$CONFIG: ok" ]
 	echo "ports: 1" >"$LAB_DIR/bad.yaml"
 	run --separate-stderr sluice check "$LAB_DIR/bad.yaml"
@@ -250,13 +250,13 @@ explains() {
 	[ "$(sluice -j check "$LAB_DIR/bad.yaml" | jq .ok)" = false ]
 }
 
-@test "a user who may not connect is told so" {
+@test "a user who may not connect gets a line that says so" {
 	run --separate-stderr on n1 setpriv --reuid 65534 --regid 65534 --clear-groups build/sluice status
 	[ "$status" -eq 1 ]
 	[ "$stderr" = 'sluice: "/run/sluice/sluiced.sock" is not yours to use: be root, or of its group' ]
 }
 
-@test "a daemon that is stopped: every command says so, and none waits for ever" {
+@test "a daemon that is stopped: every command says so, and none waits for it for ever" {
 	local arguments
 	kill -STOP "$DAEMON"
 	while read -r arguments; do
@@ -280,7 +280,7 @@ explains() {
 		attach eth2
 		-j detach eth2
 	LIST
-	# Many who wait before: it is not even asked.
+	# So many clients wait before that the request is not even sent.
 	for _ in {1..40}; do
 		run --separate-stderr sluice -w 0.1 status
 		[ "$status" -eq 1 ]
@@ -290,11 +290,11 @@ explains() {
 	[[ $output = *"sluiced does not answer"* ]]
 	kill -CONT "$DAEMON"
 	wait_for 10 conserved
-	port_is eth2 on # what was asked meanwhile, by those who have gone, is not done
+	port_is eth2 on # the daemon drops the requests of clients that have gone
 }
 
 # Last, since it ends the daemon.
-@test "without a daemon: status says what still runs, counters come from the pins, the rest exits with 3" {
+@test "without a daemon status says what still runs, counters come from the pins, other commands exit with 3" {
 	local before
 	before=$(counter rx)
 	kill -KILL "$DAEMON"
@@ -304,7 +304,7 @@ explains() {
 	[ "${lines[0]}" = "sluiced    is not running; the fast path goes on with the routes it had" ]
 	[ "${lines[1]}" = "ports      eth1 native, eth2 native" ]
 	[ "$(counter rx)" -ge "$before" ]
-	# Whose the programs on the ports are, only root may know. A daemon that ended well has left no socket.
+	# Only root may know whose programs are on the ports. A daemon that ends in order leaves no socket.
 	on n1 rm /run/sluice/sluiced.sock
 	nobody() { on n1 setpriv --reuid 65534 --regid 65534 --clear-groups build/sluice "$@"; }
 	run -3 nobody status

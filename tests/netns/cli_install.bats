@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# make install and uninstall; and what is installed beside the programs: manual, completion, unit, sample.
+# make install and uninstall, and the files beside the programs: manual, completion, units, sample
+# configuration.
 # shellcheck disable=SC2034,SC2154 # variables are set by `run`, and used in router.bash
 bats_require_minimum_version 1.5.0
 
@@ -8,7 +9,7 @@ setup() { DEST=$(mktemp -d); }
 
 teardown() { rm -rf "$DEST"; }
 
-@test "install puts every file in place under DESTDIR and PREFIX, uninstall takes all away" {
+@test "install puts every file in place under DESTDIR and PREFIX, uninstall removes them all" {
 	make -s install DESTDIR="$DEST" PREFIX=/opt/sl
 	run find "$DEST" \( -type f -o -type l \) -printf '%m %P\n'
 	echo "$output"
@@ -35,7 +36,7 @@ teardown() { rm -rf "$DEST"; }
 	[ ! -e "$DEST/opt/sl/lib/sluice" ]
 }
 
-@test "the installed daemon finds its object without being told" {
+@test "the installed daemon finds its object without an option" {
 	load router
 	router_up
 	make -s install DESTDIR="$DEST" PREFIX=/usr
@@ -82,7 +83,7 @@ teardown() { rm -rf "$DEST"; }
 	done
 }
 
-# complete WORD...: what is offered for the last one.
+# complete_words WORD...: what completion offers for the last one.
 complete_words() {
 	# shellcheck source=dist/sluice.bash
 	bash -c '. dist/sluice.bash
@@ -92,7 +93,7 @@ complete_words() {
 		echo "${COMPREPLY[*]}"' complete "$@"
 }
 
-@test "completion offers commands, what can be shown, ports and options" {
+@test "completion offers commands, views, ports and options" {
 	[ "$(complete_words sluice "")" = "status show top explain attach detach cc check" ]
 	[ "$(complete_words sluice -j s)" = "status show" ]
 	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours counters drops system-ports peers voqs egress-queues fabric cc" ]
@@ -138,11 +139,11 @@ complete_words() {
 	lab_end
 }
 
-@test "the service units are such as systemd understands, and expose little" {
+@test "systemd understands the service units, and finds that they expose little" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
 	for unit in sluiced sluice-bridge; do
 		sed 's|@PREFIX@|/usr|; s|^ExecStart=.*|ExecStart=/bin/true|; /^Documentation/d' "dist/$unit.service" >"$DEST/$unit.service"
-		# It keeps notes under /run: in a mount namespace they go when it ends.
+		# systemd-analyze leaves files under /run: give it a mount namespace that vanishes with it.
 		run unshare --mount sh -c 'mount -t tmpfs none /run && systemd-analyze verify "$1"' - "$DEST/$unit.service"
 		echo "$output"
 		[ "$status" -eq 0 ]
@@ -152,7 +153,7 @@ complete_words() {
 	done
 }
 
-# allowed UNIT: the system calls that its SystemCallFilter= lines let through, one a line
+# allowed UNIT: the system calls that its SystemCallFilter= lines allow, one a line
 allowed() {
 	local line word
 	expand() {
@@ -163,7 +164,7 @@ allowed() {
 			esac
 		done
 	}
-	# Groups contain groups, three deep.
+	# Groups contain groups, three levels deep.
 	every() { expand "$@" | xargs -n 1 | while read -r word; do expand "$word"; done | while read -r word; do expand "$word"; done; }
 	sed -n 's/^SystemCallFilter=//p' "$1" | while read -r line; do
 		# shellcheck disable=SC2086

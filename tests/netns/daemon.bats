@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# sluiced as an operator meets it: start, ports that come and go, full tables.
+# sluiced as an operator sees it: start, ports that come and go, full tables.
 # shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
 bats_require_minimum_version 1.5.0
 
@@ -21,7 +21,7 @@ teardown() { lab_end; }
 	wait_for 5 grep -q READY=1 "$LAB_DIR/manager.out"
 }
 
-@test "packets take the fast path, both families, every one of them" {
+@test "every packet of both families takes the fast path" {
 	daemon
 	warm_up
 	local address before
@@ -35,7 +35,7 @@ teardown() { lab_end; }
 	wait_for 5 conserved
 }
 
-@test "a second daemon on the node is refused by the first one's process id, and harms nothing" {
+@test "a second daemon on the node refuses to start, names the first one's process, and changes nothing" {
 	daemon
 	run_daemon --config "$CONFIG"
 	[ "$status" -eq 1 ]
@@ -62,7 +62,7 @@ teardown() { lab_end; }
 	[ "$(wc -l <"$LAB_DIR/sluiced.err")" = 3 ]
 }
 
-@test "without the tracing programs it routes, and says what is lost" {
+@test "without the tracing programs it routes, and says which counter is missing" {
 	mkdir "$LAB_DIR/lib"
 	cp build/sluice.bpf.o "$LAB_DIR/lib"
 	daemon --object "$LAB_DIR/lib/sluice.bpf.o"
@@ -71,9 +71,9 @@ teardown() { lab_end; }
 	on n1 test ! -e /sys/fs/bpf/sluice/sl_tx_batch
 }
 
-@test "where programs for frames of several buffers do not load, the plain one runs, and it is said" {
+@test "where programs for frames of several buffers do not load, the plain one runs, and the log says so" {
 	mkdir "$LAB_DIR/lib"
-	# What such a kernel refuses is missing here.
+	# Such a kernel refuses the program sl_edge_frags; here it is missing from the object.
 	sed s/sl_edge_frags/sl_other/ bpf/sluice.bpf.c >"$LAB_DIR/plain.bpf.c"
 	clang -target bpf -mcpu=v3 -O2 -g -I. "-I/usr/include/$(uname -m)-linux-gnu" -Wno-address-of-packed-member \
 		-c "$LAB_DIR/plain.bpf.c" -o "$LAB_DIR/lib/sluice.bpf.o"
@@ -99,7 +99,7 @@ teardown() { lab_end; }
 	warm_up
 }
 
-@test "a port that is renamed is none any more, until it is renamed back" {
+@test "a port that is renamed is no port until it is renamed back" {
 	daemon
 	on n1 ip link set dev eth2 down
 	on n1 ip link set dev eth2 name other
@@ -121,7 +121,7 @@ teardown() { lab_end; }
 	[ "$(xdp_program eth3)" = sl_edge_frags ]
 }
 
-@test "xdp off by hand is respected, the kernel forwards there, and attach puts it back" {
+@test "after xdp off by hand the port stays with the kernel, until attach puts the fast path back" {
 	daemon
 	warm_up
 	on n1 ip link set dev eth1 xdp off
@@ -157,7 +157,7 @@ teardown() { lab_end; }
 	[ "$(xdp_program eth1)" = sl_edge_frags ]
 }
 
-@test "where the driver takes no redirected frames the kernel sends, and it is said" {
+@test "where the driver takes no redirected frames the kernel sends, and the log says so" {
 	daemon
 	warm_up
 	on h2 ethtool -K eth0 gro off
@@ -168,7 +168,7 @@ teardown() { lab_end; }
 	before=$(reason punt not-a-port)
 	on h1 ping -c 1 -W 30 10.0.2.2
 	[ "$(reason punt not-a-port)" = $((before + 1)) ]
-	# Said once, not every second.
+	# The log says it once, not every second.
 	local uptime
 	uptime=$(sluice -j status | jq .uptime_s)
 	older() { [ "$(sluice -j status | jq .uptime_s)" -ge $((uptime + 3)) ]; }
@@ -187,7 +187,7 @@ teardown() { lab_end; }
 
 # --- Tables -----------------------------------------------------------------------------------------------------
 
-@test "a table that is too small: what fits stays right, the rest goes to the kernel, which is said once" {
+@test "in a table that is too small, routes that fit stay right, the others go to the kernel, and the log says so once" {
 	configure "tables: {ipv4_blocks: 8}"
 	daemon
 	warm_up

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# What sluiced refuses: one line says what and why, and nothing has been changed. So one router serves all tests.
+# Whatever sluiced refuses, it says what and why in one line and changes nothing. So one router
+# serves all tests.
 # shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
 bats_require_minimum_version 1.5.0
 
@@ -20,7 +21,7 @@ setup() {
 	configure
 }
 
-# refused STATUS LINE: sluiced ended so, and said this and nothing else.
+# refused STATUS LINE: sluiced ended with this status, and wrote this line and nothing else.
 refused() {
 	[ "$status" -eq "$1" ]
 	[ "$stderr" = "sluiced: error: $2" ]
@@ -48,21 +49,21 @@ refused() {
 	refused 2 "/nonexistent.yaml: cannot read the configuration file: No such file or directory"
 }
 
-@test "without privileges: the capability is named" {
+@test "without privileges it names the missing capability" {
 	run --separate-stderr on n1 setpriv --bounding-set -bpf,-sys_admin --inh-caps=-bpf,-sys_admin build/sluiced --config "$CONFIG"
 	refused 1 "not allowed: this process lacks CAP_BPF (load programs and maps); run it as root, or give it these capabilities"
 	run --separate-stderr on n1 setpriv --bounding-set -net_admin --inh-caps=-net_admin build/sluiced --config "$CONFIG"
 	refused 1 "not allowed: this process lacks CAP_NET_ADMIN (attach XDP, follow routes); run it as root, or give it these capabilities"
 }
 
-@test "without a BPF file system: the mount command is said" {
+@test "without a BPF file system it prints the mount command" {
 	run --separate-stderr on n1 unshare --mount sh -c "umount /sys/fs/bpf && build/sluiced --config $CONFIG"
 	[ "$status" -eq 1 ]
 	[ "$stderr" = 'sluiced: error: pin_dir "/sys/fs/bpf/sluice" is not in a BPF file system: mount -t bpf bpf /sys/fs/bpf' ]
 	[ "$(xdp_program eth1)" = none ]
 }
 
-@test "without its object: where it was sought is said" {
+@test "without its object it says where it looked" {
 	run_daemon --config "$CONFIG" --object /nonexistent/sluice.bpf.o
 	[ "$status" -eq 1 ]
 	[[ $stderr = *'no BPF object at "/nonexistent/sluice.bpf.o"'* ]]

@@ -60,7 +60,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	daemon_ready
 }
 
-@test "SIGTERM leaves the fast path forwarding; with --detach it is taken off, pins and all" {
+@test "SIGTERM leaves the fast path forwarding; with --detach it removes the fast path and the pins" {
 	daemon
 	warm_up
 	daemon_end TERM
@@ -76,7 +76,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	daemon_end TERM
 	[ "$ENDED" -eq 0 ]
 	nothing_was_changed
-	# The kernel frees what nobody uses in its own time.
+	# The kernel takes its time to free a link that nobody uses.
 	wait_for 10 object_is_gone link "$link"
 	wait_for 10 reaches 10.0.2.2
 }
@@ -109,7 +109,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	wait_for 10 object_is_gone prog "$id"
 }
 
-@test "killed between attaching and publishing: the next daemon knows its predecessor's program" {
+@test "after a kill between attaching and publishing the next daemon knows its predecessor's program" {
 	daemon
 	local id
 	id=$(xdp_program_id eth1)
@@ -124,7 +124,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	[ "$(pins)" = "$(published)" ]
 }
 
-@test "what iproute2 attached is adopted: replaced in one step, its counters go on, its pins go" {
+@test "a program that iproute2 attached is replaced in one step, its counters go on, its pins are removed" {
 	on n1 ip link set dev eth1 xdp obj build/sluice.bpf.o section xdp
 	on n1 ip link set dev eth2 xdp obj build/sluice.bpf.o section xdp
 	on n1 test -e /sys/fs/bpf/tc/globals/sl_stats

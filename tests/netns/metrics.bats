@@ -13,9 +13,9 @@ teardown() { lab_end; }
 
 ask() { on n1 curl -sS -m 60 "$@"; }
 
-# samples: what http://127.0.0.1:9101/metrics says, as a JSON object
+# samples: http://127.0.0.1:9101/metrics as a JSON object
 samples() { ask http://127.0.0.1:9101/metrics | tests/tools/prometheus_samples.py; }
-# sample NAME: in what `samples` gave
+# sample NAME: its value in the output of `samples`
 sample() { jq --arg name "$1" '.[$name]' "$LAB_DIR/samples"; }
 
 answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
@@ -25,7 +25,7 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 	[ -z "$(on n1 ss -Hltn)" ]
 }
 
-@test "a port alone is offered to this host only, and says what status and show drops say" {
+@test "metrics at a port number are for this host only, and equal status and show drops" {
 	configure "metrics: 9101"
 	daemon
 	[ "$(on n1 ss -Hltn | awk '{ print $4 }')" = 127.0.0.1:9101 ]
@@ -54,12 +54,12 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 	[ "$(sample "sluice_build_info{engine=fast}{version=$(cat VERSION)}")" = 1 ]
 	[ "$(sample 'sluice_port_up{port=eth1}')" = 1 ]
 	[ "$(sample 'sluice_table_size{table=nexthops}')" = 65536 ]
-	# Each number of the list is there: none is called differently in the status.
+	# Each sample of the table is there: the status has a value under each of its names.
 	[ "$(grep -cE '^	\{ "[a-z_]+", (NULL|"[a-z0-9_]+"), "[a-z0-9_.]+" \},' user/metrics/metrics_text.c)" = \
 		"$(jq '[keys[] | select(test("^sluice_(build|port|stage|drop|punt)_") | not)] | length' "$LAB_DIR/samples")" ]
 }
 
-@test "IPv6, HEAD, other pages and methods" {
+@test "IPv6 and HEAD work, other pages and methods are refused" {
 	configure 'metrics: "[::1]:9101"'
 	daemon
 	[ "$(ask -o /dev/null -w '%{http_code} %{content_type}' 'http://[::1]:9101/metrics')" = "200 text/plain; version=0.0.4; charset=utf-8" ]
@@ -69,7 +69,7 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 	[ "$(ask -o /dev/null -w '%{http_code}' -d x=1 'http://[::1]:9101/metrics')" = 405 ]
 }
 
-@test "clients that say nothing hold nobody" {
+@test "silent clients do not hold up others" {
 	configure "metrics: 9101"
 	daemon
 	local i
@@ -83,7 +83,7 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 	wait_for 5 follows
 }
 
-@test "a reload opens, moves and closes it; an address that is taken changes nothing" {
+@test "a reload opens, moves and closes the listener; an address that is taken changes nothing" {
 	reload() {
 		kill -HUP "$DAEMON"
 		wait_for 5 log_lines "$1" "$2"
@@ -108,7 +108,7 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 	[ "$(on n1 ss -Hltn | wc -l)" = 1 ]
 }
 
-@test "an address that is taken at start ends it before anything is changed" {
+@test "if the address is taken at start, sluiced ends before it changes anything" {
 	spawn n1 other socat TCP-LISTEN:9101,fork STDOUT
 	taken() { on n1 ss -Hltn | grep -q :9101; }
 	wait_for 5 taken

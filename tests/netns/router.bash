@@ -41,7 +41,8 @@ configure() {
 	printf '%s\n' "$@" "ports:" "  - name: eth1" "  - name: eth2" >"$CONFIG"
 }
 
-# What `pins` prints of a complete set: each map of the object, the program, and the links that count transmit drops.
+# The output of `pins` for a complete set: each map of the object, the program, and the links that count
+# transmit drops.
 published() {
 	{
 		llvm-objdump -t build/sluice.bpf.o | sed -n 's/.* \.maps	.* //p'
@@ -72,7 +73,8 @@ daemon_end() {
 	daemon_gone
 }
 
-# run_daemon ARGUMENT...: in the foreground, for what must be refused; bats' run keeps status and output.
+# run_daemon ARGUMENT...: sluiced in the foreground, for arguments that it must refuse; bats' run keeps
+# status and output.
 run_daemon() { run --separate-stderr on n1 timeout $((10 * ${LAB_PATIENCE:-1})) build/sluiced "$@"; }
 
 port_is() { [ "$(sluice -j show ports | jq -r ".[] | select(.port == \"$1\").state")" = "$2" ]; }
@@ -83,8 +85,8 @@ counter() { sluice -j show counters | jq ".[] | select(.name == \"$1\").packets"
 reason() { sluice -j show drops | jq ".[] | select(.kind == \"$1\" and .name == \"$2\").packets"; }
 reaches() { on h1 ping -c 1 -W 1 "$1"; }
 
-# Neighbours on both sides are resolved, so that what follows takes the fast path. The loss of the packets that
-# ask for them is none of the tests' business.
+# Resolve the neighbours on both sides, so that packets after this take the fast path. The packets that are
+# lost meanwhile do not count in a test.
 warm_up() {
 	wait_for 5 reaches 10.0.2.2
 	wait_for 5 fast_path_to 10.0.2.2
@@ -106,11 +108,11 @@ traffic() {
 }
 traffic_flows() { [ "$(counter forward)" -gt "$1" ]; }
 
-# Sets SENT, and REPORT to "packets lost reordered duplicates bad" as the sink saw it.
+# traffic_end: waits, then sets SENT, and REPORT to "packets lost reordered duplicates bad" of the sink.
 traffic_end() {
 	wait "$GEN"
 	SENT=$(jq .sent "$LAB_DIR/gen.out")
-	wait_for 10 all_came || true # what is lost, the report says
+	wait_for 10 all_came || true # the report says what was lost
 	kill -INT "$SINK"
 	wait "$SINK"
 	REPORT=$(jq -r '"\(.packets) \(.lost) \(.reordered) \(.duplicates) \(.bad_checksum + .bad_payload + .wrong_mac)"' \

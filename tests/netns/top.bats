@@ -15,14 +15,14 @@ setup_file() {
 	router_start alone
 }
 
-# terminal NODE SIZE ACTION...: sluice top there, on a terminal of that size
+# terminal NODE SIZE ACTION...: sluice top on this node, on a terminal of this size
 terminal() {
 	local node=$1 size=$2
 	shift 2
 	on "$node" tests/tools/terminal.py "$size" "$@" -- build/sluice top -d 0.3
 }
 
-@test "80 columns: views by number and by tab, the fabric, the keys at the bottom, and out again" {
+@test "80 columns: views by number and by tab, the fabric, the keys at the bottom, and the end" {
 	terminal n1 80x24 'expect:^node 1 of 2 +every 0.3 s' 'expect:^xdp +in .*pps +here .* away .* kernel .* drop ' \
 		'expect:^fabric out .*a msg +in .*peers 1/1' 'expect:^port +state +in pps' 'expect:^eth1 +up +[0-9]' \
 		keys:2 'expect:^queue +control +limit +out pps' 'expect:^n2p1/0 +fixed' 'absent:^n2p1/1' \
@@ -41,15 +41,15 @@ terminal() {
 		resize:200x50 'expect:^queue .* out +marked +bytes +frames *$' keys:q end
 }
 
-@test "a terminal that takes its time, and is resized while it does, gets all of the screen" {
+@test "a slow terminal that is resized while it reads gets the whole screen" {
 	terminal n1 200x50 'expect:^q quit' blocked resize:190x50 blocked resize:180x50 blocked resize:170x50 'expect:^q quit' keys:q end
 }
 
-@test "a paused screen is still, and goes on" {
+@test "a paused screen does not change, and goes on after the pause" {
 	terminal n1 80x24 'expect:^q quit' keys:p 'expect: paused ' still:1 keys:p 'absent: paused ' keys:q end
 }
 
-@test "a bridge that goes is seen, and the screen goes on" {
+@test "a bridge that ends shows, and the screen goes on" {
 	spawn n2 screen tests/tools/terminal.py 80x24 'expect:peers 1/1' 'expect:^fabric sluice-bridge is not running' \
 		'expect:peers 1/1' keys:q end -- build/sluice top -d 0.3
 	pid=$SPAWNED
@@ -64,7 +64,7 @@ terminal() {
 	}
 }
 
-@test "a node alone has ports and drops, and says why there is no more" {
+@test "a node alone has ports and drops, and says why the other views are empty" {
 	terminal alone 80x24 'expect:^one node' 'absent:^fabric' 'expect:^eth1 +up' keys:2 \
 		'expect:this node is in no cluster' keys:5 'expect:^what and why' keys:q end
 	run -0 on alone build/sluice top -b -n 1 -d 0.1
@@ -91,7 +91,7 @@ terminal() {
 		[$r[] | .voqs[] | select(.id == "n2p1/0")] as $q |
 		$q[] | {taken_frames, taken_frames_per_s}, ([range(1; 4)] | all(. as $i |
 			($q[$i].taken_frames - $q[$i - 1].taken_frames) as $d | $q[$i].taken_frames_per_s as $rate |
-			# how long the interval was, only top knows: half a second, more or less on a busy machine
+			# only top knows how long the interval was: about half a second on a busy machine
 			$d == 0 and $rate == 0 or $d > 0 and $rate > 0 and $rate <= $d / 0.1))' >"$LAB_DIR/rates"
 	cat "$LAB_DIR/rates"
 	run -1 grep false "$LAB_DIR/rates"
@@ -102,7 +102,7 @@ terminal() {
 	wait_for 10 show_equals_top
 }
 
-@test "what makes no sense is refused in one line" {
+@test "bad options are refused in one line" {
 	for arguments in "top -n 0" "top -n x" "top -d 0" "top -d 1s" "top more" "-n 3 status"; do
 		# shellcheck disable=SC2086 # words
 		run -2 --separate-stderr on n1 build/sluice $arguments

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# The views of a cluster: what `sluice` shows is what the kernels, the packets and the maps say.
+# The views of a cluster: `sluice` shows what the kernels and the maps have and the packets did.
 # shellcheck disable=SC2154 # variables are set by `run`
 bats_require_minimum_version 1.5.0
 
@@ -8,7 +8,7 @@ load cluster
 
 setup_file() {
 	cluster_begin 2 2
-	for p in 1 2; do # so that every node knows its hosts
+	for p in 1 2; do # every node learns its hosts
 		wait_for 10 on "h1p$p" ping -c 1 -W 1 "10.2.$p.2"
 	done
 }
@@ -62,7 +62,7 @@ peer_is() { [ "$(sluice "$1" -j show peers | jq -r ".[] | select(.node == $2) | 
 	jq -ne --argjson a "$(sluice 1 -j show peers)" --argjson b "$(sluice 2 -j show peers)" '$a, $b,
 		($a[0].node == 2 and $a[0].address == "10.9.0.2" and $a[0].state == "up" and $a[0].lost == 0 and
 		 $a[0].heard_ms < 60000 and $a[0].epoch != $b[0].epoch)'
-	# what one has sent, the other receives
+	# the messages that one node sends, the other receives
 	sent=$(sluice 1 -j show peers | jq '.[0].data_sent + .[0].hellos_sent')
 	heard() { [ "$(sluice 2 -j show peers | jq '.[0].received')" -ge "$sent" ]; }
 	wait_for 5 heard
@@ -82,8 +82,8 @@ peer_is() { [ "$(sluice "$1" -j show peers | jq -r ".[] | select(.node == $2) | 
 	wait_for 10 crossed
 }
 
-# send TO COUNT GEN-OPTIONS...: from h1p1 by way of node 1's eth1. RECEIVED is what arrived at host TO, ENTERED what XDP on
-# node 1 saw of it; every other frame is accounted for (a busy machine's rings may drop some).
+# send TO COUNT GEN-OPTIONS...: frames from h1p1 by way of node 1's eth1. Sets RECEIVED to how many arrived
+# at host TO; the counters account for every other frame (the rings of a busy machine may drop some).
 send() {
 	local to=$1 count=$2 pid
 	shift 2
@@ -120,7 +120,7 @@ queue() { sluice 2 -j show egress-queues | jq -c ".[] | select(.port == \"$1\" a
 		departed=$(($(queue n2p1 $class .departed_frames) - departed))
 		in_xdp=$(($(entered_voqs) - in_xdp))
 		echo "class $class: XDP $in_xdp, entered $entered, departed $departed, received $RECEIVED"
-		# a host or a kernel says a word now and then, in class 0 mostly
+		# hosts and kernels send a few frames themselves, mostly in class 0
 		[ $entered -le $in_xdp ]
 		[ $((entered + 20)) -ge $in_xdp ]
 		[ $departed -ge "$RECEIVED" ]
@@ -136,7 +136,7 @@ queue() { sluice 2 -j show egress-queues | jq -c ".[] | select(.port == \"$1\" a
 		.dequeued_frames == $m.dequeued.frames and .marked_frames == $m.marked and .dropped.missed == $m.missed)'
 }
 
-# set_voq VOQ JQ-ASSIGNMENTS: as an operator does with bpftool, here with the layout of bpf/sluice.h
+# set_voq VOQ JQ-ASSIGNMENTS: change a VOQ as an operator does with bpftool, by the layout of bpf/sluice.h
 set_voq() {
 	on n1 /usr/bin/python3 - "$@" <<-'END'
 		import struct, subprocess, sys
@@ -147,7 +147,7 @@ set_voq() {
 	END
 }
 
-# in_fast_path ADDRESS: does XDP of node 1 know the way?
+# in_fast_path ADDRESS: does XDP of node 1 have a next hop for it?
 in_fast_path() { [ "$(sluice 1 -j explain "$1" | jq -r .verdict)" = forward ]; }
 
 @test "explain: the queues of a remote port, and the node at their other end" {
@@ -163,7 +163,7 @@ in_fast_path() { [ "$(sluice 1 -j explain "$1" | jq -r .verdict)" = forward ]; }
 	[[ $output = *"queues VOQ $(voq n2p2 0 .voq) to $(voq n2p2 3 .voq), for class 0 to 3; node 2 at 10.9.0.2 is up"* ]]
 }
 
-@test "voqs: rate and limits are those of the map; drops are named, and add up with what arrived" {
+@test "voqs: rate and limits are those of the map; drops have reasons, and add up with the frames that arrived" {
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.2.2
 	wait_for 10 in_fast_path 10.2.2.2
 	id=$(voq n2p2 2 .voq)
@@ -188,7 +188,7 @@ in_fast_path() { [ "$(sluice 1 -j explain "$1" | jq -r .verdict)" = forward ]; }
 	fits_80
 	grep -qE "^n2p2/2 +fixed +- +0 .* voq-full$" <<<"$output"
 	grep -qE "^ +$stopped +voq-stopped$" <<<"$output"
-	# what never had a frame is shown with --all only
+	# only --all shows a queue that never had a frame
 	[ "$(sluice 1 show voqs --all | grep -c /)" = 8 ]
 	[ "$(grep -c / <<<"$output")" -lt 8 ]
 	run -0 sluice 2 show egress-queues --all
@@ -196,10 +196,11 @@ in_fast_path() { [ "$(sluice 1 -j explain "$1" | jq -r .verdict)" = forward ]; }
 	fits_80
 }
 
-# metrics N: what node N says to a Prometheus; node 1 must have been told to
+# metrics N: the metrics of node N as JSON, if its configuration offers them
 metrics() { on "n$1" curl -sS -m 60 http://127.0.0.1:9101/metrics | tests/tools/prometheus_samples.py; }
 
-# in_step: node 1's metrics in $LAB_DIR/metrics are what its bridge says at the same time; what counts signs of life aside
+# in_step: node 1's metrics in $LAB_DIR/metrics equal what its bridge says at the same time, but for
+# counters of hellos
 in_step() {
 	local before after
 	before=$(in_words)
@@ -246,12 +247,12 @@ in_words() {
 	} | jq -sS add
 }
 
-@test "metrics: what a Prometheus reads of the cluster is what the bridge counts, and the kernel sees" {
+@test "metrics of the cluster are what the bridge counts and the kernel sees" {
 	echo "metrics: 9101" >>"$LAB_DIR/n1.yaml"
 	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
 	offered() { metrics 1 >"$LAB_DIR/metrics" && jq -e .sluice_bridge_up==1 "$LAB_DIR/metrics"; }
 	wait_for 30 offered
-	# price, whose numbers are some
+	# the controller price has a figure to show
 	sluice 2 cc set eth1 price
 	before=$(jq '[.["sluice_voq_enqueued_frames_total{class=0}{node=2}{port=n2p1}"], .sluice_fabric_message_frames_sum]' "$LAB_DIR/metrics")
 	send h2p1 1000 --dst 10.2.1.2 --rate 5000
@@ -272,7 +273,7 @@ in_words() {
 	sluice 2 cc set eth1 fixed
 }
 
-@test "metrics: a bridge that hangs, or does not run, is called so, and holds nobody" {
+@test "metrics: a bridge that hangs or does not run is down, and does not hold up the daemon" {
 	kill -STOP "$(cat "$LAB_DIR/bridge-n1.pid")"
 	down() { metrics 1 | jq -e '.sluice_bridge_up == 0 and has("sluice_prefixes{family=ipv4}") and
 		([keys[] | select(test("^sluice_(voq|peer|fabric)_"))] == [])'; }
@@ -289,14 +290,14 @@ in_words() {
 	wait_for 30 up
 }
 
-@test "a bridge that does not run is said so in one line" {
+@test "one line says that the bridge does not run" {
 	kill "$(cat "$LAB_DIR/bridge-n2.pid")"
 	wait_for 10 peer_is 1 2 down
 	wait_for 10 port_is 1 n2p1 unreachable
 	run -3 --separate-stderr sluice 2 show peers
 	[ "$stderr" = 'sluice: sluice-bridge is not running: nothing listens at "/run/sluice/sluice-bridge.sock"' ]
 	[ -z "$output" ]
-	# what the daemon knows, it still shows
+	# the daemon still shows what it knows
 	wait_for 10 port_is 2 n1p1 unreachable
 	port_is 2 n2p1 up
 	bridge_start 2
@@ -304,7 +305,7 @@ in_words() {
 	wait_for 10 port_is 1 n2p1 up
 }
 
-@test "the fabric's netdev is no port to attach, whether the bridge has its program there or not" {
+@test "attach refuses the fabric's netdev, with the bridge's program on it or without" {
 	refused() {
 		for name in fab0 the-fabric; do
 			run -1 --separate-stderr sluice 2 attach "$name"
@@ -319,7 +320,7 @@ in_words() {
 	wait_for 10 peer_is 1 2 up
 }
 
-@test "without a daemon the bridge is asked where it usually is" {
+@test "without a daemon the command asks the bridge at its usual place" {
 	run -3 --separate-stderr sluice 1 -s /run/nothing.sock show system-ports
 	[ "$(sluice 1 -s /run/nothing.sock -j show peers | jq '.[0].node')" = 2 ]
 	[ "$(sluice 1 -B /run/sluice/sluice-bridge.sock -j show peers | jq '.[0].node')" = 2 ]
@@ -327,7 +328,7 @@ in_words() {
 	[[ $stderr = *'nothing listens at "/run/nothing.sock"'* ]]
 }
 
-@test "a node that is in no cluster says so" {
+@test "a node alone says that it is in no cluster" {
 	node_up alone
 	link alone:eth1 fabric:alone
 	printf 'ports:\n  - name: eth1\n' >"$LAB_DIR/alone.yaml"
@@ -339,7 +340,7 @@ in_words() {
 	done
 }
 
-@test "a bridge that is stopped: who asks it is told so, and does not wait for ever" {
+@test "a bridge that is stopped: every command says so, and none waits for it for ever" {
 	local bridge
 	bridge=$(cat "$LAB_DIR/bridge-n2.pid")
 	kill -STOP "$bridge"
