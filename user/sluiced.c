@@ -323,7 +323,7 @@ static void reload(struct daemon *d)
 		err = sl_router_reload(d->router, settings);
 	if (err) {
 		sl_settings_free(settings);
-		sl_error("reload refused; the configuration of before stays in force");
+		sl_error("reload refused; the former configuration stays in force");
 	} else {
 		set_log_level(d, sl_router_settings(d->router));
 		sl_info("configuration \"%s\" reloaded", d->options->config_path);

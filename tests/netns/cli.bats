@@ -161,7 +161,7 @@ explains() {
 	rp_filter_is 0
 }
 
-@test "attach and detach act until the next reload" {
+@test "attach and detach change a port at once, and refuse what is none" {
 	[ "$(sluice detach eth2)" = "eth2: detached" ]
 	[ "$(xdp_program eth2)" = none ]
 	[ "$(sluice attach eth2)" = "eth2: attached" ]
@@ -308,7 +308,7 @@ explains() {
 	on n1 rm /run/sluice/sluiced.sock
 	nobody() { on n1 setpriv --reuid 65534 --regid 65534 --clear-groups build/sluice "$@"; }
 	run -3 nobody status
-	[ "${lines[0]}" = "sluiced    is not running; whose XDP programs are on the ports only root may know" ]
+	[ "${lines[0]}" = "sluiced    is not running; only root may know whose XDP programs are on the ports" ]
 	[ ${#lines[@]} = 1 ]
 	[ "$(nobody -j status | jq -c '[.running, .ports]')" = "[false,null]" ]
 	run --separate-stderr sluice show routes

@@ -67,7 +67,7 @@ teardown() { rm -rf "$DEST"; }
 	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/views/views.c); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
 	done
-	for word in $(grep -ohE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config/config.c user/config/config_cluster.c | grep -oE '"[^"]+"' | tr -d '"'); do
+	for word in $(grep -ohE '\.name = "[a-z_0-9]+"|UINT_KEY\("[a-z_0-9]+"' user/config/config.c user/config/config_cluster_schema.c | grep -oE '"[^"]+"' | tr -d '"'); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice.yaml.5
 	done
 }

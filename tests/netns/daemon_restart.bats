@@ -54,7 +54,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	id=$(xdp_program_id eth1)
 	echo "colour: red" >>"$CONFIG"
 	kill -HUP "$DAEMON"
-	wait_for 5 log_says "reload refused; the configuration of before stays in force"
+	wait_for 5 log_says "reload refused; the former configuration stays in force"
 	log_says "$CONFIG:4: \"colour\" is not a key here: write engine, ports, "
 	[ "$(xdp_program_id eth1)" = "$id" ]
 	daemon_ready

@@ -166,7 +166,7 @@ static void status_without_daemon(const struct sl_cmd_options *options)
 		json_decref(status);
 	} else {
 		printf("sluiced    is not running; %s\n",
-		       !ports ? "whose XDP programs are on the ports only root may know"
+		       !ports ? "only root may know whose XDP programs are on the ports"
 		       : json_array_size(ports) ? "the fast path goes on with the routes it had"
 						: "the kernel forwards");
 		if (ports)

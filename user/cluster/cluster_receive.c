@@ -86,7 +86,7 @@ static void on_received(struct sl_cluster *c, const struct sl_relay_message *mes
 	if (err > 0)
 		sl_peer_apply(c, peer);
 	else if (err < 0)
-		sl_debug("cluster: node %u: a senseless announcement: %s", peer->node,
+		sl_debug("cluster: node %u: its announcement is refused: %s", peer->node,
 			 strerror(-err));
 }
 

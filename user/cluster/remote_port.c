@@ -123,7 +123,7 @@ int sl_remote_port_make(struct sl_remote_port *port, struct sl_rtnl_request *req
 	*made = !err;
 	if (err && !port->refused)
 		sl_error("%s: cannot make the remote port: %s", port->name,
-			 err == -EEXIST ? "a netdev of this name exists that is none; rename it"
+			 err == -EEXIST ? "another netdev has this name; rename that one"
 					: strerror(-err));
 	port->refused = err;
 	return err;
