@@ -96,7 +96,7 @@ static void apply(void *ctx, enum sl_remote_change change, const struct sl_remot
 		log_entry(now, "add", err);
 }
 
-/* Make the kernel's entries for the peer these ones; the peer owns them from now on. */
+/* Change the kernel's entries for the peer to these; the peer owns the array from now on. */
 static void peer_set_entries(struct sl_cluster *c, struct sl_peer *peer,
 			     struct sl_remote_entry *entries, size_t n)
 {
@@ -175,7 +175,7 @@ void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_
 			entry_add(c, peer, &peer->entries[i]);
 }
 
-/* Ports that are not up stay so, when the peer is back, until it has announced them. */
+/* The ports that were up go down, and stay so until the peer is back and has announced them. */
 void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer)
 {
 	peer_set_entries(c, peer, NULL, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * To the bridge: the states of remote ports, this node's announcements, and requests to resolve
- * addresses. Without a connection, and when the bridge is behind, a message is lost; all of them
- * are repeated.
+ * addresses. Without a connection, and when the bridge is behind, a message is lost. Announcements
+ * and requests are repeated, and a new connection begins with the states of all remote ports.
  */
 #ifndef SL_CLUSTER_SEND_H
 #define SL_CLUSTER_SEND_H

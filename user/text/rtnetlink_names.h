@@ -8,7 +8,10 @@
 
 #include <stdint.h>
 
-/* Returns the word; a number that has none is written into buf, and buf returned. */
+/*
+ * Each function returns the word for a number. It writes a number that has none into buf, and
+ * returns buf.
+ */
 #define SL_NAME_BYTES 16
 const char *sl_route_protocol_name(uint8_t protocol,
 				   char buf[SL_NAME_BYTES]);		  /* RTPROT_*: "bird" */
