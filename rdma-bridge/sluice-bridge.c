@@ -25,12 +25,10 @@
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
 
-#define EXIT_CONFIG 2
-/* a hello that waits for a processor is a peer that seems dead */
-#define NICE		(-10)
-#define FABRIC_RETRY_NS 20000000L /* looking for a fabric netdev that is gone */
-/* of processor time at once, the least that the kernel grants */
-#define SLICE_NS 100000
+#define EXIT_CONFIG	2
+#define NICE		(-10)	  /* a bridge whose hello waits for a processor seems dead */
+#define FABRIC_RETRY_NS 20000000L /* between two looks for a fabric that is gone */
+#define SLICE_NS	100000	  /* of processor time at once, the least that the kernel grants */
 
 struct options {
 	const char *config_path;
@@ -57,9 +55,9 @@ static void on_signal(int signal)
 }
 
 /*
- * Come first where others want the processor, often and for a short time: a frame waits for as long
- * as whoever has it may keep it. Kernels before 6.12 have slices of one length for all. All threads
- * inherit it.
+ * Get the processor before other programs, often and for a short time: a frame waits as long as
+ * another program may keep the processor. Kernels before 6.12 give all programs slices of one
+ * length. All threads inherit this.
  */
 static void ask_for_the_processor(uint32_t realtime)
 {
@@ -81,7 +79,7 @@ static void ask_for_the_processor(uint32_t realtime)
 		sl_debug("cannot shorten the slices: %s", strerror(errno));
 }
 
-/* The exit status of who has only been asked something. */
+/* The exit status after --help and --version. */
 static int answered(void)
 {
 	return sl_answer_flush("sluice-bridge") ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -146,7 +144,7 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 	return 0;
 }
 
-/* Until told to stop, or the fabric's netdev or RDMA device is gone. */
+/* Run until a signal, or until the fabric's netdev or RDMA device is gone. */
 static void run(struct rb_bridge *bridge, struct rb_views *views)
 {
 	uint64_t views_ns = 0;
@@ -162,8 +160,8 @@ static void run(struct rb_bridge *bridge, struct rb_views *views)
 }
 
 /*
- * One life, from opening to closing. 0: told to stop; -ENODEV: the fabric's device is gone; else it
- * cannot start.
+ * Open a bridge, run it, close it. 0: a signal stopped it; -ENODEV: the fabric's device is gone;
+ * -EIO: it could not start, which has been logged.
  */
 static int live(struct sl_settings *settings)
 {
@@ -172,7 +170,7 @@ static int live(struct sl_settings *settings)
 	int err = rb_bridge_open(settings, &bridge);
 
 	if (err)
-		return -EIO; /* has been logged */
+		return -EIO;
 	err = rb_views_open(settings->cluster.bridge.control, &views);
 	if (err) {
 		sl_error("cannot listen at \"%s\": %s", settings->cluster.bridge.control,

@@ -23,11 +23,10 @@
 #include "user/lib/log.h"
 
 #define CHUNK_BYTES	4096
-#define COPY_CHUNKS	1024 /* read ahead out of the rings of other lanes, and being packed */
-#define HELLOS_PER_LIFE 5    /* in the time after which a silent peer is down */
+#define COPY_CHUNKS	1024 /* for frames copied out of other lanes' rings until they are sent */
+#define HELLOS_PER_LIFE 5    /* hellos in the time after which a silent peer is down */
 
-/* --- Memory ------------------------------------------------------------------------------------
- */
+/* --- Memory ---------------------------------------------------------------------------- */
 
 /* How many chunks a lane needs. */
 static uint64_t chunks_needed(const struct rb_bridge *b, const struct rb_lane *lane)
@@ -46,11 +45,11 @@ static uint64_t chunks_needed(const struct rb_bridge *b, const struct rb_lane *l
 		rb_netdev_query(port->name, &netdev);
 		for (uint32_t c = 0; c < SL_CLASSES; c++)
 			waiting += port->queue[c].frames;
-		/* Of small frames many lie in one chunk. */
+		/* Many small frames share a chunk. */
 		chunks += (netdev.queues ? netdev.queues : 1) * (uint64_t)rb_bridge_held_max(b) +
 			  waiting / 2;
 	}
-	/* It copies frames out of the rings of other lanes. */
+	/* One of several lanes also copies frames out of the rings of the others. */
 	return b->n_lanes == 1 ? chunks : chunks + COPY_CHUNKS;
 }
 
@@ -80,8 +79,7 @@ static int open_memory(struct rb_bridge *b)
 	return err;
 }
 
-/* --- Workers and nodes -------------------------------------------------------------------------
- */
+/* --- Workers and nodes ----------------------------------------------------------------- */
 
 static int open_worker(struct rb_bridge *b, struct rb_lane *lane)
 {
@@ -163,10 +161,9 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	return err ? err : rb_bridge_set_controllers(b, now_ns);
 }
 
-/* --- The whole ---------------------------------------------------------------------------------
- */
+/* --- The whole ------------------------------------------------------------------------- */
 
-/* Memory of a UMEM counts against this limit where CAP_IPC_LOCK is missing. */
+/* Without CAP_IPC_LOCK, the memory of a UMEM counts against RLIMIT_MEMLOCK. */
 static void raise_limits(void)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };

@@ -14,17 +14,16 @@
 
 #define VOQ_RING	2048
 #define FILL_TARGET	2048
-#define FULL_VOQS	4 /* that a receive queue can hold and still receive for the others */
+#define FULL_VOQS	4 /* so many may hold their frames while a receive queue fills others */
 #define BURST_BYTES	(16 * 1514)
-#define FRAME_MIN_BYTES 84 /* the least that a frame takes of a link, with preamble and gap */
+#define FRAME_MIN_BYTES 84 /* of a link that the shortest frame takes, with preamble and gap */
 
 uint32_t rb_bridge_held_max(const struct rb_bridge *b)
 {
 	return FILL_TARGET + FULL_VOQS * b->settings->cluster.bridge.voq_frames;
 }
 
-/* --- Opening and closing -----------------------------------------------------------------------
- */
+/* --- Opening and closing --------------------------------------------------------------- */
 
 static void link_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
@@ -131,8 +130,7 @@ void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		rb_edge_tx(port->edge)->ops->name);
 }
 
-/* --- Egress queues and controllers -------------------------------------------------------------
- */
+/* --- Egress queues and controllers ----------------------------------------------------- */
 
 int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settings, uint64_t now_ns)
 {

@@ -7,8 +7,7 @@
 
 #define RB_BRIDGE_BUSY_MAX 20 /* tries of a busy netdev until the log says so */
 
-/* The most chunks that a receive queue of an edge port may have, those of waiting frames included.
- */
+/* The most chunks of a receive queue of an edge port, those of waiting frames included. */
 uint32_t rb_bridge_held_max(const struct rb_bridge *bridge);
 
 /* Add a port with its egress queues to its lane's worker. 0 or -errno. */
@@ -16,7 +15,7 @@ int rb_bridge_add_port(struct rb_bridge *bridge, const struct sl_cluster_port *s
 		       uint64_t now_ns);
 
 /*
- * Open a port's rings, or close them; for halted lanes. A failure is logged, and stands in
+ * Open a port's rings, or close them, while the lanes are halted. A failure is logged and stands in
  * port->err.
  */
 void rb_bridge_open_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
@@ -26,8 +25,7 @@ void rb_bridge_close_port(struct rb_bridge *bridge, struct rb_bridge_port *port)
 int rb_bridge_set_controller(struct rb_bridge *bridge, uint8_t number,
 			     const struct sl_cc_settings *settings, uint64_t now_ns,
 			     const char **why);
-/* Give every port what `cc set` said last, or what is configured. 0 or -errno; -EINVAL is logged.
- */
+/* Give every port the controller that `cc set` or the configuration says. 0 or -errno, logged. */
 int rb_bridge_set_controllers(struct rb_bridge *bridge, uint64_t now_ns);
 
 #endif

@@ -13,7 +13,7 @@
 #include "user/lib/log.h"
 #include "user/text/prefix.h"
 
-#define ETHER_BYTES 14 /* of a frame, beyond its port's MTU */
+#define ETHER_BYTES 14 /* Ethernet header: what a frame has beyond its port's MTU */
 #define HOP_LIMIT   64
 
 int rb_fabric_gid(const char *address, uint8_t gid[16])
@@ -56,8 +56,7 @@ uint32_t rb_fabric_message_needed_bytes(const struct rb_bridge *b)
 	return mtu_bytes + ETHER_BYTES + RB_MSG_OVERHEAD_BYTES;
 }
 
-/* --- Opening -----------------------------------------------------------------------------------
- */
+/* --- Opening --------------------------------------------------------------------------- */
 
 static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_t qkey)
 {
@@ -181,8 +180,7 @@ int rb_fabric_open(struct rb_bridge *b)
 	return 0;
 }
 
-/* --- Loss and return ---------------------------------------------------------------------------
- */
+/* --- Loss and return ------------------------------------------------------------------- */
 
 void rb_fabric_check(struct rb_bridge *b)
 {

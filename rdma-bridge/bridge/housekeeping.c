@@ -17,9 +17,9 @@
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 
-#define EVENTS_MAX 32 /* of sockets, in one tick */
+#define EVENTS_MAX 32 /* of sockets that one tick handles */
 
-/* Is every port open, or closed for another reason than that the kernel still clears its queues? */
+/* No port is left that is closed only because the kernel still frees its queues. */
 static bool ports_are_settled(const struct rb_bridge *b)
 {
 	for (uint32_t i = 0; i < b->n_ports; i++)
@@ -113,7 +113,7 @@ uint64_t rb_bridge_round(struct rb_bridge *b)
 	if (now_ns >= b->tick_ns) {
 		b->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
 		poll_sockets(b, now_ns);
-		/* With one lane, its worker says so itself. */
+		/* The callbacks of the first lane's worker do not hear of the other lanes. */
 		for (uint32_t i = 0; b->n_lanes > 1 && i < lane->worker->n_nodes; i++)
 			rb_peering_update(b, lane->worker->nodes[i]);
 	}

@@ -24,7 +24,7 @@ enum rb_peer_state rb_bridge_peer_state(const struct rb_bridge *b, uint8_t node)
 	enum rb_peer_state worst = RB_PEER_UP;
 
 	for (uint32_t i = 0; i < b->n_lanes; i++) {
-		/* The other lanes run. */
+		/* The other lanes run and may change it now. */
 		const volatile enum rb_peer_state *now =
 			&b->lanes[i].worker->peers.peer[node].state;
 		enum rb_peer_state state = *now;
@@ -59,8 +59,7 @@ void rb_bridge_wake(const struct rb_bridge *b, uint16_t system_port)
 		rb_lane_wake(lane);
 }
 
-/* --- Its rounds ----------------------------------------------------------------------------------
- */
+/* --- Its rounds ------------------------------------------------------------------------ */
 
 /* Settle, at every port, what is this lane's. */
 static void settle(struct rb_lane *lane)
@@ -100,7 +99,7 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 static uint64_t due_ns(const struct rb_lane *lane, uint64_t now_ns)
 {
 	const struct rb_worker *w = lane->worker;
-	/* Nothing else is finer than a fraction of the time to notice a death. */
+	/* Nothing else is due sooner than a fraction of the time in which a death is noticed. */
 	uint64_t until_ns = now_ns + w->config.hello_interval_ns / 3;
 
 	if (w->held && until_ns > now_ns + RB_LANE_NAP_NS)
@@ -183,7 +182,7 @@ void rb_lane_rest(struct rb_lane *lane, bool worked, uint64_t now_ns)
 		sleep_until_due(lane, now_ns);
 }
 
-/* --- Opening and closing ------------------------------------------------------------------ */
+/* --- Opening and closing --------------------------------------------------------------- */
 
 int rb_lanes_open(struct rb_bridge *b, uint32_t n)
 {

@@ -13,10 +13,10 @@
 
 /* Make bridge->lanes: n lanes with their descriptors alone. 0 or -errno. */
 int rb_lanes_open(struct rb_bridge *bridge, uint32_t n);
-/* All but the chunks, which other lanes may still hold. */
+/* Everything but the chunks: transports of other lanes may still hold some. */
 void rb_lane_close(struct rb_lane *lane);
 
-/* One round of the worker, and what of its ports is due. True if there was work. */
+/* One round of the worker, and the ports' upkeep that is due. True if there was work. */
 bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns);
 /*
  * After a round with or without work: sleep if `poll` allows it and there was none, until something
@@ -28,7 +28,7 @@ void rb_lane_rest(struct rb_lane *lane, bool worked, uint64_t now_ns);
 /* End its sleep, or the next one. From any thread. */
 void rb_lane_wake(const struct rb_lane *lane);
 
-/* Let readable descriptors wake an epoll; `what` is the event's pointer, may be NULL. */
+/* Let an epoll report when a descriptor is readable; `what`, the event's pointer, may be NULL. */
 void rb_watch(int epoll_fd, int fd, void *what);
 
 /* The lane of a system port, ours or another node's. */

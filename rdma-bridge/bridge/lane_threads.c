@@ -14,17 +14,17 @@
 #include "user/lib/log.h"
 
 struct rb_lane_threads {
-	pthread_t thread[RB_EDGE_WORKERS_MAX]; /* by lane; the first's is the caller's own */
-	uint32_t started;		       /* of them, lanes 1 to that */
-	uint32_t halts;			       /* of the first lane's thread: how deep */
-	/* The mutex guards `parked`; `halt` and `quit` are written under it, and read without. */
+	pthread_t thread[RB_EDGE_WORKERS_MAX]; /* by lane; [0] is unused: the caller's */
+	uint32_t started;		       /* threads that run: of lanes 1..started */
+	uint32_t halts;			       /* nested calls of rb_bridge_halt */
+	/* Guards `parked`, and writing `halt`; `halt` and `quit` are read without it. */
 	pthread_mutex_t mutex;
 	pthread_cond_t parked_changed, released;
-	uint32_t parked; /* threads that wait to be released */
+	uint32_t parked; /* threads that wait for the release */
 	bool halt, quit;
 };
 
-/* --- Halting ---------------------------------------------------------------------------------- */
+/* --- Halting --------------------------------------------------------------------------- */
 
 void rb_bridge_halt(struct rb_bridge *b)
 {
@@ -64,7 +64,7 @@ static void park(struct rb_lane_threads *t)
 	pthread_mutex_unlock(&t->mutex);
 }
 
-/* --- Running ---------------------------------------------------------------------------------- */
+/* --- Running --------------------------------------------------------------------------- */
 
 /* Pin the calling thread to the lane's core, if it has one. */
 static void pin(const struct rb_lane *lane)

@@ -12,7 +12,7 @@
 int rb_peering_open(struct rb_bridge *bridge);
 void rb_peering_close(struct rb_bridge *bridge);
 
-/* If the state of a peer changed: log it, tell sluiced, set carriers, and join again or not. */
+/* If a peer's state changed: log it, tell sluiced, set carriers, and want to join it or not. */
 void rb_peering_update(struct rb_bridge *bridge, uint8_t node);
 
 #endif

@@ -13,8 +13,9 @@ struct rb_ingress *rb_bridge_voq_ingress(const struct rb_bridge *bridge, uint32_
 					 uint32_t *local);
 
 /*
- * Point every VOQ at its elements of the maps, or away from them if they are closed. A VOQ that no
- * controller has touched yet begins with no rate but a limit; nothing waits in any.
+ * Point every VOQ at its elements of the maps, or at settings of our own while the maps are closed.
+ * A VOQ that no controller has touched yet begins without a rate and with a limit. Frames that a
+ * backlog still counts are counted as missed.
  */
 void rb_bridge_point_voqs(struct rb_bridge *bridge, uint64_t now_ns);
 /* Open the maps and point the VOQs at them. 0 or -errno, logged when the outcome changes. */

@@ -10,9 +10,9 @@
  *
  * A MAC covers a label that is different for each message, both node ids, both nonces, and the
  * content before it. The opener believes nothing before ANSWER's MAC, the responder nothing before
- * CONFIRM's. REFUSE carries no proof: it ends an exchange, which whoever can forge it could end
- * anyway, and tells the reason to a person. KNOCK carries none either: it comes from the peer's
- * address, and all it causes is an exchange.
+ * CONFIRM's. REFUSE carries no proof: it ends the exchange and tells a person why, and an attacker
+ * that can forge it could end the exchange anyway. KNOCK carries none either: it must come from the
+ * peer's address, and it causes no more than an exchange.
  */
 #include "rdma-bridge/join/exchange.h"
 
@@ -97,7 +97,7 @@ out:
 	return err;
 }
 
-/* --- Bytes -------------------------------------------------------------------------------- */
+/* --- Bytes ----------------------------------------------------------------------------- */
 
 static void put_introduction(uint8_t *p, const struct rb_introduction *i)
 {
@@ -129,7 +129,7 @@ static void get_introduction(const uint8_t *p, struct rb_introduction *i)
 	memcpy(i->table_hash, p + 40, RB_TABLE_HASH_BYTES);
 }
 
-/* HMAC over the label (the type), both ids, both nonces, and the content. */
+/* The HMAC over the label (the type), both ids, both nonces, and the content. */
 static void mac(const struct rb_exchange *x, enum type label, const uint8_t *content, uint32_t n,
 		uint8_t out[RB_MAC_BYTES])
 {
@@ -155,10 +155,7 @@ static bool mac_is_right(const struct rb_exchange *x, enum type label, const uin
 	return CRYPTO_memcmp(expected, content + n, RB_MAC_BYTES) == 0;
 }
 
-/*
- * Room for a message of this type behind what is still to be sent; its content is the caller's to
- * fill.
- */
+/* Append a message of this type to the bytes to send; the caller fills in the content returned. */
 static uint8_t *begin(struct rb_exchange *x, enum type type)
 {
 	uint8_t *p = x->out + x->n_out;
@@ -178,7 +175,7 @@ void rb_exchange_sent(struct rb_exchange *x, uint32_t n)
 	memmove(x->out, x->out + n, x->n_out);
 }
 
-/* --- The machine -------------------------------------------------------------------------- */
+/* --- The state machine ----------------------------------------------------------------- */
 
 static void fail(struct rb_exchange *x, enum rb_refusal why, bool by_peer)
 {
@@ -187,7 +184,7 @@ static void fail(struct rb_exchange *x, enum rb_refusal why, bool by_peer)
 	x->by_peer = by_peer;
 }
 
-/* Refuse, and say so. Whatever was to be sent before is not, so there is room. */
+/* Refuse, and tell the peer. Earlier bytes are not sent any more, so there is room. */
 static void refuse(struct rb_exchange *x, enum rb_refusal why)
 {
 	fail(x, why, false);
@@ -260,7 +257,7 @@ void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self
 	x->step = REFUSE;
 }
 
-/* What speaks against a node that begins a conversation, whoever it may be in truth. */
+/* Why a node with this id may not begin, whether the claimed id is true or not. */
 static enum rb_refusal judge_caller(const struct rb_exchange *x, uint8_t node, bool higher)
 {
 	if (node == x->self.node)
@@ -328,8 +325,8 @@ static void on_answer(struct rb_exchange *x, const uint8_t *p)
 	get_introduction(introduction, &x->peer);
 	why = judge_introduction(x);
 	/*
-	 * The peer proved itself: it may have our introduction, so that it can name both values as
-	 * well.
+	 * The peer has proven itself, so it gets our introduction even if we refuse: its log can
+	 * then name both values as well.
 	 */
 	if (why == RB_REFUSAL_INTRODUCTION) {
 		refuse(x, why);
@@ -407,7 +404,7 @@ static void on_message(struct rb_exchange *x, uint8_t type, const uint8_t *conte
 	}
 }
 
-/* The length of the message at hand: 0 while it is not known; or refuse what cannot be one. */
+/* The length of the message that arrives, 0 while unknown. Refuses a header that is none. */
 static uint32_t judge_header(struct rb_exchange *x)
 {
 	const uint8_t *p = x->in;
@@ -436,7 +433,7 @@ enum rb_exchange_state rb_exchange_input(struct rb_exchange *x, const uint8_t *b
 
 		if (x->state != RB_EXCHANGE_RUNNING)
 			break;
-		/* First the header, then what it says. */
+		/* First the header, then as much as it says. */
 		more = (want ? want : HEADER_BYTES) - x->n_in;
 		if (more > n)
 			more = (uint32_t)n;

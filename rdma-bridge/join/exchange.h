@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The start-up exchange: two nodes prove to each other that they hold the cluster's key, and tell
- * how they are reached. Four messages over TCP (docs/PROTOCOL.md section 3), each side bound to
- * both nonces by HMAC-SHA256, so that nothing of a former exchange can be used again.
+ * each other how to reach them. It is four messages over TCP (docs/PROTOCOL.md section 3). An
+ * HMAC-SHA256 binds each side to both nonces, so that nobody can use a former exchange again.
  *
- * This is the machine without its socket: bytes in, bytes out. The node with the lower id opens;
- * the other may knock, which asks it to. Not thread-safe.
+ * This is its state machine without the socket: bytes in, bytes out. The node with the lower id
+ * opens; the other one may knock, which asks the first to open. Not thread-safe.
  */
 #ifndef RB_EXCHANGE_H
 #define RB_EXCHANGE_H
@@ -42,15 +42,13 @@ struct rb_introduction {
 	uint8_t transport; /* enum rb_exchange_transport; both sides must have the same */
 	uint16_t pkey;	   /* of its partition */
 	uint32_t epoch;	   /* not 0 */
-	uint8_t gid[16];   /* and the next two: its queue pair */
+	uint8_t gid[16];   /* with qpn and qkey: where its queue pair is */
 	uint32_t qpn, qkey;
 	uint32_t message_max_bytes;
-	uint32_t
-		/* after qpn, one for each further worker; both sides must have as many */
-		further_qps;
-	uint8_t table_hash
-		/* SHA-256 of the table of system ports; must be the same */
-		[RB_TABLE_HASH_BYTES];
+	/* Queue pairs after qpn, one for each further worker; both sides must have as many. */
+	uint32_t further_qps;
+	/* SHA-256 of the table of system ports; both sides must have the same. */
+	uint8_t table_hash[RB_TABLE_HASH_BYTES];
 };
 
 /* Why an exchange failed, as users see it. */
@@ -77,9 +75,9 @@ const char *rb_refusal_text(enum rb_refusal refusal);
 
 enum rb_exchange_state {
 	RB_EXCHANGE_RUNNING,
-	RB_EXCHANGE_DONE,    /* peer is proven; `peer` is valid */
-	RB_EXCHANGE_REFUSED, /* see refusal, and by_peer: who refused */
-	RB_EXCHANGE_KNOCKED, /* peer_node, which has proven nothing, asks to be called */
+	RB_EXCHANGE_DONE,    /* the peer has proven itself; `peer` is valid */
+	RB_EXCHANGE_REFUSED, /* for `refusal`, by the peer or by us: by_peer */
+	RB_EXCHANGE_KNOCKED, /* peer_node asks for a call; it has proven nothing */
 };
 
 /* What a node id means to a responder, on a connection from one address. */
@@ -92,11 +90,11 @@ enum rb_standing {
 struct rb_exchange {
 	enum rb_exchange_state state;
 	enum rb_refusal refusal;
-	bool by_peer; /* the peer said so; unproven unless it had its say after proof */
+	bool by_peer; /* the peer refused; unproven, unless it had proven itself before */
 	struct rb_introduction peer; /* valid when DONE, or REFUSED for TRANSPORT or PORT_TABLE */
-	uint8_t peer_node;	     /* as it claims, from its first message on; 0 before */
+	uint8_t peer_node;	     /* as it claims in its first message; 0 before */
 
-	/* The rest is the machine's. */
+	/* The rest is for exchange.c alone. */
 	const struct rb_key *key; /* borrowed */
 	struct rb_introduction self;
 	const uint8_t *peers; /* borrowed: 256 times enum rb_standing, by node id */
@@ -111,18 +109,19 @@ struct rb_exchange {
 };
 
 /*
- * Begin. nonce: RB_NONCE_BYTES of randomness never used before. rb_exchange_open is for the node
- * with the lower id and names the peer it connects to; rb_exchange_answer takes any of `peers` that
- * has this standing, to open if its id is lower and to knock if it is higher. rb_exchange_knock is
- * for the higher id; the answer is a call of the other side on a connection of its own, or REFUSED,
- * and CLOSED says nothing then.
+ * Begin. nonce: RB_NONCE_BYTES of randomness never used before.
+ *
+ *   open     for the node with the lower id; `peer` is the node it connects to
+ *   answer   for an incoming connection; `peers` says by node id (enum rb_standing) which nodes may
+ *            call from its address: a lower id to open, a higher one to knock
+ *   knock    for the node with the higher id. The other side calls back on a connection of its own,
+ *            or refuses; if it only closes, the refusal CLOSED means nothing.
  */
 void rb_exchange_open(struct rb_exchange *x, const struct rb_key *key,
 		      const struct rb_introduction *self, uint8_t peer, const uint8_t *nonce);
 void rb_exchange_answer(struct rb_exchange *x, const struct rb_key *key,
 			const struct rb_introduction *self, const uint8_t *peers,
 			const uint8_t *nonce);
-
 void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self);
 
 /* Feed received bytes, in any pieces. The new state; bytes after the end are ignored. */
@@ -131,8 +130,8 @@ enum rb_exchange_state rb_exchange_input(struct rb_exchange *x, const uint8_t *b
 enum rb_exchange_state rb_exchange_closed(struct rb_exchange *x);
 
 /*
- * Bytes to send, at x->out, x->n_out of them; tell how many went. They remain to be sent when
- * REFUSED, too.
+ * The caller has sent n of the x->n_out bytes at x->out. It sends all of them, also when the state
+ * is REFUSED.
  */
 void rb_exchange_sent(struct rb_exchange *x, uint32_t n);
 

@@ -35,7 +35,7 @@ static json_t *load(const char *path)
 	return json_object();
 }
 
-/* All or nothing: a bridge may die at any time. */
+/* Replace the file as a whole: a bridge may die at any time. */
 static int store(const char *path, const json_t *all)
 {
 	char *next;
@@ -58,7 +58,7 @@ static const char *member(const json_t *entry, const char *name)
 	return text ? text : "";
 }
 
-/* Does an entry hold beside this configuration? Then *out is what it set. */
+/* Does an entry still hold beside this configuration? Then *out is what it set. */
 static bool holds(const json_t *entry, const char *port, const struct sl_cc_settings *configured,
 		  struct sl_cc_settings *out)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What `sluice cc set` said, kept for the next life of the bridge: a file beside its control
- * socket, which lies in /run and so is gone with the next boot, as is what `ip` and `tc` said.
+ * What `sluice cc set` said overrides the configuration, and does so after a restart of the bridge,
+ * too. The bridge stores it in a file beside its control socket. That is in /run, so the next boot
+ * forgets it, as it forgets what `ip` and `tc` set.
  *
- * A file of JSON, one object: for each port ("n1p2") what the configuration said of its controller
- * at that time, and what was set, both as sl_cc_settings_text writes them. While the configuration
- * says the same, what was set holds; a configuration that says something else has been edited
- * since, and wins. Setting what the configuration says ends it, too.
+ * The file is one JSON object. For each port ("n1p2") it has what the configuration said of its
+ * controller at the time of `cc set`, and what was set, both as sl_cc_settings_text writes them.
+ * An override holds while the configuration still says the same. A configuration that says
+ * something else was edited since, and wins. Setting what the configuration says ends the override,
+ * too.
  */
 #ifndef RB_CC_OVERRIDES_H
 #define RB_CC_OVERRIDES_H
@@ -19,13 +21,13 @@
 char *rb_cc_overrides_path(const char *control_socket);
 
 /*
- * What holds for a port: what was set, or what is configured. What no longer holds is taken out of
- * the file, and a file that makes no sense says so in the log and counts as none.
+ * What holds for a port: its override, or what is configured. An override that holds no longer is
+ * removed from the file. A file that cannot be parsed is logged and counts as no file.
  */
 void rb_cc_overrides_find(const char *path, uint16_t system_port,
 			  const struct sl_cc_settings *configured, struct sl_cc_settings *out);
 
-/* Keep what was set. 0 or -errno; then the file is as it was. */
+/* Store what was set. 0; after -errno the file is as it was. */
 int rb_cc_overrides_put(const char *path, uint16_t system_port,
 			const struct sl_cc_settings *configured, const struct sl_cc_settings *set);
 

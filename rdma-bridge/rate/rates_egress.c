@@ -27,7 +27,7 @@ static uint64_t port_capacity(const struct rb_rates_port *port)
 	return rate < CC_RATE_MAX ? rate : CC_RATE_MAX;
 }
 
-/* --- Samples --------------------------------------------------------------------------------- */
+/* --- Samples --------------------------------------------------------------------------- */
 
 /* What each class has sent since the previous interval. */
 static void measure_drain(struct rb_rates_port *port, uint64_t now_ns)
@@ -49,8 +49,8 @@ static void measure_drain(struct rb_rates_port *port, uint64_t now_ns)
 }
 
 /*
- * What a class can drain: what the port does less what the classes beside and above it take, and no
- * less than its share of what those above leave.
+ * What a class can drain: the port's capacity less what the classes of its level and above take,
+ * and no less than its share of what those above leave.
  */
 static uint64_t class_capacity(const struct rb_rates_port *port, uint32_t class)
 {
@@ -106,9 +106,9 @@ static uint32_t fill_sources(struct rb_rates_queue *queue, uint64_t now_ns)
 }
 
 /*
- * The source that stands for the interval: any, with the probability of its share of the arrivals.
- * The latest arrival itself would often be the same one, because messages come in batches whose
- * order the rounds of the bridges fix.
+ * Draw the source that stands for the interval, each with the probability of its share of the
+ * arrivals. The source of the latest arrival will not do: it would often be the same one, because
+ * messages come in batches whose order the rounds of the bridges fix.
  */
 static uint16_t pick_source(struct rb_rates *r, const struct rb_rates_queue *queue, uint32_t n)
 {
@@ -131,7 +131,7 @@ static uint16_t pick_source(struct rb_rates *r, const struct rb_rates_queue *que
 	return CC_NO_SOURCE;
 }
 
-/* Show the controller its queue. */
+/* Sample a queue and show its controller the sample. */
 static void sample(struct rb_rates_queue *queue, bool timer, uint64_t now_ns)
 {
 	struct rb_rates_port *port = queue->port;
@@ -190,7 +190,7 @@ static void trace(const struct rb_rates_queue *queue, uint64_t now_ns)
 	rb_rate_trace_add(queue->trace, &point);
 }
 
-/* --- Records --------------------------------------------------------------------------------- */
+/* --- Records --------------------------------------------------------------------------- */
 
 struct batch {
 	uint8_t body[RB_RATES_RECORDS_MAX * RB_FEEDBACK_BYTES];
@@ -251,7 +251,7 @@ static void add_record(struct rb_rates_queue *queue, const struct rb_rates_peer 
 		send_batch(port->rates, peer, batch);
 }
 
-/* A controller that samples by arrivals wanted one now. */
+/* A controller that samples by arrivals asks for a sample now. */
 static void on_sample(void *context, uint32_t class)
 {
 	struct rb_rates_port *port = context;
@@ -289,7 +289,7 @@ static void send_records(struct rb_rates *r)
 	}
 }
 
-/* --- Policies -------------------------------------------------------------------------------- */
+/* --- Policies -------------------------------------------------------------------------- */
 
 static void send_policy(struct rb_rates_port *port, const struct rb_rates_peer *peer)
 {
@@ -332,7 +332,7 @@ static void send_policies(struct rb_rates_port *port, uint64_t now_ns)
 		port->policy_gap_ns = RB_RATES_POLICY_MAX_NS;
 }
 
-/* --- Time ------------------------------------------------------------------------------------ */
+/* --- Time ------------------------------------------------------------------------------ */
 
 static bool is_controlled(const struct rb_rates_port *port)
 {
@@ -461,7 +461,7 @@ void rb_rates_reports(struct rb_rates *r, uint8_t node, const struct rb_report *
 		if (!port || !is_controlled(port))
 			continue;
 		queue = &port->queue[records[i].class];
-		/* Half of the number space is older. */
+		/* Sequence numbers wrap: one half of them counts as older. */
 		if (queue->report_ns[node] &&
 		    records[i].sequence - queue->report_sequence[node] - 1 >= UINT32_MAX / 2)
 			continue;
@@ -485,16 +485,16 @@ void rb_rates_egress_forget(struct rb_rates *r, uint8_t node)
 		}
 }
 
-/* --- Setting up ------------------------------------------------------------------------------ */
+/* --- Setting up ------------------------------------------------------------------------ */
 
-/* The same moment for all that a controller will be shown. */
+/* Start a controller, with all counters of one moment as its first sample's reference. */
 static void begin_queue(struct rb_rates_queue *queue)
 {
 	const struct rb_egress_queue *q = &queue->port->egress->queue[queue->class];
 	uint32_t seq = queue->egress.seq;
 
 	cc_egress_init(&queue->egress, &queue->port->config);
-	/* A VOQ that missed the switch still takes what comes next for newer. */
+	/* Count on, so that a VOQ that missed the switch takes the next record for newer. */
 	queue->egress.seq = seq;
 	queue->latest = (struct cc_feedback){ 0 };
 	queue->arrived = q->arrived;
@@ -573,7 +573,7 @@ int rb_rates_set_port(struct rb_rates *r, uint8_t number, const struct sl_cc_set
 			egress->queue[k].sample_units = 0;
 			port->queue[k].awake = false;
 			begin_queue(&port->queue[k]);
-			/* What waits has arrived before: it would wake nobody. */
+			/* No arrival will wake a queue for the frames that wait already. */
 			if (config.ops->needs_feedback && port->queue[k].backlog_units)
 				wake(&port->queue[k], now_ns);
 		}

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- What a VOQ goes by ----------------------------------------------------------------------- */
+/* --- Settings and backlogs ------------------------------------------------------------- */
 
 static bool is_controlled(const struct rb_rates_remote *remote)
 {
@@ -24,7 +24,7 @@ static void write_name(volatile struct sl_voq *settings, const char *name)
 	}
 }
 
-/* Other cores read the element with each frame: what does not change is not written. */
+/* Other cores read the settings with each frame: write only what changes. */
 static void write_rate(const struct rb_rates_remote *remote, const struct rb_rates_voq *v)
 {
 	volatile struct sl_voq *settings = v->voq->settings;
@@ -65,7 +65,7 @@ static uint32_t waiting_units(const struct rb_rates_remote *remote, const struct
 	return waiting < CC_UNITS_MAX ? (uint32_t)waiting : CC_UNITS_MAX;
 }
 
-/* --- Policies --------------------------------------------------------------------------------- */
+/* --- Policies -------------------------------------------------------------------------- */
 
 struct rb_rates_remote *rb_rates_find_remote(const struct rb_rates *r, uint16_t system_port)
 {
@@ -74,7 +74,7 @@ struct rb_rates_remote *rb_rates_find_remote(const struct rb_rates *r, uint16_t 
 	return ports ? ports[system_port & 0xff] : NULL;
 }
 
-/* -ENOENT: no VOQ leads there. */
+/* Note a port of a peer, with our VOQs that lead there. -ENOENT: there are none; -ENOMEM. */
 static int add_remote(struct rb_rates *r, uint16_t system_port, struct rb_rates_remote **out)
 {
 	const struct rb_ingress *in = r->peer[system_port >> 8].ingress;
@@ -133,8 +133,8 @@ static int read_policy(const struct rb_policy *policy, struct cc_config *out)
 }
 
 /*
- * The first controller begins with its part of the port; one that follows another takes over the
- * rate in force. After `fixed` that is what the map says, unless that is no limit at all.
+ * Start a VOQ's controller. The first one begins with its share of the port; a later one takes over
+ * the rate in force. After `fixed` that is the rate in the map, unless the map sets no limit.
  */
 static void begin(struct rb_rates_remote *remote, const struct cc_ops *before,
 		  struct rb_rates_voq *v, uint16_t weight)
@@ -155,7 +155,7 @@ static void begin(struct rb_rates_remote *remote, const struct cc_ops *before,
 	v->latest = (struct cc_feedback){ 0 };
 }
 
-/* `fixed` writes its rate once, if it has one: whoever writes the map afterwards is obeyed. */
+/* `fixed` writes its rate once, if it has one; a rate that another program writes then stays. */
 static bool writes_rate(const struct rb_rates_remote *remote)
 {
 	struct cc_ingress probe;
@@ -242,7 +242,7 @@ void rb_rates_rewrite(struct rb_rates *r)
 	}
 }
 
-/* --- Records ---------------------------------------------------------------------------------- */
+/* --- Records --------------------------------------------------------------------------- */
 
 static void wake(struct rb_rates *r, struct rb_rates_remote *remote, uint64_t now_ns)
 {
@@ -294,9 +294,9 @@ void rb_rates_feedback(struct rb_rates *r, const struct rb_feedback *records, ui
 		take_record(r, &records[i], now_ns);
 }
 
-/* --- Time ------------------------------------------------------------------------------------- */
+/* --- Time ------------------------------------------------------------------------------ */
 
-/* Has it sent, or does it hold anything? */
+/* Has the VOQ sent anything since the last tick, or does it hold anything? */
 static bool is_active(const struct rb_rates_voq *v)
 {
 	return v->voq->taken.packets != v->taken.packets || waiting_frames(v->voq) > 0;
@@ -320,13 +320,13 @@ static bool is_up(const struct rb_rates *r, const struct rb_rates_remote *remote
 	return rb_rates_peer_is_up(r, (uint8_t)(remote->system_port >> 8));
 }
 
-/* dq alone: its halves compare urgencies and backlogs. */
+/* True for dq alone, whose halves compare urgencies and backlogs. */
 static bool has_urgency(const struct rb_rates_remote *remote)
 {
 	return remote->config.ops->ingress_urgency;
 }
 
-/* Over all VOQs of the node: their urgencies share its way into the fabric. */
+/* The sum over all VOQs of the node, which share its way into the fabric by urgency. */
 static uint64_t urgency_total(const struct rb_rates *r)
 {
 	uint64_t total = 0;
@@ -360,7 +360,7 @@ static void trace(const struct rb_rates_remote *remote, const struct rb_rates_vo
 	rb_rate_trace_add(v->trace, &point);
 }
 
-/* True if it is not at rest. */
+/* End an interval of a VOQ. True if the VOQ is not at rest. */
 static bool tick(struct rb_rates_remote *remote, struct rb_rates_voq *v, uint64_t urgency,
 		 uint64_t now_ns)
 {
@@ -386,7 +386,7 @@ static bool tick(struct rb_rates_remote *remote, struct rb_rates_voq *v, uint64_
 	return true;
 }
 
-/* Tell the port's owner what waits for it. True if something does. */
+/* Tell the port's owner how much waits for it. True if anything does. */
 static bool report(struct rb_rates *r, struct rb_rates_remote *remote)
 {
 	uint8_t node = (uint8_t)(remote->system_port >> 8);

@@ -13,7 +13,7 @@
 
 #define NS_PER_US 1000
 
-/* --- cc --------------------------------------------------------------------------------------- */
+/* --- cc -------------------------------------------------------------------------------- */
 
 static json_t *parameters(const struct cc_config *config)
 {
@@ -25,7 +25,7 @@ static json_t *parameters(const struct cc_config *config)
 	return object;
 }
 
-/* What both halves have in common. price is the only one whose signal is a number to people. */
+/* What rows of queues and VOQs have in common. Only price has a signal that means a number. */
 static json_t *common_row(const char *side, uint16_t system_port, uint32_t class,
 			  const struct cc_config *config, const struct cc_feedback *latest)
 {
@@ -149,7 +149,7 @@ static int put_voqs(struct sl_ctl_answer *answer, const struct rb_rates *r)
 	return err;
 }
 
-/* Class 0, and those of the others that ever had anything to do. */
+/* Rows of class 0, and of the other classes that were ever active. */
 void rb_view_cc(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
@@ -169,7 +169,7 @@ void rb_view_cc(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 
 /* --- cc-set ----------------------------------------------------------------------------------- */
 
-/* "n2p1", or the netdev of a port of ours: its system port; 0 if it is neither. */
+/* The system port that "n2p1", or the netdev of a port of ours, names; 0: none. */
 static uint16_t find_port(const struct rb_bridge *b, const char *text)
 {
 	unsigned int node, number;

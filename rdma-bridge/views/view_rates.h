@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Commands of the bridge's control socket that concern controllers, for show.c. ctx is the struct
- * rb_bridge.
- */
+/* The views of the controllers: cc, cc-set and cc-trace of views.h. ctx is the struct rb_bridge. */
 #ifndef RB_VIEW_RATES_H
 #define RB_VIEW_RATES_H
 

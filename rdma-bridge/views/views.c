@@ -28,7 +28,7 @@ struct rb_views {
 	uint64_t tick_ns;
 };
 
-/* All of a list of counters, by their names. */
+/* A list of counters as an object, by their names. */
 static json_t *by_name(const uint64_t *values, uint32_t n, const char *(*name)(uint32_t))
 {
 	json_t *object = json_object();
@@ -53,7 +53,7 @@ static const char *refusal_name(uint32_t i)
 	return rb_refusal_name(i);
 }
 
-/* Of all workers together. */
+/* A frame counter, summed over all workers. */
 static struct sl_counter count(const struct rb_bridge *b, enum rb_frame_counter which)
 {
 	struct sl_counter sum = { 0 };
@@ -153,7 +153,7 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 		struct rb_seq sum = { 0 };
 		json_t *row;
 
-		/* Its life is the same in all lanes; what it is, the worst says. */
+		/* A peer has the same life in all lanes; its state is the worst of them. */
 		for (uint32_t k = 0; k < b->n_lanes; k++) {
 			const struct rb_worker *w = b->lanes[k].worker;
 
@@ -185,10 +185,7 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 	}
 }
 
-/*
- * How many frames the data messages held that were sent: a list of {least, most, messages}, and the
- * mean.
- */
+/* How many frames the data messages held that we sent: {least, most, messages}, and the mean. */
 static void put_packing(json_t *row, const struct rb_bridge *b)
 {
 	uint64_t frames = count(b, RB_COUNT_SENT).packets, messages = 0;
@@ -269,7 +266,7 @@ static void put_verbs(json_t *row, struct rb_transport *t)
 			  by_name(info.statuses, RB_VERBS_STATUS_COUNT, completion_name)));
 }
 
-/* What the bridge works with. */
+/* The fabric's device, and the memory. */
 static json_t *fabric_device(const struct rb_bridge *b)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
@@ -285,7 +282,7 @@ static json_t *fabric_device(const struct rb_bridge *b)
 	}
 	transport->ops->endpoint(transport, &endpoint);
 	rb_netdev_query(cluster->device, &netdev);
-	/* memory_address: of the area that every AF_XDP socket has as its UMEM. */
+	/* memory_address: of the area that is the UMEM of every AF_XDP socket. */
 	row = json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "node",
 			(int)cluster->node, "address",
 			sl_cluster_find_node(cluster, cluster->node)->address, "transport",
@@ -362,10 +359,7 @@ static void show_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *
 	sl_ctl_put(answer, row);
 }
 
-/*
- * What XDP and the bridge counted of a queue; `taken` has the frames of the remote port's netdev,
- * too.
- */
+/* What XDP and the bridge counted; `taken` also has frames of the remote port's netdev. */
 static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb_voq *voq)
 {
 	const uint64_t left = __atomic_load_n(&b->dequeued.frames, __ATOMIC_RELAXED);
@@ -514,7 +508,7 @@ void rb_views_poll(struct rb_views *views, struct rb_bridge *bridge, uint64_t no
 	struct pollfd fd = { .fd = sl_ctl_fd(views->ctl), .events = POLLIN };
 	bool halt = bridge->n_lanes > 1 && poll(&fd, 1, 0) > 0;
 
-	/* Whatever is asked, all workers' numbers belong to the answer. */
+	/* Every answer reads numbers of all workers. */
 	if (halt)
 		rb_bridge_halt(bridge);
 	sl_ctl_poll(views->ctl, bridge);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridge's control socket (user/ipc/control_socket.h): what it shows of itself, as rows of JSON.
+ * What the bridge shows of itself on its control socket (user/ipc/control_socket.h), as rows of JSON.
  *
  *   status         node, epoch, packet memory by owner, rounds, frame counters
  *   peers          the other nodes: state, messages and sequence numbers
@@ -10,8 +10,8 @@
  *   cc             controllers: of our queues, and of the VOQs
  *   cc-set         {port, controller, words}: give a port of ours another controller or other
  *                  parameters
- *   cc-trace       {port, class, after_ns, max}: its intervals since then, so many at most; the
- *                  first request begins it
+ *   cc-trace       {port, class, after_ns, max}: at most so many intervals of a queue or VOQ since
+ *                  then; the first request begins the trace
  */
 #ifndef RB_VIEWS_H
 #define RB_VIEWS_H
@@ -25,7 +25,7 @@ struct rb_views;
 int rb_views_open(const char *path, struct rb_views **out); /* 0 or -errno */
 void rb_views_close(struct rb_views *views);		    /* NULL is fine */
 int rb_views_fd(const struct rb_views *views);
-/* Answer who asks; at least every 100 ms, so that slow clients are noticed. */
+/* Answer requests. Call it at least every 100 ms, so that it notices slow clients. */
 void rb_views_poll(struct rb_views *views, struct rb_bridge *bridge, uint64_t now_ns);
 
 #endif

@@ -36,7 +36,7 @@ enum rb_peer_state rb_worker_peer_state(const struct rb_worker *w, uint8_t node)
 	return w->peers.peer[node].state;
 }
 
-/* --- Sending ------------------------------------------------------------------------------ */
+/* --- Sending --------------------------------------------------------------------------- */
 
 static struct rb_msg_header header_to(const struct rb_worker *w, const struct rb_worker_peer *peer,
 				      enum rb_msg_type type, uint64_t now_ns)
@@ -53,8 +53,8 @@ static struct rb_msg_header header_to(const struct rb_worker *w, const struct rb
 }
 
 /*
- * Give a message to the transport: `pieces`, which lie in the n chunks of `offsets`, all INGRESS.
- * They are freed when it lets go of them. 0 or why not; then they are still the caller's.
+ * Lend a message to the transport: `pieces`, which lie in the n chunks of `offsets`, all INGRESS.
+ * The chunks are freed when the transport has sent them. 0; after an error the caller keeps them.
  */
 static int post(struct rb_worker *w, struct rb_worker_peer *peer, const struct rb_piece *pieces,
 		uint32_t n_pieces, const uint64_t *offsets, uint32_t n)
@@ -62,7 +62,10 @@ static int post(struct rb_worker *w, struct rb_worker_peer *peer, const struct r
 	uint32_t slot;
 	int err;
 
-	/* A peer that is met anew has no path when there cannot be one, until it is missed. */
+	/*
+	 * A peer that restarted has no path if none to its new life could be created. It counts as
+	 * up until its old life has been silent for too long.
+	 */
 	if (!peer->path || w->n_free_lent == 0)
 		return -EAGAIN;
 	slot = w->free_lent[w->n_free_lent - 1];
@@ -136,7 +139,7 @@ int rb_worker_announce(struct rb_worker *w, uint8_t node, const uint8_t *bytes, 
 	return send_records(w, node, RB_MSG_ANNOUNCE, 1, bytes, n_bytes, now_ns);
 }
 
-/* Send the open message of a peer. False if it has to wait. */
+/* Send the message that is being packed for a peer. False if it has to wait. */
 static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
 {
 	struct rb_ingress *in = peer->ingress;
@@ -145,10 +148,7 @@ static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 	uint32_t count = in->pack.count, n;
 	uint8_t *headers;
 
-	/*
-	 * The headers are lent like the frames, so they lie in a chunk of their own, the last of
-	 * the list.
-	 */
+	/* The headers are lent as the frames are, in a chunk of their own: the last of the list. */
 	in->offsets[count] = rb_chunk_take(w->chunks, RB_OWNER_INGRESS);
 	if (in->offsets[count] == RB_CHUNK_NONE)
 		return false;
@@ -167,7 +167,7 @@ static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 	return true;
 }
 
-/* Something waits until then, and for nothing else. */
+/* Note that frames wait until then, and for nothing but time. */
 static void hold(struct rb_worker *w, uint64_t until_ns)
 {
 	w->held = true;
@@ -212,12 +212,12 @@ static bool serve_port(struct rb_worker *w, struct rb_egress_port *port, uint64_
 		return false;
 	ready_ns = rb_pace_ready_at(&port->pace, now_ns);
 	if (ready_ns <= now_ns)
-		return true; /* its device has no room */
+		return true; /* waits for room in its device */
 	hold(w, ready_ns);
 	return false;
 }
 
-/* --- Receiving ---------------------------------------------------------------------------- */
+/* --- Receiving ------------------------------------------------------------------------- */
 
 static void deliver(struct rb_worker *w, const struct rb_msg_header *header,
 		    const struct rb_frame *frames, uint32_t n, uint64_t message_offset,
@@ -237,7 +237,7 @@ static void deliver(struct rb_worker *w, const struct rb_msg_header *header,
 	}
 }
 
-/* What the records of a message say, by its type; frames apart. */
+/* What a message without frames says, by its type. */
 union records {
 	struct rb_feedback feedback[RB_RECORDS_MAX];
 	struct rb_report reports[RB_RECORDS_MAX];
@@ -291,7 +291,7 @@ static void use_records(struct rb_worker *w, const struct rb_msg_header *header,
 	}
 }
 
-/* Judge a message to its end, then use it. True if its chunk now belongs to its frames. */
+/* Judge the whole message, then use it. True if its chunk now belongs to its frames. */
 static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t now_ns)
 {
 	const uint8_t *msg = rb_chunk_data(w->chunks, c->offset);
@@ -340,10 +340,12 @@ static void complete(struct rb_worker *w, const struct rb_completion *c, uint64_
 }
 
 /*
- * A burst of full messages must not overrun an egress queue that could drain it: so what a round
- * takes in is bounded by frames, not by messages. By batches, too: messages without frames may come
- * as fast as they are taken. Have frames come? After signs of life and feedback alone there is
- * nothing to look out for, and the next of them wakes who sleeps.
+ * Take in messages; true if frames came. Hellos and feedback alone do not count as work: no frames
+ * follow them, and the next message wakes a lane that sleeps.
+ *
+ * Frames bound what a round takes in, not messages, so that a burst of full messages does not
+ * overrun an egress queue that could drain it. Batches bound it, too: messages without frames may
+ * come as fast as we take them.
  */
 static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
 {
@@ -360,11 +362,11 @@ static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
 	return w->counters[RB_COUNT_EGRESS].packets != first;
 }
 
-/* --- The loop ----------------------------------------------------------------------------- */
+/* --- The loop -------------------------------------------------------------------------- */
 
 /*
- * Receiving comes first and is never held up by what follows, so that congestion shows in the
- * egress queues and not as messages lost for want of a chunk (thesis, section 5.4.3).
+ * Receiving comes first and nothing after it holds it up. So congestion shows in the egress queues,
+ * and not as messages lost for want of a chunk (thesis, section 5.4.3).
  */
 bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 {
@@ -419,7 +421,7 @@ void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 		struct rb_worker_peer *peer = w->peer[w->nodes[i]];
 		bool changed = rb_peers_tick(&w->peers, peer->node, now_ns);
 
-		/* News travels at once: the peer's state waits for it. */
+		/* A change goes out at once: the peer is up only after it has heard of it. */
 		if (peer->path && (changed || now_ns >= peer->hello_ns))
 			say_hello(w, peer, now_ns);
 		if (changed || peer->since_ns == 0)
@@ -432,7 +434,7 @@ void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 	}
 }
 
-/* --- Setting up -------------------------------------------------------------------------- */
+/* --- Setting up ------------------------------------------------------------------------ */
 
 static int create_rates(struct rb_worker *w)
 {
@@ -485,7 +487,7 @@ int rb_worker_create(const struct rb_worker_config *config, struct rb_worker **o
 	err = create_rates(w);
 	if (err)
 		goto out;
-	/* Before anyone can know of us, so that not even a first hello is lost. */
+	/* Before any node can know us, so that not even its first hello is lost. */
 	post_receives(w);
 	*out = w;
 out:
@@ -522,7 +524,7 @@ int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint3
 
 	if (err)
 		return err;
-	/* One gather entry is the headers'. */
+	/* The headers take one gather entry. */
 	if (degree > w->transport->pieces_max - 1)
 		degree = w->transport->pieces_max - 1;
 	peer = calloc(1, sizeof(*peer));
@@ -588,7 +590,7 @@ int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,
 					 ? remote->message_max_bytes
 					 : self.message_max_bytes;
 
-		/* What was being packed was for a former life, of another size perhaps. */
+		/* Drop what was packed for the former life, whose limit may have been another. */
 		rb_ingress_discard(peer->ingress, 0, w->chunks, w->counters);
 		err = rb_ingress_set_limits(peer->ingress, limit, peer->ingress->pack.degree);
 		if (err)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridge's loop, run to completion by one thread: messages in and judged, frames to their
- * egress queues and out of the edge ports, frames from the VOQs into messages, hellos. It knows
- * rings, transports and ports only by their tables, and no clock: time is an argument. What a node
- * is made of is put in by its owner (sluice-bridge.c; tests with memory on every side).
+ * The packet loop of one thread of a bridge. A round receives and judges messages, puts their
+ * frames into egress queues, sends from those out of the edge ports, packs frames of the VOQs into
+ * messages, and sends hellos.
+ *
+ * It knows rings, transports and ports only by their tables of operations, and no clock: time is an
+ * argument. Its owner puts in peers, ports and transport (bridge/assembly.c; tests put in memory).
  */
 #ifndef RB_WORKER_H
 #define RB_WORKER_H
@@ -19,9 +21,9 @@
 #include "rdma-bridge/transport/transport.h"
 
 #define RB_WORKER_BATCH	   8   /* completions taken at once */
-#define RB_RECEIVE_FRAMES  256 /* a round takes no further batch once so many frames came out, */
-#define RB_RECEIVE_BATCHES 64  /* or it took so many */
-#define RB_EGRESS_BUDGET   512 /* frames sent per port in one round: more than come in */
+#define RB_RECEIVE_FRAMES  256 /* a round takes no further batch after so many frames, */
+#define RB_RECEIVE_BATCHES 64  /* or after so many batches */
+#define RB_EGRESS_BUDGET   512 /* frames sent per port in one round: more than a round receives */
 #define RB_LENT_MAX	   256 /* messages whose frames a transport may hold at once */
 #define RB_PACKED_CLASSES  8   /* 1, 2..3, 4..7, ... 128..255 frames */
 #define RB_RECEIVE_TARGET  512 /* chunks kept posted to the transport, unless configured */
@@ -38,12 +40,9 @@ struct rb_worker_config {
 	struct rb_transport *transport; /* borrowed; closed by its owner after the worker */
 };
 
-/*
- * Something happened to a peer: its state changed. Called from rb_worker_tick and the connect
- * calls.
- */
+/* The state of a peer changed. Called from rb_worker_tick and rb_worker_connect. */
 typedef void (*rb_peer_event_fn)(void *context, uint8_t node, enum rb_peer_state state);
-/* An announcement of a peer's daemon has come; bytes are borrowed during the call. */
+/* A peer's daemon announced something; the bytes are borrowed during the call. */
 typedef void (*rb_announce_fn)(void *context, uint8_t node, const uint8_t *bytes, uint32_t n_bytes);
 
 struct rb_worker_peer {
@@ -55,7 +54,7 @@ struct rb_worker_peer {
 	uint64_t hello_ns;	    /* when the next hello is due */
 	uint64_t sent[RB_MSG_TYPE_COUNT], sent_bytes[RB_MSG_TYPE_COUNT]; /* messages by type */
 	uint64_t send_refused; /* tries that found no room */
-	uint64_t since_ns;     /* its state is what it is; 0: no tick yet */
+	uint64_t since_ns;     /* when its state changed last; 0: no tick yet */
 };
 
 struct rb_worker {
@@ -72,12 +71,12 @@ struct rb_worker {
 	uint8_t ports[256];		  /* the numbers in use */
 	uint32_t n_ports;
 	struct sl_counter counters[RB_COUNT_COUNT];
-	uint64_t verdicts[RB_VERDICT_COUNT]; /* received messages, by what was found */
+	uint64_t verdicts[RB_VERDICT_COUNT]; /* received messages, by the verdict on them */
 	uint64_t packed[RB_PACKED_CLASSES];  /* data messages sent, by log2 of their frames */
 	uint64_t rounds, idle_rounds;
-	uint64_t now_ns;   /* of the current round */
-	bool held;	   /* after a round: something waits for time alone */
-	uint64_t ready_ns; /* then: when the first of it may leave; UINT64_MAX: it is stopped */
+	uint64_t now_ns;	/* of the current round */
+	bool held;		/* the round left frames waiting for their time alone */
+	uint64_t ready_ns;	/* if held: when the first may leave; UINT64_MAX: all are stopped */
 	struct rb_rates *rates; /* owned */
 	void *event_context;
 	rb_peer_event_fn on_peer;   /* may be NULL */
@@ -92,7 +91,7 @@ struct rb_worker {
 
 /* -EINVAL for a value out of range, -ENOMEM. */
 int rb_worker_create(const struct rb_worker_config *config, struct rb_worker **out);
-/* Drops what waits. The transport's chunks are reclaimed by whoever closes it. NULL is fine. */
+/* Drop what waits. Whoever closes the transport reclaims its chunks. NULL is fine. */
 void rb_worker_destroy(struct rb_worker *worker);
 
 /*
@@ -106,22 +105,22 @@ int rb_worker_add_port(struct rb_worker *worker, const struct rb_egress_config *
 		       uint64_t now_ns);
 
 /*
- * The exchange has met this life of a peer: from now on messages go to and come from it. The same
- * life at the same endpoint again changes nothing. -ENOENT, or what the transport says.
+ * A peer has introduced this life of it: from now on we exchange messages with it. The same life at
+ * the same endpoint again changes nothing. -ENOENT, or what the transport says.
  */
 int rb_worker_connect(struct rb_worker *worker, uint8_t node, uint32_t epoch,
 		      const struct rb_endpoint *remote, uint64_t now_ns);
 
 /*
- * One round. True if frames came or went, or something waits for room; for what waits for time
- * there is ready_ns. What peers say of themselves is done at once and no reason to expect more.
+ * One round. True if frames came or went, or something waits for room. Frames that wait for their
+ * time show in ready_ns; messages without frames are no reason to expect more, and do not count.
  */
 bool rb_worker_round(struct rb_worker *worker, uint64_t now_ns);
-/* Hellos and liveness: at least every millisecond or so. */
+/* Send hellos, judge liveness. Call it every millisecond or so. */
 void rb_worker_tick(struct rb_worker *worker, uint64_t now_ns);
 /*
- * Send a daemon's announcement, 1 byte and up. 0, -ENOENT, -ENOTCONN (not introduced), -EMSGSIZE,
- * -EAGAIN.
+ * Send an announcement of our daemon, 1 byte or more. 0, -ENOENT, -ENOTCONN (not introduced),
+ * -EMSGSIZE, -EAGAIN.
  */
 int rb_worker_announce(struct rb_worker *worker, uint8_t node, const uint8_t *bytes,
 		       uint32_t n_bytes, uint64_t now_ns);

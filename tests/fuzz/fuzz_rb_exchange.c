@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Any bytes, in any pieces, at both sides of the start-up exchange: no crash, and nobody is done
- * without the key.
- */
+/* Any bytes, in any pieces, to both sides of the exchange: no crash, and no success without key. */
 #include <stdlib.h>
 #include <string.h>
 

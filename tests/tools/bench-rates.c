@@ -7,8 +7,8 @@
  *             handed to the transport `mem`
  *   ingress   a VOQ towards a port of each: 250 records taken, 250 rates moved and written
  *
- * Only what control does is timed (rb_rates_round, rb_rates_feedback); arrivals are counted up
- * by hand between intervals, and nobody is at the other end. Prints a line per controller: median
+ * It times only what the rates do (rb_rates_round, rb_rates_feedback). Between intervals it counts
+ * up arrivals by hand; no node is at the other end. It prints a line per controller: median
  * [least-greatest] of nine rounds.
  */
 #include <stdint.h>
@@ -111,7 +111,7 @@ static void set_up(void)
 		add_peer(node);
 }
 
-/* Let what was sent go, untimed. */
+/* Let time pass, and the network take what was sent; not timed. */
 static void pass(void)
 {
 	now_ns += T_NS;
@@ -195,12 +195,11 @@ static void print(double us[ROUNDS])
 static void measure(const struct cc_ops *ops)
 {
 	double egress_us[ROUNDS], ingress_us[ROUNDS];
-	struct sl_cc_settings control;
+	struct sl_cc_settings cc;
 	uint64_t sent;
 
-	need(sl_cc_settings_init(&control, ops->name), ops->name);
-	need(rb_rates_set_port(worker->rates, 1, &control, CAPACITY, CAPACITY, now_ns, NULL),
-	     ops->name);
+	need(sl_cc_settings_init(&cc, ops->name), ops->name);
+	need(rb_rates_set_port(worker->rates, 1, &cc, CAPACITY, CAPACITY, now_ns, NULL), ops->name);
 	/* The policies of the change go, and the queue wakes. */
 	for (int i = 0; i < 4; i++)
 		egress_interval();
@@ -214,10 +213,9 @@ static void measure(const struct cc_ops *ops)
 	}
 	sent = worker->rates->stats.feedback_sent - sent;
 
-	/* At rest, so that the other half is seen alone. */
-	need(sl_cc_settings_init(&control, "fixed"), "fixed");
-	need(rb_rates_set_port(worker->rates, 1, &control, CAPACITY, CAPACITY, now_ns, NULL),
-	     "fixed");
+	/* Our port rests, so that the half at the ingress is timed alone. */
+	need(sl_cc_settings_init(&cc, "fixed"), "fixed");
+	need(rb_rates_set_port(worker->rates, 1, &cc, CAPACITY, CAPACITY, now_ns, NULL), "fixed");
 	take_policies(ops);
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t ns = 0;

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The start-up exchange: two machines back to back, every refusal, every byte tampered with, and
- * replays.
- */
+/* Two ends of the start-up exchange: every refusal, every byte tampered with, replays. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,7 +37,7 @@ static struct rb_introduction intro(uint8_t node)
 	return i;
 }
 
-/* A tap on the connection: what was said, and one byte to spoil. */
+/* Records what the two ends say, and spoils one byte of it. */
 struct tap {
 	uint8_t said[2][1024]; /* by opener, by responder */
 	uint32_t n[2];
@@ -306,7 +303,7 @@ static void introduction_that_cannot_be_is_refused(void **state)
 	}
 }
 
-/* Whatever one byte on the way becomes, nobody is taken in: a side is done only with the truth. */
+/* Whatever one byte becomes on its way, a side is done only with true introductions. */
 static void any_byte_tampered_with_is_never_believed(void **state)
 {
 	uint32_t total[2];

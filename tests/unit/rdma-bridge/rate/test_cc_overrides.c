@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What `cc set` said over restarts: what holds beside which configuration, and files that make no
- * sense.
- */
+/* Which overrides hold beside which configuration, and files that cannot be parsed. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +16,7 @@
 #define PORT  SL_SYSTEM_PORT(3, 1)
 #define OTHER SL_SYSTEM_PORT(3, 2)
 
-static char directory[] = "/tmp/rb-kept-XXXXXX";
+static char directory[] = "/tmp/cc-overrides-XXXXXX";
 static char *path;
 
 static struct sl_cc_settings settings(const char *text)
@@ -66,7 +63,7 @@ static int remove_file(void **state)
 	return unlink(path) && errno != ENOENT ? -1 : 0;
 }
 
-static void a_text_has_what_is_not_at_its_default(void **state)
+static void settings_text_has_what_is_not_at_its_default(void **state)
 {
 	static const char *const texts[] = {
 		"fixed",
@@ -88,7 +85,7 @@ static void a_text_has_what_is_not_at_its_default(void **state)
 	assert_non_null(strstr(why, "has no parameter \"kappa\""));
 }
 
-static void what_was_set_holds_while_the_configuration_says_the_same(void **state)
+static void override_holds_while_the_configuration_stays_the_same(void **state)
 {
 	(void)state;
 	put(PORT, "price", "dq interval_us=500");
@@ -101,7 +98,7 @@ static void what_was_set_holds_while_the_configuration_says_the_same(void **stat
 	assert_holds(OTHER, "fixed", "aimd node2.weight=3");
 }
 
-static void an_edited_configuration_wins_for_good(void **state)
+static void edited_configuration_ends_an_override_for_good(void **state)
 {
 	(void)state;
 	put(PORT, "price", "dq");
@@ -111,7 +108,7 @@ static void an_edited_configuration_wins_for_good(void **state)
 	assert_holds(OTHER, "price", "qcn");
 }
 
-static void setting_what_is_configured_ends_it(void **state)
+static void setting_what_is_configured_ends_an_override(void **state)
 {
 	(void)state;
 	put(PORT, "price interval_us=5000", "dq");
@@ -122,7 +119,7 @@ static void setting_what_is_configured_ends_it(void **state)
 	assert_holds(PORT, "fixed", "fixed");
 }
 
-static void a_file_that_makes_no_sense_counts_as_none(void **state)
+static void file_that_cannot_be_parsed_counts_as_no_file(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -145,7 +142,7 @@ static void a_file_that_makes_no_sense_counts_as_none(void **state)
 	}
 }
 
-static void a_directory_that_is_gone_is_an_error_of_putting_alone(void **state)
+static void missing_directory_fails_put_and_not_find(void **state)
 {
 	const struct sl_cc_settings price = settings("price"), dq = settings("dq");
 	struct sl_cc_settings found;
@@ -178,14 +175,16 @@ static int remove_directory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_text_has_what_is_not_at_its_default, remove_file),
-		cmocka_unit_test_teardown(what_was_set_holds_while_the_configuration_says_the_same,
+		cmocka_unit_test_teardown(settings_text_has_what_is_not_at_its_default,
 					  remove_file),
-		cmocka_unit_test_teardown(an_edited_configuration_wins_for_good, remove_file),
-		cmocka_unit_test_teardown(setting_what_is_configured_ends_it, remove_file),
-		cmocka_unit_test_teardown(a_file_that_makes_no_sense_counts_as_none, remove_file),
-		cmocka_unit_test_teardown(a_directory_that_is_gone_is_an_error_of_putting_alone,
+		cmocka_unit_test_teardown(override_holds_while_the_configuration_stays_the_same,
 					  remove_file),
+		cmocka_unit_test_teardown(edited_configuration_ends_an_override_for_good,
+					  remove_file),
+		cmocka_unit_test_teardown(setting_what_is_configured_ends_an_override, remove_file),
+		cmocka_unit_test_teardown(file_that_cannot_be_parsed_counts_as_no_file,
+					  remove_file),
+		cmocka_unit_test_teardown(missing_directory_fails_put_and_not_find, remove_file),
 	};
 
 	return cmocka_run_group_tests_name("cc_overrides", tests, make_directory, remove_directory);

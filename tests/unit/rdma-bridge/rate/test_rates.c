@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Controllers at work in bridges: nodes on a network in memory, all of them sources of one port of
- * the last, which is shaped. A VOQ is admitted to by its limit as XDP does it. Time is the test's,
- * so every figure is the same in every run.
+ * Controllers at work: workers of five nodes on a network in memory. The first four feed a port of
+ * the last, which is shaped. Frames are admitted to a VOQ up to its limit, as XDP does. The test
+ * makes up the time, so every figure is the same in every run.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include "rdma-bridge/worker/worker.h"
 
 #define NODES_MAX   5
-#define EGRESS	    5 /* its ports are fed by the others */
+#define EGRESS	    5 /* the node whose port the others feed */
 #define CHUNKS	    4096
 #define CHUNK_BYTES 4096
 #define US	    1000ULL
@@ -85,7 +85,7 @@ static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32
 	return n;
 }
 
-/* XDP's part: frames of this step are admitted while the VOQ holds less than its limit. */
+/* XDP's part: admit the frames of this step while the VOQ holds less than its limit. */
 static void ring_fill(struct ring *ring, uint32_t class)
 {
 	struct sl_backlog *backlog = &ring->node->backlog[class];
@@ -183,7 +183,7 @@ static void add_own_port(struct node *node, uint64_t rate)
 			 node->worker->counters);
 }
 
-/* Every node but the egress has VOQs to it, and it has none. */
+/* Every node has VOQs to the egress, which has none itself. */
 static void add_peers(struct node *node)
 {
 	for (uint8_t other = 1; other <= NODES_MAX; other++) {
@@ -249,7 +249,7 @@ static void introduce(struct node *to, const struct node *whom)
 	assert_int_equal(rb_worker_connect(to->worker, whom->id, whom->epoch, &e, now_ns), 0);
 }
 
-/* In an order of its own each time: bridges do not run in step. */
+/* The nodes run in another order each time: bridges do not run in step. */
 static void run_for(uint64_t ns)
 {
 	for (uint64_t end = now_ns + ns; now_ns < end; now_ns += STEP_NS) {
@@ -303,7 +303,7 @@ static void end(void)
 
 /* --- What the tests do and ask ---------------------------------------------------------------- */
 
-static void control(const char *controller, const char *words)
+static void set_controller(const char *controller, const char *words)
 {
 	struct sl_cc_settings settings;
 	char why[SL_CC_WHY_BYTES] = "";
@@ -373,7 +373,7 @@ static void assert_share(const struct mark *m, int node, uint32_t class, double 
 			 class, rate, expected, tolerance * 100);
 }
 
-/* Every frame that was offered is somewhere, or counted under a name. */
+/* Every frame that was offered left, waits, or is counted as dropped. */
 static void check_conservation(void)
 {
 	uint64_t offered = 0, dropped = 0, waiting = 0, lost = 0, out = 0;
@@ -403,7 +403,7 @@ static void check_conservation(void)
 	assert_int_equal(offered, out + dropped + waiting);
 }
 
-/* Nothing new, and what waits leaves. */
+/* Offer nothing more, and let the frames that wait leave. */
 static void drain(void)
 {
 	for (int i = 1; i < EGRESS; i++)
@@ -415,13 +415,13 @@ static void drain(void)
 
 /* --- Tests ------------------------------------------------------------------------------------ */
 
-static void without_control_the_excess_is_dropped_at_the_egress(void **state)
+static void without_a_controller_the_egress_drops_the_excess(void **state)
 {
 	struct mark m;
 
 	(void)state;
 	begin();
-	control("fixed", "");
+	set_controller("fixed", "");
 	offer_all(CAPACITY);
 	run_for(50 * MS);
 	m = mark();
@@ -457,7 +457,7 @@ static void price_gives_max_min_shares_fills_the_port_and_drops_nothing_at_the_e
 		struct mark m;
 
 		begin();
-		control("price", "");
+		set_controller("price", "");
 		for (int i = 1; i < EGRESS; i++)
 			offer(i, 0, (uint64_t)rows[r].offered[i - 1] * CAPACITY / 1000);
 		run_for(200 * MS);
@@ -482,11 +482,11 @@ static void price_gives_max_min_shares_fills_the_port_and_drops_nothing_at_the_e
 	}
 }
 
-static void rates_stand_in_the_voqs_settings(void **state)
+static void rates_are_written_into_the_settings_of_the_voqs(void **state)
 {
 	(void)state;
 	begin();
-	control("price", "");
+	set_controller("price", "");
 	run_for(30 * MS);
 	/* The policy alone brings name and first rate: a fourth each. */
 	assert_string_equal(nodes[2].voq[0].controller, "price");
@@ -507,7 +507,7 @@ static void weights_of_nodes_and_classes_share_the_port(void **state)
 
 	(void)state;
 	begin();
-	control("price", "node2.weight=2 node3.weight=3");
+	set_controller("price", "node2.weight=2 node3.weight=3");
 	for (int i = 1; i <= 3; i++)
 		offer(i, 0, CAPACITY);
 	run_for(300 * MS);
@@ -552,7 +552,7 @@ static void every_controller_works(void **state)
 		struct mark m;
 
 		begin();
-		control(cases[k].name, cases[k].words);
+		set_controller(cases[k].name, cases[k].words);
 		offer_all(CAPACITY);
 		run_for(500 * MS);
 		m = mark();
@@ -603,7 +603,7 @@ static void source_that_leaves_or_joins_settles_within_50_intervals(void **state
 
 	(void)state;
 	begin();
-	control("price", "");
+	set_controller("price", "");
 	offer_all(CAPACITY);
 	run_for(300 * MS);
 	offer(1, 0, 0);
@@ -626,7 +626,7 @@ static void peer_that_dies_frees_its_share_within_the_liveness_bound(void **stat
 
 	(void)state;
 	begin();
-	control("dq", "");
+	set_controller("dq", "");
 	offer_all(CAPACITY);
 	run_for(200 * MS);
 	nodes[1].dead = true;
@@ -634,7 +634,7 @@ static void peer_that_dies_frees_its_share_within_the_liveness_bound(void **stat
 	while (rb_worker_peer_state(nodes[EGRESS].worker, 1) == RB_PEER_UP)
 		run_for(MS);
 	assert_true(now_ns - died_ns <= DEAD_NS + 2 * MS);
-	/* Its reports count no longer, nor does it. */
+	/* Its reports count no longer, and it is no source any more. */
 	run_for(50 * MS);
 	assert_int_equal(nodes[EGRESS].worker->rates->by_number[1]->queue[0].sample.n_sources, 3);
 	m = mark();
@@ -658,11 +658,11 @@ static void switching_controllers_and_parameters_drops_nothing(void **state)
 
 	(void)state;
 	begin();
-	control("price", "");
+	set_controller("price", "");
 	offer_all(CAPACITY * 12 / 100);
 	run_for(100 * MS);
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-		control(names[k], "");
+		set_controller(names[k], "");
 		run_for(40 * MS);
 		for (int i = 1; i < EGRESS; i++)
 			assert_string_equal(nodes[i].voq[0].controller, names[k]);
@@ -674,26 +674,26 @@ static void switching_controllers_and_parameters_drops_nothing(void **state)
 	/* At four times the load the sources drop; the egress still does not. */
 	offer_all(CAPACITY);
 	run_for(300 * MS);
-	control("price", "kappa_ppb=100000000");
+	set_controller("price", "kappa_ppb=100000000");
 	run_for(50 * MS);
-	control("price", "interval_us=2000");
+	set_controller("price", "interval_us=2000");
 	run_for(100 * MS);
-	control("dq", "");
+	set_controller("dq", "");
 	run_for(100 * MS);
-	control("price", "");
+	set_controller("price", "");
 	run_for(100 * MS);
 	assert_int_equal(mark().dropped, 0);
 	drain();
 	end();
 }
 
-static void fixed_obeys_whoever_writes_the_map(void **state)
+static void fixed_leaves_a_rate_that_another_program_wrote(void **state)
 {
 	struct mark m;
 
 	(void)state;
 	begin();
-	control("fixed", "");
+	set_controller("fixed", "");
 	run_for(30 * MS);
 	assert_string_equal(nodes[1].voq[0].controller, "fixed");
 	offer_all(CAPACITY);
@@ -706,8 +706,8 @@ static void fixed_obeys_whoever_writes_the_map(void **state)
 	assert_share(&m, 1, 0, 20000, 0.01);
 	assert_share(&m, 2, 0, 40000, 0.01);
 	assert_share(&m, 3, 0, 0, 0);
-	/* A rate of its own is written once, and may be changed again. */
-	control("fixed", "rate_ups=30000");
+	/* It writes a rate of its own once; the map may be changed again. */
+	set_controller("fixed", "rate_ups=30000");
 	run_for(30 * MS);
 	assert_int_equal(nodes[4].voq[0].rate, 30000);
 	nodes[4].voq[0].rate = 10000;
@@ -715,23 +715,23 @@ static void fixed_obeys_whoever_writes_the_map(void **state)
 	run_for(2 * SECOND);
 	assert_share(&m, 3, 0, 30000, 0.01);
 	assert_share(&m, 4, 0, 10000, 0.01);
-	/* What follows takes the rate over. */
+	/* The next controller takes the rate over. */
 	nodes[4].voq[0].rate = 50000;
-	control("price", "");
+	set_controller("price", "");
 	run_for(3 * MS);
 	assert_in_range(nodes[4].voq[0].rate, 40000, 60000);
 	drain();
 	end();
 }
 
-static void timer_rests_with_nothing_to_control_and_the_next_frame_finds_a_good_rate(void **state)
+static void timer_rests_without_traffic_and_the_next_frame_finds_a_good_rate(void **state)
 {
 	uint64_t intervals, sent;
 	struct mark m;
 
 	(void)state;
 	begin();
-	control("price", "");
+	set_controller("price", "");
 	offer_all(CAPACITY);
 	run_for(200 * MS);
 	for (int i = 1; i < EGRESS; i++)
@@ -764,7 +764,7 @@ static void records_of_all_queues_share_a_message(void **state)
 
 	(void)state;
 	begin();
-	control("price", "");
+	set_controller("price", "");
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		offer(1, c, CAPACITY / 2);
 	run_for(50 * MS);
@@ -782,18 +782,18 @@ static void records_of_all_queues_share_a_message(void **state)
 	end();
 }
 
-static void restarted_egress_is_followed_at_once(void **state)
+static void sources_follow_a_restarted_egress_at_once(void **state)
 {
 	struct mark m;
 
 	(void)state;
 	begin();
-	control("price", "");
+	set_controller("price", "");
 	offer_all(CAPACITY);
 	run_for(200 * MS);
 	stop(&nodes[EGRESS]);
 	start(&nodes[EGRESS], 7777);
-	control("price", "");
+	set_controller("price", "");
 	for (int k = 1; k < EGRESS; k++) {
 		introduce(&nodes[k], &nodes[EGRESS]);
 		introduce(&nodes[EGRESS], &nodes[k]);
@@ -831,7 +831,7 @@ static void impossible_policies_and_strange_records_change_nothing(void **state)
 
 	(void)state;
 	begin();
-	control("price", "");
+	set_controller("price", "");
 	offer_all(CAPACITY);
 	run_for(200 * MS);
 	r = nodes[1].worker->rates;
@@ -862,7 +862,7 @@ static void impossible_policies_and_strange_records_change_nothing(void **state)
 
 /* --- Lost, late and reordered feedback -------------------------------------------------------- */
 
-/* Delays in intervals, as T of 1 ms; a controller with another T has them scaled. */
+/* Delays for T = 1 ms; they are scaled for a controller with another T. */
 static const struct trouble {
 	const char *name;
 	struct rb_mem_config network;
@@ -880,7 +880,7 @@ static const struct trouble {
 	  { .loss_ppm = 500000, .delay_ns = 2 * MS, .reorder_ppm = 500000, .reorder_ns = 3 * MS } },
 };
 
-/* What it comes to: use, least share of a fair one, drops at the egress as a part of what came. */
+/* Run a controller with bad feedback; use and the least share of a source, as a part of fair. */
 static void under(const struct trouble *trouble, const char *name, const char *words,
 		  uint64_t interval_ns, double use, double least)
 {
@@ -889,7 +889,7 @@ static void under(const struct trouble *trouble, const char *name, const char *w
 	struct mark m;
 
 	begin();
-	control(name, words);
+	set_controller(name, words);
 	bad.seed = 5;
 	bad.only_type = RB_MSG_FEEDBACK;
 	bad.delay_ns = bad.delay_ns * interval_ns / MS;
@@ -913,9 +913,9 @@ static void under(const struct trouble *trouble, const char *name, const char *w
 	end();
 }
 
-static void bad_feedback_locks_nothing_up_and_starves_nobody(void **state)
+static void bad_feedback_neither_stops_the_port_nor_starves_a_source(void **state)
 {
-	/* QCN and ASM sample by a hundred arrivals, so that is what an interval is to them. */
+	/* QCN and ASM sample every hundred arrivals: 500 us. */
 	static const struct {
 		const char *name, *words;
 		uint64_t interval_ns;
@@ -936,7 +936,7 @@ static void bad_feedback_locks_nothing_up_and_starves_nobody(void **state)
 			      cases[k].use, cases[k].least);
 }
 
-static void silence_ends_at_the_floor_and_the_first_record_lifts_it(void **state)
+static void rates_fall_to_the_floor_without_feedback_and_rise_with_the_first_record(void **state)
 {
 	static const struct {
 		const char *name;
@@ -956,7 +956,7 @@ static void silence_ends_at_the_floor_and_the_first_record_lifts_it(void **state
 		uint32_t ms = 0;
 
 		begin();
-		control(cases[k].name, "");
+		set_controller(cases[k].name, "");
 		offer_all(CAPACITY);
 		run_for(200 * MS);
 		rb_mem_network_set(network, &deaf);
@@ -981,23 +981,23 @@ static void silence_ends_at_the_floor_and_the_first_record_lifts_it(void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_control_the_excess_is_dropped_at_the_egress),
+		cmocka_unit_test(without_a_controller_the_egress_drops_the_excess),
 		cmocka_unit_test(
 			price_gives_max_min_shares_fills_the_port_and_drops_nothing_at_the_egress),
-		cmocka_unit_test(rates_stand_in_the_voqs_settings),
+		cmocka_unit_test(rates_are_written_into_the_settings_of_the_voqs),
 		cmocka_unit_test(weights_of_nodes_and_classes_share_the_port),
 		cmocka_unit_test(every_controller_works),
 		cmocka_unit_test(source_that_leaves_or_joins_settles_within_50_intervals),
 		cmocka_unit_test(peer_that_dies_frees_its_share_within_the_liveness_bound),
 		cmocka_unit_test(switching_controllers_and_parameters_drops_nothing),
-		cmocka_unit_test(fixed_obeys_whoever_writes_the_map),
-		cmocka_unit_test(
-			timer_rests_with_nothing_to_control_and_the_next_frame_finds_a_good_rate),
+		cmocka_unit_test(fixed_leaves_a_rate_that_another_program_wrote),
+		cmocka_unit_test(timer_rests_without_traffic_and_the_next_frame_finds_a_good_rate),
 		cmocka_unit_test(records_of_all_queues_share_a_message),
-		cmocka_unit_test(restarted_egress_is_followed_at_once),
+		cmocka_unit_test(sources_follow_a_restarted_egress_at_once),
 		cmocka_unit_test(impossible_policies_and_strange_records_change_nothing),
-		cmocka_unit_test(bad_feedback_locks_nothing_up_and_starves_nobody),
-		cmocka_unit_test(silence_ends_at_the_floor_and_the_first_record_lifts_it),
+		cmocka_unit_test(bad_feedback_neither_stops_the_port_nor_starves_a_source),
+		cmocka_unit_test(
+			rates_fall_to_the_floor_without_feedback_and_rise_with_the_first_record),
 	};
 	return cmocka_run_group_tests_name("rates", tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bridge's loop with memory on every side: three nodes on a network in memory, rings and ports
- * that remember what passed. Time is the test's. Every frame carries its sender, its VOQ and a
- * number, and is compared byte for byte.
+ * Workers of three nodes on a network in memory, with rings that make frames and ports that
+ * remember them. The test makes up the time. Every frame carries its sender, its VOQ and a number,
+ * and the port that gets it compares every byte.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,7 @@
 #define STEP_NS	    (10 * US)
 #define DEAD_NS	    (50 * MS)
 
-/* A ring of one VOQ: it makes frames when it is read. */
+/* A ring of one VOQ; it makes the frames when the worker reads it. */
 struct ring {
 	struct rb_input input;
 	struct node *node;
@@ -71,7 +71,7 @@ static struct rb_mem_network *network;
 static struct node nodes[NODES + 1]; /* by id */
 static uint64_t now_ns;
 
-/* Length of frame n: all lengths from 60 to 1514 come by. */
+/* Length of frame n; the lengths go through all from 60 to 1514. */
 static uint32_t length_of(const struct ring *ring, uint32_t n)
 {
 	return ring->len_bytes ? ring->len_bytes : 60 + n * 37 % 1455;
@@ -277,7 +277,7 @@ static void stop(struct node *node)
 	rb_worker_destroy(node->worker);
 	node->transport->ops->close(node->transport);
 	rb_chunks_reclaim(node->chunks, RB_OWNER_RECEIVE);
-	/* Only what the ports had not given back may be left. */
+	/* No chunk is left but those that the ports had not given back. */
 	assert_int_equal(node->chunks->n_free, CHUNKS);
 	assert_int_equal(node->chunks->violations, 0);
 	rb_chunks_destroy(node->chunks);
@@ -290,7 +290,7 @@ static void introduce(struct node *to, const struct node *whom)
 	assert_int_equal(rb_worker_connect(to->worker, whom->id, whom->epoch, &e, now_ns), 0);
 }
 
-/* Let time pass for everybody. */
+/* Let time pass for all nodes. */
 static void run_for(uint64_t ns)
 {
 	for (uint64_t end = now_ns + ns; now_ns < end; now_ns += STEP_NS) {
@@ -362,7 +362,7 @@ static void offer(int from, int to, uint32_t voq, uint32_t frames, uint32_t len_
 	ring->len_bytes = len_bytes;
 }
 
-/* Frames that a node took in are all accounted for, when nothing waits. */
+/* When nothing waits, a counter accounts for every frame that a node took in. */
 static void check_conservation(void)
 {
 	for (int i = 1; i <= NODES; i++) {
@@ -493,7 +493,7 @@ static void voq_is_paced_to_the_rate_in_its_settings(void **state)
 	assert_in_range(nodes[2].port[1].next[1][0], 998, 1002);
 	assert_in_range(nodes[2].port[1].next[1][1], 998, 1018);
 	assert_int_equal(nodes[2].port[1].next[1][2], 0);
-	/* An operator's write is obeyed at once. */
+	/* A rate that an operator writes holds at once. */
 	nodes[1].voq[2][0].rate = 50000;
 	nodes[1].voq[2][2].rate = 10000;
 	run_for(100 * MS);
@@ -553,8 +553,8 @@ static void port_is_shaped_and_higher_level_goes_first(void **state)
 	end();
 }
 
-/* A bridge that only waits for time may sleep until then. */
-static void what_waits_for_time_alone_says_when_it_may_leave(void **state)
+/* So that a lane may sleep until then. */
+static void worker_that_waits_for_time_alone_says_until_when(void **state)
 {
 	struct setting s = plain;
 	const struct rb_worker *w;
@@ -578,7 +578,7 @@ static void what_waits_for_time_alone_says_when_it_may_leave(void **state)
 	assert_false(rb_worker_round(nodes[1].worker, w->ready_ns - 1));
 	assert_true(rb_worker_round(nodes[1].worker, w->ready_ns + 1));
 	now_ns += MS;
-	/* Stopped: no time is given. */
+	/* At rate 0 there is no such time. */
 	nodes[1].voq[2][0].rate = 0;
 	run_for(MS);
 	assert_true(w->held);
@@ -596,8 +596,7 @@ static void what_waits_for_time_alone_says_when_it_may_leave(void **state)
 	end();
 }
 
-/* A bridge that only hears that its peers live does not look out for more. */
-static void signs_of_life_alone_are_no_work(void **state)
+static void hellos_alone_are_no_work(void **state)
 {
 	struct setting s = plain;
 	uint64_t rounds, idle, heard;
@@ -699,7 +698,7 @@ static void peer_that_falls_silent_is_down_within_the_bound_and_its_frames_are_d
 	run_for(20 * MS);
 	assert_int_equal(count_of(1, RB_COUNT_DROP_PEER_DOWN), 300);
 	assert_int_equal(count_of(3, RB_COUNT_TRANSMITTED), 300);
-	/* The dropped ones have left the backlog, or XDP would admit no more. */
+	/* The dropped frames have left the backlog, or XDP would admit no more. */
 	assert_int_equal(nodes[1].backlog[2][0].dequeued.frames, 300);
 	nodes[2].dead = false;
 	run_for(20 * MS);
@@ -767,10 +766,10 @@ static int no_path(struct rb_transport *t, const struct rb_endpoint *remote, voi
 }
 
 /*
- * A new life that cannot be reached: nothing is sent to it, nothing breaks, and the old life is
- * missed in time.
+ * A peer restarted and no path to its new life can be created: the worker sends it nothing, and it
+ * counts as down after its old life has been silent long enough.
  */
-static void peer_that_is_met_anew_without_a_path_is_down_until_there_is_one(void **state)
+static void restarted_peer_without_a_path_is_down_until_there_is_one(void **state)
 {
 	const struct rb_transport_ops *ops;
 	struct rb_transport_ops failing;
@@ -804,9 +803,7 @@ static void peer_that_is_met_anew_without_a_path_is_down_until_there_is_one(void
 
 static uint32_t flood_polls;
 
-/*
- * As many messages as are asked for, of which none is any; to an end, for a worker that knows none.
- */
+/* As many messages as the worker asks for, all malformed. It ends if the worker knows no bound. */
 static uint32_t poll_flood(struct rb_transport *t, struct rb_completion *out, uint32_t max,
 			   uint64_t now)
 {
@@ -820,7 +817,7 @@ static uint32_t poll_flood(struct rb_transport *t, struct rb_completion *out, ui
 	return max;
 }
 
-static void flood_of_messages_without_frames_does_not_keep_a_round_from_its_end(void **state)
+static void flood_of_messages_without_frames_does_not_prolong_a_round(void **state)
 {
 	const struct rb_transport_ops *ops;
 	struct rb_transport_ops flood;
@@ -838,7 +835,7 @@ static void flood_of_messages_without_frames_does_not_keep_a_round_from_its_end(
 	end();
 }
 
-/* Whatever bytes a peer sends, they are counted under one name each, and nothing else happens. */
+/* Each bad message counts under one verdict, and nothing else happens. */
 static void bad_messages_are_counted_by_name_and_change_nothing(void **state)
 {
 	uint64_t verdicts[RB_VERDICT_COUNT];
@@ -933,7 +930,7 @@ static void lossy_network_loses_messages_and_nothing_else(void **state)
 	}
 	assert_true(stats.lost > 100 && late > 50);
 	assert_int_equal(duplicate, stats.duplicated);
-	/* The very first or last messages of a stream may be lost without anyone knowing. */
+	/* Nobody can know that the first or the last messages of a stream are lost. */
 	assert_in_range(lost, stats.lost - 12, stats.lost);
 	assert_int_equal(sum_of(RB_COUNT_SENT), 6 * VOQS * 2000);
 	assert_in_range(sum_of(RB_COUNT_SENT) - sum_of(RB_COUNT_EGRESS), 1, 8 * stats.lost);
@@ -980,17 +977,16 @@ int main(void)
 		cmocka_unit_test(voq_is_paced_to_the_rate_in_its_settings),
 		cmocka_unit_test(voqs_of_a_node_share_by_bytes_and_a_stopped_one_costs_nothing),
 		cmocka_unit_test(port_is_shaped_and_higher_level_goes_first),
-		cmocka_unit_test(what_waits_for_time_alone_says_when_it_may_leave),
-		cmocka_unit_test(signs_of_life_alone_are_no_work),
+		cmocka_unit_test(worker_that_waits_for_time_alone_says_until_when),
+		cmocka_unit_test(hellos_alone_are_no_work),
 		cmocka_unit_test(frame_larger_than_any_message_is_dropped_by_name),
 		cmocka_unit_test(port_that_is_down_drops_by_name_and_comes_back),
 		cmocka_unit_test(slow_port_takes_nothing_from_the_others),
 		cmocka_unit_test(
 			peer_that_falls_silent_is_down_within_the_bound_and_its_frames_are_dropped),
 		cmocka_unit_test(restarted_peer_is_known_by_its_epoch_and_traffic_resumes),
-		cmocka_unit_test(peer_that_is_met_anew_without_a_path_is_down_until_there_is_one),
-		cmocka_unit_test(
-			flood_of_messages_without_frames_does_not_keep_a_round_from_its_end),
+		cmocka_unit_test(restarted_peer_without_a_path_is_down_until_there_is_one),
+		cmocka_unit_test(flood_of_messages_without_frames_does_not_prolong_a_round),
 		cmocka_unit_test(bad_messages_are_counted_by_name_and_change_nothing),
 		cmocka_unit_test(lossy_network_loses_messages_and_nothing_else),
 		cmocka_unit_test(announcement_reaches_the_daemon_of_the_peer),
