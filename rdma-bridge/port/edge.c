@@ -6,9 +6,9 @@
 #include <string.h>
 #include <bpf/bpf.h>
 
-#include "rdma-bridge/queue/handback.h"
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/port/xsk.h"
+#include "rdma-bridge/queue/handback.h"
 
 #define BATCH	   64
 #define QUEUES_MAX 64

@@ -11,8 +11,8 @@
 #ifndef RB_EDGE_H
 #define RB_EDGE_H
 
-#include "rdma-bridge/queue/egress.h"
 #include "rdma-bridge/port/injector.h"
+#include "rdma-bridge/queue/egress.h"
 #include "rdma-bridge/queue/ingress.h"
 
 #define RB_EDGE_WORKERS_MAX 16

@@ -7,10 +7,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "rdma-bridge/transport/fabric_xdp.h"
-#include "rdma-bridge/queue/handback.h"
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/port/xsk.h"
+#include "rdma-bridge/queue/handback.h"
+#include "rdma-bridge/transport/fabric_xdp.h"
 
 #define PATHS_MAX    256
 #define BATCH	     64
