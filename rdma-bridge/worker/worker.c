@@ -5,364 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGES_PER_ROUND 4 /* to one peer, before the next one has its turn */
-#define DISCARD_PER_ROUND  64
-#define POST_BATCH	   64
+#include "rdma-bridge/worker/worker_receive.h"
 
-static void post_receives(struct rb_worker *w)
-{
-	uint64_t offsets[POST_BATCH];
+#define EGRESS_BUDGET  512 /* frames sent per port in one round: more than a round receives */
+#define RECEIVE_TARGET 512 /* chunks kept posted to the transport, unless configured */
 
-	while (w->chunks->count[RB_OWNER_RECEIVE] < w->config.receive_target) {
-		uint32_t missing = w->config.receive_target - w->chunks->count[RB_OWNER_RECEIVE];
-		uint32_t n = 0, taken;
-
-		while (n < POST_BATCH && n < missing) {
-			offsets[n] = rb_chunk_take(w->chunks, RB_OWNER_RECEIVE);
-			if (offsets[n] == RB_CHUNK_NONE)
-				break;
-			n++;
-		}
-		taken = w->transport->ops->post_receive(w->transport, offsets, n);
-		for (uint32_t i = taken; i < n; i++)
-			rb_chunk_release(w->chunks, offsets[i], RB_OWNER_RECEIVE);
-		if (taken < POST_BATCH)
-			return;
-	}
-}
-
-enum rb_peer_state rb_worker_peer_state(const struct rb_worker *w, uint8_t node)
-{
-	return w->peers.peer[node].state;
-}
-
-/* --- Sending --------------------------------------------------------------------------- */
-
-static struct rb_msg_header header_to(const struct rb_worker *w, const struct rb_worker_peer *peer,
-				      enum rb_msg_type type, uint64_t now_ns)
-{
-	return (struct rb_msg_header){
-		.type = (uint8_t)type,
-		.source = w->self.node,
-		.destination = peer->node,
-		.stream = w->config.stream,
-		.epoch = w->config.epoch,
-		.sequence = peer->sequence,
-		.sent_ns = now_ns,
-	};
-}
-
-/*
- * Lend a message to the transport: `pieces`, which lie in the n chunks of `offsets`, all INGRESS.
- * The chunks are freed when the transport has sent them. 0; after an error the caller keeps them.
- */
-static int post(struct rb_worker *w, struct rb_worker_peer *peer, const struct rb_piece *pieces,
-		uint32_t n_pieces, const uint64_t *offsets, uint32_t n)
-{
-	uint32_t slot;
-	int err;
-
-	/*
-	 * A peer that restarted has no path if none to its new life could be created. It counts as
-	 * up until its old life has been silent for too long.
-	 */
-	if (!peer->path || w->n_free_lent == 0)
-		return -EAGAIN;
-	slot = w->free_lent[w->n_free_lent - 1];
-	err = w->transport->ops->post_send(w->transport, peer->path, pieces, n_pieces, slot);
-	if (err < 0)
-		return err;
-	if (err == 0) {
-		w->n_free_lent--;
-		w->lent[slot].n = n;
-		memcpy(w->lent[slot].offsets, offsets, n * sizeof(offsets[0]));
-		return 0;
-	}
-	for (uint32_t i = 0; i < n; i++)
-		rb_chunk_release(w->chunks, offsets[i], RB_OWNER_INGRESS);
-	return 0;
-}
-
-static void count_message(struct rb_worker_peer *peer, const struct rb_msg_header *header)
-{
-	peer->sequence++;
-	peer->sent[header->type]++;
-	peer->sent_bytes[header->type] += header->length_bytes;
-}
-
-/*
- * Send a peer a message of `count` records, body_bytes together, at once; `context` is the worker.
- * 0; -EMSGSIZE: a chunk does not hold it; -EAGAIN: no room, or no path to the peer; or what else
- * the transport says. After an error the message is lost.
- */
-static int send_records(void *context, uint8_t node, enum rb_msg_type type, uint32_t count,
-			const uint8_t *body, uint32_t body_bytes, uint64_t now_ns)
-{
-	struct rb_worker *w = context;
-	struct rb_worker_peer *peer = w->peer[node];
-	struct rb_msg_header header = header_to(w, peer, type, now_ns);
-	struct rb_piece piece;
-	uint64_t offset;
-	uint8_t *bytes;
-	int err;
-
-	if (RB_MSG_HEADER_BYTES + body_bytes > rb_chunk_bytes(w->chunks))
-		return -EMSGSIZE;
-	offset = rb_chunk_take(w->chunks, RB_OWNER_INGRESS);
-	if (offset == RB_CHUNK_NONE)
-		return -EAGAIN;
-	bytes = rb_chunk_data(w->chunks, offset);
-	header.count = (uint8_t)count;
-	header.length_bytes = (uint16_t)(RB_MSG_HEADER_BYTES + body_bytes);
-	rb_msg_header_encode(&header, bytes);
-	memcpy(bytes + RB_MSG_HEADER_BYTES, body, body_bytes);
-	piece = (struct rb_piece){ bytes, header.length_bytes };
-	err = post(w, peer, &piece, 1, &offset, 1);
-	if (err)
-		rb_chunk_release(w->chunks, offset, RB_OWNER_INGRESS);
-	else
-		count_message(peer, &header);
-	return err;
-}
-
-int rb_worker_announce(struct rb_worker *w, uint8_t node, const uint8_t *bytes, uint32_t n_bytes,
-		       uint64_t now_ns)
-{
-	struct rb_worker_peer *peer = w->peer[node];
-
-	if (!peer)
-		return -ENOENT;
-	if (!peer->path)
-		return -ENOTCONN;
-	if (n_bytes == 0 || n_bytes > RB_MSG_MAX_BYTES - RB_MSG_HEADER_BYTES)
-		return -EMSGSIZE;
-	return send_records(w, node, RB_MSG_ANNOUNCE, 1, bytes, n_bytes, now_ns);
-}
-
-/* Send the message that is being packed for a peer. False if it has to wait. */
-static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
-{
-	struct rb_ingress *in = peer->ingress;
-	struct rb_msg_header header = header_to(w, peer, RB_MSG_DATA, now_ns);
-	struct rb_piece pieces[RB_PIECES_MAX];
-	uint32_t count = in->pack.count, n;
-	uint8_t *headers;
-
-	/* The headers are lent as the frames are, in a chunk of their own: the last of the list. */
-	in->offsets[count] = rb_chunk_take(w->chunks, RB_OWNER_INGRESS);
-	if (in->offsets[count] == RB_CHUNK_NONE)
-		return false;
-	headers = rb_chunk_data(w->chunks, in->offsets[count]);
-	rb_ingress_seal(in, now_ns);
-	n = rb_pack_gather(&in->pack, headers, rb_pack_headers(&in->pack, &header, headers),
-			   pieces);
-	if (post(w, peer, pieces, n, in->offsets, count + 1)) {
-		rb_chunk_release(w->chunks, in->offsets[count], RB_OWNER_INGRESS);
-		peer->send_refused++;
-		return false;
-	}
-	count_message(peer, &header);
-	w->packed[31 - __builtin_clz(count)]++;
-	rb_ingress_sent(in, w->counters);
-	return true;
-}
-
-/* Note that frames wait until then, and for nothing but time. */
-static void hold(struct rb_worker *w, uint64_t until_ns)
-{
-	w->held = true;
-	if (until_ns < w->ready_ns)
-		w->ready_ns = until_ns;
-}
-
-static bool serve_peer(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
-{
-	uint64_t ready_ns;
-	bool busy = false;
-
-	if (!peer->ingress)
-		return false;
-	if (rb_worker_peer_state(w, peer->node) != RB_PEER_UP)
-		return rb_ingress_discard(peer->ingress, DISCARD_PER_ROUND, w->chunks,
-					  w->counters) > 0;
-	for (int i = 0; i < MESSAGES_PER_ROUND; i++) {
-		if (!rb_ingress_fill(peer->ingress, w->config.pack_delay_ns, now_ns, w->chunks,
-				     w->counters))
-			break;
-		busy = true;
-		if (!send_data(w, peer, now_ns))
-			break;
-	}
-	if (busy || !rb_ingress_is_waiting(peer->ingress))
-		return busy;
-	ready_ns = rb_ingress_ready_at(peer->ingress, w->config.pack_delay_ns, now_ns);
-	if (ready_ns <= now_ns)
-		return true;
-	hold(w, ready_ns);
-	return false;
-}
+/* --- The loop -------------------------------------------------------------------------- */
 
 static bool serve_port(struct rb_worker *w, struct rb_egress_port *port, uint64_t now_ns)
 {
 	uint64_t ready_ns;
 
-	if (rb_egress_serve(port, RB_EGRESS_BUDGET, now_ns) > 0)
+	if (rb_egress_serve(port, EGRESS_BUDGET, now_ns) > 0)
 		return true;
 	if (!port->drr->levels)
 		return false;
 	ready_ns = rb_pace_ready_at(&port->pace, now_ns);
 	if (ready_ns <= now_ns)
 		return true; /* waits for room in its device */
-	hold(w, ready_ns);
+	rb_worker_hold(w, ready_ns);
 	return false;
 }
-
-/* --- Receiving ------------------------------------------------------------------------- */
-
-static void deliver(struct rb_worker *w, const struct rb_msg_header *header,
-		    const struct rb_frame *frames, uint32_t n, uint64_t message_offset,
-		    const uint8_t *msg)
-{
-	rb_chunk_set_uses(w->chunks, message_offset, RB_OWNER_MESSAGE, (uint16_t)n);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rb_egress_frame frame = {
-			.offset = message_offset + (uint64_t)(frames[i].data - msg),
-			.len_bytes = frames[i].len_bytes,
-			.source = header->source,
-		};
-
-		rb_count(w->counters, RB_COUNT_EGRESS, 1, frame.len_bytes);
-		rb_egress_enqueue(w->port[frames[i].system_port & 0xff], frames[i].class, &frame,
-				  w->chunks, w->counters);
-	}
-}
-
-/* What a message without frames says, by its type. */
-union records {
-	struct rb_feedback feedback[RB_RECORDS_MAX];
-	struct rb_report reports[RB_RECORDS_MAX];
-	struct rb_policy policy;
-	struct rb_hello hello;
-};
-
-static enum rb_verdict unpack_records(const struct rb_worker *w, const struct rb_msg_header *header,
-				      const uint8_t *msg, union records *out, uint32_t *n)
-{
-	switch (header->type) {
-	case RB_MSG_FEEDBACK:
-		return rb_unpack_feedback(header, msg, out->feedback, n);
-	case RB_MSG_HELLO:
-		return rb_unpack_hello(header, msg, &out->hello);
-	case RB_MSG_POLICY:
-		return rb_unpack_policy(header, msg, &out->policy);
-	case RB_MSG_REPORT:
-		return rb_unpack_reports(&w->self, header, msg, out->reports, n);
-	default:
-		return RB_VERDICT_OK;
-	}
-}
-
-static void use_records(struct rb_worker *w, const struct rb_msg_header *header, const uint8_t *msg,
-			const union records *records, uint32_t n, uint64_t now_ns)
-{
-	const uint8_t *body;
-	uint32_t body_bytes;
-
-	switch (header->type) {
-	case RB_MSG_FEEDBACK:
-		rb_rates_feedback(w->rates, records->feedback, n, now_ns);
-		break;
-	case RB_MSG_HELLO:
-		rb_peers_hello(&w->peers, header->source, &records->hello, now_ns);
-		break;
-	case RB_MSG_POLICY:
-		rb_rates_policy(w->rates, &records->policy, now_ns);
-		break;
-	case RB_MSG_REPORT:
-		rb_rates_reports(w->rates, header->source, records->reports, n, now_ns);
-		break;
-	case RB_MSG_ANNOUNCE:
-		rb_unpack_announce(header, msg, &body, &body_bytes);
-		if (w->on_announce)
-			w->on_announce(w->event_context, header->source, body, body_bytes);
-		break;
-	default:
-		break;
-	}
-}
-
-/* Judge the whole message, then use it. True if its chunk now belongs to its frames. */
-static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t now_ns)
-{
-	const uint8_t *msg = rb_chunk_data(w->chunks, c->offset);
-	const struct rb_worker_peer *peer = c->context;
-	struct rb_frame frames[RB_RECORDS_MAX];
-	struct rb_msg_header header;
-	union records records;
-	uint32_t n = 0;
-	enum rb_verdict verdict = rb_msg_header_decode(&w->self, msg, c->len_bytes, &header);
-
-	if (verdict == RB_VERDICT_OK && !peer)
-		verdict = RB_VERDICT_UNKNOWN_NODE;
-	/* A node may speak for itself only. */
-	if (verdict == RB_VERDICT_OK && peer->node != header.source)
-		verdict = RB_VERDICT_SOURCE;
-	if (verdict == RB_VERDICT_OK && header.type == RB_MSG_DATA)
-		verdict = rb_unpack_frames(&w->self, &header, msg, frames, &n);
-	else if (verdict == RB_VERDICT_OK)
-		verdict = unpack_records(w, &header, msg, &records, &n);
-	if (verdict == RB_VERDICT_OK)
-		verdict = rb_peers_judge(&w->peers, &header, now_ns);
-	w->verdicts[verdict]++;
-	if (verdict != RB_VERDICT_OK)
-		return false;
-
-	if (header.type == RB_MSG_DATA) {
-		deliver(w, &header, frames, n, c->offset, msg);
-		return true;
-	}
-	use_records(w, &header, msg, &records, n, now_ns);
-	return false;
-}
-
-static void complete(struct rb_worker *w, const struct rb_completion *c, uint64_t now_ns)
-{
-	uint32_t slot = (uint32_t)c->cookie;
-
-	if (c->kind == RB_RECEIVED) {
-		if (!receive(w, c, now_ns))
-			rb_chunk_release(w->chunks, c->offset, RB_OWNER_MESSAGE);
-		return;
-	}
-	for (uint32_t k = 0; k < w->lent[slot].n; k++)
-		rb_chunk_release(w->chunks, w->lent[slot].offsets[k], RB_OWNER_INGRESS);
-	w->free_lent[w->n_free_lent++] = slot;
-}
-
-/*
- * Take in messages; true if frames came. Hellos and feedback alone do not count as work: no frames
- * follow them, and the next message wakes a lane that sleeps.
- *
- * Frames bound what a round takes in, not messages, so that a burst of full messages does not
- * overrun an egress queue that could drain it. Batches bound it, too: messages without frames may
- * come as fast as we take them.
- */
-static bool poll_transport(struct rb_worker *w, uint64_t now_ns)
-{
-	uint64_t first = w->counters[RB_COUNT_EGRESS].packets;
-	struct rb_completion completions[RB_WORKER_BATCH];
-	uint32_t batches = 0, n;
-
-	do {
-		n = w->transport->ops->poll(w->transport, completions, RB_WORKER_BATCH, now_ns);
-		for (uint32_t i = 0; i < n; i++)
-			complete(w, &completions[i], now_ns);
-	} while (n == RB_WORKER_BATCH && ++batches < RB_RECEIVE_BATCHES &&
-		 w->counters[RB_COUNT_EGRESS].packets - first < RB_RECEIVE_FRAMES);
-	return w->counters[RB_COUNT_EGRESS].packets != first;
-}
-
-/* --- The loop -------------------------------------------------------------------------- */
 
 /*
  * Receiving comes first and nothing after it holds it up. So congestion shows in the egress queues,
@@ -376,8 +39,8 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 	w->held = false;
 	w->ready_ns = UINT64_MAX;
 	rb_peers_run(&w->peers, now_ns);
-	busy = poll_transport(w, now_ns);
-	post_receives(w);
+	busy = rb_worker_receive(w, now_ns);
+	rb_worker_post_receives(w);
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		struct rb_egress_port *port = w->port[w->ports[i]];
 
@@ -390,7 +53,7 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 	/* Feedback goes before data. */
 	rb_rates_round(w->rates, now_ns);
 	for (uint32_t i = 0; i < w->n_nodes; i++)
-		if (serve_peer(w, w->peer[w->nodes[(w->turn + i) % w->n_nodes]], now_ns))
+		if (rb_worker_serve_peer(w, w->peer[w->nodes[(w->turn + i) % w->n_nodes]], now_ns))
 			busy = true;
 	if (w->n_nodes)
 		w->turn = (w->turn + 1) % w->n_nodes;
@@ -410,7 +73,7 @@ static void say_hello(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 	uint8_t body[RB_HELLO_BYTES];
 
 	rb_hello_encode(&hello, body);
-	if (send_records(w, peer->node, RB_MSG_HELLO, 1, body, sizeof(body), now_ns) == 0)
+	if (rb_worker_send_records(w, peer->node, RB_MSG_HELLO, 1, body, sizeof(body), now_ns) == 0)
 		peer->hello_ns = now_ns + w->config.hello_interval_ns;
 }
 
@@ -444,7 +107,7 @@ static int create_rates(struct rb_worker *w)
 		.counters = w->counters,
 		.now_ns = &w->now_ns,
 		.egress = w->port,
-		.send = send_records,
+		.send = rb_worker_send_records,
 		.context = w,
 	};
 
@@ -476,7 +139,7 @@ int rb_worker_create(const struct rb_worker_config *config, struct rb_worker **o
 		w->free_lent[w->n_free_lent++] = i;
 	w->config = *config;
 	if (w->config.receive_target == 0)
-		w->config.receive_target = RB_RECEIVE_TARGET;
+		w->config.receive_target = RECEIVE_TARGET;
 	w->transport = config->transport;
 	w->chunks = config->transport->chunks;
 	if (rb_chunk_bytes(w->chunks) < RB_PACK_HEADERS_MAX_BYTES) {
@@ -488,7 +151,7 @@ int rb_worker_create(const struct rb_worker_config *config, struct rb_worker **o
 	if (err)
 		goto out;
 	/* Before any node can know us, so that not even its first hello is lost. */
-	post_receives(w);
+	rb_worker_post_receives(w);
 	*out = w;
 out:
 	if (err)

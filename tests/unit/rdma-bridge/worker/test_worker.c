@@ -16,6 +16,7 @@
 #include "rdma-bridge/wire/bytes.h"
 #include "rdma-bridge/transport/mem.h"
 #include "rdma-bridge/worker/worker.h"
+#include "rdma-bridge/worker/worker_receive.h"
 
 #define NODES	    3
 #define PORTS	    2			 /* of each node, numbers 1 and 2 */

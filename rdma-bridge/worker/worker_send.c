@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/worker/worker_send.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MESSAGES_PER_ROUND 4 /* to one peer, before the next one has its turn */
+#define DISCARD_PER_ROUND  64
+
+static struct rb_msg_header header_to(const struct rb_worker *w, const struct rb_worker_peer *peer,
+				      enum rb_msg_type type, uint64_t now_ns)
+{
+	return (struct rb_msg_header){
+		.type = (uint8_t)type,
+		.source = w->self.node,
+		.destination = peer->node,
+		.stream = w->config.stream,
+		.epoch = w->config.epoch,
+		.sequence = peer->sequence,
+		.sent_ns = now_ns,
+	};
+}
+
+/*
+ * Lend a message to the transport: `pieces`, which lie in the n chunks of `offsets`, all INGRESS.
+ * The chunks are freed when the transport has sent them. 0; after an error the caller keeps them.
+ */
+static int post(struct rb_worker *w, struct rb_worker_peer *peer, const struct rb_piece *pieces,
+		uint32_t n_pieces, const uint64_t *offsets, uint32_t n)
+{
+	uint32_t slot;
+	int err;
+
+	/*
+	 * A peer that restarted has no path if none to its new life could be created. It counts as
+	 * up until its old life has been silent for too long.
+	 */
+	if (!peer->path || w->n_free_lent == 0)
+		return -EAGAIN;
+	slot = w->free_lent[w->n_free_lent - 1];
+	err = w->transport->ops->post_send(w->transport, peer->path, pieces, n_pieces, slot);
+	if (err < 0)
+		return err;
+	if (err == 0) {
+		w->n_free_lent--;
+		w->lent[slot].n = n;
+		memcpy(w->lent[slot].offsets, offsets, n * sizeof(offsets[0]));
+		return 0;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		rb_chunk_release(w->chunks, offsets[i], RB_OWNER_INGRESS);
+	return 0;
+}
+
+void rb_worker_sent(struct rb_worker *w, uint64_t cookie)
+{
+	uint32_t slot = (uint32_t)cookie;
+
+	for (uint32_t k = 0; k < w->lent[slot].n; k++)
+		rb_chunk_release(w->chunks, w->lent[slot].offsets[k], RB_OWNER_INGRESS);
+	w->free_lent[w->n_free_lent++] = slot;
+}
+
+static void count_message(struct rb_worker_peer *peer, const struct rb_msg_header *header)
+{
+	peer->sequence++;
+	peer->sent[header->type]++;
+	peer->sent_bytes[header->type] += header->length_bytes;
+}
+
+int rb_worker_send_records(void *context, uint8_t node, enum rb_msg_type type, uint32_t count,
+			   const uint8_t *body, uint32_t body_bytes, uint64_t now_ns)
+{
+	struct rb_worker *w = context;
+	struct rb_worker_peer *peer = w->peer[node];
+	struct rb_msg_header header = header_to(w, peer, type, now_ns);
+	struct rb_piece piece;
+	uint64_t offset;
+	uint8_t *bytes;
+	int err;
+
+	if (RB_MSG_HEADER_BYTES + body_bytes > rb_chunk_bytes(w->chunks))
+		return -EMSGSIZE;
+	offset = rb_chunk_take(w->chunks, RB_OWNER_INGRESS);
+	if (offset == RB_CHUNK_NONE)
+		return -EAGAIN;
+	bytes = rb_chunk_data(w->chunks, offset);
+	header.count = (uint8_t)count;
+	header.length_bytes = (uint16_t)(RB_MSG_HEADER_BYTES + body_bytes);
+	rb_msg_header_encode(&header, bytes);
+	memcpy(bytes + RB_MSG_HEADER_BYTES, body, body_bytes);
+	piece = (struct rb_piece){ bytes, header.length_bytes };
+	err = post(w, peer, &piece, 1, &offset, 1);
+	if (err)
+		rb_chunk_release(w->chunks, offset, RB_OWNER_INGRESS);
+	else
+		count_message(peer, &header);
+	return err;
+}
+
+int rb_worker_announce(struct rb_worker *w, uint8_t node, const uint8_t *bytes, uint32_t n_bytes,
+		       uint64_t now_ns)
+{
+	struct rb_worker_peer *peer = w->peer[node];
+
+	if (!peer)
+		return -ENOENT;
+	if (!peer->path)
+		return -ENOTCONN;
+	if (n_bytes == 0 || n_bytes > RB_MSG_MAX_BYTES - RB_MSG_HEADER_BYTES)
+		return -EMSGSIZE;
+	return rb_worker_send_records(w, node, RB_MSG_ANNOUNCE, 1, bytes, n_bytes, now_ns);
+}
+
+/* Send the message that is being packed for a peer. False if it has to wait. */
+static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
+{
+	struct rb_ingress *in = peer->ingress;
+	struct rb_msg_header header = header_to(w, peer, RB_MSG_DATA, now_ns);
+	struct rb_piece pieces[RB_PIECES_MAX];
+	uint32_t count = in->pack.count, n;
+	uint8_t *headers;
+
+	/* The headers are lent as the frames are, in a chunk of their own: the last of the list. */
+	in->offsets[count] = rb_chunk_take(w->chunks, RB_OWNER_INGRESS);
+	if (in->offsets[count] == RB_CHUNK_NONE)
+		return false;
+	headers = rb_chunk_data(w->chunks, in->offsets[count]);
+	rb_ingress_seal(in, now_ns);
+	n = rb_pack_gather(&in->pack, headers, rb_pack_headers(&in->pack, &header, headers),
+			   pieces);
+	if (post(w, peer, pieces, n, in->offsets, count + 1)) {
+		rb_chunk_release(w->chunks, in->offsets[count], RB_OWNER_INGRESS);
+		peer->send_refused++;
+		return false;
+	}
+	count_message(peer, &header);
+	w->packed[31 - __builtin_clz(count)]++;
+	rb_ingress_sent(in, w->counters);
+	return true;
+}
+
+bool rb_worker_serve_peer(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
+{
+	uint64_t ready_ns;
+	bool busy = false;
+
+	if (!peer->ingress)
+		return false;
+	if (rb_worker_peer_state(w, peer->node) != RB_PEER_UP)
+		return rb_ingress_discard(peer->ingress, DISCARD_PER_ROUND, w->chunks,
+					  w->counters) > 0;
+	for (int i = 0; i < MESSAGES_PER_ROUND; i++) {
+		if (!rb_ingress_fill(peer->ingress, w->config.pack_delay_ns, now_ns, w->chunks,
+				     w->counters))
+			break;
+		busy = true;
+		if (!send_data(w, peer, now_ns))
+			break;
+	}
+	if (busy || !rb_ingress_is_waiting(peer->ingress))
+		return busy;
+	ready_ns = rb_ingress_ready_at(peer->ingress, w->config.pack_delay_ns, now_ns);
+	if (ready_ns <= now_ns)
+		return true;
+	rb_worker_hold(w, ready_ns);
+	return false;
+}
