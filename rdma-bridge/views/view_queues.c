@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/views/view_queues.h"
+
+#include <string.h>
+
+#include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/voq_maps.h"
+#include "user/datapath/counters.h"
+#include "user/ipc/relay.h"
+
+/* What XDP and the bridge counted; `taken` also has frames of the remote port's netdev. */
+static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb_voq *voq)
+{
+	const uint64_t left = __atomic_load_n(&b->dequeued.frames, __ATOMIC_RELAXED);
+	const uint64_t left_bytes = __atomic_load_n(&b->dequeued.bytes, __ATOMIC_RELAXED);
+	const uint64_t entered = __atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED);
+	const uint64_t entered_bytes = __atomic_load_n(&b->enqueued.bytes, __ATOMIC_RELAXED);
+	json_t *dropped = json_object();
+
+	for (uint32_t i = 0; i < SL_VOQ_DROPS; i++)
+		json_object_set_new(dropped, sl_drop_texts[SL_VOQ_DROP_FIRST + i].name,
+				    json_integer(b->dropped[i]));
+	json_object_set_new(dropped, "missed", json_integer(b->missed));
+	json_object_set_new(dropped, "peer-down", json_integer(b->peer_down));
+	json_object_set_new(dropped, "too-big", json_integer(b->too_big));
+	json_object_update_new(
+		row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+			       "waiting_frames", json_integer(entered - left), "waiting_bytes",
+			       json_integer(entered_bytes - left_bytes), "enqueued_frames",
+			       json_integer(entered), "enqueued_bytes", json_integer(entered_bytes),
+			       "dequeued_frames", json_integer(left), "dequeued_bytes",
+			       json_integer(left_bytes), "taken_frames",
+			       json_integer(voq->taken.packets), "taken_bytes",
+			       json_integer(voq->taken.bytes), "marked_frames",
+			       json_integer(b->marked), "dropped", dropped));
+}
+
+void rb_view_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const struct rb_bridge *b = ctx;
+
+	(void)request;
+	if (!b->maps.voq) {
+		sl_ctl_fail(answer, "there are no queues yet: sluiced has pinned no maps at \"%s\"",
+			    b->settings->pin_dir);
+		return;
+	}
+	for (uint32_t i = 0; i < b->n_voqs; i++) {
+		const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
+		const struct rb_ingress *in = rb_bridge_ingress(b, remote);
+		const struct rb_voq *voq = &in->voqs[remote->first_voq + i % SL_CLASSES];
+		const struct sl_voq *settings = &b->maps.voq[b->voqs[i]];
+		char name[IF_NAMESIZE];
+		json_t *row;
+
+		sl_relay_tap_name(remote->system_port, name);
+		row = json_pack("{s:i, s:s, s:i, s:i, s:s%, s:o, s:s, s:i, s:i, s:i, s:i}", "voq",
+				b->voqs[i], "port", name, "node", remote->system_port >> 8, "class",
+				voq->class, "controller", settings->controller,
+				strnlen(settings->controller, sizeof(settings->controller)), "rate",
+				settings->rate == SL_RATE_UNLIMITED ? json_null()
+								    : json_integer(settings->rate),
+				"unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames",
+				"burst", settings->burst, "limit_frames", settings->limit_frames,
+				"delay_max_us", settings->delay_max_us, "ecn_frames",
+				settings->ecn_frames);
+		put_backlog(row, &b->maps.backlog[b->voqs[i]], voq);
+		if (sl_ctl_put(answer, row))
+			return;
+	}
+}
+
+void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const struct rb_bridge *b = ctx;
+
+	(void)request;
+	for (uint32_t i = 0; i < b->n_ports * SL_CLASSES; i++) {
+		const struct rb_bridge_port *port = &b->ports[i / SL_CLASSES];
+		const struct rb_egress_port *egress =
+			rb_bridge_lane(b, port->system_port)->worker->port[port->settings->number];
+		const uint32_t class = i % SL_CLASSES;
+		const struct rb_egress_queue *q = &egress->queue[class];
+		const struct rb_drr_queue *turn = &egress->drr->queue[class];
+		char name[IF_NAMESIZE];
+		json_t *row;
+
+		sl_relay_tap_name(port->system_port, name);
+		row = json_pack(
+			"{s:s, s:s, s:b, s:i, s:s, s:i, s:i, s:o, s:s, s:o, s:o, s:o}", "port",
+			name, "netdev", port->settings->name, "open", port->edge != NULL, "class",
+			class, "scheduler", sl_scheduler_name(port->settings->scheduler), "level",
+			turn->level, "weight", turn->quantum_bytes / egress->drr->frame_max_bytes,
+			"rate",
+			egress->pace.rate == SL_RATE_UNLIMITED ? json_null()
+							       : json_integer(egress->pace.rate),
+			"unit", egress->unit == SL_UNIT_BYTES ? "bytes" : "frames", "limit_frames",
+			json_integer((uint64_t)q->mask + 1), "waiting_frames",
+			json_integer(rb_egress_backlog(egress, class)), "waiting_bytes",
+			json_integer(q->arrived.bytes - q->departed.bytes - q->dropped.bytes));
+		json_object_update_new(row,
+				       json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "arrived_frames",
+						 json_integer(q->arrived.packets), "arrived_bytes",
+						 json_integer(q->arrived.bytes), "departed_frames",
+						 json_integer(q->departed.packets),
+						 "departed_bytes", json_integer(q->departed.bytes),
+						 "dropped_frames", json_integer(q->dropped.packets),
+						 "dropped_bytes", json_integer(q->dropped.bytes)));
+		if (sl_ctl_put(answer, row))
+			return;
+	}
+}
