@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <openssl/crypto.h>
 
-#include "rdma-bridge/bridge/edge_ports.h"
+#include "rdma-bridge/bridge/ports.h"
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"

@@ -105,7 +105,7 @@ struct rb_bridge {
 	uint8_t *voq_lanes;	  /* owned: the lane of each */
 	struct sl_voq *open_voqs; /* owned: the settings of each while there are no maps */
 
-	/* edge_ports, remote_ports */
+	/* ports, remote_ports */
 	uint32_t n_ports, n_remotes;
 	struct rb_bridge_port *ports;	  /* owned */
 	struct rb_bridge_remote *remotes; /* owned */

@@ -5,7 +5,7 @@
 #include <net/if.h>
 #include <sys/epoll.h>
 
-#include "rdma-bridge/bridge/edge_ports.h"
+#include "rdma-bridge/bridge/ports.h"
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rdma-bridge/bridge/edge_ports.h"
+#include "rdma-bridge/bridge/ports.h"
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/rate/cc_overrides.h"
 #include "user/lib/log.h"

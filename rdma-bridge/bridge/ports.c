@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rdma-bridge/bridge/edge_ports.h"
+#include "rdma-bridge/bridge/ports.h"
 
 #include <errno.h>
 #include <net/if.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The edge ports of this node: rings, egress queues, controllers. */
-#ifndef RB_EDGE_PORTS_H
-#define RB_EDGE_PORTS_H
+#ifndef RB_PORTS_H
+#define RB_PORTS_H
 
 #include "rdma-bridge/bridge/bridge.h"
 
