@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the bridge shows of itself on its control socket (user/ipc/control_socket.h), as rows of JSON.
+ * What the bridge shows of itself on its control socket (user/ipc/control_socket.h), as rows of
+ * JSON.
  *
  *   status         node, epoch, packet memory by owner, rounds, frame counters
  *   peers          the other nodes: state, messages and sequence numbers

@@ -58,8 +58,9 @@ static void port_update_transmit(struct sl_edge_ports *ports, struct sl_datapath
 				 struct sl_edge_port *port)
 {
 	int takes = port->state != SL_PORT_ON ? 0
-		    : ports->xdp_features ? sl_xdp_features_takes_redirects(ports->xdp_features, port->ifindex)
-				    : 1;
+		    : ports->xdp_features
+			    ? sl_xdp_features_takes_redirects(ports->xdp_features, port->ifindex)
+			    : 1;
 	int err = 0;
 
 	if (takes < 0 || !!takes == port->transmits)
