@@ -16,7 +16,7 @@
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
-/* --- Load-time configuration -------------------------------------------------------------- */
+/* --- Load-time configuration --- */
 
 /*
  * Which table answers a lookup. Chosen through read-only data, so the verifier removes the others.
@@ -56,7 +56,7 @@ struct sl_txdrops_config {
 };
 SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 
-/* --- Why a packet did not take the fast path ----------------------------------------------- */
+/* --- Why a packet did not take the fast path --- */
 
 /*
  * Every packet that sl_edge sees counts once in sl_stats (RX) and once in exactly one of:
@@ -156,7 +156,7 @@ struct sl_counter {
 };
 SL_ASSERT_SIZE(struct sl_counter, 16);
 
-/* --- Forwarding state ----------------------------------------------------------------------- */
+/* --- Forwarding state --- */
 
 /*
  *   prefix --(sl_fib*, sl_dir24/sl_tbl8/sl_tbl6)--> next-hop id --(sl_nexthop)--> kind + ref
@@ -220,7 +220,7 @@ struct sl_group {
 };
 SL_ASSERT_SIZE(struct sl_group, 512);
 
-/* --- Tables of the fast engine --------------------------------------------------------------- */
+/* --- Tables of the fast engine --- */
 
 /*
  * A slot says either "next hop" or "continue in this block", and remembers the length of the
@@ -252,7 +252,7 @@ SL_ASSERT_SIZE(struct sl_block, 1024);
 #define SL_DIR24_BLOCKS	    (1u << 16)
 #define SL_TBL6_ROOT_BLOCKS 256u
 
-/* --- Lookups by longest prefix match (engine lpm) -------------------------------------------- */
+/* --- Lookups by longest prefix match (engine lpm) --- */
 
 struct sl_key4 {
 	__u32 prefix_len; /* 0..32 */
@@ -266,7 +266,7 @@ struct sl_key6 {
 };
 SL_ASSERT_SIZE(struct sl_key6, 20);
 
-/* --- Ports ------------------------------------------------------------------------------------ */
+/* --- Ports --- */
 
 #define SL_PORT_FORWARD4  (1u << 0) /* the kernel forwards IPv4 that enters here */
 #define SL_PORT_FORWARD6  (1u << 1) /* the same for IPv6 */
@@ -316,7 +316,7 @@ struct sl_meta {
 };
 SL_ASSERT_SIZE(struct sl_meta, 32);
 
-/* --- The cluster ------------------------------------------------------------------------------ */
+/* --- The cluster --- */
 
 /*
  * A system port is an edge port as the whole cluster names it: (node id << 8) | port number, both
@@ -434,7 +434,7 @@ struct sl_fabric_key {
 };
 SL_ASSERT_SIZE(struct sl_fabric_key, 16);
 
-/* --- Sizes ------------------------------------------------------------------------------------ */
+/* --- Sizes --- */
 
 /* Entries that user space gives the maps unless the configuration says otherwise. */
 #define SL_NEXTHOPS_DEFAULT 65536

@@ -66,7 +66,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* --- Lookups ---------------------------------------------------------------------------------- */
+/* --- Lookups --- */
 
 static void make_addresses(struct bench *b, uint32_t n_routes)
 {
@@ -202,7 +202,7 @@ static int measure_lookups(struct bench *b, uint32_t n_routes)
 	return 0;
 }
 
-/* --- Changes ---------------------------------------------------------------------------------- */
+/* --- Changes --- */
 
 /* Delete a random route and put it back with another next hop, over and over. */
 static int measure_updates(struct bench *b, struct lookup_rig *rig, enum row row, uint32_t n_routes)
@@ -237,9 +237,7 @@ static int measure_updates(struct bench *b, struct lookup_rig *rig, enum row row
 	return 0;
 }
 
-/*
- * --- Tables ------------------------------------------------------------------------------------
- */
+/* --- Tables --- */
 
 static int load(struct bench *b, uint32_t from, uint32_t to)
 {
@@ -309,9 +307,7 @@ static int run_family(struct bench *b, uint8_t family)
 	return rc;
 }
 
-/*
- * --- Command line ------------------------------------------------------------------------------
- */
+/* --- Command line --- */
 
 static const char usage[] =
 	"usage: build/lab/bench-lookup [-4 | -6] [-j] [-k] [-m ROUTES] [-r RUNS]\n"

@@ -26,7 +26,7 @@
 #define COPY_CHUNKS	1024 /* for frames copied out of other lanes' rings until they are sent */
 #define HELLOS_PER_LIFE 5    /* hellos in the time after which a silent peer is down */
 
-/* --- Memory ---------------------------------------------------------------------------- */
+/* --- Memory --- */
 
 /* How many chunks a lane needs. */
 static uint64_t chunks_needed(const struct rb_bridge *b, const struct rb_lane *lane)
@@ -79,7 +79,7 @@ static int open_memory(struct rb_bridge *b)
 	return err;
 }
 
-/* --- Workers and nodes ----------------------------------------------------------------- */
+/* --- Workers and nodes --- */
 
 static int open_worker(struct rb_bridge *b, struct rb_lane *lane)
 {
@@ -161,7 +161,7 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	return err ? err : rb_bridge_set_controllers(b, now_ns);
 }
 
-/* --- The whole ------------------------------------------------------------------------- */
+/* --- The whole --- */
 
 /* Without CAP_IPC_LOCK, the memory of a UMEM counts against RLIMIT_MEMLOCK. */
 static void raise_limits(void)

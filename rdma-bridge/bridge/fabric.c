@@ -56,7 +56,7 @@ uint32_t rb_fabric_message_needed_bytes(const struct rb_bridge *b)
 	return mtu_bytes + ETHER_BYTES + RB_MSG_OVERHEAD_BYTES;
 }
 
-/* --- Opening --------------------------------------------------------------------------- */
+/* --- Opening --- */
 
 static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_t qkey)
 {
@@ -180,7 +180,7 @@ int rb_fabric_open(struct rb_bridge *b)
 	return 0;
 }
 
-/* --- Loss and return ------------------------------------------------------------------- */
+/* --- Loss and return --- */
 
 void rb_fabric_check(struct rb_bridge *b)
 {

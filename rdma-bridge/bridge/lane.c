@@ -59,7 +59,7 @@ void rb_bridge_wake(const struct rb_bridge *b, uint16_t system_port)
 		rb_lane_wake(lane);
 }
 
-/* --- Its rounds ------------------------------------------------------------------------ */
+/* --- Its rounds --- */
 
 /* Settle, at every port, what is this lane's. */
 static void settle(struct rb_lane *lane)
@@ -182,7 +182,7 @@ void rb_lane_rest(struct rb_lane *lane, bool worked, uint64_t now_ns)
 		sleep_until_due(lane, now_ns);
 }
 
-/* --- Opening and closing --------------------------------------------------------------- */
+/* --- Opening and closing --- */
 
 int rb_lanes_open(struct rb_bridge *b, uint32_t n)
 {

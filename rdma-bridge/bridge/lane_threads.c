@@ -24,7 +24,7 @@ struct rb_lane_threads {
 	bool halt, quit;
 };
 
-/* --- Halting --------------------------------------------------------------------------- */
+/* --- Halting --- */
 
 void rb_bridge_halt(struct rb_bridge *b)
 {
@@ -64,7 +64,7 @@ static void park(struct rb_lane_threads *t)
 	pthread_mutex_unlock(&t->mutex);
 }
 
-/* --- Running --------------------------------------------------------------------------- */
+/* --- Running --- */
 
 /* Pin the calling thread to the lane's core, if it has one. */
 static void pin(const struct rb_lane *lane)

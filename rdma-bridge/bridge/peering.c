@@ -16,7 +16,7 @@
 #include "user/config/sysport.h"
 #include "user/lib/log.h"
 
-/* --- Peers ----------------------------------------------------------------------------- */
+/* --- Peers --- */
 
 /* What the exchange tells others of this node. */
 static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction *self)
@@ -106,7 +106,7 @@ static void on_announce(void *context, uint8_t node, const uint8_t *part, uint32
 	rb_relay_tell_announced(b->relay, node, part, part_bytes);
 }
 
-/* --- What sluiced does ----------------------------------------------------------------- */
+/* --- What sluiced does --- */
 
 static void on_connected(void *context)
 {
@@ -142,7 +142,7 @@ static const struct rb_relay_ops relay_ops = {
 	.announce = on_send,
 };
 
-/* --- Opening and closing --------------------------------------------------------------- */
+/* --- Opening and closing --- */
 
 static int open_join(struct rb_bridge *b)
 {

@@ -23,7 +23,7 @@ uint32_t rb_bridge_held_max(const struct rb_bridge *b)
 	return FILL_TARGET + FULL_VOQS * b->settings->cluster.bridge.voq_frames;
 }
 
-/* --- Opening and closing --------------------------------------------------------------- */
+/* --- Opening and closing --- */
 
 static void link_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
@@ -130,7 +130,7 @@ void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		rb_edge_tx(port->edge)->ops->name);
 }
 
-/* --- Egress queues and controllers ----------------------------------------------------- */
+/* --- Egress queues and controllers --- */
 
 int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settings, uint64_t now_ns)
 {

@@ -97,7 +97,7 @@ out:
 	return err;
 }
 
-/* --- Bytes ----------------------------------------------------------------------------- */
+/* --- Bytes --- */
 
 static void put_introduction(uint8_t *p, const struct rb_introduction *i)
 {
@@ -175,7 +175,7 @@ void rb_exchange_sent(struct rb_exchange *x, uint32_t n)
 	memmove(x->out, x->out + n, x->n_out);
 }
 
-/* --- The state machine ----------------------------------------------------------------- */
+/* --- The state machine --- */
 
 static void fail(struct rb_exchange *x, enum rb_refusal why, bool by_peer)
 {

@@ -94,7 +94,7 @@ static const char *text_of(const uint8_t gid[16], char buf[SL_PREFIX_STRLEN])
 				: sl_addr_format(AF_INET6, gid, buf);
 }
 
-/* --- What went wrong ------------------------------------------------------------------- */
+/* --- What went wrong --- */
 
 static void log_refusal(struct rb_join *join, const struct call *call)
 {
@@ -135,7 +135,7 @@ static void log_refusal(struct rb_join *join, const struct call *call)
 			 rb_refusal_name(x->refusal));
 }
 
-/* --- Connections ----------------------------------------------------------------------- */
+/* --- Connections --- */
 
 static void hang_up(struct rb_join *join, struct call *call)
 {

@@ -75,7 +75,7 @@ static uint32_t key_of(const struct rb_edge *edge, const struct edge_ring *ring)
 	return sl_xsk_key(edge->number, ring->queue, ring->voq, edge->meta_queues, edge->meta_voqs);
 }
 
-/* --- Receiving ---------------------------------------------------------------------------- */
+/* --- Receiving --- */
 
 /* Copy the metadata before a frame out. False if our XDP program did not write it. */
 static bool read_meta(const struct edge_ring *ring, const uint8_t *frame,
@@ -256,7 +256,7 @@ void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *ba
 	}
 }
 
-/* --- Transmitting ------------------------------------------------------------------------- */
+/* --- Transmitting --- */
 
 static struct rb_edge *edge_of(struct rb_tx *tx)
 {
@@ -326,7 +326,7 @@ static const struct rb_tx_ops edge_tx_ops = {
 	.reap = tx_reap,
 };
 
-/* --- Opening and closing ------------------------------------------------------------------ */
+/* --- Opening and closing --- */
 
 struct rb_input *rb_edge_input(struct rb_edge *edge, uint32_t queue, uint32_t i)
 {

@@ -52,7 +52,7 @@ struct rb_inject {
 	uint32_t n_sent;
 };
 
-/* --- The program -------------------------------------------------------------------------- */
+/* --- The program --- */
 
 /* Attach the program to a TAP that nobody uses and that goes with its descriptor. */
 static int open_anchor(struct rb_injector *injector)
@@ -185,7 +185,7 @@ static uint32_t run(struct rb_injector *injector, uint32_t n)
 	return done;
 }
 
-/* --- A port ------------------------------------------------------------------------------- */
+/* --- A port --- */
 
 static struct rb_inject *of(struct rb_tx *tx)
 {

@@ -27,7 +27,7 @@ static uint64_t port_capacity(const struct rb_rates_port *port)
 	return rate < CC_RATE_MAX ? rate : CC_RATE_MAX;
 }
 
-/* --- Samples --------------------------------------------------------------------------- */
+/* --- Samples --- */
 
 /* What each class has sent since the previous interval. */
 static void measure_drain(struct rb_rates_port *port, uint64_t now_ns)
@@ -190,7 +190,7 @@ static void trace(const struct rb_rates_queue *queue, uint64_t now_ns)
 	rb_rate_trace_add(queue->trace, &point);
 }
 
-/* --- Records --------------------------------------------------------------------------- */
+/* --- Records --- */
 
 struct batch {
 	uint8_t body[RB_RATES_RECORDS_MAX * RB_FEEDBACK_BYTES];
@@ -289,7 +289,7 @@ static void send_records(struct rb_rates *r)
 	}
 }
 
-/* --- Policies -------------------------------------------------------------------------- */
+/* --- Policies --- */
 
 static void send_policy(struct rb_rates_port *port, const struct rb_rates_peer *peer)
 {
@@ -332,7 +332,7 @@ static void send_policies(struct rb_rates_port *port, uint64_t now_ns)
 		port->policy_gap_ns = RB_RATES_POLICY_MAX_NS;
 }
 
-/* --- Time ------------------------------------------------------------------------------ */
+/* --- Time --- */
 
 static bool is_controlled(const struct rb_rates_port *port)
 {
@@ -485,7 +485,7 @@ void rb_rates_egress_forget(struct rb_rates *r, uint8_t node)
 		}
 }
 
-/* --- Setting up ------------------------------------------------------------------------ */
+/* --- Setting up --- */
 
 /* Start a controller, with all counters of one moment as its first sample's reference. */
 static void begin_queue(struct rb_rates_queue *queue)

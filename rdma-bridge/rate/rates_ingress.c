@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Settings and backlogs ------------------------------------------------------------- */
+/* --- Settings and backlogs --- */
 
 static bool is_controlled(const struct rb_rates_remote *remote)
 {
@@ -65,7 +65,7 @@ static uint32_t waiting_units(const struct rb_rates_remote *remote, const struct
 	return waiting < CC_UNITS_MAX ? (uint32_t)waiting : CC_UNITS_MAX;
 }
 
-/* --- Policies -------------------------------------------------------------------------- */
+/* --- Policies --- */
 
 struct rb_rates_remote *rb_rates_find_remote(const struct rb_rates *r, uint16_t system_port)
 {
@@ -242,7 +242,7 @@ void rb_rates_rewrite(struct rb_rates *r)
 	}
 }
 
-/* --- Records --------------------------------------------------------------------------- */
+/* --- Records --- */
 
 static void wake(struct rb_rates *r, struct rb_rates_remote *remote, uint64_t now_ns)
 {
@@ -294,7 +294,7 @@ void rb_rates_feedback(struct rb_rates *r, const struct rb_feedback *records, ui
 		take_record(r, &records[i], now_ns);
 }
 
-/* --- Time ------------------------------------------------------------------------------ */
+/* --- Time --- */
 
 /* Has the VOQ sent anything since the last tick, or does it hold anything? */
 static bool is_active(const struct rb_rates_voq *v)

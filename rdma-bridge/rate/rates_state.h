@@ -58,7 +58,7 @@ struct rb_rates_stats {
 	uint64_t late;				 /* intervals that began more than T late */
 };
 
-/* --- Egress: ports of ours ------------------------------------------------------------- */
+/* --- Egress: ports of ours --- */
 
 /* One egress queue of ours, as its controller knows it. */
 struct rb_rates_queue {
@@ -104,7 +104,7 @@ struct rb_rates_port {
 	struct rb_rates_queue queue[SL_CLASSES];
 };
 
-/* --- Ingress: VOQs towards ports of peers ---------------------------------------------- */
+/* --- Ingress: VOQs towards ports of peers --- */
 
 struct rb_rates_voq {
 	struct cc_ingress ingress;
@@ -129,7 +129,7 @@ struct rb_rates_remote {
 	struct rb_rates_voq voq[SL_CLASSES];
 };
 
-/* --- Both ------------------------------------------------------------------------------ */
+/* --- Both --- */
 
 struct rb_rates {
 	struct rb_rates_config config;

@@ -76,7 +76,7 @@ static bool same_pair(const struct rb_endpoint *a, const struct rb_endpoint *b)
 	return a->qpn == b->qpn && memcmp(a->gid, b->gid, sizeof(a->gid)) == 0;
 }
 
-/* --- The network -------------------------------------------------------------------------- */
+/* --- The network --- */
 
 int rb_mem_network_create(const struct rb_mem_config *config, struct rb_mem_network **out)
 {
@@ -230,7 +230,7 @@ static int depart(struct rb_mem_network *network, const struct mem_transport *t,
 	return 0;
 }
 
-/* --- Operations --------------------------------------------------------------------------- */
+/* --- Operations --- */
 
 static void mem_close(struct rb_transport *base)
 {

@@ -104,7 +104,7 @@ static uint32_t get_icrc(const uint8_t *p)
 	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* --- Sending ------------------------------------------------------------------------------ */
+/* --- Sending --- */
 
 static uint16_t source_port(const struct rb_roce_end *local, const struct rb_roce_end *remote)
 {
@@ -227,7 +227,7 @@ uint32_t rb_roce_cnp(const struct rb_roce_path *path, uint32_t remote_qpn, uint8
 	return finish(out, BTH_BYTES + CNP_RESERVED_BYTES);
 }
 
-/* --- Receiving ---------------------------------------------------------------------------- */
+/* --- Receiving --- */
 
 /* Judge the IP header, and find the length of the IP packet. */
 static enum rb_roce_verdict judge_ip(const struct rb_roce_end *local, const uint8_t *ip,
@@ -345,7 +345,7 @@ enum rb_roce_verdict rb_roce_parse(const struct rb_roce_config *config,
 	return judge_send(config, local, bth, bytes, packet);
 }
 
-/* --- Sizes -------------------------------------------------------------------------------- */
+/* --- Sizes --- */
 
 uint32_t rb_roce_payload_for_mtu(uint32_t mtu_bytes, const uint8_t ip[16])
 {

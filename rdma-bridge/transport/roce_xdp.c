@@ -106,7 +106,7 @@ static void roce_endpoint(struct rb_transport *base, struct rb_endpoint *out)
 	memcpy(out->mac, t->self.mac, sizeof(out->mac));
 }
 
-/* --- Paths -------------------------------------------------------------------------------- */
+/* --- Paths --- */
 
 static bool leads_to(const struct rb_path *path, const uint8_t ip[16], uint32_t qpn)
 {
@@ -164,7 +164,7 @@ static void roce_path_destroy(struct rb_transport *base, struct rb_path *path)
 	path->open = false;
 }
 
-/* --- Sending ------------------------------------------------------------------------------ */
+/* --- Sending --- */
 
 static void reap(struct roce_transport *t)
 {
@@ -234,7 +234,7 @@ static int roce_flush(struct rb_transport *base)
 	return err;
 }
 
-/* --- Receiving ---------------------------------------------------------------------------- */
+/* --- Receiving --- */
 
 static uint32_t roce_post_receive(struct rb_transport *base, const uint64_t *offsets, uint32_t n)
 {
@@ -439,7 +439,7 @@ void rb_roce_xdp_info(struct rb_transport *base, struct rb_roce_xdp_info *out)
 	memcpy(out->verdicts, t->verdicts, sizeof(out->verdicts));
 }
 
-/* --- Opening ------------------------------------------------------------------------------ */
+/* --- Opening --- */
 
 static const struct rb_transport_ops roce_ops = {
 	.name = "roce-xdp",

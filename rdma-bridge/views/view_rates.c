@@ -13,7 +13,7 @@
 
 #define NS_PER_US 1000
 
-/* --- cc -------------------------------------------------------------------------------- */
+/* --- cc --- */
 
 static json_t *parameters(const struct cc_config *config)
 {
@@ -167,7 +167,7 @@ void rb_view_cc(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 	put_stats(answer, &sum);
 }
 
-/* --- cc-set ----------------------------------------------------------------------------------- */
+/* --- cc-set --- */
 
 /* The system port that "n2p1", or the netdev of a port of ours, names; 0: none. */
 static uint16_t find_port(const struct rb_bridge *b, const char *text)
@@ -263,7 +263,7 @@ void rb_view_cc_set(void *ctx, const json_t *request, struct sl_ctl_answer *answ
 			   controller, b->cc_overrides_path, strerror(-err));
 }
 
-/* --- cc-trace --------------------------------------------------------------------------------- */
+/* --- cc-trace --- */
 
 static json_t *point_row(const struct rb_rate_point *point)
 {

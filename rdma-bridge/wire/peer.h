@@ -19,7 +19,7 @@
 
 #include "rdma-bridge/wire/wire.h"
 
-/* --- Sequence numbers --------------------------------------------------------------------- */
+/* --- Sequence numbers --- */
 
 #define RB_SEQ_WINDOW 1024 /* how far back a late message is told from a duplicate */
 
@@ -44,7 +44,7 @@ void rb_seq_restart(struct rb_seq *seq);
 /* Judge a sequence number and remember it. Returns OK, DUPLICATE or STALE. */
 enum rb_verdict rb_seq_judge(struct rb_seq *seq, uint32_t sequence);
 
-/* --- Peers -------------------------------------------------------------------------------- */
+/* --- Peers --- */
 
 enum rb_peer_state {
 	RB_PEER_DOWN = 0,    /* not introduced, or silent */

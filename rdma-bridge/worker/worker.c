@@ -10,7 +10,7 @@
 #define EGRESS_BUDGET  512 /* frames sent per port in one round: more than a round receives */
 #define RECEIVE_TARGET 512 /* chunks kept posted to the transport, unless configured */
 
-/* --- The loop -------------------------------------------------------------------------- */
+/* --- The loop --- */
 
 static bool serve_port(struct rb_worker *w, struct rb_egress_port *port, uint64_t now_ns)
 {
@@ -97,7 +97,7 @@ void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 	}
 }
 
-/* --- Setting up ------------------------------------------------------------------------ */
+/* --- Setting up --- */
 
 static int create_rates(struct rb_worker *w)
 {

@@ -39,10 +39,7 @@ static const struct sl_voq open_voq = {
 	.controller = "fixed",
 };
 
-/*
- * --- The world
- * ------------------------------------------------------------------------------------
- */
+/* --- The world --- */
 
 static void set(const char *map, uint32_t key, const void *value)
 {
@@ -154,10 +151,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/*
- * --- One frame
- * ------------------------------------------------------------------------------------
- */
+/* --- One frame --- */
 
 struct result {
 	int action;
@@ -283,10 +277,7 @@ static void check(const struct expected *e)
 	assert_memory_equal(backlog_after, backlog, sizeof(backlog));
 }
 
-/*
- * --- Which queue, and how it leaves
- * ---------------------------------------------------------------
- */
+/* --- Which queue, and how it leaves --- */
 
 static void every_dscp_enters_the_queue_of_its_class(void **state)
 {
@@ -385,10 +376,7 @@ static void queue_beyond_those_in_use_punts(void **state)
 	check(&(struct expected){ { .dst = "10.98.0.1" }, PUNTS(OTHER) });
 }
 
-/*
- * --- Sockets
- * --------------------------------------------------------------------------------------
- */
+/* --- Sockets --- */
 
 static void frame_without_socket_drops(void **state)
 {
@@ -425,10 +413,7 @@ static void port_without_number_drops(void **state)
 			 0);
 }
 
-/*
- * --- Admission
- * ------------------------------------------------------------------------------------
- */
+/* --- Admission --- */
 
 struct admission {
 	const char *name;
@@ -589,10 +574,7 @@ static void queue_fills_to_its_limit_and_takes_more_when_one_leaves(void **state
 	check(&full);
 }
 
-/*
- * --- Marking
- * --------------------------------------------------------------------------------------
- */
+/* --- Marking --- */
 
 static void check_mark(uint8_t tos, bool ip6, uint16_t id, bool marked)
 {
@@ -663,10 +645,7 @@ static void checksum_of_marked_frames_is_right_for_every_identification(void **s
 	}
 }
 
-/*
- * --- The fabric's own protocol
- * ----------------------------------------------------------------------
- */
+/* --- The fabric's own protocol --- */
 
 static void roce_for_a_fabric_address_drops(void **state)
 {

@@ -37,9 +37,7 @@ struct world {
 
 static struct world w = { .random = 20260101 };
 
-/*
- * --- Comparing ---------------------------------------------------------------------------------
- */
+/* --- Comparing --- */
 
 static uint32_t n_batch;
 static uint32_t expected[LAB_LOOKUPS_MAX]; /* next-hop id, or ANY */
@@ -135,9 +133,7 @@ static void compare_with_kernel(const struct sl_prefix *list, uint32_t n)
 	assert_in_range(routed, KERNEL_SAMPLES / 2, KERNEL_SAMPLES - 1);
 }
 
-/*
- * --- Changing all three ------------------------------------------------------------------------
- */
+/* --- Changing all three --- */
 
 static void insert(const struct sl_prefix *p, uint32_t nexthop)
 {
@@ -215,9 +211,7 @@ static void assert_nothing_overflowed(const struct lookup_rig *rig)
 	assert_int_equal(stats.overflow4 + stats.overflow6, 0);
 }
 
-/*
- * --- Tests, in this order ------------------------------------------------------------------------
- */
+/* --- Tests, in this order --- */
 
 static void internet_prefixes_first_last_random_address_by_both_engines(void **state)
 {

@@ -28,9 +28,7 @@
 
 static struct edge *edge;
 
-/*
- * --- The tracer ---------------------------------------------------------------------------------
- */
+/* --- The tracer --- */
 
 struct tracer {
 	struct bpf_object *object;
@@ -83,9 +81,7 @@ static uint64_t netns_cookie(void)
 	return cookie;
 }
 
-/*
- * --- Frames -------------------------------------------------------------------------------------
- */
+/* --- Frames --- */
 
 static void sh(const char *command)
 {
@@ -134,9 +130,7 @@ static void send_one(uint32_t bytes, uint32_t drops, struct edge_counters *chang
 	assert_int_equal(change->stats[SL_STAT_FORWARD].packets, 1);
 }
 
-/*
- * --- Tests --------------------------------------------------------------------------------------
- */
+/* --- Tests --- */
 
 static int setup(void **state)
 {

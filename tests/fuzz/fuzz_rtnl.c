@@ -158,7 +158,7 @@ int sl_fib_delete(struct sl_fib *fib, const struct sl_prefix *prefix)
 	return 0;
 }
 
-/* --- The rest of the world -------------------------------------------------------------------- */
+/* --- The rest of the world --- */
 
 static bool is_port(void *ctx, uint32_t ifindex)
 {

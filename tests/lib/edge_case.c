@@ -246,9 +246,7 @@ int edge_world_cluster(enum sl_engine engine, struct edge **out)
 	return make_world(&config, out);
 }
 
-/*
- * --- The same world in the kernel's own tables --------------------------------------------------
- */
+/* --- The same world in the kernel's own tables --- */
 
 static int write_text(const char *path, const char *text)
 {
@@ -315,9 +313,7 @@ int edge_kernel_routes(void)
 	return pclose(ip) ? -EINVAL : 0;
 }
 
-/*
- * --- Running cases ------------------------------------------------------------------------------
- */
+/* --- Running cases --- */
 
 /* One case with one engine and one program. */
 struct run {

@@ -177,7 +177,7 @@ static void sync_view(struct view *v)
 	while (readable(v, 0));
 }
 
-/* --- What a next hop does, by content: ids differ from mirror to mirror ----------------------- */
+/* --- What a next hop does, by content: ids differ from mirror to mirror --- */
 
 #define NAME(id, name, text) name,
 static const char *const punt_names[] = { SL_PUNT_REASONS(NAME) };
@@ -260,7 +260,7 @@ static json_t *lookup(const struct view *v, uint8_t family, const uint8_t *addr)
 	return j;
 }
 
-/* --- Comparison ------------------------------------------------------------------------------- */
+/* --- Comparison --- */
 
 struct comparison {
 	struct view *a, *b;
@@ -432,7 +432,7 @@ static json_t *compare(struct view *v)
 	return json_pack("{s:I, s:o}", "compared", c.compared, "differences", c.differences);
 }
 
-/* --- Commands --------------------------------------------------------------------------------- */
+/* --- Commands --- */
 
 static bool parse_addr(const char *text, uint8_t *family, uint8_t addr[16])
 {

@@ -32,7 +32,7 @@
 static const char *const shared_maps[SL_SHARED_MAPS] = { "sl_stats", "sl_drops",   "sl_punts",
 							 "sl_voq",   "sl_backlog", "sl_xsk" };
 
-/* --- What an earlier generation left ---------------------------------------------------------- */
+/* --- What an earlier generation left --- */
 
 static bool same_layout(int fd, const struct bpf_map *map)
 {
@@ -110,7 +110,7 @@ static uint32_t choose_seed(const char *pin_dir)
 	return seed;
 }
 
-/* --- Loading ---------------------------------------------------------------------------------- */
+/* --- Loading --- */
 
 static uint32_t or_default(uint32_t value, uint32_t fallback)
 {
@@ -229,7 +229,7 @@ static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *pa
 	return err;
 }
 
-/* --- Tables ----------------------------------------------------------------------------------- */
+/* --- Tables --- */
 
 static int map_table(struct sl_datapath *dp, const char *name, uint32_t elements,
 		     size_t element_bytes, size_t *mapped_bytes, void *out)
@@ -316,7 +316,7 @@ static int stage_pins(struct sl_datapath *dp)
 	return err;
 }
 
-/* --- A generation ----------------------------------------------------------------------------- */
+/* --- A generation --- */
 
 /* The object of the tracing programs lies beside that of the fast path. */
 static void open_txdrops(struct sl_datapath *dp, const struct sl_datapath_params *params)

@@ -62,7 +62,7 @@ void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 	bpf_map_update_elem(fd, &element, &port, BPF_ANY);
 }
 
-/* --- Attaching -------------------------------------------------------------------------------- */
+/* --- Attaching --- */
 
 /* A descriptor of the attached program if it is one of ours; the caller closes it. */
 static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id)

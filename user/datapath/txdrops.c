@@ -24,7 +24,7 @@ struct sl_txdrops {
 	int fds[N_FDS];		   /* owned; two links and the map of the read-only data, or -1 */
 };
 
-/* --- Is it the same pair? --------------------------------------------------------------------- */
+/* --- Is it the same pair? --- */
 
 /* FNV-1a of the object file: other code, other value. */
 static int hash_file(const char *path, uint32_t *hash)
@@ -122,7 +122,7 @@ static bool keep(struct sl_txdrops *tx, const struct sl_txdrops_config *config, 
 	return false;
 }
 
-/* --- Loading ---------------------------------------------------------------------------------- */
+/* --- Loading --- */
 
 static int load(struct sl_txdrops *tx, const char *object_path, int drops_fd,
 		const struct sl_txdrops_config *config)

@@ -74,7 +74,7 @@ void sl_fib_tick(struct sl_fib *fib);
  */
 void sl_fib_set_clock(struct sl_fib *fib, uint64_t (*now_ns)(void), int (*wait_readers)(void));
 
-/* --- Next hops -------------------------------------------------------------------------------- */
+/* --- Next hops --- */
 
 /*
  * Any number of routes may name an id; setting it changes all of them at once, by
@@ -106,7 +106,7 @@ struct sl_member {
 int sl_fib_nexthop_set_group(struct sl_fib *fib, uint32_t id, const struct sl_member *members,
 			     uint32_t n);
 
-/* --- Prefixes --------------------------------------------------------------------------------- */
+/* --- Prefixes --- */
 
 /*
  * Insert or replace. 0 also when the tables are full: the fib then remembers the

@@ -91,7 +91,7 @@ void sl_mirror_ports_changed(struct sl_mirror *m);
 
 void sl_mirror_stats(const struct sl_mirror *m, struct sl_mirror_stats *out);
 
-/* --- Views, for `sluice show` and `sluice explain` -------------------------------------------- */
+/* --- Views, for `sluice show` and `sluice explain` --- */
 
 struct sl_route_view {
 	struct sl_prefix prefix;

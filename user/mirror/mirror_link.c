@@ -112,7 +112,7 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 	}
 }
 
-/* --- What XDP is told ------------------------------------------------------------------------- */
+/* --- What XDP is told --- */
 
 static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link)
 {
@@ -184,7 +184,7 @@ void sl_link_update_all(struct sl_mirror *m)
 		update(m, sl_container_of(node, struct sl_link, node));
 }
 
-/* --- Messages --------------------------------------------------------------------------------- */
+/* --- Messages --- */
 
 static bool is_below(const struct sl_mirror *m, uint32_t ifindex, const struct sl_link *link)
 {
@@ -332,7 +332,7 @@ void sl_link_sweep(struct sl_mirror *m)
 	}
 }
 
-/* --- Addresses -------------------------------------------------------------------------------- */
+/* --- Addresses --- */
 
 static uint32_t address_hash(const struct sl_rtnl_addr *a)
 {

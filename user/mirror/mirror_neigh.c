@@ -76,7 +76,7 @@ bool sl_neigh_usable(const struct sl_neigh *n)
 	return n->present && n->has_mac && n->state & usable;
 }
 
-/* --- Asking the kernel ------------------------------------------------------------------------ */
+/* --- Asking the kernel --- */
 
 static void ask(struct sl_mirror *m, const struct sl_neigh *n)
 {
@@ -162,7 +162,7 @@ void sl_neigh_tick(struct sl_mirror *m, uint64_t now_ns)
 	sl_rtnl_flush(m->requests);
 }
 
-/* --- Messages --------------------------------------------------------------------------------- */
+/* --- Messages --- */
 
 static void vanished(struct sl_mirror *m, struct sl_neigh *n)
 {

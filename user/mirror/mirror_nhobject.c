@@ -71,7 +71,7 @@ void sl_nhobject_put(struct sl_mirror *m, struct sl_nhobject *o)
 	object_free_unused(m, o);
 }
 
-/* --- From object to fib ----------------------------------------------------------------------- */
+/* --- From object to fib --- */
 
 static int apply_group(struct sl_mirror *m, struct sl_nhobject *o)
 {
@@ -159,7 +159,7 @@ void sl_nhobject_update_all(struct sl_mirror *m)
 		}
 }
 
-/* --- Messages --------------------------------------------------------------------------------- */
+/* --- Messages --- */
 
 static void forget(struct sl_mirror *m, struct sl_nhobject *o)
 {

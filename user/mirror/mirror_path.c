@@ -9,7 +9,7 @@
 #include "user/mirror/mirror_path.h"
 #include "user/mirror/mirror_state.h"
 
-/* --- Drafts ----------------------------------------------------------------------------------- */
+/* --- Drafts --- */
 
 /* A path that may not exist yet, made from a message. */
 struct draft {
@@ -91,7 +91,7 @@ static struct sl_path *draft_find(const struct sl_mirror *m, const struct draft 
 	return NULL;
 }
 
-/* --- What a path comes to --------------------------------------------------------------------- */
+/* --- What a path comes to --- */
 
 static bool has_hops(const struct sl_path_key *key)
 {
@@ -239,7 +239,7 @@ void sl_path_nhobject_changed(struct sl_mirror *m, const struct sl_nhobject *obj
 	}
 }
 
-/* --- Life ------------------------------------------------------------------------------------- */
+/* --- Life --- */
 
 static int index_take(struct sl_mirror *m, struct sl_path *path)
 {
@@ -405,7 +405,7 @@ bool sl_path_is_gone(const struct sl_mirror *m, const struct sl_path *path)
 	return gone;
 }
 
-/* --- Questions -------------------------------------------------------------------------------- */
+/* --- Questions --- */
 
 /*
  * Locked or not, Linux applies a route's MTU to forwarded packets of both families; to those of

@@ -37,7 +37,7 @@ static struct sl_path *path_of(const struct sl_mirror *m, const struct sl_route 
 	return m->path[r->path];
 }
 
-/* --- The choice ------------------------------------------------------------------------------- */
+/* --- The choice --- */
 
 struct choice {
 	uint32_t id;		    /* next hop of the fib; 0: no route */
@@ -96,7 +96,7 @@ bool sl_route_wins(const struct sl_mirror *m, const struct sl_rib *s, sl_route_r
 	return choose(m, s, r->addr, r->len, &winner).path && winner == ref;
 }
 
-/* --- Hosts: neighbours in order of address ---------------------------------------------------- */
+/* --- Hosts: neighbours in order of address --- */
 
 /* The position of the first host at or after an address and ifindex. */
 static uint32_t host_position(const struct sl_rib *s, const uint8_t *addr, uint32_t ifindex)
@@ -160,7 +160,7 @@ static struct choice choose_longest(const struct sl_mirror *m, const struct sl_r
 	return (struct choice){ 0 };
 }
 
-/* --- Into the fib ----------------------------------------------------------------------------- */
+/* --- Into the fib --- */
 
 static void install(struct sl_mirror *m, const struct sl_rib *s, const uint8_t *addr, uint8_t len,
 		    uint32_t id)
@@ -275,7 +275,7 @@ void sl_route_host_changed(struct sl_mirror *m, struct sl_neigh *n)
 	}
 }
 
-/* --- Table local hides what is below its prefixes --------------------------------------------- */
+/* --- Table local hides what is below its prefixes --- */
 
 static void update_below(struct sl_mirror *m, struct sl_rib *s, const struct sl_prefix *p)
 {
@@ -324,7 +324,7 @@ static void shadow_update(struct sl_mirror *m, struct sl_rib *s, const uint8_t *
 	update_below(m, s, &p);
 }
 
-/* --- Changes ---------------------------------------------------------------------------------- */
+/* --- Changes --- */
 
 static void count(struct sl_mirror *m, const struct sl_rib *s, int by)
 {
@@ -579,7 +579,7 @@ void sl_route_message(struct sl_mirror *m, const struct sl_rtnl_route *msg)
 	route_del(m, s, msg);
 }
 
-/* --- Dumps, next-hop objects, and the walk over changed paths --------------------------------- */
+/* --- Dumps, next-hop objects, and the walk over changed paths --- */
 
 void sl_route_clear_seen(struct sl_rib *s)
 {

@@ -16,7 +16,7 @@
 
 #include "user/rtnl/rtnl.h"
 
-/* --- Attributes ------------------------------------------------------------------------------- */
+/* --- Attributes --- */
 
 struct attr {
 	uint16_t type; /* without NLA_F_NESTED */
@@ -144,7 +144,7 @@ static bool ip_family(uint8_t family)
 	return family == AF_INET || family == AF_INET6;
 }
 
-/* --- Links ------------------------------------------------------------------------------------ */
+/* --- Links --- */
 
 static bool parse_vlan(const struct attr *data, struct sl_rtnl_link *out)
 {
@@ -266,7 +266,7 @@ int sl_rtnl_parse_link(const struct nlmsghdr *nlh, struct sl_rtnl_link *out)
 	return ok && !it.bad ? 0 : -EPROTO;
 }
 
-/* --- Addresses and neighbours ----------------------------------------------------------------- */
+/* --- Addresses and neighbours --- */
 
 int sl_rtnl_parse_addr(const struct nlmsghdr *nlh, struct sl_rtnl_addr *out)
 {
@@ -356,7 +356,7 @@ int sl_rtnl_parse_neightbl(const struct nlmsghdr *nlh, struct sl_rtnl_neightbl *
 	return ok && !it.bad ? 0 : -EPROTO;
 }
 
-/* --- Routes ----------------------------------------------------------------------------------- */
+/* --- Routes --- */
 
 static bool parse_gateway(const struct attr *a, uint8_t family, struct sl_rtnl_leg *leg)
 {
@@ -555,7 +555,7 @@ int sl_rtnl_parse_route(const struct nlmsghdr *nlh, struct sl_rtnl_route *out)
 	return 0;
 }
 
-/* --- Next-hop objects ------------------------------------------------------------------------- */
+/* --- Next-hop objects --- */
 
 static bool parse_group(const struct attr *a, struct sl_rtnl_nexthop *out)
 {
@@ -620,7 +620,7 @@ int sl_rtnl_parse_nexthop(const struct nlmsghdr *nlh, struct sl_rtnl_nexthop *ou
 	return ok && !it.bad && out->id ? 0 : -EPROTO;
 }
 
-/* --- Rules and settings ----------------------------------------------------------------------- */
+/* --- Rules and settings --- */
 
 int sl_rtnl_parse_rule(const struct nlmsghdr *nlh, struct sl_rtnl_rule *out)
 {

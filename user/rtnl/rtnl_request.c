@@ -88,7 +88,7 @@ static uint16_t addr_bytes(uint8_t family)
 	return family == AF_INET ? 4 : 16;
 }
 
-/* --- Links ------------------------------------------------------------------------------------ */
+/* --- Links --- */
 
 int sl_rtnl_link_change(struct sl_rtnl_request *r, uint32_t ifindex,
 			const struct sl_link_change *change)
@@ -117,7 +117,7 @@ int sl_rtnl_link_delete(struct sl_rtnl_request *r, uint32_t ifindex)
 	return finish(r, nlh);
 }
 
-/* --- Routes ----------------------------------------------------------------------------------- */
+/* --- Routes --- */
 
 static int route(struct sl_rtnl_request *r, uint16_t type, uint16_t flags,
 		 const struct sl_own_route *route)
@@ -163,7 +163,7 @@ int sl_rtnl_route_delete(struct sl_rtnl_request *r, const struct sl_own_route *o
 	return route(r, RTM_DELROUTE, 0, own);
 }
 
-/* --- Neighbours ------------------------------------------------------------------------------- */
+/* --- Neighbours --- */
 
 static struct nlmsghdr *neigh(struct sl_rtnl_request *r, uint16_t type, uint16_t flags,
 			      uint32_t ifindex, uint8_t family, const uint8_t *addr)

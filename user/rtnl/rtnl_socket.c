@@ -109,7 +109,7 @@ int sl_rtnl_fd(const struct sl_rtnl_socket *s)
 	return mnl_socket_get_fd(s->nl);
 }
 
-/* --- Events ----------------------------------------------------------------------------------- */
+/* --- Events --- */
 
 int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg)
 {
@@ -145,7 +145,7 @@ int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg)
 	return err;
 }
 
-/* --- Requests --------------------------------------------------------------------------------- */
+/* --- Requests --- */
 
 /* Receive one buffer of answers. Waits at most ANSWER_TIMEOUT_MS for it. */
 static ssize_t receive_answer(struct sl_rtnl_socket *s)
@@ -280,7 +280,7 @@ void sl_rtnl_barrier(struct sl_rtnl_socket *s)
 	sl_rtnl_link_sync(s, 1);
 }
 
-/* --- Neighbours ------------------------------------------------------------------------------- */
+/* --- Neighbours --- */
 
 void sl_rtnl_flush(struct sl_rtnl_socket *s)
 {

@@ -41,7 +41,7 @@ _Static_assert(RB_RC_MTU_MIN == IBV_MTU_256 && RB_RC_MTU_MAX == IBV_MTU_4096,
 #define RETRIES	      6
 #define TIMER_UNIT_NS 4096ULL
 
-/* --- State -------------------------------------------------------------------------------- */
+/* --- State --- */
 
 enum state {
 	RC_CONNECTING, /* leader: repeats CONNECT; follower: repeats AGAIN */
@@ -93,7 +93,7 @@ static struct rc_transport *of(struct rb_transport *t)
 	return (struct rc_transport *)t;
 }
 
-/* --- Datagrams: sending ------------------------------------------------------------------- */
+/* --- Datagrams: sending --- */
 
 static void say(struct rc_transport *t, struct rb_path *path, enum rb_rc_say type)
 {
@@ -126,7 +126,7 @@ static void say(struct rc_transport *t, struct rb_path *path, enum rb_rc_say typ
 		path->told = path->granted;
 }
 
-/* --- Credits ------------------------------------------------------------------------------ */
+/* --- Credits --- */
 
 /* Send the messages that credit allows. */
 static int pump(struct rc_transport *t, struct rb_path *path)
@@ -173,7 +173,7 @@ static void grant(struct rc_transport *t)
 	}
 }
 
-/* --- Connecting --------------------------------------------------------------------------- */
+/* --- Connecting --- */
 
 /* Reset the connection of a path, so that its queue pair is in INIT. */
 static int reset(struct rc_transport *t, struct rb_path *path)
@@ -365,7 +365,7 @@ static void hear(struct rc_transport *t, struct rb_path *path, const struct rb_r
 	}
 }
 
-/* --- Datagrams: receiving ----------------------------------------------------------------- */
+/* --- Datagrams: receiving --- */
 
 static bool leads_to(const struct rb_path *path, const uint8_t gid[16], uint32_t qpn)
 {
@@ -452,7 +452,7 @@ static void serve_connections(struct rc_transport *t, uint64_t now_ns)
 			talk(t, &t->paths[i], now_ns);
 }
 
-/* --- Operations --------------------------------------------------------------------------- */
+/* --- Operations --- */
 
 static void rc_close(struct rb_transport *base)
 {
@@ -683,7 +683,7 @@ static void rc_info(const struct rb_verbs *v, struct rb_verbs_info *out)
 		out->connected += t->paths[i].open && t->paths[i].state == RC_CONNECTED;
 }
 
-/* --- Opening ------------------------------------------------------------------------------ */
+/* --- Opening --- */
 
 static const struct rb_transport_ops rc_ops = {
 	.name = "verbs-rc",

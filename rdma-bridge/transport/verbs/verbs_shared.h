@@ -96,7 +96,7 @@ static inline struct rb_verbs *rb_verbs_of(struct rb_transport *t)
 	return (struct rb_verbs *)t;
 }
 
-/* --- The device (verbs_device.c) ---------------------------------------------------------- */
+/* --- The device (verbs_device.c) --- */
 
 /*
  * Open the device that has the address, register packet memory with it and create a completion
@@ -121,7 +121,7 @@ void rb_verbs_source(const struct rb_verbs *v, const uint8_t *grh, uint8_t gid[1
 /* Can this endpoint be a datagram queue pair that we reach? */
 bool rb_verbs_is_reachable(const struct rb_verbs *v, const struct rb_endpoint *remote);
 
-/* --- Sending (verbs_pair.c) --------------------------------------------------------------- */
+/* --- Sending (verbs_pair.c) --- */
 
 /* Make a pair of a new queue pair, which it owns even on failure. 0, -ENOSPC, -ENOMEM. */
 int rb_verbs_pair_create(struct rb_verbs *v, struct ibv_qp *qp, struct rb_verbs_pair **out);
@@ -150,7 +150,7 @@ struct rb_verbs_pair *rb_verbs_sent(struct rb_verbs *v, const struct ibv_wc *wc)
 /* Write completions of all pairs for the caller, at most max. Returns how many. */
 uint32_t rb_verbs_report(struct rb_verbs *v, struct rb_completion *out, uint32_t max);
 
-/* --- Receiving (verbs_receive.c) ---------------------------------------------------------- */
+/* --- Receiving (verbs_receive.c) --- */
 
 /* Post chunks to the shared receive queue, or to that of `qp`. Returns how many were taken. */
 uint32_t rb_verbs_receive(struct rb_verbs *v, struct ibv_qp *qp, const uint64_t *offsets,

@@ -62,7 +62,7 @@ static void ud_endpoint(struct rb_transport *base, struct rb_endpoint *out)
 	memcpy(out->gid, t->v.config.address, sizeof(out->gid));
 }
 
-/* --- Paths -------------------------------------------------------------------------------- */
+/* --- Paths --- */
 
 static bool leads_to(const struct rb_path *path, const uint8_t gid[16], uint32_t qpn)
 {
@@ -135,7 +135,7 @@ static void ud_path_destroy(struct rb_transport *base, struct rb_path *path)
 	path->open = false;
 }
 
-/* --- Sending ------------------------------------------------------------------------------ */
+/* --- Sending --- */
 
 static int ud_post_send(struct rb_transport *base, struct rb_path *path,
 			const struct rb_piece *pieces, uint32_t n, uint64_t cookie)
@@ -165,7 +165,7 @@ static int ud_flush(struct rb_transport *base)
 	return rb_verbs_pair_submit(t->pair, RB_VERBS_CHAIN) ? -EAGAIN : 0;
 }
 
-/* --- Receiving ---------------------------------------------------------------------------- */
+/* --- Receiving --- */
 
 static uint32_t ud_post_receive(struct rb_transport *base, const uint64_t *offsets, uint32_t n)
 {
@@ -253,7 +253,7 @@ static void ud_stats(struct rb_transport *base, struct rb_transport_stats *out)
 	*out = of(base)->v.stats;
 }
 
-/* --- Opening ------------------------------------------------------------------------------ */
+/* --- Opening --- */
 
 static const struct rb_transport_ops ud_ops = {
 	.name = "verbs-ud",

@@ -19,7 +19,7 @@ enum {
 	EVENT_BUFFER_BYTES = 64 * 1024 * 1024, /* a burst of 100,000 route events */
 };
 
-/* --- Open and close --------------------------------------------------------------------------- */
+/* --- Open and close --- */
 
 static int make_fixed_nexthops(struct sl_mirror *m)
 {
@@ -164,7 +164,7 @@ void sl_mirror_close(struct sl_mirror *m)
 	free(m);
 }
 
-/* --- Poll ------------------------------------------------------------------------------------- */
+/* --- Poll --- */
 
 int sl_mirror_fd(const struct sl_mirror *m)
 {

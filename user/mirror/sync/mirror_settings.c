@@ -12,7 +12,7 @@
 #include "user/mirror/mirror_state.h"
 #include "user/mirror/sync/mirror_settings.h"
 
-/* --- Rules ------------------------------------------------------------------------------------ */
+/* --- Rules --- */
 
 /* The rules that the kernel makes. IPv6 has none for table default. */
 static const struct {
@@ -53,7 +53,7 @@ void sl_rule_dumped(struct sl_mirror *m)
 	sl_link_update_all(m);
 }
 
-/* --- Settings --------------------------------------------------------------------------------- */
+/* --- Settings --- */
 
 static bool set(uint32_t *where, int32_t value)
 {

@@ -140,7 +140,7 @@ void sl_mirror_message(void *mirror, const struct nlmsghdr *nlh)
 		m->stats.parse_errors++;
 }
 
-/* --- Events ----------------------------------------------------------------------------------- */
+/* --- Events --- */
 
 int sl_sync_drain(struct sl_mirror *m, uint32_t batches)
 {
@@ -157,7 +157,7 @@ int sl_sync_drain(struct sl_mirror *m, uint32_t batches)
 	return err;
 }
 
-/* --- Dumps ------------------------------------------------------------------------------------ */
+/* --- Dumps --- */
 
 static int dump_once(struct sl_mirror *m, uint16_t type, uint8_t family, uint32_t ifindex)
 {

@@ -301,7 +301,7 @@ static void end(void)
 	rb_mem_network_destroy(network);
 }
 
-/* --- What the tests do and ask ---------------------------------------------------------------- */
+/* --- What the tests do and ask --- */
 
 static void set_controller(const char *controller, const char *words)
 {
@@ -413,7 +413,7 @@ static void drain(void)
 	check_conservation();
 }
 
-/* --- Tests ------------------------------------------------------------------------------------ */
+/* --- Tests --- */
 
 static void without_a_controller_the_egress_drops_the_excess(void **state)
 {
@@ -860,7 +860,7 @@ static void impossible_policies_and_strange_records_change_nothing(void **state)
 	end();
 }
 
-/* --- Lost, late and reordered feedback -------------------------------------------------------- */
+/* --- Lost, late and reordered feedback --- */
 
 /* Delays for T = 1 ms; they are scaled for a controller with another T. */
 static const struct trouble {

@@ -23,7 +23,7 @@
 #define PREFIXES_MAX  400
 #define PLENTY_BLOCKS 6000
 
-/* --- Deterministic randomness and a clock that moves when told -------------------------------- */
+/* --- Deterministic randomness and a clock that moves when told --- */
 
 static uint64_t random_state;
 static uint64_t clock_ns;
@@ -54,7 +54,7 @@ static uint64_t test_clock(void)
 	return clock_ns;
 }
 
-/* --- The world under test and the model ------------------------------------------------------- */
+/* --- The world under test and the model --- */
 
 struct route {
 	struct sl_prefix prefix;
@@ -174,7 +174,7 @@ static struct route *model_find(struct world *w, const struct sl_prefix *prefix)
 	return NULL;
 }
 
-/* --- Random prefixes: few different bits, so that they nest and collide ----------------------- */
+/* --- Random prefixes: few different bits, so that they nest and collide --- */
 
 static void random_addr(uint8_t family, uint8_t addr[16])
 {
@@ -216,7 +216,7 @@ static struct sl_prefix random_prefix(const struct world *w)
 	return p;
 }
 
-/* --- Comparing -------------------------------------------------------------------------------- */
+/* --- Comparing --- */
 
 struct tally {
 	uint64_t equal, punted;
@@ -299,7 +299,7 @@ static void check_counts(const struct world *w)
 	assert_int_equal(stats.inserts - stats.deletes, w->n_model);
 }
 
-/* --- Steps ------------------------------------------------------------------------------------ */
+/* --- Steps --- */
 
 static void do_insert(struct world *w, const struct sl_prefix *p)
 {
@@ -382,7 +382,7 @@ static void check_empty(const struct world *w)
 	assert_int_equal(not_empty, 0);
 }
 
-/* --- Tests ------------------------------------------------------------------------------------ */
+/* --- Tests --- */
 
 static enum sl_engine engine_of(void **state)
 {

@@ -102,7 +102,7 @@ static struct sl_adj some_adj(uint32_t n)
 				.src_mac = { 2, 0, 0, 0, 1, (uint8_t)n } };
 }
 
-/* --- Next hops and adjacencies ---------------------------------------------------------------- */
+/* --- Next hops and adjacencies --- */
 
 static void ids_0_and_1_are_no_route_and_overflow(void **state)
 {
@@ -220,7 +220,7 @@ static void used_is_read_once_and_survives_a_new_adjacency(void **state)
 	assert_false(sl_fib_nexthop_used(world.fib, id));
 }
 
-/* --- Groups ----------------------------------------------------------------------------------- */
+/* --- Groups --- */
 
 static const uint32_t *buckets(uint32_t id)
 {

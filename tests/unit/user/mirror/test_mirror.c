@@ -38,7 +38,7 @@ struct world {
 	uint32_t cut;  /* port that cannot be reached; 0: none */
 };
 
-/* --- The world -------------------------------------------------------------------------------- */
+/* --- The world --- */
 
 static bool is_port(void *ctx, uint32_t ifindex)
 {
@@ -174,7 +174,7 @@ static int close_world(void **state)
 	return 0;
 }
 
-/* --- Routes, in words ------------------------------------------------------------------------- */
+/* --- Routes, in words --- */
 
 static struct sl_rtnl_route route(const char *dst)
 {
@@ -227,7 +227,7 @@ static struct sl_rtnl_route add(struct world *w, const char *dst, const char *ga
 	return r;
 }
 
-/* --- What XDP would do ------------------------------------------------------------------------ */
+/* --- What XDP would do --- */
 
 static uint32_t lookup(const struct world *w, const char *text)
 {
@@ -277,7 +277,7 @@ static uint32_t buckets_of(const struct world *w, const char *text, uint8_t last
 	return n;
 }
 
-/* --- Hops ------------------------------------------------------------------------------------- */
+/* --- Hops --- */
 
 static void many_routes_by_one_gateway_share_its_next_hop(void **state)
 {
@@ -377,7 +377,7 @@ static void routes_through_no_port_are_left_to_the_kernel(void **state)
 	assert_int_equal(lookup(w, "172.17.0.1"), 0);
 }
 
-/* --- VLANs ------------------------------------------------------------------------------------ */
+/* --- VLANs --- */
 
 static struct sl_rtnl_link vlan(uint32_t ifindex, uint32_t parent, uint16_t id, uint16_t tpid)
 {
@@ -439,7 +439,7 @@ static void vlans_that_xdp_cannot_write_are_left_to_the_kernel(void **state)
 	assert_int_equal(w->port[6].ifindex, 0);
 }
 
-/* --- Ports ------------------------------------------------------------------------------------ */
+/* --- Ports --- */
 
 static void port_flags_follow_settings_rules_and_masters(void **state)
 {
@@ -508,7 +508,7 @@ static void port_flags_follow_settings_rules_and_masters(void **state)
 	assert_int_equal(w->port[ETH0].ifindex, 0);
 }
 
-/* --- Host routes ------------------------------------------------------------------------------ */
+/* --- Host routes --- */
 
 static void neighbours_on_link_become_host_routes(void **state)
 {
@@ -555,7 +555,7 @@ static void an_on_link_host_route_leads_to_its_neighbour(void **state)
 	assert_int_equal(lookup(w, "fd00::2"), 0);
 }
 
-/* --- Which route wins ------------------------------------------------------------------------- */
+/* --- Which route wins --- */
 
 static void lowest_metric_wins_and_the_next_takes_over(void **state)
 {
@@ -846,7 +846,7 @@ static void routes_that_encapsulate_are_left_to_the_kernel(void **state)
 	assert_int_equal(lookup(w, "172.16.0.1"), 0);
 }
 
-/* --- The order of equals, as events tell it --------------------------------------------------- */
+/* --- The order of equals, as events tell it --- */
 
 static void ipv4_append_prepend_and_replace_stand_in_the_kernels_order(void **state)
 {
@@ -896,7 +896,7 @@ static void ipv6_multipath_comes_whole_and_goes_leg_by_leg(void **state)
 	assert_int_equal(w->m->stats.routes6, 0);
 }
 
-/* --- Multipath and objects -------------------------------------------------------------------- */
+/* --- Multipath and objects --- */
 
 static void weights_are_shares_and_a_dead_leg_gives_its_own_away(void **state)
 {
@@ -1002,7 +1002,7 @@ static void a_group_object_loses_failed_members_and_goes_with_the_last(void **st
 	assert_int_equal(lookup(w, "172.16.0.1"), 0);
 }
 
-/* --- Resync, overflow ------------------------------------------------------------------------- */
+/* --- Resync, overflow --- */
 
 static void a_dump_after_lost_events_changes_only_what_differs(void **state)
 {

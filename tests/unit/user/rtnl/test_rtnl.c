@@ -80,7 +80,7 @@ static void put_leg(uint32_t ifindex, uint8_t hops, uint8_t flags, uint16_t attr
 	leg->rtnh_len = (uint16_t)(nlh->nlmsg_len - before);
 }
 
-/* --- Routes ----------------------------------------------------------------------------------- */
+/* --- Routes --- */
 
 static void route_with_gateway_is_one_leg(void **state)
 {
@@ -231,7 +231,7 @@ static void routes_that_make_no_sense_are_refused(void **state)
 	assert_int_equal(sl_rtnl_parse_route(nlh, &r), -ENOTSUP);
 }
 
-/* --- Links, neighbours, objects, rules, settings ---------------------------------------------- */
+/* --- Links, neighbours, objects, rules, settings --- */
 
 static void begin_vlan(void)
 {
@@ -395,7 +395,7 @@ static void settings_missing_from_a_message_are_minus_one(void **state)
 	assert_int_equal(c.forwarding, -1);
 }
 
-/* --- Cut short -------------------------------------------------------------------------------- */
+/* --- Cut short --- */
 
 /*
  * Each message, cut at each length, in memory that ends there: the parser refuses or understands
