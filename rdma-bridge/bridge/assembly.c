@@ -241,8 +241,9 @@ void rb_bridge_close(struct rb_bridge *b)
 	if (!b)
 		return;
 	rb_lane_threads_stop(b);
-	rb_bridge_close_taps(b);
+	/* The relay first: sluiced withdraws the remote ports while we close their TAPs. */
 	rb_peering_close(b);
+	rb_bridge_close_taps(b);
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		rb_bridge_close_port(b, &b->ports[i]);
 	for (uint32_t i = 0; i < b->n_lanes; i++)
