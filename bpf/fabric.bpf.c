@@ -3,8 +3,8 @@
  * sl_fabric runs on the fabric's netdev and redirects RoCEv2 for an address of ours to the bridge:
  * to the AF_XDP socket of the frame's receive queue and, where the bridge has several workers, of
  * the worker whose queue pair the frame names. Every other frame goes to the kernel. The program
- * only sorts: the bridge checks a whole frame before it trusts any of it. While no bridge runs no
- * socket is there, and the kernel answers RoCEv2 as it answers any closed port.
+ * only sorts: the bridge checks a whole frame before it trusts any of it. While no bridge runs,
+ * there is no socket, and the kernel answers RoCEv2 as it answers any closed port.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -84,7 +84,7 @@ static __always_inline __u32 sl_group_pick(__u32 group, __u32 hash)
 	return entry ? *(volatile __u32 *)&entry->bucket[hash & (SL_GROUP_BUCKETS - 1)] : 0;
 }
 
-/* How a packet ends whose next hop does not forward. */
+/* The verdict on a packet whose next hop does not forward. */
 static __always_inline sl_verdict sl_nexthop_verdict(struct sl_nexthop nexthop)
 {
 	switch (nexthop.kind) {

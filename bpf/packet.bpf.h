@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/*
- * The steps of sl_edge hand these to each other: the packet as far as it is known, and the verdict.
- */
+/* What the steps of sl_edge share: the facts about the packet so far, and the verdict. */
 #ifndef SL_PACKET_BPF_H
 #define SL_PACKET_BPF_H
 
@@ -67,9 +65,9 @@ static __always_inline bool sl_clustered(void)
 }
 
 /*
- * The verdict where the program cannot read the first `need_bytes` of the frame. Either the frame
- * is shorter, then it is `drop`; or the frame's headers reach into a second buffer, which no sane
- * sender causes, and the kernel gets it.
+ * The verdict where the program cannot read the first `need_bytes` of the frame. It is `drop` if
+ * the frame is shorter. Else the headers reach into a second buffer, which no sane sender causes,
+ * and the kernel gets the packet.
  */
 static __always_inline sl_verdict sl_missing(const struct sl_packet *pkt, __u32 need_bytes,
 					     sl_verdict drop)

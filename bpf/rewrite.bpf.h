@@ -20,7 +20,7 @@ _Static_assert(__builtin_offsetof(struct sl_adj, src_mac) ==
 
 /*
  * Make room for the egress tags, cut off the padding behind the IP packet, as the kernel does, and
- * set pkt->l2 and pkt->end anew.
+ * update pkt->l2 and pkt->end.
  */
 static __always_inline bool sl_resize(struct sl_packet *pkt, __u32 tags)
 {

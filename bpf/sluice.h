@@ -50,9 +50,9 @@ struct sl_txdrops_config {
 	 * getsockopt SO_NETNS_COOKIE.
 	 */
 	__u64 netns_cookie;
-	/* Not for the programs: by these the daemon sees whether a pinned pair of them may stay. */
-	__u32 drops_map_id; /* of the sl_drops they count in */
-	__u32 object_hash;  /* of the object file they are from */
+	/* The daemon reads these two to see whether it may keep a pinned pair of programs. */
+	__u32 drops_map_id; /* id of the map sl_drops they write */
+	__u32 object_hash;  /* of their object file */
 };
 SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 
@@ -280,7 +280,7 @@ SL_ASSERT_SIZE(struct sl_key6, 20);
 #define SL_PORT_REDIRECT6 (1u << 7) /* the same for IPv6 */
 
 /*
- * Map sl_port: how packets are treated that enter at an L3 interface (a port or a VLAN on it).
+ * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).
  * Element ifindex & (SL_PORTS_MAX - 1). `ifindex` names the interface that owns the element; the
  * daemon refuses to attach an interface whose element another one owns.
  */
@@ -307,7 +307,7 @@ struct sl_meta {
 	__u32 abi_version; /* SL_ABI_VERSION */
 	__u32 engine;	   /* enum sl_engine */
 	__u64 created_ns;  /* CLOCK_MONOTONIC */
-	/* of sl_config: a daemon that starts anew keeps it, so that flows keep their paths */
+	/* of sl_config: a daemon that restarts keeps it, so flows keep paths */
 	__u32 hash_seed;
 	__u32 n_voqs;	/* elements of sl_voq and sl_backlog in use; 0: no cluster */
 	__u32 n_queues; /* receive queues of an edge port: with n_voqs, what sl_xsk_key needs */
@@ -368,16 +368,16 @@ SL_ASSERT_SIZE(struct sl_passed, 16);
 _Static_assert(SL_DROP_NO_BRIDGE == SL_VOQ_DROP_FIRST + SL_VOQ_DROPS - 1, "reasons of a VOQ");
 
 /*
- * Map sl_backlog: VOQ id -> what entered it by XDP and what left it. The difference waits, and XDP
- * admits by it. XDP adds each frame that it redirects to `enqueued`, with its bytes as rewritten,
- * which the bridge receives. The bridge adds to `dequeued` the frames that it took out, and those
- * that the kernel could not put into the ring after XDP had counted them (a full ring, no free
- * chunk). Frames that come by a remote port's netdev are in neither. A new bridge begins by setting
- * `dequeued` to `enqueued`: it counts the frames that waited in the rings of its predecessor as
- * `missed`. Each writer has a cache line of its own.
+ * Map sl_backlog: VOQ id -> what entered it by XDP and what left it. The difference waits in the
+ * queue, and XDP admits by it. For each frame that it redirects, XDP adds to `enqueued` one frame
+ * and the bytes that it has after the rewrite. The bridge adds to `dequeued` the frames that it
+ * took out, and those that the kernel could not put into the ring after XDP had counted them (a
+ * full ring, no free chunk). Frames that come by a remote port's netdev are in neither. A new
+ * bridge begins by setting `dequeued` to `enqueued`: it counts the frames that waited in the rings
+ * of its predecessor as `missed`. Each writer has a cache line of its own.
  *
- * CPUs that admit at the same moment do not see each other's frame: a limit may be exceeded by one
- * frame for each CPU but one.
+ * CPUs that admit at the same moment do not see each other's frames, so a queue may exceed its
+ * limit by one frame for each CPU but one.
  */
 struct sl_backlog {
 	struct sl_passed enqueued;
@@ -409,9 +409,9 @@ SL_ASSERT_SIZE(struct sl_frame_meta, 16);
 
 /*
  * Map sl_xsk: the AF_XDP socket of each (port, queue, VOQ), since a socket takes only frames of its
- * own port and receive queue. port 1..n_ports, queue < n_queues, voq < n_voqs, the limits being
- * those of sl_meta: the map has n_ports * n_queues * n_voqs elements, and the keys of port 0, which
- * is no port, are beyond them. XDP drops a frame that has no socket (NO_BRIDGE).
+ * own port and receive queue. port is in 1..n_ports, queue < n_queues, voq < n_voqs; sl_meta has
+ * these limits. The map has n_ports * n_queues * n_voqs elements. No port has number 0: its keys
+ * would lie beyond the last element. XDP drops a frame that has no socket (NO_BRIDGE).
  */
 static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 queue, __u32 voq,
 							      __u32 n_queues, __u32 n_voqs)

@@ -2,7 +2,7 @@
 /*
  * The last step where the egress port is another node's: choose the virtual output queue and
  * redirect to its AF_XDP ring, admit the frame or drop it, put the metadata below it, and rewrite
- * it for the next hop. The other node sends the frame as it is then.
+ * it for the next hop. The other node transmits the frame unchanged.
  *
  * Admission comes before the frame costs anything: the rings of a port share their chunks, so a
  * queue that is stopped or slow must not fill them.
@@ -100,8 +100,8 @@ static __always_inline bool sl_redirect_to_voq(const struct sl_packet *pkt, __u3
 }
 
 /*
- * Write struct sl_frame_meta just below the frame, which stays as it is; pkt's pointers are set
- * anew. Returns false if the driver has no room there.
+ * Write struct sl_frame_meta just below the frame, which does not change, and update pkt's
+ * pointers. Returns false if the driver has no room there.
  */
 static __always_inline bool sl_put_meta(struct sl_packet *pkt, __u32 voq)
 {
