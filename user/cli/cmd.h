@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the commands of sluice share. Each cmd_*.c holds the command that its name says. */
+/* The calls that the commands of sluice share. Each cmd_*.c holds the command of its name. */
 #ifndef SL_CMD_H
 #define SL_CMD_H
 

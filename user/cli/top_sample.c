@@ -190,7 +190,7 @@ const json_t *sl_top_row(const json_t *rows, const char *id)
 	return NULL;
 }
 
-/* A counter below its earlier value began anew; its rate is not known. */
+/* A counter below its earlier value has started over from 0; its rate is not known. */
 static void rate(json_t *row, const json_t *before, const char *counter, double seconds)
 {
 	const json_t *now = json_object_get(row, counter), *then = json_object_get(before, counter);

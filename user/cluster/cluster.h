@@ -7,10 +7,10 @@
  *
  * - While a peer is down, its state stays in the kernel. Its remote ports have no carrier, so next
  *   hops through them are dead. After SL_CLUSTER_EXPIRY_S the state is removed.
- * - A neighbour on a remote port that this kernel wants resolved is requested from the port's
- *   owner. The owner's kernel resolves it, and the owner's next announcement names it. Neighbours
- *   in use are requested every SL_CLUSTER_REFRESH_S, or the owner's kernel, which sends them
- *   nothing itself, would forget them.
+ * - When this kernel wants a neighbour on a remote port resolved, this node asks the port's owner.
+ *   The owner's kernel resolves it, and the owner's next announcement names it. This node repeats
+ *   the request for neighbours in use every SL_CLUSTER_REFRESH_S: the owner's kernel sends them
+ *   nothing itself, and would forget them.
  * - The addresses of a remote port itself are reached over the fabric's netdev, from kernel to
  *   kernel.
  *
@@ -24,7 +24,7 @@
 #include "user/config/config_cluster.h"
 
 #define SL_CLUSTER_REPEAT_MS   1000 /* between two announcements, while nothing changes */
-#define SL_CLUSTER_COALESCE_MS 5    /* from a change to its announcement: others may come with it */
+#define SL_CLUSTER_COALESCE_MS 5    /* from a change to its announcement: others may join it */
 #define SL_CLUSTER_EXPIRY_S    60   /* how long a peer's state outlives the peer */
 /* Between requests for neighbours in use, and repairs of what the kernel has lost. */
 #define SL_CLUSTER_REFRESH_S 10

@@ -277,7 +277,7 @@ static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 	} else {
 		/*
 		 * A host route over the fabric does not say to which port it belongs: it will be
-		 * made anew.
+		 * made again.
 		 */
 		struct sl_own_route own = { .prefix = route->dst,
 					    .gateway_family = route->leg[0].gateway_family };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What cluster control asks of the router that runs it. */
+/* Callbacks of cluster control into the router that runs it. */
 #ifndef SL_CLUSTER_OPS_H
 #define SL_CLUSTER_OPS_H
 
@@ -12,11 +12,11 @@ struct sl_cluster_ops {
 	 */
 	void (*ports_changed)(void *ctx);
 	/*
-	 * Remote ports have been cut off, or are no longer (sl_cluster_is_cut): the fast path has
+	 * Remote ports were cut off, or can be reached again (sl_cluster_is_cut): the fast path has
 	 * to know at once. sl_cluster_open never calls it.
 	 */
 	void (*cuts_changed)(void *ctx);
-	/* The mirror as it is now; NULL: there is none yet. */
+	/* The present mirror; NULL: there is none yet. */
 	const struct sl_mirror *(*mirror)(void *ctx);
 };
 

@@ -9,7 +9,7 @@
 
 #include "user/cluster/cluster_state.h"
 
-/* Is the port up? Nothing is sent while its owner has announced nothing of it. */
+/* Tell the bridge whether the port is up; sends nothing before the owner has announced it. */
 void sl_cluster_send_port(struct sl_cluster *c, const struct sl_remote_port *port);
 /* The port is no longer configured. */
 void sl_cluster_send_gone(struct sl_cluster *c, const struct sl_remote_port *port);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What cluster control knows: its peers, the remote ports, this node's own state, and when each
+ * The state of cluster control: its peers, the remote ports, this node's own state, and when each
  * task is due. Private to this folder. cluster.c makes and drives it; the other files change their
  * part:
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cluster control for those who ask: each system port as this node sees it, where a remote port is,
- * and whether it is cut off.
+ * Views of cluster control: each system port as this node sees it, where a remote port is, and
+ * whether it is cut off.
  */
 #ifndef SL_CLUSTER_VIEW_H
 #define SL_CLUSTER_VIEW_H

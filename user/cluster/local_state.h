@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this node announces: its ports, their addresses and the neighbours resolved on them, as its
- * kernel has them now. Everything is read each time, so that nothing can drift.
+ * The state that this node announces: its ports, their addresses and the neighbours resolved on
+ * them, as its kernel has them now. Each reading reads everything, so nothing can drift.
  */
 #ifndef SL_LOCAL_STATE_H
 #define SL_LOCAL_STATE_H
@@ -25,8 +25,8 @@ struct sl_local_port {
 
 /*
  * A neighbour that the kernel forgot because its port went down. This node goes on announcing it,
- * so that the others can send to it as soon as the port returns. The kernel is then asked to
- * resolve it, and its result counts.
+ * so that the others can send to it as soon as the port returns. Then this node asks its kernel to
+ * resolve the neighbour, and announces the kernel's result.
  */
 struct sl_held_neighbour {
 	struct sl_announce_record record;
@@ -45,7 +45,7 @@ struct sl_local_state {
 	uint32_t n_held;
 	struct sl_remote_sources sources; /* the first address of the lowest port that has one */
 	uint32_t told[SL_LOCAL_TOLD_MAX],
-		n_told; /* VLAN netdevs of which the log has said that they are not announced */
+		n_told; /* VLAN netdevs that the log has already named as not announced */
 };
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one peer has announced: parts are put together to generations, and a generation becomes the
- * entries that the kernel gets. Pure.
+ * The announcements of one peer: parts make up a generation, and a generation becomes the entries
+ * that the kernel gets. Pure.
  */
 #ifndef SL_REMOTE_STATE_H
 #define SL_REMOTE_STATE_H
@@ -14,8 +14,8 @@
 
 /* Zeroed is empty. */
 struct sl_assembly {
-	bool complete;		 /* `generation` has been seen whole */
-	uint32_t generation;	 /* the newest of which a part has been seen */
+	bool complete;		 /* `generation` has come whole */
+	uint32_t generation;	 /* the newest of which a part has come */
 	bool any;		 /* generation has a meaning */
 	uint16_t parts, missing; /* of that generation */
 	uint8_t seen[SL_ANNOUNCE_PARTS_MAX / 8];
@@ -33,7 +33,7 @@ struct sl_assembly {
  */
 int sl_assembly_input(struct sl_assembly *a, const uint8_t *bytes, size_t len_bytes,
 		      uint8_t source_node, uint8_t self_node);
-/* Release everything and begin anew: the sender has restarted, and its generations with it. */
+/* Release everything, and take the next part as the first: the sender may have restarted. */
 void sl_assembly_reset(struct sl_assembly *a);
 
 enum sl_remote_kind {

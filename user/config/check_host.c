@@ -44,7 +44,7 @@ static bool has_address(const char *netdev, const char *text)
 	return found;
 }
 
-/* What is wrong with the key file; NULL: nothing, or it may not be looked at. */
+/* Returns what is wrong with the key file; NULL: nothing, or we may not read it. */
 static const char *key_problem(const char *path)
 {
 	struct stat st;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does `cluster:` of a configuration fit this host? `sluice check` says whether it does; the
- * daemons refuse the same when they start.
+ * Does `cluster:` of a configuration fit this host? `sluice check` answers that; the daemons check
+ * the same when they start.
  */
 #ifndef SL_CHECK_HOST_H
 #define SL_CHECK_HOST_H

@@ -54,7 +54,7 @@ struct sl_cluster_port {
 	char *rate_text;     /* or NULL */
 	struct sl_rate rate; /* to which the port is shaped; per_s 0: it is not */
 	/*
-	 * after a pause, the port may send what this time would have carried at once; 0: 16 frames
+	 * after a pause the port may send at once what its rate carries in this time; 0: 16 frames
 	 */
 	uint32_t burst_us;
 	enum sl_scheduler scheduler;
@@ -114,7 +114,7 @@ struct sl_cluster_settings {
 	char *device;	      /* netdev of the fabric */
 	enum sl_transport transport;
 	uint32_t fabric_dscp; /* 0..63: of the packets that the bridge sends into the fabric */
-	/* 0..7: what takes its place on RDMA devices; over VLANs the priority in the tag */
+	/* 0..7: of RDMA devices; with VLAN tags, their priority */
 	uint32_t service_level;
 	struct sl_bridge_settings bridge;
 	struct sl_yaml_list classes; /* of struct sl_class_settings */

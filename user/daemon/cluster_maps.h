@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the fast path has to know of the cluster: the number of virtual output queues, the classes,
- * the fabric's addresses.
+ * Tells the fast path about the cluster: the number of virtual output queues, the classes, the
+ * fabric's addresses.
  */
 #ifndef SL_CLUSTER_MAPS_H
 #define SL_CLUSTER_MAPS_H

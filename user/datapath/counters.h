@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What XDP counted: the maps sl_stats, sl_drops and sl_punts, summed over CPUs. */
+/* The counters of XDP: the maps sl_stats, sl_drops and sl_punts, summed over CPUs. */
 #ifndef SL_COUNTERS_H
 #define SL_COUNTERS_H
 
@@ -19,8 +19,8 @@ int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out);
 struct sl_counter sl_counters_sum(const struct sl_counter *counters, unsigned int n);
 /*
  * Every packet that entered was forwarded, redirected into a virtual output queue, dropped or
- * punted, so rx = forward + voq + dropped + punted. The egress driver then refused those of the
- * forwarded that sl_counters_unsent counts (bpf/sluice.h).
+ * punted, so rx = forward + voq + dropped + punted. Of the forwarded packets, the egress driver
+ * then refused those that sl_counters_unsent counts (bpf/sluice.h).
  */
 struct sl_counter sl_counters_dropped(const struct sl_counters *counters);
 struct sl_counter sl_counters_punted(const struct sl_counters *counters);

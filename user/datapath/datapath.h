@@ -41,14 +41,14 @@ struct sl_datapath_params {
 	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. If the
 	 * previous generation or the pins have the same sizes, this generation uses their sl_voq,
 	 * sl_backlog and sl_xsk, so that a bridge which has them open goes on. The daemon fills
-	 * sl_dscp and sl_fabric anew before it attaches.
+	 * sl_dscp and sl_fabric again before it attaches.
 	 */
 	uint32_t n_ports;
 };
 
 /*
  * Load, reuse the counters that an earlier daemon or iproute2 pinned, mmap the tables, write the
- * pins beside the published ones. What runs goes on unchanged.
+ * pins beside the published ones. The running generation does not change.
  *
  * 0; -ENOENT: no object file; -EINVAL: not sluice's object; -EPERM: a capability is missing; else
  * what the kernel said.
@@ -59,8 +59,7 @@ void sl_datapath_close(struct sl_datapath *dp);
 
 /*
  * The tables to hand to sl_fib_create; borrowed until sl_datapath_close. With the kernel engine,
- * which reads none, they are those of the lpm engine: routes can be inspected alike whatever the
- * engine.
+ * which reads none, they are those of the lpm engine, so that every engine shows routes alike.
  */
 const struct sl_fib_tables *sl_datapath_tables(const struct sl_datapath *dp);
 /* As it was loaded, with the seed in use. */

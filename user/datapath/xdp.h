@@ -19,8 +19,8 @@ struct sl_xdp_state {
 };
 
 /*
- * What is attached. 0, -ENODEV, or -EBUSY for an arrangement only others make (offload, several
- * modes at once).
+ * Find out what is attached. 0; -ENODEV; -EBUSY: attached in a way that sluice never uses (offload,
+ * several modes at once).
  */
 int sl_xdp_query(uint32_t ifindex, struct sl_xdp_state *state);
 

@@ -117,7 +117,7 @@ int sl_fib_insert(struct sl_fib *fib, const struct sl_prefix *prefix, uint32_t n
 int sl_fib_delete(struct sl_fib *fib, const struct sl_prefix *prefix); /* 0 or -ENOENT */
 
 /*
- * What XDP would find, read from the same tables: next-hop id, SL_NEXTHOP_NONE or
+ * Look addr up in the tables, as XDP does. Returns the next-hop id, SL_NEXTHOP_NONE or
  * SL_NEXTHOP_OVERFLOW.
  */
 uint32_t sl_fib_lookup(const struct sl_fib *fib, uint8_t family, const uint8_t *addr);

@@ -54,7 +54,7 @@ static void clear(struct lpm *lpm, const struct sl_prefix *prefix)
 		lpm->n--;
 }
 
-/* What the map should say for a prefix that is in it. */
+/* The value that a prefix in the map should have there. */
 static uint32_t value_of(const struct sl_fib_family *family, const struct sl_prefix *prefix,
 			 uint32_t nexthop_id)
 {

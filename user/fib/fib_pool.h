@@ -25,7 +25,7 @@ struct sl_pool {
 	uint32_t fresh;
 	uint32_t head;	  /* oldest of the queue */
 	uint32_t waiting; /* length of the queue */
-	uint32_t unread;  /* so many of its oldest have no reader left, whatever the time */
+	uint32_t unread;  /* this many of the oldest have no reader left, whatever the time */
 	struct sl_pool_retired *queue; /* owned; ring of n entries */
 };
 

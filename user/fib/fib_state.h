@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the forwarding table share; no other file includes it. fib_prefix.c keeps the
- * list of prefixes and decides; an engine (fib_fast.c, fib_lpm.c) writes what XDP reads.
+ * The state that the files of the forwarding table share; no other file includes it. fib_prefix.c
+ * keeps the list of prefixes and decides; an engine (fib_fast.c, fib_lpm.c) writes what XDP reads.
  */
 #ifndef SL_FIB_STATE_H
 #define SL_FIB_STATE_H

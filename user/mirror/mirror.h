@@ -19,7 +19,7 @@
 
 struct sl_mirror;
 
-/* What the mirror asks and tells the owner of the ports. Each call passes `ctx` back. */
+/* Calls of the mirror to the owner of the ports. Each call passes `ctx` back. */
 struct sl_mirror_ops {
 	/* Does XDP transmit on this netdev? Routes name it, or a VLAN on it. */
 	bool (*is_port)(void *ctx, uint32_t port_ifindex);
@@ -47,7 +47,7 @@ struct sl_mirror_ops {
 
 struct sl_mirror_stats {
 	uint64_t links, addresses, neighbours, nexthop_objects, rules; /* now */
-	uint64_t routes4, routes6;  /* in the kernel, in the mirrored tables, now */
+	uint64_t routes4, routes6;  /* in the mirrored tables of the kernel, now */
 	uint64_t events;	    /* netlink messages handled since start */
 	uint64_t overruns, resyncs; /* ENOBUFS seen; full dumps made because of it */
 	uint64_t resync_changes;    /* differences that resyncs found */

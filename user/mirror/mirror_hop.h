@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Hops: one gateway on one link, or "on link" without a gateway. A hop has a next-hop id of the
- * fib, which is an adjacency, or says why the kernel gets the packets.
+ * Hops: one gateway on one link, or "on link" without a gateway. The next-hop id of a hop is an
+ * adjacency, or a punt that says why the kernel gets the packets.
  */
 #ifndef SL_MIRROR_HOP_H
 #define SL_MIRROR_HOP_H
@@ -12,7 +12,7 @@ enum sl_hop_state { SL_HOP_NEW, SL_HOP_ADJ, SL_HOP_PUNT, SL_HOP_FAILED };
 
 struct sl_hop_key {
 	uint32_t ifindex;
-	uint8_t mtu_family;	/* whose MTU of the link counts; 0: the smaller of both */
+	uint8_t mtu_family;	/* the link's MTU of this family counts; 0: the smaller of both */
 	uint8_t gateway_family; /* 0: on link */
 	uint8_t pad[2];
 	uint32_t mtu_bytes; /* of the route; 0: the link's */
@@ -28,7 +28,7 @@ struct sl_hop {
 	struct sl_link *link;	/* holds a reference */
 	struct sl_neigh *neigh; /* NULL: on link */
 	LIST_ENTRY(sl_hop) link_entry, neigh_entry;
-	/* What the fib was last told. */
+	/* The state that the fib was told last. */
 	enum sl_hop_state state;
 	enum sl_punt punt;
 	struct sl_adj adj;
@@ -42,12 +42,12 @@ void sl_hop_put(struct sl_mirror *m, struct sl_hop *hop); /* NULL is fine */
 /* Tell the fib what the hop is now, if that has changed. */
 void sl_hop_apply(struct sl_mirror *m, struct sl_hop *hop);
 void sl_hop_retry(struct sl_mirror *m); /* the fib may have room again */
-/* Its hops follow; if the link came up, their neighbours are asked for at once. */
+/* Update the link's hops; if it came up, ask for their neighbours at once. */
 void sl_hop_link_changed(struct sl_mirror *m, struct sl_link *link, bool came_up);
 void sl_hop_neigh_changed(struct sl_mirror *m, struct sl_neigh *n);
 /* Did XDP send to the neighbour since the last call? */
 bool sl_hop_neigh_used(struct sl_mirror *m, struct sl_neigh *n);
-/* The id, or what stands for it when none was free (0): the one that punts as OVERFLOW. */
+/* The id; if none was free (0), the id that punts as OVERFLOW. */
 uint32_t sl_nexthop_id(const struct sl_mirror *m, uint32_t id);
 
 #endif

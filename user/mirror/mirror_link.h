@@ -2,7 +2,7 @@
 /*
  * Links and addresses. A link that routes name is a port, a VLAN (or a VLAN in a VLAN) on a port,
  * or an interface on which only the kernel sends. Its state decides about the hops through it; its
- * settings are what XDP is told about packets that enter there.
+ * settings decide how XDP treats packets that enter there.
  */
 #ifndef SL_MIRROR_LINK_H
 #define SL_MIRROR_LINK_H
@@ -34,7 +34,7 @@ struct sl_link {
 	uint32_t port_ifindex;
 	uint16_t vlan_tags;		  /* 0..2 */
 	__be16 vlan_tpid[2], vlan_vid[2]; /* outer first */
-	/* What ops->port_set was last told. */
+	/* The state that ops->port_set was told last. */
 	bool told; /* false: nothing, or port_clear since */
 	struct sl_port port;
 	struct sl_vlan_key vlan;
@@ -58,7 +58,7 @@ struct sl_link *sl_link_find(const struct sl_mirror *m, uint32_t ifindex); /* NU
 void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg);
 void sl_link_clear_seen(struct sl_mirror *m); /* before a dump */
 void sl_link_sweep(struct sl_mirror *m);      /* after it: remove what it did not list */
-/* The set of ports, or a setting of all interfaces, has changed: all links follow. */
+/* The set of ports, or a setting of all interfaces, has changed: update all links. */
 void sl_link_update_all(struct sl_mirror *m);
 
 bool sl_link_up(const struct sl_link *link); /* present, and administratively up */

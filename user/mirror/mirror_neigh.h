@@ -36,7 +36,7 @@ bool sl_neigh_usable(const struct sl_neigh *n); /* frames can be sent to it */
 void sl_neigh_message(struct sl_mirror *m, const struct sl_rtnl_neigh *msg);
 void sl_neigh_clear_seen(struct sl_mirror *m); /* before a dump */
 void sl_neigh_sweep(struct sl_mirror *m);      /* after it: remove what it did not list */
-/* Its hops or its state changed: ask the kernel for it from now on, or no more. */
+/* Its hops or its state changed: begin to ask the kernel for it, or cease. */
 void sl_neigh_want(struct sl_mirror *m, struct sl_neigh *n);
 /* Its link came up: if it is wanted, ask at once, and without back-off. */
 void sl_neigh_ask_soon(struct sl_mirror *m, struct sl_neigh *n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Next-hop objects: what `ip nexthop` makes, and routes name by a number of the kernel. */
+/* Next-hop objects: `ip nexthop` makes them, and routes name them by the kernel's number. */
 #ifndef SL_MIRROR_NHOBJECT_H
 #define SL_MIRROR_NHOBJECT_H
 

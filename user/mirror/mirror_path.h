@@ -69,7 +69,7 @@ bool sl_path_any_dead(const struct sl_mirror *m, uint32_t ifindex);
 bool sl_path_is_gone(const struct sl_mirror *m, const struct sl_path *path);
 /* Part of IPv6's one multipath route of this metric (rt6_qualify_for_ecmp). */
 bool sl_path_is_ecmp6(const struct sl_path *path);
-/* For some packets only: no route of this prefix can be chosen by destination alone. */
+/* It serves only some packets: the destination alone does not choose a route of its prefix. */
 bool sl_path_is_conditional(const struct sl_path *path);
 
 #endif

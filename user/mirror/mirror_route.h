@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Routes: which one of a prefix the kernel would use, and that one into the fib. */
+/* Routes: find the one of a prefix that the kernel would use, and put it into the fib. */
 #ifndef SL_MIRROR_ROUTE_H
 #define SL_MIRROR_ROUTE_H
 
@@ -15,13 +15,13 @@ void sl_route_remove_nhobject(struct sl_mirror *m, const struct sl_nhobject *obj
 /* Is it the one of its prefix that the fib has? */
 bool sl_route_wins(const struct sl_mirror *m, const struct sl_rib *s, sl_route_ref ref);
 /*
- * Install anew the routes whose path has changed, at most `most` of them; later calls do the rest.
- * Until then a prefix leads where it led before, and a next hop that died meanwhile leaves the
- * packets to the kernel.
+ * Update the fib for routes whose path has changed, at most `most` of them; later calls do the
+ * rest. Until then a prefix leads where it led before, and a next hop that died meanwhile leaves
+ * the packets to the kernel.
  */
 void sl_route_walk_changed(struct sl_mirror *m, uint32_t most);
 bool sl_route_walk_pending(const struct sl_mirror *m);
-/* The neighbour became usable, or ceased to be: so does its host route. */
+/* The neighbour became usable, or is no longer: install or remove its host route. */
 void sl_route_host_changed(struct sl_mirror *m, struct sl_neigh *n);
 
 #endif

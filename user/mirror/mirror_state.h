@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside the mirror: what its files share. What the kernel says, and what it comes to:
+ * The state that the files of the mirror share. An arrow leads from what depends to what it needs:
  *
  *   route --> path --> hop --> link, neighbour     a path is what many routes have in common: type,
  *                                                  legs
@@ -10,8 +10,8 @@
  * object; so a change of a neighbour, a link or an object is one store, however many routes depend
  * on it.
  *
- * Each file calls those that its arrows lead to. What it must tell, or ask, the other way goes
- * through struct sl_mirror_above.
+ * A file calls only those that its arrows lead to. In the other direction it tells and asks through
+ * struct sl_mirror_above.
  */
 #ifndef SL_MIRROR_STATE_H
 #define SL_MIRROR_STATE_H
@@ -30,7 +30,7 @@ struct sl_nhobject;
 struct sl_path;
 struct sl_rtnl_socket;
 
-/* What the kernel changes without saying so, and has therefore to be dumped again. */
+/* The kernel changes these without a message, so the mirror has to dump them again. */
 struct sl_todo {
 	bool any;
 	bool everything; /* an overrun */
@@ -41,7 +41,7 @@ struct sl_todo {
 	uint32_t postponed;    /* polls since, because events kept coming */
 };
 
-/* What a file tells, or asks, those above it: mirror_changes.c says who answers. */
+/* Calls from a file to those above it; mirror_changes.c says which one answers. */
 struct sl_mirror_above {
 	/* Its hops must follow. */
 	void (*link_changed)(struct sl_mirror *m, struct sl_link *link, bool came_up);

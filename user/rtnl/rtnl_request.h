@@ -22,7 +22,7 @@ struct sl_rtnl_request;
 int sl_rtnl_request_open(struct sl_rtnl_request **out);
 void sl_rtnl_request_close(struct sl_rtnl_request *r); /* NULL is fine */
 
-/* What to change; what is 0 or NULL stays as it is. */
+/* Changes of a link; a field that is 0 or NULL changes nothing. */
 struct sl_link_change {
 	const uint8_t *mac; /* 6 bytes */
 	uint32_t mtu_bytes;

@@ -42,8 +42,8 @@ int sl_rtnl_dump(struct sl_rtnl_socket *s, uint16_t type, uint8_t family, uint32
 		 sl_rtnl_cb cb, void *arg);
 
 /*
- * Return when the kernel has finished the change it is at. A change of links, addresses or next-hop
- * objects holds the lock that this request waits for.
+ * Wait until the kernel has finished a change of links, addresses or next-hop objects that is under
+ * way: such a change holds the lock that this request waits for.
  */
 void sl_rtnl_barrier(struct sl_rtnl_socket *s);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What sluiced shows of itself, as JSON. A function that takes an answer puts the rows there; one
- * that returns JSON makes them for another reader, as a new reference, NULL: not enough memory.
- * Each function is in the file show_*.c that its name says.
+ * The views of sluiced, as JSON. A function that takes an answer puts its rows there. A function
+ * that returns JSON is for other readers too: it returns a new reference, or NULL if there is not
+ * enough memory. Each function is in the file show_*.c that its name says.
  */
 #ifndef SL_SHOW_H
 #define SL_SHOW_H
@@ -22,7 +22,7 @@ json_t *sl_status_json(const struct sl_router *router);
 /* An array: the edge ports of this node. */
 json_t *sl_ports_json(const struct sl_router *router);
 
-/* What XDP counted, from the maps of the current generation. 0 or -errno. */
+/* The counters of XDP, from the maps of the current generation. 0 or -errno. */
 int sl_router_counters(const struct sl_router *router, struct sl_counters *out);
 
 /* One object: what this node's cluster is. Fails if the node is alone. */

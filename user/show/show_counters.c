@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What XDP counted, from the maps of the router's current generation. */
+/* The counters of XDP, from the maps of the router's current generation. */
 #include "user/show/show.h"
 
 int sl_router_counters(const struct sl_router *router, struct sl_counters *out)

@@ -11,7 +11,7 @@
 #include "user/show/show.h"
 
 /*
- * What the driver of a netdev counted. /proc/net/dev has 64 bits, and the netdevs of this network
+ * The counters of a netdev's driver. /proc/net/dev has 64 bits, and the netdevs of this network
  * namespace.
  */
 static void put_statistics(json_t *row, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. The
+ * State that holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. The
  * settings of one interface come with its link (IFLA_AF_SPEC), and in a message of their own
  * (netconf) when they change between two messages of the link.
  */

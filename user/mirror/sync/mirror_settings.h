@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. */
+/* State that holds for all interfaces: policy rules, and the settings "all" of IPv4 and IPv6. */
 #ifndef SL_MIRROR_SETTINGS_H
 #define SL_MIRROR_SETTINGS_H
 
@@ -12,6 +12,6 @@ void sl_rule_message(struct sl_mirror *m, const struct sl_rtnl_rule *msg);
 void sl_rule_dumped(struct sl_mirror *m);
 void sl_netconf_message(struct sl_mirror *m, const struct sl_rtnl_netconf *msg);
 void sl_neightbl_message(struct sl_mirror *m, const struct sl_rtnl_neightbl *msg);
-void sl_settings_read(struct sl_mirror *m); /* what no message tells */
+void sl_settings_read(struct sl_mirror *m); /* the settings that no message has */
 
 #endif

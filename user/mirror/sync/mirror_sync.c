@@ -232,9 +232,9 @@ static int sync_rules(struct sl_mirror *m)
 }
 
 /*
- * When an IPv6 route is deleted during a dump, the kernel may skip others, for it counts its way
- * back to where it was, and it does not say so. Such a dump is repeated, and not followed by a
- * sweep.
+ * When an IPv6 route is deleted during a dump, the kernel may skip others without saying so,
+ * because it finds its place again by counting. The mirror repeats such a dump, and does not sweep
+ * after it.
  */
 static int sync_routes(struct sl_mirror *m, struct sl_rib *s, uint32_t ifindex)
 {
@@ -364,7 +364,7 @@ int sl_sync_todo(struct sl_mirror *m)
 	return dump_todo(m, &todo);
 }
 
-/* What may change without any message: settings, and how long the kernel trusts neighbours. */
+/* These may change without a message: settings, and how long the kernel trusts neighbours. */
 int sl_sync_period(struct sl_mirror *m)
 {
 	int err;

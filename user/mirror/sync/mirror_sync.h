@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Dumps and events: what brings the kernel's messages to the mirror. All return 0 or -errno. */
+/* Dumps and events, which bring the kernel's messages to the mirror. All return 0 or -errno. */
 #ifndef SL_MIRROR_SYNC_H
 #define SL_MIRROR_SYNC_H
 
