@@ -20,8 +20,8 @@
  *      w^2 alpha1 S / FSoff - w beta1 S / FSdelta + 1 > 0      cc_config_prepare refuses
  *      w^2 alpha2 S / FSoff - w beta2 S / FSdelta + 1 < 0      anything else
  *
- * Adaptive gains (4.3): gain_large times the gains from the start until |sigma| < q0 first, then
- * the gains themselves. A second switch to large gains near q0 is left out: it breaks at long
+ * Adaptive gains (4.3): gain_large times the gains from the start until |sigma| is first below q0,
+ * then the gains themselves. A second switch to large gains near q0 is left out: it breaks at long
  * delays.
  *
  * Changed from the paper, with the reason (we know its formulas in structure only, and none of its

@@ -21,12 +21,12 @@
  *   - Sources. With fixed W the gains hold for 2 to 14 sources. Here W = S w / n: S (weight_sum)
  *     is the sum that the gains were chosen for, and n is measured at the egress as
  *         n = sum r / max (r / w)      r: smoothed arrivals of a source, w: its weight,
- *     the number of sources of weight 1 that would make the same arrivals at the highest rate
- *     seen. Sources that offer less than their share count only for what they use, one large source
- *     among many small ones counts as one, and at rest pi = S and kappa pi = 0.39 for any mix. When
- *     a source leaves, n falls and the others' W rises: they need not wait for the price to fall,
- *     which would have to rise again afterwards. How long that takes, the smoothing sets: a gain of
- *     smooth_ppb per T. n is a ratio, so a change that all sources share does not move it: among
+ *     the number of sources of weight 1 that would make the same arrivals at the highest rate seen.
+ *     Sources that offer less than their share count only for what they use, one large source among
+ *     many small ones counts as one, and at rest pi = S and kappa pi = 0.39 for any mix. When a
+ *     source leaves, n falls and the others' W rises: they need not wait for the price to fall,
+ *     which would have to rise again afterwards. The smoothing, a gain of smooth_ppb per T, sets
+ *     how long that takes. n is a ratio, so a change that all sources share does not move it: among
  *     backlogged sources the loop of the price is the printed one, whatever the smoothing
  *     (docs/CONTROLLERS.md treats mixes).
  *   - With normalise, pi starts at S and stays above price_floor (S / 2). At that price every
@@ -38,8 +38,8 @@
  *   - The step of a source is limited, kappa pi <= step_max: a step with kappa pi > 2 diverges, and
  *     a price may be high for a while.
  *   - W = w and no limit, as printed, with normalise = 0 and step_max_ppb = 0.
- *   - Slow ports. With C T below min_frames the price moves only every so many T as drain
- *     min_frames; else one packet would be a large part of what is measured.
+ *   - Slow ports. With C T below min_frames the price moves only when min_frames could have been
+ *     drained; else one packet would be a large part of what is measured.
  *   - "CurrentRate" is the limit while the VOQ is backlogged, else the measured rate (the thesis
  *     does not say): no wind-up of a source below its share. An idle source starts at kappa W C.
  *   - The source steps at its timer with the latest price, whether or not one came in this
