@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a node's bridge consists of: the state that the files of this folder share. assembly.h opens
- * and closes it, housekeeping.h runs it.
+ * A node's bridge: the state that the files of this folder share. assembly.h opens and closes it,
+ * housekeeping.h runs it.
  *
  * A bridge has one lane or several (`workers` in the configuration), each with a thread, chunks,
  * transport, queue pair, peers and rates of its own. The lanes of number i of all nodes together
@@ -52,7 +52,7 @@ struct rb_bridge_remote {
 	bool up;	    /* as its owner announced */
 };
 
-/* What a lane has done since it slept. */
+/* The rounds of a lane since its last sleep. */
 enum rb_awake {
 	RB_AWAKE_IDLE,	  /* nothing */
 	RB_AWAKE_WORKED,  /* rounds with work */

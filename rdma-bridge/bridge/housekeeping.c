@@ -19,7 +19,7 @@
 
 #define EVENTS_MAX 32 /* of sockets that one tick handles */
 
-/* No port is left that is closed only because the kernel still frees its queues. */
+/* False while a port is closed only because the kernel still frees its queues. */
 static bool ports_are_settled(const struct rb_bridge *b)
 {
 	for (uint32_t i = 0; i < b->n_ports; i++)

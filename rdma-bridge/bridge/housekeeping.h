@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the first lane's thread does beside its rounds: open the maps and ports that were gone or
- * are new, poll the sockets, notice that the fabric is lost.
+ * The work of the first lane's thread beside its rounds: it opens maps and ports that were gone or
+ * are new, polls the sockets, and notices that the fabric is lost.
  *
  * A bridge that is up takes frames. So it joins the others only after sluiced has made the maps and
  * the ports have been opened, or it would drop those frames.

@@ -39,7 +39,7 @@ void rb_watch(int epoll_fd, int fd, void *what)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
 
-	/* What cannot be watched is polled all the same, once a tick. */
+	/* A descriptor that cannot be watched is still polled, once a tick. */
 	epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
@@ -61,7 +61,7 @@ void rb_bridge_wake(const struct rb_bridge *b, uint16_t system_port)
 
 /* --- Its rounds --- */
 
-/* Settle, at every port, what is this lane's. */
+/* At every port, take what the kernel dropped off the backlogs of this lane's VOQs. */
 static void settle(struct rb_lane *lane)
 {
 	struct rb_bridge *b = lane->bridge;

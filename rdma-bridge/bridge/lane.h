@@ -13,16 +13,16 @@
 
 /* Make bridge->lanes: n lanes with their descriptors alone. 0 or -errno. */
 int rb_lanes_open(struct rb_bridge *bridge, uint32_t n);
-/* Everything but the chunks: transports of other lanes may still hold some. */
+/* Release everything but the chunks, some of which transports of other lanes may still hold. */
 void rb_lane_close(struct rb_lane *lane);
 
 /* One round of the worker, and the ports' upkeep that is due. True if there was work. */
 bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns);
 /*
  * After a round with or without work: sleep if `poll` allows it and there was none, until something
- * happens or the next thing is due. While frames wait for their time alone, their rings always have
- * something to read: then the fabric alone ends the sleep, which lasts until the first of them may
- * leave, RB_LANE_NAP_NS at most.
+ * happens or the next thing is due. Frames that wait for nothing but their time keep their rings
+ * readable. Then only the fabric ends the sleep early; it lasts until the first of them may leave,
+ * RB_LANE_NAP_NS at most.
  */
 void rb_lane_rest(struct rb_lane *lane, bool worked, uint64_t now_ns);
 /* End its sleep, or the next one. From any thread. */

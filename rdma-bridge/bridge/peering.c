@@ -18,7 +18,7 @@
 
 /* --- Peers --- */
 
-/* What the exchange tells others of this node. */
+/* The introduction of this node. */
 static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction *self)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;

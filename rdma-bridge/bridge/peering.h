@@ -12,7 +12,10 @@
 int rb_peering_open(struct rb_bridge *bridge);
 void rb_peering_close(struct rb_bridge *bridge);
 
-/* If a peer's state changed: log it, tell sluiced, set carriers, and want to join it or not. */
+/*
+ * If a peer's state changed: log it, tell sluiced, set carriers, and tell join.h whether to connect
+ * to it.
+ */
 void rb_peering_update(struct rb_bridge *bridge, uint8_t node);
 
 #endif

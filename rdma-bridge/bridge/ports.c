@@ -14,7 +14,7 @@
 
 #define VOQ_RING	2048
 #define FILL_TARGET	2048
-#define FULL_VOQS	4 /* so many may hold their frames while a receive queue fills others */
+#define FULL_VOQS	4 /* VOQs that may stay full while a queue fills others */
 #define BURST_BYTES	(16 * 1514)
 #define FRAME_MIN_BYTES 84 /* of a link that the shortest frame takes, with preamble and gap */
 
@@ -157,7 +157,7 @@ int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settin
 	return rb_worker_add_port(rb_bridge_lane(b, port->system_port)->worker, &egress, now_ns);
 }
 
-/* What an unshaped port takes, and what any source can send: as Ethernet of 10 Gb/s. */
+/* The rate taken for an unshaped port and for any source: that of 10 Gb/s Ethernet. */
 static uint64_t link_rate(enum sl_unit unit)
 {
 	return unit == SL_UNIT_BYTES ? RB_RATES_SPEED_DEFAULT
@@ -190,7 +190,7 @@ int rb_bridge_set_controllers(struct rb_bridge *b, uint64_t now_ns)
 		rb_cc_overrides_find(b->cc_overrides_path, b->ports[p].system_port, &port->control,
 				     &settings);
 		err = rb_bridge_set_controller(b, (uint8_t)port->number, &settings, now_ns, &why);
-		/* What `cc set` said may fit only another rate of the port. */
+		/* The setting of `cc set` may fit only a former rate of the port. */
 		if (err == -EINVAL)
 			err = rb_bridge_set_controller(b, (uint8_t)port->number, &port->control,
 						       now_ns, &why);

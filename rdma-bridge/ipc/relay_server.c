@@ -56,7 +56,7 @@ static int listen_at(struct rb_relay *relay)
 	make_directory(relay->path);
 	/* No other bridge listens there: it would have the fabric, too. */
 	unlink(relay->path);
-	/* Whoever may connect steers remote ports: root alone. */
+	/* A client steers remote ports, so only root may connect. */
 	if (fchmod(relay->listen_fd, 0600) ||
 	    bind(relay->listen_fd, (struct sockaddr *)&address, len) ||
 	    listen(relay->listen_fd, 4)) {

@@ -12,7 +12,7 @@
 
 struct rb_relay;
 
-/* What sluiced does; called by rb_relay_accept and rb_relay_serve. */
+/* Callbacks for what sluiced does; rb_relay_accept and rb_relay_serve call them. */
 struct rb_relay_ops {
 	/* It has connected and knows nothing of any peer. */
 	void (*connected)(void *context);

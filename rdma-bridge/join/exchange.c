@@ -9,10 +9,10 @@
  * KNOCK    node                 ->        alone, from a higher id: call me
  *
  * A MAC covers a label that is different for each message, both node ids, both nonces, and the
- * content before it. The opener believes nothing before ANSWER's MAC, the responder nothing before
- * CONFIRM's. REFUSE carries no proof: it ends the exchange and tells a person why, and an attacker
- * that can forge it could end the exchange anyway. KNOCK carries none either: it must come from the
- * peer's address, and it causes no more than an exchange.
+ * content before it. The opener trusts nothing before it has checked ANSWER's MAC, the responder
+ * nothing before CONFIRM's. REFUSE carries no proof: it ends the exchange and tells a person why,
+ * and an attacker that can forge it could end the exchange anyway. KNOCK carries none either: it
+ * must come from the peer's address, and it causes no more than an exchange.
  */
 #include "rdma-bridge/join/exchange.h"
 
@@ -257,7 +257,7 @@ void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self
 	x->step = REFUSE;
 }
 
-/* Why a node with this id may not begin, whether the claimed id is true or not. */
+/* The reason to refuse a caller that claims this id, which nobody has checked yet. */
 static enum rb_refusal judge_caller(const struct rb_exchange *x, uint8_t node, bool higher)
 {
 	if (node == x->self.node)

@@ -36,7 +36,7 @@ int rb_key_read(const char *path, struct rb_key *out);
 
 enum rb_exchange_transport { RB_TRANSPORT_UD = 1, RB_TRANSPORT_RC = 2 };
 
-/* What a node tells of itself. */
+/* The introduction: what a node tells of itself. */
 struct rb_introduction {
 	uint8_t node;
 	uint8_t transport; /* enum rb_exchange_transport; both sides must have the same */
@@ -80,7 +80,7 @@ enum rb_exchange_state {
 	RB_EXCHANGE_KNOCKED, /* peer_node asks for a call; it has proven nothing */
 };
 
-/* What a node id means to a responder, on a connection from one address. */
+/* How a responder sees a node id on a connection from one address. */
 enum rb_standing {
 	RB_STANDING_NONE = 0,	   /* no peer of ours */
 	RB_STANDING_PEER = 1,	   /* a peer, and this is its address */

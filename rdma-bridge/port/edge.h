@@ -61,7 +61,7 @@ uint32_t rb_edge_queues(const struct rb_edge *edge); /* queues that have rings *
 bool rb_edge_is_zero_copy(const struct rb_edge *edge);
 /* The input of VOQ voqs[i] on a queue. The worker that reads the VOQ links it. */
 struct rb_input *rb_edge_input(struct rb_edge *edge, uint32_t queue, uint32_t i);
-/* What transmits on the port. It ends with the port; its close does nothing. */
+/* The back end that transmits on the port. It ends with the port; its close does nothing. */
 struct rb_tx *rb_edge_tx(struct rb_edge *edge);
 int rb_edge_fd(const struct rb_edge *edge, uint32_t queue,
 	       uint32_t i); /* readable when frames wait */

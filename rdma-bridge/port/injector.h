@@ -33,8 +33,8 @@ void rb_injector_close(struct rb_injector *injector); /* after its ports; NULL i
 bool rb_injector_counts(const struct rb_injector *injector);
 
 /*
- * Make a tx that sends on the netdev, a few frames through `few`. Borrows injector, few and chunks,
- * where the frames of put lie, until it is closed. 0, -ENOMEM.
+ * Make a tx that sends on the netdev, a few frames through `few`. Borrows injector, few, and chunks
+ * (which hold the frames) until it is closed. 0, -ENOMEM.
  */
 int rb_inject_open(struct rb_injector *injector, uint32_t ifindex, struct rb_tx *few,
 		   const struct rb_chunks *chunks, struct rb_inject **out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel says of a netdev. */
+/* The kernel's facts about a netdev. */
 #ifndef RB_NETDEV_H
 #define RB_NETDEV_H
 

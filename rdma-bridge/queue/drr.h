@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queue that sends next: strict priority between levels, deficit round robin inside a level
- * (Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin", 1995). The caller
- * has the queues, numbered 0..n-1; a rb_drr has their turns and deficits. The ingress side chooses
- * among VOQs by one, the egress side among the classes of a port.
+ * Chooses the queue that sends next, by strict priority between levels and deficit round robin
+ * inside a level (Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin",
+ * 1995). The caller has the queues, numbered 0..n-1; a rb_drr has their turns and deficits. The
+ * ingress side chooses among VOQs by one, the egress side among the classes of a port.
  *
  * A queue's quantum is its weight times the largest frame, so each turn sends at least one frame. A
  * choice costs one step, and one more for each queue before it that is held back.
@@ -19,7 +19,7 @@
 #define RB_DRR_WEIGHT_MAX 1024
 #define RB_DRR_NONE	  UINT32_MAX
 
-/* What rb_drr_next asks about the head of a queue. */
+/* Answers of the caller when rb_drr_next asks for the head of a queue. */
 #define RB_DRR_EMPTY -1 /* no frame: the queue leaves the round and loses its deficit */
 #define RB_DRR_HELD  -2 /* a frame waits, but may not leave now: the queue is paced */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What became of each frame that a worker handled, as counters that are never reset. The worker's
- * thread writes them. At any time
+ * Counters of what became of each frame that a worker handled; never reset. The worker's thread
+ * writes them. At any time
  *
  *   frames that XDP redirected + frames read from remote ports
  *           = ingress + drop-voq-ring + drop-no-meta + drop-not-unicast + drop-kernel-full

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The latest intervals of a queue of ours, or of a VOQ, for whoever draws pictures of them. */
+/* The latest intervals of a queue of ours, or of a VOQ, for pictures of them. */
 #ifndef RB_RATE_TRACE_H
 #define RB_RATE_TRACE_H
 

@@ -3,13 +3,13 @@
  * The controllers of cc/ at work: a free-running timer of T for each egress port of this node
  * (rates_egress.h), and for each port of other nodes that this one feeds (rates_ingress.h).
  *
- * The owner of a port chooses its controller and tells the other nodes by policy messages. The
- * rates leave a port without a policy, or with `fixed`, as whoever writes sl_voq has it.
+ * The owner of a port chooses its controller and tells the other nodes by policy messages. A port
+ * without a policy, or with `fixed`, keeps the rates that another program writes into sl_voq.
  *
  * Rest. A queue at which nothing has arrived or waited for RB_RATES_LINGER_NS is not sampled. A VOQ
- * that had nothing to send and heard nothing in an interval stands still, and so does its age. When
- * all of a port rest, its timer stops, except for policies; the next frame or record starts it
- * again. A VOQ towards a peer that is not up stands still, too.
+ * that had nothing to send and heard nothing in an interval stands still, and so does the age of
+ * its record. When all queues or VOQs of a port rest, its timer stops, except for policies; the
+ * next frame or record starts it again. A VOQ towards a peer that is not up stands still, too.
  *
  * Time is an argument. An interval that took longer than T is sampled once, with the time that it
  * took. For the worker's thread alone.
@@ -34,7 +34,7 @@ void rb_rates_set_message_max(struct rb_rates *rates, uint8_t node, uint32_t byt
 void rb_rates_peer_changed(struct rb_rates *rates, uint8_t node, uint64_t now_ns);
 void rb_rates_new_life(struct rb_rates *rates, uint8_t node);
 
-/* What is due, if anything is; before data is sent. */
+/* Do what is due, if anything is. Call it before data is sent. */
 void rb_rates_round(struct rb_rates *rates, uint64_t now_ns);
 /* When rb_rates_round wants to be called although nothing happens; UINT64_MAX: not at all. */
 uint64_t rb_rates_due_ns(const struct rb_rates *rates);

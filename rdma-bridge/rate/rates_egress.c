@@ -49,8 +49,8 @@ static void measure_drain(struct rb_rates_port *port, uint64_t now_ns)
 }
 
 /*
- * What a class can drain: the port's capacity less what the classes of its level and above take,
- * and no less than its share of what those above leave.
+ * The rate at which a class can drain: the port's capacity less what the classes of its level and
+ * above take, and no less than its share of what those above leave.
  */
 static uint64_t class_capacity(const struct rb_rates_port *port, uint32_t class)
 {

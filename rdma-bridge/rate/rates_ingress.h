@@ -13,7 +13,7 @@
 void rb_rates_feedback(struct rb_rates *rates, const struct rb_feedback *records, uint32_t n,
 		       uint64_t now_ns);
 void rb_rates_policy(struct rb_rates *rates, const struct rb_policy *policy, uint64_t now_ns);
-/* A peer came with a new life, whose records and policies begin anew. */
+/* A peer came with a new life, whose records and policies start over. */
 void rb_rates_ingress_forget(struct rb_rates *rates, uint8_t node);
 
 /* The VOQs point at other settings now: write the rates in force. */

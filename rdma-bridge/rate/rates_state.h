@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the two halves of the rates share: struct rb_rates, the ports of ours and of peers that have
- * a controller, and their queues and VOQs. rates.h says what runs on it.
+ * The state that the two halves of the rates share: struct rb_rates, the ports of ours and of peers
+ * that have a controller, and their queues and VOQs. rates.h says what runs on it.
  */
 #ifndef RB_RATES_STATE_H
 #define RB_RATES_STATE_H
@@ -19,7 +19,7 @@
 
 #define RB_RATES_POLICY_MIN_NS 10000000ULL
 
-/* What the rates need of their owner, a worker; every pointer is borrowed as long as they live. */
+/* Given by the owner, a worker; every pointer is borrowed for the life of the rates. */
 struct rb_rates_config {
 	uint32_t seed;			      /* of their random numbers, not 0 */
 	const struct rb_peers *peers;	      /* states of the other nodes */
@@ -152,7 +152,7 @@ struct rb_rates {
 	struct rb_rates_stats stats;
 };
 
-/* The next end of an interval after one was due at due_ns: no interval is made up for. */
+/* The next end of an interval after the one due at due_ns. Missed intervals are skipped. */
 static inline uint64_t rb_rates_next_ns(struct rb_rates *r, uint64_t due_ns, uint32_t interval_ns,
 					uint64_t now_ns)
 {

@@ -20,7 +20,7 @@ struct rb_mem_config {
 	uint32_t mark_ppm; /* messages that get a congestion mark */
 	uint64_t delay_ns;
 	uint64_t reorder_ns;
-	uint8_t only_type;	/* enum rb_msg_type that all of this happens to; 0: any */
+	uint8_t only_type;	/* the enum rb_msg_type that suffers this; 0: any */
 	uint32_t in_flight_max; /* messages on the way; a send beyond finds no room */
 	bool lend;		/* sends borrow their pieces until the next poll, as adapters do */
 };

@@ -94,7 +94,7 @@ uint32_t rb_roce_frame(const struct rb_roce_path *path, uint32_t psn, uint8_t *f
  */
 uint32_t rb_roce_cnp(const struct rb_roce_path *path, uint32_t remote_qpn, uint8_t *out);
 
-/* What a good frame holds. */
+/* The content of a good frame. */
 struct rb_roce_packet {
 	const uint8_t *payload; /* into the frame; SEND only */
 	uint32_t payload_bytes; /* without padding, may be 0 */

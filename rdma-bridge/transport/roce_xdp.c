@@ -37,7 +37,7 @@ struct queue {
 	struct rb_handback back[RB_ROCE_XDP_WORKERS_MAX]; /* from each other worker */
 };
 
-/* What the transports of a netdev share. It changes only while no worker runs. */
+/* Shared by the transports of a netdev. It changes only while no worker runs. */
 struct device {
 	struct rb_fabric_xdp *xdp; /* owned */
 	uint32_t workers, users;   /* transports that were opened, and that are open */

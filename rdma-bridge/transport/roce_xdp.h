@@ -47,7 +47,7 @@ struct rb_roce_xdp_config {
  */
 int rb_roce_xdp_open(const struct rb_roce_xdp_config *config, struct rb_transport **out);
 
-/* What only this transport knows. */
+/* Facts that only this transport has. */
 struct rb_roce_xdp_info {
 	uint32_t queues;
 	bool zero_copy;				  /* AF_XDP without a copy in the kernel */

@@ -8,7 +8,7 @@
 #include "user/datapath/counters.h"
 #include "user/ipc/relay.h"
 
-/* What XDP and the bridge counted; `taken` also has frames of the remote port's netdev. */
+/* The counters of XDP and of the bridge; `taken` also has frames of the remote port's netdev. */
 static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb_voq *voq)
 {
 	const uint64_t left = __atomic_load_n(&b->dequeued.frames, __ATOMIC_RELAXED);

@@ -25,7 +25,9 @@ static json_t *parameters(const struct cc_config *config)
 	return object;
 }
 
-/* What rows of queues and VOQs have in common. Only price has a signal that means a number. */
+/*
+ * The members that rows of queues and of VOQs share. Only price has a signal that means a number.
+ */
 static json_t *common_row(const char *side, uint16_t system_port, uint32_t class,
 			  const struct cc_config *config, const struct cc_feedback *latest)
 {
@@ -199,7 +201,7 @@ static int read_words(struct sl_cc_settings *settings, const json_t *words, char
 	return sl_cc_settings_check(settings, why);
 }
 
-/* What the configuration says of a controlled port of ours. */
+/* The configuration of a controlled port of ours. */
 static const struct sl_cc_settings *configured(const struct rb_bridge *b, uint16_t system_port)
 {
 	uint32_t i = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the bridge shows of itself on its control socket (user/ipc/control_socket.h), as rows of
- * JSON.
+ * The bridge's answers on its control socket (user/ipc/control_socket.h), as rows of JSON.
  *
  *   status         node, epoch, packet memory by owner, rounds, frame counters
  *   peers          the other nodes: state, messages and sequence numbers

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a node knows of each other node: which life of the peer introduced itself (epoch), which of
+ * A node's knowledge of each other node: which life of the peer introduced itself (epoch), which of
  * its messages have arrived (sequence numbers), and whether both directions work (liveness). Pure:
  * time is an argument, in ns of any monotonic clock.
  *

@@ -27,7 +27,7 @@
 #define RB_FRAME_MIN_BYTES    14    /* an Ethernet header */
 #define RB_STREAMS_MAX	      16    /* streams of one queue pair */
 
-/* What a message adds to the bytes of a single frame in it. */
+/* The bytes that a message adds to a single frame in it. */
 #define RB_MSG_OVERHEAD_BYTES (RB_MSG_HEADER_BYTES + RB_FRAME_HEADER_BYTES)
 
 enum rb_msg_type {
@@ -106,8 +106,9 @@ struct rb_frame {
 };
 
 /*
- * What an egress tells an ingress that feeds one of its queues. The controllers of cc/ define word
- * and wide; the fabric only carries them. The receiver ignores a record older than the newest seen.
+ * Feedback from an egress to an ingress that feeds one of its queues. The controllers of cc/ define
+ * word and wide; the fabric only carries them. The receiver ignores a record older than the newest
+ * seen.
  */
 struct rb_feedback {
 	uint16_t system_port; /* of the sender */
@@ -119,9 +120,9 @@ struct rb_feedback {
 };
 
 /*
- * What an egress tells an ingress that feeds one of its ports: the controller and its parameters.
- * The controllers of cc/ define what the numbers mean; struct cc_port has their ranges. The
- * receiver ignores a generation that is not newer than the newest seen.
+ * A policy from an egress to an ingress that feeds one of its ports: the controller and its
+ * parameters. The controllers of cc/ define what the numbers mean; struct cc_port has their ranges.
+ * The receiver ignores a generation that is not newer than the newest seen.
  */
 struct rb_policy {
 	uint16_t system_port; /* of the sender */
@@ -138,7 +139,7 @@ struct rb_policy {
 	uint64_t param[RB_POLICY_PARAMS_MAX];
 };
 
-/* What an ingress tells the egress that one of its VOQs leads to. */
+/* A report from an ingress to the egress that one of its VOQs leads to. */
 struct rb_report {
 	uint16_t system_port; /* of the receiver */
 	uint8_t class;	      /* below SL_CLASSES */

@@ -37,7 +37,8 @@ int rb_worker_connect(struct rb_worker *worker, uint8_t node, uint32_t epoch,
 
 /*
  * One round. True if frames came or went, or something waits for room. Frames that wait for their
- * time show in ready_ns; messages without frames are no reason to expect more, and do not count.
+ * time show in ready_ns; messages without frames do not count, because they announce no further
+ * work.
  */
 bool rb_worker_round(struct rb_worker *worker, uint64_t now_ns);
 /* Send hellos, judge liveness. Call it every millisecond or so. */

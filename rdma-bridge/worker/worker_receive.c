@@ -46,7 +46,7 @@ static void deliver(struct rb_worker *w, const struct rb_msg_header *header,
 	}
 }
 
-/* What a message without frames says, by its type. */
+/* The records of a message without frames, by its type. */
 union records {
 	struct rb_feedback feedback[RB_RECORDS_MAX];
 	struct rb_report reports[RB_RECORDS_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker consists of: the state that sending, receiving and the loop share. */
+/* A worker: the state that sending, receiving and the loop share. */
 #ifndef RB_WORKER_STATE_H
 #define RB_WORKER_STATE_H
 

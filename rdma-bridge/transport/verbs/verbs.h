@@ -34,7 +34,10 @@ struct rb_verbs_config {
 	uint64_t area_bytes;	  /* the whole area that chunks->area points to */
 	uint32_t receive_depth;	  /* most chunks posted to receive into */
 	uint32_t send_depth;	  /* most messages under way on each queue pair */
-	/* verbs-rc: a lost packet goes again within a quarter of it; 0: RB_VERBS_PATIENCE_NS. */
+	/*
+	 * verbs-rc: the device sends a lost packet again within a quarter of it; 0:
+	 * RB_VERBS_PATIENCE_NS.
+	 */
 	uint64_t patience_ns;
 	uint32_t copy_below_bytes; /* 1: gather whenever possible; 0: RB_VERBS_COPY_BELOW */
 };
@@ -96,7 +99,7 @@ const char *rb_verbs_problem(int err);
 enum { RB_VERBS_STATUS_COUNT = 0 RB_VERBS_STATUSES(RB_VERBS_STATUS_ONE) };
 const char *rb_verbs_status_name(uint32_t status);
 
-/* What only these transports know. */
+/* Facts that only these transports have. */
 struct rb_verbs_info {
 	char device[64];
 	uint32_t path_mtu_bytes;

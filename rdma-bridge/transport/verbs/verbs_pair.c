@@ -182,7 +182,7 @@ int rb_verbs_pair_submit(struct rb_verbs_pair *pair, uint32_t max)
 	wr->next = NULL;
 	wr->send_flags |= IBV_SEND_SIGNALED;
 	if (ibv_post_send(pair->qp, &pair->wr[pair->posted % RB_VERBS_CHAIN], &bad)) {
-		/* Which of them the device took is not known before a reset of the queue pair. */
+		/* Until a reset of the queue pair, nobody knows which of them the device took. */
 		pair->broken = true;
 		return -EIO;
 	}

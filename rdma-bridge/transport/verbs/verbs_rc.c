@@ -262,7 +262,7 @@ static void established(struct rc_transport *t, struct rb_path *path)
 	pump(t, path);
 }
 
-/* Recover a broken path, and say what its state wants to be said, at first or again. */
+/* Recover a broken path, and send or repeat the datagram of its state. */
 static void talk(struct rc_transport *t, struct rb_path *path, uint64_t now_ns)
 {
 	if (path->pair->broken)

@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 enum rb_rc_say {
-	RB_RC_CONNECT = 1, /* leader: this is attempt n, my queue pair and first packet number */
-	RB_RC_ACCEPT,	   /* follower: I am connected to it; mine */
-	RB_RC_CONFIRM,	   /* leader: so am I */
+	RB_RC_CONNECT = 1, /* leader: attempt n, with my queue pair and first packet number */
+	RB_RC_ACCEPT,	   /* follower: I have connected to that; mine, too */
+	RB_RC_CONFIRM,	   /* leader: I have connected, too */
 	RB_RC_AGAIN,	   /* follower: attempt n has failed, or I have just started */
-	RB_RC_CREDIT,	   /* so many messages of this attempt may have been sent */
+	RB_RC_CREDIT,	   /* you may have sent so many messages of this attempt */
 	RB_RC_WANT,	   /* I have something to send, and no credit */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the two transports on verbs share: the device with its objects, pairs (queue pairs with the
+ * Shared by the two transports on verbs: the device with its objects, pairs (queue pairs with the
  * messages under way on them), the slots that chunks are received into, and completions. Only files
  * of this folder include it.
  *
