@@ -11,7 +11,7 @@
 
 enum rb_rc_say {
 	RB_RC_CONNECT = 1, /* leader: attempt n, with my queue pair and first packet number */
-	RB_RC_ACCEPT,	   /* follower: I have connected to that; mine, too */
+	RB_RC_ACCEPT,	   /* follower: connected to that; my queue pair and packet number */
 	RB_RC_CONFIRM,	   /* leader: I have connected, too */
 	RB_RC_AGAIN,	   /* follower: attempt n has failed, or I have just started */
 	RB_RC_CREDIT,	   /* you may have sent so many messages of this attempt */
