@@ -24,7 +24,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps demo test test-rdma bench soak soak-verbs lint format install uninstall clean help
+.PHONY: all deps deps-run demo test test-rdma bench soak soak-verbs lint format install uninstall clean help
 
 # Each build.mk adds to these; the rules below make them.
 #   LIBS      static libraries, each with NAME_SRCS
@@ -90,7 +90,10 @@ $(BUILD)/%.bpf.o: bpf/%.bpf.c
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
 deps: ## install every package the project needs (Debian, as root)
-	netns-lab/deps
+	$(Q)netns-lab/deps
+
+deps-run: ## install only what building and running sluice itself needs (Debian, as root)
+	$(Q)netns-lab/deps compile build run
 
 demo: deps ## bring up the lab, forward real traffic, show the result, clean up
 	$(MAKE) --no-print-directory -j$$(nproc) all
