@@ -24,7 +24,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-run demo test test-rdma bench soak soak-verbs lint format install uninstall clean help
+.PHONY: all deps deps-run demo test test-rdma bench soak soak-verbs lint format install uninstall install-lab \
+	uninstall-lab clean help
 
 # Each build.mk adds to these; the rules below make them.
 #   LIBS      static libraries, each with NAME_SRCS
@@ -34,6 +35,8 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 LIBS     :=
 PROGRAMS :=
 BPF_OBJS :=
+# Programs that netns-lab/bench starts beside those of the lab
+BENCH_TOOLS := $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-verbs
 # tests/build.mk links every library: it comes last
 include $(filter-out tests/build.mk,$(wildcard */build.mk)) tests/build.mk
 
@@ -109,7 +112,7 @@ test-rdma: deps ## run the tests of RDMA alone, in virtual machines
 	netns-lab/vm/make-image $(BUILD)/vm
 	tests/run tests/rdma
 
-bench: all $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-verbs ## measure; prints machine, medians, spreads and an A/A run
+bench: all $(BENCH_TOOLS) ## measure; prints machine, medians, spreads and an A/A run
 	netns-lab/bench
 
 soak: all ## kill parts of a cluster at random, 100 times; it must be whole after each

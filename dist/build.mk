@@ -8,27 +8,65 @@ COMPLETION_DIR = $(PREFIX)/share/bash-completion/completions
 
 UNITS = sluiced sluice-bridge
 
-# What is installed, as MODE SOURCE TARGET. The configuration is a sample: it names ports.
-INSTALLED = \
+# What is installed, as MODE:SOURCE:TARGET.
+INSTALLED_PROGRAMS = \
 	0755:$(BUILD)/sluice:$(PREFIX)/bin/sluice \
 	0755:$(BUILD)/sluiced:$(PREFIX)/sbin/sluiced \
 	0755:$(BUILD)/sluice-bridge:$(PREFIX)/sbin/sluice-bridge \
-	$(foreach o,$(patsubst bpf/%.bpf.c,%.bpf.o,$(wildcard bpf/*.bpf.c)),0644:$(BUILD)/$(o):$(PREFIX)/lib/sluice/$(o)) \
-	$(foreach m,$(notdir $(wildcard docs/man/*)),0644:docs/man/$(m):$(PREFIX)/share/man/man$(lastword $(subst ., ,$(m)))/$(m)) \
+	$(foreach o,$(patsubst bpf/%.bpf.c,%.bpf.o,$(wildcard bpf/*.bpf.c)),0644:$(BUILD)/$(o):$(PREFIX)/lib/sluice/$(o))
+man_page = 0644:docs/man/$(1):$(PREFIX)/share/man/man$(lastword $(subst ., ,$(1)))/$(1)
+LAB_MAN = sluice-lab.8
+
+# The configuration is a sample: it names ports.
+INSTALLED = $(INSTALLED_PROGRAMS) \
+	$(foreach m,$(filter-out $(LAB_MAN),$(notdir $(wildcard docs/man/*))),$(call man_page,$(m))) \
 	0644:dist/sluice.bash:$(COMPLETION_DIR)/sluice \
 	0644:dist/rt_protos.conf:$(PROTOS_DIR)/sluice.conf \
 	$(foreach u,$(UNITS),0644:$(BUILD)/$(u).service:$(UNIT_DIR)/$(u).service) \
 	0644:dist/sluice.yaml:$(PREFIX)/share/doc/sluice/sluice.yaml
 
-install: all ## install under $DESTDIR$PREFIX (default /usr/local)
-	$(Q)for unit in $(UNITS); do sed 's|@PREFIX@|$(PREFIX)|' "dist/$$unit.service" >"$(BUILD)/$$unit.service"; done
-	$(Q)set -e; for entry in $(INSTALLED); do \
+# install_each ENTRIES: copy what such a list names
+define install_each
+	$(Q)set -e; for entry in $(1); do \
 		mode=$${entry%%:*}; rest=$${entry#*:}; \
 		$(INSTALL) -D -m "$$mode" "$${rest%%:*}" "$(DESTDIR)$${rest#*:}"; \
 	done
+endef
+
+install: all ## install under $DESTDIR$PREFIX (default /usr/local)
+	$(Q)for unit in $(UNITS); do sed 's|@PREFIX@|$(PREFIX)|' "dist/$$unit.service" >"$(BUILD)/$$unit.service"; done
+	$(call install_each,$(INSTALLED))
 	$(Q)ln -sf sluice "$(DESTDIR)$(COMPLETION_DIR)/sluiced"
 
 uninstall: ## remove what install put there
 	$(Q)for entry in $(INSTALLED); do rm -f "$(DESTDIR)$${entry##*:}"; done
 	$(Q)rm -f "$(DESTDIR)$(COMPLETION_DIR)/sluiced"
 	$(Q)rmdir "$(DESTDIR)$(PREFIX)/lib/sluice" "$(DESTDIR)$(PREFIX)/share/doc/sluice" 2>/dev/null || :
+
+# The lab without the source tree: its scripts find their programs in build/ beside netns-lab/, as
+# they do here. Two scripts need the tree and stay out: deps, and the soak in virtual machines.
+# Results go to LAB_RESULTS_DIR.
+LAB_HOME = $(PREFIX)/lib/sluice-lab
+LAB_RESULTS_DIR = /var/lib/sluice-lab
+LAB_RESULTS = bench demo exp vm
+LAB_FIND = find netns-lab -type f ! -name '*.[ch]' ! -name '*.mk' ! -name '*.pyc' ! -name deps ! -name soak-verbs
+LAB_BUILT = $(patsubst %,$(BUILD)/%,$(filter lab/%,$(PROGRAMS))) $(BENCH_TOOLS)
+LAB_INSTALLED = \
+	$(foreach f,$(shell $(LAB_FIND) -perm -100),0755:$(f):$(LAB_HOME)/$(f)) \
+	$(foreach f,$(shell $(LAB_FIND) ! -perm -100),0644:$(f):$(LAB_HOME)/$(f)) \
+	$(foreach f,$(LAB_BUILT),0755:$(f):$(LAB_HOME)/$(f:$(BUILD)/%=build/%)) \
+	$(foreach f,$(filter $(BUILD)/lab/%,$(BPF_OBJS)),0644:$(f):$(LAB_HOME)/$(f:$(BUILD)/%=build/%)) \
+	$(call man_page,$(LAB_MAN))
+
+install-lab: all $(BENCH_TOOLS) ## install the lab, as sluice-lab, beside what install installs
+	$(call install_each,$(LAB_INSTALLED))
+	$(Q)for entry in $(INSTALLED_PROGRAMS); do ln -sf "$${entry##*:}" "$(DESTDIR)$(LAB_HOME)/build/"; done
+	$(Q)for name in $(LAB_RESULTS); do \
+		$(INSTALL) -d "$(DESTDIR)$(LAB_RESULTS_DIR)/$$name" && \
+		ln -sfn "$(LAB_RESULTS_DIR)/$$name" "$(DESTDIR)$(LAB_HOME)/build/$$name" || exit; \
+	done
+	$(Q)$(INSTALL) -d "$(DESTDIR)$(PREFIX)/bin" && ln -sf "$(LAB_HOME)/netns-lab/lab" "$(DESTDIR)$(PREFIX)/bin/sluice-lab"
+
+uninstall-lab: ## remove what install-lab put there, but for results
+	$(Q)rm -rf "$(DESTDIR)$(LAB_HOME)" "$(DESTDIR)$(PREFIX)/bin/sluice-lab" "$(DESTDIR)$(PREFIX)/share/man/man8/$(LAB_MAN)"
+	$(Q)cd "$(DESTDIR)$(LAB_RESULTS_DIR)" 2>/dev/null && rmdir $(LAB_RESULTS) ../sluice-lab 2>/dev/null || :
