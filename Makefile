@@ -25,7 +25,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all deps deps-run demo test test-rdma bench soak soak-verbs lint format install uninstall install-lab \
-	uninstall-lab clean help
+	uninstall-lab deb clean help
 
 # Each build.mk adds to these; the rules below make them.
 #   LIBS      static libraries, each with NAME_SRCS
@@ -90,7 +90,8 @@ endef
 $(BUILD)/%.bpf.o: bpf/%.bpf.c
 	$(compile_bpf)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+# build/deb has a tree of its own.
+-include $(shell find $(BUILD) -path $(BUILD)/deb -prune -o -name '*.d' -print 2>/dev/null)
 
 deps: ## install every package the project needs (Debian, as root)
 	$(Q)netns-lab/deps

@@ -70,3 +70,6 @@ install-lab: all $(BENCH_TOOLS) ## install the lab, as sluice-lab, beside what i
 uninstall-lab: ## remove what install-lab put there, but for results
 	$(Q)rm -rf "$(DESTDIR)$(LAB_HOME)" "$(DESTDIR)$(PREFIX)/bin/sluice-lab" "$(DESTDIR)$(PREFIX)/share/man/man8/$(LAB_MAN)"
 	$(Q)cd "$(DESTDIR)$(LAB_RESULTS_DIR)" 2>/dev/null && rmdir $(LAB_RESULTS) ../sluice-lab 2>/dev/null || :
+
+deb: ## make Debian packages, in build/deb
+	$(Q)dist/build-deb
