@@ -50,6 +50,21 @@ assert_nothing_left() {
 	[[ $output = *"  cluster      routers n1, n2, "*"  vms          the same in virtual machines"*"--fabric verbs-ud"* ]]
 }
 
+@test "exp lists its experiments in a tree that is not built, and says that it cannot run them" {
+	local tree=$BATS_TEST_TMPDIR names
+	names=$(build/sluice --json cc list | jq -r 'map(.controller) - ["fixed"] | join(",")')
+	run lab exp --help
+	[ "$status" -eq 0 ]
+	[[ $output = *"--controller {$names}"* ]]
+	cp -r netns-lab "$tree/"
+	run "$tree/netns-lab/lab" exp --list
+	[ "$status" -eq 0 ]
+	[[ ${lines[0]} = "collapse "* ]]
+	run "$tree/netns-lab/lab" exp table71
+	[ "$status" -eq 1 ]
+	[ "$output" = "exp: $tree/build/sluice does not run: build sluice first" ]
+}
+
 @test "of two labs one must be named, and ending one leaves the other" {
 	lab up one-node --name a --engine none --ports 1
 	lab up one-node --name b --engine none --ports 1
