@@ -193,7 +193,7 @@ void rb_fabric_check(struct rb_bridge *b)
 	} else if (now.ifindex != b->fabric.ifindex || now.mtu_bytes != b->fabric.mtu_bytes ||
 		   memcmp(now.mac, b->fabric.mac, sizeof(now.mac)) != 0) {
 		sl_warning("fabric: %s is another netdev now, or has another MAC address or MTU; "
-			   "beginning anew",
+			   "starting over",
 			   device);
 		b->lost = true;
 	} else if (b->settings->cluster.transport != SL_TRANSPORT_ROCE_XDP &&

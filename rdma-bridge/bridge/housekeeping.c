@@ -41,7 +41,7 @@ static void discard_waiting(struct rb_lane *lane)
 
 static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
 {
-	sl_info("sluiced has made other maps; opening the ports anew");
+	sl_info("sluiced has made new maps; opening the ports again");
 	rb_bridge_halt(b);
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		rb_bridge_close_port(b, &b->ports[i]);

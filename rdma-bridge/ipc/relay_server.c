@@ -138,7 +138,7 @@ void rb_relay_tell_peer(struct rb_relay *relay, uint8_t node, bool up, uint32_t 
 
 	if (tell(relay, &message))
 		return;
-	sl_warning("sluiced does not read what it is told; closing its connection");
+	sl_warning("sluiced does not read its messages; closing its connection");
 	drop_client(relay);
 }
 

@@ -52,21 +52,20 @@ struct rb_introduction {
 };
 
 /* Why an exchange failed, as users see it. */
-#define RB_REFUSALS(X)                                                            \
-	X(NONE, "none", "no refusal")                                             \
-	X(MALFORMED, "malformed", "not the bytes of this protocol")               \
-	X(VERSION, "version", "another version of the exchange")                  \
-	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")         \
-	X(NODE_SAME, "node-same", "two nodes have the same id")                   \
-	X(NODE_OTHER, "node-other", "another node than the one at this address")  \
-	X(ROLE, "role", "the lower id opens and the higher one knocks")           \
-	X(KEY, "key", "the cluster keys differ")                                  \
-	X(INTRODUCTION, "introduction",                                           \
-	  "a value that cannot be: epoch, queue pair, address, size")             \
-	X(TRANSPORT, "transport", "another transport")                            \
-	X(PORT_TABLE, "port-table", "another table of system ports")              \
-	X(CLOSED, "closed", "the other side closed, or was silent too long")      \
-	X(ADDRESS, "address", "a node that has another address by configuration") \
+#define RB_REFUSALS(X)                                                                             \
+	X(NONE, "none", "no refusal")                                                              \
+	X(MALFORMED, "malformed", "not the bytes of this protocol")                                \
+	X(VERSION, "version", "another version of the exchange")                                   \
+	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")                          \
+	X(NODE_SAME, "node-same", "two nodes have the same id")                                    \
+	X(NODE_OTHER, "node-other", "another node than the one at this address")                   \
+	X(ROLE, "role", "the lower id opens and the higher one knocks")                            \
+	X(KEY, "key", "the cluster keys differ")                                                   \
+	X(INTRODUCTION, "introduction", "an impossible value: epoch, queue pair, address or size") \
+	X(TRANSPORT, "transport", "another transport")                                             \
+	X(PORT_TABLE, "port-table", "another table of system ports")                               \
+	X(CLOSED, "closed", "the other side closed, or was silent too long")                       \
+	X(ADDRESS, "address", "a node that has another address by configuration")                  \
 	X(WORKERS, "workers", "another number of workers")
 #define RB_ENUM_REFUSAL(id, name, text) RB_REFUSAL_##id,
 enum rb_refusal { RB_REFUSALS(RB_ENUM_REFUSAL) RB_REFUSAL_COUNT };

@@ -33,7 +33,7 @@
 	X(DROP_NOT_UNICAST, "drop-not-unicast",                                            \
 	  "frames of the kernel for a remote port that are no unicast IPv4 or IPv6")       \
 	X(DROP_KERNEL_FULL, "drop-kernel-full",                                            \
-	  "frames of the kernel for a remote port and class of which too many wait")       \
+	  "frames of the kernel for a remote port and class that has too many waiting")    \
 	X(EGRESS, "egress", "frames out of good messages")                                 \
 	X(TRANSMITTED, "transmitted", "frames given to an edge port")                      \
 	X(DROP_QUEUE_FULL, "drop-queue-full", "frames that found their egress queue full") \

@@ -29,7 +29,7 @@ static json_t *load(const char *path)
 	all = json_load_file(path, 0, &error);
 	if (json_is_object(all))
 		return all;
-	sl_warning("what was set by `cc set` is lost: %s: %s", path,
+	sl_warning("the settings of `cc set` are lost: %s: %s", path,
 		   all ? "not an object" : error.text);
 	json_decref(all);
 	return json_object();
@@ -76,7 +76,7 @@ static bool holds(const json_t *entry, const char *port, const struct sl_cc_sett
 		return false;
 	}
 	if (sl_cc_settings_read(&set, member(entry, "set"), why)) {
-		sl_warning("port %s: what `cc set` said holds no longer: %s", port, why);
+		sl_warning("port %s: the setting of `cc set` no longer holds: %s", port, why);
 		return false;
 	}
 	*out = set;

@@ -58,7 +58,7 @@ static void sizes_follow_ports_queues_and_voqs(void **state)
 	sl_datapath_close(dp);
 }
 
-static void alone_the_maps_have_one_element(void **state)
+static void maps_of_a_node_alone_have_one_element(void **state)
 {
 	static const char *const maps[] = { "sl_voq", "sl_backlog", "sl_xsk", "sl_fabric" };
 	struct sl_datapath *dp = open_generation(0, NULL);
@@ -90,7 +90,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_follow_ports_queues_and_voqs),
-		cmocka_unit_test(alone_the_maps_have_one_element),
+		cmocka_unit_test(maps_of_a_node_alone_have_one_element),
 		cmocka_unit_test(next_generation_keeps_what_the_bridge_has_open),
 	};
 

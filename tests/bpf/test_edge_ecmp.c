@@ -256,7 +256,7 @@ static void ecmp_every_field_of_the_flow_matters(void **state)
 	ASSERT_MATTERS(true, .flow_label = i_ << 14 & 0xfffff);
 }
 
-static void ecmp_what_is_not_the_flow_does_not_matter(void **state)
+static void ecmp_fields_outside_the_flow_do_not_matter(void **state)
 {
 	(void)state;
 	set_group((uint32_t[MEMBERS]){ 1, 1, 1, 1 });
@@ -313,7 +313,7 @@ int main(void)
 		cmocka_unit_test(ecmp_fragments_of_a_packet_go_together),
 		cmocka_unit_test(ecmp_ip6_fragments_ignore_what_looks_like_ports),
 		cmocka_unit_test(ecmp_every_field_of_the_flow_matters),
-		cmocka_unit_test(ecmp_what_is_not_the_flow_does_not_matter),
+		cmocka_unit_test(ecmp_fields_outside_the_flow_do_not_matter),
 		cmocka_unit_test(ecmp_another_seed_spreads_one_members_flows_evenly),
 	};
 

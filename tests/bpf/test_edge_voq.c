@@ -687,7 +687,7 @@ static void roce_for_a_fabric_address_drops(void **state)
 	}
 }
 
-static void all_else_for_a_fabric_address_goes_its_way(void **state)
+static void other_packets_for_a_fabric_address_are_forwarded(void **state)
 {
 	(void)state;
 	check(&(struct expected){ { .dst = "10.9.0.200", .dport = SL_ROCE_PORT - 1 },
@@ -702,7 +702,7 @@ static void all_else_for_a_fabric_address_goes_its_way(void **state)
 		QUEUED_FOR(REMOTE) });
 }
 
-static void roce_for_another_address_goes_its_way(void **state)
+static void roce_for_another_address_is_forwarded(void **state)
 {
 	(void)state;
 	check(&(struct expected){ { .dst = "10.9.0.201", .dport = SL_ROCE_PORT },
@@ -739,8 +739,8 @@ int main(void)
 		TEST(marking_begins_at_its_threshold),
 		TEST(checksum_of_marked_frames_is_right_for_every_identification),
 		TEST(roce_for_a_fabric_address_drops),
-		TEST(all_else_for_a_fabric_address_goes_its_way),
-		TEST(roce_for_another_address_goes_its_way),
+		TEST(other_packets_for_a_fabric_address_are_forwarded),
+		TEST(roce_for_another_address_is_forwarded),
 	};
 	enum { N = sizeof(tests) / sizeof(tests[0]) };
 	static struct CMUnitTest all[N_VARIANTS * N];

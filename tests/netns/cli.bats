@@ -161,7 +161,7 @@ explains() {
 	rp_filter_is 0
 }
 
-@test "attach and detach change a port at once, and refuse what is none" {
+@test "attach and detach change a port at once, and refuse a name that is no netdev or no port" {
 	[ "$(sluice detach eth2)" = "eth2: detached" ]
 	[ "$(xdp_program eth2)" = none ]
 	[ "$(sluice attach eth2)" = "eth2: attached" ]

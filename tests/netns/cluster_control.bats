@@ -236,7 +236,7 @@ voqs() {
 	wait_for 10 on n1 ip route get 10.0.2.2
 }
 
-@test "neighbours of a port that goes down stay known to the other nodes, and are resolved anew when it returns" {
+@test "neighbours of a port that goes down stay known to the other nodes, and are resolved again when it returns" {
 	wait_for 10 on h2 ping -c 1 -W 1 10.0.2.1
 	wait_for 10 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
 	on h2 ip link set dev eth0 down
@@ -366,7 +366,7 @@ leads() {
 	wait_for 10 route n1 10.0.3.0/24 "dev n3p1"
 }
 
-@test "a node that is configured no more goes with the reload" {
+@test "a reload removes a node that is no longer configured" {
 	write_config 1 1 2
 	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
 	wait_for 5 on n1 test ! -e /sys/class/net/n3p1

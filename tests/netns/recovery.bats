@@ -55,7 +55,7 @@ fabric_number() { bridge_ask "$1" fabric | jq ".$2"; }
 
 @test "all peers learn the new MAC address of a fabric netdev" {
 	on n2 ip link set dev fab0 address 02:00:00:00:09:02
-	wait_for 10 grep -q "beginning anew" "$LAB_DIR/bridge-n2.err"
+	wait_for 10 grep -q "starting over" "$LAB_DIR/bridge-n2.err"
 	wait_for 30 all_peers_are_up
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
 	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --count 2000 --rate 10000

@@ -132,7 +132,7 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		goto out;
 	err = sl_cluster_fill_maps(&settings->cluster, g->datapath);
 	if (err) {
-		sl_error("cannot tell the fast path of the cluster: %s", strerror(-err));
+		sl_error("cannot set up the fast path for the cluster: %s", strerror(-err));
 		goto out;
 	}
 	for (uint32_t i = 0; i < ports->n; i++)

@@ -196,7 +196,7 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 	if (g)
 		activate(r, g);
 	if (!g && sl_cluster_fill_maps(&settings->cluster, r->current->datapath))
-		sl_error("cannot tell the fast path of the changed cluster; restart sluiced");
+		sl_error("cannot set up the fast path for the changed cluster; restart sluiced");
 	for (uint32_t i = 0; !g && i < r->ports.n; i++)
 		if (r->ports.port[i].state == SL_PORT_ON)
 			sl_edge_port_open_and_attach(&r->ports, r->current->datapath,

@@ -86,8 +86,7 @@ static const struct {
 	{ PEER, "peer_sent_messages_total", "data_sent", NUMBER, NULL,
 	  "Messages with frames sent to the peer." },
 	{ PEER, "peer_sent_bytes_total", "data_bytes_sent", NUMBER, NULL, "Their bytes." },
-	{ PEER, "peer_sent_hellos_total", "hellos_sent", NUMBER, NULL,
-	  "Signs of life sent to the peer." },
+	{ PEER, "peer_sent_hellos_total", "hellos_sent", NUMBER, NULL, "Hellos sent to the peer." },
 	{ PEER, "peer_refused_messages_total", "send_refused", NUMBER, NULL,
 	  "Messages that the transport did not take." },
 	{ PEER, "peer_received_messages_total", "received", NUMBER, NULL,
@@ -244,7 +243,7 @@ static void put_packing(FILE *f, const json_t *fabric)
 
 	if (!classes)
 		return;
-	sl_metrics_put_head(f, name, "histogram", "Frames in a message sent.");
+	sl_metrics_put_head(f, name, "histogram", "Frames in each message sent.");
 	json_array_foreach(classes, i, class) {
 		messages += json_integer_value(json_object_get(class, "messages"));
 		fprintf(f, "sluice_%s_bucket{le=\"%lld\"} %lld\n", name,
@@ -262,7 +261,7 @@ void sl_metrics_put_cluster(FILE *f, const struct sl_metrics_cluster *cluster)
 	size_t i, k;
 
 	sl_metrics_put_head(f, "bridge_up", "gauge",
-			    "1: the bridge answers; what follows is of it.");
+			    "1: the bridge answers, and the metrics below are its.");
 	fprintf(f, "sluice_bridge_up %d\n", cluster->rows[BRIDGE] != NULL);
 	for (i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		const json_t *rows = cluster->rows[families[i].list];

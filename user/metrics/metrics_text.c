@@ -31,8 +31,9 @@ static const struct {
 	{ "mirror_entries", gauge, "kind", "What the mirror knows of the kernel." },
 	{ "mirror_events_total", counter, NULL, "Messages of the kernel." },
 	{ "mirror_overruns_total", counter, NULL, "Times that messages were lost." },
-	{ "mirror_resyncs_total", counter, NULL, "Times that all was read again for that." },
-	{ "mirror_resync_changes_total", counter, NULL, "Differences that those found." },
+	{ "mirror_resyncs_total", counter, NULL,
+	  "Full dumps of the kernel's tables because of that." },
+	{ "mirror_resync_changes_total", counter, NULL, "Differences that those dumps found." },
 	{ "mirror_parse_errors_total", counter, NULL, "Messages that made no sense." },
 	{ "neighbour_probes_total", counter, NULL, "Requests to resolve or keep a neighbour." },
 };
@@ -121,7 +122,8 @@ static void put_family(FILE *f, const json_t *status, size_t family)
 
 static void put_build(FILE *f, const json_t *status)
 {
-	sl_metrics_put_head(f, "build_info", gauge, "1, with what runs.");
+	sl_metrics_put_head(f, "build_info", gauge,
+			    "1; the labels say which version and engine run.");
 	fprintf(f, "sluice_build_info{version=\"%s\",engine=\"%s\"} 1\n",
 		sl_metrics_member(status, "version"), sl_metrics_member(status, "engine"));
 }
@@ -144,7 +146,8 @@ static void put_ports(FILE *f, const json_t *ports)
 	const json_t *row;
 	size_t i;
 
-	sl_metrics_put_head(f, "port_info", gauge, "1, with the port's state and the mode of XDP.");
+	sl_metrics_put_head(f, "port_info", gauge,
+			    "1; the labels say the port's state and the mode of XDP.");
 	json_array_foreach(ports, i, row) {
 		fputs("sluice_port_info{port=\"", f);
 		sl_metrics_put_label(f, sl_metrics_member(row, "port"));

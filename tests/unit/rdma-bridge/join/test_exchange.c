@@ -265,7 +265,7 @@ static void other_transport_is_refused(void **state)
 	expect_refusal(&responder, RB_REFUSAL_TRANSPORT, false);
 }
 
-static void other_number_of_workers_is_refused_by_both_who_know_it(void **state)
+static void other_number_of_workers_is_refused_and_both_know(void **state)
 {
 	(void)state;
 	two.further_qps = 3;
@@ -304,7 +304,7 @@ static void introduction_that_cannot_be_is_refused(void **state)
 }
 
 /* Whatever one byte becomes on its way, a side is done only with true introductions. */
-static void any_byte_tampered_with_is_never_believed(void **state)
+static void changed_byte_never_makes_a_false_introduction(void **state)
 {
 	uint32_t total[2];
 	int refused = 0;
@@ -457,9 +457,9 @@ int main(void)
 		T(another_node_at_the_address_is_refused),
 		T(other_port_table_is_refused_and_both_have_both_values),
 		T(other_transport_is_refused),
-		T(other_number_of_workers_is_refused_by_both_who_know_it),
+		T(other_number_of_workers_is_refused_and_both_know),
 		T(introduction_that_cannot_be_is_refused),
-		T(any_byte_tampered_with_is_never_believed),
+		T(changed_byte_never_makes_a_false_introduction),
 		T(replayed_conversation_is_refused),
 		T(reflected_messages_are_refused),
 		T(header_that_cannot_be_is_refused),

@@ -187,7 +187,7 @@ static bool knows_new_epoch(int id)
 }
 
 /* The others want nobody, and the time for another try does not come: the knock alone does it. */
-static void restarted_node_is_introduced_at_once_to_peers_that_miss_nobody(void **state)
+static void restarted_node_is_introduced_at_once_to_peers_that_did_not_miss_it(void **state)
 {
 	(void)state;
 	assert_true(run_until(all_introduced, 0));
@@ -404,7 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(all_nodes_are_introduced_at_once_whoever_begins),
-		T(restarted_node_is_introduced_at_once_to_peers_that_miss_nobody),
+		T(restarted_node_is_introduced_at_once_to_peers_that_did_not_miss_it),
 		T(knocks_cause_no_more_calls_than_one_in_the_interval),
 		T(node_id_from_a_foreign_address_is_refused_and_not_called),
 		T(second_node_of_one_id_is_refused_by_address),
