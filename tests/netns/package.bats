@@ -5,7 +5,7 @@
 # layer holds every change that they make. Each test goes on where the one before it ended.
 # shellcheck disable=SC2034,SC2154 # variables are set by `run`
 bats_require_minimum_version 1.5.0
-. netns-lab/lib.sh
+. netns-lab/lib/lab.sh
 
 VERSION=$(cat VERSION)
 
