@@ -29,7 +29,7 @@ static uint64_t port_capacity(const struct rb_rates_port *port)
 
 /* --- Samples --- */
 
-/* What each class has sent since the previous interval. */
+/* The units that each class has sent since the previous interval. */
 static void measure_drain(struct rb_rates_port *port, uint64_t now_ns)
 {
 	uint64_t elapsed_ns = now_ns - port->measured_ns;

@@ -188,7 +188,7 @@ void rb_mem_network_advance(struct rb_mem_network *network, uint64_t now_ns)
 	}
 }
 
-/* What the network does to a message of this type. */
+/* The treatment that the network gives a message of this type. */
 static const struct rb_mem_config *impairment(const struct rb_mem_network *network,
 					      const struct rb_piece *pieces)
 {

@@ -125,7 +125,7 @@ assert_all_came() {
 	run ! on h1 ip link show dev lo xdp
 }
 
-# What tshark says of captured packets; tshark checks every checksum.
+# Print tshark's reading of captured packets; it checks every checksum.
 capture() {
 	spawn h2 tcpdump tcpdump -n -i eth0 -w "$LAB_DIR/c.pcap" -U -c 5 udp port 9 or vlan
 	wait_for 5 grep -q listening "$LAB_DIR/tcpdump.err"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the controllers cost inside a bridge that has 250 peers, in processor time of one interval
- * of T = 1 ms:
+ * The cost of the controllers inside a bridge with 250 peers, in processor time of one interval of
+ * T = 1 ms:
  *
  *   egress    one port that all of them feed: the sample, a record for each, and the 250 messages
  *             handed to the transport `mem`

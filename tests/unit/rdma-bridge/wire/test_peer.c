@@ -343,7 +343,7 @@ static void message_after_a_pause_is_not_dated_in_the_future(void **state)
 }
 
 /*
- * Nobody heard us during the pause. Hellos of that time say so, and so do those that cross our
+ * No peer heard us during the pause. Hellos of that time say so, and so do those that cross our
  * first hello.
  */
 static void hello_that_denies_hearing_us_is_ignored_after_our_pause(void **state)
