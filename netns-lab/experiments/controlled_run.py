@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a load under a controller leads to: the intervals that the bridges traced, counters, rates,
+"""The outcome of a load under a controller: the intervals that the bridges traced, counters, rates,
 use and queue."""
 import csv
 import json

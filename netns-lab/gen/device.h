@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What generator and sink need to know of a netdev. All return 0 or -errno. */
+/* The facts about a netdev that generator and sink need. All return 0 or -errno. */
 #ifndef LAB_DEVICE_H
 #define LAB_DEVICE_H
 

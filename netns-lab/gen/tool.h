@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the lab's own commands have in common: messages, arguments, time, results. */
+/* Shared by the lab's own commands: messages, arguments, time, results. */
 #ifndef LAB_TOOL_H
 #define LAB_TOOL_H
 
@@ -26,8 +26,8 @@ uint64_t lab_cpu_ns(void);
 void lab_sleep_until(uint64_t time_ns);
 
 /*
- * What main returns: status, or 1 after a message if standard output did not take all that was
- * written.
+ * The value for main to return: status, or 1 after a message if standard output did not take all
+ * that was written.
  */
 int lab_exit_status(int status);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the generator writes and the sink reads: the stamp in each packet, and the values that their
+ * The generator writes and the sink reads this: the stamp in each packet, and the values that their
  * BPF programs share with user space.
  */
 #ifndef LAB_TRAFFIC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What lookup_batch.bpf.c and lookup_rig.c share: a batch of addresses, which one test run looks up
+ * Shared by lookup_batch.bpf.c and lookup_rig.c: a batch of addresses, which one test run looks up
  * inside the kernel.
  */
 #ifndef LAB_LOOKUP_BATCH_H

@@ -30,7 +30,7 @@ static const char usage[] =
 	"usage: reroute [OPTION...]\n"
 	"Change routes of this network namespace's kernel: replace, delete, insert, in batches.\n"
 	"\n"
-	"  --changes N    how many (default 500000); and what is away at the end comes back\n"
+	"  --changes N    how many (default 500000); at the end, deleted routes come back\n"
 	"  --rate N       a second; without it, as fast as the kernel takes them\n"
 	"  --family 4|6   which routes (default 4)\n"
 	"  --seed N       choice (default 1)\n"

@@ -5,7 +5,7 @@
 # takes no larger frames.
 
 # shellcheck disable=SC2034
-TOPO_TEXT="routers n1, n2, ... that are one, a host behind each port"
+TOPO_TEXT="routers n1, n2, ... that act as one, a host behind each port"
 # shellcheck disable=SC2034
 TOPO_OPTIONS="--nodes N (3), --ports P (2), --fabric roce-xdp"
 

@@ -10,7 +10,7 @@
 . "$LAB_SOURCE/netns-lab/vm/vm.sh"
 
 # shellcheck disable=SC2034
-TOPO_TEXT="the same in virtual machines with RDMA devices"
+TOPO_TEXT="a cluster in virtual machines with RDMA devices"
 # shellcheck disable=SC2034
 TOPO_OPTIONS="--nodes N (2), --ports P (1), --fabric verbs-ud|verbs-rc|mixed (verbs-ud)"
 

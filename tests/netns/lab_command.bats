@@ -47,7 +47,7 @@ assert_nothing_left() {
 
 @test "help describes each topology" {
 	run lab --help
-	[[ $output = *"  cluster      routers n1, n2, "*"  vms          the same in virtual machines"*"--fabric verbs-ud"* ]]
+	[[ $output = *"  cluster      routers n1, n2, "*"  vms          a cluster in virtual machines"*"--fabric verbs-ud"* ]]
 }
 
 @test "exp lists its experiments in a tree that is not built, and says that it cannot run them" {
