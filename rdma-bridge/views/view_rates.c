@@ -232,8 +232,8 @@ void rb_view_cc_set(void *ctx, const json_t *request, struct sl_ctl_answer *answ
 	}
 	if (system_port >> 8 != b->settings->cluster.node) {
 		sl_ctl_fail(answer,
-			    "%s is a port of node %u, which alone says how it is controlled: do "
-			    "this there",
+			    "%s is a port of node %u, which alone sets its controller: run this "
+			    "command there",
 			    name, system_port >> 8);
 		return;
 	}

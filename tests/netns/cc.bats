@@ -182,7 +182,7 @@ controller_names() {
 	run -1 --separate-stderr sluice 3 cc set eth9 price
 	[[ "$stderr" == *"\"eth9\" is no port of this cluster"* ]]
 	run -1 --separate-stderr sluice 1 cc set n3p1 price
-	[[ "$stderr" == *"n3p1 is a port of node 3, which alone says how it is controlled: do this there"* ]]
+	[[ "$stderr" == *"n3p1 is a port of node 3, which alone sets its controller: run this command there"* ]]
 	run -1 --separate-stderr sluice 3 cc set n3p1 prize
 	[[ "$stderr" == *"\"prize\" is not a controller: write one of $(controller_names ", ")"* ]]
 	run -1 --separate-stderr sluice 3 cc set n3p1 price kappa=1

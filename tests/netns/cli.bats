@@ -253,7 +253,7 @@ explains() {
 @test "a user who may not connect gets a line that says so" {
 	run --separate-stderr on n1 setpriv --reuid 65534 --regid 65534 --clear-groups build/sluice status
 	[ "$status" -eq 1 ]
-	[ "$stderr" = 'sluice: "/run/sluice/sluiced.sock" is not yours to use: be root, or of its group' ]
+	[ "$stderr" = 'sluice: you may not use "/run/sluice/sluiced.sock": be root, or of its group' ]
 }
 
 @test "a daemon that is stopped: every command says so, and none waits for it for ever" {
@@ -266,8 +266,8 @@ explains() {
 		echo "$arguments: $status $output $stderr"
 		[ "$status" -eq 1 ]
 		[ -z "$output" ] || [ "$output" = '{"ok": false}' ]
-		[ "$stderr" = 'sluice: sluiced does not answer at "/run/sluice/sluiced.sock" within 0.2 s: it starts, is stopped or'\
-' hangs; see its log and `ps`, or wait longer by -w' ]
+		[ "$stderr" = 'sluice: sluiced does not answer at "/run/sluice/sluiced.sock" within 0.2 s: it is starting, stopped or'\
+' hung; see its log and `ps`, or wait longer with -w' ]
 	done <<-'LIST'
 		status
 		-j status

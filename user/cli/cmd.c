@@ -24,19 +24,19 @@ static int explain_failure(const struct side *side, int err)
 			side->name, side->path);
 		return SL_EXIT_NOT_RUNNING;
 	case -EACCES:
-		fprintf(stderr, "sluice: \"%s\" is not yours to use: be root, or of its group\n",
+		fprintf(stderr, "sluice: you may not use \"%s\": be root, or of its group\n",
 			side->path);
 		return SL_EXIT_FAILED;
 	case -EPROTO:
 		fprintf(stderr,
-			"sluice: what answers at \"%s\" is too busy, or not a %s of "
+			"sluice: the program at \"%s\" is too busy, or is not a %s of "
 			"version " SL_VERSION "\n",
 			side->path, side->name);
 		return SL_EXIT_FAILED;
 	case -ETIMEDOUT:
 		fprintf(stderr,
-			"sluice: %s does not answer at \"%s\" within %g s: it starts, is stopped or "
-			"hangs; see its log and `ps`, or wait longer by -w\n",
+			"sluice: %s does not answer at \"%s\" within %g s: it is starting, stopped or "
+			"hung; see its log and `ps`, or wait longer with -w\n",
 			side->name, side->path, side->patience_ms / 1000.0);
 		return SL_EXIT_FAILED;
 	default:
