@@ -10,7 +10,7 @@ TEST_LIB   := $(wildcard tests/lib/*.c)
 TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLIBS) -lz -lm
 
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
-# The bridge under ASan and UBSan, as tests/netns/fabric.bats runs one.
+# The bridge under ASan and UBSan, as tests/netns/cluster/fabric.bats runs one.
 ASAN_BRIDGE := $(BUILD)/tests/sluice-bridge
 test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(ASAN_BRIDGE) ## build the tests without running them
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Metrics as text. tests/netns/metrics.bats has the rest. */
+/* Metrics as text. tests/netns/router/metrics.bats has the rest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
  * The mirror over a real fib in plain memory, fed with parsed messages. It covers what the kernel
  * of a test machine may be unable to do (VLANs, VRF members), what must be counted (how many
  * prefixes a change touches), and each rule by which a route wins.
- * tests/netns/test_mirror_random.py compares with the kernel.
+ * tests/netns/router/test_mirror_random.py compares with the kernel.
  */
 #include <stdarg.h>
 #include <stddef.h>

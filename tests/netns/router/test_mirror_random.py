@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-TOOL = os.path.join(os.path.dirname(__file__), "../../build/tests/tools/mirror-dump")
+TOOL = os.path.join(os.path.dirname(__file__), "../../../build/tests/tools/mirror-dump")
 SEED = int(os.environ.get("MIRROR_SEED", "1"))
 ROUNDS = int(os.environ.get("MIRROR_ROUNDS", "60"))
 OPERATIONS = 60  # in one round

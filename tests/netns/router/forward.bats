@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 
 setup_file() {
 	. netns-lab/lib/lab.sh
-	. tests/netns/forward.bash
+	. tests/netns/router/forward.bash
 	lab_begin
 	forward_lab
 	router_up n1 fast eth1 eth2 eth3
@@ -28,7 +28,7 @@ teardown_file() {
 
 setup() {
 	. netns-lab/lib/lab.sh
-	. tests/netns/forward.bash
+	. tests/netns/router/forward.bash
 	PINS=/sys/fs/bpf/sluice
 }
 

@@ -37,7 +37,7 @@ teardown() { rm -rf "$DEST"; }
 }
 
 @test "the installed daemon finds its object without an option" {
-	load router
+	load ../router/router
 	router_up
 	make -s install DESTDIR="$DEST" PREFIX=/usr
 	spawn n1 sluiced "$DEST/usr/sbin/sluiced" --config "$CONFIG"
@@ -102,7 +102,7 @@ complete_words() {
 	[ "$(complete_words sluice --j)" = "--json" ]
 	[ "$(complete_words sluiced --c)" = "--config --check" ]
 	[ "$(PATH=$PWD/build:$PATH complete_words sluice cc list p)" = price ]
-	load router
+	load ../router/router
 	lab_begin
 	node_up n1
 	host_up h1
