@@ -24,7 +24,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-run demo test test-rdma bench soak soak-verbs lint format install uninstall install-lab \
+.PHONY: all deps deps-run demo test check test-rdma bench soak soak-verbs lint format install uninstall install-lab \
 	uninstall-lab deb clean help
 
 # Each build.mk adds to these; the rules below make them.
@@ -107,6 +107,9 @@ test: deps ## build and run every test
 	$(MAKE) --no-print-directory -j$$(nproc) all test-programs
 	-netns-lab/vm/make-image $(BUILD)/vm
 	tests/run
+
+check: all test-programs ## build and run the fast tests: all but netns and rdma
+	tests/run build/tests tests/fuzz tests/oracle tests/lint
 
 test-rdma: deps ## run the tests of RDMA alone, in virtual machines
 	$(MAKE) --no-print-directory -j$$(nproc) all test-programs

@@ -5,9 +5,10 @@
 bats_require_minimum_version 1.5.0
 
 setup() {
+	. netns-lab/lib/lab.sh
 	TREE=$(mktemp -d)
 	mkdir -p "$TREE/tests/oracle" "$TREE/netns-lab/lib"
-	cp tests/run "$TREE/tests/"
+	cp tests/run tests/suite "$TREE/tests/"
 	cp netns-lab/lib/lab.sh "$TREE/netns-lab/lib/"
 }
 
@@ -18,7 +19,7 @@ suite() { cat >"$TREE/tests/oracle/test_$1.py"; }
 
 good() { suite good <<<'print("1..1\nok 1 - good")'; }
 
-run_tree() { run env -u SLUICE_TEST_RUN LAB_PATIENCE=1 "$TREE/tests/run" "$@"; }
+run_tree() { run env LAB_PATIENCE=1 "$TREE/tests/run" "$@"; }
 
 @test "run: suites that pass give status 0 and one closing line with the counts" {
 	good
@@ -58,6 +59,71 @@ PYTHON
 		it broke
 		3 passed, 3 failed, 0 skipped
 	END
+}
+
+# barrier NAME N: a suite that passes only if N suites of this kind run at the same time. They see
+# each other's files here, but each has a /run of its own.
+barrier() {
+	suite "$1" <<PYTHON
+import os, sys, time
+here = os.path.dirname(sys.argv[0])
+open("/run/$1", "w").close()
+open(f"{here}/$1.started", "w").close()
+deadline = time.monotonic() + 60
+while sum(name.endswith(".started") for name in os.listdir(here)) < $2 and time.monotonic() < deadline:
+    time.sleep(0.01)
+print("1..1\n" + ("ok" if time.monotonic() < deadline and os.listdir("/run") == ["$1", "mount", "netns"] else "not ok") + " 1 - met")
+os.remove("/run/$1")
+PYTHON
+}
+
+@test "run: suites run side by side, each with a /run and process ids of its own" {
+	local name
+	for name in a b c; do barrier "$name" 3; done
+	run_tree --lanes 3
+	[ "${lines[-1]}" = "3 passed, 0 failed, 0 skipped" ]
+}
+
+@test "run: --lanes 1 runs one suite at a time" {
+	local name wrong
+	for name in a b c; do
+		suite "$name" <<'PYTHON'
+import glob, os, sys
+open(sys.argv[0] + ".runs", "w").close()
+alone = len(glob.glob(os.path.dirname(sys.argv[0]) + "/*.runs")) == 1
+print("1..1\n" + ("ok" if alone else "not ok") + " 1 - alone")
+os.remove(sys.argv[0] + ".runs")
+PYTHON
+	done
+	run_tree --lanes 1
+	[ "${lines[-1]}" = "3 passed, 0 failed, 0 skipped" ]
+	for wrong in 0 x ''; do
+		run_tree --lanes "$wrong"
+		[ "$status" -eq 2 ]
+		[[ $output == *"--lanes: \"$wrong\" is not a number from 1 to 99"* ]]
+	done
+}
+
+@test "run: a second run in the same checkout is refused, and harms nothing" {
+	suite slow <<'PYTHON'
+import os, sys, time
+open(sys.argv[0] + ".started", "w").close()
+deadline = time.monotonic() + 60
+while not os.path.exists(sys.argv[0] + ".go") and time.monotonic() < deadline:
+    time.sleep(0.01)
+print("1..1\nok 1 - slow")
+PYTHON
+	env LAB_PATIENCE=1 "$TREE/tests/run" >"$TREE/out" 2>&1 3>&- &
+	local runner=$!
+	wait_for 60 test -e "$TREE/tests/oracle/test_slow.py.started"
+	run_tree
+	[ "$status" -eq 1 ]
+	[[ $output == *"process $runner runs the tests of this checkout"* ]]
+	touch "$TREE/tests/oracle/test_slow.py.go"
+	wait "$runner"
+	[ "$(tail -n 1 "$TREE/out")" = "1 passed, 0 failed, 0 skipped" ]
+	run_tree
+	[ "${lines[-1]}" = "1 passed, 0 failed, 0 skipped" ]
 }
 
 @test "run: a run without any suite fails" {
@@ -128,12 +194,9 @@ subprocess.Popen(["sleep", "98"], start_new_session=True)
 open(sys.argv[0] + ".started", "w").close()
 signal.pause()
 PYTHON
-	setsid env -u SLUICE_TEST_RUN LAB_PATIENCE=1 "$TREE/tests/run" >"$TREE/out" 2>&1 &
-	local runner=$! deadline=$((SECONDS + 60))
-	until [ -e "$TREE/tests/oracle/test_slow.py.started" ]; do
-		[ $SECONDS -lt $deadline ]
-		sleep 0.05
-	done
+	setsid env LAB_PATIENCE=1 "$TREE/tests/run" >"$TREE/out" 2>&1 &
+	local runner=$!
+	wait_for 60 test -e "$TREE/tests/oracle/test_slow.py.started"
 	kill -TERM "$runner"
 	wait "$runner" && return 1
 	grep -q interrupted "$TREE/out"
