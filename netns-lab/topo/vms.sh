@@ -36,30 +36,55 @@ topo_up() {
 
 # vms_up NODES PORTS FABRIC: what topo_up does, without options
 vms_up() {
-	local nodes=$1 ports=$2 fabric=$3 machines=$1 mtu=9000 n p VM_PROCESSORS=1 # two would wait for each other
+	if [ "$3" = mixed ]; then
+		vms_boot 1 "$2" $VMS_MIXED_MTU
+	else
+		vms_boot "$1" "$2" $VMS_MTU
+	fi && vms_form "$@"
+}
+
+VMS_MTU=9000
+VMS_MIXED_MTU=3500 # single-buffer XDP on veth takes no larger frames
+
+# vms_boot MACHINES PORTS MTU: start the machines of nodes n1, n2, ..., each with an RDMA device on
+# the fabric, and a host behind each port. Netdev mN of namespace `fabric` leads to machine nN.
+vms_boot() {
+	local n VM_PROCESSORS=1 # two would wait for each other
 	vm_image || return
-	if [ "$fabric" = mixed ]; then
-		machines=1 mtu=3500 fabric=verbs-ud
-	fi
-	CLUSTER_FABRIC_MTU=$mtu VMS_TRANSPORT=$fabric
+	CLUSTER_FABRIC_MTU=$3
+	cluster_fabric || return
+	for ((n = 1; n <= $1; n++)); do
+		vm_up "n$n" "fabric:m$n:$3" && on fabric ip link set "m$n" master br0 || return
+	done
+	for ((n = 1; n <= $1; n++)); do
+		vm_wait "n$n" || return
+	done
+	vms_each "$1" up "$2" "$3" && mkdir "$LAB_DIR/inside"
+}
+
+# vms_form NODES PORTS FABRIC: form a cluster of the first NODES machines, or with fabric mixed, of
+# the first one and of nodes in namespaces; the other machines do nothing. A cluster before this one
+# ends. If its nodes were the same machines, only their bridges start again.
+vms_form() {
+	local nodes=$1 ports=$2 machines=$1 mtu=$VMS_MTU n p
+	VMS_TRANSPORT=$3
 	# An emulated processor may not run for a while, because others use the machine too.
 	: "${CLUSTER_LIVENESS_MS:=3000}"
-	cluster_fabric || return
+	if [ "$3" = mixed ]; then
+		machines=1 mtu=$VMS_MIXED_MTU VMS_TRANSPORT=verbs-ud
+	elif [ "$(cat "$LAB_DIR/formed" 2>/dev/null)" = "$nodes machines" ]; then
+		vms_each "$nodes" again "$nodes" "$ports"
+		return
+	fi
+	vms_part && vms_each "$machines" plug "$mtu" || return
 	for ((n = 1; n <= machines; n++)); do
-		vm_up "n$n" "fabric:n$n:$mtu" && on fabric ip link set "n$n" master br0 || return
+		on fabric ip link set "m$n" up && echo "n$n" >"$LAB_DIR/inside/n$n" || return
+		for ((p = 1; p <= ports; p++)); do echo "n$n" >"$LAB_DIR/inside/h${n}p$p"; done
 	done
+	CLUSTER_FABRIC_MTU=$mtu
 	for ((n = machines + 1; n <= nodes; n++)); do
 		cluster_node "$n" "$ports" &&
 			cluster_config "$n" "$nodes" "$ports" "${TOPO_ENGINE:-fast}" >"$LAB_DIR/n$n.yaml" || return
-	done
-	for ((n = 1; n <= machines; n++)); do
-		vm_wait "n$n" || return
-	done
-	vms_each "$machines" up "$ports" "$mtu" || return
-	mkdir -p "$LAB_DIR/inside"
-	for ((n = 1; n <= machines; n++)); do
-		echo "n$n" >"$LAB_DIR/inside/n$n"
-		for ((p = 1; p <= ports; p++)); do echo "n$n" >"$LAB_DIR/inside/h${n}p$p"; done
 	done
 	vms_each "$machines" start "$nodes" "$ports" || return
 	for ((n = machines + 1; n <= nodes; n++)); do
@@ -69,6 +94,19 @@ vms_up() {
 	for ((n = machines + 1; n <= nodes; n++)); do
 		wait_for 120 cluster_is_up "$n" $((nodes - 1)) || return
 	done
+	[ "$machines" -ne "$nodes" ] || echo "$nodes machines" >"$LAB_DIR/formed"
+}
+
+# vms_part: end the cluster, if there is one. The machines stay, out of reach of the fabric, with
+# their RDMA devices.
+vms_part() {
+	local all=("$LAB_DIR"/vm/n*) file n
+	[ ! -e "$LAB_DIR/inside/n1" ] || vms_each ${#all[@]} stop || return
+	rm -f "$LAB_DIR/formed" "$LAB_DIR"/inside/*
+	for file in "$LAB_DIR"/{node,host}/*; do
+		[ ! -e "$file" ] || [ "${file##*/}" = fabric ] || namespaces_down "${file##*/}" || return
+	done
+	for ((n = 1; n <= ${#all[@]}; n++)); do on fabric ip link set "m$n" down || return; done
 }
 
 # vms_each MACHINES COMMAND ARGUMENT...: run guest-node COMMAND N ARGUMENT... in the machine of each
@@ -76,26 +114,9 @@ vms_up() {
 vms_each() {
 	local n jobs=()
 	for ((n = 1; n <= $1; n++)); do
-		vm_start "n$n" env "CLUSTER_TRANSPORT=$VMS_TRANSPORT" "CLUSTER_LIVENESS_MS=$CLUSTER_LIVENESS_MS" \
+		vm_start "n$n" env "CLUSTER_TRANSPORT=${VMS_TRANSPORT:-}" "CLUSTER_LIVENESS_MS=${CLUSTER_LIVENESS_MS:-}" \
 			"CLUSTER_BRIDGE=${CLUSTER_BRIDGE:-}" "$LAB_SOURCE/netns-lab/vm/guest-node" "$2" "$n" "${@:3}" || return
 		jobs+=("n$n:$VM_JOB")
 	done
 	vm_finish_all "$VM_BOOT_SECONDS" "${jobs[@]}"
-}
-
-# vms_again NODES PORTS FABRIC: make another cluster of the first NODES machines; the others do
-# nothing. If the nodes are the same as before, only their bridges start again.
-vms_again() {
-	local all=("$LAB_DIR"/vm/n*) now=("$LAB_DIR"/inside/n*) n
-	VMS_TRANSPORT=$3
-	: "${CLUSTER_LIVENESS_MS:=3000}"
-	if [ ${#now[@]} -eq "$1" ]; then
-		vms_each "$1" again "$1" "$2"
-		return
-	fi
-	vms_each ${#all[@]} stop || return
-	for ((n = 1; n <= ${#all[@]}; n++)); do
-		if [ "$n" -le "$1" ]; then echo "n$n" >"$LAB_DIR/inside/n$n"; else rm -f "$LAB_DIR/inside/n$n"; fi
-	done
-	vms_each "$1" start "$1" "$2" && vms_each "$1" wait $(($1 - 1))
 }

@@ -6,18 +6,11 @@ bats_require_minimum_version 1.5.0
 
 setup_file() {
 	. tests/rdma/vm_cluster.bash
-	vm_image || return 0
-	# shellcheck disable=SC2119
-	lab_begin
-	vms_up 2 1 mixed
+	[ -n "${LAB_DIR:-}" ] || return 0
+	vms_form 2 1 mixed
 	wait_for 60 on h2p1 ping -c 1 -W 2 10.1.1.2
 	wait_for 60 on h2p1 ping -c 1 -W 2 fd00:0:1:1::2
 	rdma_macs 2
-}
-
-teardown_file() {
-	. netns-lab/lib/lab.sh
-	lab_end
 }
 
 setup() {
@@ -33,11 +26,12 @@ again_is() { [ "$(again "$1")" -ge "$2" ]; }
 # way
 replay() { on fabric /usr/bin/python3 -B tests/rdma/replay.py "$LAB_DIR/fabric.pcap" "10.9.0.$2" br0 5 "$3"; }
 
+PORT=([1]=m1 [2]=n2) # the fabric's netdevs to the nodes
 # only_the_good_counts TO FROM: node TO takes, of all replays, only those that are not damaged
 only_the_good_counts() {
 	local before how
 	# Both nodes keep sending messages, even without traffic.
-	on fabric timeout $((20 * LAB_PATIENCE)) tcpdump -i "n$1" -w "$LAB_DIR/fabric.pcap" -s 0 -U -c 1 "udp port 4791 and src 10.9.0.$2"
+	on fabric timeout $((20 * LAB_PATIENCE)) tcpdump -i "${PORT[$1]}" -w "$LAB_DIR/fabric.pcap" -s 0 -U -c 1 "udp port 4791 and src 10.9.0.$2"
 	before=$(again "$1")
 	for how in icrc qkey qpn good; do
 		replay "$1" "$2" $how

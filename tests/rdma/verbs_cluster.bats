@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Clusters of three virtual machines and of two, on the kernel's own RoCE: on verbs-ud and verbs-rc,
 # with as many frames in a message as fit and with one. Every byte is compared; then the bytes that
-# the bridge copies, a network that loses packets, and faults of a node. One boot serves all.
+# the bridge copies, a network that loses packets, and faults of a node.
 bats_require_minimum_version 1.5.0
 
 MANY="packing: 255, pack_delay_us: 100000" # a slow machine would have nothing to pack otherwise
@@ -10,18 +10,9 @@ ONE="packing: 1"
 
 setup_file() {
 	. tests/rdma/vm_cluster.bash
-	vm_image || return 0
-	# shellcheck disable=SC2119
-	lab_begin
-	cluster_of 3
-	CLUSTER_BRIDGE=$MANY vms_up 3 1 verbs-ud
+	[ -n "${LAB_DIR:-}" ] || return 0
+	cluster_again 3 verbs-ud "$MANY"
 	remember_macs
-	hosts_meet
-}
-
-teardown_file() {
-	. netns-lab/lib/lab.sh
-	lab_end
 }
 
 setup() {

@@ -68,7 +68,7 @@ cluster_of() { NODES=$(seq -s ' ' "$1"); }
 # cluster_again NODES TRANSPORT BRIDGE-KEYS: make another cluster of the machines
 cluster_again() {
 	cluster_of "$1"
-	CLUSTER_BRIDGE=$3 vms_again "$1" 1 "$2" && hosts_meet
+	CLUSTER_BRIDGE=$3 vms_form "$1" 1 "$2" && hosts_meet
 }
 
 # each_machine COMMAND...: run it in the machine of every node of the list NODES, at the same time;
@@ -176,7 +176,7 @@ fault() {
 		vm_on n2 tests/rdma/fault "$1"
 		return
 	fi
-	on fabric ip link set n2 down && wait_for 60 peer_is 1 2 down && on fabric ip link set n2 up
+	on fabric ip link set m2 down && wait_for 60 peer_is 1 2 down && on fabric ip link set m2 up
 }
 peer_is() { [ "$(bridge_ask "$1" peers | jq -r "select(.node == $2).state")" = "$3" ]; }
 
