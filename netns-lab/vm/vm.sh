@@ -81,7 +81,7 @@ vm_start() {
 	VM_JOB=$LAB_DIR/vm/$name/job/$number
 	mkdir "$VM_JOB" || return
 	# shellcheck disable=SC2016
-	printf 'echo $$ >"${0%%/command}/pid"\ncd %q\nexport LAB_DIR=%q LAB_ID=%q SLUICE_LAB=%q\nexec %s\n' "$PWD" "$LAB_DIR" "$LAB_ID" "$LAB_DIR" \
+	printf 'echo $BASHPID >%q\ncd %q\nexport LAB_DIR=%q LAB_ID=%q SLUICE_LAB=%q\nexec %s\n' "$VM_JOB/pid" "$PWD" "$LAB_DIR" "$LAB_ID" "$LAB_DIR" \
 		"$(printf '%q ' "$@")" >"$VM_JOB/command" &&
 		: >"$VM_JOB.go"
 }
