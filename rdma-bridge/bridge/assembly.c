@@ -81,10 +81,12 @@ static int open_memory(struct rb_bridge *b)
 
 /* --- Workers and nodes --- */
 
-static int open_worker(struct rb_bridge *b, struct rb_lane *lane)
+struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *b,
+						const struct rb_lane *lane)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
-	struct rb_worker_config config = {
+
+	return (struct rb_worker_config){
 		.node = (uint8_t)cluster->node,
 		.dead_after_ns = cluster->liveness_ms * 1000000ULL,
 		.hello_interval_ns = cluster->liveness_ms * 1000000ULL / HELLOS_PER_LIFE,
@@ -94,16 +96,17 @@ static int open_worker(struct rb_bridge *b, struct rb_lane *lane)
 		.transport = lane->transport,
 		.epoch = b->epoch,
 	};
-
-	return rb_worker_create(&config, &lane->worker);
 }
 
 static int open_workers(struct rb_bridge *b)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < b->n_lanes && !err; i++)
-		err = open_worker(b, &b->lanes[i]);
+	for (uint32_t i = 0; i < b->n_lanes && !err; i++) {
+		const struct rb_worker_config config = rb_bridge_worker_config(b, &b->lanes[i]);
+
+		err = rb_worker_create(&config, &b->lanes[i].worker);
+	}
 	return err;
 }
 

@@ -7,9 +7,14 @@
 #define RB_ASSEMBLY_H
 
 #include "rdma-bridge/bridge/bridge.h"
+#include "rdma-bridge/worker/worker.h"
 
 /* Failures have been logged. 0 or -errno. */
 int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out);
 void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
+
+/* What the settings mean for the worker of a lane, whose transport is open. */
+struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *bridge,
+						const struct rb_lane *lane);
 
 #endif

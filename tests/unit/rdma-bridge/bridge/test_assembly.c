@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The end of a bridge, with the relay's real socket and a TAP that the test makes up: sluiced hears
- * that the bridge is gone before the first remote port loses its carrier.
+ * What the settings mean for a worker. The end of a bridge, with the relay's real socket and a TAP
+ * that the test makes up: sluiced hears that the bridge is gone before the first remote port loses
+ * its carrier.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,8 @@ struct rb_tap {
 static struct rb_tap tap;
 static int sluiced; /* its end of the relay */
 static int taps_closed;
-static ssize_t heard; /* recv by sluiced when the TAP closed: 0 says that the bridge is gone */
+static int carrier = -1; /* as the TAP was told last */
+static ssize_t heard;	 /* recv by sluiced when the TAP closed: 0 says that the bridge is gone */
 
 /* In the place of port/tap.c. */
 int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
@@ -74,7 +76,8 @@ void rb_tap_ready(struct rb_tap *opened)
 
 int rb_tap_carrier(struct rb_tap *opened, bool on)
 {
-	(void)opened, (void)on;
+	(void)opened;
+	carrier = on;
 	return 0;
 }
 
@@ -128,6 +131,30 @@ static void connect_sluiced(struct rb_bridge *b, const char *path)
 	rb_relay_accept(b->relay);
 }
 
+/* In all orders of the two: the owner announces the port, and its node is heard. */
+static void remote_port_has_carrier_while_it_and_its_node_are_up(void **state)
+{
+	static struct rb_worker worker;
+	struct rb_bridge_remote remote = { .system_port = REMOTE, .tap = &tap };
+	struct rb_lane lane = { .worker = &worker };
+	struct rb_bridge b = { .lanes = &lane, .n_lanes = 1, .remotes = &remote, .n_remotes = 1 };
+
+	(void)state;
+	assert_int_equal(rb_lane_threads_create(&b), 0);
+	for (int i = 0; i < 8; i++) {
+		const bool port_up = i & 1, peer_up = i & 2, port_last = i & 4;
+
+		worker.peers.peer[PEER].state = peer_up ? RB_PEER_UP : RB_PEER_ONE_WAY;
+		if (!port_last)
+			rb_bridge_remote_port_changed(&b, REMOTE, port_up, false);
+		rb_bridge_set_carriers(&b, PEER);
+		if (port_last)
+			rb_bridge_remote_port_changed(&b, REMOTE, port_up, false);
+		assert_int_equal(carrier, port_up && peer_up);
+	}
+	rb_lane_threads_destroy(&b);
+}
+
 static void sluiced_hears_of_the_end_before_a_remote_port_closes(void **state)
 {
 	const struct rb_mem_config shape = { .in_flight_max = 16 };
@@ -158,9 +185,34 @@ static void sluiced_hears_of_the_end_before_a_remote_port_closes(void **state)
 	assert_int_equal(rmdir(directory), 0);
 }
 
+static void worker_has_the_times_and_sizes_of_the_settings(void **state)
+{
+	struct sl_settings settings = { 0 };
+	struct rb_transport transport = { 0 };
+	const struct rb_bridge b = { .settings = &settings, .epoch = 77 };
+	const struct rb_lane lane = { .transport = &transport };
+	struct rb_worker_config config;
+
+	(void)state;
+	settings.cluster.node = 3;
+	settings.cluster.liveness_ms = 40;
+	settings.cluster.bridge.pack_delay_us = 7;
+	settings.cluster.bridge.packing = 5;
+	config = rb_bridge_worker_config(&b, &lane);
+	assert_int_equal(config.node, 3);
+	assert_int_equal(config.epoch, 77);
+	assert_int_equal(config.dead_after_ns, 40000000);
+	assert_int_equal(config.hello_interval_ns, 8000000); /* five in that time */
+	assert_int_equal(config.pack_delay_ns, 7000);
+	assert_int_equal(config.degree, 5);
+	assert_ptr_equal(config.transport, &transport);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(worker_has_the_times_and_sizes_of_the_settings),
+		cmocka_unit_test(remote_port_has_carrier_while_it_and_its_node_are_up),
 		cmocka_unit_test(sluiced_hears_of_the_end_before_a_remote_port_closes),
 	};
 	return cmocka_run_group_tests_name("assembly", tests, NULL, NULL);
