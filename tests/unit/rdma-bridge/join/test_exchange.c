@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <openssl/hmac.h>
 
 #include "rdma-bridge/join/exchange.h"
 
@@ -400,6 +401,30 @@ static void message_out_of_turn_is_refused(void **state)
 	expect_refusal(&responder, RB_REFUSAL_MALFORMED, false);
 }
 
+/* A later version may know more refusals. Only the code differs here; the proof is good. */
+static void unknown_refusal_of_a_proven_peer_is_malformed(void **state)
+{
+	enum { HEADER = 8, CODE = 4, VERDICT = 4 };
+	uint8_t text[4 + 2 * RB_NONCE_BYTES + CODE] = { RB_EXCHANGE_VERSION, VERDICT, 1, 2 };
+	uint8_t verdict[HEADER + CODE + RB_MAC_BYTES];
+
+	setup(state);
+	carry(&opener, &responder, &tap, 0, 1000);
+	carry(&responder, &opener, &tap, 1, 1000);
+	carry(&opener, &responder, &tap, 0, 1000);
+	assert_int_equal(responder.n_out, sizeof(verdict));
+	memcpy(verdict, responder.out, sizeof(verdict));
+	verdict[HEADER] = RB_REFUSAL_COUNT;
+	memcpy(text + 4, nonce_1, RB_NONCE_BYTES);
+	memcpy(text + 4 + RB_NONCE_BYTES, nonce_2, RB_NONCE_BYTES);
+	memcpy(text + 4 + 2 * RB_NONCE_BYTES, verdict + HEADER, CODE);
+	HMAC(EVP_sha256(), key_a.bytes, (int)key_a.n_bytes, text, sizeof(text),
+	     verdict + HEADER + CODE, NULL);
+	rb_exchange_input(&opener, verdict, sizeof(verdict));
+	assert_int_equal(opener.refusal, RB_REFUSAL_MALFORMED); /* other numbers have no name */
+	expect_refusal(&opener, RB_REFUSAL_MALFORMED, true);
+}
+
 static void silence_is_refused_as_closed(void **state)
 {
 	setup(state);
@@ -464,6 +489,7 @@ int main(void)
 		T(reflected_messages_are_refused),
 		T(header_that_cannot_be_is_refused),
 		T(message_out_of_turn_is_refused),
+		T(unknown_refusal_of_a_proven_peer_is_malformed),
 		T(silence_is_refused_as_closed),
 		T(key_file_must_be_private_and_long_enough),
 	};

@@ -201,6 +201,30 @@ static void restarted_node_is_introduced_at_once_to_peers_that_did_not_miss_it(v
 	}
 }
 
+/*
+ * A call answers a knock: the peer is called again only if it is wanted. One call more may be due,
+ * because the peer's knock crossed ours.
+ */
+static void answered_knock_causes_no_further_call(void **state)
+{
+	(void)state;
+	assert_true(run_until(all_introduced, 0));
+	nobody_is_wanted();
+	end(3);
+	now_ns += RB_JOIN_KNOCK_NS;
+	begin(3, 777);
+	assert_true(run_until(knows_new_epoch, 3));
+	nobody_is_wanted();
+	end(2);
+	end(3); /* nobody would answer a call */
+	for (int i = 0; i < 5; i++) {
+		now_ns += RB_JOIN_RETRY_NS;
+		rb_join_poll(nodes[1].join, now_ns);
+		rb_join_poll(nodes[1].join, now_ns);
+	}
+	assert_in_range(stats_of(1).unreachable, 0, 1);
+}
+
 static bool has_knocks(int n)
 {
 	return stats_of(1).knocks >= (uint64_t)n;
@@ -405,6 +429,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(all_nodes_are_introduced_at_once_whoever_begins),
 		T(restarted_node_is_introduced_at_once_to_peers_that_did_not_miss_it),
+		T(answered_knock_causes_no_further_call),
 		T(knocks_cause_no_more_calls_than_one_in_the_interval),
 		T(node_id_from_a_foreign_address_is_refused_and_not_called),
 		T(second_node_of_one_id_is_refused_by_address),

@@ -141,9 +141,13 @@ static void drr_queue_that_was_held_saves_up_no_burst(void **state)
 	struct rb_drr *drr = make(s, 2);
 
 	(void)state;
-	/* Queue 1 may send one frame in each of many turns, then runs free. */
-	for (int i = 0; i < 1000; i++) {
-		s[1].held = i % 30 != 0;
+	/* Queue 1 sends one frame in each of many turns, then runs free. */
+	for (int i = 0; i < 100; i++) {
+		const int64_t left = s[1].left;
+
+		for (s[1].held = 0; s[1].left == left;)
+			assert_int_equal(serve(drr, s, 1), 1);
+		s[1].held = 1;
 		serve(drr, s, 1);
 	}
 	s[1].held = 0;

@@ -650,6 +650,30 @@ static void peer_that_dies_frees_its_share_within_the_liveness_bound(void **stat
 	end();
 }
 
+static void report_of_a_source_that_reports_no_more_counts_no_more(void **state)
+{
+	const struct rb_report report = { .system_port = SL_SYSTEM_PORT(EGRESS, 1),
+					  .sequence = 1,
+					  .waiting = 100 };
+	const struct rb_rates_queue *q;
+	struct rb_rates *r;
+
+	(void)state;
+	begin();
+	set_controller("dq", "");
+	offer(2, 0, CAPACITY / 10);
+	run_for(20 * MS);
+	r = nodes[EGRESS].worker->rates;
+	q = &r->by_number[1]->queue[0];
+	rb_rates_reports(r, 1, &report, 1, now_ns);
+	run_for((RB_RATES_REPORT_STALE - 2) * MS);
+	assert_int_equal(q->waiting[1], 100);
+	run_for(4 * MS);
+	assert_int_equal(q->waiting[1], 0);
+	drain();
+	end();
+}
+
 static void switching_controllers_and_parameters_drops_nothing(void **state)
 {
 	static const char *const names[] = { "price",	"dq",  "fixed", "aimd",	 "price",
@@ -792,7 +816,7 @@ static void sources_follow_a_restarted_egress_at_once(void **state)
 	offer_all(CAPACITY);
 	run_for(200 * MS);
 	stop(&nodes[EGRESS]);
-	start(&nodes[EGRESS], 7777);
+	start(&nodes[EGRESS], 77); /* random in truth, so it may as well be smaller */
 	set_controller("price", "");
 	for (int k = 1; k < EGRESS; k++) {
 		introduce(&nodes[k], &nodes[EGRESS]);
@@ -989,6 +1013,7 @@ int main(void)
 		cmocka_unit_test(every_controller_works),
 		cmocka_unit_test(source_that_leaves_or_joins_settles_within_50_intervals),
 		cmocka_unit_test(peer_that_dies_frees_its_share_within_the_liveness_bound),
+		cmocka_unit_test(report_of_a_source_that_reports_no_more_counts_no_more),
 		cmocka_unit_test(switching_controllers_and_parameters_drops_nothing),
 		cmocka_unit_test(fixed_leaves_a_rate_that_another_program_wrote),
 		cmocka_unit_test(timer_rests_without_traffic_and_the_next_frame_finds_a_good_rate),

@@ -597,6 +597,60 @@ static void worker_that_waits_for_time_alone_says_until_when(void **state)
 	end();
 }
 
+static void worker_with_an_open_message_wakes_when_it_is_due(void **state)
+{
+	struct setting s = plain;
+	const struct rb_worker *w;
+	uint64_t opened_ns;
+
+	(void)state;
+	s.pack_delay_ns = 100 * US;
+	begin(&s);
+	w = nodes[1].worker;
+	for (uint32_t frames = 1; frames <= 2; frames++) {
+		offer(1, 2, 0, frames, 60);
+		opened_ns = now_ns;
+		rb_worker_round(nodes[1].worker, opened_ns);
+		assert_false(rb_worker_round(nodes[1].worker, opened_ns + 1));
+		assert_true(w->held);
+		assert_true(w->ready_ns == opened_ns + 100 * US);
+		run_for(MS);
+	}
+	assert_int_equal(w->peer[2]->sent[RB_MSG_DATA], 2);
+	end();
+}
+
+static int refuse_to_send(struct rb_transport *base, struct rb_path *path,
+			  const struct rb_piece *pieces, uint32_t n, uint64_t cookie)
+{
+	(void)base, (void)path, (void)pieces, (void)n, (void)cookie;
+	return -EAGAIN;
+}
+
+static void message_that_the_transport_refuses_goes_later_and_costs_nothing(void **state)
+{
+	const struct rb_transport_ops *ops;
+	struct rb_transport_ops full;
+	const struct rb_worker *w;
+
+	(void)state;
+	begin(&plain);
+	w = nodes[1].worker;
+	ops = nodes[1].transport->ops;
+	full = *ops;
+	full.post_send = refuse_to_send;
+	nodes[1].transport->ops = &full;
+	offer(1, 2, 0, 1, 60);
+	run_for(5 * MS); /* more rounds than messages can be under way */
+	assert_true(w->peer[2]->send_refused > RB_LENT_MAX);
+	nodes[1].transport->ops = ops;
+	run_for(MS);
+	assert_int_equal(count_of(2, RB_COUNT_TRANSMITTED), 1);
+	assert_int_equal(w->n_free_lent, RB_LENT_MAX);
+	check_conservation();
+	end();
+}
+
 static void hellos_alone_are_no_work(void **state)
 {
 	struct setting s = plain;
@@ -979,6 +1033,8 @@ int main(void)
 		cmocka_unit_test(voqs_of_a_node_share_by_bytes_and_a_stopped_one_costs_nothing),
 		cmocka_unit_test(port_is_shaped_and_higher_level_goes_first),
 		cmocka_unit_test(worker_that_waits_for_time_alone_says_until_when),
+		cmocka_unit_test(worker_with_an_open_message_wakes_when_it_is_due),
+		cmocka_unit_test(message_that_the_transport_refuses_goes_later_and_costs_nothing),
 		cmocka_unit_test(hellos_alone_are_no_work),
 		cmocka_unit_test(frame_larger_than_any_message_is_dropped_by_name),
 		cmocka_unit_test(port_that_is_down_drops_by_name_and_comes_back),

@@ -16,9 +16,9 @@ static const uint8_t connect[RB_RC_DATAGRAM_BYTES] = {
 	/* magic, version, type, path MTU 1024, zero */
 	'S', 'L', 'R', 'C', 1, 1, 3, 0,
 	/* attempt, instance */
-	0, 0, 1, 2, 0, 0, 0, 5,
+	3, 4, 1, 2, 8, 7, 6, 5,
 	/* queue pair number, sequence number, credit */
-	0, 0x12, 0x34, 0x56, 0, 0xab, 0xcd, 0xef, 0, 0, 0, 64,
+	0, 0x12, 0x34, 0x56, 0, 0xab, 0xcd, 0xef, 0x10, 0x20, 0x30, 0x40,
 };
 /* clang-format on */
 
@@ -31,11 +31,11 @@ static void connect_decodes_and_encodes_to_the_same_bytes(void **state)
 	assert_true(rb_rc_datagram_decode(connect, sizeof(connect), &d));
 	assert_int_equal(d.type, RB_RC_CONNECT);
 	assert_int_equal(d.mtu, 3);
-	assert_int_equal(d.attempt, 258);
-	assert_int_equal(d.instance, 5);
+	assert_int_equal(d.attempt, 0x03040102);
+	assert_int_equal(d.instance, 0x08070605);
 	assert_int_equal(d.qpn, 0x123456);
 	assert_int_equal(d.psn, 0xabcdef);
-	assert_int_equal(d.credit, 64);
+	assert_int_equal(d.credit, 0x10203040);
 	rb_rc_datagram_encode(&d, out);
 	assert_memory_equal(out, connect, sizeof(out));
 }
