@@ -44,6 +44,17 @@ static void rate_is_the_difference_divided_by_the_time_between_questions(void **
 	sl_top_free(&now);
 }
 
+static void rate_of_a_counter_that_stands_still_is_0(void **state)
+{
+	struct sl_top_sample before = sample(1000, 5000000000), now = sample(1000, 7500000000);
+
+	(void)state;
+	sl_top_rates(&now, &before);
+	assert_float_equal(real(&now, 0, "taken_frames_per_s"), 0, 0);
+	sl_top_free(&before);
+	sl_top_free(&now);
+}
+
 static void rate_of_a_new_row_or_of_a_counter_that_fell_is_not_known(void **state)
 {
 	struct sl_top_sample before = sample(1000, 5000000000), now = sample(10, 6000000000);
@@ -65,6 +76,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rate_is_the_difference_divided_by_the_time_between_questions),
+		cmocka_unit_test(rate_of_a_counter_that_stands_still_is_0),
 		cmocka_unit_test(rate_of_a_new_row_or_of_a_counter_that_fell_is_not_known),
 	};
 

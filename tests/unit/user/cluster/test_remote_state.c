@@ -109,13 +109,15 @@ static void bad_parts_change_nothing(void **state)
 static void addresses_are_a_host_and_a_prefix_with_our_source(void **state)
 {
 	const struct sl_announce_record records[] = {
-		address(AF_INET, "\xc0\x00\x02\x05", 29), address(AF_INET, "\x0a\x00\x00\x01", 32),
+		address(AF_INET, "\xc0\x00\x02\x05", 29),
+		address(AF_INET, "\x0a\x00\x00\x01", 32),
 		address(AF_INET6, "\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 64),
+		address(AF_INET6, "\xfe\xbf\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 64),
 		address(AF_INET, "\xc0\x00\x02\x06", 29), /* the same prefix */
 	};
 	const struct sl_remote_sources sources = { .addr4 = { 10, 0, 1, 1 } };
 	struct sl_remote_entry e[8];
-	size_t n = sl_remote_entries(records, 4, &sources, e);
+	size_t n = sl_remote_entries(records, 5, &sources, e);
 
 	(void)state;
 	assert_int_equal(n, 4);

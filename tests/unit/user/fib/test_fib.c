@@ -582,6 +582,28 @@ static void default_routes_cover_every_address_until_they_are_deleted(void **sta
 	world_destroy(w);
 }
 
+static void replaced_prefix_takes_no_more_room(void **state)
+{
+	struct world *w = world_create(engine_of(state), 8);
+	struct sl_prefix p;
+	struct sl_fib_stats stats;
+
+	assert_int_equal(sl_prefix_parse("192.0.2.0/32", &p), 0);
+	for (uint8_t i = 0; i < 8; i++) {
+		p.addr[3] = i;
+		for (int k = 0; k < 4; k++)
+			assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[k]), 0);
+	}
+	sl_fib_stats(w->fib, &stats);
+	assert_int_equal(stats.prefixes4, 8);
+	assert_int_equal(stats.overflow4, 0);
+	for (uint8_t i = 0; i < 8; i++) {
+		p.addr[3] = i;
+		assert_int_equal(sl_fib_lookup(w->fib, AF_INET, p.addr), w->nexthop_id[3]);
+	}
+	world_destroy(w);
+}
+
 static void bad_arguments_are_refused_and_change_nothing(void **state)
 {
 	struct world *w = world_create(engine_of(state), 100);
@@ -653,6 +675,8 @@ int main(void)
 		cmocka_unit_test(blocks_are_reused_after_the_grace_period_and_not_before),
 		FOR_ENGINE(default_routes_cover_every_address_until_they_are_deleted, fast),
 		FOR_ENGINE(default_routes_cover_every_address_until_they_are_deleted, lpm),
+		FOR_ENGINE(replaced_prefix_takes_no_more_room, fast),
+		FOR_ENGINE(replaced_prefix_takes_no_more_room, lpm),
 		FOR_ENGINE(bad_arguments_are_refused_and_change_nothing, fast),
 		FOR_ENGINE(bad_arguments_are_refused_and_change_nothing, lpm),
 		cmocka_unit_test(create_refuses_sizes_that_cannot_work),

@@ -70,6 +70,48 @@ static void numbers_and_labels_are_written_and_strange_names_escaped(void **stat
 	json_decref(reasons);
 }
 
+/* Each number of the status is a sample, once: a sample that shows another's number shows it twice.
+ */
+static void every_number_of_the_status_is_one_sample(void **state)
+{
+	enum { FIRST = 101, N = 36 };
+	json_t *status = parse(
+		"{\"uptime_s\": 101, \"process_bytes\": 102, \"tables\": {\"map_bytes\": 103,"
+		" \"ipv4_prefixes\": 104, \"ipv6_prefixes\": 105, \"ipv4_overflow\": 106,"
+		" \"ipv6_overflow\": 107, \"inserts\": 108, \"replaces\": 109, \"deletes\": 110,"
+		" \"nexthops\": {\"used\": 111, \"size\": 112},"
+		" \"adjacencies\": {\"used\": 113, \"size\": 114},"
+		" \"groups\": {\"used\": 115, \"size\": 116},"
+		" \"ipv4_blocks\": {\"used\": 117, \"size\": 118},"
+		" \"ipv6_blocks\": {\"used\": 119, \"size\": 120}}, \"mirror\": {\"synced\": 121,"
+		" \"ipv4_policy\": 122, \"ipv6_policy\": 123, \"ipv4_routes\": 124,"
+		" \"ipv6_routes\": 125, \"links\": 126, \"addresses\": 127, \"neighbours\": 128,"
+		" \"nexthop_objects\": 129, \"rules\": 130, \"events\": 131, \"overruns\": 132,"
+		" \"resyncs\": 133, \"resync_changes\": 134, \"parse_errors\": 135,"
+		" \"neighbour_probes\": 136}}");
+	json_t *none = json_array();
+	char *text = sl_metrics_text(status, none, none, none, NULL), *line, *rest;
+	uint32_t times[N] = { 0 };
+
+	(void)state;
+	assert_non_null(text);
+	assert_line(text, "sluice_prefixes_overflowed{family=\"ipv6\"} 107");
+	assert_line(text, "sluice_prefix_changes_total{change=\"delete\"} 110");
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		const char *number = strrchr(line, ' ');
+		unsigned long value = number ? strtoul(number, NULL, 10) : 0;
+
+		if (line[0] != '#' && value >= FIRST && value < FIRST + N)
+			times[value - FIRST]++;
+	}
+	for (int i = 0; i < N; i++)
+		if (times[i] != 1)
+			fail_msg("%d is in %u samples", FIRST + i, times[i]);
+	free(text);
+	json_decref(status);
+	json_decref(none);
+}
+
 /*
  * The rows are as the bridge answers, with the values that it may leave open: a null is no number,
  * except as a rate, where it means that there is no limit.
@@ -143,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_and_labels_are_written_and_strange_names_escaped),
+		cmocka_unit_test(every_number_of_the_status_is_one_sample),
 		cmocka_unit_test(cluster_rows_become_samples_and_unknown_values_do_not),
 	};
 
