@@ -172,6 +172,28 @@ static void records_of_another_algorithm_are_refused(void **state)
 	assert_int_equal(cc_ingress_feedback(&in, &aimd, &fb), 0);
 }
 
+/* What the former controller did not hear is no silence of the new one. */
+static void switch_after_a_silence_keeps_the_rate(void **state)
+{
+	const struct cc_usage idle = { .elapsed_ns = 1000000, .backlogged = true };
+	struct cc_config price, aimd;
+	struct cc_ingress in;
+	uint64_t rate_ups;
+
+	(void)state;
+	configure(&price, "price");
+	configure(&aimd, "aimd");
+	cc_ingress_init(&in, &price, 1);
+	for (int i = 0; i < 20; i++)
+		cc_ingress_tick(&in, &price, &idle);
+	rate_ups = cc_ingress_rate_ups(&in);
+	assert_in_range(rate_ups, 1, 249999); /* it decays */
+	cc_ingress_switch(&in, &aimd);
+	for (int i = 0; i < 16; i++)
+		cc_ingress_tick(&in, &aimd, &idle);
+	assert_int_equal(cc_ingress_rate_ups(&in), rate_ups);
+}
+
 static void old_and_duplicate_records_are_refused(void **state)
 {
 	const struct cc_usage idle = { .elapsed_ns = 1000000 };
@@ -295,6 +317,7 @@ int main(void)
 		cmocka_unit_test(parameters_are_set_by_name_and_range),
 		cmocka_unit_test(frame_units_follow_the_port),
 		cmocka_unit_test(records_of_another_algorithm_are_refused),
+		cmocka_unit_test(switch_after_a_silence_keeps_the_rate),
 		cmocka_unit_test(old_and_duplicate_records_are_refused),
 		cmocka_unit_test(without_feedback_the_rate_decays_to_the_floor_and_comes_back),
 		cmocka_unit_test(objects_have_no_foreign_symbols),

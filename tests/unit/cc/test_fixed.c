@@ -48,10 +48,33 @@ static void the_rate_is_obeyed_and_never_decays(void **state)
 	assert_int_equal(cc_ingress_rate_ups(&in), 2000000); /* the line */
 }
 
+/* 100 Gbit/s are more bytes a second than 32 bits hold. */
+static void a_rate_beyond_32_bits_is_obeyed(void **state)
+{
+	const struct cc_port port = {
+		.capacity_ups = UINT64_C(12500000000),
+		.line_ups = UINT64_C(12500000000),
+		.interval_ns = 1000000,
+		.frame_bytes = 1500,
+		.units = CC_BYTES,
+		.sources = 4,
+	};
+	struct cc_config cfg;
+	struct cc_ingress in;
+
+	(void)state;
+	assert_int_equal(cc_config_init(&cfg, "fixed", &port), 0);
+	assert_int_equal(cc_config_set(&cfg, "rate_ups", INT64_C(10000000000)), 0);
+	assert_int_equal(cc_config_prepare(&cfg, NULL), 0);
+	cc_ingress_init(&in, &cfg, 1);
+	assert_int_equal(cc_ingress_rate_ups(&in), UINT64_C(10000000000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_rate_is_obeyed_and_never_decays),
+		cmocka_unit_test(a_rate_beyond_32_bits_is_obeyed),
 	};
 
 	return cmocka_run_group_tests_name("fixed", tests, NULL, NULL);

@@ -136,6 +136,21 @@ static void reaction_point_cuts_recovers_and_probes_by_bytes(void **state)
 	assert_int_equal(cc_ingress_rate_ups(&in), 100390625);
 }
 
+/* A cycle has 127,500 to 172,500 bytes, the first one 150,000: 330,000 bytes end two. */
+static void bytes_beyond_a_cycle_count_for_the_next(void **state)
+{
+	struct cc_config cfg;
+	struct cc_ingress in;
+
+	(void)state;
+	configure(&cfg);
+	start(&in, &cfg, 100000000);
+	tell(&in, &cfg, 32);
+	cc_ingress_sent(&in, &cfg, 330000);
+	assert_int_equal(cc_ingress_rate_ups(&in), 93750000);
+	assert_in_range(byte_cycle(&in, &cfg), 75000, 165000);
+}
+
 static void both_counts_past_recovery_increase_faster(void **state)
 {
 	const struct cc_usage cycle = { .elapsed_ns = 17250001 };
@@ -199,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(congestion_point_samples_by_bytes_and_quantises),
 		cmocka_unit_test(reaction_point_cuts_recovers_and_probes_by_bytes),
+		cmocka_unit_test(bytes_beyond_a_cycle_count_for_the_next),
 		cmocka_unit_test(both_counts_past_recovery_increase_faster),
 		cmocka_unit_test(told_again_at_once_keeps_the_target_and_a_far_target_is_reduced),
 		cmocka_unit_test(source_at_the_line_has_no_limiter),
