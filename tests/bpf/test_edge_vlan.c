@@ -69,6 +69,16 @@ static const struct edge_case cases[] = {
 	  FORWARD_BY(TAG2),
 	  .tables_only = true },
 
+	/* --- out of the port where it came in, by another interface of it --- */
+	{ "vlan_to_no_vlan_of_the_port_forwards",
+	  { IN1, .dst = "10.7.0.1" },
+	  FORWARD_BY(HAIRPIN),
+	  .port_flags = SL_PORT_FORWARD4 | SL_PORT_REDIRECT4 },
+	{ "vlan_ip6_to_no_vlan_of_the_port_forwards",
+	  { .ip6 = true, IN2, .dst = "2001:db8:7::1" },
+	  FORWARD_BY(HAIRPIN),
+	  .port_flags = SL_PORT_FORWARD6 | SL_PORT_REDIRECT6 },
+
 	/* --- priority, MTU, padding --- */
 	{ "vlan_priority_of_ingress_is_not_part_of_the_vlan",
 	  { .dst_mac = EDGE_VLAN1_MAC, .tag = { TAG(0xe000 | 100) } },
@@ -113,6 +123,9 @@ static const struct edge_case cases[] = {
 	{ "vlan_total_length_beyond_frame_drops",
 	  { IN1, .patch = { { 3, 47 } } },
 	  DROPS(IP4_TOTAL_LENGTH) },
+	{ "vlan_ip6_payload_length_beyond_frame_drops",
+	  { .ip6 = true, IN1, .patch = { { 5, 27 } } },
+	  DROPS(IP6_PAYLOAD_LENGTH) },
 	{ "vlan_mac_of_the_port_drops", { .tag = { TAG(100) } }, DROPS(ETH_NOT_OURS) },
 	{ "vlan_multicast_punts",
 	  { .dst_mac = 0x01005e000005, .tag = { TAG(100) } },

@@ -559,6 +559,28 @@ static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **stat
 	close(fd);
 }
 
+static void port_that_closes_gives_back_every_frame_under_way(void **state)
+{
+	enum { FRAMES = 10 };
+	struct rb_chunk_frame frames[FRAMES];
+	struct rb_tx *tx = rb_edge_tx(port);
+	uint64_t offsets[64];
+	uint32_t n;
+
+	(void)state;
+	make_frames(frames, FRAMES, 60, 1); /* all in one chunk */
+	assert_int_equal(tx->ops->put(tx, frames, FRAMES), FRAMES);
+	rb_edge_shut(port, backlog, counters);
+	n = tx->ops->reap(tx, offsets, 64);
+	assert_int_equal(n, FRAMES);
+	for (uint32_t i = 0; i < n; i++)
+		rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
+	assert_int_equal(tx->ops->reap(tx, offsets, 64), 0);
+	assert_int_equal(chunks->count[RB_OWNER_MESSAGE], 0);
+	rb_edge_close(port);
+	port = NULL;
+}
+
 static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **state)
 {
 	enum { FRAMES = 4000 };
@@ -688,6 +710,7 @@ int main(void)
 		T(port_that_the_maps_have_no_place_for_is_refused),
 		T(without_a_bridge_the_frame_is_dropped_by_name),
 		T(transmit_sends_out_of_any_chunk_and_gives_each_back_once),
+		T(port_that_closes_gives_back_every_frame_under_way),
 		T(transmit_goes_on_when_its_ring_has_been_filled_many_times),
 		T_INJECT(injector_sends_many_and_few_whole_and_in_order),
 		T_INJECT(injector_counts_refused_and_too_long_frames),

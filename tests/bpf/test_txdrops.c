@@ -216,6 +216,21 @@ static void txdrops_device_down_counts_tx_error(void **state)
 	tracer_destroy(&tracer);
 }
 
+/* The redirect finds p2 up, and then p2's driver takes none of the batch. */
+static void txdrops_driver_that_fails_counts_tx_error(void **state)
+{
+	struct edge_counters change;
+	struct tracer tracer;
+
+	(void)state;
+	tracer_create(&tracer, netns_cookie());
+	sh("ip link set q2 down");
+	send_one(100, 1, &change);
+	sh("ip link set q2 up");
+	assert_drops(&change, 0, 1);
+	tracer_destroy(&tracer);
+}
+
 static void txdrops_of_another_namespace_are_not_counted(void **state)
 {
 	struct edge_counters change;
@@ -270,6 +285,7 @@ int main(void)
 		cmocka_unit_test(txdrops_driver_takes_fewer_counts_tx_ring),
 		cmocka_unit_test(txdrops_device_without_ndo_xdp_xmit_counts_tx_error),
 		cmocka_unit_test(txdrops_device_down_counts_tx_error),
+		cmocka_unit_test(txdrops_driver_that_fails_counts_tx_error),
 		cmocka_unit_test(txdrops_of_another_namespace_are_not_counted),
 		cmocka_unit_test(txdrops_of_another_program_are_not_counted),
 	};

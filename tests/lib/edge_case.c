@@ -375,6 +375,8 @@ static void set_flags(const struct edge *world, const struct edge_case *c)
 	if (c->no_flags)
 		flags = 0;
 	assert_int_equal(edge_set_port(world, EDGE_PORT(1), FRAME_DST_MAC, flags), 0);
+	assert_int_equal(edge_set_port(world, EDGE_VLAN1, EDGE_VLAN1_MAC, flags), 0);
+	assert_int_equal(edge_set_port(world, EDGE_VLAN2, EDGE_VLAN2_MAC, flags), 0);
 }
 
 void edge_check(struct edge *world, const struct edge_case *c)

@@ -63,8 +63,8 @@ struct edge_case {
 	struct frame in;
 	enum edge_end end;
 	uint32_t what;	      /* enum edge_adj, enum sl_drop or enum sl_punt */
-	uint32_t port_flags;  /* of port 1; 0: forwarding of both families */
-	bool no_flags;	      /* of port 1: none at all */
+	uint32_t port_flags;  /* of port 1 and its VLANs; 0: forwarding of both families */
+	bool no_flags;	      /* of those: none at all */
 	uint32_t ingress;     /* ifindex; 0: port 1 */
 	bool jumbo;	      /* more than one buffer: for sl_edge_frags alone */
 	bool tables_only;     /* not for the engine `kernel` */
