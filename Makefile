@@ -24,7 +24,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all deps deps-run demo test check test-rdma bench soak soak-verbs lint format install uninstall install-lab \
+.PHONY: all deps deps-run demo test check test-rdma bench soak soak-verbs mutants lint format install uninstall install-lab \
 	uninstall-lab deb clean help
 
 # Each build.mk adds to these; the rules below make them.
@@ -125,6 +125,9 @@ soak: all ## kill parts of a cluster at random, 100 times; it must be whole afte
 soak-verbs: all ## faults of RDMA devices in virtual machines, 50 on each transport on verbs
 	netns-lab/vm/make-image $(BUILD)/vm
 	netns-lab/soak-verbs
+
+mutants: ## put one fault at a time into a copy of the last commit; its suite must fail
+	tests/mutants/run
 
 lint: all ## formatting, shellcheck, sparse, headers, includes, licences
 	tests/lint/run
