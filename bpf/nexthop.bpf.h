@@ -46,12 +46,13 @@ static __always_inline __u32 sl_flow_hash(const struct sl_packet *pkt)
 
 		if (!(ip->frag_off & sl_htons(SL_IP4_FRAGMENT)))
 			ports = sl_hash_ports(pkt, ip->protocol, ip + 1);
-		hash = sl_hash_mix(hash, (__u64)ip->saddr << 32 | ip->daddr);
+		hash = sl_hash_mix(hash, (__u64)(SL_FORCE __u32)ip->saddr << 32 |
+						 (SL_FORCE __u32)ip->daddr);
 		hash = sl_hash_mix(hash, (__u64)ip->protocol << 32 | ports);
 	} else {
 		const struct ipv6hdr *ip = pkt->l3;
 		const __u64 *addrs = (const void *)&ip->saddr;
-		__u32 label = *(const __u32 *)ip & sl_htonl(0x000fffff);
+		__u32 label = *(const __u32 *)ip & (SL_FORCE __u32)sl_htonl(0x000fffff);
 
 		hash = sl_hash_mix(hash, addrs[0]);
 		hash = sl_hash_mix(hash, addrs[1]);

@@ -93,3 +93,99 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	return 0;
 }
+
+/* A message of this type that decodes. */
+static size_t write_message(uint8_t *msg, uint8_t type)
+{
+	const struct rb_frame frame = { .len_bytes = 20,
+					.system_port = 0x201,
+					.ingress_port = 0x101,
+					.class = 1,
+					.age_ns = 9 };
+	const struct rb_feedback feedback = { .system_port = 0x101, .class = 2, .sequence = 3 };
+	const struct rb_hello hello = { .heard_epoch = 4, .interval_us = 5 };
+	const struct rb_policy policy = { .system_port = 0x101,
+					  .weight = { 1, 1, 1, 1 },
+					  .n_params = 2 };
+	const struct rb_report report = { .system_port = 0x201, .class = 3, .waiting = 6 };
+	struct rb_msg_header h = {
+		.type = type, .source = 1, .destination = 2, .count = 1, .epoch = 7
+	};
+	uint8_t *body = msg + RB_MSG_HEADER_BYTES;
+	uint32_t n = RB_MSG_HEADER_BYTES;
+
+	memset(msg, 0, 128);
+	switch (type) {
+	case RB_MSG_DATA:
+		h.count = 2;
+		rb_frame_header_encode(&frame, body);
+		rb_frame_header_encode(&frame, body + RB_FRAME_HEADER_BYTES);
+		n += 2 * (RB_FRAME_HEADER_BYTES + frame.len_bytes);
+		break;
+	case RB_MSG_FEEDBACK:
+		rb_feedback_encode(&feedback, body);
+		n += RB_FEEDBACK_BYTES;
+		break;
+	case RB_MSG_HELLO:
+		rb_hello_encode(&hello, body);
+		n += RB_HELLO_BYTES;
+		break;
+	case RB_MSG_POLICY:
+		n += rb_policy_encode(&policy, body);
+		break;
+	case RB_MSG_REPORT:
+		rb_report_encode(&report, body);
+		n += RB_REPORT_BYTES;
+		break;
+	default:
+		n += 8;
+	}
+	h.length_bytes = (uint16_t)n;
+	rb_msg_header_encode(&h, msg);
+	return n;
+}
+
+static void fit_count(uint8_t *msg, size_t size)
+{
+	const size_t body_bytes = size - RB_MSG_HEADER_BYTES;
+	size_t n = 1;
+
+	if (msg[1] == RB_MSG_FEEDBACK)
+		n = body_bytes / RB_FEEDBACK_BYTES;
+	else if (msg[1] == RB_MSG_REPORT)
+		n = body_bytes / RB_REPORT_BYTES;
+	else if (msg[1] == RB_MSG_POLICY && body_bytes >= RB_POLICY_BYTES)
+		msg[RB_MSG_HEADER_BYTES + 40] = (uint8_t)((body_bytes - RB_POLICY_BYTES) / 8);
+	if (msg[1] != RB_MSG_DATA)
+		msg[7] = (uint8_t)n;
+}
+
+/*
+ * Most changes of a message break its header, and nothing reads the records. So most inputs get a
+ * header that fits: our version, node and length.
+ */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t size_max);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max, unsigned int seed);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max, unsigned int seed)
+{
+	if (size < RB_MSG_HEADER_BYTES && size_max >= 128)
+		return write_message(data, (uint8_t)(1 + seed % (RB_MSG_TYPE_COUNT - 1)));
+	size = LLVMFuzzerMutate(data, size, size_max);
+	if (size < RB_MSG_HEADER_BYTES || size > RB_MSG_MAX_BYTES || seed % 8 == 0)
+		return size;
+	if (seed % 8 == 1) /* of any length, up to that of many records */
+		while (size + 8 <= size_max && size / 8 < seed / 8 % 128) {
+			memset(data + size, data[size / 2], 8);
+			size += 8;
+		}
+	data[0] = RB_WIRE_VERSION;
+	data[2] = (uint8_t)(size >> 8);
+	data[3] = (uint8_t)size;
+	data[4] = 1;
+	data[5] = self.node;
+	data[6] %= RB_STREAMS_MAX;
+	/* Of two inputs, one has as many records as its length allows. */
+	if (seed % 16 >= 8)
+		fit_count(data, size);
+	return size;
+}
