@@ -37,6 +37,26 @@ run_tree() { run env LAB_PATIENCE=1 "$TREE/tests/run" "$@"; }
 	[[ $output == *because* ]]
 }
 
+@test "run: all suites together fail if a test that docs/CONFORMANCE.md names did not pass, and only all" {
+	good
+	mkdir -p "$TREE/tests/lint" "$TREE/tests/bpf" "$TREE/docs"
+	cp tests/lint/check-conformance "$TREE/tests/lint/"
+	printf '%s\n' '| `ip4_` | `tests/bpf/test_x.c` |' '| 1 | it is so | drop | `ip4_x_drops` | pass |' >"$TREE/docs/CONFORMANCE.md"
+	echo '	{ "ip4_x_drops", {} },' >"$TREE/tests/bpf/test_x.c"
+	run_tree
+	[ "$status" -eq 1 ]
+	[ "${lines[-2]}" = "docs/CONFORMANCE.md: tests/bpf/test_x.c: ip4_x_drops did not run" ]
+	[ "${lines[-1]}" = "1 passed, 1 failed, 0 skipped" ]
+	run_tree good
+	[ "$status" -eq 0 ]
+	mkdir -p "$TREE/build/tests/bpf"
+	printf '#!/bin/sh\necho 1..1\necho ok 1 - fast/sl_edge/ip4_x_drops\n' >"$TREE/build/tests/bpf/test_x"
+	chmod +x "$TREE/build/tests/bpf/test_x"
+	run_tree
+	[ "$status" -eq 0 ]
+	[ "${lines[-1]}" = "2 passed, 0 failed, 0 skipped" ]
+}
+
 @test "run: a summary of each failed test comes before the closing line" {
 	good
 	suite bad <<'PYTHON'
