@@ -163,19 +163,33 @@ static uint64_t percentile(const uint64_t *buckets, uint64_t count, double share
 	return 0;
 }
 
+/* Read all n values of an array in one system call. */
+static int read_array(int fd, void *values, uint32_t n)
+{
+	static uint32_t keys[LAB_FLOWS_MAX];
+	uint32_t next, read = n;
+	int err = bpf_map_lookup_batch(fd, NULL, &next, keys, values, &read, NULL);
+
+	if (err)
+		return err;
+	return read == n ? 0 : -EIO;
+}
+
 static int summarise(const struct lab_sink *skel, const struct options *o, struct summary *s,
 		     json_t *list)
 {
 	int flows_fd = bpf_map__fd(skel->maps.flows), latency_fd = bpf_map__fd(skel->maps.latency);
+	static struct sink_flow flows[LAB_FLOWS_MAX];
 	static uint64_t buckets[SINK_BUCKETS];
 	struct sink_flow f;
 	uint64_t lost;
 	int err;
 
+	if ((err = read_array(flows_fd, flows, LAB_FLOWS_MAX)) ||
+	    (err = read_array(latency_fd, buckets, SINK_BUCKETS)))
+		return err;
 	for (uint32_t i = 0; i < LAB_FLOWS_MAX; i++) {
-		err = bpf_map_lookup_elem(flows_fd, &i, &f);
-		if (err)
-			return err;
+		f = flows[i];
 		if (!f.packets)
 			continue;
 		lost = f.next_seq - (f.packets - f.duplicates);
@@ -193,12 +207,8 @@ static int summarise(const struct lab_sink *skel, const struct options *o, struc
 					  "reordered", (json_int_t)f.reordered, "duplicates",
 					  (json_int_t)f.duplicates, "late", (json_int_t)f.late));
 	}
-	for (uint32_t i = 0; i < SINK_BUCKETS; i++) {
-		err = bpf_map_lookup_elem(latency_fd, &i, &buckets[i]);
-		if (err)
-			return err;
+	for (uint32_t i = 0; i < SINK_BUCKETS; i++)
 		s->latency_count += buckets[i];
-	}
 	s->p50_ns = percentile(buckets, s->latency_count, 0.5);
 	s->p99_ns = percentile(buckets, s->latency_count, 0.99);
 	s->p999_ns = percentile(buckets, s->latency_count, 0.999);

@@ -173,13 +173,16 @@ capture() {
 		frames += [Ether(dst=sys.argv[1]) / IP(dst="10.0.0.2") / UDP(dport=9) / Raw(b"y" * 40)]
 		other = packet(7, 3); other[Ether].dst = "02:00:00:00:00:77"
 		frames += [other]
+		# payloads of up to 17 bytes: one spoiled byte at every place, and none
+		spoiled = [bytes(i) + b"x" + bytes(n - 1 - i) for n in range(18) for i in range(n)]
+		frames += [packet(8, s, tail=tail) for s, tail in enumerate(spoiled + [bytes(n) for n in range(18)])]
 		sendp(frames, iface="eth0")
 	PY
-	counted() { [ "$(xdp_in h2)" -ge $((before + 15)) ]; }
+	counted() { [ "$(xdp_in h2)" -ge $((before + 186)) ]; }
 	wait_for 5 counted
 	sink_stop >"$LAB_DIR/sink.json"
 	run jq -c '[.packets, .flows, .lost, .reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac]' "$LAB_DIR/sink.json"
-	[ "$output" = "[14,3,194,2,2,1,2,1,1]" ]
+	[ "$output" = "[185,4,194,2,2,1,2,154,1]" ]
 	[ "$(field "$LAB_DIR/sink.json" foreign)" -ge 1 ]
 	[ "$(jq -c '[.ttl_min, .ttl_max]' "$LAB_DIR/sink.json")" = "[30,200]" ]
 }
