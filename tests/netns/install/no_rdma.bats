@@ -4,24 +4,17 @@
 # says so.
 bats_require_minimum_version 1.5.0
 
+. netns-lab/lib/lab.sh
+. netns-lab/topo/cluster.sh
+
 setup_file() {
-	. netns-lab/lib/lab.sh
-	. netns-lab/topo/cluster.sh
 	# shellcheck disable=SC2119
 	lab_begin
 	cluster_fabric
 	cluster_node 1 1
 }
 
-teardown_file() {
-	. netns-lab/lib/lab.sh
-	lab_end
-}
-
-setup() {
-	. netns-lab/lib/lab.sh
-	. netns-lab/topo/cluster.sh
-}
+teardown_file() { lab_end; }
 
 # start TRANSPORT: run node 1's bridge with this transport; sets its output and status
 start() {

@@ -3,8 +3,11 @@
 # gen and sink: every packet is counted, and looks as tshark and scapy say it must.
 bats_require_minimum_version 1.5.0
 
+. netns-lab/lib/lab.sh
+. tests/lib/traffic.bash
+HOPS=0 # the hosts are at the two ends of one cable
+
 setup_file() {
-	. netns-lab/lib/lab.sh
 	lab_begin
 	host_up h1
 	host_up h2
@@ -17,111 +20,73 @@ setup_file() {
 	export MAC
 }
 
-teardown_file() {
-	. netns-lab/lib/lab.sh
-	lab_end
-}
+teardown_file() { lab_end; }
 
-setup() { . netns-lab/lib/lab.sh; }
+# Nothing between the hosts keeps accounts: the sink has waited until no more frames came.
+accounts_open() { :; }
+accounts_settle() { :; }
+accounted() { [ "$1" -ge "$2" ]; }
 
-gen() { on h1 taskset -c 0 build/lab/gen eth0 --dst-mac "$MAC" --json "$@"; }
-
-sink_start() {
-	spawn h2 sink build/lab/sink eth0 --json --verify
-	wait_for 5 grep -q ready "$LAB_DIR/sink.err"
-}
-
-# End the sink and print its report.
-sink_stop() {
-	kill -INT "$SPAWNED"
-	wait "$SPAWNED"
-	cat "$LAB_DIR/sink.out"
-}
-
-# field FILE NAME
-field() { jq ".$2" "$1"; }
-
-# Send with the arguments given; leaves the reports in gen.json and sink.json.
-send() {
-	sink_start
-	gen "$@" >"$LAB_DIR/gen.json"
-	sink_stop >"$LAB_DIR/sink.json"
-}
-
-# All COUNT packets came, once, in order and intact.
-assert_all_came() {
-	local got
-	[ "$(field "$LAB_DIR/gen.json" sent)" = "$1" ]
-	got=$(jq -c '[.packets, .lost, .reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac]' \
-		"$LAB_DIR/sink.json")
-	echo "$got"
-	[ "$got" = "[$1,0,0,0,0,0,0,0]" ]
-}
+# h1_sends GEN-OPTION...
+h1_sends() { send h1 h2:eth0 h2 "$@"; }
 
 @test "every packet sent is counted: IPv4, 60 bytes, one flow" {
-	send --dst 10.0.0.2 --count 200001 --rate 500000
-	assert_all_came 200001
-	[ "$(field "$LAB_DIR/sink.json" bytes)" = $((200001 * 60)) ]
-	[ "$(field "$LAB_DIR/sink.json" flows)" = 1 ]
+	h1_sends --dst 10.0.0.2 --count 200001 --rate 500000
+	assert_arrived 200001
+	[ "$(received bytes)" = $((200001 * 60)) ]
+	[ "$(received flows)" = 1 ]
 }
 
 @test "every packet sent is counted: IPv6, 1500 flows to 1000 destinations" {
-	send --dst fd00::/64 --dests 1000 --flows 1500 --count 150000 --rate 300000
-	assert_all_came 150000
-	[ "$(field "$LAB_DIR/sink.json" flows)" = 1500 ]
-	[ "$(field "$LAB_DIR/gen.json" destinations)" = 1000 ]
+	h1_sends --dst fd00::/64 --dests 1000 --flows 1500 --count 150000 --rate 300000
+	assert_arrived 150000
+	[ "$(received flows)" = 1500 ]
+	[ "$(report gen destinations)" = 1000 ]
 }
 
 @test "frames of the largest size arrive" {
-	send --dst 10.0.0.2 --size 3398 --count 1000 --rate 10000
-	assert_all_came 1000
-	[ "$(field "$LAB_DIR/sink.json" bytes)" = 3398000 ]
+	h1_sends --dst 10.0.0.2 --size 3398 --count 1000 --rate 10000
+	assert_arrived 1000
+	[ "$(received bytes)" = 3398000 ]
 }
 
 @test "imix is 7:4:1 of 60, 590 and 1514 bytes" {
-	send --dst 10.0.0.2 --imix --count 12000 --rate 100000
-	assert_all_came 12000
-	[ "$(field "$LAB_DIR/sink.json" bytes)" = $((1000 * (7 * 60 + 4 * 590 + 1514))) ]
+	h1_sends --dst 10.0.0.2 --imix --count 12000 --rate 100000
+	assert_arrived 12000
+	[ "$(received bytes)" = $((1000 * (7 * 60 + 4 * 590 + 1514))) ]
 }
 
 @test "packets with one and with two VLAN tags are counted" {
-	send --dst 10.0.0.2 --vlan 5 --count 1000 --rate 10000
-	assert_all_came 1000
-	[ "$(field "$LAB_DIR/sink.json" tagged)" = 1000 ]
-	send --dst fd00::2 --vlan 5,6 --count 1000 --rate 10000
-	assert_all_came 1000
-	[ "$(field "$LAB_DIR/sink.json" tagged)" = 1000 ]
+	h1_sends --dst 10.0.0.2 --vlan 5 --count 1000 --rate 10000
+	assert_arrived 1000
+	[ "$(received tagged)" = 1000 ]
+	h1_sends --dst fd00::2 --vlan 5,6 --count 1000 --rate 10000
+	assert_arrived 1000
+	[ "$(received tagged)" = 1000 ]
 }
 
 @test "a flood loses nothing that the report does not name" {
-	send --dst 10.0.0.2 --count 1000000
-	[ "$(field "$LAB_DIR/gen.json" made)" = 1000000 ]
-	[ $(($(field "$LAB_DIR/gen.json" sent) + $(field "$LAB_DIR/gen.json" refused))) = 1000000 ]
-	[ "$(field "$LAB_DIR/sink.json" packets)" = "$(field "$LAB_DIR/gen.json" sent)" ]
+	h1_sends --dst 10.0.0.2 --count 1000000
+	[ "$(report gen made)" = 1000000 ]
+	[ $(($(sent) + $(report gen refused))) = 1000000 ]
+	[ "$(received packets)" = "$(sent)" ]
 }
 
 @test "pacing keeps to the rate" {
 	local sent
-	send --dst 10.0.0.2 --rate 50000 --duration 1
-	sent=$(field "$LAB_DIR/gen.json" sent)
+	h1_sends --dst 10.0.0.2 --rate 50000 --duration 1
+	sent=$(sent)
 	[ "$sent" -gt 0 ] # on a busy machine gen sends less
 	[ "$sent" -le 50500 ]
-	send --dst 10.0.0.2 --rate 50000 --count 20000
-	jq -e '.sent == 20000 and .seconds > 0.39' "$LAB_DIR/gen.json"
+	h1_sends --dst 10.0.0.2 --rate 50000 --count 20000
+	jq -e '.sent == 20000 and .seconds > 0.39' "$LAB_DIR/gen.out"
 }
 
 @test "SIGINT ends the generator, which reports what it sent" {
-	sink_start
-	local sink=$SPAWNED before
-	before=$(xdp_out h1)
-	spawn h1 gen taskset -c 0 build/lab/gen eth0 --dst-mac "$MAC" --json --dst 10.0.0.2 --rate 1000 --duration 600
-	wait_for 5 xdp_out_since h1 "$before"
-	kill -INT "$SPAWNED"
-	wait "$SPAWNED"
-	SPAWNED=$sink
-	sink_stop >"$LAB_DIR/sink.json"
-	[ "$(field "$LAB_DIR/gen.out" sent)" -gt 0 ]
-	[ "$(field "$LAB_DIR/gen.out" sent)" = "$(field "$LAB_DIR/sink.json" packets)" ]
+	send_start h1 h2:eth0 h2 --dst 10.0.0.2 --rate 1000
+	send_stop
+	[ "$(sent)" -gt 0 ]
+	[ "$(sent)" = "$(received packets)" ]
 	run ! on h1 ip link show dev lo xdp
 }
 
@@ -129,7 +94,7 @@ assert_all_came() {
 capture() {
 	spawn h2 tcpdump tcpdump -n -i eth0 -w "$LAB_DIR/c.pcap" -U -c 5 udp port 9 or vlan
 	wait_for 5 grep -q listening "$LAB_DIR/tcpdump.err"
-	gen --count 5 --rate 1000 "$@" >/dev/null
+	gen gen h1 h2:eth0 --count 5 --rate 1000 "$@"
 	wait_for 5 test ! -e "/proc/$SPAWNED"
 	tshark -r "$LAB_DIR/c.pcap" -o ip.check_checksum:TRUE -o udp.check_checksum:TRUE -T fields \
 		-E separator=' ' "${FIELDS[@]}" 2>/dev/null
@@ -154,7 +119,7 @@ capture() {
 
 @test "the sink tells loss, reordering, duplicates and foreign packets apart" {
 	local before
-	sink_start
+	sink_start received h2
 	before=$(xdp_in h2)
 	on h1 /usr/bin/python3 - "$MAC" <<-'PY'
 		import struct, sys
@@ -180,11 +145,11 @@ capture() {
 	PY
 	counted() { [ "$(xdp_in h2)" -ge $((before + 186)) ]; }
 	wait_for 5 counted
-	sink_stop >"$LAB_DIR/sink.json"
-	run jq -c '[.packets, .flows, .lost, .reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac]' "$LAB_DIR/sink.json"
+	finish received
+	run jq -c '[.packets, .flows, .lost, .reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac]' "$LAB_DIR/received.out"
 	[ "$output" = "[185,4,194,2,2,1,2,154,1]" ]
-	[ "$(field "$LAB_DIR/sink.json" foreign)" -ge 1 ]
-	[ "$(jq -c '[.ttl_min, .ttl_max]' "$LAB_DIR/sink.json")" = "[30,200]" ]
+	[ "$(received foreign)" -ge 1 ]
+	[ "$(jq -c '[.ttl_min, .ttl_max]' "$LAB_DIR/received.out")" = "[30,200]" ]
 }
 
 @test "destinations are drawn from a file of prefixes, the same for the same seed" {
@@ -207,7 +172,7 @@ capture() {
 
 @test "gen fails when its peer has no NAPI" {
 	on h2 ethtool -K eth0 gro off
-	run gen --dst 10.0.0.2 --count 10
+	run gen gen h1 h2:eth0 --dst 10.0.0.2 --count 10
 	on h2 ethtool -K eth0 gro on
 	[ "$status" -eq 1 ]
 	[ "${lines[0]}" = "gen: eth0 passes no redirected frames on: its peer needs XDP or GRO, switched on while the link is up" ]

@@ -19,10 +19,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 @test "SIGHUP with another engine, twice, under traffic: nothing is lost, one set of pins, counters go on" {
 	daemon
 	warm_up
-	local before
-	before=$(counter forward)
-	traffic 3
-	wait_for 5 traffic_flows "$before"
+	send_start h1 n1:eth1 h2 --dst 10.0.2.2 --flows 16 --rate 2000
 	configure "engine: lpm"
 	kill -HUP "$DAEMON"
 	engine_is() { [ "$(sluice -j status | jq -r .engine)" = "$1" ]; }
@@ -30,9 +27,8 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	configure "engine: kernel"
 	kill -HUP "$DAEMON"
 	wait_for 5 engine_is kernel
-	traffic_end
-	nothing_was_lost
-	[ $(($(counter forward) - before)) = "$SENT" ]
+	send_stop
+	assert_forwarded "$(sent)"
 	[ "$(pins)" = "$(published)" ]
 }
 
@@ -86,12 +82,10 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 @test "kill -9 and restart under traffic: nothing is lost, changes are found, counters go on, nothing is stale" {
 	daemon
 	warm_up
-	local before id seed
-	before=$(counter forward)
+	local id seed
 	id=$(xdp_program_id eth1)
 	seed=$(on n1 bpftool -j map dump pinned /sys/fs/bpf/sluice/sl_meta | jq '.[0].formatted.value.hash_seed')
-	traffic 3
-	wait_for 5 traffic_flows "$before"
+	send_start h1 n1:eth1 h2 --dst 10.0.2.2 --flows 16 --rate 2000
 	daemon_end KILL
 	[ "$(xdp_program_id eth1)" = "$id" ]
 	on n1 ip route add 10.9.0.0/16 via 10.0.2.2
@@ -99,9 +93,8 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	daemon
 	[ "$(sluice -j explain 10.9.1.1 | jq -r .verdict)" = forward ]
 	[ "$(sluice -j explain 10.7.1.1 | jq -r .verdict)" = drop ]
-	traffic_end
-	nothing_was_lost
-	[ $(($(counter forward) - before)) = "$SENT" ]
+	send_stop
+	assert_forwarded "$(sent)"
 	[ "$(xdp_program_id eth1)" != "$id" ]
 	[ "$(xdp_program_id eth1)" = "$(xdp_program_id eth2)" ]
 	[ "$(pins)" = "$(published)" ]

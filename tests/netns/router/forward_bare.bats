@@ -4,23 +4,18 @@
 # section xdp`.
 bats_require_minimum_version 1.5.0
 
+. tests/netns/router/forward.bash
+PINS=/sys/fs/bpf/tc/globals
+
 setup_file() {
-	. netns-lab/lib/lab.sh
-	. tests/netns/router/forward.bash
 	lab_begin
 	forward_lab
 	router_up n1 bare eth1 eth2 eth3
 }
 
-teardown_file() {
-	. netns-lab/lib/lab.sh
-	lab_end
-}
+teardown_file() { lab_end; }
 
 setup() {
-	. netns-lab/lib/lab.sh
-	. tests/netns/router/forward.bash
-	PINS=/sys/fs/bpf/tc/globals
 	knows_xdp_features || skip "Linux before 6.3: the kernel forwards every packet"
 }
 
@@ -36,69 +31,65 @@ knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 }
 
 @test "IPv4 is forwarded, each packet once, in order, TTL down by one" {
-	send h1 eth1 h2 --dst 10.0.2.2 --flows 100 --count 50000 --rate 100000
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 100 --count 50000 --rate 100000
 	assert_forwarded 50000
 }
 
 @test "IPv6 is forwarded, each packet once, in order, hop limit down by one" {
-	send h1 eth1 h2 --dst fd00:0:0:2::2 --flows 100 --count 50000 --rate 100000
+	send h1 n1:eth1 h2 --dst fd00:0:0:2::2 --flows 100 --count 50000 --rate 100000
 	assert_forwarded 50000
 }
 
 @test "frames of 3398 bytes are forwarded between jumbo ports" {
-	send h1 eth1 h3 --dst 10.0.3.2 --size 3398 --count 10000 --rate 50000
+	send h1 n1:eth1 h3 --dst 10.0.3.2 --size 3398 --count 10000 --rate 50000
 	assert_forwarded 10000
-	send h3 eth3 h1 --dst fd00:0:0:1::2 --size 3398 --count 10000 --rate 50000
+	send h3 n1:eth3 h1 --dst fd00:0:0:1::2 --size 3398 --count 10000 --rate 50000
 	assert_forwarded 10000
 }
 
 @test "a mix of sizes is forwarded" {
-	send h1 eth1 h2 --dst 10.0.2.2 --imix --flows 10 --count 60000 --rate 100000
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --imix --flows 10 --count 60000 --rate 100000
 	assert_forwarded 60000
 }
 
 @test "packets whose TTL ends here go to the kernel, and none leaves" {
-	send h1 eth1 h2 --dst 10.0.2.2 --ttl 1 --count 1000 --rate 10000
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --ttl 1 --count 1000 --rate 10000
 	[ "$(received packets)" = 0 ]
 	[ "$(change punts ttl)" = 1000 ]
-	assert_conserved 1000
 }
 
 @test "packets that a blackhole route matches are dropped under that name, the others go on" {
 	on n1 ip route add blackhole 10.64.0.1/32
 	on n1 ip route add 10.64.0.0/16 via 10.0.2.2
-	send h1 eth1 h2 --dst 10.64.0.0/16 --dests 2 --count 20000 --rate 100000
+	send h1 n1:eth1 h2 --dst 10.64.0.0/16 --dests 2 --count 20000 --rate 100000
 	on n1 ip route del blackhole 10.64.0.1/32
 	on n1 ip route del 10.64.0.0/16
 	[ "$(received packets)" = 10000 ]
 	[ "$(change drops blackhole)" = 10000 ]
-	assert_conserved 20000
 }
 
 @test "packets too big for the egress port go to the kernel, which answers" {
 	spawn h1 answers tcpdump -n -l -i eth0 -c 1 icmp
 	wait_for 5 grep -q listening "$LAB_DIR/answers.err"
-	send h1 eth1 h2 --dst 10.0.2.2 --size 3000 --count 100 --rate 1000
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --size 3000 --count 100 --rate 1000
 	[ "$(received packets)" = 0 ]
 	[ "$(change punts too-big)" = 100 ]
-	assert_conserved 100
 	wait_for 5 grep -q 'need to frag (mtu 1500)' "$LAB_DIR/answers.out"
 }
 
 @test "both directions at once lose nothing" {
-	sink_start h2 back
-	sink_start h1 forth
-	before=$(counters)
-	spawn h2 gen2 "${GEN[@]}" --dst-mac "$(mac_of n1 eth2)" --dst 10.0.1.2 --count 50000 --rate 50000
-	local other=$SPAWNED
-	on h1 "${GEN[@]}" --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --count 50000 --rate 50000 >"$LAB_DIR/gen.json"
-	wait "$other"
-	sink_stop back
-	sink_stop forth
-	after=$(counters)
-	[ "$(jq .packets "$LAB_DIR/back.json")" = 50000 ]
-	[ "$(jq .packets "$LAB_DIR/forth.json")" = 50000 ]
-	assert_conserved 100000
+	sink_start back h1
+	sink_start received h2
+	accounts_open
+	gen_start gen2 h2 n1:eth2 --dst 10.0.1.2 --count 50000 --rate 50000
+	gen gen h1 n1:eth1 --dst 10.0.2.2 --count 50000 --rate 50000
+	accounts_settle 100000
+	finish received
+	finish back
+	accounted 100000 100000
+	assert_arrived 50000
+	came_whole back
+	[ "$(report back packets)" = 50000 ]
 }
 
 @test "bpftool shows the maps with named fields" {
@@ -112,24 +103,23 @@ knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 	on n1 ip link set dev eth1 xdp off
 	on n1 ip link set dev eth1 xdpgeneric obj build/sluice.bpf.o section xdp
 	on n1 ip link show dev eth1 | grep -q xdpgeneric
-	send h1 eth1 h2 --dst 10.0.2.2 --flows 10 --count 20000 --rate 50000
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 10 --count 20000 --rate 50000
 	assert_forwarded 20000
-	send h1 eth1 h2 --dst fd00:0:0:2::2 --flows 10 --count 20000 --rate 50000
+	send h1 n1:eth1 h2 --dst fd00:0:0:2::2 --flows 10 --count 20000 --rate 50000
 	assert_forwarded 20000
 	on n1 ip link set dev eth1 xdpgeneric off
 	on n1 ip link set dev eth1 xdp obj build/sluice.bpf.o section xdp
 }
 
 @test "xdp off under traffic: the kernel forwards, and nothing is lost" {
-	traffic_start h1 eth1 h2 --dst 10.0.2.2 --rate 20000 --duration 3600
+	send_start h1 n1:eth1 h2 --dst 10.0.2.2 --rate 20000
 	on n1 ip link set dev eth1 xdp off
 	# The generator has sent more since then.
 	wait_for 5 xdp_out_since h1 "$(xdp_out h1)"
-	traffic_stop
-	[ "$(received packets)" = "$(jq .sent "$LAB_DIR/gen.json")" ]
-	[ "$(received ttl_min)" = 63 ]
-	[ "$(received ttl_max)" = 63 ]
-	[ "$(change stats forward)" -lt "$(jq .sent "$LAB_DIR/gen.json")" ]
+	finish gen
+	finish received
+	assert_arrived "$(sent)"
+	[ "$(change stats forward)" -lt "$(sent)" ]
 	on n1 ip link set dev eth1 xdp obj build/sluice.bpf.o section xdp
 }
 
@@ -139,8 +129,8 @@ knows_xdp_features() { grep -qaw xdp_features /sys/kernel/btf/vmlinux; }
 	done
 	run on n1 ip link show type veth
 	[[ "$output" != *xdp* ]]
-	sink_start h2 received
-	on h1 "${GEN[@]}" --dst-mac "$(mac_of n1 eth1)" --dst 10.0.2.2 --count 10000 --rate 50000
-	sink_stop received
-	[ "$(received packets)" = 10000 ]
+	sink_start received h2
+	gen gen h1 n1:eth1 --dst 10.0.2.2 --count 10000 --rate 50000
+	finish received
+	assert_arrived 10000
 }

@@ -7,6 +7,7 @@
 #   h1 10.0.1.2 fd00:1::2 --- eth1 n1 eth2 --- h2 10.0.2.2 fd00:2::2
 
 . netns-lab/lib/lab.sh
+. tests/netns/router/counters.bash
 
 router_up() {
 	local i
@@ -95,33 +96,6 @@ warm_up() {
 	wait_for 5 fast_path_to fd00:2::2
 }
 fast_path_to() { [ "$(sluice -j explain "$1" | jq -r .verdict)" = forward ]; }
-
-# traffic SECONDS [ADDRESS]: packets from h1 to h2 in the background, 2000 a second; traffic_end waits for their end.
-traffic() {
-	spawn h2 sink build/lab/sink eth0 --json --verify
-	SINK=$SPAWNED
-	wait_for 5 grep -q ready "$LAB_DIR/sink.err"
-	CAME=$(xdp_in h2)
-	spawn h1 gen taskset -c 0 build/lab/gen eth0 --dst-mac "$(mac_of n1 eth1)" --dst "${2:-10.0.2.2}" --flows 16 \
-		--rate 2000 --batch 4 --duration "$1" --json
-	GEN=$SPAWNED
-}
-traffic_flows() { [ "$(counter forward)" -gt "$1" ]; }
-
-# traffic_end: waits, then sets SENT, and REPORT to "packets lost reordered duplicates bad" of the sink.
-traffic_end() {
-	wait "$GEN"
-	SENT=$(jq .sent "$LAB_DIR/gen.out")
-	wait_for 10 all_came || true # the report says what was lost
-	kill -INT "$SINK"
-	wait "$SINK"
-	REPORT=$(jq -r '"\(.packets) \(.lost) \(.reordered) \(.duplicates) \(.bad_checksum + .bad_payload + .wrong_mac)"' \
-		"$LAB_DIR/sink.out")
-	echo "sent $SENT; packets, lost, reordered, duplicates, bad: $REPORT"
-}
-all_came() { [ $(($(xdp_in h2) - CAME)) -ge "$SENT" ]; }
-conserved() { sluice -j status | jq -e '.packets | .rx == .forward + .drops + .punts'; }
-nothing_was_lost() { [ "$SENT" -gt 0 ] && [ "$REPORT" = "$SENT 0 0 0 0" ]; }
 
 nothing_was_changed() {
 	[ "$(xdp_program eth1)" = none ]

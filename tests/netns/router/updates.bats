@@ -1,10 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck disable=SC2154 # variables are set in forward.bash
 # Hundreds of thousands of route changes while packets take those routes: no packet may be lost, and in the end every
 # packet goes where the kernel would send it. These tests do not measure speed; netns-lab/bench does.
 
 bats_require_minimum_version 1.5.0
+
+. tests/netns/router/forward.bash
 
 CHANGES=200000
 
@@ -12,10 +13,6 @@ CHANGES=200000
 gateway() { [ "$1" = 4 ] && echo "10.0.$2.2" || echo "fd00:0:0:$2::2"; }
 
 setup() {
-	. netns-lab/lib/lab.sh
-	load forward
-	# shellcheck disable=SC2034 # used there
-	PINS=/sys/fs/bpf/sluice
 	lab_begin
 	forward_lab
 	# Unused neighbours would go stale, and the kernel would get their packets: these tests look at routes only.
@@ -62,28 +59,27 @@ storm_begin() {
 	wait_for 20 same_routes "$1"
 	kernel_routes "$1" >"$LAB_DIR/before"
 	grep -v default "$LAB_DIR/before" | cut -d' ' -f1 >"$LAB_DIR/prefixes"
-	sink_start h3 other
-	traffic_start h1 eth1 h2 --dst-file "$LAB_DIR/prefixes" --rate 20000 --duration 3600
+	sink_start other h3
+	send_start h1 n1:eth1 h2 --dst-file "$LAB_DIR/prefixes" --rate 20000
 }
 
 # Every packet reached one of the two hosts, and the kernel forwarded none.
 storm_end() {
-	traffic_stop
-	sink_stop other
-	local sent got ring reason
-	sent=$(jq .sent "$LAB_DIR/gen.json")
-	got=$(jq -s 'map(.packets) | add' "$LAB_DIR/received.json" "$LAB_DIR/other.json")
-	ring=$(change drops tx-ring)
-	echo "sent $sent, arrived $got, no room at the next device $ring"
-	assert_conserved "$sent"
-	[ "$(jq -s 'map(.packets > 0) | all' "$LAB_DIR/received.json" "$LAB_DIR/other.json")" = true ]
-	[ "$sent" = $((got + ring)) ]
-	[ "$(jq -n "($after.drops | add) - ($before.drops | add)")" = "$ring" ]
+	send_stop
+	finish other
+	local here there ring reason
+	here=$(received packets) there=$(report other packets) ring=$(change drops tx-ring)
+	echo "sent $(sent), arrived $here and $there, no room at the next device $ring"
+	[ "$here" -gt 0 ]
+	[ "$there" -gt 0 ]
+	[ "$(sent)" = $((here + there + ring)) ]
+	[ "$(all_changes drops)" = "$ring" ]
 	# The kernel gets its own neighbour discovery and the like, and no packet of the traffic.
 	for reason in neighbour no-route overflow; do
 		[ "$(change punts $reason)" = 0 ]
 	done
-	[ "$(jq -s 'map(.duplicates) | add' "$LAB_DIR/received.json" "$LAB_DIR/other.json")" = 0 ]
+	came_whole received
+	came_whole other
 }
 
 # each_prefix_leads_there 4|6: one packet to each prefix of a gateway reaches the host that has it, and no other.
@@ -93,7 +89,7 @@ each_prefix_leads_there() {
 		kernel_routes "$1" | awk -v via="$(gateway "$1" "$i")" '$1 != "default" && $2 == via { print $1 }' >"$LAB_DIR/there"
 		n=$(wc -l <"$LAB_DIR/there")
 		[ "$n" -gt 3000 ]
-		send h1 eth1 "h$i" --dst-file "$LAB_DIR/there" --count "$n" --rate 100000
+		send h1 n1:eth1 "h$i" --dst-file "$LAB_DIR/there" --count "$n" --rate 100000
 		assert_forwarded "$n"
 	done
 }
