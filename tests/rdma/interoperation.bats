@@ -4,8 +4,9 @@
 # kernel's own RoCE, node n2 is on roce-xdp, which makes the same bytes in user space.
 bats_require_minimum_version 1.5.0
 
+. tests/rdma/vm_cluster.bash
+
 setup_file() {
-	. tests/rdma/vm_cluster.bash
 	[ -n "${LAB_DIR:-}" ] || return 0
 	vms_form 2 1 mixed
 	wait_for 60 on h2p1 ping -c 1 -W 2 10.1.1.2
@@ -13,10 +14,7 @@ setup_file() {
 	rdma_macs 2
 }
 
-setup() {
-	. tests/rdma/vm_cluster.bash
-	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
-}
+setup() { [ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"; }
 
 again() { bridge_ask "$1" peers | jq '.duplicate + .late'; }
 # again_is N COUNT: has node N received so many messages for the second time?

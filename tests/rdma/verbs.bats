@@ -3,8 +3,9 @@
 # Transports on verbs, over the kernel's own RoCE in a virtual machine.
 bats_require_minimum_version 1.5.0
 
+. tests/rdma/vm_cluster.bash
+
 setup_file() {
-	. tests/rdma/vm_cluster.bash
 	[ -n "${LAB_DIR:-}" ] || return 0
 	vms_part
 	on fabric ip link set m1 up
@@ -13,13 +14,9 @@ setup_file() {
 	vm_on n1 ip addr add fd09::1/64 dev fab0 nodad
 }
 
-teardown_file() {
-	. tests/rdma/vm_cluster.bash
-	[ -z "${LAB_DIR:-}" ] || vm_on n1 ip addr del fd09::1/64 dev fab0
-}
+teardown_file() { [ -z "${LAB_DIR:-}" ] || vm_on n1 ip addr del fd09::1/64 dev fab0; }
 
 setup() {
-	. tests/rdma/vm_cluster.bash
 	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
 	NODES=1
 }

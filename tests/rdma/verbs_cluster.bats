@@ -5,20 +5,18 @@
 # the bridge copies, a network that loses packets, and faults of a node.
 bats_require_minimum_version 1.5.0
 
+. tests/rdma/vm_cluster.bash
+
 MANY="packing: 255, pack_delay_us: 100000" # a slow machine would have nothing to pack otherwise
 ONE="packing: 1"
 
 setup_file() {
-	. tests/rdma/vm_cluster.bash
 	[ -n "${LAB_DIR:-}" ] || return 0
 	cluster_again 3 verbs-ud "$MANY"
 	remember_macs
 }
 
-setup() {
-	. tests/rdma/vm_cluster.bash
-	[ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"
-}
+setup() { [ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"; }
 
 # carries TRANSPORT: do all nodes use it, with the memory of the AF_XDP sockets as the one memory
 # region?

@@ -5,8 +5,9 @@
 
 bats_require_minimum_version 1.5.0
 
+. netns-lab/lib/lab.sh
+
 setup_file() {
-	. netns-lab/lib/lab.sh
 	# shellcheck disable=SC2119
 	lab_begin
 	mkfifo "$LAB_DIR/control"
@@ -28,12 +29,7 @@ setup_file() {
 	for n in 1 2 3; do router_start n$n; done
 }
 
-teardown_file() {
-	. netns-lab/lib/lab.sh
-	lab_end
-}
-
-setup() { . netns-lab/lib/lab.sh; }
+teardown_file() { lab_end; }
 
 # write_config NODE MEMBER...: nodes 1 to 3 have a port eth1 each.
 write_config() {

@@ -5,8 +5,9 @@
 
 bats_require_minimum_version 1.5.0
 
+. netns-lab/lib/lab.sh
+
 setup_file() {
-	. netns-lab/lib/lab.sh
 	lab_begin
 	node_up n1
 	host_up h1
@@ -21,12 +22,7 @@ setup_file() {
 	on h2 ip route add default via 10.0.2.1
 }
 
-teardown_file() {
-	. netns-lab/lib/lab.sh
-	lab_end
-}
-
-setup() { . netns-lab/lib/lab.sh; }
+teardown_file() { lab_end; }
 
 @test "a node forwards between its hosts" {
 	wait_for 5 on h1 ping -c 1 -W 1 10.0.2.2

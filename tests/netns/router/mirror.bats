@@ -5,18 +5,15 @@
 
 bats_require_minimum_version 1.5.0
 
+. netns-lab/lib/lab.sh
+
 setup_file() {
-	. netns-lab/lib/lab.sh
 	lab_begin
 }
 
-teardown_file() {
-	. netns-lab/lib/lab.sh
-	lab_end
-}
+teardown_file() { lab_end; }
 
 setup() {
-	. netns-lab/lib/lab.sh
 	node="n$BATS_TEST_NUMBER"
 	peer="h$BATS_TEST_NUMBER"
 	node_up "$node"
@@ -31,10 +28,7 @@ setup() {
 	on "$peer" ip addr add 10.0.2.2/24 dev eth1
 }
 
-teardown() {
-	. netns-lab/lib/lab.sh
-	[ -z "${MIRROR_PID:-}" ] || close_mirror
-}
+teardown() { [ -z "${MIRROR_PID:-}" ] || close_mirror; }
 
 open_mirror() {
 	coproc MIRROR { exec 3>&-; on "$node" build/tests/tools/mirror-dump; }
