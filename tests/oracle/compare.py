@@ -67,3 +67,9 @@ def answer(case, captured):
     if case.more:
         return sorted(frames, key=flow)  # stable: the order within a flow is part of the answer
     return sorted(frames)
+
+
+def answers(cases, captured):
+    """What left for several cases that were sent together, as `answer` has it for each."""
+    sources = {case.frame[26:30] for case in cases}
+    return sorted((port, frame if frame[26:30] in sources else normalise(frame)) for port, frame in captured)

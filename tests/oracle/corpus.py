@@ -43,14 +43,15 @@ class Family:
     name: str
     fast: bool
     cases: list
+    grouped: bool  # sluice differs from Linux in no case: many may travel before one set of markers
 
 
 MAKERS = []
 
 
-def family(name, fast=False):
+def family(name, fast=False, grouped=False):
     def register(maker):
-        MAKERS.append((name, fast, maker))
+        MAKERS.append((name, fast, grouped, maker))
         return maker
     return register
 
@@ -59,9 +60,9 @@ def build(seed):
     """All families in a fixed order."""
     families = []
     sources_used[:] = [0] * PORTS
-    for name, fast, maker in MAKERS:
+    for name, fast, grouped, maker in MAKERS:
         rng = random.Random(f"{seed} {name}")
-        families.append(Family(name, fast, list(maker(rng))))
+        families.append(Family(name, fast, list(maker(rng)), grouped))
     return families
 
 
@@ -149,7 +150,7 @@ OWN6 = ["fd00:0::1", "fd00:1::1", "fd00:3::1", "fe80::1"]
 
 # --- Ethernet ---
 
-@family("ethernet: destination and source addresses")
+@family("ethernet: destination and source addresses", grouped=True)
 def _(rng):
     others = ["02:00:00:00:00:77", router_mac(1), "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01",
               "01:80:c2:00:00:00", "33:33:00:00:00:01", "00:00:00:00:00:00", "03:00:00:00:00:01"]
@@ -168,7 +169,7 @@ def _(rng):
         yield case6(ip6() / udp(), src=src)
 
 
-@family("ethernet: ethertypes, LLC, ARP")
+@family("ethernet: ethertypes, LLC, ARP", grouped=True)
 def _(rng):
     for ethertype in [0, 45, 46, 1500, 1501, 1535, 1536, 0x0801, 0x0806, 0x0842, 0x22f3, 0x6558,
                       0x8035, 0x8137, 0x8808, 0x8847, 0x8848, 0x8863, 0x8864, 0x888e, 0x88cc, 0x88e5,
@@ -188,7 +189,7 @@ def _(rng):
                     hwdst="00:00:00:00:00:00", pdst=target), dst=dst), "ARP")
 
 
-@family("ethernet: VLAN tags")
+@family("ethernet: VLAN tags", grouped=True)
 def _(rng):
     for vids in [(0,), (1,), (100,), (4094,), (4095,), (0, 0), (0, 5), (5, 0), (100, 200),
                  (0, 0, 0), (1, 2, 3)]:
@@ -207,7 +208,7 @@ def _(rng):
         yield Case(0, frame_in(0, 0x8100, rng.randbytes(rng.randrange(60))))
 
 
-@family("ethernet: frames cut short")
+@family("ethernet: frames cut short", grouped=True)
 def _(rng):
     for ethertype, packet in ((0x0800, ip4() / udp()), (0x0800, ip4() / tcp(rng)),
                               (0x0800, ip4("10.0.0.1") / ICMP()), (0x86dd, ip6() / udp()),
@@ -219,19 +220,19 @@ def _(rng):
 
 # --- IPv4 ---
 
-@family("IPv4: frame sizes to 1,514", fast=True)
+@family("IPv4: frame sizes to 1,514", fast=True, grouped=True)
 def _(rng):
     for length in list(range(60, 132)) + list(range(132, 1515, 13)) + list(range(1490, 1515)):
         yield case4(ip4() / udp(rng.randbytes(length - 42)))
 
 
-@family("IPv4: jumbo frames", fast=True)
+@family("IPv4: jumbo frames", fast=True, grouped=True)
 def _(rng):
     for length in list(range(1500, JUMBO_MTU, 97)) + [JUMBO_MTU - 1, JUMBO_MTU]:
         yield case4(ip4("10.101.0.9") / udp(rng.randbytes(length - 28)))
 
 
-@family("IPv4: time to live")
+@family("IPv4: time to live", grouped=True)
 def _(rng):
     for dst in ("10.100.0.9", "10.101.0.9", "10.0.0.1", "10.0.1.3", "10.110.0.1", "10.111.0.1"):
         for ttl in (0, 1, 2, 3, 64, 128, 254, 255):
@@ -240,7 +241,7 @@ def _(rng):
                     yield case4(ip4(dst, ttl=ttl, options=options) / l4)
 
 
-@family("IPv4: TTL and header checksum at their edges", fast=True)
+@family("IPv4: TTL and header checksum at their edges", fast=True, grouped=True)
 def _(rng):
     # The one's complement sum has two zeros. The choice of the IP id makes every special value of
     # the checksum.
@@ -257,7 +258,7 @@ def _(rng):
             yield case4(bytes(packet), note=f"checksum {value:04x}, id of ones")
 
 
-@family("IPv4: wrong header checksum")
+@family("IPv4: wrong header checksum", grouped=True)
 def _(rng):
     good = bytes(ip4() / udp())
     for dst in ("10.100.0.9", "10.0.0.1"):
@@ -270,7 +271,7 @@ def _(rng):
             yield case4(good[:10] + value + good[12:])
 
 
-@family("IPv4: version and header length")
+@family("IPv4: version and header length", grouped=True)
 def _(rng):
     for first in range(256):
         yield case4(raw4(ip4() / udp(bytes(60)), b0=first))
@@ -278,7 +279,7 @@ def _(rng):
         yield case4(raw4(ip4("10.0.0.1") / udp(bytes(60)), b0=first))
 
 
-@family("IPv4: options")
+@family("IPv4: options", grouped=True)
 def _(rng):
     hop, hop2 = socket.inet_aton("10.0.1.3"), socket.inet_aton("10.0.0.1")
     blank = bytes(4)
@@ -307,7 +308,7 @@ def _(_rng):
     yield case4(raw4(ip4("10.0.0.1") / ICMP(type=13, id=1, seq=1) / Raw(bytes(12))), note="clock")
 
 
-@family("IPv4: total length against the frame")
+@family("IPv4: total length against the frame", grouped=True)
 def _(rng):
     for dst in ("10.100.0.9", "10.0.0.1"):
         for size in (20, 60, 600):
@@ -321,7 +322,7 @@ def _(rng):
         yield case4(bytes(ip4("10.0.0.1") / ICMP()) + rng.randbytes(padding), note="trailer")
 
 
-@family("IPv4: minimum frames with padding", fast=True)
+@family("IPv4: minimum frames with padding", fast=True, grouped=True)
 def _(rng):
     for payload in range(0, 18):
         for padding in (bytes(60 - 42 - payload), rng.randbytes(60 - 42 - payload)):
@@ -330,7 +331,7 @@ def _(rng):
         yield case4(bytes(ip4() / tcp(rng, b"")) + bytes(6), note="trailer")
 
 
-@family("IPv4: fragments", fast=True)
+@family("IPv4: fragments", fast=True, grouped=True)
 def _(rng):
     for flags in range(8):
         for offset in (0, 1, 2, 3, 100, 185, 8000, 8190, 8191):
@@ -393,19 +394,19 @@ def _(rng):
             yield case4(ip4(dst, port=port) / udp(), port=port)
 
 
-@family("IPv4: all protocols", fast=True)
+@family("IPv4: all protocols", fast=True, grouped=True)
 def _(rng):
     for protocol in range(256):
         yield case4(ip4(proto=protocol) / Raw(rng.randbytes(40)))
 
 
-@family("IPv4: all protocols to the router itself")
+@family("IPv4: all protocols to the router itself", grouped=True)
 def _(_rng):
     for protocol in range(256):
         yield case4(ip4("10.0.1.1", proto=protocol) / Raw(bytes(40)))
 
 
-@family("IPv4: UDP and TCP ports", fast=True)
+@family("IPv4: UDP and TCP ports", fast=True, grouped=True)
 def _(rng):
     for _ in range(150):
         yield case4(ip4() / udp(sport=rng.randrange(65536), dport=rng.randrange(65536)))
@@ -418,13 +419,13 @@ def _(rng):
         yield case4(ip4() / UDP(sport=1, dport=2, len=length) / Raw(b"x" * 30), note="UDP length")
 
 
-@family("IPv4: all DSCP and ECN values", fast=True)
+@family("IPv4: all DSCP and ECN values", fast=True, grouped=True)
 def _(_rng):
     for tos in range(256):
         yield case4(ip4(tos=tos) / udp())
 
 
-@family("IPv4: ICMP in transit", fast=True)
+@family("IPv4: ICMP in transit", fast=True, grouped=True)
 def _(rng):
     for kind in range(0, 45):
         for code in (0, 1, 4, 13):
@@ -449,7 +450,7 @@ def _(rng):
         yield case4(ip4(dst, flags="DF") / udp(bytes(1400)))
 
 
-@family("IPv4: routes by type of service")
+@family("IPv4: routes by type of service", grouped=True)
 def _(_rng):
     for tos in range(0, 256, 4):
         yield case4(ip4("10.125.0.9", tos=tos) / udp())
@@ -470,7 +471,7 @@ def _(rng):
         yield case4(ip4("10.111.0.1", port=port) / udp(), port=port)
 
 
-@family("IPv4: out where it came in")
+@family("IPv4: out where it came in", grouped=True)
 def _(_rng):
     for n in range(40):
         yield case4(ip4(f"10.102.0.{n + 1}", port=4) / udp(), port=4, note="redirect")
@@ -489,13 +490,13 @@ def _(rng):
 
 # --- IPv6 ---
 
-@family("IPv6: frame sizes to 1,514", fast=True)
+@family("IPv6: frame sizes to 1,514", fast=True, grouped=True)
 def _(rng):
     for length in list(range(62, 132)) + list(range(132, 1515, 13)) + list(range(1490, 1515)):
         yield case6(ip6() / udp(rng.randbytes(length - 62)))
 
 
-@family("IPv6: jumbo frames", fast=True)
+@family("IPv6: jumbo frames", fast=True, grouped=True)
 def _(rng):
     for length in list(range(1500, JUMBO_MTU, 97)) + [JUMBO_MTU - 1, JUMBO_MTU]:
         yield case6(ip6("fd00:101::9") / udp(rng.randbytes(length - 48)))
@@ -506,7 +507,7 @@ def transports6(rng):
             ICMPv6EchoRequest(id=7, seq=9, data=b"ping")]
 
 
-@family("IPv6: hop limit")
+@family("IPv6: hop limit", grouped=True)
 def _(rng):
     for dst in ("fd00:100::9", "fd00:101::9", "fd00::1", "fd00:1::3", "fd00:110::1", "fd00:111::1"):
         for hop_limit in (0, 1, 2, 3, 64, 255):
@@ -514,7 +515,7 @@ def _(rng):
                 yield case6(ip6(dst, hlim=hop_limit) / l4)
 
 
-@family("IPv6: version, traffic class, flow label", fast=True)
+@family("IPv6: version, traffic class, flow label", fast=True, grouped=True)
 def _(rng):
     for version in range(16):
         packet = bytearray(bytes(ip6() / udp()))
@@ -526,7 +527,7 @@ def _(rng):
         yield case6(ip6(fl=label) / tcp(rng))
 
 
-@family("IPv6: payload length against the frame")
+@family("IPv6: payload length against the frame", grouped=True)
 def _(rng):
     for dst in ("fd00:100::9", "fd00::1"):
         for size in (0, 20, 600):
@@ -538,7 +539,7 @@ def _(rng):
         yield case6(bytes(ip6("fd00::1") / ICMPv6EchoRequest()) + rng.randbytes(padding), note="trailer")
 
 
-@family("IPv6: hop-by-hop options")
+@family("IPv6: hop-by-hop options", grouped=True)
 def _(rng):
     options = [[], [PadN(optdata=b"\0\0\0")], [RouterAlert(value=0)], [RouterAlert(value=7)],
                [Jumbo(jumboplen=70000)], [Jumbo(jumboplen=8)]]
@@ -557,7 +558,7 @@ def _(rng):
         yield case6(ip6(nh=0) / Raw(b"\x11\x01" + body + bytes(udp())))
 
 
-@family("IPv6: extension headers", fast=True)
+@family("IPv6: extension headers", fast=True, grouped=True)
 def _(rng):
     for dst in ("fd00:100::9", "fd00::1"):
         for kind in (0, 1, 2, 3, 4, 5, 253, 255):
@@ -577,7 +578,7 @@ def _(rng):
             yield case6(ip6(dst, nh=header) / Raw(b""))
 
 
-@family("IPv6: all next headers", fast=True)
+@family("IPv6: all next headers", fast=True, grouped=True)
 def _(rng):
     for header in range(256):
         yield case6(ip6(nh=header) / Raw(rng.randbytes(40)))
@@ -629,7 +630,7 @@ def _(rng):
                     yield case6(ip6(dst, nh=header) / Raw(bytes([17]) + rng.randbytes(total - 41)))
 
 
-@family("IPv6: ICMPv6 in transit", fast=True)
+@family("IPv6: ICMPv6 in transit", fast=True, grouped=True)
 def _(rng):
     for kind in [1, 2, 3, 4, 100, 127] + list(range(128, 162)) + [200, 255]:
         for hop_limit in (64, 255):
@@ -639,7 +640,7 @@ def _(rng):
     yield case6(ip6() / ICMPv6TimeExceeded() / inner)
 
 
-@family("IPv6: routes", fast=True)
+@family("IPv6: routes", fast=True, grouped=True)
 def _(rng):
     targets = [f"fd00:{n}:{rng.getrandbits(16):x}::{rng.getrandbits(16):x}"
                for n in list(range(99, 100)) + list(range(100, 106)) + list(range(109, 116))
@@ -653,7 +654,7 @@ def _(rng):
             yield case6(ip6(dst) / l4)
 
 
-@family("IPv6: every port in, every port out", fast=True)
+@family("IPv6: every port in, every port out", fast=True, grouped=True)
 def _(_rng):
     for port in range(PORTS):
         for src in (f"fd00:{port}::2", f"fd00:{(port + 1) % PORTS}::2", "fd00:100::77", "2001:db8::1"):
@@ -664,7 +665,7 @@ def _(_rng):
                     yield case6(ip6(dst, src) / udp(), port=port)
 
 
-@family("IPv6: out where it came in")
+@family("IPv6: out where it came in", grouped=True)
 def _(_rng):
     # Redirects go to neighbours only; the kernel limits them by source and by destination, to six
     # at once.
@@ -726,7 +727,7 @@ def _(rng):
             yield Case(0, frame, "mutated")
 
 
-@family("IPv6: mutated", fast=True)
+@family("IPv6: mutated", fast=True, grouped=True)
 def _(rng):
     for _ in range(FUZZED_PACKETS):
         packet = ip6(rng.choice(["fd00:100::9", "fd00:101::9", "fd00:124:8000::65", "fd00::1", "fd00:111::1"]),

@@ -5,11 +5,13 @@ The oracle: thousands of packets, valid, odd and broken, go through a router whe
 forwards and through routers where sluice does. What leaves on every port, errors to the sender
 included, must be equal byte for byte, or be one of the reasoned differences of differences.py.
 
-    tests/oracle/test_forwarding.py [--only CONTENDER] [--family TEXT] [--seed N] [--shown N]
+    tests/oracle/test_forwarding.py [--only CONTENDER] [--family TEXT] [--seed N] [--shown N] [--group N]
 
 Output is TAP: a test is a contender and a family of packets.
 """
 import argparse
+import collections
+import itertools
 import sys
 import time
 
@@ -66,6 +68,27 @@ def ask(router, case):
     return compare.answer(case, router.exchange(case.port, [case.frame, *case.more]))
 
 
+def groups(fam, expected, most):
+    """
+    The family's cases with their expected answers, in order, in lists that travel together: up to
+    `most` of one port if sluice may differ in none of them, else one.
+    """
+    def together(pair):
+        case, _ = pair
+        return (case.port, fam.grouped and not case.more and case.note != "clock")
+
+    for (_, grouped), run in itertools.groupby(zip(fam.cases, expected), key=together):
+        run = list(run)
+        size = most if grouped else 1
+        yield from (run[i:i + size] for i in range(0, len(run), size))
+
+
+def ask_group(router, cases):
+    """The answers to several cases, sent one behind the other: one list."""
+    captured = router.exchange(cases[0].port, [case.frame for case in cases])
+    return compare.answers(cases, captured)
+
+
 def reference_answers(stages):
     """What the kernel does: answers by stage, family and case."""
     router = world.World()
@@ -96,6 +119,16 @@ def show(case, kernel, other):
     for who, frames in (("kernel", kernel), ("tested", other)):
         lines.append(f"{who}: {len(frames)} frames")
         lines += [f"  out of p{port}: {describe(frame)}" for port, frame in frames]
+    return "\n".join(lines)
+
+
+def show_group(cases, kernel, other):
+    """What only one of them sent. --group 1 tells which case it answers."""
+    lines = [f"{len(cases)} cases into p{cases[0].port}; --group 1 sends them one by one"]
+    for who, frames, others in (("kernel", kernel, other), ("tested", other, kernel)):
+        only = list((collections.Counter(frames) - collections.Counter(others)).elements())
+        lines.append(f"{who} alone: {len(only)} frames")
+        lines += [f"  out of p{port}: {describe(frame)}" for port, frame in only[:3]]
     return "\n".join(lines)
 
 
@@ -134,20 +167,31 @@ def forwarded_markers(contender, router):
 class Trial:
     """One contender on the whole course."""
 
-    def __init__(self, tap, contender, shown):
-        self.tap, self.contender, self.shown = tap, contender, shown
+    def __init__(self, tap, contender, options):
+        self.tap, self.contender, self.shown, self.most = tap, contender, options.shown, options.group
         self.seen = set()  # names of reasoned differences
         self.different = []  # names of families with others
 
     def family(self, router, stage, fam, expected, markers):
         before = self.contender.counters()
         sent = sum(router.sent[i] for i in contenders.FAST_PORTS)
-        equal, explained, wrong, frames, notes = 0, 0, 0, 0, []
-        for case, kernel in zip(fam.cases, expected):
-            other = ask(router, case)
+        equal, explained, wrong, frames, into, notes = 0, 0, 0, 0, [], []
+        for group in groups(fam, expected, self.most):
+            case, kernel = group[0]
+            into.append(case.port)  # one set of markers
+            if len(group) > 1:
+                cases = [case for case, _ in group]
+                kernel = sorted(frame for _, answer in group for frame in answer)
+                other = ask_group(router, cases)
+            else:
+                other = ask(router, case)
             frames += len(other)
             if kernel == other:
-                equal += 1
+                equal += len(group)
+            elif len(group) > 1:
+                wrong += len(group)
+                if len(notes) < self.shown:
+                    notes.append(show_group(cases, kernel, other))
             elif name := explain(self.contender.traits, case, kernel, other):
                 explained += 1
                 self.seen.add(name)
@@ -160,7 +204,7 @@ class Trial:
         if before is not None:
             after = self.contender.counters()
             sent = sum(router.sent[i] for i in contenders.FAST_PORTS) - sent
-            fast = after["forward"] - before["forward"] - sum(markers[case.port] for case in fam.cases)
+            fast = after["forward"] - before["forward"] - sum(markers[port] for port in into)
             counts += f", {fast} by the fast path"
             if fault := conservation(self.contender, before, after, sent):
                 passed = False
@@ -191,12 +235,12 @@ class Trial:
         print(f"# {self.contender.name}: {time.monotonic() - started:.1f} s")
 
 
-def harness_sees_differences(tap, stages, reference):
+def harness_sees_differences(tap, stages, reference, options):
     """A kernel with slightly different settings must be told from the reference, or equality means
     nothing."""
     silent = Tap()
     silent.result = lambda *args: None
-    trial = Trial(silent, contenders.OtherKernel(), 0)
+    trial = Trial(silent, contenders.OtherKernel(), options)
     trial.run(stages[:1], reference[:1])
     for name in contenders.OtherKernel.families:
         tap.result(name in trial.different, f"harness: another kernel setting is seen in {name}")
@@ -208,6 +252,7 @@ def main():
     parser.add_argument("--family", default="", help="families whose name contains this")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--shown", type=int, default=3, help="packets printed of a failed test")
+    parser.add_argument("--group", type=int, default=16, help="packets that share markers, where none may differ")
     options = parser.parse_args()
 
     world.pin_to_one_cpu()
@@ -219,14 +264,14 @@ def main():
 
     # First the kernel against itself: the test must see no difference where none is, and see one
     # where one is.
-    Trial(tap, contenders.Kernel(), options.shown).run(stages, reference)
+    Trial(tap, contenders.Kernel(), options).run(stages, reference)
     everything = not options.only and not options.family
     if everything:
-        harness_sees_differences(tap, stages, reference)
+        harness_sees_differences(tap, stages, reference, options)
     seen, traits = set(), set()
     for contender in contenders.everyone():
         if options.only in contender.name:
-            trial = Trial(tap, contender, options.shown)
+            trial = Trial(tap, contender, options)
             trial.run(stages, reference)
             seen |= trial.seen
             traits |= contender.traits
