@@ -5,7 +5,7 @@ Is every frame of a cluster accounted for? This reads all counters of the nodes 
 bridges, remote ports, drivers, the fabric) and says where a frame went missing without a name.
 
     conservation.py begin             remember the counters (in the lab's directory)
-    conservation.py check [--sent N --received N] [--within S]
+    conservation.py check [--sent N --received N [--punted REASON,...]] [--within S]
     conservation.py counters          print the counters of this lab's nodes
     conservation.py answer DIRECTORY  answer each file NAME.ask with the counters, in NAME.json; never
                                       ends. For emulated machines, where starting a process takes
@@ -25,10 +25,12 @@ The sums, over what happened since `begin`, on each node:
 
 and for the cluster
 
-    fabric       frames sent = frames of egress + those in lost messages, if any message was lost
+    fabric       frames sent = frames of egress + those in lost messages: no more of them than the
+                 messages that were lost or refused can hold
     whole        --sent = --received + all drops by name + frames that wait + frames that ended in a
-                 kernel (no more than were punted). This is about the generator's traffic; some
-                 drops may be of frames that kernels and hosts sent meanwhile
+                 kernel: none, unless --punted names why the generator's frames may go there; then
+                 no more than were punted for these reasons. Some drops may be of frames that
+                 kernels and hosts sent meanwhile
 
 A bridge that was started anew counts from zero, and nobody knows what its former life counted. The
 sums that need it are left out, and `restarted` names the node.
@@ -152,6 +154,7 @@ def bridge_counters(node):
         # An RDMA device does not say what it dropped.
         "silent": fabric[0]["transport"].startswith("verbs"),
         "no_room_messages": fabric[0]["no_buffer"] + fabric[0]["ring_full"],
+        "message_frames": str(fabric[0]["packing_limit"]),  # no count: a text, which `minus` leaves alone
         "waiting_voq": sum(row["waiting_frames"] for row in voqs),
         "waiting_egress": sum(row["waiting_frames"] for row in queues),
         "edges": sorted({row["netdev"] for row in queues}),
@@ -288,7 +291,9 @@ class Ledger:
 
     def __init__(self, before, after):
         self.wrong, self.drops, self.nodes, self.restarted = [], {}, {}, []
+        self.punts = {}
         self.waiting = 0
+        self.message_frames = 0  # the most that a message holds
         self.fabric_drops = after["fabric_drops"] - before["fabric_drops"]
         for name, now in after["nodes"].items():
             then = before["nodes"][name]
@@ -316,12 +321,15 @@ class Ledger:
                    f"+ punts {punts}")
         for reason, n in xdp["drops"].items():
             self.drop(reason, n)
+        for reason, n in xdp["punts"].items():
+            self.punts[reason] = self.punts.get(reason, 0) + n
         self.nodes[name] = {"rx": xdp["rx"], "forward": xdp["forward"], "voq": xdp["voq"], "punts": punts}
         if not alive:
             return
         self.drop("remote-port", remote["refused"])
         self.drop("edge-driver", edge["refused"])
         frames = d["bridge"]["frames"]
+        self.message_frames = max(self.message_frames, int(d["bridge"]["message_frames"]))
         for reason in INGRESS_DROPS + EGRESS_DROPS:
             self.drop(reason, frames.get(reason, 0))
         self.nodes[name].update(remote=remote["read"], sent=frames["sent"], egress=frames["egress"],
@@ -347,25 +355,30 @@ class Ledger:
             "sent", "egress", "lost_messages", "refused_messages", "no_room_messages"))
         if sent > egress and lost + refused:
             self.drop("fabric", sent - egress)
+            self.claim(sent - egress <= (lost + refused) * self.message_frames,
+                       f"fabric: sent {sent}, egress {egress}: {lost} lost and {refused} refused messages of at most "
+                       f"{self.message_frames} frames cannot hold the rest")
             self.claim(any(node["silent"] for node in self.nodes.values()) or lost <= refused + no_room + self.fabric_drops,
                        f"fabric: {lost} messages lost, but {no_room} had no room, {refused} were refused and its links "
                        f"dropped {self.fabric_drops}")
         else:
             self.claim(sent == egress, f"fabric: sent {sent}, egress {egress}, no message lost")
 
-    def whole(self, sent, received):
+    def whole(self, sent, received, punted=()):
         """
-        Exact if nothing was punted and nobody else sent. Otherwise a frame may have ended in the
-        kernel that got it (as unreachable, say), and a drop may be of somebody else's frame: of as
+        A frame may have ended in the kernel that got it (as unreachable, say) only if frames were
+        punted for one of the reasons in `punted`. A drop may be of somebody else's frame: of as
         many as others sent, at most.
         """
         dropped = sum(self.drops.values())
-        punts = sum(n["punts"] for n in self.nodes.values())
+        unknown = [reason for reason in punted if self.punts and reason not in self.punts]
+        self.claim(not unknown, f"whole: no punt has the reason {', '.join(unknown)}")
+        ended = sum(self.punts.get(reason, 0) for reason in punted)
         others = sum(n["rx"] + n.get("remote", 0) for n in self.nodes.values()) - sent
         missing = sent - received - dropped - self.waiting
-        self.claim(-min(max(others, 0), dropped) <= missing <= punts,
-                   f"whole: sent {sent}, received {received} + dropped {dropped} + waiting {self.waiting}; {punts} punted, "
-                   f"{others} of others")
+        self.claim(-min(max(others, 0), dropped) <= missing <= ended,
+                   f"whole: sent {sent}, received {received} + dropped {dropped} + waiting {self.waiting} + at most {ended} "
+                   f"ended in a kernel; punts {({r: n for r, n in self.punts.items() if n})}, {others} of others")
         self.drop("kernel", max(missing, 0))
 
     def as_dict(self):
@@ -373,14 +386,14 @@ class Ledger:
                 "fabric_drops": self.fabric_drops, "nodes": self.nodes}
 
 
-def check(before, look, sent=None, received=None, within_s=PATIENCE_S):
+def check(before, look, sent=None, received=None, punted=(), within_s=PATIENCE_S):
     """The ledger since `before`, once it is right and nothing waits, or the time is over. `look`
     returns a snapshot."""
     deadline = time.monotonic() + within_s
     for looks in itertools.count(1):
         ledger = Ledger(before, look())
         if sent is not None:
-            ledger.whole(sent, received)
+            ledger.whole(sent, received, punted)
         if not (ledger.wrong or ledger.waiting) or (looks >= LOOKS_MIN and time.monotonic() > deadline):
             return ledger
         time.sleep(LOOK_AGAIN_S)
@@ -393,6 +406,8 @@ def main():
     parser.add_argument("--lab", default=os.environ.get("LAB_DIR"), help="the lab's directory (default: LAB_DIR)")
     parser.add_argument("--sent", type=int)
     parser.add_argument("--received", type=int)
+    parser.add_argument("--punted", default=[], type=lambda text: text.split(","), metavar="REASON,...",
+                        help="why the kernel may have got, and ended, frames of the generator")
     parser.add_argument("--within", type=float, default=PATIENCE_S, help="seconds (default 5, times LAB_PATIENCE)")
     options = parser.parse_args()
     if not options.lab or not os.path.isdir(options.lab):
@@ -415,7 +430,8 @@ def main():
             return 0
         with open(memory, encoding="ascii") as file:
             before = json.load(file)
-        ledger = check(before, lambda: snapshot(nodes, fabric), options.sent, options.received, options.within)
+        ledger = check(before, lambda: snapshot(nodes, fabric), options.sent, options.received, options.punted,
+                       options.within)
     except (Failure, OSError) as error:
         print(f"conservation: {error}", file=sys.stderr)
         return 1

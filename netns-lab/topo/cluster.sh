@@ -147,9 +147,10 @@ cluster_is_up() {
 # cluster_counts: cluster_conserves counts from now on; waits until nothing is under way
 cluster_counts() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" begin; }
 
-# cluster_conserves [SENT RECEIVED]: is every frame since cluster_counts accounted for on all nodes?
-# With the numbers that generator and sink counted: to the packet, end to end. Waits until nothing
+# cluster_conserves [SENT RECEIVED [REASON,...]]: is every frame since cluster_counts accounted for on
+# all nodes? With the numbers that generator and sink counted: to the packet, end to end; frames of
+# the generator that were punted for these reasons may have ended in the kernel. Waits until nothing
 # is under way; prints the ledger.
 cluster_conserves() {
-	/usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" check ${1:+--sent "$1" --received "$2"}
+	/usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" check ${1:+--sent "$1" --received "$2"} ${3:+--punted "$3"}
 }
