@@ -6,6 +6,8 @@
 #   send h1 n1:eth1 h2 --dst 10.0.2.2 --count 1000 --rate 20000
 #   assert_arrived 1000
 #
+#   send_all h1 n1:eth1 h2 1000 --dst 10.0.2.2      with daemons on the way, which may have to wait
+#
 # Whoever forwards keeps the accounts; three functions of the file that sources this one read them:
 #
 #   accounts_open             count from now on
@@ -21,6 +23,30 @@ send() {
 	local to=$3
 	sink_start received "$to" && accounts_open && gen gen "$1" "$2" "${@:4}" && sends_end
 }
+
+# A burst is so small that every ring and queue on the way holds it, even if none of its frames moves
+# on for a while: the ring of a veth, the smallest, has 256 places.
+BURST_FRAMES=250
+
+# send_all FROM NODE:PORT TO COUNT GEN-OPTION...: as send, but so many frames in bursts, each with its
+# own flows, and each when the one before has arrived. So nothing may be dropped, however busy the
+# machine is: all of them arrive, once, in order, intact.
+send_all() {
+	local to=$3 count=$4 sent=0 burst before
+	sink_start received "$to" && accounts_open && before=$(netdev_in "$to") || return
+	while [ $sent -lt "$count" ]; do
+		burst=$((count - sent < BURST_FRAMES ? count - sent : BURST_FRAMES))
+		gen gen "$1" "$2" --rate 100000 --count $burst --first-flow $sent "${@:5}" && [ "$(sent)" = $burst ] || return
+		sent=$((sent + burst))
+		wait_for 60 netdev_in_since "$to" $((before + sent)) || return
+	done
+	accounts_settle "$count" && finish received && echo "sent $count, lost $(received lost)" && came_whole &&
+		[ "$(received packets)" = "$count" ] && [ "$(received lost)" = 0 ] && accounted "$count" "$count"
+}
+
+# netdev_in HOST: frames that its netdev got; those of kernels are among them
+netdev_in() { on "$1" cat /sys/class/net/eth0/statistics/rx_packets; }
+netdev_in_since() { [ "$(netdev_in "$1")" -ge "$2" ]; }
 
 # send_start FROM NODE:PORT TO GEN-OPTION...: as send, in the background, until send_stop; returns
 # when frames arrive

@@ -5,6 +5,7 @@
 
 . netns-lab/lib/lab.sh
 . netns-lab/topo/cluster.sh
+. tests/lib/traffic.bash
 
 # cluster_lab: make a lab for a cluster. A peer counts as down after 10 s (or CLUSTER_LIVENESS_MS):
 # then a test has caused it, not a busy machine.
@@ -55,30 +56,12 @@ peer_is() { [ "$(peer_state "$1" "$2")" = "$3" ]; }
 carrier() { [ "$(on "n$1" cat "/sys/class/net/n$2p$3/carrier")" = 1 ]; }
 no_carrier() { ! carrier "$@"; }
 
-# send FROM FROM-PORT TO GEN-OPTIONS...: let host FROM (behind port FROM-PORT, as n1:eth1) send and
-# host TO count; every frame must be accounted for
-send() {
-	local from=$1 node=${2%%:*} dev=${2#*:} to=$3 pid
-	shift 3
-	spawn "$to" received build/lab/sink eth0 --json --verify
-	wait_for 5 grep -q ready "$LAB_DIR/received.err"
-	pid=$SPAWNED
-	cluster_counts
-	on "$from" taskset -c 0 build/lab/gen eth0 --json --dst-mac "$(mac_of "$node" "$dev")" "$@" >"$LAB_DIR/gen.json"
-	cluster_conserves >/dev/null
-	kill -INT "$pid"
-	wait "$pid"
-	cluster_conserves "$(jq .sent "$LAB_DIR/gen.json")" "$(jq .packets "$LAB_DIR/received.out")"
-}
-
-# assert_received N: N packets were sent; those that arrived came once, in order, intact and one hop
-# older. A bridge that gets no processor for long drops some; `send` has found those counted by
-# name.
-assert_received() {
-	local got
-	got=$(jq -c '[.packets + .lost <= '"$1"', .packets * 2 > '"$1"', .reordered, .duplicates, .late, .bad_checksum,
-		.bad_payload, .wrong_mac, .ttl_min, .ttl_max]' "$LAB_DIR/received.out")
-	echo "sent $(jq .sent "$LAB_DIR/gen.json"), received $got"
-	[ "$(jq .sent "$LAB_DIR/gen.json")" = "$1" ]
-	[ "$got" = "[true,true,0,0,0,0,0,0,63,63]" ]
+# The accounts of tests/lib/traffic.bash; the ledger stays in $LAB_DIR/ledger.json
+accounts_open() { cluster_counts; }
+accounts_settle() { cluster_conserves >/dev/null; }
+accounted() {
+	cluster_conserves "$@" >"$LAB_DIR/ledger.json"
+	local status=$?
+	echo "sent $1, received $2: $(cat "$LAB_DIR/ledger.json")"
+	return $status
 }

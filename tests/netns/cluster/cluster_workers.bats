@@ -16,37 +16,16 @@ setup_file() {
 # worker NODE WORKER KEY: a value of this worker in the bridge's status
 worker() { bridge_ask "$1" status | jq ".workers[$2].$3"; }
 
-# crosses FROM PORT TO ADDRESS: do frames cross whole and in order, with every missing one dropped
-# by name?
-crosses() {
-	local pid sent received
-	wait_for 60 cluster_counts
-	spawn "$3" received build/lab/sink eth0 --json --verify
-	pid=$SPAWNED
-	wait_for 30 grep -q ready "$LAB_DIR/received.err"
-	on "$1" build/lab/gen eth0 --json --dst-mac "$(mac_of n1 "$2")" --dst "$4" --imix --flows 100 --count 8000 --rate 8000 \
-		>"$LAB_DIR/gen.json"
-	cluster_conserves >/dev/null
-	kill -INT "$pid"
-	wait "$pid"
-	sent=$(jq .sent "$LAB_DIR/gen.json")
-	received=$(jq .packets "$LAB_DIR/received.out")
-	echo "$1 to $3: sent $sent, received $received"
-	[ "$(jq -c '[.reordered, .duplicates, .bad_checksum, .bad_payload, .wrong_mac]' "$LAB_DIR/received.out")" = "[0,0,0,0,0]" ]
-	[ "$received" -gt 0 ]
-	cluster_conserves "$sent" "$received"
-}
-
 @test "each worker carries the frames to its ports, wherever they enter" {
 	local before after
 	before=$(worker 2 0 transmitted),$(worker 2 1 transmitted)
-	crosses h1p1 eth1 h2p1 10.2.1.2
-	crosses h1p2 eth2 h2p1 10.2.1.2
+	send_all h1p1 n1:eth1 h2p1 1000 --dst 10.2.1.2 --imix --flows 100
+	send_all h1p2 n1:eth2 h2p1 1000 --dst 10.2.1.2 --imix --flows 100
 	[ "${before#*,}" = "$(worker 2 1 transmitted)" ]
 	after=$(worker 2 0 transmitted)
 	[ "${before%,*}" -lt "$after" ]
-	crosses h1p1 eth1 h2p2 10.2.2.2
-	crosses h1p2 eth2 h2p2 10.2.2.2
+	send_all h1p1 n1:eth1 h2p2 1000 --dst 10.2.2.2 --imix --flows 100
+	send_all h1p2 n1:eth2 h2p2 1000 --dst 10.2.2.2 --imix --flows 100
 	[ "$after" = "$(worker 2 0 transmitted)" ]
 	[ "${before#*,}" -lt "$(worker 2 1 transmitted)" ]
 	[ "$(bridge_ask 2 status | jq '.violations')" = 0 ]
@@ -56,7 +35,7 @@ crosses() {
 @test "all hosts of three nodes at once, and TCP: nothing is reordered, duplicated or lost without a name" {
 	CLUSTER_PORT_n2p2='' netns-lab/check-order --json --count 10000 --rate 4000 --tcp >"$BATS_TEST_TMPDIR/result"
 	jq -c . "$BATS_TEST_TMPDIR/result"
-	jq -e '.sent == 60000 and .received > 30000 and .wrong == []' "$BATS_TEST_TMPDIR/result"
+	jq -e '.sent == 60000 and .wrong == []' "$BATS_TEST_TMPDIR/result"
 	jq -e '[.reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac] == [0, 0, 0, 0, 0, 0]' "$BATS_TEST_TMPDIR/result"
 	jq -e '.tcp.counters | .TcpExtTCPSACKReorder + .TcpExtTCPTSReorder + .TcpExtTCPRenoReorder == 0' "$BATS_TEST_TMPDIR/result"
 }
@@ -76,11 +55,11 @@ crosses() {
 	opened() { [ "$(grep -c "port eth2: n1p2," "$LAB_DIR/bridge-n1.err")" -ge 2 ]; }
 	on n1 ip link del eth2
 	wait_for 30 grep -q "port eth2: the netdev is gone" "$LAB_DIR/bridge-n1.err"
-	crosses h1p1 eth1 h2p2 10.2.2.2
+	send_all h1p1 n1:eth1 h2p2 1000 --dst 10.2.2.2 --imix --flows 100
 	cluster_wire_port 1 2
 	wait_for 30 opened
 	wait_for 30 on h1p2 ping -c 1 -W 1 10.2.2.2
-	crosses h1p2 eth2 h2p1 10.2.1.2
+	send_all h1p2 n1:eth2 h2p1 1000 --dst 10.2.1.2 --imix --flows 100
 }
 
 @test "a bridge that is killed comes back" {
@@ -88,7 +67,7 @@ crosses() {
 	bridge_start 2
 	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.1.2
 	wait_for 30 on h1p2 ping -c 1 -W 1 10.2.2.2
-	crosses h1p1 eth1 h2p2 10.2.2.2
+	send_all h1p1 n1:eth1 h2p2 1000 --dst 10.2.2.2 --imix --flows 100
 }
 
 # classes NODE: how the kernel schedules each thread of a bridge
@@ -100,7 +79,7 @@ classes() { ps -L -o cls=,rtprio= -p "$(cat "$LAB_DIR/bridge-n$1.pid")" | tr -s 
 	bridge_start 2 "$LAB_DIR/realtime.yaml"
 	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.1.2
 	[ "$(classes 2)" = " RR 7" ]
-	crosses h1p2 eth2 h2p2 10.2.2.2
+	send_all h1p2 n1:eth2 h2p2 1000 --dst 10.2.2.2 --imix --flows 100
 	stop_bridge 2
 	spawn n2 bridge-n2 setpriv --bounding-set=-sys_nice build/sluice-bridge --config "$LAB_DIR/realtime.yaml"
 	wait_for 30 grep -q "cannot run at realtime priority 7: Operation not permitted" "$LAB_DIR/bridge-n2.err"

@@ -46,26 +46,23 @@ two_hops() {
 }
 
 @test "IPv4 crosses the fabric whole and in order, to the packet" {
-	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --flows 100 --count 20000 --rate 20000
-	assert_received 20000
+	send_all h1p1 n1:eth1 h2p1 5000 --dst 10.2.1.2 --flows 100
 }
 
 @test "IPv6 crosses the fabric whole and in order, to the packet" {
-	send h3p2 n3:eth2 h1p2 --dst fd00:0:1:2::2 --flows 100 --count 20000 --rate 20000
-	assert_received 20000
+	send_all h3p2 n3:eth2 h1p2 5000 --dst fd00:0:1:2::2 --flows 100
 }
 
 @test "frames of 60, 590, 1514 and 3398 bytes cross alike" {
-	send h2p2 n2:eth2 h3p1 --dst 10.3.1.2 --imix --flows 10 --count 12000 --rate 20000
-	assert_received 12000
-	send h2p2 n2:eth2 h3p1 --dst 10.3.1.2 --size 3398 --count 3000 --rate 10000
-	assert_received 3000
+	send_all h2p2 n2:eth2 h3p1 3000 --dst 10.3.1.2 --imix --flows 10
+	send_all h2p2 n2:eth2 h3p1 1000 --dst 10.3.1.2 --size 3398
 }
 
 @test "small frames share messages" {
 	before=$(bridge_ask 1 peers | jq 'select(.node == 2).data_sent')
 	sent=$(frames 1 sent)
 	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --flows 100 --count 20000 --rate 100000
+	came_whole
 	after=$(bridge_ask 1 peers | jq 'select(.node == 2).data_sent')
 	sent=$(($(frames 1 sent) - sent))
 	echo "$sent frames in $((after - before)) messages"
@@ -75,18 +72,17 @@ two_hops() {
 @test "each class has its own queue" {
 	before=$(bridge_ask 2 egress-queues | jq -cs 'map(select(.port == "n2p1").arrived_frames)')
 	for class in 0 1 2 3; do
-		send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --dscp $((class * 16)) --count 1000 --rate 10000
-		assert_received 1000
+		send_all h1p1 n1:eth1 h2p1 1000 --dst 10.2.1.2 --dscp $((class * 16))
 	done
 	after=$(bridge_ask 2 egress-queues | jq -cs 'map(select(.port == "n2p1").arrived_frames)')
 	jq -ne --argjson a "$after" --argjson b "$before" \
-		'[$a, $b] | transpose | map(.[0] - .[1]), (map(.[0] - .[1]) | all(. > 500 and . < 1100))'
+		'[$a, $b] | transpose | map(.[0] - .[1]), (map(.[0] - .[1]) | all(. >= 1000 and . < 1100))'
 }
 
 @test "tshark dissects the fabric's frames as RoCEv2, and every ICRC is right" {
 	spawn fabric capture tcpdump -i n2 -w "$LAB_DIR/fabric.pcap" -s 0 -U udp port 4791
 	wait_for 5 grep -q listening "$LAB_DIR/capture.err"
-	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --imix --flows 10 --count 2000 --rate 10000
+	send_all h1p1 n1:eth1 h2p1 2000 --dst 10.2.1.2 --imix --flows 10
 	# A hundred messages of the largest size
 	captured() { [ "$(stat -c %s "$LAB_DIR/fabric.pcap")" -ge 352000 ]; }
 	wait_for 10 captured
@@ -109,21 +105,17 @@ two_hops() {
 		[ "$(silence $n 2)" -lt $((CLUSTER_LIVENESS_MS * 2)) ]
 	done
 	wait_for 10 peer_is 1 3 up
-	send h1p1 n1:eth1 h3p1 --dst 10.3.1.2 --count 2000 --rate 10000
-	assert_received 2000
+	send_all h1p1 n1:eth1 h3p1 1000 --dst 10.3.1.2
 	bridge_start 2
 	wait_for 10 carrier 1 2 1
 	wait_for 10 carrier 2 1 1
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
-	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --count 2000 --rate 10000
-	assert_received 2000
+	send_all h1p1 n1:eth1 h2p1 1000 --dst 10.2.1.2
 }
 
 @test "locally switched traffic does not notice that the bridge is dead" {
 	killed_now 3
-	send h3p1 n3:eth1 h3p2 --dst 10.3.2.2 --count 5000 --rate 20000
-	assert_received 5000
-	[ "$(jq .packets "$LAB_DIR/received.out")" = 5000 ]
+	send_all h3p1 n3:eth1 h3p2 2000 --dst 10.3.2.2
 	bridge_start 3
 	wait_for 10 carrier 1 3 1
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.3.1.2
@@ -131,12 +123,10 @@ two_hops() {
 
 @test "a daemon that is killed stops no traffic through the fabric" {
 	kill -9 "$(cat "$LAB_DIR/sluiced-n1.pid")"
-	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --count 2000 --rate 10000
-	assert_received 2000
+	send_all h1p1 n1:eth1 h2p1 1000 --dst 10.2.1.2
 	router_start n1
 	wait_for 10 on h1p1 ping -c 1 -W 1 10.2.1.2
-	send h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --count 2000 --rate 10000
-	assert_received 2000
+	send_all h1p1 n1:eth1 h2p1 1000 --dst 10.2.1.2
 }
 
 @test "both sides notice a cut fabric link, and traffic returns without help when it is mended" {
@@ -216,7 +206,7 @@ slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 	least() { printf '%s\n' "${looks[@]}" | cut -d' ' -f"$1" | sort -g | awk -v most="$2" 'NR == 1 { exit !($1 < most) }'; }
 	# The machine decides the cost of a sleep; the bridge decides how often it sleeps and what
 	# it does between two sleeps.
-	least 1 $((2 * ${LAB_PATIENCE:-1}))
+	least 1 2
 	least 2 1000
 	least 3 3
 	live_with "$CLUSTER_LIVENESS_MS"
