@@ -364,7 +364,7 @@ class Ledger:
         else:
             self.claim(sent == egress, f"fabric: sent {sent}, egress {egress}, no message lost")
 
-    def whole(self, sent, received, punted=()):
+    def whole(self, sent, received, *, punted=()):
         """
         A frame may have ended in the kernel that got it (as unreachable, say) only if frames were
         punted for one of the reasons in `punted`. A drop may be of somebody else's frame: of as
@@ -386,14 +386,14 @@ class Ledger:
                 "fabric_drops": self.fabric_drops, "nodes": self.nodes}
 
 
-def check(before, look, sent=None, received=None, punted=(), within_s=PATIENCE_S):
+def check(before, look, sent=None, received=None, *, punted=(), within_s=PATIENCE_S):
     """The ledger since `before`, once it is right and nothing waits, or the time is over. `look`
     returns a snapshot."""
     deadline = time.monotonic() + within_s
     for looks in itertools.count(1):
         ledger = Ledger(before, look())
         if sent is not None:
-            ledger.whole(sent, received, punted)
+            ledger.whole(sent, received, punted=punted)
         if not (ledger.wrong or ledger.waiting) or (looks >= LOOKS_MIN and time.monotonic() > deadline):
             return ledger
         time.sleep(LOOK_AGAIN_S)
@@ -430,8 +430,8 @@ def main():
             return 0
         with open(memory, encoding="ascii") as file:
             before = json.load(file)
-        ledger = check(before, lambda: snapshot(nodes, fabric), options.sent, options.received, options.punted,
-                       options.within)
+        ledger = check(before, lambda: snapshot(nodes, fabric), options.sent, options.received,
+                       punted=options.punted, within_s=options.within)
     except (Failure, OSError) as error:
         print(f"conservation: {error}", file=sys.stderr)
         return 1

@@ -45,7 +45,7 @@ def ledger(change=None, received=SENT, punted=(), sent=SENT):
     if change:
         change(after, after["nodes"]["n1"], after["nodes"]["n2"])
     out = conservation.Ledger(before, copy.deepcopy(after))
-    out.whole(sent, received, punted)
+    out.whole(sent, received, punted=punted)
     return out
 
 
