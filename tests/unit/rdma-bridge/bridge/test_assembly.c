@@ -25,6 +25,7 @@
 #include "rdma-bridge/transport/mem.h"
 #include "user/lib/unix_address.h"
 
+#define MS	    1000000ULL
 #define CHUNKS	    64
 #define CHUNK_BYTES 4096
 #define PEER	    2
@@ -208,10 +209,52 @@ static void worker_has_the_times_and_sizes_of_the_settings(void **state)
 	assert_ptr_equal(config.transport, &transport);
 }
 
+/* By a configuration that leaves liveness_ms out. Time here is what we say it is. */
+static void silent_peer_is_down_after_50_ms_by_default(void **state)
+{
+	static const char text[] = "cluster:\n"
+				   "  node: 1\n"
+				   "  key_file: /k\n"
+				   "  fabric: {device: fab0, transport: roce-xdp}\n"
+				   "  nodes:\n"
+				   "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n"
+				   "    - {id: 2, address: 10.9.0.2, ports: [{number: 1, name: eth1}]}\n";
+	const struct rb_msg_header header = { .source = PEER, .epoch = 222 };
+	const struct rb_hello hello = { .heard_epoch = 77 };
+	const struct rb_lane lane = { 0 };
+	struct rb_bridge b = { .epoch = 77 };
+	struct rb_worker_config config;
+	struct sl_settings *settings;
+	char error[SL_YAML_ERROR_BYTES];
+	struct rb_peers peers;
+	uint64_t now_ns;
+
+	(void)state;
+	assert_int_equal(sl_settings_parse("f", text, sizeof(text) - 1, &settings, error), 0);
+	b.settings = settings;
+	config = rb_bridge_worker_config(&b, &lane);
+	assert_int_equal(config.hello_interval_ns, 10 * MS);
+	assert_int_equal(rb_peers_init(&peers, config.node, config.epoch, config.dead_after_ns), 0);
+	assert_int_equal(rb_peers_add(&peers, PEER), 0);
+	assert_int_equal(rb_peers_introduce(&peers, PEER, header.epoch), 0);
+	assert_int_equal(rb_peers_judge(&peers, &header, 1 * MS), RB_VERDICT_OK);
+	rb_peers_hello(&peers, PEER, &hello, 1 * MS);
+	for (now_ns = 1 * MS; now_ns <= 51 * MS; now_ns += MS) {
+		rb_peers_run(&peers, now_ns);
+		rb_peers_tick(&peers, PEER, now_ns);
+		assert_int_equal(peers.peer[PEER].state, RB_PEER_UP);
+	}
+	rb_peers_run(&peers, now_ns);
+	assert_true(rb_peers_tick(&peers, PEER, now_ns));
+	assert_int_equal(peers.peer[PEER].state, RB_PEER_DOWN);
+	sl_settings_free(settings);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worker_has_the_times_and_sizes_of_the_settings),
+		cmocka_unit_test(silent_peer_is_down_after_50_ms_by_default),
 		cmocka_unit_test(remote_port_has_carrier_while_it_and_its_node_are_up),
 		cmocka_unit_test(sluiced_hears_of_the_end_before_a_remote_port_closes),
 	};
