@@ -9,8 +9,9 @@ import socket
 import subprocess
 import time
 
+import trials
 from conservation import BRIDGE_SOCKET, Failure, Node
-from trials import LAB, LAB_ROOT, SOURCE
+from trials import LAB, LAB_ROOT, SOURCE, lab_command
 
 EGRESS = 4  # the node whose port is shaped
 SOURCES = (1, 2, 3)
@@ -34,10 +35,10 @@ class Lab:
                            (", realtime: 1" if self.options.realtime else ""))
         for port, keys in self.keys.items():
             environment[f"CLUSTER_PORT_{port}"] = keys
-        up = subprocess.run([f"{LAB}/lab", "up", "cluster", "--name", self.id, "--nodes", "4", "--ports", str(self.ports)],
-                            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        if up.returncode:
-            raise Failure(f"the lab did not come up: {up.stdout.strip()}")
+        try:
+            lab_command("up", "cluster", "--name", self.id, "--nodes", "4", "--ports", str(self.ports), env=environment)
+        except trials.Failure as error:
+            raise Failure(f"the lab did not come up: {error}") from None
         try:
             self.find_nodes()
             self.meet()

@@ -22,11 +22,11 @@ class Failure(Exception):
     """One line for the user."""
 
 
-def lab_command(*args):
-    """Run netns-lab/lab. An interrupted caller leaves no lab behind, not even one that came up just
+def lab_command(*args, env=None):
+    """Run netns-lab/lab, in this environment or ours. An interrupted caller leaves no lab behind, not even one that came up just
     then."""
     lab = subprocess.Popen([f"{LAB}/lab", *args], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                           text=True)
+                           text=True, env=env)
     try:
         _, err = lab.communicate()
     except BaseException as error:
