@@ -12,7 +12,9 @@ TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLI
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
 # The bridge under ASan and UBSan, as tests/netns/cluster/fabric.bats runs one.
 ASAN_BRIDGE := $(BUILD)/tests/sluice-bridge
-test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(ASAN_BRIDGE) ## build the tests without running them
+# tests/netns/lab/ns3.bats runs it where ns-3 is installed.
+NS3_TEST := $(if $(wildcard /usr/include/ns3/core-module.h),$(BUILD)/cc-ns3)
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(ASAN_BRIDGE) $(NS3_TEST) ## build the tests without running them
 
 # Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain.
 $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
