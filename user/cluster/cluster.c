@@ -324,6 +324,14 @@ int sl_cluster_open(const struct sl_cluster_settings *settings, const struct sl_
 	return err;
 }
 
+void sl_cluster_take_charge(struct sl_cluster *c)
+{
+	sl_cluster_delete_stale_ports(c);
+	sl_cluster_make_ports(c);
+	for (uint32_t i = 0; i < c->n_peers; i++)
+		sl_peer_ensure(c, &c->peers[i], 0);
+}
+
 void sl_cluster_close(struct sl_cluster *c)
 {
 	if (!c)

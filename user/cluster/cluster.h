@@ -32,12 +32,16 @@
 struct sl_cluster;
 
 /*
- * Make the remote ports, adopt those that an earlier life left, and remove those that the
- * configuration no longer names. settings and ops are borrowed until sl_cluster_close. 0 or -errno;
- * logged.
+ * Make the remote ports, and adopt those that an earlier life left. settings and ops are borrowed
+ * until sl_cluster_close. 0 or -errno; logged.
  */
 int sl_cluster_open(const struct sl_cluster_settings *settings, const struct sl_cluster_ops *ops,
 		    void *ctx, struct sl_cluster **out);
+/*
+ * This configuration is in force, and no other: remove the remote ports that it does not name, and
+ * give the kernel again what it may have lost.
+ */
+void sl_cluster_take_charge(struct sl_cluster *c);
 /* End cluster control. The remote ports and the routes to them stay. NULL is fine. */
 void sl_cluster_close(struct sl_cluster *c);
 /* Remove remote ports, routes and neighbours from the kernel. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -247,8 +248,16 @@ static void adopt(struct sl_peer *peer, const struct sl_remote_entry *entry)
 	peer->entries = entries;
 }
 
+static bool leads_to_remote_port(const struct sl_rtnl_route *route)
+{
+	char name[IF_NAMESIZE];
+
+	return if_indextoname(route->leg[0].ifindex, name) && sl_remote_port_is_ours(name);
+}
+
 /*
- * A route of an earlier life goes to the peer whose port it leads to. If there is none, remove it.
+ * A route of an earlier life goes to the peer whose port it leads to. If the configuration does not
+ * name that port, the route goes with the port; a route that leads to no remote port is removed.
  */
 static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 {
@@ -274,7 +283,7 @@ static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 	}
 	if (peer) {
 		adopt(peer, &entry);
-	} else {
+	} else if (!leads_to_remote_port(route)) {
 		/*
 		 * A host route over the fabric does not say to which port it belongs: it will be
 		 * made again.
@@ -311,7 +320,27 @@ static void adopt_neigh(void *ctx, const struct nlmsghdr *nlh)
 	adopt(peer, &entry);
 }
 
-/* Remove a remote port that only an earlier configuration named. */
+static int compare_entries(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct sl_remote_entry));
+}
+
+int sl_cluster_adopt(struct sl_cluster *c)
+{
+	int err = sl_rtnl_dump(c->dumps, RTM_GETROUTE, AF_INET, 0, adopt_route, c);
+
+	if (!err || err == -EINTR)
+		err = sl_rtnl_dump(c->dumps, RTM_GETROUTE, AF_INET6, 0, adopt_route, c);
+	if (!err || err == -EINTR || err == -EOPNOTSUPP)
+		err = sl_rtnl_dump(c->dumps, RTM_GETNEIGH, AF_UNSPEC, 0, adopt_neigh, c);
+	for (uint32_t i = 0; i < c->n_peers; i++)
+		if (c->peers[i].n_entries)
+			qsort(c->peers[i].entries, c->peers[i].n_entries,
+			      sizeof(struct sl_remote_entry), compare_entries);
+	return err == -EINTR ? 0 : err;
+}
+
+/* Remove a remote port that only another configuration names. */
 static void remove_stale_port(void *ctx, const struct nlmsghdr *nlh)
 {
 	struct sl_cluster *c = ctx;
@@ -324,24 +353,11 @@ static void remove_stale_port(void *ctx, const struct nlmsghdr *nlh)
 	sl_rtnl_link_delete(c->requests, link.ifindex);
 }
 
-static int compare_entries(const void *a, const void *b)
-{
-	return memcmp(a, b, sizeof(struct sl_remote_entry));
-}
-
-int sl_cluster_adopt(struct sl_cluster *c)
+void sl_cluster_delete_stale_ports(struct sl_cluster *c)
 {
 	int err = sl_rtnl_dump(c->dumps, RTM_GETLINK, AF_UNSPEC, 0, remove_stale_port, c);
 
-	if (!err || err == -EINTR)
-		err = sl_rtnl_dump(c->dumps, RTM_GETROUTE, AF_INET, 0, adopt_route, c);
-	if (!err || err == -EINTR)
-		err = sl_rtnl_dump(c->dumps, RTM_GETROUTE, AF_INET6, 0, adopt_route, c);
-	if (!err || err == -EINTR || err == -EOPNOTSUPP)
-		err = sl_rtnl_dump(c->dumps, RTM_GETNEIGH, AF_UNSPEC, 0, adopt_neigh, c);
-	for (uint32_t i = 0; i < c->n_peers; i++)
-		if (c->peers[i].n_entries)
-			qsort(c->peers[i].entries, c->peers[i].n_entries,
-			      sizeof(struct sl_remote_entry), compare_entries);
-	return err == -EINTR ? 0 : err;
+	if (err && err != -EINTR)
+		sl_warning("cluster: cannot remove the ports that are not configured any more: %s",
+			   strerror(-err));
 }

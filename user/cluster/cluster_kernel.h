@@ -22,10 +22,9 @@ void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer);
 int sl_cluster_make_ports(struct sl_cluster *c);
 void sl_cluster_delete_ports(struct sl_cluster *c);
 
-/*
- * Take over routes and neighbours on remote ports from an earlier life; remove remote ports that
- * are configured no longer. 0 or -errno.
- */
+/* Take over routes and neighbours on remote ports from an earlier life. 0 or -errno. */
 int sl_cluster_adopt(struct sl_cluster *c);
+/* Remove the remote ports that the configuration does not name. A failure is logged. */
+void sl_cluster_delete_stale_ports(struct sl_cluster *c);
 
 #endif

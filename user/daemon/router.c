@@ -113,6 +113,8 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 		sl_router_stop(r);
 		return err;
 	}
+	if (r->cluster)
+		sl_cluster_take_charge(r->cluster);
 	r->settings = settings;
 	r->started_s = now_s();
 	*out = r;
@@ -124,6 +126,7 @@ void sl_router_stop(struct sl_router *r)
 	if (!r)
 		return;
 	sl_generation_destroy(r->current);
+	sl_cluster_close(r->cluster);
 	sl_xdp_features_close(r->ports.xdp_features);
 	sl_settings_free(r->settings);
 	free(r);
@@ -180,6 +183,10 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		err = sl_generation_create(settings, r->object_path, r->current, &r->ports,
 					   &r->cluster, &g);
 	if (err) {
+		if (old_cluster)
+			sl_cluster_take_charge(old_cluster);
+		else if (cluster)
+			sl_cluster_remove_all(cluster);
 		sl_cluster_close(cluster);
 		r->cluster = old_cluster;
 		backup->changed = r->ports.changed;
@@ -189,6 +196,8 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 	if (old_cluster && !cluster)
 		sl_cluster_remove_all(old_cluster);
 	sl_cluster_close(old_cluster);
+	if (cluster)
+		sl_cluster_take_charge(cluster);
 	r->ports.changed = true;
 	/* Take the ports off while the generation whose program they carry still runs. */
 	sl_edge_ports_drop_unconfigured(&r->ports, r->current->datapath);
