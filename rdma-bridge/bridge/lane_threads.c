@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,15 @@ static void park(struct rb_lane_threads *t)
 
 /* --- Running --- */
 
+/* Give the calling thread a name for top(1) and ps(1): "worker 0". */
+static void set_name(const struct rb_lane *lane)
+{
+	char name[16]; /* the kernel's limit */
+
+	snprintf(name, sizeof(name), "worker %u", lane->index);
+	pthread_setname_np(pthread_self(), name);
+}
+
 /* Pin the calling thread to the lane's core, if it has one. */
 static void pin(const struct rb_lane *lane)
 {
@@ -88,6 +98,7 @@ static void *lane_main(void *context)
 	struct rb_lane *lane = context;
 	struct rb_lane_threads *t = lane->bridge->threads;
 
+	set_name(lane);
 	pin(lane);
 	while (!__atomic_load_n(&t->quit, __ATOMIC_RELAXED)) {
 		uint64_t now = sl_now_ns();

@@ -73,12 +73,27 @@ worker() { bridge_ask "$1" status | jq ".workers[$2].$3"; }
 # classes NODE: how the kernel schedules each thread of a bridge
 classes() { ps -L -o cls=,rtprio= -p "$(cat "$LAB_DIR/bridge-n$1.pid")" | tr -s ' ' | sort -u; }
 
-@test "all workers run at the configured realtime priority, or say why not" {
+# on_core NODE WORKER: the processors on which the kernel may run that thread of a bridge; the first
+# thread is worker 0, the others have their names
+on_core() {
+	local pid name task
+	pid=$(cat "$LAB_DIR/bridge-n$1.pid")
+	for task in "/proc/$pid/task/"*; do
+		name=$(cat "$task/comm")
+		[ "$2" = 0 ] && [ "${task##*/}" = "$pid" ] || [ "$name" = "worker $2" ] || continue
+		awk '/^Cpus_allowed_list:/ { print $2 }' "$task/status"
+	done
+}
+
+@test "all workers run on the configured cores at the configured realtime priority, or say why not" {
 	stop_bridge 2
-	CLUSTER_BRIDGE="realtime: 7" cluster_config 2 2 2 fast >"$LAB_DIR/realtime.yaml"
+	CLUSTER_BRIDGE="realtime: 7, cores: '$(($(nproc) - 1)),0'" cluster_config 2 2 2 fast >"$LAB_DIR/realtime.yaml"
 	bridge_start 2 "$LAB_DIR/realtime.yaml"
 	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.1.2
 	[ "$(classes 2)" = " RR 7" ]
+	[ "$(on_core 2 0)" = $(($(nproc) - 1)) ]
+	[ "$(on_core 2 1)" = 0 ]
+	[ "$(bridge_ask 2 status | jq -c '[.workers[].core]')" = "[$(($(nproc) - 1)),0]" ]
 	send_all h1p2 n1:eth2 h2p2 1000 --dst 10.2.2.2 --imix --flows 100
 	stop_bridge 2
 	spawn n2 bridge-n2 setpriv --bounding-set=-sys_nice build/sluice-bridge --config "$LAB_DIR/realtime.yaml"
