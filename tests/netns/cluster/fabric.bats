@@ -12,11 +12,12 @@ setup_file() {
 	hosts_meet
 }
 
-# live_with MS: restart the bridges with this liveness_ms
+# live_with [MS]: restart the bridges with this liveness_ms, or without the key
 live_with() {
-	local n
+	local n key=${1:+liveness_ms: $1}
+	key=${key:-#liveness_ms:}
 	for n in 1 2 3; do
-		sed -i "s/liveness_ms: .*/liveness_ms: $1/" "$LAB_DIR/n$n.yaml"
+		sed -i "s/^  #*liveness_ms:.*/  $key/" "$LAB_DIR/n$n.yaml"
 		bridge_stop $n
 		bridge_start $n
 	done
@@ -170,12 +171,14 @@ two_hops() {
 }
 
 @test "by default a bridge is taken for dead after 50 ms of silence" {
-	live_with 50
+	live_with
 	wait_for 10 peer_is 1 2 up
 	killed_now 2
 	wait_for 10 peer_is 1 2 down
 	echo "noticed after $(silence 1 2) ms of silence"
-	[ "$(silence 1 2)" -lt 100 ]
+	# At most a quarter of the 50 ms of a pause counts as silence, however long n1's bridge waits
+	# for a processor; and a millisecond is from rounding.
+	[ "$(silence 1 2)" -le 63 ]
 	bridge_start 2
 	wait_for 10 carrier 1 2 1
 }
@@ -190,10 +193,12 @@ bridge_now() {
 }
 slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 
-@test "an idle bridge with the default liveness sleeps: it uses less than 2 % of a processor" {
+@test "an idle bridge with the default liveness sleeps: it wakes at most 500 times a second" {
 	local clock cpu sleeps rounds i looks=()
-	live_with 50
-	# Per hundred sleeps; the least counts, since other load of the machine only adds to it.
+	live_with
+	# Per hundred sleeps; the least counts, since other load of the machine only adds to it. The
+	# machine decides the cost of a sleep; the bridge decides how often it sleeps and what it does
+	# between two sleeps.
 	for ((i = 0; i < 11; i++)); do
 		read -r clock cpu sleeps <<<"$(bridge_now)"
 		rounds=$(bridge_ask 1 status | jq .rounds)
@@ -204,12 +209,49 @@ slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 	done
 	printf '%s\n' "percent of a processor, sleeps a second, rounds a sleep:" "${looks[@]}"
 	least() { printf '%s\n' "${looks[@]}" | cut -d' ' -f"$1" | sort -g | awk -v most="$2" 'NR == 1 { exit !($1 < most) }'; }
-	# The machine decides the cost of a sleep; the bridge decides how often it sleeps and what
-	# it does between two sleeps.
-	least 1 2
-	least 2 1000
+	least 2 500
 	least 3 3
 	live_with "$CLUSTER_LIVENESS_MS"
+}
+
+# allocations: of node 1's bridge, since it started
+allocations() { od -A n -t u8 "$LAB_DIR/allocations" | tr -d ' '; }
+
+# cross FROM TO DST: 250 frames of 250 flows from node to node, until all have arrived. Asks no
+# bridge for anything.
+cross() {
+	local before
+	before=$(netdev_in "h${2}p1")
+	gen gen "h${1}p1" "n$1:eth1" --dst "$3" --count 250 --rate 100000 --imix --flows 250 &&
+		wait_for 10 netdev_in_since "h${2}p1" $((before + 250))
+}
+
+@test "frames cross without an allocation in a bridge that has warmed up" {
+	local before i
+	head -c 8 /dev/zero >"$LAB_DIR/allocations"
+	cat >"$LAB_DIR/counted" <<-END
+		#!/bin/sh
+		COUNT_MALLOC=$LAB_DIR/allocations LD_PRELOAD=$PWD/build/tests/tools/count_malloc.so exec $PWD/build/sluice-bridge "\$@"
+	END
+	chmod +x "$LAB_DIR/counted"
+	bridge_stop 1
+	CLUSTER_PROGRAM=$LAB_DIR/counted bridge_start 1
+	wait_for 30 carrier 1 2 1
+	wait_for 30 carrier 2 1 1
+	cross 1 2 10.2.1.2
+	cross 2 1 fd00:0:1:1::2
+	before=$(allocations)
+	[ "$before" -gt 0 ] # it counts
+	for i in 1 2 3 4; do
+		cross 1 2 10.2.1.2
+		cross 2 1 fd00:0:1:1::2
+	done
+	echo "allocations: $before before, $(allocations) after"
+	[ "$(allocations)" = "$before" ]
+	bridge_stop 1
+	bridge_start 1
+	wait_for 30 carrier 1 2 1
+	wait_for 30 carrier 2 1 1
 }
 
 @test "a bridge under the sanitizers serves remote ports, and makes no memory error until its end" {

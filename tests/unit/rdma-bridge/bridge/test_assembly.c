@@ -212,13 +212,14 @@ static void worker_has_the_times_and_sizes_of_the_settings(void **state)
 /* By a configuration that leaves liveness_ms out. Time here is what we say it is. */
 static void silent_peer_is_down_after_50_ms_by_default(void **state)
 {
-	static const char text[] = "cluster:\n"
-				   "  node: 1\n"
-				   "  key_file: /k\n"
-				   "  fabric: {device: fab0, transport: roce-xdp}\n"
-				   "  nodes:\n"
-				   "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n"
-				   "    - {id: 2, address: 10.9.0.2, ports: [{number: 1, name: eth1}]}\n";
+	static const char text[] =
+		"cluster:\n"
+		"  node: 1\n"
+		"  key_file: /k\n"
+		"  fabric: {device: fab0, transport: roce-xdp}\n"
+		"  nodes:\n"
+		"    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n"
+		"    - {id: 2, address: 10.9.0.2, ports: [{number: 1, name: eth1}]}\n";
 	const struct rb_msg_header header = { .source = PEER, .epoch = 222 };
 	const struct rb_hello hello = { .heard_epoch = 77 };
 	const struct rb_lane lane = { 0 };
