@@ -81,6 +81,12 @@ cluster_inventory() {
 	done | sed "$macs" | LC_ALL=C sort
 }
 
+# settled_inventory FILE: write the inventory of a cluster that has just formed, once two looks agree
+settled_inventory() {
+	cluster_inventory >"$1"
+	until diff "$1" <(cluster_inventory) >/dev/null; do cluster_inventory >"$1"; done
+}
+
 # all_peers_are_up: does every bridge have every other as up? Prints the peers of each that has not.
 all_peers_are_up() {
 	local n failed=0 got
