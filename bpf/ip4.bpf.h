@@ -73,6 +73,7 @@ static __always_inline sl_verdict sl_ip4_input(struct sl_packet *pkt)
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
 	__u32 frame_bytes = pkt->len_bytes - l3_offset;
 	__u32 header_bytes;
+	sl_verdict verdict;
 
 	if ((void *)(ip + 1) > pkt->end) /* 5.2.2 (1) */
 		return sl_missing(pkt, l3_offset + sizeof(*ip), SL_DROP(IP4_TRUNCATED));
@@ -88,8 +89,9 @@ static __always_inline sl_verdict sl_ip4_input(struct sl_packet *pkt)
 		return SL_PUNT(IP4_OPTIONS); /* the kernel checks the rest */
 	if (!sl_ip4_checksum_ok(ip))
 		return SL_DROP(IP4_CHECKSUM);
-	if (sl_managed() && (pkt->port_flags & SL_PORT_PUNT4))
-		return SL_PUNT(POLICY);
+	verdict = sl_kernel_decides(pkt, SL_PORT_PUNT4, SL_PORT_XFRM4, SL_PORT_NETFILTER4);
+	if (verdict != SL_GO_ON)
+		return verdict;
 	pkt->ttl = ip->ttl;
 	return sl_ip4_addresses(ip->saddr, ip->daddr);
 }

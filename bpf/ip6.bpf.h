@@ -55,6 +55,7 @@ static __always_inline sl_verdict sl_ip6_input(struct sl_packet *pkt)
 {
 	const struct ipv6hdr *ip = pkt->l3;
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
+	sl_verdict verdict;
 
 	if ((void *)(ip + 1) > pkt->end)
 		return sl_missing(pkt, l3_offset + sizeof(*ip), SL_DROP(IP6_TRUNCATED));
@@ -65,8 +66,9 @@ static __always_inline sl_verdict sl_ip6_input(struct sl_packet *pkt)
 	pkt->ip_len_bytes = sizeof(*ip) + sl_ntohs(ip->payload_len);
 	if (pkt->ip_len_bytes > pkt->len_bytes - l3_offset)
 		return SL_DROP(IP6_PAYLOAD_LENGTH);
-	if (sl_managed() && (pkt->port_flags & SL_PORT_PUNT6))
-		return SL_PUNT(POLICY);
+	verdict = sl_kernel_decides(pkt, SL_PORT_PUNT6, SL_PORT_XFRM6, SL_PORT_NETFILTER6);
+	if (verdict != SL_GO_ON)
+		return verdict;
 	pkt->ttl = ip->hop_limit;
 	return sl_ip6_addresses(&ip->saddr, &ip->daddr);
 }

@@ -64,6 +64,17 @@ static __always_inline bool sl_clustered(void)
 	return sl_config.managed && sl_config.n_voqs;
 }
 
+/* Does the kernel take all packets of the family that enter here? The flags are the family's. */
+static __always_inline sl_verdict sl_kernel_decides(const struct sl_packet *pkt, __u32 policy,
+						    __u32 xfrm, __u32 netfilter)
+{
+	if (!sl_managed() || !(pkt->port_flags & (policy | xfrm | netfilter)))
+		return SL_GO_ON;
+	if (pkt->port_flags & netfilter)
+		return SL_PUNT(NETFILTER);
+	return pkt->port_flags & xfrm ? SL_PUNT(XFRM) : SL_PUNT(POLICY);
+}
+
 /*
  * The verdict where the program cannot read the first `need_bytes` of the frame. It is `drop` if
  * the frame is shorter. Else the headers reach into a second buffer, which no sane sender causes,

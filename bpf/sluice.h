@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 3
+#define SL_ABI_VERSION 4
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -131,7 +131,9 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 	X(OTHER, "other",                                                                        \
 	  "headers in several buffers, or bpf_fib_lookup refused for another reason")            \
 	X(NO_META, "no-meta",                                                                    \
-	  "no room for metadata below the frame: the kernel sends by the remote port")
+	  "no room for metadata below the frame: the kernel sends by the remote port")           \
+	X(XFRM, "xfrm", "IPsec policies exist: the kernel decides")                              \
+	X(NETFILTER, "netfilter", "netfilter rules for forwarded packets exist: the kernel decides")
 
 #define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
 #define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,
@@ -272,12 +274,18 @@ SL_ASSERT_SIZE(struct sl_key6, 20);
 #define SL_PORT_FORWARD6  (1u << 1) /* the same for IPv6 */
 #define SL_PORT_RP_STRICT (1u << 2) /* IPv4 rp_filter 1: the source is reachable through here */
 #define SL_PORT_RP_LOOSE  (1u << 3) /* IPv4 rp_filter 2: the source is reachable */
-/* give all IPv4 to the kernel (policy rules, tables not ready) */
+/* give all IPv4 to the kernel (policy rules, a member of a bridge, a bond or a VRF) */
 #define SL_PORT_PUNT4 (1u << 4)
 #define SL_PORT_PUNT6 (1u << 5) /* the same for IPv6 */
 /* the kernel may send ICMP redirects from here: punt packets that leave where they came in */
 #define SL_PORT_REDIRECT4 (1u << 6)
 #define SL_PORT_REDIRECT6 (1u << 7) /* the same for IPv6 */
+/* give all IPv4 to the kernel: IPsec policies could apply to forwarded packets */
+#define SL_PORT_XFRM4 (1u << 8)
+#define SL_PORT_XFRM6 (1u << 9) /* the same for IPv6 */
+/* give all IPv4 to the kernel: netfilter has rules for forwarded packets */
+#define SL_PORT_NETFILTER4 (1u << 10)
+#define SL_PORT_NETFILTER6 (1u << 11) /* the same for IPv6 */
 
 /*
  * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).

@@ -8,12 +8,16 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/xfrm.h>
 
 #include "user/mirror/mirror_route.h"
 #include "user/mirror/mirror_state.h"
 #include "user/mirror/sync/mirror_poll.h"
 #include "user/mirror/sync/mirror_sync.h"
+#include "user/rtnl/filters.h"
 
 enum { IDS = 1024, PREFIXES = 4096 };
 
@@ -196,11 +200,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint16_t types[] = {
-		RTM_NEWLINK,  RTM_DELLINK,    RTM_NEWADDR,     RTM_DELADDR,    RTM_NEWNEIGH,
-		RTM_DELNEIGH, RTM_NEWROUTE,   RTM_DELROUTE,    RTM_NEWNEXTHOP, RTM_DELNEXTHOP,
-		RTM_NEWRULE,  RTM_NEWNETCONF, RTM_NEWNEIGHTBL,
+		RTM_NEWLINK,
+		RTM_DELLINK,
+		RTM_NEWADDR,
+		RTM_DELADDR,
+		RTM_NEWNEIGH,
+		RTM_DELNEIGH,
+		RTM_NEWROUTE,
+		RTM_DELROUTE,
+		RTM_NEWNEXTHOP,
+		RTM_DELNEXTHOP,
+		RTM_NEWRULE,
+		RTM_NEWNETCONF,
+		RTM_NEWNEIGHTBL,
+		/* of other families, whose numbers differ from all of these */
+		XFRM_MSG_NEWPOLICY,
+		XFRM_MSG_GETDEFAULT,
+		NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWCHAIN,
 	};
 	enum { TYPES = sizeof(types) / sizeof(types[0]), HEAD = 4 };
+	char filter[SL_FILTER_NAME_BYTES];
 	struct sl_mirror *m = NULL;
 
 	memset(&the_fib, 0, sizeof(the_fib));
@@ -224,6 +243,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy((uint8_t *)nlh + NLMSG_HDRLEN, data, len);
 		m->dumping = m->dumping_all = flags & 1;
 		sl_mirror_message(m, nlh);
+		sl_filters_parse_xfrm(nlh, filter);
+		sl_filters_parse_chain(nlh, filter);
 		m->dumping = m->dumping_all = false;
 		sl_route_walk_changed(m, UINT32_MAX);
 		if (flags & 8)

@@ -56,6 +56,16 @@ static void print_use(const json_t *tables, const char *key, const char *text)
 		       text);
 }
 
+static void print_filters(const json_t *filters, const char *what)
+{
+	const bool ipv4 = json_is_true(member(filters, "ipv4"));
+	const bool ipv6 = json_is_true(member(filters, "ipv6"));
+
+	if (ipv4 || ipv6)
+		printf("           %s: the kernel forwards%s%s (%s)\n", what, ipv4 ? " IPv4" : "",
+		       ipv6 ? " IPv6" : "", sl_cmd_text(filters, "example"));
+}
+
 static void print_status(void *arg, const json_t *row)
 {
 	const json_t *mirror = member(row, "mirror"), *tables = member(row, "tables"),
@@ -78,6 +88,8 @@ static void print_status(void *arg, const json_t *row)
 		printf("           policy rules: the kernel forwards%s%s\n",
 		       json_is_true(member(mirror, "ipv4_policy")) ? " IPv4" : "",
 		       json_is_true(member(mirror, "ipv6_policy")) ? " IPv6" : "");
+	print_filters(member(mirror, "xfrm"), "IPsec policies");
+	print_filters(member(mirror, "netfilter"), "netfilter rules");
 	printf("tables     %lld IPv4 and %lld IPv6 prefixes",
 	       sl_cmd_number(tables, "ipv4_prefixes"), sl_cmd_number(tables, "ipv6_prefixes"));
 	print_use(tables, "nexthops", "next hops");

@@ -25,6 +25,12 @@ static const struct sl_yaml_choice engines[] = {
 	{ NULL, 0 },
 };
 
+static const struct sl_yaml_choice netfilter_choices[] = {
+	{ "kernel", SL_NETFILTER_KERNEL },
+	{ "ignore", SL_NETFILTER_IGNORE },
+	{ NULL, 0 },
+};
+
 static const struct sl_yaml_choice log_levels[] = {
 	{ "error", SL_LOG_ERROR },
 	{ "warning", SL_LOG_WARNING },
@@ -140,6 +146,11 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .type = SL_YAML_MAP,
 	  .offset = offsetof(struct sl_settings, control),
 	  .keys = control_keys },
+	{ .name = "netfilter",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct sl_settings, netfilter),
+	  .choices = netfilter_choices,
+	  .what = "a way to treat netfilter's rules" },
 	{ .name = "metrics",
 	  .type = SL_YAML_STRING,
 	  .offset = offsetof(struct sl_settings, metrics),

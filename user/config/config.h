@@ -39,6 +39,12 @@ struct sl_control_settings {
 	char *group;   /* its group, or NULL: that of the process */
 };
 
+/* While netfilter has rules for forwarded packets of a family: */
+enum sl_netfilter {
+	SL_NETFILTER_KERNEL, /* the kernel gets all packets of that family */
+	SL_NETFILTER_IGNORE, /* the fast path forwards all the same */
+};
+
 struct sl_settings {
 	enum sl_engine engine;
 	struct sl_yaml_list
@@ -46,6 +52,7 @@ struct sl_settings {
 	struct sl_cluster_settings cluster;
 	struct sl_table_settings tables;
 	struct sl_control_settings control;
+	enum sl_netfilter netfilter;
 	char *metrics; /* where it offers metrics (metrics.h); NULL: nowhere */
 	char *pin_dir;
 	enum sl_log_level log_level;

@@ -146,6 +146,8 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 	err = sl_mirror_open(g->fib, &mirror_ops, g, &g->mirror);
 	if (err)
 		sl_error("cannot follow the kernel's routes: %s", strerror(-err));
+	else
+		sl_mirror_ignore_netfilter(g->mirror, settings->netfilter == SL_NETFILTER_IGNORE);
 out:
 	if (err)
 		sl_generation_destroy(g);

@@ -211,6 +211,7 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 			sl_edge_port_open_and_attach(&r->ports, r->current->datapath,
 						     &r->ports.port[i]);
 	tell_mirror(r);
+	sl_mirror_ignore_netfilter(r->current->mirror, settings->netfilter == SL_NETFILTER_IGNORE);
 	if (strcmp(r->settings->pin_dir, settings->pin_dir) != 0)
 		sl_pins_remove(r->settings->pin_dir);
 	sl_settings_free(r->settings);
@@ -287,6 +288,7 @@ void sl_router_tick(struct sl_router *r)
 	struct sl_fib_stats stats;
 
 	sl_edge_ports_tick(&r->ports, r->current->datapath);
+	sl_mirror_tick(r->current->mirror);
 	sl_fib_tick(r->current->fib);
 	sl_fib_stats(r->current->fib, &stats);
 	if (stats.overflow4 + stats.overflow6 == 0) {

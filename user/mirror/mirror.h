@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "user/fib/fib.h"
+#include "user/rtnl/filters.h"
 
 struct sl_mirror;
 
@@ -55,7 +56,10 @@ struct sl_mirror_stats {
 	uint64_t neighbour_probes;  /* NTF_USE sent: resolution asked, or kept from going stale */
 	bool synced;		    /* the first dump is complete */
 	bool policy4, policy6;	    /* rules beyond the default ones: the kernel decides */
-	size_t process_bytes;	    /* memory of this object */
+	/* IPsec policies, or netfilter's rules for what is forwarded, exist: the kernel decides */
+	bool xfrm4, xfrm6, netfilter4, netfilter6;
+	char xfrm[SL_FILTER_NAME_BYTES], netfilter[SL_FILTER_NAME_BYTES]; /* one of them */
+	size_t process_bytes; /* memory of this object */
 };
 
 /*
@@ -80,6 +84,15 @@ int sl_mirror_fd(const struct sl_mirror *m);
  * the sockets are dead.
  */
 int sl_mirror_poll(struct sl_mirror *m);
+
+/* Once a second: look for filters of which the kernel sends no message. */
+void sl_mirror_tick(struct sl_mirror *m);
+
+/*
+ * Forward although netfilter has rules for forwarded packets: the operator says that they may be
+ * bypassed. Without this call the kernel gets all packets of a family for which it has any.
+ */
+void sl_mirror_ignore_netfilter(struct sl_mirror *m, bool ignore);
 
 /*
  * The set of ports changed, or which of them are cut: update every next hop, interface by

@@ -10,6 +10,7 @@
 #include "bpf/endian.bpf.h"
 #include "user/mirror/mirror_link.h"
 #include "user/mirror/mirror_state.h"
+#include "user/rtnl/filters.h"
 
 enum { VLAN_LEVELS = 2 };
 
@@ -142,6 +143,14 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 		flags |= SL_PORT_PUNT4;
 	if (m->stats.policy6 || is->master)
 		flags |= SL_PORT_PUNT6;
+	if (m->xfrm & SL_FILTER_IP4)
+		flags |= SL_PORT_XFRM4;
+	if (m->xfrm & SL_FILTER_IP6)
+		flags |= SL_PORT_XFRM6;
+	if (m->netfilter & SL_FILTER_IP4)
+		flags |= SL_PORT_NETFILTER4;
+	if (m->netfilter & SL_FILTER_IP6)
+		flags |= SL_PORT_NETFILTER6;
 	return flags;
 }
 

@@ -24,6 +24,7 @@
 #include "user/mirror/mirror_hash.h"
 #include "user/mirror/mirror_rib.h"
 
+struct sl_filter_watch;
 struct sl_link;
 struct sl_neigh;
 struct sl_nhobject;
@@ -68,6 +69,7 @@ struct sl_mirror {
 	void *ctx;
 	const struct sl_mirror_above *above;
 	struct sl_rtnl_socket *events, *requests; /* owned */
+	struct sl_filter_watch *filters;	  /* owned; NULL: fed by a test */
 	int epoll_fd, timer_fd;
 	struct sl_mirror_stats stats;
 
@@ -83,6 +85,10 @@ struct sl_mirror {
 	uint32_t rp_filter, send_redirects, ignore_linkdown4, forwarding6;
 	/* Rules of IPv4 and IPv6, counted by a dump: the default ones as bits, and others */
 	uint32_t default_rules[2], other_rules[2];
+
+	/* SL_FILTER_*: the families whose packets the kernel gets because of filters */
+	int xfrm, netfilter;
+	bool ignore_netfilter;
 
 	LIST_HEAD(, sl_neigh) wanted; /* unresolved gateways */
 	uint64_t probe_due_ns;	      /* of the first of them; UINT64_MAX: none */

@@ -27,7 +27,7 @@ struct sl_rtnl_socket {
 	uint32_t queued_bytes;
 };
 
-static int open_socket(uint32_t messages, struct sl_rtnl_socket **out)
+static int open_socket(int netlink_family, uint32_t messages, struct sl_rtnl_socket **out)
 {
 	struct sl_rtnl_socket *s = calloc(1, sizeof(*s));
 	int one = 1, err;
@@ -40,7 +40,7 @@ static int open_socket(uint32_t messages, struct sl_rtnl_socket **out)
 		err = -ENOMEM;
 		goto out;
 	}
-	s->nl = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	s->nl = mnl_socket_open2(netlink_family, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (!s->nl || mnl_socket_bind(s->nl, 0, MNL_SOCKET_AUTOPID) < 0) {
 		err = -errno;
 		goto out;
@@ -59,7 +59,7 @@ out:
 
 int sl_rtnl_open(struct sl_rtnl_socket **out)
 {
-	return open_socket(1, out);
+	return open_socket(NETLINK_ROUTE, 1, out);
 }
 
 int sl_rtnl_set_buffer(struct sl_rtnl_socket *s, uint32_t bytes)
@@ -73,19 +73,42 @@ int sl_rtnl_set_buffer(struct sl_rtnl_socket *s, uint32_t bytes)
 	return -errno;
 }
 
+static int subscribe(struct sl_rtnl_socket *s, const uint32_t *groups, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (mnl_socket_setsockopt(s->nl, NETLINK_ADD_MEMBERSHIP, (void *)&groups[i],
+					  sizeof(groups[i])) < 0)
+			return -errno;
+	return 0;
+}
+
 int sl_rtnl_open_events(const uint32_t *groups, uint32_t n, uint32_t buffer_bytes,
 			struct sl_rtnl_socket **out)
 {
 	struct sl_rtnl_socket *s = NULL;
-	int err = open_socket(MESSAGES, &s);
+	int err = open_socket(NETLINK_ROUTE, MESSAGES, &s);
 
 	if (err)
 		return err;
 	err = sl_rtnl_set_buffer(s, buffer_bytes);
-	for (uint32_t i = 0; i < n && !err; i++)
-		if (mnl_socket_setsockopt(s->nl, NETLINK_ADD_MEMBERSHIP, (void *)&groups[i],
-					  sizeof(groups[i])) < 0)
-			err = -errno;
+	if (!err)
+		err = subscribe(s, groups, n);
+	if (err)
+		sl_rtnl_close(s);
+	else
+		*out = s;
+	return err;
+}
+
+int sl_rtnl_open_other(int netlink_family, const uint32_t *groups, uint32_t n,
+		       struct sl_rtnl_socket **out)
+{
+	struct sl_rtnl_socket *s = NULL;
+	int err = open_socket(netlink_family, MESSAGES, &s);
+
+	if (err)
+		return err;
+	err = subscribe(s, groups, n);
 	if (err)
 		sl_rtnl_close(s);
 	else
@@ -247,6 +270,21 @@ int sl_rtnl_dump(struct sl_rtnl_socket *s, uint16_t type, uint8_t family, uint32
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	nlh->nlmsg_seq = ++s->seq;
 	put_dump_header(nlh, type, family, ifindex);
+	if (mnl_socket_sendto(s->nl, nlh, nlh->nlmsg_len) < 0)
+		return -errno;
+	return receive_answers(s, cb, arg);
+}
+
+int sl_rtnl_ask(struct sl_rtnl_socket *s, uint16_t type, uint16_t flags, const void *header,
+		uint32_t header_bytes, sl_rtnl_cb cb, void *arg)
+{
+	uint8_t buffer[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buffer);
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	nlh->nlmsg_seq = ++s->seq;
+	memcpy(mnl_nlmsg_put_extra_header(nlh, header_bytes), header, header_bytes);
 	if (mnl_socket_sendto(s->nl, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
 	return receive_answers(s, cb, arg);

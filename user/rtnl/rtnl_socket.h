@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sockets of rtnetlink: requests, dumps and events. The only file that includes libmnl. Not
- * thread-safe.
+ * Sockets of rtnetlink, and of other netlink families: requests, dumps and events. The only file
+ * that includes libmnl. Not thread-safe.
  */
 #ifndef SL_RTNL_SOCKET_H
 #define SL_RTNL_SOCKET_H
@@ -22,6 +22,9 @@ int sl_rtnl_open(struct sl_rtnl_socket **out);
  */
 int sl_rtnl_open_events(const uint32_t *groups, uint32_t n, uint32_t buffer_bytes,
 			struct sl_rtnl_socket **out);
+/* For requests, dumps, and the events of these groups, of another family: NETLINK_XFRM, say. */
+int sl_rtnl_open_other(int netlink_family, const uint32_t *groups, uint32_t n,
+		       struct sl_rtnl_socket **out);
 void sl_rtnl_close(struct sl_rtnl_socket *s); /* NULL is fine */
 int sl_rtnl_fd(const struct sl_rtnl_socket *s);
 /* How many bytes of events may wait. The kernel counts its own overhead, too. 0 or -errno. */
@@ -40,6 +43,13 @@ int sl_rtnl_receive(struct sl_rtnl_socket *s, sl_rtnl_cb cb, void *arg);
  */
 int sl_rtnl_dump(struct sl_rtnl_socket *s, uint16_t type, uint8_t family, uint32_t ifindex,
 		 sl_rtnl_cb cb, void *arg);
+
+/*
+ * Send a request with the flags and the header of its kind, and hand over what the kernel answers
+ * until it says that this was all. As sl_rtnl_dump.
+ */
+int sl_rtnl_ask(struct sl_rtnl_socket *s, uint16_t type, uint16_t flags, const void *header,
+		uint32_t header_bytes, sl_rtnl_cb cb, void *arg);
 
 /*
  * Wait until the kernel has finished a change of links, addresses or next-hop objects that is under

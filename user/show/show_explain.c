@@ -88,6 +88,22 @@ static const char *text_of_way_out(const struct sl_router *router, const struct 
 	return "sent straight to the port with new MAC addresses; TTL or hop limit falls by one";
 }
 
+/* Why the kernel gets all packets of a family; NULL: it does not. As sl_kernel_decides in bpf/. */
+static const char *why_all_punted(const struct sl_router *router, uint8_t family)
+{
+	const bool ipv4 = family == AF_INET;
+	struct sl_mirror_stats mirror;
+
+	sl_mirror_stats(sl_router_mirror(router), &mirror);
+	if (ipv4 ? mirror.netfilter4 : mirror.netfilter6)
+		return sl_punt_texts[SL_PUNT_NETFILTER].text;
+	if (ipv4 ? mirror.xfrm4 : mirror.xfrm6)
+		return sl_punt_texts[SL_PUNT_XFRM].text;
+	if (ipv4 ? mirror.policy4 : mirror.policy6)
+		return sl_punt_texts[SL_PUNT_POLICY].text;
+	return NULL;
+}
+
 /* The verdict in a word, and the sentence that explains it. */
 static void set_verdict(const struct sl_router *router, json_t *row, uint8_t family,
 			const struct sl_nexthop *nh)
@@ -96,13 +112,10 @@ static void set_verdict(const struct sl_router *router, json_t *row, uint8_t fam
 		[SL_NH_NONE] = "kernel", [SL_NH_FORWARD] = "forward", [SL_NH_GROUP] = "forward",
 		[SL_NH_PUNT] = "kernel", [SL_NH_DROP] = "drop",
 	};
-	struct sl_mirror_stats mirror;
-	const char *word = words[nh->kind], *why;
+	const char *word = words[nh->kind], *why = why_all_punted(router, family);
 
-	sl_mirror_stats(sl_router_mirror(router), &mirror);
-	if (family == AF_INET ? mirror.policy4 : mirror.policy6) {
+	if (why) {
 		word = "kernel";
-		why = sl_punt_texts[SL_PUNT_POLICY].text;
 	} else if (sl_router_settings(router)->engine == SL_ENGINE_KERNEL) {
 		word = "ask";
 		why = "engine kernel: each packet asks the kernel's own table, which should say what follows";

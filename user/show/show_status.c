@@ -49,12 +49,21 @@ static json_t *tables_json(const struct sl_router *router)
 	return row;
 }
 
+/* One of the filters that leave a family to the kernel. */
+static void add_filters(json_t *mirror, const char *kind, bool ipv4, bool ipv6, const char *name)
+{
+	json_object_set_new(mirror, kind,
+			    json_pack("{s:b, s:b, s:s?}", "ipv4", ipv4, "ipv6", ipv6, "example",
+				      ipv4 || ipv6 ? name : NULL));
+}
+
 static json_t *mirror_json(const struct sl_router *router)
 {
 	struct sl_mirror_stats s;
+	json_t *json;
 
 	sl_mirror_stats(sl_router_mirror(router), &s);
-	return json_pack(
+	json = json_pack(
 		"{s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b}",
 		"synced", s.synced, "links", json_integer(s.links), "addresses",
 		json_integer(s.addresses), "neighbours", json_integer(s.neighbours),
@@ -65,6 +74,9 @@ static json_t *mirror_json(const struct sl_router *router)
 		"parse_errors", json_integer(s.parse_errors), "neighbour_probes",
 		json_integer(s.neighbour_probes), "ipv4_policy", s.policy4, "ipv6_policy",
 		s.policy6);
+	add_filters(json, "xfrm", s.xfrm4, s.xfrm6, s.xfrm);
+	add_filters(json, "netfilter", s.netfilter4, s.netfilter6, s.netfilter);
+	return json;
 }
 
 static json_t *ports_json(const struct sl_router *router)

@@ -9,6 +9,7 @@
 #include "user/lib/clock.h"
 #include "user/mirror/mirror_route.h"
 #include "user/mirror/mirror_state.h"
+#include "user/mirror/sync/filter_watch.h"
 #include "user/mirror/sync/mirror_poll.h"
 #include "user/mirror/sync/mirror_sync.h"
 #include "user/rtnl/rtnl_socket.h"
@@ -60,6 +61,11 @@ static int open_epoll(struct sl_mirror *m)
 	    epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, m->timer_fd, &readable) ||
 	    epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, sl_rtnl_fd(m->events), &readable))
 		return -errno;
+	for (int i = 0; i < SL_FILTER_WATCH_FDS; i++) {
+		const int fd = sl_filter_watch_fd(m->filters, i);
+		if (fd >= 0 && epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &readable))
+			return -errno;
+	}
 	return 0;
 }
 
@@ -114,7 +120,8 @@ int sl_mirror_open(struct sl_fib *fib, const struct sl_mirror_ops *ops, void *ct
 	if (err)
 		return err;
 	m->busy = true;
-	if ((err = open_sockets(m)) || (err = open_epoll(m)) || (err = sl_sync_everything(m)))
+	if ((err = sl_filter_watch_open(&m->filters)) || (err = open_sockets(m)) ||
+	    (err = open_epoll(m)) || (err = sl_sync_everything(m)))
 		goto out;
 	m->busy = false;
 	m->stats.synced = true;
@@ -157,6 +164,7 @@ void sl_mirror_close(struct sl_mirror *m)
 	sl_rib_fini(&m->rib6);
 	sl_rtnl_close(m->events);
 	sl_rtnl_close(m->requests);
+	sl_filter_watch_close(m->filters);
 	if (m->epoll_fd >= 0)
 		close(m->epoll_fd);
 	if (m->timer_fd >= 0)
@@ -203,6 +211,8 @@ int sl_mirror_poll(struct sl_mirror *m)
 	int err;
 
 	m->busy = true;
+	if (m->filters && sl_filter_watch_changed(m->filters))
+		sl_sync_filters(m);
 	err = sl_sync_drain(m, POLL_BATCHES);
 	if (err == -EAGAIN || !err)
 		err = sl_sync_todo(m);
@@ -216,6 +226,28 @@ int sl_mirror_poll(struct sl_mirror *m)
 	m->busy = false;
 	arm(m);
 	return err;
+}
+
+static void read_filters(struct sl_mirror *m)
+{
+	m->busy = true;
+	sl_sync_filters(m);
+	m->busy = false;
+	arm(m);
+}
+
+void sl_mirror_tick(struct sl_mirror *m)
+{
+	if (sl_filter_watch_legacy_changed(m->filters))
+		read_filters(m);
+}
+
+void sl_mirror_ignore_netfilter(struct sl_mirror *m, bool ignore)
+{
+	if (m->ignore_netfilter == ignore)
+		return;
+	m->ignore_netfilter = ignore;
+	read_filters(m);
 }
 
 void sl_mirror_ports_changed(struct sl_mirror *m)

@@ -11,6 +11,7 @@
 
 #include "user/mirror/mirror_route.h"
 #include "user/mirror/mirror_state.h"
+#include "user/mirror/sync/filter_watch.h"
 #include "user/mirror/sync/mirror_settings.h"
 #include "user/mirror/sync/mirror_sync.h"
 #include "user/rtnl/rtnl_socket.h"
@@ -286,6 +287,7 @@ int sl_sync_everything(struct sl_mirror *m)
 		return err;
 	dump(m, RTM_GETNETCONF, AF_INET6, clear_nothing); /* there may be no IPv6 */
 	sl_settings_read(m);
+	sl_sync_filters(m);
 	dump(m, RTM_GETNEIGHTBL, AF_UNSPEC, forget_patience);
 	if ((err = dump_and_sweep(m, RTM_GETLINK, sl_link_clear_seen, sl_link_sweep)) ||
 	    (err = dump_and_sweep(m, RTM_GETADDR, sl_address_clear_seen, sl_address_sweep)) ||
@@ -362,6 +364,27 @@ int sl_sync_todo(struct sl_mirror *m)
 	if (todo.lost_sources && lost_source(m))
 		todo.routes4 = true;
 	return dump_todo(m, &todo);
+}
+
+void sl_sync_filters(struct sl_mirror *m)
+{
+	struct sl_filters found;
+
+	sl_filter_watch_read(m->filters, &found);
+	if (m->ignore_netfilter)
+		found.netfilter = 0;
+	m->stats.xfrm4 = found.xfrm & SL_FILTER_IP4;
+	m->stats.xfrm6 = found.xfrm & SL_FILTER_IP6;
+	m->stats.netfilter4 = found.netfilter & SL_FILTER_IP4;
+	m->stats.netfilter6 = found.netfilter & SL_FILTER_IP6;
+	memcpy(m->stats.xfrm, found.xfrm_name, sizeof(m->stats.xfrm));
+	memcpy(m->stats.netfilter, found.netfilter_name, sizeof(m->stats.netfilter));
+	if (found.xfrm == m->xfrm && found.netfilter == m->netfilter)
+		return;
+	m->xfrm = found.xfrm;
+	m->netfilter = found.netfilter;
+	m->changes++;
+	sl_link_update_all(m);
 }
 
 /* These may change without a message: settings, and how long the kernel trusts neighbours. */

@@ -10,7 +10,9 @@ struct sl_mirror;
 
 int sl_sync_everything(struct sl_mirror *m); /* dump all there is */
 int sl_sync_todo(struct sl_mirror *m);	     /* dump what mirror.todo asks for */
-int sl_sync_period(struct sl_mirror *m);     /* dump what changes without a message */
+/* Read IPsec's policies and netfilter's rules, and tell XDP. */
+void sl_sync_filters(struct sl_mirror *m);
+int sl_sync_period(struct sl_mirror *m); /* dump what changes without a message */
 /* Handle events, at most so many batches. -EAGAIN: all of them are handled. */
 int sl_sync_drain(struct sl_mirror *m, uint32_t batches);
 void sl_mirror_message(void *mirror, const struct nlmsghdr *nlh); /* a sl_rtnl_cb */
