@@ -154,22 +154,29 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 	return flags;
 }
 
+/* Does XDP take packets that enter here? The frames of a VLAN that is down are the kernel's. */
+static bool is_entrance(const struct sl_link *link)
+{
+	return link->on_port && (!link->vlan_tags || sl_link_up(link));
+}
+
 static void tell(struct sl_mirror *m, struct sl_link *link)
 {
+	const bool entrance = is_entrance(link);
 	struct sl_port port = { .ifindex = link->is.ifindex };
 	struct sl_vlan_key vlan = { .port_ifindex = link->port_ifindex };
 
-	if (link->on_port) {
+	if (entrance) {
 		port.flags = port_flags(m, link);
 		memcpy(port.mac, link->is.mac, sizeof(port.mac));
 		memcpy(vlan.tpid, link->vlan_tpid, sizeof(vlan.tpid));
 		memcpy(vlan.vid, link->vlan_vid, sizeof(vlan.vid));
 	}
-	if (link->told && (!link->on_port || memcmp(&vlan, &link->vlan, sizeof(vlan)))) {
+	if (link->told && (!entrance || memcmp(&vlan, &link->vlan, sizeof(vlan)))) {
 		m->ops->port_clear(m->ctx, port.ifindex, &link->vlan);
 		link->told = false;
 	}
-	if (!link->on_port || (link->told && !memcmp(&port, &link->port, sizeof(port))))
+	if (!entrance || (link->told && !memcmp(&port, &link->port, sizeof(port))))
 		return;
 	link->told = true;
 	link->port = port;

@@ -419,6 +419,21 @@ static void vlan_in_vlan_writes_the_outer_tag_first(void **state)
 	assert_true(w->vlan[5].vid[1] == 0);
 }
 
+static void vlan_that_is_down_is_no_entrance(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = vlan(5, ETH0, 100, ETH_P_8021Q);
+
+	link_is(w, l);
+	assert_int_equal(w->port[5].ifindex, 5);
+	l.flags &= ~(uint32_t)(IFF_UP | IFF_LOWER_UP | IFF_RUNNING);
+	link_is(w, l);
+	assert_int_equal(w->port[5].ifindex, 0);
+	l.flags |= IFF_UP; /* still without carrier: the kernel takes what comes */
+	link_is(w, l);
+	assert_int_equal(w->port[5].ifindex, 5);
+}
+
 static void vlans_that_xdp_cannot_write_are_left_to_the_kernel(void **state)
 {
 	struct world *w = *state;
@@ -1232,6 +1247,7 @@ int main(void)
 		TEST(mtu_is_the_smaller_of_link_and_route),
 		TEST(routes_through_no_port_are_left_to_the_kernel),
 		TEST(vlan_in_vlan_writes_the_outer_tag_first),
+		TEST(vlan_that_is_down_is_no_entrance),
 		TEST(vlans_that_xdp_cannot_write_are_left_to_the_kernel),
 		TEST(port_flags_follow_settings_rules_and_masters),
 		TEST(neighbours_on_link_become_host_routes),
