@@ -43,7 +43,7 @@ static __always_inline sl_verdict sl_ingress(struct sl_packet *pkt)
 	if (!port)
 		return SL_PUNT(NOT_READY);
 	if (!sl_mac_equal(eth->h_dest, port->mac))
-		return SL_DROP(ETH_NOT_OURS);
+		return SL_PUNT(ETH_NOT_OURS);
 	pkt->port_flags = port->flags;
 	pkt->port_number = port->number;
 	return SL_GO_ON;

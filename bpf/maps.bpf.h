@@ -66,4 +66,12 @@ struct {
 	__type(value, struct bpf_devmap_val);
 } sl_tx SEC(".maps");
 
+/* Those of sl_tx whose drivers take frames of several buffers, too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(max_entries, SL_PORTS_MAX);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} sl_tx_buffers SEC(".maps");
+
 #endif

@@ -48,6 +48,9 @@ static __always_inline sl_verdict sl_parse_tags(struct sl_packet *pkt)
 		pkt->l3 += sizeof(*tag);
 		pkt->tags++;
 	}
+	/* The kernel takes off any number of tags with VLAN id 0. */
+	if (sl_clustered() && sl_is_tag(pkt->ethertype))
+		return SL_DROP(TAGS);
 	if (!sl_managed() || sl_is_tag(pkt->ethertype))
 		return SL_PUNT(VLAN);
 	l3_ifindex = bpf_map_lookup_elem(&sl_vlan, &key);

@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 4
+#define SL_ABI_VERSION 5
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -78,7 +78,6 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
  */
 #define SL_DROP_REASONS(X)                                                                         \
 	X(ETH_TRUNCATED, "eth-truncated", "frame shorter than its Ethernet and VLAN headers")      \
-	X(ETH_NOT_OURS, "eth-not-ours", "unicast frame for another station's MAC address")         \
 	X(IP4_TRUNCATED, "ip4-truncated", "frame or total length too short for the IPv4 header")   \
 	X(IP4_VERSION, "ip4-version", "IPv4 ethertype, but version is not 4")                      \
 	X(IP4_HEADER_LENGTH, "ip4-header-length", "IHL below 5, or header beyond the frame")       \
@@ -102,7 +101,8 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 	X(NO_BRIDGE, "no-bridge",                                                                  \
 	  "no socket of the bridge for this port, receive queue and virtual output queue")         \
 	X(FABRIC_SPOOF, "fabric-spoof",                                                            \
-	  "the fabric's protocol, for an address of the fabric, at an edge port")
+	  "the fabric's protocol, for an address of the fabric, at an edge port")                  \
+	X(TAGS, "tags", "in a cluster: more than two VLAN tags, which could hide such a frame")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \
@@ -127,13 +127,15 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 	X(POLICY, "policy", "policy rules exist: the kernel decides")                            \
 	X(NOT_READY, "not-ready", "the tables are being filled")                                 \
 	X(ETH_NOT_OURS, "eth-not-ours",                                                          \
-	  "bare mode: unicast frame for another station's MAC address")                          \
+	  "for another MAC address: a bridge, a macvlan or VRRP of this node may take it")       \
 	X(OTHER, "other",                                                                        \
 	  "headers in several buffers, or bpf_fib_lookup refused for another reason")            \
 	X(NO_META, "no-meta",                                                                    \
 	  "no room for metadata below the frame: the kernel sends by the remote port")           \
 	X(XFRM, "xfrm", "IPsec policies exist: the kernel decides")                              \
-	X(NETFILTER, "netfilter", "netfilter rules for forwarded packets exist: the kernel decides")
+	X(NETFILTER, "netfilter",                                                                \
+	  "netfilter rules for forwarded packets exist: the kernel decides")                     \
+	X(BUFFERS, "buffers", "in several buffers, which the egress driver does not take")
 
 #define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
 #define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,

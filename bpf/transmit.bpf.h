@@ -19,10 +19,19 @@ static __always_inline bool sl_redirect(const struct sl_packet *pkt, __u32 ifind
 	return sl_bare_takes_redirects(pkt, ifindex) && bpf_redirect(ifindex, 0) == XDP_REDIRECT;
 }
 
+static __always_inline bool sl_is_in_several_buffers(const struct sl_packet *pkt)
+{
+	return pkt->end - pkt->l2 != pkt->len_bytes;
+}
+
 static __always_inline sl_verdict sl_transmit(struct sl_packet *pkt, struct sl_adj *adj)
 {
-	if (!sl_redirect(pkt, adj->port_ifindex))
+	if (sl_managed() && sl_is_in_several_buffers(pkt)) {
+		if (bpf_redirect_map(&sl_tx_buffers, adj->port_ifindex, 0) != XDP_REDIRECT)
+			return SL_PUNT(BUFFERS);
+	} else if (!sl_redirect(pkt, adj->port_ifindex)) {
 		return SL_PUNT(NOT_A_PORT);
+	}
 	return sl_rewrite(pkt, adj);
 }
 

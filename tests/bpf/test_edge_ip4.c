@@ -173,7 +173,7 @@ static const struct edge_case cases[] = {
 	{ "ip4_unknown_ingress_interface_punts", {}, PUNTS(NOT_READY), .ingress = 1 },
 
 	/* --- the link layer --- */
-	{ "eth_other_station_drops", { .dst_mac = 0x0200000000ee }, DROPS(ETH_NOT_OURS) },
+	{ "eth_other_station_punts", { .dst_mac = 0x0200000000ee }, PUNTS(ETH_NOT_OURS) },
 	{ "eth_broadcast_punts", { .dst_mac = 0xffffffffffff }, PUNTS(MULTICAST) },
 	{ "eth_multicast_punts", { .dst_mac = 0x01005e000001 }, PUNTS(MULTICAST) },
 	{ "eth_arp_punts", { .ethertype = ETH_P_ARP }, PUNTS(NOT_IP) },

@@ -156,9 +156,9 @@ static const struct edge_case cases[] = {
 	  { .ip6 = true, .src = "2001:db9::1" },
 	  FORWARD_BY(PLAIN),
 	  .port_flags = BOTH | SL_PORT_RP_STRICT },
-	{ "ip6_other_station_drops",
+	{ "ip6_other_station_punts",
 	  { .ip6 = true, .dst_mac = 0x0200000000ee },
-	  DROPS(ETH_NOT_OURS) },
+	  PUNTS(ETH_NOT_OURS) },
 };
 
 int main(void)

@@ -126,7 +126,7 @@ static const struct edge_case cases[] = {
 	{ "vlan_ip6_payload_length_beyond_frame_drops",
 	  { .ip6 = true, IN1, .patch = { { 5, 27 } } },
 	  DROPS(IP6_PAYLOAD_LENGTH) },
-	{ "vlan_mac_of_the_port_drops", { .tag = { TAG(100) } }, DROPS(ETH_NOT_OURS) },
+	{ "vlan_mac_of_the_port_punts", { .tag = { TAG(100) } }, PUNTS(ETH_NOT_OURS) },
 	{ "vlan_multicast_punts",
 	  { .dst_mac = 0x01005e000005, .tag = { TAG(100) } },
 	  PUNTS(MULTICAST) },

@@ -678,6 +678,11 @@ static void roce_for_a_fabric_address_drops(void **state)
 		  .dport = SL_ROCE_PORT,
 		  .dst_mac = EDGE_VLAN1_MAC,
 		  .tag = { { 0x8100, 100 } } },
+		/* priority tags, which the kernel takes off */
+		{ .dst = "10.9.0.200", .dport = SL_ROCE_PORT, .tag = { { 0x8100, 0 } } },
+		{ .dst = "10.9.0.200",
+		  .dport = SL_ROCE_PORT,
+		  .tag = { { 0x88a8, 0 }, { 0x8100, 0 } } },
 	};
 
 	(void)state;
@@ -685,6 +690,11 @@ static void roce_for_a_fabric_address_drops(void **state)
 		print_message("# frame %zu\n", i);
 		check(&(struct expected){ frames[i], DROPS(FABRIC_SPOOF) });
 	}
+	/* The program looks behind two tags; the kernel would take off this third one. */
+	check(&(struct expected){ { .dst = "10.9.0.200",
+				    .dport = SL_ROCE_PORT,
+				    .tag = { { 0x8100, 0 }, { 0x8100, 0 }, { 0x8100, 0 } } },
+				  DROPS(TAGS) });
 }
 
 static void other_packets_for_a_fabric_address_are_forwarded(void **state)

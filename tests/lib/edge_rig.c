@@ -200,7 +200,9 @@ int edge_set_tx(const struct edge *edge, uint32_t ifindex)
 {
 	struct bpf_devmap_val device = { .ifindex = ifindex };
 
-	return set_element(edge, "sl_tx", &ifindex, &device);
+	int err = set_element(edge, "sl_tx", &ifindex, &device);
+
+	return err ? err : set_element(edge, "sl_tx_buffers", &ifindex, &device);
 }
 
 int edge_set_port(const struct edge *edge, uint32_t ifindex, uint64_t mac, uint32_t flags)

@@ -57,16 +57,16 @@ void sl_edge_port_forget(struct sl_edge_ports *ports, struct sl_edge_port *port)
 static void port_update_transmit(struct sl_edge_ports *ports, struct sl_datapath *dp,
 				 struct sl_edge_port *port)
 {
-	int takes = port->state != SL_PORT_ON ? 0
-		    : ports->xdp_features
-			    ? sl_xdp_features_takes_redirects(ports->xdp_features, port->ifindex)
-			    : 1;
+	/* A kernel that does not tell: frames of several buffers are rare, and lost if wrong. */
+	struct sl_xdp_takes takes = { .frames = port->state == SL_PORT_ON };
 	int err = 0;
 
-	if (takes < 0 || !!takes == port->transmits)
+	if (takes.frames && ports->xdp_features)
+		err = sl_xdp_features_takes(ports->xdp_features, port->ifindex, &takes);
+	if (err || (takes.frames == port->transmits && takes.buffers == port->takes_buffers))
 		return;
-	if (takes)
-		err = sl_datapath_tx_add(dp, port->ifindex);
+	if (takes.frames)
+		err = sl_datapath_tx_add(dp, port->ifindex, takes.buffers);
 	else
 		sl_datapath_tx_del(dp, port->ifindex);
 	if (err) {
@@ -74,14 +74,15 @@ static void port_update_transmit(struct sl_edge_ports *ports, struct sl_datapath
 			 strerror(-err));
 		return;
 	}
-	port->transmits = takes;
+	port->transmits = takes.frames;
+	port->takes_buffers = takes.buffers;
 }
 
 void sl_edge_port_open(struct sl_edge_ports *ports, struct sl_datapath *dp,
 		       struct sl_edge_port *port)
 {
 	port->state = SL_PORT_ON;
-	port->transmits = false;
+	port->transmits = port->takes_buffers = false;
 	port_update_transmit(ports, dp, port);
 	ports->changed = true;
 }
@@ -95,7 +96,7 @@ static void port_shut(struct sl_edge_ports *ports, struct sl_datapath *dp,
 		port->ifindex = 0;
 	port->state = state;
 	port->mode = SL_XDP_NONE;
-	port->transmits = false;
+	port->transmits = port->takes_buffers = false;
 	ports->changed = true;
 }
 

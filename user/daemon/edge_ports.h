@@ -34,6 +34,7 @@ struct sl_edge_port {
 	enum sl_xdp_mode mode; /* as attached */
 	bool up;	       /* the netdev, administratively */
 	bool transmits;	       /* its driver takes redirected frames; else the kernel sends them */
+	bool takes_buffers;    /* also those of several buffers */
 	bool transmit_warned;  /* a warning has said that the driver takes none */
 	uint8_t number;	       /* in the cluster; 0: none */
 	bool configured;       /* by the file, not only by `sluice attach` */

@@ -69,8 +69,11 @@ int sl_datapath_prog_fd(const struct sl_datapath *dp);
 bool sl_datapath_frags(const struct sl_datapath *dp);
 int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name); /* or -ENOENT */
 
-/* Let XDP transmit on a netdev (sl_tx), or no more; both may be repeated. 0 or -errno. */
-int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex);
+/*
+ * Let XDP transmit on a netdev (sl_tx), frames of several buffers too (sl_tx_buffers) or not; or no
+ * more. Both may be repeated. 0 or -errno.
+ */
+int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex, bool buffers);
 int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex);
 
 /*

@@ -14,18 +14,30 @@
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"
 
-int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex)
+static int tx_put(const struct sl_datapath *dp, const char *map, uint32_t ifindex, bool present)
 {
 	struct bpf_devmap_val value = { .ifindex = ifindex };
+	int fd = sl_datapath_map_fd(dp, map), err;
 
-	return bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_tx"), &ifindex, &value, BPF_ANY);
+	if (present)
+		return bpf_map_update_elem(fd, &ifindex, &value, BPF_ANY);
+	err = bpf_map_delete_elem(fd, &ifindex);
+	return err == -ENOENT ? 0 : err;
+}
+
+int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex, bool buffers)
+{
+	int err = tx_put(dp, "sl_tx", ifindex, true);
+
+	return err ? err : tx_put(dp, "sl_tx_buffers", ifindex, buffers);
 }
 
 int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex)
 {
-	int err = bpf_map_delete_elem(sl_datapath_map_fd(dp, "sl_tx"), &ifindex);
+	int err = tx_put(dp, "sl_tx", ifindex, false);
+	int err_buffers = tx_put(dp, "sl_tx_buffers", ifindex, false);
 
-	return err == -ENOENT ? 0 : err;
+	return err ? err : err_buffers;
 }
 
 int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,

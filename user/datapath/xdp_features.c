@@ -10,7 +10,8 @@
 /* Of linux/netdev.h, which is younger than the oldest headers we build with. */
 enum { NETDEV_CMD_DEV_GET = 1 };
 enum { NETDEV_A_DEV_IFINDEX = 1, NETDEV_A_DEV_XDP_FEATURES = 3 };
-#define NETDEV_XDP_ACT_NDO_XMIT 4u
+#define NETDEV_XDP_ACT_NDO_XMIT	   4u
+#define NETDEV_XDP_ACT_NDO_XMIT_SG 64u
 
 #define BUFFER_BYTES 8192
 
@@ -123,7 +124,7 @@ void sl_xdp_features_close(struct sl_xdp_features *f)
 	free(f);
 }
 
-int sl_xdp_features_takes_redirects(struct sl_xdp_features *f, uint32_t ifindex)
+int sl_xdp_features_takes(struct sl_xdp_features *f, uint32_t ifindex, struct sl_xdp_takes *out)
 {
 	uint64_t features = 0;
 	struct wanted wanted = { NETDEV_A_DEV_XDP_FEATURES, sizeof(features), &features, 0 };
@@ -133,7 +134,7 @@ int sl_xdp_features_takes_redirects(struct sl_xdp_features *f, uint32_t ifindex)
 
 	mnl_attr_put_u32(nlh, NETDEV_A_DEV_IFINDEX, ifindex);
 	err = ask(f, buffer, &wanted);
-	if (err)
-		return err;
-	return !!(features & NETDEV_XDP_ACT_NDO_XMIT);
+	out->frames = features & NETDEV_XDP_ACT_NDO_XMIT;
+	out->buffers = out->frames && features & NETDEV_XDP_ACT_NDO_XMIT_SG;
+	return err;
 }

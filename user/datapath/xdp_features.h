@@ -3,6 +3,7 @@
 #ifndef SL_XDP_FEATURES_H
 #define SL_XDP_FEATURES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sl_xdp_features;
@@ -11,11 +12,16 @@ struct sl_xdp_features;
 int sl_xdp_features_open(struct sl_xdp_features **out);
 void sl_xdp_features_close(struct sl_xdp_features *f); /* NULL is fine */
 
+/* What a driver takes of the frames that XDP redirects to it. */
+struct sl_xdp_takes {
+	bool frames;
+	bool buffers; /* also frames of several buffers */
+};
+
 /*
- * Does its driver take frames that XDP redirects to it? This may change: many drivers do only while
- * a program is attached, a veth only while its peer has one or GRO. 1, 0, or -ENODEV and other
- * -errno.
+ * This may change: many drivers take frames only while a program is attached, a veth only while its
+ * peer has one or GRO. 0, or -ENODEV and other -errno.
  */
-int sl_xdp_features_takes_redirects(struct sl_xdp_features *f, uint32_t ifindex);
+int sl_xdp_features_takes(struct sl_xdp_features *f, uint32_t ifindex, struct sl_xdp_takes *out);
 
 #endif

@@ -1,0 +1,94 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Ports that are more than a router's port: a member of a bridge, one with a macvlan or VRRP on it, one
+# whose driver takes only whole frames. The kernel gets there what it would get without sluice.
+
+bats_require_minimum_version 1.5.0
+
+load router
+
+setup() { router_up; }
+teardown() { lab_end; }
+
+pass() { on h1 ping -q -c 5 -i 0.05 -W 1 "$@" | awk '/received/ { print $4 }'; }
+
+@test "a bridge goes on bridging when its members are ports" {
+	on n1 ip addr flush dev eth1
+	on n1 ip addr flush dev eth2
+	on n1 ip link add br0 type bridge
+	on n1 ip link set dev br0 up
+	on n1 ip link set dev eth1 master br0
+	on n1 ip link set dev eth2 master br0
+	on n1 ip addr add 10.0.7.1/24 dev br0
+	on h1 ip addr add 10.0.7.2/24 dev eth0
+	on h2 ip addr add 10.0.7.3/24 dev eth0
+	daemon
+	wait_for 5 reaches 10.0.7.3
+	[ "$(pass 10.0.7.3)" = 5 ]
+	[ "$(pass 10.0.7.1)" = 5 ]
+	[ "$(reason punt eth-not-ours)" -ge 10 ] # there and back
+	[ "$(xdp_program eth1)" = sl_edge ] || [ "$(xdp_program eth1)" = sl_edge_frags ]
+}
+
+@test "packets for the address of VRRP, which has a MAC address of its own, are routed" {
+	on n1 ip link add vrrp4-1 link eth1 address 00:00:5e:00:01:01 type macvlan mode bridge
+	on n1 ip addr add 10.0.1.254/32 dev vrrp4-1
+	on n1 ip link set dev vrrp4-1 up
+	daemon
+	warm_up
+	on h1 ip route replace default via 10.0.1.254
+	on h1 ip neigh replace 10.0.1.254 lladdr 00:00:5e:00:01:01 dev eth0
+	[ "$(pass 10.0.2.2)" = 5 ]
+	[ "$(pass 10.0.1.254)" = 5 ]
+	[ "$(reason punt eth-not-ours)" -ge 10 ]
+}
+
+@test "a host on a macvlan of a port is reached as without sluice" {
+	host_up guest
+	on n1 ip link add child link eth1 type macvlan mode bridge
+	find_holder guest
+	on n1 ip link set dev child netns "$HOLDER"
+	on guest ip addr add 10.0.1.7/24 dev child
+	on guest ip link set dev child up
+	daemon
+	wait_for 5 reaches 10.0.1.7
+	[ "$(pass 10.0.1.7)" = 5 ]
+}
+
+@test "frames for other stations are left alone: the kernel forwards none of them" {
+	daemon
+	warm_up
+	on n1 ip link set dev eth1 promisc on
+	on h1 ip neigh replace 10.0.1.1 lladdr 02:00:00:00:00:77 dev eth0
+	[ "$(pass 10.0.2.2)" = 0 ]
+	[ "$(reason punt eth-not-ours)" -ge 5 ]
+}
+
+# large_frames N: have N frames of more than 8,000 bytes come out of the TAP?
+large_frames() { [ "$(grep -c large "$LAB_DIR/tap.out")" = "$1" ]; }
+
+@test "a frame of several buffers for a driver that takes only whole ones goes by the kernel" {
+	local before
+	on n1 ip link set dev eth1 mtu 9000
+	on h1 ip link set dev eth0 mtu 9000
+	spawn n1 tap /usr/bin/python3 -u -c '
+import fcntl, os, struct
+tap = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH", b"tap0", 0x1002))
+print("ready")
+while True:
+    print("large" if len(os.read(tap, 10000)) > 8000 else "small")'
+	wait_for 10 grep -q ready "$LAB_DIR/tap.out"
+	on n1 ip link set dev tap0 mtu 9000 up
+	on n1 ip addr add 10.0.9.1/24 dev tap0
+	on n1 ip neigh add 10.0.9.2 lladdr 02:00:00:00:09:02 dev tap0
+	printf '%s\n' "ports:" "  - name: eth1" "  - name: eth2" "  - name: tap0" >"$CONFIG"
+	daemon
+	wait_for 5 reaches 10.0.1.1
+	wait_for 5 fast_path_to 10.0.9.2
+	before=$(reason punt buffers)
+	pass -s 8500 10.0.9.2
+	[ $(($(reason punt buffers) - before)) = 5 ]
+	wait_for 5 large_frames 5
+	[ "$(reason drop tx-error)" = 0 ]
+}
