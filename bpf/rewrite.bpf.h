@@ -7,6 +7,7 @@
 #ifndef SL_REWRITE_BPF_H
 #define SL_REWRITE_BPF_H
 
+#include "bpf/checksum.bpf.h"
 #include "bpf/ip4.bpf.h"
 #include "bpf/packet.bpf.h"
 
@@ -67,6 +68,8 @@ static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_ad
 	if (!adj->used)
 		adj->used = 1;
 
+	if (sl_managed() && pkt->port_flags & SL_PORT_PARTIAL)
+		sl_complete_checksum(pkt);
 	if (pkt->ip4)
 		sl_ip4_decrement_ttl(pkt->l3);
 	else

@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 5
+#define SL_ABI_VERSION 6
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -288,6 +288,8 @@ SL_ASSERT_SIZE(struct sl_key6, 20);
 /* give all IPv4 to the kernel: netfilter has rules for forwarded packets */
 #define SL_PORT_NETFILTER4 (1u << 10)
 #define SL_PORT_NETFILTER6 (1u << 11) /* the same for IPv6 */
+/* packets may come without a TCP or UDP checksum: from a veth, or a TAP */
+#define SL_PORT_PARTIAL (1u << 12)
 
 /*
  * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).

@@ -123,6 +123,7 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 	 * rp_filter (IN_DEV_RPFILTER), and sends redirects if either says so (IN_DEV_TX_REDIRECTS).
 	 */
 	const uint32_t rp_filter = is->rp_filter > m->rp_filter ? is->rp_filter : m->rp_filter;
+	const struct sl_link *port = sl_link_find(m, link->port_ifindex);
 	uint32_t flags = SL_PORT_REDIRECT6; /* IPv6 has no setting for it */
 
 	if (is->forwarding4)
@@ -143,6 +144,8 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 		flags |= SL_PORT_PUNT4;
 	if (m->stats.policy6 || is->master)
 		flags |= SL_PORT_PUNT6;
+	if (port && port->is.partial_checksums)
+		flags |= SL_PORT_PARTIAL;
 	if (m->xfrm & SL_FILTER_IP4)
 		flags |= SL_PORT_XFRM4;
 	if (m->xfrm & SL_FILTER_IP6)

@@ -163,18 +163,25 @@ static bool parse_vlan(const struct attr *data, struct sl_rtnl_link *out)
 	return ok && !it.bad;
 }
 
+static bool is_text(const struct attr *a, const char *text)
+{
+	const uint32_t len = (uint32_t)strlen(text);
+
+	return a->len >= len && !memcmp(a->data, text, len) && (a->len == len || !a->data[len]);
+}
+
 static bool parse_linkinfo(const struct attr *info, struct sl_rtnl_link *out)
 {
 	struct attrs it = attrs_of(info->data, info->len);
 	struct attr a, data = { 0 };
-	static const char vlan[] = "vlan";
 
 	while (attr_next(&it, &a)) {
-		if (a.type == IFLA_INFO_KIND)
-			out->is_vlan = a.len >= sizeof(vlan) - 1 && !memcmp(a.data, vlan, 4) &&
-				       (a.len == 4 || a.data[4] == 0);
-		else if (a.type == IFLA_INFO_DATA)
+		if (a.type == IFLA_INFO_KIND) {
+			out->is_vlan = is_text(&a, "vlan");
+			out->partial_checksums = is_text(&a, "veth") || is_text(&a, "tun");
+		} else if (a.type == IFLA_INFO_DATA) {
 			data = a;
+		}
 	}
 	if (it.bad)
 		return false;

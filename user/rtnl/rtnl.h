@@ -31,9 +31,11 @@ struct sl_rtnl_link {
 	uint8_t mac[6];
 	uint8_t mac_bytes; /* length of the link-layer address; mac is valid if it is 6 */
 	uint32_t mtu_bytes;
-	uint32_t master;	   /* ifindex of a bridge, bond or VRF above; 0: none */
-	uint32_t parent;	   /* ifindex of the link below; 0: none */
-	bool parent_elsewhere;	   /* the link below is in another network namespace */
+	uint32_t master;       /* ifindex of a bridge, bond or VRF above; 0: none */
+	uint32_t parent;       /* ifindex of the link below; 0: none */
+	bool parent_elsewhere; /* the link below is in another network namespace */
+	/* a veth or a TAP: its packets may come without a TCP or UDP checksum */
+	bool partial_checksums;
 	bool is_vlan, vlan_remaps; /* vlan_remaps: priorities are rewritten on egress */
 	uint16_t vlan_id;
 	__be16 vlan_tpid;

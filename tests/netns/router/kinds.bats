@@ -64,6 +64,43 @@ pass() { on h1 ping -q -c 5 -i 0.05 -W 1 "$@" | awk '/received/ { print $4 }'; }
 	[ "$(reason punt eth-not-ours)" -ge 5 ]
 }
 
+# sends_a_file HOST: h1 sends a megabyte to h2 by TCP
+sends_a_file() {
+	spawn h2 taken socat -u TCP6-LISTEN:9,ipv6only=0,reuseaddr "CREATE:$LAB_DIR/taken"
+	on h1 timeout 20 socat -u "OPEN:$LAB_DIR/file" "TCP:$1:9,retry=50,interval=0.1" && await_end taken &&
+		cmp "$LAB_DIR/file" "$LAB_DIR/taken"
+}
+
+# sends_datagrams HOST: h1 sends a hundred kilobytes to h2 by UDP
+sends_datagrams() {
+	spawn h2 iperf3 iperf3 --server --one-off --forceflush
+	wait_for 5 grep -q listening "$LAB_DIR/iperf3.out"
+	on h1 timeout 20 iperf3 --client "$1" --udp --bitrate 10M --bytes 100K --json >"$LAB_DIR/datagrams.json" || return
+	await_end iperf3
+	jq -e '.end.sum.packets > 10 and .end.sum.lost_packets == 0' "$LAB_DIR/datagrams.json" >/dev/null
+}
+
+@test "senders that leave checksums to their device reach through the fast path: TCP and UDP, IPv4, IPv6, jumbo" {
+	local mtu host port
+	head -c 1000000 /dev/urandom >"$LAB_DIR/file"
+	for port in 1 2; do on "h$port" ethtool -K eth0 tx on >/dev/null; done
+	daemon
+	for mtu in 1500 9000; do
+		for port in 1 2; do
+			on n1 ip link set dev "eth$port" mtu $mtu
+			on "h$port" ip link set dev eth0 mtu $mtu
+		done
+		warm_up
+		for host in 10.0.2.2 fd00:2::2; do
+			sends_a_file "${host/#*:*/[$host]}"
+			sends_datagrams "$host"
+		done
+	done
+	[ "$(counter forward)" -gt 700 ]
+	# The kernel of h2 judges each checksum.
+	[ "$(on h2 nstat -asz TcpInCsumErrors UdpInCsumErrors Udp6InCsumErrors --json | jq '.kernel | add')" = 0 ]
+}
+
 # large_frames N: have N frames of more than 8,000 bytes come out of the TAP?
 large_frames() { [ "$(grep -c large "$LAB_DIR/tap.out")" = "$1" ]; }
 

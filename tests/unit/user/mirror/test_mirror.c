@@ -419,6 +419,21 @@ static void vlan_in_vlan_writes_the_outer_tag_first(void **state)
 	assert_true(w->vlan[5].vid[1] == 0);
 }
 
+static void packets_of_a_veth_may_lack_checksums_also_in_a_vlan(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0);
+
+	link_is(w, vlan(5, ETH0, 100, ETH_P_8021Q));
+	assert_false(w->port[ETH0].flags & SL_PORT_PARTIAL);
+	assert_false(w->port[5].flags & SL_PORT_PARTIAL);
+	l.partial_checksums = true;
+	link_is(w, l);
+	assert_true(w->port[ETH0].flags & SL_PORT_PARTIAL);
+	assert_true(w->port[5].flags & SL_PORT_PARTIAL);
+	assert_false(w->port[ETH1].flags & SL_PORT_PARTIAL);
+}
+
 static void vlan_that_is_down_is_no_entrance(void **state)
 {
 	struct world *w = *state;
@@ -1247,6 +1262,7 @@ int main(void)
 		TEST(mtu_is_the_smaller_of_link_and_route),
 		TEST(routes_through_no_port_are_left_to_the_kernel),
 		TEST(vlan_in_vlan_writes_the_outer_tag_first),
+		TEST(packets_of_a_veth_may_lack_checksums_also_in_a_vlan),
 		TEST(vlan_that_is_down_is_no_entrance),
 		TEST(vlans_that_xdp_cannot_write_are_left_to_the_kernel),
 		TEST(port_flags_follow_settings_rules_and_masters),

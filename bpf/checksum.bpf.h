@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Packets without a TCP or UDP checksum. A sender on a veth or behind a TAP leaves the checksum to
+ * its device, which marks the packet as CHECKSUM_PARTIAL: the field holds the sum of the
+ * pseudo-header alone. XDP does not see the mark, and a redirected frame loses it, so we complete
+ * such a checksum here. A complete checksum that looks alike, one in 65,536, stays what it is.
+ *
+ * Only the outermost header is seen: inside a tunnel a checksum stays partial.
+ */
+#ifndef SL_CHECKSUM_BPF_H
+#define SL_CHECKSUM_BPF_H
+
+#include <linux/tcp.h>
+#include <linux/udp.h>
+
+#include "bpf/ip4.bpf.h"
+#include "bpf/packet.bpf.h"
+
+#define SL_SUM_BYTES	 512 /* what bpf_csum_diff adds up at once */
+#define SL_SUM_MAX_BYTES (32 * SL_SUM_BYTES)
+
+struct sl_sum_buffer {
+	__u32 word[SL_SUM_BYTES / 4 + 1]; /* the verifier wants room for rounding up */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sl_sum_buffer);
+} sl_sum SEC(".maps");
+
+/*
+ * The folded sum of these bytes of the frame, in however many buffers they are; -1: there are too
+ * many. Not inlined, so that it is verified only once.
+ */
+__attribute__((noinline)) int sl_sum_bytes(struct xdp_md *ctx, __u32 offset, __u32 bytes)
+{
+	__u32 zero = 0, i, words;
+	struct sl_sum_buffer *buffer = bpf_map_lookup_elem(&sl_sum, &zero);
+	__s64 sum = 0;
+
+	if (!buffer)
+		return -1;
+	for (i = 0; i < SL_SUM_MAX_BYTES / SL_SUM_BYTES && bytes >= SL_SUM_BYTES; i++) {
+		if (bpf_xdp_load_bytes(ctx, offset, buffer, SL_SUM_BYTES))
+			return -1;
+		sum = bpf_csum_diff(NULL, 0, (void *)buffer, SL_SUM_BYTES, sum);
+		offset += SL_SUM_BYTES;
+		bytes -= SL_SUM_BYTES;
+	}
+	if (bytes >= SL_SUM_BYTES)
+		return -1;
+	bytes &= SL_SUM_BYTES - 1;
+	if (bytes) {
+		buffer->word[bytes / 4] = 0;
+		if (bpf_xdp_load_bytes(ctx, offset, buffer, bytes))
+			return -1;
+		words = (bytes + 3) & (2 * SL_SUM_BYTES - 4);
+		sum = bpf_csum_diff(NULL, 0, (void *)buffer, words, sum);
+	}
+	return sl_fold((__u32)sum);
+}
+
+/* The sum of the pseudo-header (RFC 9293 3.1, RFC 8200 8.1), folded. */
+static __always_inline __u16 sl_sum_pseudo(const struct sl_packet *pkt, __u8 protocol, __u32 bytes)
+{
+	__u64 sum = (SL_FORCE __u32)sl_htonl(bytes) + (__u64)(SL_FORCE __u32)sl_htonl(protocol);
+	__u32 i;
+
+	if (pkt->ip4) {
+		const struct iphdr *ip = pkt->l3;
+
+		sum += (__u64)(SL_FORCE __u32)ip->saddr + (SL_FORCE __u32)ip->daddr;
+	} else {
+		const __u32 *word = (const void *)&((struct ipv6hdr *)pkt->l3)->saddr;
+
+		for (i = 0; i < 8; i++)
+			sum += word[i];
+	}
+	return sl_fold(sum);
+}
+
+/* Once the frame can no longer go to the kernel, which would add to what we complete. */
+static __always_inline void sl_complete_checksum(const struct sl_packet *pkt)
+{
+	__u32 header_bytes = pkt->ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+	__u32 bytes = pkt->ip_len_bytes - header_bytes;
+	__u8 protocol = pkt->ip4 ? ((struct iphdr *)pkt->l3)->protocol
+				 : ((struct ipv6hdr *)pkt->l3)->nexthdr;
+	void *l4 = pkt->l3 + header_bytes;
+	__u16 *check;
+	int sum;
+
+	if (pkt->ip4 && ((struct iphdr *)pkt->l3)->frag_off & sl_htons(SL_IP4_FRAGMENT))
+		return;
+	if (protocol == IPPROTO_TCP)
+		check = l4 + __builtin_offsetof(struct tcphdr, check);
+	else if (protocol == IPPROTO_UDP)
+		check = l4 + __builtin_offsetof(struct udphdr, check);
+	else
+		return;
+	if ((void *)(check + 1) > pkt->end || *check != sl_sum_pseudo(pkt, protocol, bytes))
+		return;
+	sum = sl_sum_bytes(pkt->ctx, pkt->l3 - pkt->l2 + header_bytes, bytes);
+	if (sum < 0)
+		return;
+	/* A UDP checksum of 0 would mean that there is none (RFC 768). */
+	*check = (__u16)~sum ? (__u16)~sum : 0xffff;
+}
+
+#endif
