@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <glob.h>
+#include <limits.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "user/text/rtnetlink_names.h"
 
@@ -20,6 +23,40 @@ static const char *find(const struct name *names, size_t n, uint32_t number, cha
 	return buf;
 }
 #define FIND(names, number, buf) find(names, sizeof(names) / sizeof(names[0]), number, buf)
+
+/* By number; empty: this system has no name of its own. */
+static char protocol_names[256][SL_NAME_BYTES];
+
+static void read_protocols(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char line[256], name[SL_NAME_BYTES];
+	int number;
+
+	if (!f)
+		return;
+	/* The format has the width of a name less its end. */
+	while (fgets(line, sizeof(line), f))
+		if (line[0] != '#' && sscanf(line, "%i %15s", &number, name) == 2 && number >= 0 &&
+		    number < 256)
+			memcpy(protocol_names[number], name, sizeof(name));
+	fclose(f);
+}
+
+void sl_route_protocol_names_read(const char *directory)
+{
+	char path[PATH_MAX];
+	glob_t files;
+
+	snprintf(path, sizeof(path), "%s/rt_protos", directory);
+	read_protocols(path);
+	snprintf(path, sizeof(path), "%s/rt_protos.d/*.conf", directory);
+	if (glob(path, 0, NULL, &files))
+		return;
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		read_protocols(files.gl_pathv[i]);
+	globfree(&files);
+}
 
 const char *sl_route_protocol_name(uint8_t protocol, char buf[SL_NAME_BYTES])
 {
@@ -49,6 +86,8 @@ const char *sl_route_protocol_name(uint8_t protocol, char buf[SL_NAME_BYTES])
 		{ RTPROT_EIGRP, "eigrp" },
 	};
 
+	if (protocol_names[protocol][0])
+		return protocol_names[protocol];
 	return FIND(names, protocol, buf);
 }
 

@@ -9,6 +9,13 @@
 #include <stdint.h>
 
 /*
+ * Read the names that this system has for protocols of routes, as ip(8) does: the lines "NUMBER
+ * NAME" of rt_protos and of rt_protos.d in a directory. They replace those built in.
+ * What cannot be read is left out.
+ */
+void sl_route_protocol_names_read(const char *directory);
+
+/*
  * Each function returns the word for a number. It writes a number that has none into buf, and
  * returns buf.
  */
