@@ -30,6 +30,7 @@
 #include "user/daemon/privileges.h"
 #include "user/daemon/router.h"
 #include "user/show/control_commands.h"
+#include "user/text/rtnetlink_names.h"
 
 #define RUNTIME_DIR "/run/sluice"
 #define LOCK_PATH   RUNTIME_DIR "/sluiced.lock"
@@ -200,10 +201,77 @@ static void check_jit(void)
 		fclose(f);
 }
 
-/* A record lock names its owner, ends with the process, and children do not inherit it. */
-static int take_lock(int *fd)
+/*
+ * A record lock names its owner, ends with the process, and children do not inherit it. Of the lock
+ * file, the byte at the number of the network namespace stands for its ports, and one that a hash
+ * of pin_dir chooses, above all those, for the maps.
+ */
+#define PINS_OFFSET (1LL << 40)
+
+static off_t offset_of_netns(void)
 {
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	struct stat netns;
+
+	return stat("/proc/self/ns/net", &netns) ? 0 : (off_t)netns.st_ino;
+}
+
+static off_t offset_of_pins(const char *pin_dir)
+{
+	char parent[PATH_MAX];
+	uint32_t hash = 2166136261u; /* FNV-1a */
+	struct stat bpffs = { 0 };
+
+	snprintf(parent, sizeof(parent), "%s", pin_dir);
+	stat(dirname(parent), &bpffs); /* the same path may be another mount */
+	for (const char *c = pin_dir; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * 16777619u;
+	return PINS_OFFSET + (off_t)(hash ^ (uint32_t)bpffs.st_dev);
+}
+
+/* -EBUSY: process *owner has it. */
+static int lock_byte(int fd, off_t offset, pid_t *owner)
+{
+	struct flock lock = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = offset, .l_len = 1
+	};
+	int err;
+
+	if (!fcntl(fd, F_SETLK, &lock))
+		return 0;
+	err = -errno;
+	if (fcntl(fd, F_GETLK, &lock) || lock.l_type == F_UNLCK) {
+		sl_error("cannot lock \"%s\": %s", LOCK_PATH, strerror(-err));
+		return err;
+	}
+	*owner = lock.l_pid;
+	return -EBUSY;
+}
+
+static int lock_pins(int fd, const char *pin_dir)
+{
+	pid_t owner;
+	int err = lock_byte(fd, offset_of_pins(pin_dir), &owner);
+
+	if (err == -EBUSY)
+		sl_error("pin_dir \"%s\" is that of another sluiced, process %d: give each its own "
+			 "pin_dir and control socket",
+			 pin_dir, (int)owner);
+	return err;
+}
+
+static void unlock_pins(int fd, const char *pin_dir)
+{
+	struct flock lock = { .l_type = F_UNLCK,
+			      .l_whence = SEEK_SET,
+			      .l_start = offset_of_pins(pin_dir),
+			      .l_len = 1 };
+
+	fcntl(fd, F_SETLK, &lock);
+}
+
+static int take_locks(int *fd, const char *pin_dir)
+{
+	pid_t owner;
 	int err;
 
 	if (mkdir(RUNTIME_DIR, 0755) && errno != EEXIST) {
@@ -217,14 +285,10 @@ static int take_lock(int *fd)
 		sl_error("cannot open \"%s\": %s", LOCK_PATH, strerror(-err));
 		return err;
 	}
-	if (!fcntl(*fd, F_SETLK, &lock))
-		return 0;
-	err = -errno;
-	if (!fcntl(*fd, F_GETLK, &lock) && lock.l_type != F_UNLCK)
-		sl_error("another sluiced runs on this node: process %d", (int)lock.l_pid);
-	else
-		sl_error("cannot lock \"%s\": %s", LOCK_PATH, strerror(-err));
-	return err;
+	err = lock_byte(*fd, offset_of_netns(), &owner);
+	if (err == -EBUSY)
+		sl_error("another sluiced runs in this network namespace: process %d", (int)owner);
+	return err ? err : lock_pins(*fd, pin_dir);
 }
 
 /* --- Events --- */
@@ -304,8 +368,9 @@ static void set_log_level(const struct daemon *d, const struct sl_settings *sett
 static void reload(struct daemon *d)
 {
 	struct sl_settings *settings = NULL;
+	char old_pin_dir[PATH_MAX], state[64];
 	struct timespec now;
-	char state[64];
+	bool moves = false;
 	int err;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -315,12 +380,19 @@ static void reload(struct daemon *d)
 	err = load_settings(d->options, &settings);
 	if (!err)
 		err = check_pin_dir(settings);
+	snprintf(old_pin_dir, sizeof(old_pin_dir), "%s", sl_router_settings(d->router)->pin_dir);
+	if (!err) {
+		moves = strcmp(old_pin_dir, settings->pin_dir) != 0;
+		err = moves ? lock_pins(d->lock_fd, settings->pin_dir) : 0;
+	}
 	if (!err)
 		err = reload_control(d, settings);
 	if (!err)
 		err = reload_metrics(d, settings);
 	if (!err)
 		err = sl_router_reload(d->router, settings);
+	if (moves)
+		unlock_pins(d->lock_fd, err ? settings->pin_dir : old_pin_dir);
 	if (err) {
 		sl_settings_free(settings);
 		sl_error("reload refused; the former configuration stays in force");
@@ -423,7 +495,7 @@ static int start(struct daemon *d, struct sl_settings **settings)
 	if (!err)
 		err = check_pin_dir(*settings);
 	if (!err)
-		err = take_lock(&d->lock_fd);
+		err = take_locks(&d->lock_fd, (*settings)->pin_dir);
 	if (!err)
 		err = open_events(d);
 	if (!err)
@@ -461,6 +533,8 @@ int main(int argc, char **argv)
 	}
 	set_log_level(&d, settings);
 	signal(SIGPIPE, SIG_IGN); /* a bridge may die while it is asked */
+	sl_route_protocol_names_read("/usr/share/iproute2");
+	sl_route_protocol_names_read("/etc/iproute2");
 	err = start(&d, &settings);
 	if (!err) {
 		sl_info("ready: version " SL_VERSION ", engine %s",

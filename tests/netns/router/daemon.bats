@@ -35,10 +35,37 @@ teardown() { lab_end; }
 	daemon
 	run_daemon --config "$CONFIG"
 	[ "$status" -eq 1 ]
-	[ "$stderr" = "sluiced: error: another sluiced runs on this node: process $DAEMON" ]
+	[ "$stderr" = "sluiced: error: another sluiced runs in this network namespace: process $DAEMON" ]
 	daemon_ready
 	[ "$(pins)" = "$(published)" ]
 	port_is eth1 on
+}
+
+@test "each network namespace of a host has its daemon, and none takes the maps of another" {
+	local pid
+	daemon
+	on n1 ip netns add other
+	on n1 ip link add x1 netns other type veth peer name x2 netns other
+	other() { on n1 nsenter --net=/run/netns/other timeout $((10 * ${LAB_PATIENCE:-1})) build/sluiced --config "$LAB_DIR/other.yaml"; }
+	printf '%s\n' "control: {socket: $LAB_DIR/other.sock}" "ports: [{name: x1}]" >"$LAB_DIR/other.yaml"
+	run other
+	[ "$status" -eq 1 ]
+	[ "$output" = "sluiced: error: pin_dir \"/sys/fs/bpf/sluice\" is that of another sluiced, process $DAEMON: give each its own pin_dir and control socket" ]
+	echo "pin_dir: /sys/fs/bpf/other" >>"$LAB_DIR/other.yaml"
+	spawn n1 other nsenter --net=/run/netns/other build/sluiced --config "$LAB_DIR/other.yaml"
+	pid=$SPAWNED
+	wait_for 10 grep -q ready "$LAB_DIR/other.err"
+	# A reload may not move to maps that are in use either.
+	configure "pin_dir: /sys/fs/bpf/other"
+	kill -HUP "$DAEMON"
+	wait_for 5 log_says 'pin_dir "/sys/fs/bpf/other" is that of another sluiced'
+	[ "$(pins | grep ^sluice)" = "$(published)" ]
+	kill "$pid"
+	await_end other
+	kill -HUP "$DAEMON"
+	wait_for 10 log_says "reloaded"
+	configure
+	on n1 ip netns del other
 }
 
 @test "the capabilities of the service unit are enough, and it adopts its own earlier life" {
