@@ -146,8 +146,9 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	b->remotes = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->remotes));
 	b->voqs = calloc(SL_VOQS_MAX, sizeof(*b->voqs));
 	b->voq_lanes = calloc(SL_VOQS_MAX, sizeof(*b->voq_lanes));
+	b->looks = calloc(SL_VOQS_MAX, sizeof(*b->looks));
 	b->open_voqs = calloc(SL_VOQS_MAX, sizeof(*b->open_voqs));
-	if (!b->ports || !b->remotes || !b->voqs || !b->voq_lanes || !b->open_voqs)
+	if (!b->ports || !b->remotes || !b->voqs || !b->voq_lanes || !b->looks || !b->open_voqs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++) {
 		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
@@ -263,6 +264,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	free(b->remotes);
 	free(b->voqs);
 	free(b->voq_lanes);
+	free(b->looks);
 	free(b->open_voqs);
 	free(b->cc_overrides_path);
 	rb_lane_threads_destroy(b);

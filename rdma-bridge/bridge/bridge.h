@@ -61,6 +61,13 @@ enum rb_awake {
 };
 
 /* A worker, and all that it has of its own. */
+/* What the lane saw of a VOQ's backlog the last time, and for how many looks it has been the same.
+ */
+struct rb_backlog_look {
+	uint64_t entered, left;
+	uint32_t same;
+};
+
 struct rb_lane {
 	struct rb_bridge *bridge; /* borrowed */
 	uint32_t index;
@@ -101,9 +108,10 @@ struct rb_bridge {
 	struct rb_maps maps;
 	int maps_err; /* why they are not open; 0: they are */
 	uint32_t n_voqs;
-	uint32_t *voqs;		  /* owned: VOQ ids that lead to other nodes, n_voqs of them */
-	uint8_t *voq_lanes;	  /* owned: the lane of each */
-	struct sl_voq *open_voqs; /* owned: the settings of each while there are no maps */
+	uint32_t *voqs;		       /* owned: VOQ ids that lead to other nodes, n_voqs of them */
+	uint8_t *voq_lanes;	       /* owned: the lane of each */
+	struct rb_backlog_look *looks; /* owned: of each, by its lane */
+	struct sl_voq *open_voqs;      /* owned: the settings of each while there are no maps */
 
 	/* ports, remote_ports */
 	uint32_t n_ports, n_remotes;

@@ -61,6 +61,53 @@ void rb_bridge_wake(const struct rb_bridge *b, uint16_t system_port)
 
 /* --- Its rounds --- */
 
+/*
+ * Looks at a backlog before what stands still is lost: a second. XDP counts a frame before the
+ * kernel has put it into its ring, but not that long before.
+ */
+#define LOST_LOOKS (1000000000 / RB_BRIDGE_SETTLE_NS)
+
+static bool any_ring_waits(const struct rb_bridge *b, uint32_t i)
+{
+	for (uint32_t p = 0; p < b->n_ports; p++)
+		if (b->ports[p].edge && rb_edge_waits(b->ports[p].edge, i))
+			return true;
+	return false;
+}
+
+/*
+ * The kernel refuses a frame in silence if the ring's netdev has gone and another one of that name
+ * has come. So take off the backlog what seems to wait, but waits in no ring.
+ */
+static void take_lost_off(struct rb_lane *lane)
+{
+	struct rb_bridge *b = lane->bridge;
+
+	for (uint32_t i = 0; i < b->n_voqs && b->maps.backlog; i++) {
+		struct sl_backlog *backlog = &b->maps.backlog[b->voqs[i]];
+		struct rb_backlog_look *look = &b->looks[i];
+		uint64_t entered, left;
+
+		if (b->voq_lanes[i] != lane->index)
+			continue;
+		left = backlog->dequeued.frames;
+		entered = __atomic_load_n(&backlog->enqueued.frames, __ATOMIC_RELAXED);
+		if (entered <= left || entered != look->entered || left != look->left ||
+		    any_ring_waits(b, i)) {
+			*look = (struct rb_backlog_look){ .entered = entered, .left = left };
+			continue;
+		}
+		if (++look->same < LOST_LOOKS)
+			continue;
+		rb_count(lane->worker->counters, RB_COUNT_DROP_VOQ_RING, entered - left, 0);
+		backlog->missed += entered - left;
+		__atomic_store_n(&backlog->dequeued.frames, entered, __ATOMIC_RELAXED);
+		__atomic_store_n(&backlog->dequeued.bytes,
+				 __atomic_load_n(&backlog->enqueued.bytes, __ATOMIC_RELAXED),
+				 __ATOMIC_RELAXED);
+	}
+}
+
 /* At every port, take what the kernel dropped off the backlogs of this lane's VOQs. */
 static void settle(struct rb_lane *lane)
 {
@@ -70,6 +117,7 @@ static void settle(struct rb_lane *lane)
 		if (b->ports[i].edge)
 			rb_edge_settle(b->ports[i].edge, lane->index, b->maps.backlog,
 				       lane->worker->counters);
+	take_lost_off(lane);
 }
 
 bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)

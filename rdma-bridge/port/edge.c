@@ -343,6 +343,14 @@ int rb_edge_fd(const struct rb_edge *edge, uint32_t queue, uint32_t i)
 	return rb_xsk_fd(edge->queues[queue].xsk, i);
 }
 
+bool rb_edge_waits(const struct rb_edge *edge, uint32_t i)
+{
+	for (uint32_t q = 0; q < edge->n_queues; q++)
+		if (rb_xsk_waits(edge->queues[q].xsk, i))
+			return true;
+	return false;
+}
+
 uint32_t rb_edge_queues(const struct rb_edge *edge)
 {
 	return edge->n_queues;

@@ -66,6 +66,9 @@ struct rb_tx *rb_edge_tx(struct rb_edge *edge);
 int rb_edge_fd(const struct rb_edge *edge, uint32_t queue,
 	       uint32_t i); /* readable when frames wait */
 
+/* Do frames wait in a ring of VOQ voqs[i]? Its worker may ask. */
+bool rb_edge_waits(const struct rb_edge *edge, uint32_t i);
+
 /* Fill the fill rings up. The owner calls it once a round. */
 void rb_edge_refill(struct rb_edge *edge);
 /*

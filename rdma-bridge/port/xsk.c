@@ -178,6 +178,11 @@ uint32_t rb_xsk_fill(struct rb_xsk_queue *queue, const uint64_t *offsets, uint32
 	return n;
 }
 
+bool rb_xsk_waits(struct rb_xsk_queue *queue, uint32_t socket)
+{
+	return xsk_cons_nb_avail(&queue->rings[socket].receive, 1) > 0;
+}
+
 uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_chunk_frame *out,
 			uint32_t max)
 {

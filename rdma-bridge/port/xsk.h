@@ -55,6 +55,7 @@ void rb_xsk_drops(const struct rb_xsk_queue *queue, uint32_t socket, struct rb_x
 uint32_t rb_xsk_filled(struct rb_xsk_queue *queue); /* chunks in the fill ring */
 /* Put chunks into the fill ring. Returns how many fitted, the first ones. */
 uint32_t rb_xsk_fill(struct rb_xsk_queue *queue, const uint64_t *offsets, uint32_t n);
+bool rb_xsk_waits(struct rb_xsk_queue *queue, uint32_t socket); /* do received frames wait? */
 /* Take received frames of one socket, at most max. Returns how many. */
 uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_chunk_frame *out,
 			uint32_t max);

@@ -180,6 +180,32 @@ many_by() {
 
 # --- Traffic that has no other way ---
 
+@test "frames that meet the rings of a netdev that has gone are dropped by name, and hold no place in a queue" {
+	local port
+	waiting() { bridge_ask 1 voqs | jq -s 'map(.waiting_frames) | add'; }
+	none_waits() { [ "$(waiting)" = 0 ]; }
+	port=$(on n1 cat /sys/class/net/eth2/ifindex)
+	wait_for 10 none_waits
+	cluster_counts
+	break_pause 1
+	break_edge_netdev 1
+	mend_edge_netdev 1
+	attached() { [ "$(on n1 ip -j link show dev eth2 | jq '.[0].xdp.prog.id // 0')" != 0 ]; }
+	wait_for 30 attached
+	[ "$(on n1 cat /sys/class/net/eth2/ifindex)" != "$port" ]
+	fast() { [ "$(on n1 build/sluice -j explain 10.2.1.2 | jq -r .verdict)" = forward ]; }
+	wait_for 10 fast
+	gen gen h1p2 n1:eth2 --dst 10.2.1.2 --count 200 --rate 10000 --flows 10
+	mend_pause 1
+	wait_for 20 peer_is 2 1 up
+	wait_for 20 none_waits
+	# The new netdev has counted nothing of what the old one sent.
+	run cluster_conserves 200 0
+	echo "$output"
+	jq -e '(.wrong | map(contains("departure") | not) | any | not) and .drops["drop-voq-ring"] == 200' <<<"${lines[0]}"
+	wait_for 30 cluster_is_healthy "$LAB_DIR/whole"
+}
+
 @test "a daemon that is killed and started again loses no packet, on the ingress node and on the egress node" {
 	cluster_counts
 	flow_start through h1p1 n1:eth1 10.2.1.2 2000 h2p1
