@@ -7,7 +7,7 @@
 #ifndef SL_REWRITE_BPF_H
 #define SL_REWRITE_BPF_H
 
-#include "bpf/checksum.bpf.h"
+#include "bpf/l4_checksum.bpf.h"
 #include "bpf/ip4.bpf.h"
 #include "bpf/packet.bpf.h"
 

@@ -7,8 +7,8 @@
  *
  * Only the outermost header is seen: inside a tunnel a checksum stays partial.
  */
-#ifndef SL_CHECKSUM_BPF_H
-#define SL_CHECKSUM_BPF_H
+#ifndef SL_L4_CHECKSUM_BPF_H
+#define SL_L4_CHECKSUM_BPF_H
 
 #include <linux/tcp.h>
 #include <linux/udp.h>
@@ -45,7 +45,7 @@ __attribute__((noinline)) int sl_sum_bytes(struct xdp_md *ctx, __u32 offset, __u
 	for (i = 0; i < SL_SUM_MAX_BYTES / SL_SUM_BYTES && bytes >= SL_SUM_BYTES; i++) {
 		if (bpf_xdp_load_bytes(ctx, offset, buffer, SL_SUM_BYTES))
 			return -1;
-		sum = bpf_csum_diff(NULL, 0, (void *)buffer, SL_SUM_BYTES, sum);
+		sum = bpf_csum_diff(NULL, 0, (void *)buffer, SL_SUM_BYTES, (SL_FORCE __wsum)sum);
 		offset += SL_SUM_BYTES;
 		bytes -= SL_SUM_BYTES;
 	}
@@ -57,7 +57,7 @@ __attribute__((noinline)) int sl_sum_bytes(struct xdp_md *ctx, __u32 offset, __u
 		if (bpf_xdp_load_bytes(ctx, offset, buffer, bytes))
 			return -1;
 		words = (bytes + 3) & (2 * SL_SUM_BYTES - 4);
-		sum = bpf_csum_diff(NULL, 0, (void *)buffer, words, sum);
+		sum = bpf_csum_diff(NULL, 0, (void *)buffer, words, (SL_FORCE __wsum)sum);
 	}
 	return sl_fold((__u32)sum);
 }
