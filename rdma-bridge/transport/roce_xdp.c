@@ -308,13 +308,15 @@ static bool accept_frame(struct roce_transport *t, const struct rb_chunk_frame *
 	return true;
 }
 
+/* The next frames of a queue of this worker, *read of them, and the messages among them. */
 static uint32_t poll_own(struct roce_transport *t, struct queue *q, struct rb_completion *out,
-			 uint32_t max, uint64_t now_ns)
+			 uint32_t max, uint64_t now_ns, uint32_t *read)
 {
 	struct rb_chunk_frame frames[BATCH];
 	uint32_t delivered = 0, n;
 
 	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
+	*read = n;
 	for (uint32_t i = 0; i < n; i++) {
 		if (accept_frame(t, &frames[i], now_ns, &out[delivered])) {
 			rb_chunk_move(t->base.chunks, frames[i].offset, RB_OWNER_RECEIVE,
@@ -330,9 +332,9 @@ static uint32_t poll_own(struct roce_transport *t, struct queue *q, struct rb_co
 	return delivered;
 }
 
-/* Poll a queue of another worker: copy the good messages, hand the chunks back. */
+/* The same of a queue of another worker: copy the good messages, hand the chunks back. */
 static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct rb_completion *out,
-			     uint32_t max, uint64_t now_ns)
+			     uint32_t max, uint64_t now_ns, uint32_t *read)
 {
 	struct rb_chunks *chunks = t->base.chunks;
 	uint64_t back[BATCH];
@@ -340,6 +342,7 @@ static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct r
 	uint32_t delivered = 0, n;
 
 	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
+	*read = n;
 	for (uint32_t i = 0; i < n; i++) {
 		struct rb_completion *c = &out[delivered];
 		uint64_t chunk = RB_CHUNK_NONE, to;
@@ -364,13 +367,25 @@ static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct r
 	return delivered;
 }
 
+/*
+ * Frames that are no message must not hold up those behind them: read until there are `max`
+ * messages, or the ring is empty, or so many frames were read that the worker has other things to
+ * do.
+ */
 static uint32_t poll_queue(struct roce_transport *t, uint32_t i, struct rb_completion *out,
 			   uint32_t max, uint64_t now_ns)
 {
 	struct queue *q = &t->device->queues[i];
+	const bool own = i % t->device->workers == t->worker;
+	uint32_t delivered = 0, frames = 0, read;
 
-	return i % t->device->workers == t->worker ? poll_own(t, q, out, max, now_ns)
-						   : poll_foreign(t, q, out, max, now_ns);
+	do {
+		delivered +=
+			own ? poll_own(t, q, out + delivered, max - delivered, now_ns, &read)
+			    : poll_foreign(t, q, out + delivered, max - delivered, now_ns, &read);
+		frames += read;
+	} while (read > 0 && delivered < max && frames < BATCH);
+	return delivered;
 }
 
 /* Fill in the chunks that other workers handed back; the ring has room, because it had them. */
