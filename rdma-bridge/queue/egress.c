@@ -61,6 +61,14 @@ static void drop(struct rb_egress_queue *q, const struct rb_egress_frame *frame,
 	rb_chunk_release(chunks, frame->offset, RB_OWNER_MESSAGE);
 }
 
+static int head_bytes(void *context, uint32_t class)
+{
+	const struct rb_egress_port *port = context;
+	const struct rb_egress_queue *q = &port->queue[class];
+
+	return q->head == q->tail ? RB_DRR_EMPTY : (int)q->frames[q->head & q->mask].len_bytes;
+}
+
 static void drop_waiting(struct rb_egress_port *port, struct rb_chunks *chunks,
 			 struct sl_counter *counters)
 {
@@ -71,6 +79,7 @@ static void drop_waiting(struct rb_egress_port *port, struct rb_chunks *chunks,
 			drop(q, &q->frames[q->head++ & q->mask], RB_COUNT_DROP_PORT_DOWN, chunks,
 			     counters);
 	}
+	rb_drr_next(port->drr, head_bytes, port); /* finds all queues empty */
 }
 
 /* A tx does not tell which frames were refused, so the bytes of those count as sent. */
@@ -152,14 +161,6 @@ void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
 	port->on_sample(port->sample_context, class);
 }
 
-static int head_bytes(void *context, uint32_t class)
-{
-	const struct rb_egress_port *port = context;
-	const struct rb_egress_queue *q = &port->queue[class];
-
-	return q->head == q->tail ? RB_DRR_EMPTY : (int)q->frames[q->head & q->mask].len_bytes;
-}
-
 uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns)
 {
 	struct rb_chunk_frame batch[BATCH];
@@ -198,14 +199,17 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 	return sent;
 }
 
-int rb_egress_flush(struct rb_egress_port *port, struct sl_counter *counters)
+int rb_egress_flush(struct rb_egress_port *port, struct rb_chunks *chunks,
+		    struct sl_counter *counters)
 {
 	int err;
 
 	if (!port->tx)
 		return 0;
 	err = port->tx->ops->flush(port->tx);
-	if (err != -EAGAIN)
+	if (err == -ENETDOWN)
+		drop_waiting(port, chunks, counters);
+	else if (err != -EAGAIN)
 		settle(port, counters);
 	return err;
 }

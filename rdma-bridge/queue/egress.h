@@ -80,8 +80,13 @@ void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
 		       struct sl_counter *counters);
 /* Give tx the frames that may leave now, at most `budget`. Returns how many. */
 uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns);
-/* Make tx send, and count what it sent and refused. Returns what rb_tx_ops.flush returns. */
-int rb_egress_flush(struct rb_egress_port *port, struct sl_counter *counters);
+/*
+ * Make tx send, and count what it sent and refused. Returns what rb_tx_ops.flush returns.
+ * -ENETDOWN: the netdev is down; tx keeps what it has until it is up, and what waited here was
+ * dropped.
+ */
+int rb_egress_flush(struct rb_egress_port *port, struct rb_chunks *chunks,
+		    struct sl_counter *counters);
 /* Take back frames that tx is done with. */
 void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks);
 /*

@@ -227,6 +227,9 @@ static int roce_flush(struct rb_transport *base)
 	struct roce_transport *t = of(base);
 	int err = rb_xsk_kick(sender(t));
 
+	/* While the netdev is down, the ring keeps what it has, and there is nothing to do. */
+	if (err == -ENETDOWN)
+		return 0;
 	if (err && err != -EAGAIN) {
 		t->stats.send_failed++;
 		err = -EAGAIN;

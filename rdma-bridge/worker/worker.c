@@ -47,7 +47,7 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 		rb_egress_reap(port, w->chunks);
 		if (serve_port(w, port, now_ns))
 			busy = true;
-		if (rb_egress_flush(port, w->counters) == -EAGAIN)
+		if (rb_egress_flush(port, w->chunks, w->counters) == -EAGAIN)
 			busy = true;
 	}
 	/* Feedback goes before data. */

@@ -47,7 +47,7 @@ struct port {
 	uint32_t room; /* frames it takes between two reaps */
 	uint64_t held[4096];
 	uint32_t n_held;
-	bool closed;
+	bool closed, down; /* down: its device sends nothing and gives nothing back */
 	uint32_t received;
 	uint32_t next[256][SL_CLASSES]; /* number expected next from each node and class */
 	uint32_t out_of_order, duplicate, skipped;
@@ -153,14 +153,13 @@ static uint32_t port_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, 
 
 static int port_flush(struct rb_tx *tx)
 {
-	(void)tx;
-	return 0;
+	return port_of(tx)->down ? -ENETDOWN : 0;
 }
 
 static uint32_t port_reap(struct rb_tx *tx, uint64_t *offsets, uint32_t max)
 {
 	struct port *port = port_of(tx);
-	uint32_t n = port->n_held < max ? port->n_held : max;
+	uint32_t n = port->down ? 0 : port->n_held < max ? port->n_held : max;
 
 	for (uint32_t i = 0; i < n; i++)
 		offsets[i] = port->held[--port->n_held];
@@ -689,6 +688,35 @@ static void frame_larger_than_any_message_is_dropped_by_name(void **state)
 	end();
 }
 
+static void port_whose_device_is_down_drops_by_name_and_costs_no_round(void **state)
+{
+	struct port *port = &nodes[2].port[1];
+	const struct rb_worker *w;
+	uint64_t rounds, idle;
+
+	(void)state;
+	begin(&plain);
+	w = nodes[2].worker;
+	port->room = 4;
+	port->down = true;
+	offer(1, 2, 0, 10, 60);
+	run_for(5 * MS);
+	assert_int_equal(port->received, 4);
+	assert_int_equal(count_of(2, RB_COUNT_DROP_PORT_DOWN), 6);
+	assert_int_equal(count_of(2, RB_COUNT_TRANSMITTED), 0);
+	rounds = w->rounds;
+	idle = w->idle_rounds;
+	run_for(5 * MS);
+	assert_true(w->rounds > rounds);
+	assert_int_equal(w->idle_rounds - idle, w->rounds - rounds);
+	port->down = false;
+	offer(1, 2, 0, 3, 60);
+	run_for(5 * MS);
+	assert_int_equal(count_of(2, RB_COUNT_TRANSMITTED), 7);
+	check_conservation();
+	end();
+}
+
 static void port_that_is_down_drops_by_name_and_comes_back(void **state)
 {
 	struct rb_worker *w;
@@ -1037,6 +1065,7 @@ int main(void)
 		cmocka_unit_test(message_that_the_transport_refuses_goes_later_and_costs_nothing),
 		cmocka_unit_test(hellos_alone_are_no_work),
 		cmocka_unit_test(frame_larger_than_any_message_is_dropped_by_name),
+		cmocka_unit_test(port_whose_device_is_down_drops_by_name_and_costs_no_round),
 		cmocka_unit_test(port_that_is_down_drops_by_name_and_comes_back),
 		cmocka_unit_test(slow_port_takes_nothing_from_the_others),
 		cmocka_unit_test(
