@@ -42,23 +42,22 @@ __attribute__((noinline)) int sl_sum_bytes(struct xdp_md *ctx, __u32 offset, __u
 
 	if (!buffer)
 		return -1;
-	for (i = 0; i < SL_SUM_MAX_BYTES / SL_SUM_BYTES && bytes >= SL_SUM_BYTES; i++) {
+	for (i = 0; i < SL_SUM_MAX_BYTES / SL_SUM_BYTES && bytes > SL_SUM_BYTES; i++) {
 		if (bpf_xdp_load_bytes(ctx, offset, buffer, SL_SUM_BYTES))
 			return -1;
 		sum = bpf_csum_diff(NULL, 0, (void *)buffer, SL_SUM_BYTES, (SL_FORCE __wsum)sum);
 		offset += SL_SUM_BYTES;
 		bytes -= SL_SUM_BYTES;
 	}
-	if (bytes >= SL_SUM_BYTES)
+	if (bytes > SL_SUM_BYTES)
 		return -1;
-	bytes &= SL_SUM_BYTES - 1;
-	if (bytes) {
-		buffer->word[bytes / 4] = 0;
-		if (bpf_xdp_load_bytes(ctx, offset, buffer, bytes))
-			return -1;
-		words = (bytes + 3) & (2 * SL_SUM_BYTES - 4);
-		sum = bpf_csum_diff(NULL, 0, (void *)buffer, words, (SL_FORCE __wsum)sum);
-	}
+	/* For the verifier of Linux 6.1: 1 to SL_SUM_BYTES. */
+	bytes = ((bytes - 1) & (SL_SUM_BYTES - 1)) + 1;
+	buffer->word[bytes / 4] = 0;
+	if (bpf_xdp_load_bytes(ctx, offset, buffer, bytes))
+		return -1;
+	words = (bytes + 3) & (2 * SL_SUM_BYTES - 4);
+	sum = bpf_csum_diff(NULL, 0, (void *)buffer, words, (SL_FORCE __wsum)sum);
 	return sl_fold((__u32)sum);
 }
 
