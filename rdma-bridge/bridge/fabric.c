@@ -13,8 +13,8 @@
 #include "user/lib/log.h"
 #include "user/text/prefix.h"
 
-#define ETHER_BYTES 14	/* Ethernet header: what a frame has beyond its port's MTU */
-#define HOP_LIMIT   255 /* a router would lower it: see rb_roce_config */
+#define ETHER_BYTES 14 /* Ethernet header: what a frame has beyond its port's MTU */
+#define HOP_LIMIT   64
 
 int rb_fabric_gid(const char *address, uint8_t gid[16])
 {

@@ -32,8 +32,6 @@
 #define ICRC_BYTES	   4
 #define CNP_RESERVED_BYTES 16
 
-#define HOP_LIMIT_LINK 255 /* of a packet that no router has forwarded */
-
 #define OPCODE_UD_SEND_ONLY 0x64
 #define OPCODE_CNP	    0x81
 /* in byte 1: "migrated", which adapters without path migration send */
@@ -232,8 +230,7 @@ uint32_t rb_roce_cnp(const struct rb_roce_path *path, uint32_t remote_qpn, uint8
 /* --- Receiving --- */
 
 /* Judge the IP header, and find the length of the IP packet. */
-static enum rb_roce_verdict judge_ip(const struct rb_roce_config *config,
-				     const struct rb_roce_end *local, const uint8_t *ip,
+static enum rb_roce_verdict judge_ip(const struct rb_roce_end *local, const uint8_t *ip,
 				     uint32_t room_bytes, bool v4, uint32_t *bytes,
 				     struct rb_roce_packet *packet)
 {
@@ -268,8 +265,6 @@ static enum rb_roce_verdict judge_ip(const struct rb_roce_config *config,
 		return RB_ROCE_IP_LENGTH;
 	if (memcmp(destination, local->ip, 16) || is_unspecified(packet->src_ip))
 		return RB_ROCE_IP_ADDRESS;
-	if (config->hop_limit == HOP_LIMIT_LINK && ip[v4 ? 8 : 7] != HOP_LIMIT_LINK)
-		return RB_ROCE_HOP_LIMIT;
 	return RB_ROCE_SEND;
 }
 
@@ -318,7 +313,7 @@ enum rb_roce_verdict rb_roce_parse(const struct rb_roce_config *config,
 		return RB_ROCE_ETHERTYPE;
 	v4 = type == ETHERTYPE_IP4;
 	memset(packet, 0, sizeof(*packet));
-	verdict = judge_ip(config, local, ip, frame_bytes - ETH_BYTES, v4, &bytes, packet);
+	verdict = judge_ip(local, ip, frame_bytes - ETH_BYTES, v4, &bytes, packet);
 	if (verdict != RB_ROCE_SEND)
 		return verdict;
 

@@ -35,7 +35,6 @@ enum rb_ecn { RB_ECN_NOT_ECT = 0, RB_ECN_ECT1 = 1, RB_ECN_ECT0 = 2, RB_ECN_CE = 
 	X(IP_LENGTH, "ip-length", "IP length beyond the frame or below its headers")       \
 	X(IP_PROTOCOL, "ip-protocol", "not UDP, or extension headers before it")           \
 	X(IP_ADDRESS, "ip-address", "not for our address, or from 0")                      \
-	X(HOP_LIMIT, "hop-limit", "a router has forwarded it")                             \
 	X(UDP_PORT, "udp-port", "destination port is not 4791")                            \
 	X(UDP_LENGTH, "udp-length", "UDP length differs from the IP payload")              \
 	X(ICRC, "icrc", "invariant CRC is wrong")                                          \
@@ -59,14 +58,10 @@ struct rb_roce_end {
 };
 
 struct rb_roce_config {
-	uint16_t pkey; /* bit 15: full member */
-	uint8_t dscp;  /* 0..63 */
-	uint8_t ecn;   /* enum rb_ecn of what we send; not CE */
-	/*
-	 * TTL of what we send, not 0. With 255 only packets with 255 are good: no router has
-	 * forwarded those, so they come from the fabric's own link (RFC 5082).
-	 */
-	uint8_t hop_limit;
+	uint16_t pkey;		    /* bit 15: full member */
+	uint8_t dscp;		    /* 0..63 */
+	uint8_t ecn;		    /* enum rb_ecn of what we send; not CE */
+	uint8_t hop_limit;	    /* TTL of what we send, not 0 */
 	uint16_t payload_max_bytes; /* of frames that we accept */
 };
 

@@ -319,33 +319,6 @@ static void frame_cut_anywhere_is_refused(void **state)
 	}
 }
 
-static void packet_that_a_router_has_forwarded_is_refused(void **state)
-{
-	struct rb_roce_config link = config;
-	struct rb_roce_path path;
-	struct rb_roce_packet p;
-
-	(void)state;
-	link.hop_limit = 255;
-	for (int family = V4; family <= V6; family++) {
-		const uint32_t at = family == V4 ? 14 + 8 : 14 + 7;
-		uint32_t n;
-
-		assert_int_equal(rb_roce_path_init(&path, &link, &end_a[family], &end_b[family]),
-				 0);
-		memset(frame + path.header_bytes, 0, 64);
-		n = rb_roce_frame(&path, 7, frame, 64);
-		assert_int_equal(frame[at], 255);
-		assert_int_equal(rb_roce_parse(&link, &end_b[family], frame, n, &p), RB_ROCE_SEND);
-		frame[at] = 254;
-		reseal(family, frame, n);
-		assert_int_equal(rb_roce_parse(&link, &end_b[family], frame, n, &p),
-				 RB_ROCE_HOP_LIMIT);
-		assert_int_equal(rb_roce_parse(&config, &end_b[family], frame, n, &p),
-				 RB_ROCE_SEND);
-	}
-}
-
 static void ethernet_padding_is_ignored(void **state)
 {
 	struct rb_roce_packet p;
@@ -497,7 +470,6 @@ int main(void)
 		cmocka_unit_test(fields_that_routers_change_do_not_matter),
 		cmocka_unit_test(congestion_mark_is_seen),
 		cmocka_unit_test(frame_cut_anywhere_is_refused),
-		cmocka_unit_test(packet_that_a_router_has_forwarded_is_refused),
 		cmocka_unit_test(ethernet_padding_is_ignored),
 		cmocka_unit_test(pad_beyond_the_payload_is_refused),
 		cmocka_unit_test(payload_that_is_no_multiple_of_4_is_refused),
