@@ -59,10 +59,10 @@ static void on_wanted(void *ctx, const struct sl_announce_record *record)
 
 	/*
 	 * If we asked the kernel to resolve a permanent neighbour, it would turn it into one that
-	 * can fail.
+	 * can fail; and it would forget of one that another program keeps who does.
 	 */
 	if (port && port->ifindex && !sl_local_neighbour_is_fixed(&c->local, record))
-		sl_rtnl_neigh_use(c->dumps, port->ifindex, record->family, record->addr);
+		sl_rtnl_neigh_use(c->dumps, port->ifindex, record->family, record->addr, 0);
 }
 
 static void on_received(struct sl_cluster *c, const struct sl_relay_message *message)

@@ -185,7 +185,8 @@ static void on_neigh(void *ctx, const struct nlmsghdr *nlh)
 	record.family = neigh.family;
 	memcpy(record.mac, neigh.mac, sizeof(record.mac));
 	memcpy(record.addr, neigh.addr, sizeof(record.addr));
-	record.is_fixed = neigh.state & NUD_PERMANENT;
+	record.is_fixed =
+		neigh.state & NUD_PERMANENT || neigh.flags & NTF_EXT_LEARNED || neigh.managed;
 	add(r, &record);
 }
 
@@ -266,7 +267,7 @@ static void ask(const struct sl_local_state *local, const struct sl_held_neighbo
 	if (h->asked && (!before || !before->asked))
 		sl_rtnl_neigh_use(requests,
 				  sl_local_port_by_number(local, record->system_port)->ifindex,
-				  record->family, record->addr);
+				  record->family, record->addr, 0);
 }
 
 /* Add the held neighbours to the records, which are sorted, and are sorted again at the end. */

@@ -80,7 +80,9 @@ bool sl_neigh_usable(const struct sl_neigh *n)
 
 static void ask(struct sl_mirror *m, const struct sl_neigh *n)
 {
-	sl_rtnl_neigh_use(m->requests, n->link->is.ifindex, n->family, n->addr);
+	if (n->managed)
+		return;
+	sl_rtnl_neigh_use(m->requests, n->link->is.ifindex, n->family, n->addr, n->flags);
 	m->stats.neighbour_probes++;
 }
 
@@ -166,8 +168,9 @@ void sl_neigh_tick(struct sl_mirror *m, uint64_t now_ns)
 
 static void vanished(struct sl_mirror *m, struct sl_neigh *n)
 {
-	n->has_mac = n->in_use = false;
+	n->has_mac = n->in_use = n->managed = false;
 	n->state = NUD_NONE;
+	n->flags = 0;
 	m->above->neigh_changed(m, n); /* still present, or this might free it */
 	n->present = false;
 	m->stats.neighbours--;
@@ -202,6 +205,8 @@ void sl_neigh_message(struct sl_mirror *m, const struct sl_rtnl_neigh *msg)
 	n->present = true;
 	n->seen = true;
 	n->state = msg->state;
+	n->flags = msg->flags;
+	n->managed = msg->managed;
 	n->has_mac = has_mac;
 	memcpy(n->mac, msg->mac, sizeof(n->mac));
 	if (was_usable != sl_neigh_usable(n) || (was_usable && !same_mac)) {

@@ -13,6 +13,8 @@ struct sl_neigh {
 	bool present;	/* the kernel has it; false: only hops name it */
 	bool seen;	/* the current dump listed it */
 	uint16_t state; /* NUD_* */
+	uint8_t flags;	/* NTF_* */
+	bool managed;	/* the kernel itself keeps it resolved */
 	uint8_t mac[6]; /* if has_mac */
 	bool has_mac;
 	bool in_use; /* XDP sent through it in the last period */

@@ -310,6 +310,7 @@ int sl_rtnl_parse_neigh(const struct nlmsghdr *nlh, struct sl_rtnl_neigh *out)
 	struct attrs it;
 	struct attr a;
 	bool ok = true, has_addr = false;
+	uint32_t flags_ext = 0;
 
 	if (message_open(nlh, &head, sizeof(head), &it))
 		return -EPROTO;
@@ -331,6 +332,9 @@ int sl_rtnl_parse_neigh(const struct nlmsghdr *nlh, struct sl_rtnl_neigh *out)
 			out->mac_bytes = a.len <= UINT8_MAX ? (uint8_t)a.len : 0;
 			if (a.len == sizeof(out->mac))
 				memcpy(out->mac, a.data, a.len);
+		} else if (a.type == NDA_FLAGS_EXT) {
+			ok &= get_u32(&a, &flags_ext);
+			out->managed = flags_ext & NTF_EXT_MANAGED;
 		}
 	}
 	return ok && !it.bad && has_addr ? 0 : -EPROTO;

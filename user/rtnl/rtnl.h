@@ -60,6 +60,7 @@ struct sl_rtnl_neigh {
 	uint32_t ifindex;
 	uint16_t state; /* NUD_* */
 	uint8_t flags;	/* NTF_* */
+	bool managed;	/* the kernel itself keeps it resolved */
 	uint8_t addr[16];
 	uint8_t mac[6];
 	uint8_t mac_bytes; /* mac is valid if it is 6 */

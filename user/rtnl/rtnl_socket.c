@@ -332,7 +332,7 @@ void sl_rtnl_flush(struct sl_rtnl_socket *s)
 }
 
 void sl_rtnl_neigh_use(struct sl_rtnl_socket *s, uint32_t ifindex, uint8_t family,
-		       const uint8_t *addr)
+		       const uint8_t *addr, uint8_t flags)
 {
 	const uint16_t addr_bytes = family == AF_INET ? 4 : 16;
 	struct nlmsghdr *nlh;
@@ -348,7 +348,7 @@ void sl_rtnl_neigh_use(struct sl_rtnl_socket *s, uint32_t ifindex, uint8_t famil
 	head->ndm_family = family;
 	head->ndm_ifindex = (int)ifindex;
 	head->ndm_state = NUD_NONE;
-	head->ndm_flags = NTF_USE;
+	head->ndm_flags = NTF_USE | (flags & NTF_EXT_LEARNED);
 	mnl_attr_put(nlh, NDA_DST, addr_bytes, addr);
 	s->queued_bytes += MNL_ALIGN(nlh->nlmsg_len);
 }

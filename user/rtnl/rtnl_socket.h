@@ -65,10 +65,11 @@ void sl_rtnl_link_sync(struct sl_rtnl_socket *s, uint32_t ifindex);
 
 /*
  * Queue: treat this neighbour as if a packet had just been sent to it (NTF_USE); make it if need
- * be.
+ * be. It loses NTF_EXT_LEARNED unless `flags`, which it has now, say so, NTF_EXT_MANAGED, and
+ * NUD_PERMANENT.
  */
 void sl_rtnl_neigh_use(struct sl_rtnl_socket *s, uint32_t ifindex, uint8_t family,
-		       const uint8_t *addr);
+		       const uint8_t *addr, uint8_t flags);
 /* Send what is queued. The call reports nothing: the kernel answers by an event, or not at all. */
 void sl_rtnl_flush(struct sl_rtnl_socket *s);
 

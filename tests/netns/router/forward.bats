@@ -193,4 +193,12 @@ assert_engine_forwards() {
 	send_stop
 	send h1 n1:eth1 h2 --dst 10.64.1.1 --count 1000 --rate 10000
 	assert_forwarded 1000
+
+	# One that another program has learnt, as for EVPN, keeps this mark although sluiced asks for it.
+	probes() { on n1 build/sluice -j status | jq .mirror.neighbour_probes; }
+	asked_again() { [ "$(probes)" -gt "$1" ]; }
+	on n1 ip neigh replace 10.0.2.2 dev eth2 lladdr 02:00:00:00:02:02 nud stale extern_learn
+	send h1 n1:eth1 h2 --dst 10.64.1.1 --count 1000 --rate 10000
+	wait_for 10 asked_again "$(probes)"
+	on n1 ip neigh show 10.0.2.2 dev eth2 | grep extern_learn
 }

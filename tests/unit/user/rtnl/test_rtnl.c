@@ -305,6 +305,10 @@ static void neighbour_has_state_and_mac(void **state)
 	assert_int_equal(n.state, NUD_STALE);
 	assert_addr(n.addr, "fe80::2");
 	assert_memory_equal(n.mac, mac, 6);
+	assert_false(n.managed);
+	mnl_attr_put_u32(nlh, NDA_FLAGS_EXT, NTF_EXT_MANAGED);
+	assert_int_equal(sl_rtnl_parse_neigh(nlh, &n), 0);
+	assert_true(n.managed);
 	head->ndm_flags = NTF_PROXY;
 	assert_int_equal(sl_rtnl_parse_neigh(nlh, &n), -ENOTSUP);
 	head->ndm_flags = 0;
