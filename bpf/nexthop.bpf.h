@@ -30,37 +30,99 @@ static __always_inline __u32 sl_hash_ports(const struct sl_packet *pkt, __u8 pro
 	return (void *)(ports + 1) > pkt->end ? 0 : *ports;
 }
 
+/* Both directions of a flow have the same hash. */
+static __always_inline __u32 sl_hash_turn(__u32 ports)
+{
+	return ports >> 16 | ports << 16;
+}
+
 /*
  * All fragments of a packet must take the same path, and only the first has ports, so the hash of a
- * fragment leaves them out. In IPv6 the fragment header hides the ports by itself, as other
- * extension headers do; there the flow label, which the sender sets for this purpose (RFC 6437, RFC
- * 6438), tells flows apart.
+ * fragment leaves them out.
+ */
+static __always_inline __u64 sl_hash_ip4(const struct sl_packet *pkt, const struct iphdr *ip)
+{
+	__u32 low = (SL_FORCE __u32)ip->saddr, high = (SL_FORCE __u32)ip->daddr, ports = 0;
+	__u64 hash = sl_config.hash_seed;
+
+	if (ip->ihl == 5 && !(ip->frag_off & sl_htons(SL_IP4_FRAGMENT)))
+		ports = sl_hash_ports(pkt, ip->protocol, ip + 1);
+	if (low > high) {
+		high = low;
+		low = (SL_FORCE __u32)ip->daddr;
+		ports = sl_hash_turn(ports);
+	}
+	hash = sl_hash_mix(hash, (__u64)low << 32 | high);
+	return sl_hash_mix(hash, (__u64)ip->protocol << 32 | ports);
+}
+
+/*
+ * In IPv6 the fragment header hides the ports by itself, as other extension headers do; there the
+ * flow label, which the sender sets for this purpose (RFC 6437, RFC 6438), tells flows apart.
+ */
+static __always_inline __u64 sl_hash_ip6(const struct sl_packet *pkt, const struct ipv6hdr *ip)
+{
+	const __u64 *src = (const void *)&ip->saddr, *dst = (const void *)&ip->daddr;
+	__u32 label = *(const __u32 *)ip & (SL_FORCE __u32)sl_htonl(0x000fffff);
+	__u32 ports = sl_hash_ports(pkt, ip->nexthdr, ip + 1);
+	__u64 low[2] = { src[0], src[1] }, high[2] = { dst[0], dst[1] };
+	__u64 hash = sl_config.hash_seed;
+
+	if (src[0] > dst[0] || (src[0] == dst[0] && src[1] > dst[1])) {
+		low[0] = dst[0], low[1] = dst[1];
+		high[0] = src[0], high[1] = src[1];
+		ports = sl_hash_turn(ports);
+	}
+	hash = sl_hash_mix(hash, low[0]);
+	hash = sl_hash_mix(hash, low[1]);
+	hash = sl_hash_mix(hash, high[0]);
+	hash = sl_hash_mix(hash, high[1]);
+	hash = sl_hash_mix(hash, (__u64)ip->nexthdr << 32 | ports);
+	return sl_hash_mix(hash, label);
+}
+
+/* linux/icmp.h needs headers of user space. */
+#define SL_ICMP_BYTES 8 /* before the quoted packet */
+
+static __always_inline bool sl_icmp4_is_error(__u8 type) /* RFC 1122 3.2.2 */
+{
+	return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
+}
+
+static __always_inline bool sl_icmp6_is_error(__u8 type) /* RFC 4443 2.1 */
+{
+	return type < 128;
+}
+
+/*
+ * An ICMP error takes the path of the flow that it is about, whose packet it quotes, sent in the
+ * other direction: else an error about the path's MTU would not reach the host of an anycast
+ * address that it is for (RFC 7690).
  */
 static __always_inline __u32 sl_flow_hash(const struct sl_packet *pkt)
 {
-	__u64 hash = sl_config.hash_seed;
+	__u64 hash;
 
 	if (pkt->ip4) {
 		const struct iphdr *ip = pkt->l3;
-		__u32 ports = 0;
+		const __u8 *type = (const void *)(ip + 1);
+		const struct iphdr *quoted = (const void *)(type + SL_ICMP_BYTES);
 
-		if (!(ip->frag_off & sl_htons(SL_IP4_FRAGMENT)))
-			ports = sl_hash_ports(pkt, ip->protocol, ip + 1);
-		hash = sl_hash_mix(hash, (__u64)(SL_FORCE __u32)ip->saddr << 32 |
-						 (SL_FORCE __u32)ip->daddr);
-		hash = sl_hash_mix(hash, (__u64)ip->protocol << 32 | ports);
+		if (ip->protocol == IPPROTO_ICMP && !(ip->frag_off & sl_htons(SL_IP4_FRAGMENT)) &&
+		    (const void *)(quoted + 1) <= pkt->end && sl_icmp4_is_error(*type))
+			hash = sl_hash_ip4(pkt, quoted);
+		else
+			hash = sl_hash_ip4(pkt, ip);
 	} else {
 		const struct ipv6hdr *ip = pkt->l3;
-		const __u64 *addrs = (const void *)&ip->saddr;
-		__u32 label = *(const __u32 *)ip & (SL_FORCE __u32)sl_htonl(0x000fffff);
+		const __u8 *type = (const void *)(ip + 1);
+		const struct ipv6hdr *quoted = (const void *)(type + SL_ICMP_BYTES);
 
-		hash = sl_hash_mix(hash, addrs[0]);
-		hash = sl_hash_mix(hash, addrs[1]);
-		hash = sl_hash_mix(hash, addrs[2]);
-		hash = sl_hash_mix(hash, addrs[3]);
-		hash = sl_hash_mix(hash, (__u64)ip->nexthdr << 32 |
-						 sl_hash_ports(pkt, ip->nexthdr, ip + 1));
-		hash = sl_hash_mix(hash, label);
+		if (ip->nexthdr == IPPROTO_ICMPV6 && (const void *)(quoted + 1) <= pkt->end &&
+		    sl_icmp6_is_error(*type))
+			hash = sl_hash_ip6(pkt, quoted);
+		else
+			hash = sl_hash_ip6(pkt, ip);
 	}
 	return hash * SL_HASH_MULTIPLIER >> 32;
 }

@@ -133,6 +133,50 @@ static void assert_spread(bool ip6, const uint32_t weights[MEMBERS])
 	}
 }
 
+/*
+ * The member of an ICMP error about flow i, which a router sends to the flow's destination: it
+ * quotes a packet of the other direction. `type`: 3 or 128, say.
+ */
+static uint32_t error_member(bool ip6, uint32_t i, uint8_t type)
+{
+	static uint8_t in[FRAME_MAX_BYTES], quoted[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES];
+	const struct frame error = { .ip6 = ip6,
+				     .src = ip6 ? "2001:db8:1::ffff" : "10.1.0.250",
+				     .protocol = ip6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP,
+				     .payload_bytes = 100 };
+	uint32_t len = frame_build(&error, in), at = frame_l3_offset(&error) + (ip6 ? 40 : 20);
+	struct frame back = { .ip6 = ip6, .sport = 4321, .dport = (uint16_t)(1024 + i) };
+	uint32_t out_len;
+	char dst[40];
+
+	snprintf(dst, sizeof(dst), ip6 ? "2001:db8:1::%x" : "10.1.0.%u", i / 64 + 1);
+	back.src = ip6 ? "2001:db8:2::2" : "10.2.0.2";
+	back.dst = dst;
+	frame_build(&back, quoted);
+	in[at] = type;
+	memcpy(in + at + 8, quoted + frame_l3_offset(&back), ip6 ? 48 : 28);
+	assert_int_equal(edge_run(router.edge, EDGE_PORT(1), in, len, out, &out_len), XDP_REDIRECT);
+	return out[5];
+}
+
+static void ecmp_icmp_errors_go_where_their_flow_goes(void **state)
+{
+	static const uint8_t errors[2][5] = { { 3, 4, 5, 11, 12 }, { 1, 2, 3, 4, 127 } };
+
+	(void)state;
+	set_group((uint32_t[MEMBERS]){ 1, 1, 1, 1 });
+	for (int ip6 = 0; ip6 <= 1; ip6++) {
+		const uint32_t about_echo = error_member(ip6, 0, ip6 ? 128 : 8);
+
+		for (uint32_t i = 0; i < 500; i++) {
+			assert_int_equal(error_member(ip6, i, errors[ip6][i % 5]),
+					 flow_member(ip6, i));
+			/* An echo request quotes nothing. */
+			assert_int_equal(error_member(ip6, i, ip6 ? 128 : 8), about_echo);
+		}
+	}
+}
+
 static void ecmp_ip4_equal_weights_share_evenly(void **state)
 {
 	(void)state;
@@ -305,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ecmp_ip4_equal_weights_share_evenly),
+		cmocka_unit_test(ecmp_icmp_errors_go_where_their_flow_goes),
 		cmocka_unit_test(ecmp_ip6_equal_weights_share_evenly),
 		cmocka_unit_test(ecmp_ip4_weights_share_in_proportion),
 		cmocka_unit_test(ecmp_ip6_weights_share_in_proportion),

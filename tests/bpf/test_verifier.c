@@ -30,15 +30,15 @@ static const struct recorded {
 	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge", 3717 },
 	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge_frags", 4135 },
 	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0, 0, 0 }, "sl_edge_frags", 10046 },
-	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0, 0, 0 }, "sl_edge_frags", 21600 },
-	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge", 21820 },
-	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge_frags", 23345 },
-	{ "cluster_fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 1, 64, 4 }, "sl_edge", 34276 },
+	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0, 0, 0 }, "sl_edge_frags", 29690 },
+	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge", 34475 },
+	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge_frags", 36439 },
+	{ "cluster_fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 1, 64, 4 }, "sl_edge", 49210 },
 	{ "cluster_fast_sl_edge_frags",
 	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4 },
 	  "sl_edge_frags",
-	  36380 },
-	{ "cluster_lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 1, 64, 4 }, "sl_edge_frags", 34191 },
+	  51165 },
+	{ "cluster_lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 1, 64, 4 }, "sl_edge_frags", 42740 },
 };
 
 #define N_RECORDED (sizeof(recorded) / sizeof(recorded[0]))
