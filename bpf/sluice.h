@@ -124,7 +124,8 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 	X(RP_FILTER, "rp-filter", "reverse-path filter is on and the source does not pass here") \
 	X(ENCAP, "encap", "the route needs an encapsulation that only the kernel does")          \
 	X(OVERFLOW, "overflow", "the route did not fit the tables")                              \
-	X(POLICY, "policy", "policy rules exist: the kernel decides")                            \
+	X(POLICY, "policy",                                                                      \
+	  "policy rules, or a route with a lifetime or a condition: the kernel decides")         \
 	X(NOT_READY, "not-ready", "the tables are being filled")                                 \
 	X(ETH_NOT_OURS, "eth-not-ours",                                                          \
 	  "for another MAC address: a bridge, a macvlan or VRRP of this node may take it")       \
