@@ -46,39 +46,6 @@ wait_for() {
 	done
 }
 
-# guard_end STATUS: end the script that this shell guards
-guard_end() {
-	guard_status=$1
-	[ -n "${!:-}" ] || exit "$1" # not started yet
-	kill -TERM $! 2>/dev/null
-	kill -INT -- -$! 2>/dev/null # its commands, as a terminal does
-}
-
-# lab_guard SCRIPT [ARGUMENT...]: bash now and then forgets a SIGINT that comes while it waits for a
-# command substitution. So a script whose interruption must clean up calls this with its own name
-# and arguments, which runs it once more, in a process group of its own, and returns only there. The
-# shell outside only waits, and hands each signal on as SIGTERM.
-lab_guard() {
-	local ended guard_status=
-	if [ -n "${LAB_GUARDED:-}" ]; then
-		unset LAB_GUARDED
-		trap : INT # for the commands; the SIGTERM follows
-		return
-	fi
-	trap 'guard_end 130' INT
-	trap 'guard_end 131' QUIT
-	trap 'guard_end 143' TERM HUP
-	set -m
-	LAB_GUARDED=yes "$@" &
-	set +m
-	while :; do
-		wait $!
-		ended=$?
-		kill -0 $! 2>/dev/null || break # else a signal has ended the wait
-	done
-	exit "${guard_status:-$ended}"
-}
-
 # lab_begin [ID]: a new lab; the ID is random if none is given.
 lab_begin() {
 	[ "$(id -u)" -eq 0 ] || lab_error "namespaces need root" || return

@@ -129,7 +129,7 @@ wait_until() {
 
 @test "down --all ends the lab that a killed up has left" {
 	up_in_background
-	ps -o pgid= -s "$UP" | sort -u | sed 's/^ */-/' | xargs kill -KILL --
+	kill -KILL -- "-$UP"
 	wait "$UP" || true
 	[ "$(processes)" -ge 1 ]
 	run lab list
