@@ -3,6 +3,8 @@
 # netns-lab/soak and soak-verbs: what they refuse, and a short soak: its lines, its verdict, and that
 # it leaves nothing. recovery.bats has the faults themselves; soak-verbs needs virtual machines.
 bats_require_minimum_version 1.5.0
+# shellcheck source=tests/lib/interrupt.bash disable=SC1091
+. tests/lib/interrupt.bash
 
 . netns-lab/lib/lab.sh # wait_for
 
@@ -73,7 +75,7 @@ refused_in_one_line() {
 	setsid env --default-signal=INT netns-lab/soak --kills 1 >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
 	local soak=$! status=0
 	wait_for 30 compgen -G "$LAB_ROOT/sluice-lab.*/node/n1"
-	kill -INT -- "-$soak"
+	press_ctrl_c "$soak"
 	wait "$soak" || status=$?
 	cat "$BATS_TEST_TMPDIR/out"
 	[ "$status" = 130 ]

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The demo shows what it promises, says so if it cannot, and leaves nothing behind, however it ends.
 bats_require_minimum_version 1.5.0
+# shellcheck source=tests/lib/interrupt.bash disable=SC1091
+. tests/lib/interrupt.bash
 
 setup() {
 	LAB_ROOT=$(mktemp -d)
@@ -53,11 +55,10 @@ ends_with() {
 	assert_nothing_left
 }
 
-# Send SIGINT to all its processes, as a terminal does.
 interrupt_at() {
 	start_demo
 	reached "$1"
-	kill -INT -- "-$DEMO"
+	press_ctrl_c "$DEMO"
 	ends_with 130
 }
 

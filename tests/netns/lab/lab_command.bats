@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # netns-lab/lab: the commands that users type, and that nothing is left, however they end.
 bats_require_minimum_version 1.5.0
+# shellcheck source=tests/lib/interrupt.bash disable=SC1091
+. tests/lib/interrupt.bash
 
 setup_file() {
 	LAB_ROOT=$(mktemp -d) # so that `down --all` ends no lab but ours
@@ -122,7 +124,7 @@ wait_until() {
 
 @test "Ctrl-C in the middle of up leaves nothing" {
 	up_in_background
-	kill -INT -- "-$UP"
+	press_ctrl_c "$UP"
 	wait "$UP" || true
 	assert_nothing_left
 }
