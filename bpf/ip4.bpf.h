@@ -52,12 +52,14 @@ static __always_inline bool sl_ip4_checksum_ok(const struct iphdr *ip)
  * RFC 1812 4.2.3.1 and 5.3.7: addresses that no packet in transit may carry. Linux forwards 0/8 and
  * 240/4; we follow the RFC, which asks for these checks unless they are switched off.
  */
-static __always_inline sl_verdict sl_ip4_addresses(__be32 src, __be32 dst)
+static __always_inline sl_verdict sl_ip4_addresses(__be32 src, __be32 dst, __u32 port_flags)
 {
 	if (sl_ip4_multicast(dst) || dst == sl_htonl(0xffffffff))
 		return SL_PUNT(MULTICAST);
 	if (!dst && !src)
 		return SL_PUNT(MULTICAST); /* the obsolete broadcast address: RFC 1122 3.3.6 */
+	if (port_flags & SL_PORT_LOCALNET4 && (sl_ip4_in8(src, 127) || sl_ip4_in8(dst, 127)))
+		return SL_PUNT(LOCAL);
 	if (sl_ip4_class_d_e(src) || sl_ip4_in8(src, 0) || sl_ip4_in8(src, 127))
 		return SL_DROP(IP4_MARTIAN_SOURCE);
 	if (sl_ip4_class_d_e(dst) || sl_ip4_in8(dst, 0) || sl_ip4_in8(dst, 127))
@@ -93,7 +95,7 @@ static __always_inline sl_verdict sl_ip4_input(struct sl_packet *pkt)
 	if (verdict != SL_GO_ON)
 		return verdict;
 	pkt->ttl = ip->ttl;
-	return sl_ip4_addresses(ip->saddr, ip->daddr);
+	return sl_ip4_addresses(ip->saddr, ip->daddr, pkt->port_flags);
 }
 
 /*

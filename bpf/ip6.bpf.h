@@ -51,6 +51,18 @@ static __always_inline sl_verdict sl_ip6_addresses(const struct in6_addr *src,
 	return SL_GO_ON;
 }
 
+/*
+ * Neighbour discovery (RFC 4861 4) comes with the hop limit that no router has touched. A router
+ * may have to answer it for another address, or to hold it back (RFC 4389).
+ */
+static __always_inline bool sl_ip6_is_nd(const struct sl_packet *pkt, const struct ipv6hdr *ip)
+{
+	const __u8 *type = (const void *)(ip + 1);
+
+	return ip->nexthdr == IPPROTO_ICMPV6 && ip->hop_limit == 255 &&
+	       (const void *)(type + 1) <= pkt->end && *type >= 133 && *type <= 137;
+}
+
 static __always_inline sl_verdict sl_ip6_input(struct sl_packet *pkt)
 {
 	const struct ipv6hdr *ip = pkt->l3;
@@ -70,7 +82,8 @@ static __always_inline sl_verdict sl_ip6_input(struct sl_packet *pkt)
 	if (verdict != SL_GO_ON)
 		return verdict;
 	pkt->ttl = ip->hop_limit;
-	return sl_ip6_addresses(&ip->saddr, &ip->daddr);
+	verdict = sl_ip6_addresses(&ip->saddr, &ip->daddr);
+	return verdict == SL_GO_ON && sl_ip6_is_nd(pkt, ip) ? SL_PUNT(ND) : verdict;
 }
 
 #endif

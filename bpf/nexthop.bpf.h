@@ -53,6 +53,8 @@ static __always_inline __u64 sl_hash_ip4(const struct sl_packet *pkt, const stru
 		ports = sl_hash_turn(ports);
 	}
 	hash = sl_hash_mix(hash, (__u64)low << 32 | high);
+	if (pkt->port_flags & SL_PORT_HASH_L3_4)
+		return hash;
 	return sl_hash_mix(hash, (__u64)ip->protocol << 32 | ports);
 }
 
@@ -77,6 +79,8 @@ static __always_inline __u64 sl_hash_ip6(const struct sl_packet *pkt, const stru
 	hash = sl_hash_mix(hash, low[1]);
 	hash = sl_hash_mix(hash, high[0]);
 	hash = sl_hash_mix(hash, high[1]);
+	if (pkt->port_flags & SL_PORT_HASH_L3_6)
+		return sl_hash_mix(hash, label);
 	hash = sl_hash_mix(hash, (__u64)ip->nexthdr << 32 | ports);
 	return sl_hash_mix(hash, label);
 }

@@ -136,7 +136,8 @@ SL_ASSERT_SIZE(struct sl_txdrops_config, 16);
 	X(XFRM, "xfrm", "IPsec policies exist: the kernel decides")                              \
 	X(NETFILTER, "netfilter",                                                                \
 	  "netfilter rules for forwarded packets exist: the kernel decides")                     \
-	X(BUFFERS, "buffers", "in several buffers, which the egress driver does not take")
+	X(BUFFERS, "buffers", "in several buffers, which the egress driver does not take")       \
+	X(ND, "nd", "neighbour discovery: the kernel may answer for others (proxy_ndp)")
 
 #define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
 #define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,
@@ -291,6 +292,11 @@ SL_ASSERT_SIZE(struct sl_key6, 20);
 #define SL_PORT_NETFILTER6 (1u << 11) /* the same for IPv6 */
 /* packets may come without a TCP or UDP checksum: from a veth, or a TAP */
 #define SL_PORT_PARTIAL (1u << 12)
+/* IPv4 route_localnet: 127/8 is an address like others, if the kernel says so */
+#define SL_PORT_LOCALNET4 (1u << 13)
+/* IPv4 flows that differ only in protocol or ports take the same member of a group */
+#define SL_PORT_HASH_L3_4 (1u << 14)
+#define SL_PORT_HASH_L3_6 (1u << 15) /* the same for IPv6 */
 
 /*
  * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).

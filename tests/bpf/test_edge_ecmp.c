@@ -300,6 +300,37 @@ static void ecmp_every_field_of_the_flow_matters(void **state)
 	ASSERT_MATTERS(true, .flow_label = i_ << 14 & 0xfffff);
 }
 
+static uint32_t flags_are(uint32_t flags)
+{
+	return (uint32_t)edge_set_port(router.edge, EDGE_PORT(1), FRAME_DST_MAC,
+				       SL_PORT_FORWARD4 | SL_PORT_FORWARD6 | flags);
+}
+
+/* As the kernel with fib_multipath_hash_policy 0. */
+static void ecmp_by_addresses_protocol_and_ports_do_not_matter(void **state)
+{
+	(void)state;
+	for (int ip6 = 0; ip6 <= 1; ip6++) {
+		assert_int_equal(flags_are(ip6 ? SL_PORT_HASH_L3_6 : SL_PORT_HASH_L3_4), 0);
+		set_group((uint32_t[MEMBERS]){ 1, 1, 1, 1 });
+		for (uint32_t i = 1; i < 64; i++) {
+			const struct frame udp = { .ip6 = ip6, .sport = i, .dport = 2 * i };
+			const struct frame tcp = { .ip6 = ip6,
+						   .protocol = IPPROTO_TCP,
+						   .sport = i };
+			const uint32_t member = member_of(&(struct frame){ .ip6 = ip6 });
+			assert_int_equal(member_of(&udp), member);
+			assert_int_equal(member_of(&tcp), member);
+			assert_int_equal(error_member(ip6, i, ip6 ? 1 : 3), flow_member(ip6, i));
+		}
+		ASSERT_MATTERS(ip6, .dst = text);
+		ASSERT_MATTERS(!ip6, .sport = i_); /* the other family has a policy of its own */
+	}
+	assert_int_equal(flags_are(SL_PORT_HASH_L3_6), 0);
+	ASSERT_MATTERS(true, .flow_label = i_);
+	assert_int_equal(flags_are(0), 0);
+}
+
 static void ecmp_fields_outside_the_flow_do_not_matter(void **state)
 {
 	(void)state;
@@ -358,6 +389,7 @@ int main(void)
 		cmocka_unit_test(ecmp_fragments_of_a_packet_go_together),
 		cmocka_unit_test(ecmp_ip6_fragments_ignore_what_looks_like_ports),
 		cmocka_unit_test(ecmp_every_field_of_the_flow_matters),
+		cmocka_unit_test(ecmp_by_addresses_protocol_and_ports_do_not_matter),
 		cmocka_unit_test(ecmp_fields_outside_the_flow_do_not_matter),
 		cmocka_unit_test(ecmp_another_seed_spreads_one_members_flows_evenly),
 	};

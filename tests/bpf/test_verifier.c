@@ -27,18 +27,18 @@ static const struct recorded {
 	const char *program;
 	uint32_t insns;
 } recorded[] = {
-	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge", 3717 },
-	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge_frags", 4135 },
-	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0, 0, 0 }, "sl_edge_frags", 10046 },
-	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0, 0, 0 }, "sl_edge_frags", 29690 },
-	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge", 34475 },
-	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge_frags", 36439 },
-	{ "cluster_fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 1, 64, 4 }, "sl_edge", 49210 },
+	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge", 4283 },
+	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge_frags", 4709 },
+	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0, 0, 0 }, "sl_edge_frags", 11834 },
+	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0, 0, 0 }, "sl_edge_frags", 38983 },
+	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge", 53355 },
+	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge_frags", 54730 },
+	{ "cluster_fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 1, 64, 4 }, "sl_edge", 68254 },
 	{ "cluster_fast_sl_edge_frags",
 	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4 },
 	  "sl_edge_frags",
-	  51165 },
-	{ "cluster_lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 1, 64, 4 }, "sl_edge_frags", 42740 },
+	  69808 },
+	{ "cluster_lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 1, 64, 4 }, "sl_edge_frags", 51800 },
 };
 
 #define N_RECORDED (sizeof(recorded) / sizeof(recorded[0]))

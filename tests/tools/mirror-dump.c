@@ -172,6 +172,7 @@ static bool readable(struct view *v, int timeout_ms)
 /* The kernel queues an event before the command that caused it returns. */
 static void sync_view(struct view *v)
 {
+	sl_mirror_tick(v->mirror);
 	do
 		poll_once(v);
 	while (readable(v, 0));
@@ -524,8 +525,10 @@ static json_t *run(struct view *v, char *args)
 
 static json_t *port_flags(const struct view *v, uint32_t ifindex)
 {
-	static const char *const names[] = { "forward4", "forward6", "rp-strict", "rp-loose",
-					     "punt4",	 "punt6",    "redirect4", "redirect6" };
+	static const char *const names[] = { "forward4", "forward6",  "rp-strict",  "rp-loose",
+					     "punt4",	 "punt6",     "redirect4",  "redirect6",
+					     "xfrm4",	 "xfrm6",     "netfilter4", "netfilter6",
+					     "partial",	 "localnet4", "hash-l3-4",  "hash-l3-6" };
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

@@ -88,6 +88,10 @@ static void print_status(void *arg, const json_t *row)
 		printf("           policy rules: the kernel forwards%s%s\n",
 		       json_is_true(member(mirror, "ipv4_policy")) ? " IPv4" : "",
 		       json_is_true(member(mirror, "ipv6_policy")) ? " IPv6" : "");
+	if (json_is_true(member(mirror, "ipv4_use_pmtu")))
+		printf("           ip_forward_use_pmtu: the kernel forwards IPv4\n");
+	if (json_is_true(member(mirror, "starved")))
+		printf("           sluiced found no memory for all of it: the kernel forwards\n");
 	print_filters(member(mirror, "xfrm"), "IPsec policies");
 	print_filters(member(mirror, "netfilter"), "netfilter rules");
 	printf("tables     %lld IPv4 and %lld IPv6 prefixes",

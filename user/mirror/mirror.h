@@ -55,7 +55,13 @@ struct sl_mirror_stats {
 	uint64_t parse_errors;	    /* messages that made no sense; skipped */
 	uint64_t neighbour_probes;  /* NTF_USE sent: resolution asked, or kept from going stale */
 	bool synced;		    /* the first dump is complete */
-	bool policy4, policy6;	    /* rules beyond the default ones: the kernel decides */
+	/*
+	 * Memory ran out, so something of the kernel is missing here. The kernel gets all packets
+	 * until another dump has found room for everything.
+	 */
+	bool starved;
+	bool use_pmtu;	       /* ip_forward_use_pmtu: the kernel decides about IPv4 */
+	bool policy4, policy6; /* rules beyond the default ones: the kernel decides */
 	/* IPsec policies, or netfilter's rules for what is forwarded, exist: the kernel decides */
 	bool xfrm4, xfrm6, netfilter4, netfilter6;
 	char xfrm[SL_FILTER_NAME_BYTES], netfilter[SL_FILTER_NAME_BYTES]; /* one of them */
@@ -85,7 +91,7 @@ int sl_mirror_fd(const struct sl_mirror *m);
  */
 int sl_mirror_poll(struct sl_mirror *m);
 
-/* Once a second: look for filters of which the kernel sends no message. */
+/* Once a second: look for filters and settings of which the kernel sends no message. */
 void sl_mirror_tick(struct sl_mirror *m);
 
 /*

@@ -126,7 +126,7 @@ static uint32_t key_hash(const struct sl_hop_key *key)
 
 struct sl_hop *sl_hop_create(struct sl_mirror *m, const struct sl_hop_key *key, uint32_t id)
 {
-	struct sl_hop *hop = calloc(1, sizeof(*hop));
+	struct sl_hop *hop = sl_mirror_alloc(m, sizeof(*hop));
 
 	if (!hop)
 		return NULL;

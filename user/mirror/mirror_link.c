@@ -36,7 +36,7 @@ struct sl_link *sl_link_get(struct sl_mirror *m, uint32_t ifindex)
 	struct sl_link *link = sl_link_find(m, ifindex);
 
 	if (!link) {
-		link = calloc(1, sizeof(*link));
+		link = sl_mirror_alloc(m, sizeof(*link));
 		if (!link)
 			return NULL;
 		link->is.ifindex = ifindex;
@@ -115,6 +115,14 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 
 /* --- What XDP is told --- */
 
+/* fib_multipath_hash_policy: do flows of the same two addresses take the same path? */
+static bool hashes_addresses(uint32_t policy)
+{
+	enum { ADDRESSES = 0, INNER_ADDRESSES = 2 };
+
+	return policy == ADDRESSES || policy == INNER_ADDRESSES;
+}
+
 static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link)
 {
 	const struct sl_rtnl_link *is = &link->is;
@@ -136,13 +144,19 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 		flags |= SL_PORT_RP_LOOSE;
 	if (m->send_redirects || is->send_redirects)
 		flags |= SL_PORT_REDIRECT4;
+	if (m->route_localnet || is->route_localnet)
+		flags |= SL_PORT_LOCALNET4;
+	if (hashes_addresses(m->hash_policy4))
+		flags |= SL_PORT_HASH_L3_4;
+	if (hashes_addresses(m->hash_policy6))
+		flags |= SL_PORT_HASH_L3_6;
 	/*
 	 * The tables mirrored here do not route packets that enter at a member of a bridge, a bond
-	 * or a VRF.
+	 * or a VRF. Nor do they hold the path MTUs that the kernel has learnt.
 	 */
-	if (m->stats.policy4 || is->master)
+	if (m->stats.policy4 || is->master || m->use_pmtu || m->stats.starved)
 		flags |= SL_PORT_PUNT4;
-	if (m->stats.policy6 || is->master)
+	if (m->stats.policy6 || is->master || m->stats.starved)
 		flags |= SL_PORT_PUNT6;
 	if (port && port->is.partial_checksums)
 		flags |= SL_PORT_PARTIAL;
@@ -304,6 +318,7 @@ void sl_link_message(struct sl_mirror *m, const struct sl_rtnl_link *msg)
 		link->is.forwarding4 = old.forwarding4;
 		link->is.rp_filter = old.rp_filter;
 		link->is.send_redirects = old.send_redirects;
+		link->is.route_localnet = old.route_localnet;
 		link->is.ignore_linkdown4 = old.ignore_linkdown4;
 	}
 	if (was_present && !msg->has_settings6) {
@@ -371,8 +386,21 @@ static struct sl_address *address_find(const struct sl_mirror *m, const struct s
 	return NULL;
 }
 
+/*
+ * With disable_ipv6 the kernel takes all IPv6 addresses off a link, the one of the link's own scope
+ * among them, and gives that back; it sends no message of the setting itself.
+ */
+static void settings_may_differ(struct sl_mirror *m, const struct sl_address *address)
+{
+	const bool link_local = address->addr[0] == 0xfe && (address->addr[1] & 0xc0) == 0x80;
+
+	if (address->family == AF_INET6 && link_local && !m->dumping)
+		m->todo.links = m->todo.any = true;
+}
+
 static void address_remove(struct sl_mirror *m, struct sl_address *address)
 {
+	settings_may_differ(m, address);
 	sl_htable_del(&m->addresses, &address->node);
 	m->changes++;
 	m->stats.addresses--;
@@ -399,7 +427,7 @@ void sl_address_message(struct sl_mirror *m, const struct sl_rtnl_addr *msg)
 		address->seen = true;
 		return;
 	}
-	address = calloc(1, sizeof(*address));
+	address = sl_mirror_alloc(m, sizeof(*address));
 	if (!address)
 		return;
 	address->link = sl_link_get(m, msg->ifindex);
@@ -414,6 +442,7 @@ void sl_address_message(struct sl_mirror *m, const struct sl_rtnl_addr *msg)
 	sl_htable_add(&m->addresses, &address->node, address_hash(msg));
 	m->changes++;
 	m->stats.addresses++;
+	settings_may_differ(m, address);
 	if (msg->family == AF_INET && address->link->addresses4++ == 0)
 		routes_may_differ(m, address->link);
 }

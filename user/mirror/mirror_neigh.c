@@ -47,7 +47,7 @@ struct sl_neigh *sl_neigh_get(struct sl_mirror *m, struct sl_link *link, uint8_t
 
 	if (n)
 		return n;
-	n = calloc(1, sizeof(*n));
+	n = sl_mirror_alloc(m, sizeof(*n));
 	if (!n)
 		return NULL;
 	n->link = sl_link_get(m, ifindex);

@@ -33,7 +33,7 @@ static struct sl_nhobject *object_make(struct sl_mirror *m, uint32_t object)
 
 	if (o)
 		return o;
-	o = calloc(1, sizeof(*o));
+	o = sl_mirror_alloc(m, sizeof(*o));
 	if (!o)
 		return NULL;
 	o->kernel_id = object;
@@ -252,7 +252,7 @@ static int learn(struct sl_mirror *m, struct sl_nhobject *o, const struct sl_rtn
 	} else if (msg->too_many_members) {
 		o->kind = SL_NHOBJECT_TOO_LARGE;
 	} else if (msg->group) {
-		o->member = malloc(msg->n_members * sizeof(*o->member));
+		o->member = sl_mirror_alloc(m, msg->n_members * sizeof(*o->member));
 		if (!o->member)
 			return -ENOMEM;
 		memcpy(o->member, msg->member, msg->n_members * sizeof(*o->member));

@@ -249,7 +249,8 @@ static int index_take(struct sl_mirror *m, struct sl_path *path)
 		i++;
 	if (i == m->path_room) {
 		const uint32_t room = m->path_room ? 2 * m->path_room : 64;
-		struct sl_path **grown = realloc(m->path, room * sizeof(struct sl_path *));
+		struct sl_path **grown =
+			sl_mirror_grow(m, m->path, room * sizeof(struct sl_path *));
 		if (!grown)
 			return -ENOMEM;
 		m->path = grown;
@@ -279,7 +280,7 @@ static struct sl_path *path_create(struct sl_mirror *m, const struct draft *d)
 {
 	const uint32_t n = d->key.n_legs;
 	const bool others_changed = m->paths_changed;
-	struct sl_path *path = calloc(1, sizeof(*path) + n * sizeof(path->leg[0]));
+	struct sl_path *path = sl_mirror_alloc(m, sizeof(*path) + n * sizeof(path->leg[0]));
 
 	if (!path)
 		return NULL;

@@ -117,11 +117,12 @@ static uint32_t host_position(const struct sl_rib *s, const uint8_t *addr, uint3
 	return low;
 }
 
-static bool host_list(struct sl_rib *s, struct sl_neigh *n)
+static bool host_list(struct sl_mirror *m, struct sl_rib *s, struct sl_neigh *n)
 {
 	if (s->n_host == s->host_room) {
 		const uint32_t room = s->host_room ? 2 * s->host_room : 64;
-		struct sl_neigh **grown = realloc(s->host, room * sizeof(struct sl_neigh *));
+		struct sl_neigh **grown =
+			sl_mirror_grow(m, s->host, room * sizeof(struct sl_neigh *));
 		if (!grown)
 			return false;
 		s->host = grown;
@@ -168,9 +169,9 @@ static void install(struct sl_mirror *m, const struct sl_rib *s, const uint8_t *
 	struct sl_prefix prefix = { .family = s->family, .len = len };
 
 	memcpy(prefix.addr, addr, s->addr_bytes);
-	if (id)
-		sl_fib_insert(m->fib, &prefix, id);
-	else
+	if (id && sl_fib_insert(m->fib, &prefix, id) == -ENOMEM)
+		sl_mirror_starve(m);
+	if (!id)
 		sl_fib_delete(m->fib, &prefix);
 }
 
@@ -260,7 +261,7 @@ void sl_route_host_changed(struct sl_mirror *m, struct sl_neigh *n)
 	const bool list = sl_neigh_usable(n) && !multicast;
 
 	if (list && !n->listed)
-		n->listed = host_list(s, n);
+		n->listed = host_list(m, s, n);
 	else if (!list && n->listed) {
 		host_unlist(s, n);
 		n->listed = false;
@@ -315,7 +316,8 @@ static void shadow_update(struct sl_mirror *m, struct sl_rib *s, const uint8_t *
 	if (at < s->n_shadow) {
 		s->shadow[at] = s->shadow[--s->n_shadow];
 	} else {
-		struct sl_prefix *grown = realloc(s->shadow, (s->n_shadow + 1) * sizeof(p));
+		struct sl_prefix *grown =
+			sl_mirror_grow(m, s->shadow, (s->n_shadow + 1) * sizeof(p));
 		if (!grown)
 			return;
 		s->shadow = grown;
@@ -380,6 +382,7 @@ static void route_insert(struct sl_mirror *m, struct sl_rib *s, sl_route_ref aft
 	struct sl_route *r;
 
 	if (ref == SL_ROUTE_NONE) {
+		sl_mirror_starve(m);
 		sl_path_put(m, path);
 		return;
 	}
@@ -458,6 +461,8 @@ static void route_again(struct sl_mirror *m, struct sl_rib *s, const struct plac
 	const bool replace = msg->replace && !m->dumping;
 
 	sl_rib_at(s, p->same)->seen = true;
+	if (msg->table == RT_TABLE_LOCAL)
+		shadow_update(m, s, msg->dst.addr, msg->dst.len); /* there was no room for it */
 	if (p->first == p->last || (m->dumping && !m->dumping_all) || (replace && path->nhobject))
 		return;
 	if (replace && s->family == AF_INET6 && p->target == p->same) {
@@ -629,6 +634,16 @@ static uint32_t walk(struct sl_mirror *m, struct sl_rib *s, uint32_t most)
 		most--;
 	}
 	return most;
+}
+
+void sl_route_again(struct sl_mirror *m)
+{
+	sl_htable_for_each(&m->neighs, node, next)
+		sl_route_host_changed(m, sl_container_of(node, struct sl_neigh, node));
+	for (uint32_t i = 0; i < m->path_used; i++)
+		if (m->path[i])
+			m->path[i]->changed = m->paths_changed = true;
+	sl_route_walk_changed(m, UINT32_MAX);
 }
 
 bool sl_route_walk_pending(const struct sl_mirror *m)

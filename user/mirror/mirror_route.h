@@ -20,6 +20,8 @@ bool sl_route_wins(const struct sl_mirror *m, const struct sl_rib *s, sl_route_r
  * the packets to the kernel.
  */
 void sl_route_walk_changed(struct sl_mirror *m, uint32_t most);
+/* Install all routes again, those of hosts included: some found no memory. */
+void sl_route_again(struct sl_mirror *m);
 bool sl_route_walk_pending(const struct sl_mirror *m);
 /* The neighbour became usable, or is no longer: install or remove its host route. */
 void sl_route_host_changed(struct sl_mirror *m, struct sl_neigh *n);

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/queue.h>
 
 #include "user/mirror/mirror.h"
@@ -82,7 +83,9 @@ struct sl_mirror {
 	uint32_t blackhole_id;
 
 	/* Settings of all interfaces */
-	uint32_t rp_filter, send_redirects, ignore_linkdown4, forwarding6;
+	uint32_t rp_filter, send_redirects, ignore_linkdown4, forwarding6, route_localnet;
+	uint32_t hash_policy4, hash_policy6; /* fib_multipath_hash_policy */
+	uint32_t use_pmtu;		     /* ip_forward_use_pmtu */
 	/* Rules of IPv4 and IPv6, counted by a dump: the default ones as bits, and others */
 	uint32_t default_rules[2], other_rules[2];
 
@@ -107,10 +110,38 @@ struct sl_mirror {
 	uint64_t changes;    /* of routes, neighbours, ...; for resync_changes */
 	/* Some path's `changed` was set since the walk over the routes last began. */
 	bool paths_changed;
-	bool ports_dirty;    /* sl_mirror_ports_changed was called within a callback */
-	bool busy;	     /* within sl_mirror_poll or sl_mirror_open */
-	bool retry;	     /* the fib had no room for some next hop */
-	bool removed_route6; /* since it was last cleared: a dump of IPv6 may have missed one */
+	bool ports_dirty;     /* sl_mirror_ports_changed was called within a callback */
+	bool busy;	      /* within sl_mirror_poll or sl_mirror_open */
+	bool retry;	      /* the fib had no room for some next hop */
+	uint64_t starvations; /* allocations that failed */
+	bool removed_route6;  /* since it was last cleared: a dump of IPv6 may have missed one */
 };
+
+/* Something did not find room in memory. Without it a packet could take a shorter prefix. */
+static inline void sl_mirror_starve(struct sl_mirror *m)
+{
+	m->stats.starved = m->ports_dirty = true;
+	m->starvations++;
+}
+
+/* Zeroed memory for a part of the mirror's state; NULL: the mirror starves. */
+static inline void *sl_mirror_alloc(struct sl_mirror *m, size_t bytes)
+{
+	void *memory = calloc(1, bytes);
+
+	if (!memory)
+		sl_mirror_starve(m);
+	return memory;
+}
+
+/* The same memory, larger; NULL: the mirror starves, and the old memory is as it was. */
+static inline void *sl_mirror_grow(struct sl_mirror *m, void *memory, size_t bytes)
+{
+	void *grown = realloc(memory, bytes);
+
+	if (!grown)
+		sl_mirror_starve(m);
+	return grown;
+}
 
 #endif

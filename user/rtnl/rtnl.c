@@ -204,6 +204,8 @@ static bool parse_settings(const struct attr *spec, struct sl_rtnl_link *out)
 				out->rp_filter = array_u32(&a, IPV4_DEVCONF_RP_FILTER - 1);
 				out->send_redirects =
 					array_u32(&a, IPV4_DEVCONF_SEND_REDIRECTS - 1);
+				out->route_localnet =
+					array_u32(&a, IPV4_DEVCONF_ROUTE_LOCALNET - 1);
 				out->ignore_linkdown4 =
 					array_u32(&a, IPV4_DEVCONF_IGNORE_ROUTES_WITH_LINKDOWN - 1);
 			} else if (family.type == AF_INET6 && a.type == IFLA_INET6_CONF) {
@@ -665,6 +667,9 @@ int sl_rtnl_parse_rule(const struct nlmsghdr *nlh, struct sl_rtnl_rule *out)
 		case FRA_SUPPRESS_IFGROUP:
 			ok = get_u32(&a, &none);
 			out->plain &= ok && none == UINT32_MAX;
+			break;
+		case FRA_L3MDEV: /* its value is 1: the kernel takes no other */
+			out->l3mdev = true;
 			break;
 		default: /* any other attribute is a condition */
 			out->plain = false;

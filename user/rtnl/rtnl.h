@@ -40,7 +40,7 @@ struct sl_rtnl_link {
 	uint16_t vlan_id;
 	__be16 vlan_tpid;
 	bool has_settings4, has_settings6;
-	uint32_t forwarding4, rp_filter, send_redirects, ignore_linkdown4;
+	uint32_t forwarding4, rp_filter, send_redirects, ignore_linkdown4, route_localnet;
 	uint32_t ignore_linkdown6, disable_ipv6, mtu6_bytes;
 };
 
@@ -125,6 +125,7 @@ struct sl_rtnl_rule {
 	uint32_t priority;
 	uint32_t table; /* that it looks up; 0 if it does something else */
 	bool plain;	/* for every packet, without conditions or side effects */
+	bool l3mdev;	/* for packets that enter or leave at a member of a VRF only */
 };
 
 /* Settings of an interface: RTM_NEWNETCONF. Those not in the message are -1. */

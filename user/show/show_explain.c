@@ -99,6 +99,10 @@ static const char *why_all_punted(const struct sl_router *router, uint8_t family
 		return sl_punt_texts[SL_PUNT_NETFILTER].text;
 	if (ipv4 ? mirror.xfrm4 : mirror.xfrm6)
 		return sl_punt_texts[SL_PUNT_XFRM].text;
+	if (mirror.starved)
+		return "sluiced found no memory for all that the kernel knows: the kernel decides";
+	if (ipv4 && mirror.use_pmtu)
+		return "ip_forward_use_pmtu: the kernel decides by the path MTUs that it has learnt";
 	if (ipv4 ? mirror.policy4 : mirror.policy6)
 		return sl_punt_texts[SL_PUNT_POLICY].text;
 	return NULL;

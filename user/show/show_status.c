@@ -74,6 +74,8 @@ static json_t *mirror_json(const struct sl_router *router)
 		"parse_errors", json_integer(s.parse_errors), "neighbour_probes",
 		json_integer(s.neighbour_probes), "ipv4_policy", s.policy4, "ipv6_policy",
 		s.policy6);
+	json_object_set_new(json, "starved", json_boolean(s.starved));
+	json_object_set_new(json, "ipv4_use_pmtu", json_boolean(s.use_pmtu));
 	add_filters(json, "xfrm", s.xfrm4, s.xfrm6, s.xfrm);
 	add_filters(json, "netfilter", s.netfilter4, s.netfilter6, s.netfilter);
 	return json;

@@ -244,6 +244,50 @@ alive_since() {
 	equal
 }
 
+# port_is JQ: what the mirror has told XDP of eth1
+port_is() {
+	ask sync
+	ask port eth1
+	jq -e "$1" <<<"$answer"
+}
+
+@test "settings that the kernel does not report reach the ports, too" {
+	open_mirror
+	port_is 'contains(["hash-l3-4", "hash-l3-6"]) and (contains(["localnet4"]) or contains(["punt4"]) | not)'
+	on "$node" sysctl -qw net.ipv4.fib_multipath_hash_policy=1
+	port_is 'contains(["hash-l3-6"]) and (contains(["hash-l3-4"]) | not)'
+	on "$node" sysctl -qw net.ipv6.fib_multipath_hash_policy=1
+	port_is 'contains(["hash-l3-6"]) | not'
+	on "$node" sysctl -qw net.ipv4.conf.all.route_localnet=1
+	port_is 'contains(["localnet4"])'
+	on "$node" sysctl -qw net.ipv4.ip_forward_use_pmtu=1
+	port_is 'contains(["punt4"]) and (contains(["punt6"]) | not)'
+	on "$node" sysctl -qw net.ipv4.ip_forward_use_pmtu=0
+	port_is 'contains(["punt4"]) | not'
+	equal
+}
+
+@test "IPv6 that is disabled on a link is noticed at once" {
+	open_mirror
+	on "$node" sysctl -qw net.ipv6.conf.all.forwarding=1
+	port_is 'contains(["forward6"])'
+	on "$node" sysctl -qw net.ipv6.conf.eth1.disable_ipv6=1
+	port_is 'contains(["forward6"]) | not'
+	on "$node" sysctl -qw net.ipv6.conf.eth1.disable_ipv6=0
+	port_is 'contains(["forward6"])'
+	equal
+}
+
+@test "the rule that the kernel makes for VRFs leaves nothing to the kernel" {
+	open_mirror
+	on "$node" ip rule add l3mdev pref 1000
+	on "$node" ip -6 rule add l3mdev pref 1000
+	port_is 'contains(["punt4"]) or contains(["punt6"]) | not'
+	on "$node" ip rule add l3mdev to 10.0.0.0/8 pref 999 # one with a condition is another matter
+	port_is 'contains(["punt4"]) and (contains(["punt6"]) | not)'
+	equal
+}
+
 @test "an enslaved link punts, and a link that is no port is left to the kernel" {
 	on "$node" ip route add 192.0.2.0/24 via 10.0.1.2
 	on "$node" ip route add 198.51.100.0/24 via 10.0.2.2

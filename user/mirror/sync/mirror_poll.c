@@ -11,6 +11,7 @@
 #include "user/mirror/mirror_state.h"
 #include "user/mirror/sync/filter_watch.h"
 #include "user/mirror/sync/mirror_poll.h"
+#include "user/mirror/sync/mirror_settings.h"
 #include "user/mirror/sync/mirror_sync.h"
 #include "user/rtnl/rtnl_socket.h"
 
@@ -74,7 +75,7 @@ static void arm(struct sl_mirror *m)
 	uint64_t due = m->probe_due_ns < m->period_due_ns ? m->probe_due_ns : m->period_due_ns;
 	struct itimerspec at = { 0 };
 
-	if (m->todo.any || sl_route_walk_pending(m) || !due)
+	if (m->todo.any || m->ports_dirty || sl_route_walk_pending(m) || !due)
 		due = 1; /* at once: 0 would disarm */
 	if (due == m->armed_ns)
 		return;
@@ -240,6 +241,10 @@ void sl_mirror_tick(struct sl_mirror *m)
 {
 	if (sl_filter_watch_legacy_changed(m->filters))
 		read_filters(m);
+	m->busy = true;
+	sl_settings_read(m);
+	m->busy = false;
+	arm(m);
 }
 
 void sl_mirror_ignore_netfilter(struct sl_mirror *m, bool ignore)
@@ -268,6 +273,7 @@ int sl_mirror_set_receive_buffer(struct sl_mirror *m, uint32_t bytes)
 void sl_mirror_stats(const struct sl_mirror *m, struct sl_mirror_stats *out)
 {
 	*out = m->stats;
+	out->use_pmtu = m->use_pmtu;
 	out->process_bytes =
 		sizeof(*m) + sl_rib_bytes(&m->rib4) + sl_rib_bytes(&m->rib6) +
 		m->links.n * sizeof(struct sl_link) + m->addresses.n * sizeof(struct sl_address) +

@@ -20,11 +20,17 @@ static const struct {
 } kernel_rules[] = { { 0, RT_TABLE_LOCAL }, { 32766, RT_TABLE_MAIN }, { 32767, RT_TABLE_DEFAULT } };
 enum { KERNEL_RULES = sizeof(kernel_rules) / sizeof(kernel_rules[0]) };
 
-/* Only from dumps: after the event of a rule, the mirror dumps all rules, which are few. */
+/*
+ * Only from dumps: after the event of a rule, the mirror dumps all rules, which are few. The rule
+ * that the kernel makes with the first VRF is for packets at members of VRFs, all of which the
+ * kernel gets anyway.
+ */
 void sl_rule_message(struct sl_mirror *m, const struct sl_rtnl_rule *msg)
 {
 	const int v6 = msg->family == AF_INET6;
 
+	if (msg->plain && msg->l3mdev)
+		return;
 	for (uint32_t i = 0; i < KERNEL_RULES; i++) {
 		const uint32_t bit = 1u << i;
 		if (msg->plain && msg->priority == kernel_rules[i].priority &&
@@ -108,17 +114,33 @@ void sl_netconf_message(struct sl_mirror *m, const struct sl_rtnl_netconf *msg)
 	sl_link_message(m, &is);
 }
 
-/* No message has send_redirects of "all". /proc shows the network namespace of this thread. */
+/* /proc shows the network namespace of this thread. */
+static bool read_setting(const char *name, uint32_t *where)
+{
+	char path[128];
+	int32_t value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/%s", name);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	if (fscanf(f, "%d", &value) != 1)
+		value = -1;
+	fclose(f);
+	return set(where, value);
+}
+
 void sl_settings_read(struct sl_mirror *m)
 {
-	FILE *f = fopen("/proc/sys/net/ipv4/conf/all/send_redirects", "re");
-	int32_t value = -1;
+	bool differ = read_setting("ipv4/conf/all/send_redirects", &m->send_redirects);
 
-	if (!f)
-		return;
-	if (fscanf(f, "%d", &value) == 1 && set(&m->send_redirects, value))
+	differ |= read_setting("ipv4/conf/all/route_localnet", &m->route_localnet);
+	differ |= read_setting("ipv4/ip_forward_use_pmtu", &m->use_pmtu);
+	differ |= read_setting("ipv4/fib_multipath_hash_policy", &m->hash_policy4);
+	differ |= read_setting("ipv6/fib_multipath_hash_policy", &m->hash_policy6);
+	if (differ)
 		sl_link_update_all(m);
-	fclose(f);
 }
 
 void sl_neightbl_message(struct sl_mirror *m, const struct sl_rtnl_neightbl *msg)

@@ -387,14 +387,28 @@ void sl_sync_filters(struct sl_mirror *m)
 	sl_link_update_all(m);
 }
 
-/* These may change without a message: settings, and how long the kernel trusts neighbours. */
+/* Dump everything again: is there memory for all of it now? */
+static int find_room(struct sl_mirror *m)
+{
+	const uint64_t before = m->starvations;
+	int err = sl_sync_everything(m);
+
+	if (err)
+		return err;
+	sl_route_again(m);
+	m->stats.starved = m->starvations != before;
+	m->ports_dirty = true;
+	return 0;
+}
+
+/* These may change without a message: settings of links, and how long neighbours are trusted. */
 int sl_sync_period(struct sl_mirror *m)
 {
-	int err;
+	int err = dump(m, RTM_GETLINK, AF_UNSPEC, clear_nothing);
 
-	sl_settings_read(m);
-	err = dump(m, RTM_GETLINK, AF_UNSPEC, clear_nothing);
 	if (!err)
 		err = dump(m, RTM_GETNEIGHTBL, AF_UNSPEC, forget_patience);
+	if (!err && m->stats.starved)
+		err = find_room(m);
 	return err == -EINTR ? 0 : err;
 }

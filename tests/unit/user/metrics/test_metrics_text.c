@@ -74,7 +74,7 @@ static void numbers_and_labels_are_written_and_strange_names_escaped(void **stat
  */
 static void every_number_of_the_status_is_one_sample(void **state)
 {
-	enum { FIRST = 101, N = 36 };
+	enum { FIRST = 101, N = 37 };
 	json_t *status = parse(
 		"{\"uptime_s\": 101, \"process_bytes\": 102, \"tables\": {\"map_bytes\": 103,"
 		" \"ipv4_prefixes\": 104, \"ipv6_prefixes\": 105, \"ipv4_overflow\": 106,"
@@ -88,7 +88,7 @@ static void every_number_of_the_status_is_one_sample(void **state)
 		" \"ipv6_routes\": 125, \"links\": 126, \"addresses\": 127, \"neighbours\": 128,"
 		" \"nexthop_objects\": 129, \"rules\": 130, \"events\": 131, \"overruns\": 132,"
 		" \"resyncs\": 133, \"resync_changes\": 134, \"parse_errors\": 135,"
-		" \"neighbour_probes\": 136}}");
+		" \"neighbour_probes\": 136, \"starved\": 137}}");
 	json_t *none = json_array();
 	char *text = sl_metrics_text(status, none, none, none, NULL), *line, *rest;
 	uint32_t times[N] = { 0 };

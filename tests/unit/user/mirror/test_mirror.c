@@ -485,6 +485,9 @@ static void port_flags_follow_settings_rules_and_masters(void **state)
 	struct sl_rtnl_rule rule = {
 		.family = AF_INET, .priority = 100, .table = 7, .plain = false
 	};
+	const struct sl_rtnl_rule vrfs = {
+		.family = AF_INET, .priority = 1000, .plain = true, .l3mdev = true
+	};
 	uint32_t told;
 
 	assert_int_equal(w->port[ETH0].flags & SL_PORT_FORWARD4, 0);
@@ -516,9 +519,33 @@ static void port_flags_follow_settings_rules_and_masters(void **state)
 	link_is(w, l);
 	assert_int_equal(w->told, told); /* nothing new, nothing told */
 
+	assert_false(w->port[ETH0].flags & SL_PORT_LOCALNET4);
+	l.route_localnet = 1;
+	link_is(w, l);
+	assert_true(w->port[ETH0].flags & SL_PORT_LOCALNET4);
+	assert_false(w->port[ETH1].flags & SL_PORT_LOCALNET4);
+	for (uint32_t policy = 0; policy <= 3;
+	     policy++) { /* addresses, ports, inner addresses, ... */
+		w->m->hash_policy4 = policy;
+		w->m->hash_policy6 = 3 - policy;
+		sl_link_update_all(w->m);
+		assert_int_equal(w->port[ETH0].flags & SL_PORT_HASH_L3_4,
+				 policy % 2 ? 0 : SL_PORT_HASH_L3_4);
+		assert_int_equal(w->port[ETH0].flags & SL_PORT_HASH_L3_6,
+				 policy % 2 ? SL_PORT_HASH_L3_6 : 0);
+	}
+
 	w->m->default_rules[0] = 7;
 	w->m->default_rules[1] = 3;
 	sl_rule_dumped(w->m);
+	assert_false(w->port[ETH0].flags & SL_PORT_PUNT4);
+	w->m->use_pmtu = 1;
+	sl_link_update_all(w->m);
+	assert_true(w->port[ETH0].flags & SL_PORT_PUNT4);
+	w->m->use_pmtu = 0;
+	sl_rule_message(w->m, &vrfs);
+	sl_rule_dumped(w->m);
+	sl_link_update_all(w->m);
 	assert_false(w->port[ETH0].flags & SL_PORT_PUNT4);
 	sl_rule_message(w->m, &rule);
 	sl_rule_dumped(w->m);
@@ -1065,6 +1092,154 @@ static void a_group_object_follows_weights_loses_failed_members_and_goes_with_th
 	assert_int_equal(lookup(w, "172.16.0.1"), 0);
 }
 
+/* --- Memory that runs out --- */
+
+static struct {
+	bool armed;
+	uint32_t left; /* allocations until one fails */
+	uint32_t failed;
+} memory;
+
+static bool fails(void)
+{
+	if (!memory.armed || memory.left-- > 0)
+		return false;
+	memory.armed = false;
+	memory.failed++;
+	return true;
+}
+
+/* Linked in place of the functions of libc: see tests/build.mk. */
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+/* All kinds of state: a dump says the same again. */
+static void feed(struct world *w, bool dump)
+{
+	struct sl_rtnl_addr own = { .ifindex = TUN, .family = AF_INET, .len = 24 };
+	struct sl_rtnl_nexthop group = { .id = 10, .group = true, .n_members = 2 };
+	struct sl_rtnl_route r;
+	char text[32];
+
+	w->m->dumping = w->m->dumping_all = dump;
+	neighbour(w, ETH0, "10.0.0.7", NUD_REACHABLE, 7);
+	neighbour(w, ETH1, "fd01::8", NUD_REACHABLE, 8);
+	for (uint8_t i = 0; i < 70; i++) { /* more than the first room for hosts */
+		snprintf(text, sizeof(text), "10.0.0.%u", 100 + i);
+		neighbour(w, ETH0, text, NUD_REACHABLE, 100 + i);
+	}
+	address("10.9.0.1", own.local);
+	sl_address_message(w->m, &own);
+	object(w, 1, "10.0.0.2", ETH0);
+	object(w, 2, "10.1.0.2", ETH1);
+	group.member[0] = (struct sl_rtnl_member){ 1, 1 };
+	group.member[1] = (struct sl_rtnl_member){ 2, 1 };
+	sl_nhobject_message(w->m, &group);
+	r = route("172.16.0.0/12"); /* where packets go if a longer prefix is missing */
+	via(&r, "10.1.0.2", ETH1, 1);
+	put(w, &r);
+	r = route("10.0.0.0/24");
+	via(&r, NULL, ETH0, 1);
+	put(w, &r);
+	r = route("127.64.0.0/16");
+	r.table = RT_TABLE_LOCAL;
+	r.type = RTN_LOCAL;
+	via(&r, NULL, TUN, 1);
+	put(w, &r);
+	r = route("127.64.1.0/24"); /* local hides it */
+	via(&r, "10.0.0.2", ETH0, 1);
+	put(w, &r);
+	r = route("172.20.0.0/16");
+	r.object = 10;
+	put(w, &r);
+	r = route("172.21.0.0/16");
+	via(&r, "10.0.0.2", ETH0, 1);
+	via(&r, "10.1.0.2", ETH1, 1);
+	put(w, &r);
+	for (int i = 0; i < 40; i++) {
+		snprintf(text, sizeof(text), "2001:db8:%x::/48", i);
+		r = route(text);
+		via(&r, i % 2 ? "fd00::2" : "fd01::8", i % 2 ? ETH0 : ETH1, 1);
+		put(w, &r);
+	}
+	w->m->dumping = w->m->dumping_all = false;
+}
+
+/* What becomes of packets to a few addresses, in numbers that any two worlds can compare. */
+static uint32_t fates(const struct world *w)
+{
+	static const char *const to[] = { "10.0.0.2",	    "10.0.0.7",	     "10.0.0.100",
+					  "10.0.0.164",	    "10.0.0.169",    "127.64.0.1",
+					  "127.64.1.1",	    "172.20.0.1",    "172.21.0.1",
+					  "172.22.0.1",	    "2001:db8::1",   "2001:db8:1::1",
+					  "2001:db8:26::1", "2001:db8:27::1" };
+	uint32_t hash = 0;
+
+	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		const struct sl_nexthop *nh = &w->tables.nexthop[lookup(w, to[i])];
+		uint32_t fate[2] = { nh->kind, nh->ref };
+		if (nh->kind == SL_NH_FORWARD)
+			fate[1] = forward(w, lookup(w, to[i]))->dst_mac[5];
+		else if (nh->kind == SL_NH_GROUP)
+			fate[1] = buckets_of(w, to[i], 2);
+		hash = sl_hash(fate, sizeof(fate), hash);
+	}
+	return hash;
+}
+
+/*
+ * Each allocation fails once. Either no packet goes another way for it, or the kernel gets all of
+ * them until another dump has found room.
+ */
+static void without_memory_the_kernel_forwards_until_there_is_some(void **state)
+{
+	struct world *w = *state;
+	uint32_t whole, starved = 0, number;
+
+	feed(w, false);
+	whole = fates(w);
+	assert_false(w->m->stats.starved);
+	for (number = 0;; number++) {
+		void *other;
+		struct world *small;
+		open_world(&other);
+		small = other;
+		memory.armed = true;
+		memory.left = number;
+		memory.failed = 0;
+		feed(small, false);
+		memory.armed = false;
+		if (small->m->stats.starved) {
+			sl_link_update_all(small->m);
+			assert_int_equal(small->port[ETH0].flags & (SL_PORT_PUNT4 | SL_PORT_PUNT6),
+					 SL_PORT_PUNT4 | SL_PORT_PUNT6);
+			starved++;
+		} else if (fates(small) != whole) {
+			fail_msg("allocation %u was missed", number);
+		}
+		feed(small, true);
+		sl_route_again(small->m);
+		if (fates(small) != whole)
+			fail_msg("after allocation %u failed, a dump did not repair it", number);
+		close_world(&other);
+		if (!memory.failed)
+			break;
+	}
+	assert_true(starved > 50);
+}
+
 /* --- Resync, overflow --- */
 
 static void a_dump_after_lost_events_changes_only_what_differs(void **state)
@@ -1287,6 +1462,7 @@ int main(void)
 		TEST(two_ipv6_routes_that_may_be_one_replaced_are_dumped_again),
 		TEST(a_dump_of_links_that_shows_a_change_has_the_routes_dumped_again),
 		TEST(long_work_goes_on_by_the_timer_until_it_is_done),
+		TEST(without_memory_the_kernel_forwards_until_there_is_some),
 		TEST(without_room_for_next_hops_the_kernel_forwards_until_there_is_some),
 	};
 	return cmocka_run_group_tests_name("mirror", tests, NULL, NULL);

@@ -365,6 +365,7 @@ static void rule_with_any_condition_is_not_plain(void **state)
 		{ "protocol", FRA_PROTOCOL, 2, true },
 		{ "nothing suppressed", FRA_SUPPRESS_PREFIXLEN, UINT32_MAX, true },
 		{ "default routes suppressed", FRA_SUPPRESS_PREFIXLEN, 0, false },
+		{ "VRFs", FRA_L3MDEV, 1, true },
 		{ "mark", FRA_FWMARK, 1, false },
 		{ "an attribute of tomorrow", 60, 1, false },
 	};
@@ -379,7 +380,7 @@ static void rule_with_any_condition_is_not_plain(void **state)
 		mnl_attr_put_u32(nlh, cases[i].attr, cases[i].value);
 		assert_int_equal(sl_rtnl_parse_rule(nlh, &r), 0);
 		assert_int_equal(r.table, RT_TABLE_MAIN);
-		if (r.plain != cases[i].plain)
+		if (r.plain != cases[i].plain || r.l3mdev != (cases[i].attr == FRA_L3MDEV))
 			fail_msg("%s", cases[i].name);
 	}
 }
