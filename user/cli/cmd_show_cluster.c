@@ -66,6 +66,7 @@ void sl_cmd_system_port_cells(struct sl_table *table, const json_t *row)
 	sl_table_cell(table, "%s", text_or_dash(row, "mac"));
 	number_cell(table, row, "mtu_bytes");
 	rate_cell(table, row);
+	sl_table_cell(table, "%s", text_or_dash(row, "refused_first"));
 }
 
 void sl_cmd_peer_cells(struct sl_table *table, const json_t *row)

@@ -73,7 +73,7 @@ static void event_link(struct sl_cluster *c, const struct nlmsghdr *nlh)
 	if (link.removed)
 		c->refresh_ns = 0; /* refresh makes it again */
 	else if (link.flags & IFF_UP && sl_cluster_peer(c, port->system_port >> 8))
-		sl_peer_ensure(c, sl_cluster_peer(c, port->system_port >> 8), port->system_port);
+		sl_peer_ensure(c, sl_cluster_peer(c, port->system_port >> 8));
 }
 
 static void event_addr(struct sl_cluster *c, const struct nlmsghdr *nlh)
@@ -139,7 +139,7 @@ static int poll_events(struct sl_cluster *c)
 
 static void read_local(struct sl_cluster *c)
 {
-	const struct sl_remote_sources before = c->local.sources;
+	const uint32_t before = c->local.here_changes;
 	const uint64_t begin_ns = sl_now_ns();
 	int changed = sl_local_read(&c->local, c->dumps);
 	uint64_t end_ns = sl_now_ns();
@@ -156,7 +156,7 @@ static void read_local(struct sl_cluster *c)
 		return;
 	c->generation++;
 	c->repeat_ns = 0;
-	if (memcmp(&before, &c->local.sources, sizeof(before)) != 0)
+	if (c->local.here_changes != before)
 		for (uint32_t i = 0; i < c->n_peers; i++)
 			sl_peer_apply(c, &c->peers[i]);
 }
@@ -177,7 +177,7 @@ static int want_used(void *ctx, const struct sl_neighbour_view *view)
 
 static void peer_expire(struct sl_cluster *c, struct sl_peer *peer)
 {
-	if (peer->up || !peer->n_entries ||
+	if (peer->up || peer->changing || !peer->n_entries ||
 	    sl_now_ns() - peer->down_since_ns < SL_CLUSTER_EXPIRY_S * 1000 * SL_NS_PER_MS)
 		return;
 	sl_info("cluster: node %u: its routes and neighbours are removed", peer->node);
@@ -191,7 +191,7 @@ static void refresh(struct sl_cluster *c)
 	c->refresh_ns = sl_now_ns() + SL_CLUSTER_REFRESH_S * 1000 * SL_NS_PER_MS;
 	sl_cluster_make_ports(c);
 	for (uint32_t i = 0; i < c->n_peers; i++) {
-		sl_peer_ensure(c, &c->peers[i], 0);
+		sl_peer_ensure(c, &c->peers[i]);
 		peer_expire(c, &c->peers[i]);
 	}
 	if (mirror)
@@ -210,6 +210,10 @@ static void do_due(struct sl_cluster *c)
 	if (now >= c->read_ns)
 		read_local(c);
 	sl_cluster_send_wanted(c);
+	c->work_ns = SL_NEVER;
+	for (uint32_t i = 0; i < c->n_peers; i++)
+		if (sl_peer_work(c, &c->peers[i]))
+			c->work_ns = 0;
 	if (now >= c->repeat_ns) {
 		sl_cluster_announce(c, 0);
 		c->repeat_ns = now + SL_CLUSTER_REPEAT_MS * SL_NS_PER_MS;
@@ -218,7 +222,8 @@ static void do_due(struct sl_cluster *c)
 
 static int arm(struct sl_cluster *c)
 {
-	const uint64_t due[] = { c->read_ns, c->repeat_ns, c->connect_ns, c->refresh_ns };
+	const uint64_t due[] = { c->read_ns, c->repeat_ns, c->connect_ns, c->refresh_ns,
+				 c->work_ns };
 	struct itimerspec spec = { 0 };
 	uint64_t first = SL_NEVER;
 
@@ -329,7 +334,9 @@ void sl_cluster_take_charge(struct sl_cluster *c)
 	sl_cluster_delete_stale_ports(c);
 	sl_cluster_make_ports(c);
 	for (uint32_t i = 0; i < c->n_peers; i++)
-		sl_peer_ensure(c, &c->peers[i], 0);
+		sl_peer_ensure(c, &c->peers[i]);
+	c->work_ns = 0;
+	arm(c);
 }
 
 void sl_cluster_close(struct sl_cluster *c)
@@ -350,7 +357,10 @@ void sl_cluster_close(struct sl_cluster *c)
 
 void sl_cluster_remove_all(struct sl_cluster *c)
 {
-	for (uint32_t i = 0; i < c->n_peers; i++)
+	for (uint32_t i = 0; i < c->n_peers; i++) {
 		sl_peer_forget(c, &c->peers[i]);
+		while (sl_peer_work(c, &c->peers[i]))
+			;
+	}
 	sl_cluster_delete_ports(c);
 }

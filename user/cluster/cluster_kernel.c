@@ -97,16 +97,39 @@ static void apply(void *ctx, enum sl_remote_change change, const struct sl_remot
 		log_entry(now, "add", err);
 }
 
-/* Change the kernel's entries for the peer to these; the peer owns the array from now on. */
-static void peer_set_entries(struct sl_cluster *c, struct sl_peer *peer,
-			     struct sl_remote_entry *entries, size_t n)
+/* Stop on the way to the target: the entries are what the kernel has now. */
+static void settle(struct sl_cluster *c, struct sl_peer *peer)
 {
 	struct applying a = { .c = c, .peer = peer };
+	const size_t rest = peer->n_entries - peer->at.old;
+	struct sl_remote_entry *merged = NULL;
 
-	sl_remote_diff(peer->entries, peer->n_entries, entries, n, apply, &a);
+	if (!peer->changing)
+		return;
+	if (rest)
+		merged = realloc(peer->target, (peer->at.new + rest) * sizeof(*merged));
+	if (rest && !merged) /* without memory, go the whole way */
+		sl_remote_diff(peer->entries, peer->n_entries, peer->target, peer->n_target,
+			       &peer->at, SIZE_MAX, apply, &a);
+	else if (rest)
+		memcpy(&merged[peer->at.new], &peer->entries[peer->at.old], rest * sizeof(*merged));
 	free(peer->entries);
-	peer->entries = entries;
-	peer->n_entries = n;
+	peer->entries = merged ? merged : peer->target;
+	peer->n_entries = merged ? peer->at.new + rest : peer->at.new;
+	peer->target = NULL;
+	peer->changing = false;
+	peer->ensure_at = 0;
+}
+
+/* Lead the kernel to these entries for the peer, which owns the array from now on. */
+static void peer_set_target(struct sl_cluster *c, struct sl_peer *peer,
+			    struct sl_remote_entry *entries, size_t n)
+{
+	settle(c, peer);
+	peer->target = entries;
+	peer->n_target = n;
+	peer->at = (struct sl_remote_cursor){ 0 };
+	peer->changing = true;
 }
 
 static void port_announced(struct sl_cluster *c, const struct sl_announce_record *record)
@@ -145,41 +168,125 @@ static void ports_missing(struct sl_cluster *c, const struct sl_peer *peer)
 	}
 }
 
+/* Count what is refused at its port. */
+static void refuse(void *ctx, const struct sl_remote_entry *entry, enum sl_remote_refusal why)
+{
+	struct sl_remote_port *port = sl_cluster_port_by_number(ctx, entry->system_port);
+
+	if (!port)
+		return;
+	if (!port->n_refused++) {
+		port->refused_why = why;
+		port->refused_prefix = (struct sl_prefix){ .family = entry->family };
+		port->refused_prefix.len = entry->kind == SL_REMOTE_NEIGHBOUR
+						   ? sl_addr_bits(entry->family)
+						   : entry->len;
+		memcpy(port->refused_prefix.addr, entry->addr, sizeof(entry->addr));
+	}
+	port->refused_by[why]++;
+}
+
+static void log_refused(const struct sl_remote_port *port, uint32_t before)
+{
+	char text[SL_PREFIX_STRLEN];
+
+	if (port->n_refused && port->n_refused != before)
+		sl_warning("%s: node %u announces %s, which is refused: it %s (%s); %u refused",
+			   port->name, port->system_port >> 8,
+			   sl_prefix_format(&port->refused_prefix, text),
+			   sl_remote_refusal_text(port->refused_why),
+			   sl_remote_refusal_name(port->refused_why), port->n_refused);
+}
+
 void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
 {
 	const struct sl_assembly *a = &peer->assembly;
+	uint32_t before[256] = { 0 };
 	struct sl_remote_entry *entries;
+	size_t n;
 
-	if (!a->complete)
+	if (!a->complete || !c->local.here_changes)
 		return;
 	entries = calloc(2 * (size_t)a->n + 1, sizeof(*entries));
 	if (!entries) {
 		sl_error("cluster: node %u: not enough memory for its announcement", peer->node);
 		return;
 	}
-	/*
-	 * Routes first, then the carrier: a program that waits for the carrier finds the routes
-	 * there.
-	 */
-	peer_set_entries(c, peer, entries,
-			 sl_remote_entries(a->records, a->n, &c->local.sources, entries));
+	for (uint32_t i = 0; i < c->n_ports; i++) {
+		struct sl_remote_port *port = &c->ports[i];
+
+		if (port->system_port >> 8 != peer->node)
+			continue;
+		before[port->system_port & 0xff] = port->n_refused;
+		port->n_refused = 0;
+		memset(port->refused_by, 0, sizeof(port->refused_by));
+	}
+	n = sl_remote_entries(a->records, a->n, &c->local.here, entries, refuse, c);
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (c->ports[i].system_port >> 8 == peer->node)
+			log_refused(&c->ports[i], before[c->ports[i].system_port & 0xff]);
+	peer_set_target(c, peer, entries, n);
+	peer->ports_due = true;
+	sl_peer_work(c, peer);
+}
+
+/* A later generation that has begun announces the ports when it is complete. */
+static void announce_ports(struct sl_cluster *c, struct sl_peer *peer)
+{
+	const struct sl_assembly *a = &peer->assembly;
+
+	if (!peer->ports_due || !a->complete)
+		return;
+	peer->ports_due = false;
 	for (uint32_t i = 0; i < a->n; i++)
 		if (a->records[i].type == SL_ANNOUNCE_PORT)
 			port_announced(c, &a->records[i]);
 	ports_missing(c, peer);
 }
 
-void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_port)
+static void ensure_some(struct sl_cluster *c, struct sl_peer *peer)
 {
-	for (size_t i = 0; i < peer->n_entries; i++)
-		if (!system_port || peer->entries[i].system_port == system_port)
-			entry_add(c, peer, &peer->entries[i]);
+	for (size_t i = 0; i < SL_PEER_STEP && peer->ensure_at < peer->n_entries; i++)
+		entry_add(c, peer, &peer->entries[peer->ensure_at++]);
+	if (peer->ensure_at < peer->n_entries)
+		return;
+	peer->ensuring = peer->ensure_again;
+	peer->ensure_again = false;
+	peer->ensure_at = 0;
+}
+
+bool sl_peer_work(struct sl_cluster *c, struct sl_peer *peer)
+{
+	struct applying a = { .c = c, .peer = peer };
+
+	if (peer->changing) {
+		if (sl_remote_diff(peer->entries, peer->n_entries, peer->target, peer->n_target,
+				   &peer->at, SL_PEER_STEP, apply, &a))
+			return true;
+		settle(c, peer);
+		/*
+		 * Routes first, then the carrier: a program that waits for the carrier finds the
+		 * routes there.
+		 */
+		announce_ports(c, peer);
+	} else if (peer->ensuring) {
+		ensure_some(c, peer);
+	}
+	return peer->ensuring;
+}
+
+void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer)
+{
+	(void)c;
+	peer->ensure_again = peer->ensuring;
+	peer->ensuring = peer->ensuring || peer->n_entries || peer->changing;
 }
 
 /* The ports that were up go down, and stay so until the peer is back and has announced them. */
 void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer)
 {
-	peer_set_entries(c, peer, NULL, 0);
+	peer_set_target(c, peer, NULL, 0);
+	peer->ports_due = false;
 	sl_assembly_reset(&peer->assembly);
 	for (uint32_t i = 0; i < c->n_ports; i++) {
 		struct sl_remote_port *port = &c->ports[i];

@@ -9,12 +9,17 @@
 #include "user/cluster/cluster_state.h"
 
 /*
- * Give the kernel the peer's newest generation, if it is complete. Call it again when this node's
- * own addresses have changed: they are the preferred sources of the routes.
+ * These begin, and sl_peer_work goes on: at most SL_PEER_STEP entries of the kernel in each call.
+ *
+ * Apply: give the kernel the peer's newest generation, if it is complete and this node's own state
+ * has been read. Call it again when that state has changed: by it, announcements are judged, and
+ * routes have preferred sources.
  */
 void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer);
-/* Give the kernel again what it may have lost on a port (it was down, an address went); 0: all. */
-void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer, uint16_t system_port);
+/* Give the kernel again what it may have lost (a port was down, an address went). */
+void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer);
+/* True: there is more to do. */
+bool sl_peer_work(struct sl_cluster *c, struct sl_peer *peer);
 /* Remove all that the peer announced. Its ports are down until it announces them again. */
 void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer);
 

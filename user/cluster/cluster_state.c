@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +17,10 @@ int sl_cluster_make_lists(struct sl_cluster *c)
 	c->local.ports = calloc(n_local + 1, sizeof(*c->local.ports));
 	c->ports = calloc(n_remote + 1, sizeof(*c->ports));
 	c->peers = calloc(s->nodes.n, sizeof(*c->peers));
-	if (!c->local.ports || !c->ports || !c->peers)
+	c->local.nodes = calloc(s->nodes.n, sizeof(*c->local.nodes));
+	if (!c->local.nodes || !c->local.ports || !c->ports || !c->peers)
 		return -ENOMEM;
+	snprintf(c->local.fabric, sizeof(c->local.fabric), "%s", s->device);
 	for (uint32_t i = 0; i < n_local; i++) {
 		const struct sl_cluster_port *from = sl_cluster_port(self, i);
 		struct sl_local_port *port = &c->local.ports[c->local.n_ports++];
@@ -39,7 +42,12 @@ int sl_cluster_make_lists(struct sl_cluster *c)
 	for (uint32_t i = 0; i < s->nodes.n; i++) {
 		const struct sl_cluster_node *node = sl_cluster_node(s, i);
 		struct sl_peer *peer = &c->peers[c->n_peers];
+		struct sl_prefix *address = &c->local.nodes[c->local.n_nodes];
 
+		if (sl_addr_parse(node->address, &address->family, address->addr) == 0) {
+			address->len = sl_addr_bits(address->family);
+			c->local.n_nodes++;
+		}
 		if (node->id == s->node)
 			continue;
 		peer->node = (uint8_t)node->id;
@@ -55,6 +63,7 @@ void sl_cluster_free_lists(struct sl_cluster *c)
 	for (uint32_t i = 0; i < c->n_peers; i++) {
 		sl_assembly_reset(&c->peers[i].assembly);
 		free(c->peers[i].entries);
+		free(c->peers[i].target);
 	}
 	free(c->peers);
 	free(c->ports);

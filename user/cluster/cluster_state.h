@@ -27,6 +27,7 @@
 
 /* Addresses requested in one poll; for the rest, the kernel asks again. */
 #define SL_WANTED_MAX 256
+#define SL_PEER_STEP  256 /* entries that one poll gives the kernel for a peer */
 #define SL_NS_PER_MS  1000000ULL
 #define SL_NEVER      UINT64_MAX
 
@@ -41,6 +42,19 @@ struct sl_peer {
 	struct sl_assembly assembly;
 	struct sl_remote_entry *entries; /* owned; what this node's kernel was given, ascending */
 	size_t n_entries;
+	/*
+	 * While `changing`, the kernel is on its way from entries to target, in steps of
+	 * SL_PEER_STEP: a peer with thousands of routes must not keep this daemon from everything
+	 * else.
+	 */
+	bool changing;
+	struct sl_remote_entry *target; /* owned */
+	size_t n_target;
+	struct sl_remote_cursor at;
+	bool ports_due; /* and when it is there, the ports' states are applied */
+	/* entries before ensure_at have been given to the kernel again, as was asked */
+	bool ensuring, ensure_again;
+	size_t ensure_at;
 };
 
 struct sl_wanted {
@@ -67,7 +81,7 @@ struct sl_cluster {
 	uint32_t n_wanted;
 
 	/* When each task is due next, CLOCK_MONOTONIC; SL_NEVER: it is not */
-	uint64_t read_ns, repeat_ns, connect_ns, refresh_ns, armed_ns;
+	uint64_t read_ns, repeat_ns, connect_ns, refresh_ns, work_ns, armed_ns;
 	uint64_t read_after_ns; /* the own state is not read before */
 };
 

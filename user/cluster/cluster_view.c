@@ -41,6 +41,10 @@ static void view_remote(const struct sl_cluster *c, struct sl_system_port_view *
 		memcpy(view->dev, port->name, sizeof(view->dev));
 	view->mtu_bytes = port->mtu_bytes;
 	memcpy(view->mac, port->mac, sizeof(view->mac));
+	view->n_refused = port->n_refused;
+	memcpy(view->refused_by, port->refused_by, sizeof(view->refused_by));
+	view->refused_prefix = port->refused_prefix;
+	view->refused_why = port->refused_why;
 	if (!reachable)
 		view->state = SL_SYSTEM_PORT_UNREACHABLE;
 	else if (port->known)

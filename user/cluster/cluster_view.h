@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "user/cluster/remote_state.h"
 #include "user/text/rate.h"
 
 struct sl_cluster;
@@ -33,6 +34,13 @@ struct sl_system_port_view {
 	uint32_t mtu_bytes; /* 0: MTU and MAC address are not known */
 	/* to which it is shaped, by this node's configuration; per_s 0: it is not */
 	struct sl_rate rate;
+	/*
+	 * Announced routes and neighbours of a remote port that this node refused, by enum
+	 * sl_remote_refusal, and the first of them
+	 */
+	uint32_t n_refused, refused_by[SL_REMOTE_REFUSAL_COUNT];
+	struct sl_prefix refused_prefix;
+	enum sl_remote_refusal refused_why;
 };
 
 /* Each edge port of each node, in the order of the configuration. */

@@ -17,6 +17,8 @@ struct reading {
 	struct sl_local_state *local;
 	struct sl_announce_record *records; /* owned */
 	uint32_t n, room;
+	struct sl_remote_here here; /* owned */
+	uint32_t fabric_ifindex;
 	uint32_t vlans[VLANS_MAX], n_vlans; /* VLAN netdevs on any link */
 	uint32_t parents[VLANS_MAX];
 	int err;
@@ -87,6 +89,8 @@ static void on_link(void *ctx, const struct nlmsghdr *nlh)
 		r->vlans[r->n_vlans] = link.ifindex;
 		r->parents[r->n_vlans++] = link.parent;
 	}
+	if (strcmp(link.name, r->local->fabric) == 0)
+		r->fabric_ifindex = link.ifindex;
 	for (uint32_t i = 0; i < r->local->n_ports; i++) {
 		struct sl_local_port *port = &r->local->ports[i];
 		struct sl_announce_record record = { .type = SL_ANNOUNCE_PORT,
@@ -132,6 +136,45 @@ static void on_foreign_address(struct reading *r, const struct sl_rtnl_addr *add
 		if_indextoname(addr->ifindex, name) ? name : "?", port->name);
 }
 
+/* Has the kernel made a route of the address's own prefix? */
+static bool connects(const struct sl_rtnl_addr *addr)
+{
+	return !addr->no_prefix_route && !(addr->has_peer && addr->family == AF_INET);
+}
+
+/* Has the kernel made a route to the peer? That of IPv6 leads to the peer alone. */
+static bool connects_peer(const struct sl_rtnl_addr *addr)
+{
+	return addr->has_peer && (addr->family == AF_INET6 || !addr->no_prefix_route);
+}
+
+static uint8_t peer_len(const struct sl_rtnl_addr *addr)
+{
+	return addr->family == AF_INET ? addr->len : sl_addr_bits(addr->family);
+}
+
+static void add_here(struct reading *r, const uint8_t addr[16], uint8_t family, uint8_t len,
+		     bool fabric)
+{
+	struct sl_prefix prefix = { .family = family, .len = len };
+
+	memcpy(prefix.addr, addr, sizeof(prefix.addr));
+	sl_addr_mask(prefix.addr, len);
+	if (sl_remote_here_add(&r->here, &prefix, fabric))
+		r->err = -ENOMEM;
+}
+
+/* Every address of this node counts, on whichever netdev it is. */
+static void note_address(struct reading *r, const struct sl_rtnl_addr *addr)
+{
+	const bool fabric = addr->ifindex == r->fabric_ifindex;
+
+	add_here(r, addr->local, addr->family,
+		 connects(addr) ? addr->len : sl_addr_bits(addr->family), fabric);
+	if (connects_peer(addr))
+		add_here(r, addr->peer, addr->family, peer_len(addr), fabric);
+}
+
 static void on_addr(void *ctx, const struct nlmsghdr *nlh)
 {
 	struct reading *r = ctx;
@@ -141,6 +184,7 @@ static void on_addr(void *ctx, const struct nlmsghdr *nlh)
 
 	if (sl_rtnl_parse_addr(nlh, &addr))
 		return;
+	note_address(r, &addr);
 	port = sl_local_port_by_ifindex(r->local, addr.ifindex);
 	if (!port) {
 		on_foreign_address(r, &addr);
@@ -148,8 +192,14 @@ static void on_addr(void *ctx, const struct nlmsghdr *nlh)
 	}
 	record.system_port = port->system_port;
 	record.family = addr.family;
-	record.prefix_len = addr.len;
+	record.prefix_len = connects(&addr) ? addr.len : sl_addr_bits(addr.family);
 	memcpy(record.addr, addr.local, sizeof(record.addr));
+	add(r, &record);
+	if (!connects_peer(&addr))
+		return;
+	record.is_peer = true;
+	record.prefix_len = peer_len(&addr);
+	memcpy(record.addr, addr.peer, sizeof(record.addr));
 	add(r, &record);
 }
 
@@ -209,6 +259,8 @@ static int compare(const void *va, const void *vb)
 		return order;
 	if (a->prefix_len != b->prefix_len)
 		return a->prefix_len - b->prefix_len;
+	if (a->is_peer != b->is_peer)
+		return a->is_peer - b->is_peer;
 	if (a->up != b->up)
 		return a->up - b->up;
 	if (a->mtu_bytes != b->mtu_bytes)
@@ -337,7 +389,8 @@ static struct sl_remote_sources sources_of(const struct reading *r)
 		const struct sl_announce_record *record = &r->records[i];
 		uint8_t *source = record->family == AF_INET ? sources.addr4 : sources.addr6;
 
-		if (record->type == SL_ANNOUNCE_ADDRESS && !memcmp(source, none, sizeof(none)) &&
+		if (record->type == SL_ANNOUNCE_ADDRESS && !record->is_peer &&
+		    !memcmp(source, none, sizeof(none)) &&
 		    !(record->family == AF_INET6 && link_local6(record->addr)))
 			memcpy(source, record->addr, sizeof(none));
 	}
@@ -347,14 +400,16 @@ static struct sl_remote_sources sources_of(const struct reading *r)
 int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests)
 {
 	struct reading r = { .local = local };
-	struct sl_remote_sources sources;
-	bool same;
+	bool same_here;
 	int err;
 
 	for (uint32_t i = 0; i < local->n_ports; i++)
 		local->ports[i].ifindex = 0;
 	for (uint32_t i = 0; i < local->n_held; i++)
 		local->held[i].pending = false;
+	for (uint32_t i = 0; i < local->n_nodes; i++)
+		add_here(&r, local->nodes[i].addr, local->nodes[i].family, local->nodes[i].len,
+			 true);
 	err = sl_rtnl_dump(requests, RTM_GETLINK, AF_UNSPEC, 0, on_link, &r);
 	if (!err)
 		err = sl_rtnl_dump(requests, RTM_GETADDR, AF_UNSPEC, 0, on_addr, &r);
@@ -370,17 +425,21 @@ int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests)
 	err = r.err;
 	if (err)
 		goto out;
-	sources = sources_of(&r);
-	same = same_records(&r, local) && !memcmp(&sources, &local->sources, sizeof(sources));
-	if (same)
+	r.here.sources = sources_of(&r);
+	sl_remote_here_sort(&r.here);
+	same_here = local->here_changes && sl_remote_here_same(&r.here, &local->here);
+	if (same_here && same_records(&r, local))
 		goto out;
 	free(local->records);
 	local->records = r.records;
 	local->n = r.n;
-	local->sources = sources;
+	sl_remote_here_free(&local->here);
+	local->here = r.here;
+	local->here_changes += !same_here;
 	return 1;
 out:
 	free(r.records);
+	sl_remote_here_free(&r.here);
 	return err;
 }
 
@@ -389,5 +448,7 @@ void sl_local_free(struct sl_local_state *local)
 	free(local->ports);
 	free(local->records);
 	free(local->held);
+	free(local->nodes);
+	sl_remote_here_free(&local->here);
 	memset(local, 0, sizeof(*local));
 }

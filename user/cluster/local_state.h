@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "user/ipc/announce.h"
+#include "user/text/prefix.h"
 #include "user/cluster/remote_state.h"
 #include "user/rtnl/rtnl_socket.h"
 
@@ -43,13 +44,21 @@ struct sl_local_state {
 	uint32_t n;
 	struct sl_held_neighbour *held; /* owned; each is in records, too */
 	uint32_t n_held;
-	struct sl_remote_sources sources; /* the first address of the lowest port that has one */
+	/*
+	 * What announcements of others are judged by. Sources: the first address of the lowest port
+	 * that has one.
+	 */
+	struct sl_remote_here here;
+	uint32_t here_changes;	  /* counts changes of `here`; 0: nothing has been read yet */
+	char fabric[IF_NAMESIZE]; /* netdev of the fabric */
+	struct sl_prefix *nodes;  /* owned; addresses of all nodes on the fabric */
+	uint32_t n_nodes;
 	uint32_t told[SL_LOCAL_TOLD_MAX],
 		n_told; /* VLAN netdevs that the log has already named as not announced */
 };
 
 /*
- * Read it from the kernel. 1: the records or the sources have changed; 0: they have not; -errno:
+ * Read it from the kernel. 1: the records or `here` have changed; 0: they have not; -errno:
  * they are as before (-EINTR: something changed during the reading; read again).
  */
 int sl_local_read(struct sl_local_state *local, struct sl_rtnl_socket *requests);

@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "user/rtnl/rtnl_request.h"
+#include "user/cluster/remote_state.h"
 #include "user/config/sysport.h"
+#include "user/rtnl/rtnl_request.h"
 
 struct sl_remote_port {
 	uint16_t system_port;
@@ -24,6 +25,11 @@ struct sl_remote_port {
 	uint32_t mtu_bytes;
 	bool known; /* the owner has announced the port, or left it out: `up` has a meaning */
 	bool up;
+	/* Of the owner's newest generation, what the kernel did not get, by reason, and the first
+	 */
+	uint32_t n_refused, refused_by[SL_REMOTE_REFUSAL_COUNT];
+	struct sl_prefix refused_prefix;
+	enum sl_remote_refusal refused_why;
 };
 
 /*

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "user/ipc/announce.h"
+#include "user/text/prefix.h"
 
 /* Zeroed is empty. */
 struct sl_assembly {
@@ -65,20 +66,65 @@ struct sl_remote_sources {
 	uint8_t addr4[16], addr6[16];
 };
 
+struct sl_prefix_list {
+	struct sl_prefix *prefix; /* owned */
+	size_t n, room;
+};
+
+/* What this node has itself, and no announcement may take from it. Zeroed is empty. */
+struct sl_remote_here {
+	struct sl_remote_sources sources;
+	struct sl_prefix_list own;    /* prefixes of its addresses, on any netdev */
+	struct sl_prefix_list fabric; /* of those, the fabric's, and every node's address there */
+	bool has_len[2][129];	      /* is there an own IPv4 or IPv6 prefix of that length? */
+};
+/* 0 or -ENOMEM. When all are added, sort them: only then sl_remote_entries can use them. */
+int sl_remote_here_add(struct sl_remote_here *here, const struct sl_prefix *prefix, bool fabric);
+void sl_remote_here_sort(struct sl_remote_here *here);
+bool sl_remote_here_same(const struct sl_remote_here *a, const struct sl_remote_here *b);
+void sl_remote_here_free(struct sl_remote_here *here);
+
+/* Why the kernel does not get an entry. */
+#define SL_REMOTE_REFUSALS(X)                                               \
+	X(SHORT, "prefix-short", "is shorter than /8 (IPv4) or /16 (IPv6)") \
+	X(RESERVED, "not-unicast", "has no unicast addresses")              \
+	X(FABRIC, "fabric", "overlaps the fabric")                          \
+	X(OWN, "own-prefix", "lies in a prefix of this node")               \
+	X(MANY, "too-many", "is one of more than a port may announce")
+#define SL_ENUM_REMOTE_REFUSAL(id, name, text) SL_REMOTE_REFUSAL_##id,
+enum sl_remote_refusal { SL_REMOTE_REFUSALS(SL_ENUM_REMOTE_REFUSAL) SL_REMOTE_REFUSAL_COUNT };
+const char *sl_remote_refusal_name(enum sl_remote_refusal refusal);
+const char *sl_remote_refusal_text(enum sl_remote_refusal refusal);
+
+#define SL_REMOTE_LEN4_MIN	 8
+#define SL_REMOTE_LEN6_MIN	 16
+#define SL_REMOTE_ROUTES_MAX	 8192  /* PREFIX and HOST entries of one port */
+#define SL_REMOTE_NEIGHBOURS_MAX 65536 /* of one port */
+
 /*
- * Make the entries of a generation, ascending, none twice. out has room for 2 n of them; returns
- * how many there are. A link-local IPv6 address gives no entry: no other node can use its prefix.
+ * Make the entries of a generation of one node, ascending, none twice. out has room for 2 n of
+ * them; returns how many there are. A link-local IPv6 address gives no entry: no other node can use
+ * its prefix. refuse: called for each entry that the kernel must not get, which is not in out.
  */
 size_t sl_remote_entries(const struct sl_announce_record *records, size_t n,
-			 const struct sl_remote_sources *sources, struct sl_remote_entry *out);
+			 const struct sl_remote_here *here, struct sl_remote_entry *out,
+			 void (*refuse)(void *ctx, const struct sl_remote_entry *entry,
+					enum sl_remote_refusal why),
+			 void *ctx);
 
 enum sl_remote_change { SL_REMOTE_ADD, SL_REMOTE_REPLACE, SL_REMOTE_REMOVE };
+/* How far a diff has come: the entries before these are done. Zeroed: it has not begun. */
+struct sl_remote_cursor {
+	size_t old, new;
+};
 /*
- * Report each change that leads from old to new, both as sl_remote_entries makes them. `was` is
- * NULL for ADD, `now` for REMOVE.
+ * Report the next changes, at most `max`, that lead from old to new, both as sl_remote_entries
+ * makes them. `was` is NULL for ADD, `now` for REMOVE. True: there are more. Until there are none,
+ * what is there is new[0..new) and then old[old..n_old), which is ascending, too.
  */
-void sl_remote_diff(const struct sl_remote_entry *old, size_t n_old,
-		    const struct sl_remote_entry *new, size_t n_new,
+bool sl_remote_diff(const struct sl_remote_entry *old, size_t n_old,
+		    const struct sl_remote_entry *new, size_t n_new, struct sl_remote_cursor *at,
+		    size_t max,
 		    void (*each)(void *ctx, enum sl_remote_change change,
 				 const struct sl_remote_entry *was,
 				 const struct sl_remote_entry *now),

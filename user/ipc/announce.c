@@ -10,7 +10,7 @@
  * Header:  version 1, kind 1, records 2, generation 4, part 2, parts 2
  * Record:  type 1, family 1 (4, 6 or 0), system port 2, then by type
  *   PORT       flags 1, zero 1, MAC 6, MTU 4, rate 8
- *   ADDRESS    prefix length 1, zero 3, address 4 or 16
+ *   ADDRESS    prefix length 1, flags 1, zero 2, address 4 or 16
  *   NEIGHBOUR  MAC 6, zero 2, address
  *   WANTED     address
  */
@@ -18,7 +18,8 @@
 #define RECORD_BYTES	 4 /* what all records start with */
 #define PORT_BYTES	 (RECORD_BYTES + 20)
 #define RECORD_MAX_BYTES (RECORD_BYTES + 24)
-#define FLAG_UP		 0x01
+#define FLAG_UP		 0x01 /* of PORT */
+#define FLAG_PEER	 0x01 /* of ADDRESS */
 #define MTU_MIN_BYTES	 68
 
 /* Write at *at and move it on; the caller has checked that there is room. */
@@ -129,7 +130,8 @@ bool sl_announce_add(struct sl_announce_part *part, const struct sl_announce_rec
 		break;
 	case SL_ANNOUNCE_ADDRESS:
 		put8(&at, record->prefix_len);
-		at += 3;
+		put8(&at, record->is_peer ? FLAG_PEER : 0);
+		at += 2;
 		put(&at, record->addr, addr_bytes(record->family));
 		break;
 	case SL_ANNOUNCE_NEIGHBOUR:
@@ -225,8 +227,11 @@ static int read_record(const uint8_t **at, struct sl_announce_record *record)
 			       : -EINVAL;
 	case SL_ANNOUNCE_ADDRESS:
 		record->prefix_len = get8(at);
-		if (!is_zero(at, 3) || record->prefix_len > addr_bytes(record->family) * 8)
+		flags = get8(at);
+		if (flags & ~FLAG_PEER || !is_zero(at, 2) ||
+		    record->prefix_len > addr_bytes(record->family) * 8)
 			return -EINVAL;
+		record->is_peer = flags & FLAG_PEER;
 		break;
 	case SL_ANNOUNCE_NEIGHBOUR:
 		get(at, record->mac, sizeof(record->mac));

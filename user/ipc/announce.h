@@ -55,6 +55,7 @@ struct sl_announce_record {
 	/* ADDRESS, NEIGHBOUR, WANTED */
 	uint8_t family;	    /* AF_INET or AF_INET6 */
 	uint8_t prefix_len; /* ADDRESS: of the connected prefix */
+	bool is_peer;	    /* ADDRESS: the prefix alone; the port has no address in it */
 	uint8_t addr[16];   /* in network order; the bytes beyond the address are zero */
 	/* NEIGHBOUR of this node: an operator made it, so it is never resolved. Not on the wire */
 	bool is_fixed;

@@ -45,6 +45,8 @@ static const struct {
 #define CC     SL_METRICS_CC
 	{ SL_METRICS_SYSTEM_PORTS, "system_port_up", "state", IS, "up",
 	  "1: the port is up and can be reached." },
+	{ SL_METRICS_SYSTEM_PORTS, "system_port_refused_routes", "refused", BY_NAME, "reason",
+	  "Routes and neighbours that its node announces and this node refuses, by reason." },
 	{ VOQ, "voq_enqueued_frames_total", "enqueued_frames", NUMBER, NULL,
 	  "Frames from XDP for a virtual output queue." },
 	{ VOQ, "voq_enqueued_bytes_total", "enqueued_bytes", NUMBER, NULL, "Their bytes." },

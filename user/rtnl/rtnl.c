@@ -283,6 +283,7 @@ int sl_rtnl_parse_addr(const struct nlmsghdr *nlh, struct sl_rtnl_addr *out)
 	struct attrs it;
 	struct attr a;
 	bool ok = true, has_local = false, has_addr = false;
+	uint32_t flags = 0;
 
 	if (message_open(nlh, &head, sizeof(head), &it))
 		return -EPROTO;
@@ -298,11 +299,18 @@ int sl_rtnl_parse_addr(const struct nlmsghdr *nlh, struct sl_rtnl_addr *out)
 			ok &= get_addr(&a, out->family, out->local);
 			has_local = true;
 		} else if (a.type == IFA_ADDRESS) { /* the peer's, if there is a local one too */
-			if (!has_local)
-				ok &= get_addr(&a, out->family, out->local);
+			ok &= get_addr(&a, out->family, out->peer);
 			has_addr = true;
+		} else if (a.type == IFA_FLAGS) {
+			ok &= get_u32(&a, &flags);
 		}
 	}
+	if (!has_local)
+		memcpy(out->local, out->peer, sizeof(out->local));
+	out->has_peer = has_addr && memcmp(out->local, out->peer, sizeof(out->local)) != 0;
+	if (!out->has_peer)
+		memset(out->peer, 0, sizeof(out->peer));
+	out->no_prefix_route = flags & IFA_F_NOPREFIXROUTE;
 	return ok && !it.bad && (has_local || has_addr) && out->ifindex ? 0 : -EPROTO;
 }
 

@@ -51,6 +51,9 @@ struct sl_rtnl_addr {
 	uint8_t len; /* of its prefix */
 	uint32_t ifindex;
 	uint8_t local[16]; /* the address of this node, not of its peer */
+	bool has_peer;	   /* the other end of the link has the address `peer` */
+	uint8_t peer[16];
+	bool no_prefix_route; /* the kernel has made no route of the prefix */
 };
 
 /* A neighbour: RTM_NEWNEIGH, RTM_DELNEIGH of IPv4 and IPv6. */

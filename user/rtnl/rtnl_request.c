@@ -10,8 +10,7 @@
 
 #include "user/rtnl/rtnl_request.h"
 
-#define REQUEST_BYTES	  1024
-#define METRIC6_CONNECTED 256 /* the kernel's IP6_RT_PRIO_ADDRCONF */
+#define REQUEST_BYTES 1024
 
 struct sl_rtnl_request {
 	struct mnl_socket *nl; /* owned */
@@ -136,8 +135,7 @@ static int route(struct sl_rtnl_request *r, uint16_t type, uint16_t flags,
 	mnl_attr_put(nlh, RTA_DST, addr_bytes(family), route->prefix.addr);
 	if (route->ifindex)
 		mnl_attr_put_u32(nlh, RTA_OIF, route->ifindex);
-	if (family == AF_INET6)
-		mnl_attr_put_u32(nlh, RTA_PRIORITY, METRIC6_CONNECTED);
+	mnl_attr_put_u32(nlh, RTA_PRIORITY, SL_RTMETRIC);
 	if (route->gateway_family == family) {
 		mnl_attr_put(nlh, RTA_GATEWAY, addr_bytes(family), route->gateway);
 	} else if (route->gateway_family) {

@@ -16,6 +16,8 @@
  * BIRD and FRR do not use it.
  */
 #define SL_RTPROT 164
+/* Their metric: a route of an operator or a routing daemon for the same prefix goes first. */
+#define SL_RTMETRIC 2048
 
 struct sl_rtnl_request;
 

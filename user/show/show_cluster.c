@@ -5,6 +5,7 @@
  */
 #include "user/show/json_values.h"
 #include "user/show/show.h"
+#include "user/text/prefix.h"
 
 static const struct sl_cluster *cluster_of(const struct sl_router *router,
 					   struct sl_ctl_answer *answer)
@@ -32,12 +33,33 @@ void sl_show_cluster(const struct sl_router *router, struct sl_ctl_answer *answe
 			     settings->bridge.control));
 }
 
+/* How many routes and neighbours this node refused, by reason. */
+static json_t *refused_json(const struct sl_system_port_view *view)
+{
+	json_t *object = json_object();
+
+	for (uint32_t i = 0; i < SL_REMOTE_REFUSAL_COUNT; i++)
+		json_object_set_new(object, sl_remote_refusal_name(i),
+				    json_integer(view->refused_by[i]));
+	return object;
+}
+
+static json_t *first_refused_json(const struct sl_system_port_view *view)
+{
+	char text[SL_PREFIX_STRLEN];
+
+	if (!view->n_refused)
+		return json_null();
+	return json_sprintf("%s %s", sl_prefix_format(&view->refused_prefix, text),
+			    sl_remote_refusal_name(view->refused_why));
+}
+
 static json_t *system_port_json(const struct sl_system_port_view *view)
 {
 	const bool known = view->mtu_bytes != 0;
 
 	return json_pack(
-		"{s:o, s:i, s:i, s:b, s:s, s:o, s:s, s:o, s:o, s:o, s:s}", "port",
+		"{s:o, s:i, s:i, s:b, s:s, s:o, s:s, s:o, s:o, s:o, s:s, s:o, s:o}", "port",
 		json_sprintf("n%dp%d", view->system_port >> 8, view->system_port & 0xff), "node",
 		view->system_port >> 8, "number", view->system_port & 0xff, "local", view->local,
 		"netdev", view->netdev, "dev", view->dev[0] ? json_string(view->dev) : json_null(),
@@ -45,7 +67,8 @@ static json_t *system_port_json(const struct sl_system_port_view *view)
 		known ? sl_json_mac(view->mac) : json_null(), "mtu_bytes",
 		known ? json_integer(view->mtu_bytes) : json_null(), "rate",
 		view->rate.per_s ? json_integer((json_int_t)view->rate.per_s) : json_null(), "unit",
-		view->rate.frames ? "frames" : "bytes");
+		view->rate.frames ? "frames" : "bytes", "refused", refused_json(view),
+		"refused_first", first_refused_json(view));
 }
 
 static void put_system_port(void *ctx, const struct sl_system_port_view *view)

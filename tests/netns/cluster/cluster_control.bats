@@ -121,6 +121,92 @@ linkdown() { on "$1" ip route show "$2" | grep -q linkdown; }
 	wait_for 10 no_route n1 192.0.2.1
 }
 
+# refused N PORT: what node N refuses of a port, as `sluice show` has it
+refused() {
+	on "$1" build/sluice -j show system-ports |
+		jq -r --arg p "$2" '.[] | select(.port == $p) |
+			"\(.refused_first) \(.refused | to_entries | map(select(.value > 0) | "\(.key)=\(.value)") | join(" "))"'
+}
+refuses() { [ "$(refused "$1" "$2")" = "$3" ]; }
+
+@test "a node cannot take half of the Internet, the fabric or another node's prefix from the others" {
+	refuses n1 n2p1 "null "
+	for address in 128.0.0.1/1 10.9.0.2/32 10.9.0.200/25 10.0.1.129/25 192.0.2.1/28; do
+		on n2 ip addr add $address dev eth1
+	done
+	wait_for 10 route n1 192.0.2.0/28 "dev n2p1"
+	wait_for 10 refuses n1 n2p1 "128.0.0.0/1 prefix-short prefix-short=1 fabric=3 own-prefix=2"
+	no_route n1 128.0.0.0/1
+	no_route n1 10.9.0.128/25
+	no_route n1 10.9.0.200
+	no_route n1 10.0.1.128/25
+	no_route n1 10.0.1.129
+	[[ "$(on n1 ip route get 10.9.0.2)" = "10.9.0.2 dev fab0 "* ]]
+	[[ "$(on n1 build/sluice show system-ports | grep ^n2p1)" = *" 128.0.0.0/1 prefix-short"* ]]
+	grep -q 'n2p1: node 2 announces 128.0.0.0/1, which is refused: it is shorter than /8 (IPv4) or /16 (IPv6) (prefix-short); 6 refused' "$LAB_DIR/sluiced-n1.err"
+	# what this node has changes, and so does the judgement
+	on n1 ip addr add 192.0.2.9/28 dev lo
+	wait_for 10 no_route n1 192.0.2.0/28
+	on n1 ip addr del 192.0.2.9/28 dev lo
+	wait_for 10 route n1 192.0.2.0/28 "dev n2p1"
+	for address in 128.0.0.1/1 10.9.0.2/32 10.9.0.200/25 10.0.1.129/25 192.0.2.1/28; do
+		on n2 ip addr del $address dev eth1
+	done
+	wait_for 10 refuses n1 n2p1 "null "
+}
+
+@test "an operator's route for an announced prefix goes before sluiced's" {
+	on n1 ip route add 10.0.2.0/24 via 10.0.1.2
+	[[ "$(on n1 ip route get 10.0.2.7)" = *"via 10.0.1.2 dev eth1"* ]]
+	on n1 ip route del 10.0.2.0/24 via 10.0.1.2
+	on n1 ip -6 route add fd00:2::/64 via fd00:1::2
+	[[ "$(on n1 ip route get fd00:2::7)" = *"via fd00:1::2 dev eth1"* ]]
+	on n1 ip -6 route del fd00:2::/64 via fd00:1::2
+	[[ "$(on n1 ip route get 10.0.2.7)" = *"dev n2p1"* ]]
+}
+
+@test "of peer addresses and those with noprefixroute, the others get the routes that the kernel has" {
+	on n2 ip addr add 192.0.2.1 peer 198.51.100.1/30 dev eth1
+	on n2 ip -6 addr add fd00:12::1 peer fd00:13::1/64 dev eth1 nodad
+	on n2 ip addr add 203.0.113.1/24 noprefixroute dev eth1
+	wait_for 10 route n1 198.51.100.0/30 "dev n2p1"
+	wait_for 10 route n1 203.0.113.1 "via 10.9.0.2 dev fab0"
+	wait_for 10 route6 n1 fd00:13::1 "dev n2p1"
+	route n1 192.0.2.1 "via 10.9.0.2 dev fab0"
+	route6 n1 fd00:12::/64 "dev n2p1"
+	no_route n1 192.0.2.0/30
+	no_route n1 198.51.100.1
+	no_route n1 203.0.113.0/24
+	not route6 n1 fd00:13::/64 .
+	on n2 ip addr del 192.0.2.1 peer 198.51.100.1/30 dev eth1
+	on n2 ip -6 addr del fd00:12::1 peer fd00:13::1/64 dev eth1
+	on n2 ip addr del 203.0.113.1/24 dev eth1
+	wait_for 10 no_route n1 198.51.100.0/30
+	wait_for 10 no_route n1 203.0.113.1
+}
+
+# routes_are N COUNT: node N has as many routes to 10.20.0.0/16 and within it
+routes_are() { [ "$(on "$1" ip route show root 10.20.0.0/16 proto 164 | wc -l)" -eq "$2" ]; }
+
+@test "a thousand prefixes come and go" {
+	for what in add del; do
+		for i in {0..999}; do
+			echo "addr $what 10.20.$((i / 64)).$((i % 64 * 4 + 1))/30 dev eth1"
+		done >"$LAB_DIR/batch"
+		# in two parts: the second one finds the others on their way
+		head -n 500 "$LAB_DIR/batch" | on n2 ip -batch -
+		[ $what = del ] || wait_for 10 not routes_are n1 0
+		tail -n 500 "$LAB_DIR/batch" | on n2 ip -batch -
+		if [ $what = add ]; then
+			wait_for 30 routes_are n1 2000
+			wait_for 30 routes_are n3 1000 # the hosts are beyond a fabric that n3 lacks
+		else
+			wait_for 30 routes_are n1 0
+			wait_for 30 routes_are n3 0
+		fi
+	done
+}
+
 @test "a neighbour that its port's node has resolved is known on all nodes" {
 	on n2 ip neigh flush dev eth1
 	wait_for 10 on h2 ping -c 1 -W 1 10.0.2.1

@@ -44,6 +44,14 @@ static const struct sl_announce_record address4 = {
 	.prefix_len = 24,
 	.addr = { 10, 0, 2, 1 },
 };
+static const struct sl_announce_record peer4 = {
+	.type = SL_ANNOUNCE_ADDRESS,
+	.system_port = SOURCE << 8 | 1,
+	.family = AF_INET,
+	.prefix_len = 32,
+	.is_peer = true,
+	.addr = { 10, 0, 3, 1 },
+};
 static const struct sl_announce_record neighbour6 = {
 	.type = SL_ANNOUNCE_NEIGHBOUR,
 	.system_port = SOURCE << 8 | 1,
@@ -106,6 +114,22 @@ static void announce_state_decodes_to_what_was_encoded(void **state)
 	assert_memory_equal(&seen.records[0], &port, sizeof(port));
 	assert_memory_equal(&seen.records[1], &address4, sizeof(address4));
 	assert_memory_equal(&seen.records[2], &neighbour6, sizeof(neighbour6));
+}
+
+static void announce_of_a_peer_s_prefix_has_its_flag(void **state)
+{
+	const struct sl_announce_header header = { SL_ANNOUNCE_STATE, 9, 0, 1 };
+	const uint8_t bytes[] = { 2, 4, 2, 1, 32, 1, 0, 0, 10, 0, 3, 1 };
+	struct sl_announce_part part;
+	struct seen seen;
+
+	(void)state;
+	sl_announce_begin(&part, &header);
+	assert_true(sl_announce_add(&part, &peer4));
+	assert_memory_equal(part.bytes + 12, bytes, sizeof(bytes));
+	assert_int_equal(parse(part.bytes, part.len_bytes, &seen), 0);
+	assert_int_equal(seen.n, 1);
+	assert_memory_equal(&seen.records[0], &peer4, sizeof(peer4));
 }
 
 static void announce_request_for_own_port_is_delivered(void **state)
@@ -179,6 +203,8 @@ static const struct {
 	{ "MTU above 65535", 25, 1, -EINVAL },
 	{ "address of no family", 37, 5, -EPROTO },
 	{ "prefix length beyond the address", 40, 33, -EINVAL },
+	{ "unknown flag of an address", 41, 2, -EINVAL },
+	{ "reserved byte of an address set", 42, 1, -EINVAL },
 	{ "multicast neighbour MAC", 52, 1, -EINVAL },
 };
 
@@ -206,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(announce_state_encodes_to_the_documented_bytes),
 		cmocka_unit_test(announce_state_decodes_to_what_was_encoded),
+		cmocka_unit_test(announce_of_a_peer_s_prefix_has_its_flag),
 		cmocka_unit_test(announce_request_for_own_port_is_delivered),
 		cmocka_unit_test(announce_part_refuses_a_record_that_does_not_fit),
 		cmocka_unit_test(announce_of_every_truncated_length_is_refused_whole),

@@ -330,6 +330,27 @@ static void address_is_the_local_one_of_a_pair(void **state)
 	assert_int_equal(sl_rtnl_parse_addr(nlh, &a), 0);
 	assert_true(a.removed);
 	assert_addr(a.local, "10.0.0.1");
+	assert_true(a.has_peer);
+	assert_addr(a.peer, "10.0.0.2");
+	assert_false(a.no_prefix_route);
+}
+
+static void address_alone_has_no_peer_and_may_have_no_route(void **state)
+{
+	struct sl_rtnl_addr a;
+	struct ifaddrmsg *head = begin(RTM_NEWADDR, sizeof(*head));
+	(void)state;
+
+	head->ifa_family = AF_INET;
+	head->ifa_prefixlen = 24;
+	head->ifa_index = 4;
+	put_addr(IFA_ADDRESS, "10.0.0.1"); /* the kernel gives both */
+	put_addr(IFA_LOCAL, "10.0.0.1");
+	mnl_attr_put_u32(nlh, IFA_FLAGS, IFA_F_NOPREFIXROUTE);
+	assert_int_equal(sl_rtnl_parse_addr(nlh, &a), 0);
+	assert_addr(a.local, "10.0.0.1");
+	assert_false(a.has_peer);
+	assert_true(a.no_prefix_route);
 }
 
 static void group_object_has_members_with_16_bit_weights(void **state)
@@ -460,6 +481,7 @@ int main(void)
 		cmocka_unit_test(link_of_a_bridge_port_is_not_followed),
 		cmocka_unit_test(neighbour_has_state_and_mac),
 		cmocka_unit_test(address_is_the_local_one_of_a_pair),
+		cmocka_unit_test(address_alone_has_no_peer_and_may_have_no_route),
 		cmocka_unit_test(group_object_has_members_with_16_bit_weights),
 		cmocka_unit_test(rule_with_any_condition_is_not_plain),
 		cmocka_unit_test(settings_missing_from_a_message_are_minus_one),
