@@ -25,9 +25,7 @@ enum rb_peer_state rb_bridge_peer_state(const struct rb_bridge *b, uint8_t node)
 
 	for (uint32_t i = 0; i < b->n_lanes; i++) {
 		/* The other lanes run and may change it now. */
-		const volatile enum rb_peer_state *now =
-			&b->lanes[i].worker->peers.peer[node].state;
-		enum rb_peer_state state = *now;
+		enum rb_peer_state state = rb_peer_state_now(&b->lanes[i].worker->peers.peer[node]);
 
 		if (state < worst)
 			worst = state;

@@ -18,6 +18,7 @@ void rb_seq_restart(struct rb_seq *seq)
 {
 	seq->span = 0;
 	seq->next = 0;
+	seq->jump = 0;
 	memset(seq->seen, 0, sizeof(seq->seen));
 }
 
@@ -49,6 +50,11 @@ enum rb_verdict rb_seq_judge(struct rb_seq *seq, uint32_t sequence)
 		seq->next = sequence;
 		advance(seq, sequence, 0);
 		return RB_VERDICT_OK;
+	}
+	if (ahead >= RB_SEQ_JUMP && ahead < 1U << 31 && sequence != seq->jump) {
+		seq->jump = sequence + 1;
+		seq->stale++;
+		return RB_VERDICT_STALE;
 	}
 	if (ahead < 1U << 31) {
 		advance(seq, sequence, ahead);
@@ -103,7 +109,13 @@ static void set_state(struct rb_peer *peer, enum rb_peer_state state)
 		peer->ups++;
 	if (peer->state == RB_PEER_UP)
 		peer->downs++;
-	peer->state = state;
+	__atomic_store_n(&peer->state, state, __ATOMIC_RELAXED); /* for rb_peer_state_now */
+}
+
+static void restart_sequences(struct rb_peer *peer)
+{
+	for (int i = 0; i < RB_STREAMS_MAX; i++)
+		rb_seq_restart(&peer->seq[i]);
 }
 
 int rb_peers_introduce(struct rb_peers *peers, uint8_t node, uint32_t epoch)
@@ -122,8 +134,7 @@ int rb_peers_introduce(struct rb_peers *peers, uint8_t node, uint32_t epoch)
 	peer->epoch = epoch;
 	peer->heard_ns = 0;
 	peer->hears_us_ns = 0;
-	for (int i = 0; i < RB_STREAMS_MAX; i++)
-		rb_seq_restart(&peer->seq[i]);
+	restart_sequences(peer);
 	return 0;
 }
 
@@ -202,6 +213,8 @@ bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns)
 		state = recent(peers, peer->hears_us_ns, now_ns) ? RB_PEER_UP : RB_PEER_ONE_WAY;
 	if (state == peer->state)
 		return false;
+	if (state == RB_PEER_DOWN)
+		restart_sequences(peer);
 	set_state(peer, state);
 	return true;
 }

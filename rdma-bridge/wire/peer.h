@@ -22,6 +22,12 @@
 /* --- Sequence numbers --- */
 
 #define RB_SEQ_WINDOW 1024 /* how far back a late message is told from a duplicate */
+/*
+ * More than a path can lose while its peer counts as alive. A single message that skips so many
+ * numbers is stale: nothing proves who sent it, and to believe it would make all that follow stale.
+ * A second one right after it is the peer's.
+ */
+#define RB_SEQ_JUMP (1u << 24)
 
 /*
  * The sequence numbers of one stream of a peer. received + lost is the count of numbers from the
@@ -33,9 +39,11 @@ struct rb_seq {
 	uint64_t lost;	    /* skipped and not seen since */
 	uint64_t late;	    /* delivered after a younger one */
 	uint64_t duplicate; /* dropped: seen before */
-	uint64_t stale;	    /* dropped: older than the window or than the first one seen */
-	uint32_t next;	    /* the sequence number expected */
-	uint32_t span;	    /* numbers below next that `seen` knows, 0..RB_SEQ_WINDOW */
+	/* dropped: older than the window or than the first one seen, or a jump by itself */
+	uint64_t stale;
+	uint32_t next; /* the sequence number expected */
+	uint32_t jump; /* the number after that of the latest jump */
+	uint32_t span; /* numbers below next that `seen` knows, 0..RB_SEQ_WINDOW */
 	uint64_t seen[RB_SEQ_WINDOW / 64];
 };
 
@@ -57,6 +65,7 @@ struct rb_peer {
 	bool configured; /* named in the configuration */
 	bool introduced; /* the exchange has told its epoch */
 	uint32_t epoch;	 /* valid while introduced */
+	/* Written by the peer's worker; others read it with rb_peer_state_now. */
 	enum rb_peer_state state;
 	uint64_t heard_ns;    /* when its last message came; 0: none in this epoch */
 	uint64_t hears_us_ns; /* when it last said that it hears us; 0: never in this epoch */
@@ -64,6 +73,12 @@ struct rb_peer {
 	uint64_t downs;	      /* times it left UP; never reset */
 	struct rb_seq seq[RB_STREAMS_MAX];
 };
+
+/* The state, from any thread. */
+static inline enum rb_peer_state rb_peer_state_now(const struct rb_peer *peer)
+{
+	return __atomic_load_n(&peer->state, __ATOMIC_RELAXED);
+}
 
 struct rb_peers {
 	uint8_t self;		  /* own node id */
@@ -113,7 +128,8 @@ void rb_peers_run(struct rb_peers *peers, uint64_t now_ns);
 
 /*
  * Let time pass for one peer. Returns true if its state changed. Call it at least every
- * dead_after_ns / 4.
+ * dead_after_ns / 4. A peer that goes DOWN may begin again with any sequence numbers: whatever made
+ * its messages stale, a forged one for instance, lasts no longer than that.
  */
 bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns);
 

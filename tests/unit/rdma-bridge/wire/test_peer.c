@@ -234,6 +234,35 @@ static void streams_count_apart(void **state)
 	}
 }
 
+static void one_forged_sequence_number_changes_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(arrive(2, 222, 7, 1 * MS), RB_VERDICT_OK);
+	assert_int_equal(arrive(2, 222, 7 + (1u << 30), 2 * MS), RB_VERDICT_STALE);
+	assert_int_equal(peers.peer[2].heard_ns, 1 * MS);
+	assert_int_equal(arrive(2, 222, 8, 3 * MS), RB_VERDICT_OK);
+	assert_int_equal(arrive(2, 222, 9 + (1u << 30), 4 * MS), RB_VERDICT_STALE);
+	assert_int_equal(arrive(2, 222, 9, 5 * MS), RB_VERDICT_OK);
+	assert_int_equal(peers.peer[2].seq[0].lost, 0);
+}
+
+static void forged_sequence_numbers_silence_a_peer_no_longer_than_until_it_is_down(void **state)
+{
+	(void)state;
+	hear(7, 111, 1 * MS);
+	rb_peers_tick(&peers, 2, 1 * MS);
+	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
+	arrive(2, 222, 7 + (1u << 30), 2 * MS);
+	assert_int_equal(arrive(2, 222, 8 + (1u << 30), 2 * MS), RB_VERDICT_OK);
+	assert_int_equal(arrive(2, 222, 8, 3 * MS), RB_VERDICT_STALE);
+	assert_true(rb_peers_tick(&peers, 2, 53 * MS));
+	assert_int_equal(peers.peer[2].state, RB_PEER_DOWN);
+	hear(9, 111, 54 * MS);
+	assert_int_equal(peers.peer[2].heard_ns, 54 * MS);
+	rb_peers_tick(&peers, 2, 54 * MS);
+	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
+}
+
 /* Each step: the time, the heard_epoch of a hello at that time (-1: no hello), the state after. */
 static void liveness_follows_both_directions(void **state)
 {
@@ -393,6 +422,8 @@ int main(void)
 		PEER_TEST(replayed_message_does_not_keep_the_peer_up),
 		PEER_TEST(new_epoch_forgets_sequences_and_starts_down),
 		PEER_TEST(streams_count_apart),
+		PEER_TEST(one_forged_sequence_number_changes_nothing),
+		PEER_TEST(forged_sequence_numbers_silence_a_peer_no_longer_than_until_it_is_down),
 		PEER_TEST(liveness_follows_both_directions),
 		PEER_TEST(data_alone_does_not_prove_that_the_peer_hears_us),
 		PEER_TEST(silence_counts_only_while_we_run),
