@@ -37,6 +37,7 @@ static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction
 		.qkey = endpoint.qkey,
 		.message_max_bytes = endpoint.message_max_bytes,
 		.further_qps = b->n_lanes - 1,
+		.liveness_ms = cluster->liveness_ms,
 	};
 	memcpy(self->gid, endpoint.gid, sizeof(self->gid));
 	return EVP_Digest(table, sl_sysport_encode(&cluster->table, table), self->table_hash, &len,
@@ -53,6 +54,7 @@ static void on_introduced(void *context, const struct rb_introduction *peer)
 	struct rb_endpoint remote = { .qpn = peer->qpn,
 				      .qkey = peer->qkey,
 				      .message_max_bytes = peer->message_max_bytes };
+	const uint32_t ours_ms = b->settings->cluster.liveness_ms;
 	int err = 0;
 
 	memcpy(remote.gid, peer->gid, sizeof(remote.gid));
@@ -60,10 +62,17 @@ static void on_introduced(void *context, const struct rb_introduction *peer)
 	if (b->settings->cluster.transport == SL_TRANSPORT_ROCE_XDP)
 		err = rb_neighbour_mac(b->fabric.ifindex, peer->gid, remote.mac);
 	rb_bridge_halt(b);
-	for (uint32_t i = 0; i < b->n_lanes && !err; i++, remote.qpn++)
+	for (uint32_t i = 0; i < b->n_lanes && !err; i++, remote.qpn++) {
+		rb_peers_set_liveness(&b->lanes[i].worker->peers, peer->node,
+				      peer->liveness_ms * 1000000ULL);
 		err = rb_worker_connect(b->lanes[i].worker, peer->node, peer->epoch, &remote,
 					b->tick_ns);
+	}
 	rb_bridge_release(b);
+	if (!known && peer->liveness_ms != ours_ms)
+		sl_warning("fabric: node %u has liveness_ms %u, ours is %u: both use the larger "
+			   "one",
+			   peer->node, peer->liveness_ms, ours_ms);
 	if (err)
 		sl_warning("fabric: met node %u, but there is no path to it: %s%s", peer->node,
 			   strerror(-err),

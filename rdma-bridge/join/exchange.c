@@ -2,17 +2,18 @@
 /*
  * opener                                  responder
  * OPEN     node, nonce          ->
- *                               <-        ANSWER   node, nonce, introduction, MAC
+ *                               <-        ANSWER   node, nonce, MAC
  * CONFIRM  introduction, MAC    ->
- *                               <-        VERDICT  code, MAC
+ *                               <-        VERDICT  code, introduction, MAC
  *                               <->       REFUSE   code, in the place of any message
  * KNOCK    node                 ->        alone, from a higher id: call me
  *
  * A MAC covers a label that is different for each message, both node ids, both nonces, and the
  * content before it. The opener trusts nothing before it has checked ANSWER's MAC, the responder
- * nothing before CONFIRM's. REFUSE carries no proof: it ends the exchange and tells a person why,
- * and an attacker that can forge it could end the exchange anyway. KNOCK carries none either: it
- * must come from the peer's address, and it causes no more than an exchange.
+ * nothing before CONFIRM's. Neither tells where its queue pairs are before that. REFUSE carries no
+ * proof: it ends the exchange and tells a person why, and an attacker that can forge it could end
+ * the exchange anyway. KNOCK carries none either: it must come from the peer's address, and it
+ * causes no more than an exchange.
  */
 #include "rdma-bridge/join/exchange.h"
 
@@ -31,15 +32,15 @@
 #define HEADER_BYTES	   8
 #define NODE_BYTES	   4 /* node id, three zeros */
 #define CODE_BYTES	   4 /* code, three zeros */
-#define INTRODUCTION_BYTES 72
+#define INTRODUCTION_BYTES 76
 
 enum type { OPEN = 1, ANSWER = 2, CONFIRM = 3, VERDICT = 4, REFUSE = 5, KNOCK = 6 };
 
 static const uint32_t message_bytes[] = {
 	[OPEN] = HEADER_BYTES + NODE_BYTES + RB_NONCE_BYTES,
-	[ANSWER] = HEADER_BYTES + NODE_BYTES + RB_NONCE_BYTES + INTRODUCTION_BYTES + RB_MAC_BYTES,
+	[ANSWER] = HEADER_BYTES + NODE_BYTES + RB_NONCE_BYTES + RB_MAC_BYTES,
 	[CONFIRM] = HEADER_BYTES + INTRODUCTION_BYTES + RB_MAC_BYTES,
-	[VERDICT] = HEADER_BYTES + CODE_BYTES + RB_MAC_BYTES,
+	[VERDICT] = HEADER_BYTES + CODE_BYTES + INTRODUCTION_BYTES + RB_MAC_BYTES,
 	[REFUSE] = HEADER_BYTES + CODE_BYTES,
 	[KNOCK] = HEADER_BYTES + NODE_BYTES,
 };
@@ -111,6 +112,7 @@ static void put_introduction(uint8_t *p, const struct rb_introduction *i)
 	rb_put32(p + 32, i->message_max_bytes);
 	rb_put32(p + 36, i->further_qps);
 	memcpy(p + 40, i->table_hash, RB_TABLE_HASH_BYTES);
+	rb_put32(p + 72, i->liveness_ms);
 }
 
 static void get_introduction(const uint8_t *p, struct rb_introduction *i)
@@ -124,6 +126,7 @@ static void get_introduction(const uint8_t *p, struct rb_introduction *i)
 		.qkey = rb_get32(p + 28),
 		.message_max_bytes = rb_get32(p + 32),
 		.further_qps = rb_get32(p + 36),
+		.liveness_ms = rb_get32(p + 72),
 	};
 	memcpy(i->gid, p + 8, 16);
 	memcpy(i->table_hash, p + 40, RB_TABLE_HASH_BYTES);
@@ -133,7 +136,7 @@ static void get_introduction(const uint8_t *p, struct rb_introduction *i)
 static void mac(const struct rb_exchange *x, enum type label, const uint8_t *content, uint32_t n,
 		uint8_t out[RB_MAC_BYTES])
 {
-	uint8_t text[4 + 2 * RB_NONCE_BYTES + INTRODUCTION_BYTES];
+	uint8_t text[4 + 2 * RB_NONCE_BYTES + CODE_BYTES + INTRODUCTION_BYTES];
 	unsigned int len = RB_MAC_BYTES;
 
 	text[0] = RB_EXCHANGE_VERSION;
@@ -141,7 +144,8 @@ static void mac(const struct rb_exchange *x, enum type label, const uint8_t *con
 	text[2] = x->node[0];
 	text[3] = x->node[1];
 	memcpy(text + 4, x->nonce, sizeof(x->nonce));
-	memcpy(text + 4 + sizeof(x->nonce), content, n);
+	if (n)
+		memcpy(text + 4 + sizeof(x->nonce), content, n);
 	HMAC(EVP_sha256(), x->key->bytes, (int)x->key->n_bytes, text, 4 + sizeof(x->nonce) + n, out,
 	     &len);
 }
@@ -197,6 +201,7 @@ static bool introduction_can_be(const struct rb_introduction *i)
 	static const uint8_t zero[16];
 
 	return i->epoch != 0 && i->qpn > 1 && i->qpn < 0xffffff && i->message_max_bytes >= 256 &&
+	       i->liveness_ms > 0 && i->liveness_ms <= RB_LIVENESS_MAX_MS &&
 	       memcmp(i->gid, zero, sizeof(zero)) != 0;
 }
 
@@ -284,9 +289,7 @@ static void on_open(struct rb_exchange *x, const uint8_t *p)
 	answer = begin(x, ANSWER);
 	answer[0] = x->self.node;
 	memcpy(answer + NODE_BYTES, x->nonce[1], RB_NONCE_BYTES);
-	put_introduction(answer + NODE_BYTES + RB_NONCE_BYTES, &x->self);
-	mac(x, ANSWER, answer + NODE_BYTES + RB_NONCE_BYTES, INTRODUCTION_BYTES,
-	    answer + NODE_BYTES + RB_NONCE_BYTES + INTRODUCTION_BYTES);
+	mac(x, ANSWER, NULL, 0, answer + NODE_BYTES + RB_NONCE_BYTES);
 	x->step = CONFIRM;
 }
 
@@ -303,8 +306,6 @@ static void on_knock(struct rb_exchange *x, const uint8_t *p)
 
 static void on_answer(struct rb_exchange *x, const uint8_t *p)
 {
-	const uint8_t *introduction = p + NODE_BYTES + RB_NONCE_BYTES;
-	enum rb_refusal why;
 	uint8_t *confirm;
 
 	x->peer_node = p[0];
@@ -318,25 +319,13 @@ static void on_answer(struct rb_exchange *x, const uint8_t *p)
 		refuse(x, RB_REFUSAL_NODE_OTHER);
 		return;
 	}
-	if (!mac_is_right(x, ANSWER, introduction, INTRODUCTION_BYTES)) {
+	if (!mac_is_right(x, ANSWER, p + NODE_BYTES + RB_NONCE_BYTES, 0)) {
 		refuse(x, RB_REFUSAL_KEY);
-		return;
-	}
-	get_introduction(introduction, &x->peer);
-	why = judge_introduction(x);
-	/*
-	 * The peer has proven itself, so it gets our introduction even if we refuse: its log can
-	 * then name both values as well.
-	 */
-	if (why == RB_REFUSAL_INTRODUCTION) {
-		refuse(x, why);
 		return;
 	}
 	confirm = begin(x, CONFIRM);
 	put_introduction(confirm, &x->self);
 	mac(x, CONFIRM, confirm, INTRODUCTION_BYTES, confirm + INTRODUCTION_BYTES);
-	if (why != RB_REFUSAL_NONE)
-		fail(x, why, false);
 	x->step = VERDICT;
 }
 
@@ -353,7 +342,13 @@ static void on_confirm(struct rb_exchange *x, const uint8_t *p)
 	why = judge_introduction(x);
 	verdict = begin(x, VERDICT);
 	verdict[0] = (uint8_t)why;
-	mac(x, VERDICT, verdict, CODE_BYTES, verdict + CODE_BYTES);
+	/*
+	 * The peer has proven itself, so it gets our introduction even if we refuse: its log can
+	 * then name both values as well.
+	 */
+	put_introduction(verdict + CODE_BYTES, &x->self);
+	mac(x, VERDICT, verdict, CODE_BYTES + INTRODUCTION_BYTES,
+	    verdict + CODE_BYTES + INTRODUCTION_BYTES);
 	if (why == RB_REFUSAL_NONE)
 		x->state = RB_EXCHANGE_DONE;
 	else
@@ -362,8 +357,16 @@ static void on_confirm(struct rb_exchange *x, const uint8_t *p)
 
 static void on_verdict(struct rb_exchange *x, const uint8_t *p)
 {
-	if (!mac_is_right(x, VERDICT, p, CODE_BYTES))
+	enum rb_refusal why;
+
+	if (!mac_is_right(x, VERDICT, p, CODE_BYTES + INTRODUCTION_BYTES)) {
 		fail(x, RB_REFUSAL_KEY, false);
+		return;
+	}
+	get_introduction(p + CODE_BYTES, &x->peer);
+	why = judge_introduction(x);
+	if (why != RB_REFUSAL_NONE)
+		fail(x, why, false);
 	else if (p[0] == RB_REFUSAL_NONE)
 		x->state = RB_EXCHANGE_DONE;
 	else

@@ -21,6 +21,7 @@
 #define RB_KEY_MIN_BYTES      16
 #define RB_KEY_MAX_BYTES      1024
 #define RB_EXCHANGE_MAX_BYTES 256 /* the longest message */
+#define RB_LIVENESS_MAX_MS    60000
 
 struct rb_key {
 	uint8_t bytes[RB_KEY_MAX_BYTES];
@@ -49,23 +50,26 @@ struct rb_introduction {
 	uint32_t further_qps;
 	/* SHA-256 of the table of system ports; both sides must have the same. */
 	uint8_t table_hash[RB_TABLE_HASH_BYTES];
+	/* Silence after which it takes a peer for dead; the larger one of both sides counts. */
+	uint32_t liveness_ms; /* 1..RB_LIVENESS_MAX_MS */
 };
 
 /* Why an exchange failed, as users see it. */
-#define RB_REFUSALS(X)                                                                             \
-	X(NONE, "none", "no refusal")                                                              \
-	X(MALFORMED, "malformed", "not the bytes of this protocol")                                \
-	X(VERSION, "version", "another version of the exchange")                                   \
-	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")                          \
-	X(NODE_SAME, "node-same", "two nodes have the same id")                                    \
-	X(NODE_OTHER, "node-other", "another node than the one at this address")                   \
-	X(ROLE, "role", "the lower id opens and the higher one knocks")                            \
-	X(KEY, "key", "the cluster keys differ")                                                   \
-	X(INTRODUCTION, "introduction", "an impossible value: epoch, queue pair, address or size") \
-	X(TRANSPORT, "transport", "another transport")                                             \
-	X(PORT_TABLE, "port-table", "another table of system ports")                               \
-	X(CLOSED, "closed", "the other side closed, or was silent too long")                       \
-	X(ADDRESS, "address", "a node that has another address by configuration")                  \
+#define RB_REFUSALS(X)                                                            \
+	X(NONE, "none", "no refusal")                                             \
+	X(MALFORMED, "malformed", "not the bytes of this protocol")               \
+	X(VERSION, "version", "another version of the exchange")                  \
+	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")         \
+	X(NODE_SAME, "node-same", "two nodes have the same id")                   \
+	X(NODE_OTHER, "node-other", "another node than the one at this address")  \
+	X(ROLE, "role", "the lower id opens and the higher one knocks")           \
+	X(KEY, "key", "the cluster keys differ")                                  \
+	X(INTRODUCTION, "introduction",                                           \
+	  "an impossible value: epoch, queue pair, address, size or liveness")    \
+	X(TRANSPORT, "transport", "another transport")                            \
+	X(PORT_TABLE, "port-table", "another table of system ports")              \
+	X(CLOSED, "closed", "the other side closed, or was silent too long")      \
+	X(ADDRESS, "address", "a node that has another address by configuration") \
 	X(WORKERS, "workers", "another number of workers")
 #define RB_ENUM_REFUSAL(id, name, text) RB_REFUSAL_##id,
 enum rb_refusal { RB_REFUSALS(RB_ENUM_REFUSAL) RB_REFUSAL_COUNT };

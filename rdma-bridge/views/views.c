@@ -109,13 +109,14 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 			refused += w->peer[node]->send_refused;
 		}
 		row = json_pack(
-			"{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "node", peer->node, "address",
-			sl_cluster_find_node(&b->settings->cluster, peer->node)->address, "state",
-			rb_peer_state_name(rb_bridge_peer_state(b, node)), "since_ms",
+			"{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "node", peer->node,
+			"address", sl_cluster_find_node(&b->settings->cluster, peer->node)->address,
+			"state", rb_peer_state_name(rb_bridge_peer_state(b, node)), "since_ms",
 			ms_since(peer->since_ns, first->worker->now_ns), "epoch",
 			state->introduced ? json_integer(state->epoch) : json_null(), "heard_ms",
 			ms_since(state->heard_ns, first->worker->now_ns), "ups",
-			json_integer(state->ups), "downs", json_integer(state->downs));
+			json_integer(state->ups), "downs", json_integer(state->downs),
+			"liveness_ms", json_integer((json_int_t)(state->dead_after_ns / 1000000)));
 		json_object_update_new(
 			row,
 			json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "data_sent",

@@ -100,6 +100,7 @@ int rb_peers_add(struct rb_peers *peers, uint8_t node)
 	if (peers->peer[node].configured)
 		return -EEXIST;
 	peers->peer[node].configured = true;
+	peers->peer[node].dead_after_ns = peers->dead_after_ns;
 	return 0;
 }
 
@@ -138,6 +139,12 @@ int rb_peers_introduce(struct rb_peers *peers, uint8_t node, uint32_t epoch)
 	return 0;
 }
 
+void rb_peers_set_liveness(struct rb_peers *peers, uint8_t node, uint64_t dead_after_ns)
+{
+	peers->peer[node].dead_after_ns =
+		dead_after_ns > peers->dead_after_ns ? dead_after_ns : peers->dead_after_ns;
+}
+
 enum rb_verdict rb_peers_judge(struct rb_peers *peers, const struct rb_msg_header *header,
 			       uint64_t now_ns)
 {
@@ -154,9 +161,9 @@ enum rb_verdict rb_peers_judge(struct rb_peers *peers, const struct rb_msg_heade
 	return verdict;
 }
 
-static bool recent(const struct rb_peers *peers, uint64_t then_ns, uint64_t now_ns)
+static bool recent(const struct rb_peer *peer, uint64_t then_ns, uint64_t now_ns)
 {
-	return then_ns != 0 && now_ns - then_ns <= peers->dead_after_ns;
+	return then_ns != 0 && now_ns - then_ns <= peer->dead_after_ns;
 }
 
 void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello *hello,
@@ -166,7 +173,7 @@ void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello 
 
 	if (hello->heard_epoch == peers->self_epoch)
 		peer->hears_us_ns = now_ns;
-	else if (!recent(peers, peers->back_ns, now_ns))
+	else if (!recent(peer, peers->back_ns, now_ns))
 		peer->hears_us_ns = 0;
 }
 
@@ -201,7 +208,7 @@ uint32_t rb_peers_heard_epoch(const struct rb_peers *peers, uint8_t node, uint64
 {
 	const struct rb_peer *peer = &peers->peer[node];
 
-	return recent(peers, peer->heard_ns, now_ns) ? peer->epoch : 0;
+	return recent(peer, peer->heard_ns, now_ns) ? peer->epoch : 0;
 }
 
 bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns)
@@ -209,8 +216,8 @@ bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns)
 	struct rb_peer *peer = &peers->peer[node];
 	enum rb_peer_state state = RB_PEER_DOWN;
 
-	if (recent(peers, peer->heard_ns, now_ns))
-		state = recent(peers, peer->hears_us_ns, now_ns) ? RB_PEER_UP : RB_PEER_ONE_WAY;
+	if (recent(peer, peer->heard_ns, now_ns))
+		state = recent(peer, peer->hears_us_ns, now_ns) ? RB_PEER_UP : RB_PEER_ONE_WAY;
 	if (state == peer->state)
 		return false;
 	if (state == RB_PEER_DOWN)

@@ -65,6 +65,8 @@ struct rb_peer {
 	bool configured; /* named in the configuration */
 	bool introduced; /* the exchange has told its epoch */
 	uint32_t epoch;	 /* valid while introduced */
+	/* Silence that means death: the larger one of what we and the peer ask for. */
+	uint64_t dead_after_ns;
 	/* Written by the peer's worker; others read it with rb_peer_state_now. */
 	enum rb_peer_state state;
 	uint64_t heard_ns;    /* when its last message came; 0: none in this epoch */
@@ -83,7 +85,7 @@ static inline enum rb_peer_state rb_peer_state_now(const struct rb_peer *peer)
 struct rb_peers {
 	uint8_t self;		  /* own node id */
 	uint32_t self_epoch;	  /* of our own life, not 0 */
-	uint64_t dead_after_ns;	  /* silence that means death */
+	uint64_t dead_after_ns;	  /* silence that means death, as we ask for */
 	uint64_t ran_ns;	  /* time of the last rb_peers_run; 0: none yet */
 	uint64_t stalls;	  /* pauses of ours longer than dead_after_ns / RB_PEERS_STALL */
 	uint64_t back_ns;	  /* when the last stall ended; 0: none yet */
@@ -102,6 +104,12 @@ int rb_peers_add(struct rb_peers *peers, uint8_t node);
  * epoch again changes nothing. 0, -ENOENT: not configured, -EINVAL: epoch 0.
  */
 int rb_peers_introduce(struct rb_peers *peers, uint8_t node, uint32_t epoch);
+
+/*
+ * The peer asks for this dead_after_ns: it says hello as seldom as that allows, and we take it for
+ * dead no sooner. Call it when the peer introduces itself.
+ */
+void rb_peers_set_liveness(struct rb_peers *peers, uint8_t node, uint64_t dead_after_ns);
 
 /*
  * Judge a decoded header by its sender. Returns OK, UNKNOWN_NODE, EPOCH, DUPLICATE or STALE. With

@@ -13,7 +13,7 @@
 #include "rdma-bridge/join/exchange.h"
 
 #define HEADER_BYTES	   8
-#define INTRODUCTION_BYTES 72
+#define INTRODUCTION_BYTES 76
 #define MESSAGE_ANSWER	   2
 #define MESSAGE_CONFIRM	   3
 #define MESSAGE_VERDICT	   4
@@ -39,6 +39,7 @@ static struct rb_introduction introduce(uint8_t node)
 		.gid = { 1 },
 		.qpn = 2,
 		.message_max_bytes = 4096,
+		.liveness_ms = 50,
 	};
 }
 
@@ -64,9 +65,9 @@ static void feed(struct rb_exchange *x, const uint8_t *data, size_t size, size_t
 /* Make the MAC of a message anew, with docs/PROTOCOL.md section 3 as the source. */
 static void seal(uint8_t *message, uint32_t bytes)
 {
-	uint8_t text[4 + 2 * RB_NONCE_BYTES + INTRODUCTION_BYTES] = { RB_EXCHANGE_VERSION,
-								      message[4], OPENER,
-								      RESPONDER };
+	uint8_t text[4 + 2 * RB_NONCE_BYTES + 4 + INTRODUCTION_BYTES] = { RB_EXCHANGE_VERSION,
+									  message[4], OPENER,
+									  RESPONDER };
 	uint32_t skipped = HEADER_BYTES + (message[4] == MESSAGE_ANSWER ? 4 + RB_NONCE_BYTES : 0),
 		 n;
 	unsigned int len = RB_MAC_BYTES;
@@ -75,7 +76,7 @@ static void seal(uint8_t *message, uint32_t bytes)
 	    bytes < skipped + RB_MAC_BYTES)
 		return;
 	n = bytes - skipped - RB_MAC_BYTES;
-	if (n > INTRODUCTION_BYTES)
+	if (n > 4 + INTRODUCTION_BYTES)
 		return;
 	memcpy(text + 4, nonces, sizeof(nonces));
 	memcpy(text + 4 + sizeof(nonces), message + skipped, n);
@@ -120,6 +121,7 @@ static void check(const struct rb_exchange *x, uint8_t peer)
 		return;
 	require(x->peer.node == peer && x->peer_node == peer && x->peer.epoch && x->peer.qpn > 1);
 	require(x->peer.transport == RB_TRANSPORT_UD && x->peer.further_qps == 0);
+	require(x->peer.liveness_ms > 0 && x->peer.liveness_ms <= RB_LIVENESS_MAX_MS);
 	require(x->peer.message_max_bytes >= 256 &&
 		memcmp(x->peer.gid, nobody, sizeof(nobody)) != 0);
 }

@@ -214,6 +214,31 @@ slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 	live_with "$CLUSTER_LIVENESS_MS"
 }
 
+# live_alone N MS: restart the bridge of node N alone with this liveness_ms
+live_alone() {
+	sed -i "s/^  #*liveness_ms:.*/  liveness_ms: $2/" "$LAB_DIR/n$1.yaml"
+	bridge_stop "$1"
+	bridge_start "$1"
+	for n in 1 2 3; do wait_for 30 cluster_is_up $n 2; done
+}
+# heard N M COUNT: has node N received so many messages of node M?
+heard() { [ "$(of_peer "$1" "$2" received)" -ge "$3" ]; }
+of_peer() { bridge_ask "$1" peers | jq "select(.node == $2).$3"; }
+
+@test "nodes with different liveness_ms use the larger one, and none takes the other for dead" {
+	local before=$CLUSTER_LIVENESS_MS downs
+	live_alone 1 400 # the others speak up every 2 s
+	[ "$(of_peer 1 3 liveness_ms)" = "$before" ]
+	[ "$(of_peer 3 1 liveness_ms)" = "$before" ]
+	[ "$(of_peer 2 3 liveness_ms)" = "$before" ]
+	grep -q "node 1 has liveness_ms 400, ours is $before: both use the larger one" "$LAB_DIR/bridge-n3.err"
+	downs=$(of_peer 3 1 downs)
+	wait_for 30 heard 1 3 $(($(of_peer 1 3 received) + 5))
+	[ "$(of_peer 1 3 downs)" = 0 ]
+	[ "$(of_peer 3 1 downs)" = "$downs" ]
+	live_alone 1 "$before"
+}
+
 # allocations: of node 1's bridge, since it started
 allocations() { od -A n -t u8 "$LAB_DIR/allocations" | tr -d ' '; }
 

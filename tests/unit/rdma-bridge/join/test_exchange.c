@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ static struct rb_introduction intro(uint8_t node)
 		.qpn = 0x1000u + node,
 		.qkey = 0xdeadbe00u + node,
 		.message_max_bytes = 3448,
+		.liveness_ms = 50u * node,
 	};
 
 	memset(i.table_hash, 0x5a, sizeof(i.table_hash));
@@ -101,6 +103,7 @@ static void equal_introduction(const struct rb_introduction *a, const struct rb_
 	assert_true(a->qpn == b->qpn && a->qkey == b->qkey);
 	assert_int_equal(a->message_max_bytes, b->message_max_bytes);
 	assert_memory_equal(a->table_hash, b->table_hash, RB_TABLE_HASH_BYTES);
+	assert_true(a->liveness_ms == b->liveness_ms);
 }
 
 static void nodes_with_one_key_learn_each_other_whatever_the_pieces(void **state)
@@ -134,6 +137,38 @@ static void other_key_is_refused_and_both_know(void **state)
 	expect_refusal(&responder, RB_REFUSAL_KEY, true);
 	assert_int_equal(responder.peer.qkey, 0);
 	assert_int_equal(opener.peer.qkey, 0);
+}
+
+/* Do these bytes hold any of the values that lead to the queue pairs of `two`? */
+static bool tells_queue_pairs(const uint8_t *bytes, uint32_t n)
+{
+	const uint32_t values[] = { htobe32(two.epoch), htobe32(two.qpn), htobe32(two.qkey) };
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (memmem(bytes, n, &values[i], sizeof(values[i])))
+			return true;
+	return false;
+}
+
+/* The opener has no key, only the CONFIRM of a conversation with another responder. */
+static void responder_tells_its_queue_pairs_only_to_a_node_that_has_the_key(void **state)
+{
+	static struct rb_exchange other;
+
+	(void)state;
+	rb_exchange_input(&responder, opener.out, opener.n_out);
+	assert_int_equal(responder.state, RB_EXCHANGE_RUNNING);
+	assert_false(tells_queue_pairs(responder.out, responder.n_out));
+	rb_exchange_sent(&responder, responder.n_out);
+	rb_exchange_answer(&other, &key_a, &two, peers, nonce_1);
+	carry(&opener, &other, &tap, 0, 1000);
+	carry(&other, &opener, &tap, 1, 1000);
+	rb_exchange_input(&responder, opener.out, opener.n_out);
+	expect_refusal(&responder, RB_REFUSAL_KEY, false);
+	assert_false(tells_queue_pairs(responder.out, responder.n_out));
+	/* The other one's MAC was right. */
+	carry(&opener, &other, &tap, 0, 1000);
+	assert_true(tells_queue_pairs(other.out, other.n_out));
 }
 
 static void same_node_id_is_refused_and_both_know(void **state)
@@ -280,7 +315,7 @@ static void other_number_of_workers_is_refused_and_both_know(void **state)
 
 static void introduction_that_cannot_be_is_refused(void **state)
 {
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 8; i++) {
 		setup(state);
 		if (i == 0)
 			two.epoch = 0;
@@ -292,15 +327,23 @@ static void introduction_that_cannot_be_is_refused(void **state)
 			memset(two.gid, 0, sizeof(two.gid));
 		else if (i == 4)
 			two.message_max_bytes = 255;
+		else if (i == 5)
+			two.liveness_ms = 0;
+		else if (i == 6)
+			two.liveness_ms = RB_LIVENESS_MAX_MS + 1;
 		else
 			one.qpn = 0x1000000;
 		rb_exchange_open(&opener, &key_a, &one, 2, nonce_1);
 		rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
 		converse(&opener, &responder, &tap, 1000);
-		assert_int_equal(opener.state, RB_EXCHANGE_REFUSED);
-		assert_int_equal(responder.state, RB_EXCHANGE_REFUSED);
-		assert_int_equal(opener.refusal, RB_REFUSAL_INTRODUCTION);
-		assert_int_equal(responder.refusal, RB_REFUSAL_INTRODUCTION);
+		/* The responder has spoken its verdict when the opener judges. */
+		if (i < 7) {
+			expect_refusal(&opener, RB_REFUSAL_INTRODUCTION, false);
+			assert_int_equal(responder.state, RB_EXCHANGE_DONE);
+		} else {
+			expect_refusal(&opener, RB_REFUSAL_INTRODUCTION, true);
+			expect_refusal(&responder, RB_REFUSAL_INTRODUCTION, false);
+		}
 	}
 }
 
@@ -404,9 +447,10 @@ static void message_out_of_turn_is_refused(void **state)
 /* A later version may know more refusals. Only the code differs here; the proof is good. */
 static void unknown_refusal_of_a_proven_peer_is_malformed(void **state)
 {
-	enum { HEADER = 8, CODE = 4, VERDICT = 4 };
-	uint8_t text[4 + 2 * RB_NONCE_BYTES + CODE] = { RB_EXCHANGE_VERSION, VERDICT, 1, 2 };
-	uint8_t verdict[HEADER + CODE + RB_MAC_BYTES];
+	enum { HEADER = 8, CODE = 4, INTRODUCTION = 76, VERDICT = 4 };
+	uint8_t text[4 + 2 * RB_NONCE_BYTES + CODE + INTRODUCTION] = { RB_EXCHANGE_VERSION, VERDICT,
+								       1, 2 };
+	uint8_t verdict[HEADER + CODE + INTRODUCTION + RB_MAC_BYTES];
 
 	setup(state);
 	carry(&opener, &responder, &tap, 0, 1000);
@@ -417,9 +461,9 @@ static void unknown_refusal_of_a_proven_peer_is_malformed(void **state)
 	verdict[HEADER] = RB_REFUSAL_COUNT;
 	memcpy(text + 4, nonce_1, RB_NONCE_BYTES);
 	memcpy(text + 4 + RB_NONCE_BYTES, nonce_2, RB_NONCE_BYTES);
-	memcpy(text + 4 + 2 * RB_NONCE_BYTES, verdict + HEADER, CODE);
+	memcpy(text + 4 + 2 * RB_NONCE_BYTES, verdict + HEADER, CODE + INTRODUCTION);
 	HMAC(EVP_sha256(), key_a.bytes, (int)key_a.n_bytes, text, sizeof(text),
-	     verdict + HEADER + CODE, NULL);
+	     verdict + HEADER + CODE + INTRODUCTION, NULL);
 	rb_exchange_input(&opener, verdict, sizeof(verdict));
 	assert_int_equal(opener.refusal, RB_REFUSAL_MALFORMED); /* other numbers have no name */
 	expect_refusal(&opener, RB_REFUSAL_MALFORMED, true);
@@ -472,6 +516,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(nodes_with_one_key_learn_each_other_whatever_the_pieces),
 		T(other_key_is_refused_and_both_know),
+		T(responder_tells_its_queue_pairs_only_to_a_node_that_has_the_key),
 		T(same_node_id_is_refused_and_both_know),
 		T(unknown_node_is_refused),
 		T(higher_id_that_opens_is_refused),

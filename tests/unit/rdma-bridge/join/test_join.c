@@ -75,7 +75,8 @@ static void begin_as(uint8_t id, uint8_t claimed, uint8_t at, uint32_t epoch,
 						   .transport = RB_TRANSPORT_UD,
 						   .epoch = epoch,
 						   .qpn = 100,
-						   .message_max_bytes = 1024 },
+						   .message_max_bytes = 1024,
+						   .liveness_ms = 50 },
 					 .introduced = on_introduced,
 					 .context = &nodes[id] };
 

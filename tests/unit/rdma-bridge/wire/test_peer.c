@@ -304,6 +304,28 @@ static void liveness_follows_both_directions(void **state)
 	assert_int_equal(peers.peer[2].downs, 3);
 }
 
+/* Both sides take the larger one of the dead times that they ask for. */
+static void peer_that_speaks_seldom_is_dead_only_after_its_own_dead_time(void **state)
+{
+	(void)state;
+	rb_peers_set_liveness(&peers, 2, 500 * MS);
+	hear(0, 111, 1 * MS);
+	rb_peers_tick(&peers, 2, 1 * MS);
+	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
+	rb_peers_tick(&peers, 2, 501 * MS);
+	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
+	assert_int_equal(rb_peers_heard_epoch(&peers, 2, 501 * MS), 222);
+	assert_true(rb_peers_tick(&peers, 2, 502 * MS));
+	assert_int_equal(peers.peer[2].state, RB_PEER_DOWN);
+	assert_int_equal(rb_peers_heard_epoch(&peers, 2, 502 * MS), 0);
+	/* One that asks for less than we do gets what we ask for. */
+	rb_peers_set_liveness(&peers, 2, 5 * MS);
+	hear(1, 111, 600 * MS);
+	assert_true(rb_peers_tick(&peers, 2, 650 * MS));
+	assert_false(rb_peers_tick(&peers, 2, 650 * MS));
+	assert_true(rb_peers_tick(&peers, 2, 651 * MS));
+}
+
 static void data_alone_does_not_prove_that_the_peer_hears_us(void **state)
 {
 	(void)state;
@@ -425,6 +447,7 @@ int main(void)
 		PEER_TEST(one_forged_sequence_number_changes_nothing),
 		PEER_TEST(forged_sequence_numbers_silence_a_peer_no_longer_than_until_it_is_down),
 		PEER_TEST(liveness_follows_both_directions),
+		PEER_TEST(peer_that_speaks_seldom_is_dead_only_after_its_own_dead_time),
 		PEER_TEST(data_alone_does_not_prove_that_the_peer_hears_us),
 		PEER_TEST(silence_counts_only_while_we_run),
 		PEER_TEST(silence_before_our_pause_still_counts),
