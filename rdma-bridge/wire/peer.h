@@ -67,8 +67,8 @@ struct rb_peer {
 	uint32_t epoch;	 /* valid while introduced */
 	/* Silence that means death: the larger one of what we and the peer ask for. */
 	uint64_t dead_after_ns;
-	/* Written by the peer's worker; others read it with rb_peer_state_now. */
-	enum rb_peer_state state;
+	/* enum rb_peer_state; its worker writes it, others read it with rb_peer_state_now */
+	uint32_t state;
 	uint64_t heard_ns;    /* when its last message came; 0: none in this epoch */
 	uint64_t hears_us_ns; /* when it last said that it hears us; 0: never in this epoch */
 	uint64_t ups;	      /* times it came UP; never reset */
