@@ -56,6 +56,18 @@ uint32_t rb_fabric_message_needed_bytes(const struct rb_bridge *b)
 	return mtu_bytes + ETHER_BYTES + RB_MSG_OVERHEAD_BYTES;
 }
 
+uint32_t rb_fabric_mtu_to(const struct rb_bridge *b, uint8_t node)
+{
+	struct rb_worker *w = b->lanes[0].worker;
+	const uint32_t remote = w->peer[node]->remote.message_max_bytes;
+	struct rb_endpoint self;
+	uint32_t message_bytes;
+
+	w->transport->ops->endpoint(w->transport, &self);
+	message_bytes = remote < self.message_max_bytes ? remote : self.message_max_bytes;
+	return message_bytes - ETHER_BYTES - RB_MSG_OVERHEAD_BYTES;
+}
+
 /* --- Opening --- */
 
 static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_t qkey)

@@ -79,14 +79,16 @@ static void on_introduced(void *context, const struct rb_introduction *peer)
 			   err == -ENOENT ? " (its address is not on the fabric's link)" : "");
 	else if (!known && peer->message_max_bytes < needed)
 		sl_warning("fabric: node %u takes messages of up to %u bytes; a full frame of our "
-			   "ports needs %u: larger frames will be dropped",
+			   "ports needs %u: its ports get a smaller MTU",
 			   peer->node, peer->message_max_bytes, needed);
 }
 
 static void tell_peer(struct rb_bridge *b, uint8_t node)
 {
-	rb_relay_tell_peer(b->relay, node, rb_bridge_peer_state(b, node) == RB_PEER_UP,
-			   b->lanes[0].worker->peers.peer[node].epoch);
+	const bool up = rb_bridge_peer_state(b, node) == RB_PEER_UP;
+
+	rb_relay_tell_peer(b->relay, node, up, b->lanes[0].worker->peers.peer[node].epoch,
+			   up ? rb_fabric_mtu_to(b, node) : 0);
 }
 
 void rb_peering_update(struct rb_bridge *b, uint8_t node)

@@ -130,11 +130,14 @@ void rb_relay_tell_announced(struct rb_relay *relay, uint8_t node, const uint8_t
 	tell(relay, &message);
 }
 
-void rb_relay_tell_peer(struct rb_relay *relay, uint8_t node, bool up, uint32_t epoch)
+void rb_relay_tell_peer(struct rb_relay *relay, uint8_t node, bool up, uint32_t epoch,
+			uint32_t mtu_bytes)
 {
-	const struct sl_relay_message message = {
-		.kind = SL_RELAY_PEER, .node = node, .up = up, .epoch = up ? epoch : 0
-	};
+	const struct sl_relay_message message = { .kind = SL_RELAY_PEER,
+						  .node = node,
+						  .up = up,
+						  .epoch = up ? epoch : 0,
+						  .mtu_bytes = up ? mtu_bytes : 0 };
 
 	if (tell(relay, &message))
 		return;

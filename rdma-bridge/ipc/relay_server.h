@@ -34,8 +34,12 @@ void rb_relay_close(struct rb_relay *relay); /* NULL is fine */
 void rb_relay_accept(struct rb_relay *relay);
 void rb_relay_serve(struct rb_relay *relay, uint64_t now_ns);
 
-/* Tell sluiced of a peer's state; a client that does not read is dropped. */
-void rb_relay_tell_peer(struct rb_relay *relay, uint8_t node, bool up, uint32_t epoch);
+/*
+ * Tell sluiced of a peer's state; epoch and MTU (relay.h) count if it is up. A client that does not
+ * read is dropped.
+ */
+void rb_relay_tell_peer(struct rb_relay *relay, uint8_t node, bool up, uint32_t epoch,
+			uint32_t mtu_bytes);
 /* Tell sluiced what a peer announced, unless its socket is full: peers repeat themselves. */
 void rb_relay_tell_announced(struct rb_relay *relay, uint8_t node, const uint8_t *bytes,
 			     uint32_t n_bytes);

@@ -84,7 +84,8 @@ static void tell_peer(struct node *n, const struct node *peer)
 	to_client(n, &(struct sl_relay_message){ .kind = SL_RELAY_PEER,
 						 .node = peer->id,
 						 .up = up,
-						 .epoch = up ? peer->epoch : 0 });
+						 .epoch = up ? peer->epoch : 0,
+						 .mtu_bytes = up ? 3000 : 0 });
 }
 
 static void set_carrier(const struct node *n, const struct tap *tap)

@@ -132,13 +132,21 @@ static void peer_set_target(struct sl_cluster *c, struct sl_peer *peer,
 	peer->changing = true;
 }
 
-static void port_announced(struct sl_cluster *c, const struct sl_announce_record *record)
+/* Larger packets than the fabric carries are the kernel's to answer, not the bridge's to drop. */
+static uint32_t mtu_of(const struct sl_peer *peer, const struct sl_announce_record *record)
+{
+	return peer->mtu_bytes && peer->mtu_bytes < record->mtu_bytes ? peer->mtu_bytes
+								      : record->mtu_bytes;
+}
+
+static void port_announced(struct sl_cluster *c, const struct sl_peer *peer,
+			   const struct sl_announce_record *record)
 {
 	struct sl_remote_port *port = sl_cluster_port_by_number(c, record->system_port);
 
 	if (!port)
 		return;
-	sl_remote_port_set(port, c->requests, record->mac, record->mtu_bytes);
+	sl_remote_port_set(port, c->requests, record->mac, mtu_of(peer, record));
 	if (port->known && port->up == record->up)
 		return;
 	port->known = true;
@@ -240,7 +248,7 @@ static void announce_ports(struct sl_cluster *c, struct sl_peer *peer)
 	peer->ports_due = false;
 	for (uint32_t i = 0; i < a->n; i++)
 		if (a->records[i].type == SL_ANNOUNCE_PORT)
-			port_announced(c, &a->records[i]);
+			port_announced(c, peer, &a->records[i]);
 	ports_missing(c, peer);
 }
 
@@ -320,7 +328,7 @@ int sl_cluster_make_ports(struct sl_cluster *c)
 			for (uint32_t r = 0; peer->assembly.complete && r < peer->assembly.n; r++)
 				if (peer->assembly.records[r].type == SL_ANNOUNCE_PORT &&
 				    peer->assembly.records[r].system_port == port->system_port)
-					port_announced(c, &peer->assembly.records[r]);
+					port_announced(c, peer, &peer->assembly.records[r]);
 		}
 		sl_cluster_send_port(c, port);
 	}

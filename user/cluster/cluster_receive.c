@@ -40,6 +40,7 @@ static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message
 	if (message->up && peer->epoch != message->epoch) {
 		sl_assembly_reset(&peer->assembly);
 		peer->epoch = message->epoch;
+		peer->mtu_bytes = message->mtu_bytes;
 	}
 	was_silent = peer->silent;
 	peer->up = message->up;

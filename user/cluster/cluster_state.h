@@ -38,6 +38,7 @@ struct sl_peer {
 	/* its bridge does not answer ours, or ours is gone. Neither silent nor up: not known yet */
 	bool silent;
 	uint32_t epoch;
+	uint32_t mtu_bytes; /* the largest IP packet that the fabric carries to it */
 	uint64_t down_since_ns;
 	struct sl_assembly assembly;
 	struct sl_remote_entry *entries; /* owned; what this node's kernel was given, ascending */

@@ -9,10 +9,12 @@
  * version 1, kind 1, node 1, flags 1, then by kind
  *   SEND, RECEIVED  the part
  *   PORT            system port 2
- *   PEER            epoch 4
+ *   PEER            epoch 4, MTU 4
  */
 #define FLAG_UP	  0x01
 #define FLAG_GONE 0x02
+
+#define MTU_MIN_BYTES 68 /* of IPv4: RFC 791 */
 
 static bool has_part(uint8_t kind)
 {
@@ -27,7 +29,8 @@ static bool valid(const struct sl_relay_message *m)
 	case SL_RELAY_PORT:
 		return m->system_port >> 8 && m->system_port & 0xff && !(m->up && m->gone);
 	case SL_RELAY_PEER:
-		return m->node && m->up == (m->epoch != 0);
+		return m->node && m->up == (m->epoch != 0) &&
+		       (m->up ? m->mtu_bytes >= MTU_MIN_BYTES : !m->mtu_bytes);
 	default:
 		return m->node;
 	}
@@ -55,7 +58,8 @@ size_t sl_relay_encode(const struct sl_relay_message *m, uint8_t bytes[SL_RELAY_
 		return len + sizeof(m->system_port);
 	}
 	memcpy(bytes + len, &m->epoch, sizeof(m->epoch));
-	return len + sizeof(m->epoch);
+	memcpy(bytes + len + sizeof(m->epoch), &m->mtu_bytes, sizeof(m->mtu_bytes));
+	return len + sizeof(m->epoch) + sizeof(m->mtu_bytes);
 }
 
 int sl_relay_parse(const uint8_t *bytes, size_t len_bytes, struct sl_relay_message *m)
@@ -89,9 +93,10 @@ int sl_relay_parse(const uint8_t *bytes, size_t len_bytes, struct sl_relay_messa
 		memcpy(&m->system_port, body, sizeof(m->system_port));
 		return !(flags & ~(FLAG_UP | FLAG_GONE)) && !m->node && valid(m) ? 0 : -EINVAL;
 	case SL_RELAY_PEER:
-		if (body_bytes != sizeof(m->epoch))
+		if (body_bytes != sizeof(m->epoch) + sizeof(m->mtu_bytes))
 			return -EMSGSIZE;
 		memcpy(&m->epoch, body, sizeof(m->epoch));
+		memcpy(&m->mtu_bytes, body + sizeof(m->epoch), sizeof(m->mtu_bytes));
 		return !(flags & ~FLAG_UP) && valid(m) ? 0 : -EINVAL;
 	default:
 		return -EPROTO;

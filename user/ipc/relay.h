@@ -8,7 +8,7 @@
  *   sluiced -> bridge   SEND      carry this part of an announcement to a node, or to all that are
  *                       up
  *                       PORT      the state that the owner of a remote port announces
- *   bridge -> sluiced   PEER      a peer is up, with its epoch, or down
+ *   bridge -> sluiced   PEER      a peer is up, with its epoch and MTU, or down
  *                       RECEIVED  a part of an announcement from a node that has proven who it is
  *
  * The bridge serves one client. When another one connects, the bridge closes the old connection, so
@@ -38,7 +38,7 @@
 
 #include "user/ipc/announce.h"
 
-#define SL_RELAY_VERSION      1
+#define SL_RELAY_VERSION      2
 #define SL_RELAY_HEADER_BYTES 4
 #define SL_RELAY_MAX_BYTES    (SL_RELAY_HEADER_BYTES + SL_ANNOUNCE_PART_BYTES)
 
@@ -58,6 +58,8 @@ struct sl_relay_message {
 	bool gone;	      /* PORT: no longer configured */
 	uint16_t system_port; /* PORT */
 	uint32_t epoch;	      /* PEER: the epoch of its bridge if up, not 0; else 0 */
+	/* PEER: the largest IP packet that the fabric carries to it if up, from 68; else 0 */
+	uint32_t mtu_bytes;
 	/* SEND, RECEIVED: borrowed from the caller or from the bytes parsed */
 	const uint8_t *part;
 	size_t part_bytes; /* 1..SL_ANNOUNCE_PART_BYTES */

@@ -26,6 +26,7 @@ static void there_and_back(const struct sl_relay_message *m, size_t expected_byt
 	assert_int_equal(got.gone, m->gone);
 	assert_int_equal(got.system_port, m->system_port);
 	assert_int_equal(got.epoch, m->epoch);
+	assert_int_equal(got.mtu_bytes, m->mtu_bytes);
 	assert_int_equal(got.part_bytes, m->part_bytes);
 	if (m->part_bytes)
 		assert_memory_equal(got.part, m->part, m->part_bytes);
@@ -50,11 +51,13 @@ static void every_kind_parses_to_what_was_encoded(void **state)
 						   .system_port = 0x0201,
 						   .gone = true },
 		       6);
-	there_and_back(
-		&(struct sl_relay_message){
-			.kind = SL_RELAY_PEER, .node = 2, .up = true, .epoch = 0xfffffffe },
-		8);
-	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_PEER, .node = 2 }, 8);
+	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_PEER,
+						   .node = 2,
+						   .up = true,
+						   .epoch = 0xfffffffe,
+						   .mtu_bytes = 68 },
+		       12);
+	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_PEER, .node = 2 }, 12);
 }
 
 static void message_with_a_field_out_of_range_is_not_written(void **state)
@@ -68,8 +71,9 @@ static void message_with_a_field_out_of_range_is_not_written(void **state)
 		{ .kind = SL_RELAY_PORT, .system_port = 0x0200 },
 		{ .kind = SL_RELAY_PORT, .system_port = 0x0002 },
 		{ .kind = SL_RELAY_PORT, .system_port = 0x0201, .up = true, .gone = true },
-		{ .kind = SL_RELAY_PEER, .up = true, .epoch = 1 },
-		{ .kind = SL_RELAY_PEER, .node = 1, .up = true },
+		{ .kind = SL_RELAY_PEER, .up = true, .epoch = 1, .mtu_bytes = 1500 },
+		{ .kind = SL_RELAY_PEER, .node = 1, .up = true, .mtu_bytes = 1500 },
+		{ .kind = SL_RELAY_PEER, .node = 1, .up = true, .epoch = 1, .mtu_bytes = 67 },
 		{ .kind = SL_RELAY_PEER, .node = 1, .epoch = 1 },
 	};
 	uint8_t bytes[SL_RELAY_MAX_BYTES];
@@ -85,29 +89,31 @@ static void bytes_of_a_bad_version_kind_length_or_value_are_refused(void **state
 		const char *name;
 		size_t len;
 		int err;
-		uint8_t bytes[9];
+		uint8_t bytes[13];
 	} cases[] = {
 		{ "empty", 0, -EMSGSIZE, { 0 } },
-		{ "truncated", 3, -EMSGSIZE, { 1, 1, 0 } },
-		{ "version", 5, -EPROTO, { 2, 1, 0, 0, 1 } },
-		{ "kind_zero", 5, -EPROTO, { 1, 0, 0, 0, 1 } },
-		{ "kind_unknown", 5, -EPROTO, { 1, 5, 1, 0, 1 } },
-		{ "send_without_part", 4, -EMSGSIZE, { 1, 1, 0, 0 } },
-		{ "send_with_flags", 5, -EINVAL, { 1, 1, 0, 1, 1 } },
-		{ "received_from_nobody", 5, -EINVAL, { 1, 4, 0, 0, 1 } },
-		{ "port_short", 5, -EMSGSIZE, { 1, 2, 0, 1, 1 } },
-		{ "port_long", 7, -EMSGSIZE, { 1, 2, 0, 1, 1, 2, 0 } },
-		{ "port_number_zero", 6, -EINVAL, { 1, 2, 0, 1, 0, 0 } },
-		{ "port_unknown_flag", 6, -EINVAL, { 1, 2, 0, 4, 1, 2 } },
-		{ "port_up_and_gone", 6, -EINVAL, { 1, 2, 0, 3, 1, 2 } },
-		{ "port_with_node", 6, -EINVAL, { 1, 2, 1, 1, 1, 2 } },
-		{ "peer_short", 7, -EMSGSIZE, { 1, 3, 1, 1, 1, 0, 0 } },
-		{ "peer_long", 9, -EMSGSIZE, { 1, 3, 1, 1, 1, 0, 0, 0, 0 } },
-		{ "peer_zero", 8, -EINVAL, { 1, 3, 0, 1, 1, 0, 0, 0 } },
-		{ "peer_up_without_epoch", 8, -EINVAL, { 1, 3, 1, 1, 0, 0, 0, 0 } },
-		{ "peer_gone", 8, -EINVAL, { 1, 3, 1, 3, 1, 0, 0, 0 } },
+		{ "truncated", 3, -EMSGSIZE, { 2, 1, 0 } },
+		{ "version", 5, -EPROTO, { 1, 1, 0, 0, 1 } },
+		{ "kind_zero", 5, -EPROTO, { 2, 0, 0, 0, 1 } },
+		{ "kind_unknown", 5, -EPROTO, { 2, 5, 1, 0, 1 } },
+		{ "send_without_part", 4, -EMSGSIZE, { 2, 1, 0, 0 } },
+		{ "send_with_flags", 5, -EINVAL, { 2, 1, 0, 1, 1 } },
+		{ "received_from_nobody", 5, -EINVAL, { 2, 4, 0, 0, 1 } },
+		{ "port_short", 5, -EMSGSIZE, { 2, 2, 0, 1, 1 } },
+		{ "port_long", 7, -EMSGSIZE, { 2, 2, 0, 1, 1, 2, 0 } },
+		{ "port_number_zero", 6, -EINVAL, { 2, 2, 0, 1, 0, 0 } },
+		{ "port_unknown_flag", 6, -EINVAL, { 2, 2, 0, 4, 1, 2 } },
+		{ "port_up_and_gone", 6, -EINVAL, { 2, 2, 0, 3, 1, 2 } },
+		{ "port_with_node", 6, -EINVAL, { 2, 2, 1, 1, 1, 2 } },
+		{ "peer_short", 11, -EMSGSIZE, { 2, 3, 1, 1, 1, 0, 0, 0, 0, 5, 0 } },
+		{ "peer_long", 13, -EMSGSIZE, { 2, 3, 1, 1, 1, 0, 0, 0, 0, 5, 0, 0, 0 } },
+		{ "peer_zero", 12, -EINVAL, { 2, 3, 0, 1, 1, 0, 0, 0, 0, 5, 0, 0 } },
+		{ "peer_up_without_epoch", 12, -EINVAL, { 2, 3, 1, 1, 0, 0, 0, 0, 0, 5, 0, 0 } },
+		{ "peer_up_without_mtu", 12, -EINVAL, { 2, 3, 1, 1, 1, 0, 0, 0, 67, 0, 0, 0 } },
+		{ "peer_down_with_mtu", 12, -EINVAL, { 2, 3, 1, 0, 0, 0, 0, 0, 0, 5, 0, 0 } },
+		{ "peer_gone", 12, -EINVAL, { 2, 3, 1, 3, 1, 0, 0, 0, 0, 5, 0, 0 } },
 	};
-	uint8_t longest[SL_RELAY_MAX_BYTES + 1] = { 1, 1, 0, 0 };
+	uint8_t longest[SL_RELAY_MAX_BYTES + 1] = { 2, 1, 0, 0 };
 	struct sl_relay_message m;
 
 	(void)state;
