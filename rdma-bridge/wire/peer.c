@@ -19,6 +19,7 @@ void rb_seq_restart(struct rb_seq *seq)
 	seq->span = 0;
 	seq->next = 0;
 	seq->jump = 0;
+	seq->doubtful = false;
 	memset(seq->seen, 0, sizeof(seq->seen));
 }
 
@@ -37,6 +38,7 @@ static void advance(struct rb_seq *seq, uint32_t sequence, uint32_t ahead)
 	}
 	*seen_word(seq, sequence) |= seen_bit(sequence);
 	seq->next = sequence + 1;
+	seq->doubtful = false;
 	seq->lost += ahead;
 	seq->received++;
 }
@@ -46,21 +48,23 @@ enum rb_verdict rb_seq_judge(struct rb_seq *seq, uint32_t sequence)
 	uint32_t ahead = sequence - seq->next;
 	uint32_t behind = seq->next - 1 - sequence;
 
+	const bool is_ahead = ahead < 1U << 31;
+
 	if (seq->span == 0) {
 		seq->next = sequence;
 		advance(seq, sequence, 0);
 		return RB_VERDICT_OK;
 	}
-	if (ahead >= RB_SEQ_JUMP && ahead < 1U << 31 && sequence != seq->jump) {
-		seq->jump = sequence + 1;
-		seq->stale++;
-		return RB_VERDICT_STALE;
-	}
-	if (ahead < 1U << 31) {
+	if (ahead < RB_SEQ_JUMP || (is_ahead && sequence == seq->jump)) {
 		advance(seq, sequence, ahead);
 		return RB_VERDICT_OK;
 	}
-	if (behind >= seq->span) {
+	if (seq->doubtful && (is_ahead || behind >= seq->span)) {
+		rb_seq_restart(seq);
+		return rb_seq_judge(seq, sequence);
+	}
+	if (is_ahead || behind >= seq->span) {
+		seq->jump = sequence + 1;
 		seq->stale++;
 		return RB_VERDICT_STALE;
 	}
@@ -113,12 +117,6 @@ static void set_state(struct rb_peer *peer, enum rb_peer_state state)
 	__atomic_store_n(&peer->state, state, __ATOMIC_RELAXED); /* for rb_peer_state_now */
 }
 
-static void restart_sequences(struct rb_peer *peer)
-{
-	for (int i = 0; i < RB_STREAMS_MAX; i++)
-		rb_seq_restart(&peer->seq[i]);
-}
-
 int rb_peers_introduce(struct rb_peers *peers, uint8_t node, uint32_t epoch)
 {
 	struct rb_peer *peer = &peers->peer[node];
@@ -135,7 +133,8 @@ int rb_peers_introduce(struct rb_peers *peers, uint8_t node, uint32_t epoch)
 	peer->epoch = epoch;
 	peer->heard_ns = 0;
 	peer->hears_us_ns = 0;
-	restart_sequences(peer);
+	for (int i = 0; i < RB_STREAMS_MAX; i++)
+		rb_seq_restart(&peer->seq[i]);
 	return 0;
 }
 
@@ -220,8 +219,8 @@ bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns)
 		state = recent(peer, peer->hears_us_ns, now_ns) ? RB_PEER_UP : RB_PEER_ONE_WAY;
 	if (state == peer->state)
 		return false;
-	if (state == RB_PEER_DOWN)
-		restart_sequences(peer);
+	for (int i = 0; i < RB_STREAMS_MAX && state == RB_PEER_DOWN; i++)
+		peer->seq[i].doubtful = true;
 	set_state(peer, state);
 	return true;
 }

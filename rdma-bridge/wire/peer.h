@@ -44,6 +44,11 @@ struct rb_seq {
 	uint32_t next; /* the sequence number expected */
 	uint32_t jump; /* the number after that of the latest jump */
 	uint32_t span; /* numbers below next that `seen` knows, 0..RB_SEQ_WINDOW */
+	/*
+	 * The peer fell silent: if its next number is not one that may follow, a forged one has led
+	 * us astray, and it counts as the first.
+	 */
+	bool doubtful;
 	uint64_t seen[RB_SEQ_WINDOW / 64];
 };
 
@@ -68,7 +73,7 @@ struct rb_peer {
 	/* Silence that means death: the larger one of what we and the peer ask for. */
 	uint64_t dead_after_ns;
 	/* enum rb_peer_state; its worker writes it, others read it with rb_peer_state_now */
-	uint32_t state;
+	uint8_t state;
 	uint64_t heard_ns;    /* when its last message came; 0: none in this epoch */
 	uint64_t hears_us_ns; /* when it last said that it hears us; 0: never in this epoch */
 	uint64_t ups;	      /* times it came UP; never reset */

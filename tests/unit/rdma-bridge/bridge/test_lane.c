@@ -24,7 +24,7 @@ static void peer_is_as_the_worst_lane_says(void **state)
 	}
 	assert_int_equal(rb_bridge_peer_state(&b, PEER), RB_PEER_UP);
 	for (int i = 0; i < LANES; i++) {
-		enum rb_peer_state *one = &workers[i].peers.peer[PEER].state;
+		uint8_t *one = &workers[i].peers.peer[PEER].state;
 
 		*one = RB_PEER_ONE_WAY;
 		assert_int_equal(rb_bridge_peer_state(&b, PEER), RB_PEER_ONE_WAY);

@@ -263,6 +263,17 @@ static void forged_sequence_numbers_silence_a_peer_no_longer_than_until_it_is_do
 	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
 }
 
+static void what_is_lost_while_a_peer_is_silent_counts_when_it_is_back(void **state)
+{
+	(void)state;
+	hear(7, 111, 1 * MS);
+	rb_peers_tick(&peers, 2, 1 * MS);
+	assert_true(rb_peers_tick(&peers, 2, 53 * MS));
+	assert_int_equal(peers.peer[2].state, RB_PEER_DOWN);
+	hear(7 + 41, 111, 54 * MS);
+	assert_int_equal(peers.peer[2].seq[0].lost, 40);
+}
+
 /* Each step: the time, the heard_epoch of a hello at that time (-1: no hello), the state after. */
 static void liveness_follows_both_directions(void **state)
 {
@@ -445,6 +456,7 @@ int main(void)
 		PEER_TEST(new_epoch_forgets_sequences_and_starts_down),
 		PEER_TEST(streams_count_apart),
 		PEER_TEST(one_forged_sequence_number_changes_nothing),
+		PEER_TEST(what_is_lost_while_a_peer_is_silent_counts_when_it_is_back),
 		PEER_TEST(forged_sequence_numbers_silence_a_peer_no_longer_than_until_it_is_down),
 		PEER_TEST(liveness_follows_both_directions),
 		PEER_TEST(peer_that_speaks_seldom_is_dead_only_after_its_own_dead_time),
