@@ -224,7 +224,9 @@ in_words() {
 			{("sluice_controller_rate_\(.unit)_per_second\($id)"): .rate},
 			(("price", "signal", "weight", "sources") as $k | select(.[$k]) | {("sluice_controller_\($k)\($id)"): .[$k]})'
 		sluice 1 -j show system-ports | jq -c '.[] | {("sluice_system_port_up{node=\(.node)}{port=\(.port)}"):
-			(if .state == "up" then 1 else 0 end)}'
+			(if .state == "up" then 1 else 0 end)},
+			(. as $p | .refused | to_entries[] |
+			 {("sluice_system_port_refused_routes{node=\($p.node)}{port=\($p.port)}{reason=\(.key)}"): .value})'
 	} | jq -sS add
 }
 
