@@ -95,6 +95,7 @@ struct rb_bridge {
 
 	/* fabric */
 	struct rb_netdev fabric; /* as it was when it was opened */
+	int fabric_err;		 /* of the last look at it */
 	bool lost;		 /* the fabric's device is gone, or is another one */
 
 	/* lane, lane_threads */

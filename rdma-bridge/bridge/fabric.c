@@ -198,8 +198,14 @@ void rb_fabric_check(struct rb_bridge *b)
 {
 	const char *device = b->settings->cluster.device;
 	struct rb_netdev now;
+	const int err = rb_netdev_query(device, &now);
 
-	if (rb_netdev_query(device, &now)) {
+	if (err && err != -ENODEV && err != b->fabric_err)
+		sl_warning("fabric: cannot look at %s: %s; trying again", device, strerror(-err));
+	b->fabric_err = err;
+	if (err && err != -ENODEV)
+		return;
+	if (err) {
 		sl_error("fabric: the netdev %s is gone; waiting for its return", device);
 		b->lost = true;
 	} else if (now.ifindex != b->fabric.ifindex || now.mtu_bytes != b->fabric.mtu_bytes ||

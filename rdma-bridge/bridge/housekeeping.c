@@ -2,7 +2,6 @@
 #include "rdma-bridge/bridge/housekeeping.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <sys/epoll.h>
 
 #include "rdma-bridge/bridge/ports.h"
@@ -14,6 +13,7 @@
 #include "rdma-bridge/bridge/voq_maps.h"
 #include "rdma-bridge/ipc/relay_server.h"
 #include "rdma-bridge/join/join.h"
+#include "rdma-bridge/port/netdev.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 
@@ -54,7 +54,10 @@ static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
 
 static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
-	if (port->edge && if_nametoindex(port->settings->name) != port->ifindex) {
+	uint32_t ifindex;
+	int err = rb_netdev_index(port->settings->name, &ifindex);
+
+	if (port->edge && (err == -ENODEV || (!err && ifindex != port->ifindex))) {
 		sl_warning("port %s: the netdev is gone", port->settings->name);
 		rb_bridge_halt(b);
 		rb_bridge_close_port(b, port);

@@ -32,6 +32,12 @@ static uint32_t queues_of(int fd, const char *name)
 	return n ? n : 1;
 }
 
+int rb_netdev_index(const char *name, uint32_t *ifindex)
+{
+	*ifindex = if_nametoindex(name);
+	return *ifindex ? 0 : -errno;
+}
+
 int rb_netdev_query(const char *name, struct rb_netdev *out)
 {
 	struct ifreq request = { 0 };
@@ -40,8 +46,11 @@ int rb_netdev_query(const char *name, struct rb_netdev *out)
 	if (fd < 0)
 		return -errno;
 	memset(out, 0, sizeof(*out));
-	out->ifindex = if_nametoindex(name);
-	err = out->ifindex ? ask(fd, name, SIOCGIFMTU, &request) : -ENODEV;
+	err = ask(fd, name, SIOCGIFINDEX, &request);
+	if (err)
+		goto out;
+	out->ifindex = (uint32_t)request.ifr_ifindex;
+	err = ask(fd, name, SIOCGIFMTU, &request);
 	if (err)
 		goto out;
 	out->mtu_bytes = (uint32_t)request.ifr_mtu;

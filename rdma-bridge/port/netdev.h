@@ -14,7 +14,11 @@ struct rb_netdev {
 	bool up;
 };
 
-/* Ask the kernel. 0, -ENODEV, or another -errno of the kernel. */
+/*
+ * Ask the kernel. 0; -ENODEV: no netdev has this name; another -errno of the kernel, as -EMFILE,
+ * says nothing of the netdev.
+ */
+int rb_netdev_index(const char *name, uint32_t *ifindex);
 int rb_netdev_query(const char *name, struct rb_netdev *out);
 
 #endif

@@ -254,6 +254,33 @@ many_by() {
 	send_all h1p1 n1:eth1 h2p2 1000 --dst 10.2.2.2
 }
 
+@test "a bridge that may open no more files keeps its ports and its fabric, and loses no packet" {
+	local bridge epoch log="$LAB_DIR/bridge-n1.err"
+	bridge=$(cat "$LAB_DIR/bridge-n1.pid")
+	epoch() { bridge_ask 2 peers | jq 'select(.node == 1) | [.epoch, .downs]'; }
+	arrived() { on h2p1 cat /sys/class/net/eth0/statistics/rx_packets; }
+	looked() { [ "$(grep -c "fabric: cannot look at fab0: Too many open files" "$log")" = 1 ]; }
+	epoch=$(epoch)
+	gone=$(grep -c "is gone" "$log" || true)
+	cluster_counts
+	flow_start through h1p1 n1:eth1 10.2.1.2 2000 h2p1
+	limits=$(prlimit --pid "$bridge" --nofile --raw --noheadings --output SOFT,HARD | tr -s ' ' :)
+	prlimit --pid "$bridge" --nofile="3:${limits#*:}"
+	wait_for 10 looked
+	# traffic goes on while the bridge looks, some times a second, at its ports
+	before=$(arrived)
+	goes_on() { [ "$(arrived)" -gt $((before + 2000)) ]; }
+	wait_for 20 goes_on
+	prlimit --pid "$bridge" --nofile="$limits"
+	flow_arrives through h2p1
+	[ "$(grep -c "is gone" "$log" || true)" = "$gone" ]
+	[ "$(epoch)" = "$epoch" ]
+	cluster_conserves "$FLOW_SENT" "$FLOW_RECEIVED"
+	echo "sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
+	[ "$FLOW_SENT" = "$FLOW_RECEIVED" ]
+	[ "$FLOW_WRONG" = 0 ]
+}
+
 # --- Bad input ---
 
 # capture N: capture what the fabric brings to node N while data goes there, in $LAB_DIR/replay.pcap
