@@ -258,7 +258,7 @@ many_by() {
 	local bridge epoch log="$LAB_DIR/bridge-n1.err"
 	bridge=$(cat "$LAB_DIR/bridge-n1.pid")
 	epoch() { bridge_ask 2 peers | jq 'select(.node == 1) | [.epoch, .downs]'; }
-	arrived() { on h2p1 cat /sys/class/net/eth0/statistics/rx_packets; }
+	delivered() { on h2p1 cat /sys/class/net/eth0/statistics/rx_packets; }
 	looked() { [ "$(grep -c "fabric: cannot look at fab0: Too many open files" "$log")" = 1 ]; }
 	epoch=$(epoch)
 	gone=$(grep -c "is gone" "$log" || true)
@@ -268,8 +268,8 @@ many_by() {
 	prlimit --pid "$bridge" --nofile="3:${limits#*:}"
 	wait_for 10 looked
 	# traffic goes on while the bridge looks, some times a second, at its ports
-	before=$(arrived)
-	goes_on() { [ "$(arrived)" -gt $((before + 2000)) ]; }
+	before=$(delivered)
+	goes_on() { [ "$(delivered)" -gt $((before + 2000)) ]; }
 	wait_for 20 goes_on
 	prlimit --pid "$bridge" --nofile="$limits"
 	flow_arrives through h2p1
