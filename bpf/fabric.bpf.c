@@ -7,33 +7,15 @@
  * there is no socket, and the kernel answers RoCEv2 as it answers any closed port.
  */
 #include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/in.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/udp.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/fabric/roce_frame.bpf.h"
 
-#define ROCE_PORT	   4791
 #define FABRIC_QUEUES_MAX  64
 #define FABRIC_ADDRESS_MAX 8
 
 /* Set before loading: worker i has the queue pair first_qpn + i. */
 const volatile __u32 workers = 1, first_qpn;
-
-/* The base transport header of RoCE, up to the last field that is read here. */
-struct bth {
-	__u8 opcode, flags;
-	__be16 pkey;
-	__be32 qpn; /* low 24 bits */
-};
-
-/* An address of ours: IPv6, or v4-mapped IPv4. */
-struct fabric_address {
-	__be32 word[4];
-};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -45,37 +27,9 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, FABRIC_ADDRESS_MAX);
-	__type(key, struct fabric_address);
+	__type(key, struct sl_fabric_key);
 	__type(value, __u32); /* 1 */
 } fabric_address SEC(".maps");
-
-/* The UDP header of a frame, and the address it is for; NULL if it is no whole UDP packet. */
-static __always_inline struct udphdr *find_udp(void *data, void *end, struct fabric_address *to)
-{
-	struct ethhdr *eth = data;
-
-	if ((void *)(eth + 1) > end)
-		return NULL;
-	if (eth->h_proto == sl_htons(ETH_P_IP)) {
-		struct iphdr *ip = (void *)(eth + 1);
-
-		if ((void *)(ip + 1) > end || ip->ihl != 5 || ip->protocol != IPPROTO_UDP ||
-		    (ip->frag_off & sl_htons(0x3fff)))
-			return NULL;
-		to->word[2] = sl_htonl(0xffff);
-		to->word[3] = ip->daddr;
-		return (void *)(ip + 1);
-	}
-	if (eth->h_proto == sl_htons(ETH_P_IPV6)) {
-		struct ipv6hdr *ip = (void *)(eth + 1);
-
-		if ((void *)(ip + 1) > end || ip->nexthdr != IPPROTO_UDP)
-			return NULL;
-		__builtin_memcpy(to, &ip->daddr, sizeof(*to));
-		return (void *)(ip + 1);
-	}
-	return NULL;
-}
 
 /* A frame that names no queue pair of ours goes to the first worker, which counts it. */
 static __always_inline __u32 worker_of(const struct udphdr *udp, const void *end)
@@ -93,10 +47,10 @@ SEC("xdp")
 int sl_fabric(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	struct fabric_address to = {};
+	struct sl_fabric_key to = {};
 	struct udphdr *udp = find_udp(data, end, &to);
 
-	if (!udp || (void *)(udp + 1) > end || udp->dest != sl_htons(ROCE_PORT) ||
+	if (!udp || (void *)(udp + 1) > end || udp->dest != sl_htons(SL_ROCE_PORT) ||
 	    !bpf_map_lookup_elem(&fabric_address, &to))
 		return XDP_PASS;
 	return bpf_redirect_map(&fabric_xsk, ctx->rx_queue_index * workers + worker_of(udp, end),

@@ -9,10 +9,10 @@
  * test runs of an attached program start a thousand times sooner. A worker of the bridge runs it on
  * one CPU at a time, so the counters need no atomics.
  */
-#include "bpf/kernel_types.bpf.h"
+#include "bpf/lib/kernel_types.bpf.h"
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
-#include "bpf/inject.h"
+#include "bpf/abi/inject.h"
 
 #define ETH_BYTES	 14
 #define LOOPBACK_IFINDEX 1 /* where a test run's frames seem to come from */

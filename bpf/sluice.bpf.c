@@ -4,20 +4,20 @@
  * virtual output queue of another node's port. Each step is a header of its own, and returns
  * SL_GO_ON or the verdict with which the packet ends.
  */
-#include "bpf/egress.bpf.h"
-#include "bpf/fabric_guard.bpf.h"
-#include "bpf/fib.bpf.h"
-#include "bpf/ingress.bpf.h"
-#include "bpf/ip4.bpf.h"
-#include "bpf/ip6.bpf.h"
-#include "bpf/kernel_fib.bpf.h"
-#include "bpf/maps.bpf.h"
-#include "bpf/nexthop.bpf.h"
-#include "bpf/packet.bpf.h"
-#include "bpf/parse.bpf.h"
-#include "bpf/stats.bpf.h"
-#include "bpf/transmit.bpf.h"
-#include "bpf/voq.bpf.h"
+#include "bpf/edge/egress.bpf.h"
+#include "bpf/edge/fabric_guard.bpf.h"
+#include "bpf/edge/fib.bpf.h"
+#include "bpf/edge/ingress.bpf.h"
+#include "bpf/edge/ip4.bpf.h"
+#include "bpf/edge/ip6.bpf.h"
+#include "bpf/edge/kernel_fib.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/nexthop.bpf.h"
+#include "bpf/edge/packet.bpf.h"
+#include "bpf/edge/parse.bpf.h"
+#include "bpf/edge/stats.bpf.h"
+#include "bpf/edge/transmit.bpf.h"
+#include "bpf/edge/voq.bpf.h"
 
 const volatile struct sl_config sl_config = {};
 

@@ -7,8 +7,8 @@
  * It runs once for each batch flushed to a driver, and once for each frame whose redirect was
  * refused before that.
  */
-#include "bpf/kernel_types.bpf.h"
-#include "bpf/mapdef.bpf.h"
+#include "bpf/lib/kernel_types.bpf.h"
+#include "bpf/lib/mapdef.bpf.h"
 #include <stdbool.h>
 
 SL_COUNTERS(sl_drops, SL_DROP_COUNT);

@@ -9,7 +9,7 @@
 #include <linux/ipv6.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 
 #define AF_INET	 2
 #define AF_INET6 10

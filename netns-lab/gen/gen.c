@@ -22,7 +22,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "netns-lab/gen/destinations.h"
 #include "netns-lab/gen/device.h"
 #include "netns-lab/gen/tool.h"

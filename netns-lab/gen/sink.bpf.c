@@ -11,7 +11,7 @@
 #include <linux/udp.h>
 #include <bpf/bpf_helpers.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "netns-lab/gen/checksum.bpf.h"
 #include "netns-lab/gen/traffic.h"
 

@@ -4,7 +4,7 @@
  * configuration and program name, so that the daemon's own loader can load it; only a run does
  * something else.
  */
-#include "bpf/fib.bpf.h"
+#include "bpf/edge/fib.bpf.h"
 #include "netns-lab/lookup/lookup_batch.h"
 
 const volatile struct sl_config sl_config = {};

@@ -15,7 +15,7 @@
 #include <linux/if_link.h>
 #include <linux/if_tun.h>
 
-#include "bpf/inject.h"
+#include "bpf/abi/inject.h"
 #include "rdma-bridge/port/inject.skel.h"
 #include "user/lib/clock.h"
 

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/voq.h"
 
 struct rb_maps {
 	struct sl_meta meta;

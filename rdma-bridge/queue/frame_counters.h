@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/reasons.h"
 
 #define RB_FRAME_COUNTERS(X)                                                               \
 	X(INGRESS, "ingress", "frames taken out of VOQ rings and remote ports")            \

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/voq.h"
 
 #define RB_PACE_RATE_MAX  1000000000000ULL /* units a second; more is SL_RATE_UNLIMITED */
 #define RB_PACE_BURST_MAX 1000000000U	   /* units */

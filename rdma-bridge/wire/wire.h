@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/voq.h"
 
 #define RB_WIRE_VERSION 1
 

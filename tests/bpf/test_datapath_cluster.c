@@ -11,6 +11,9 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/fabric_address.h"
+#include "bpf/abi/voq.h"
 #include "user/datapath/datapath.h"
 
 static struct bpf_map_info info_of(const struct sl_datapath *dp, const char *map)

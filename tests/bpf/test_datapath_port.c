@@ -12,6 +12,8 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/l3_port.h"
 #include "user/datapath/datapath.h"
 
 #define FIRST  5

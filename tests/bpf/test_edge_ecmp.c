@@ -15,6 +15,9 @@
 #include <cmocka.h>
 #include <linux/bpf.h>
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
 #include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
 

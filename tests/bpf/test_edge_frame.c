@@ -18,7 +18,11 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/reasons.h"
+#include "bpf/abi/voq.h"
+#include "bpf/lib/endian.bpf.h"
 #include "tests/lib/deadline.h"
 #include "tests/lib/edge_case.h"
 

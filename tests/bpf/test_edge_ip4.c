@@ -6,6 +6,8 @@
 #include <linux/if_ether.h>
 #include <netinet/in.h>
 
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
 #include "tests/lib/edge_case.h"
 
 #define BOTH (SL_PORT_FORWARD4 | SL_PORT_FORWARD6)

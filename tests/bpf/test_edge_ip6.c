@@ -5,6 +5,8 @@
  */
 #include <netinet/in.h>
 
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
 #include "tests/lib/edge_case.h"
 
 #define BOTH (SL_PORT_FORWARD4 | SL_PORT_FORWARD6)

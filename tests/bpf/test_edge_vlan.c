@@ -5,6 +5,7 @@
  */
 #include <linux/if_ether.h>
 
+#include "bpf/abi/l3_port.h"
 #include "tests/lib/edge_case.h"
 
 #define TAG(tci)                 \

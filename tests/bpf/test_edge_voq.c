@@ -22,7 +22,13 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/fabric_address.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
+#include "bpf/abi/voq.h"
+#include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_case.h"
 #include "user/lib/clock.h"
 

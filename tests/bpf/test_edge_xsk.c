@@ -19,6 +19,8 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/voq.h"
 #include "rdma-bridge/port/xsk.h"
 #include "tests/lib/deadline.h"
 #include "tests/lib/edge_case.h"

@@ -24,7 +24,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
+#include "bpf/abi/voq.h"
+#include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/port/edge.h"
 #include "tests/lib/deadline.h"
 #include "tests/lib/edge_rig.h"

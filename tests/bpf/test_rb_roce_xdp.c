@@ -20,7 +20,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/transport/roce_xdp.h"
 #include "rdma-bridge/wire/wire.h"

@@ -21,7 +21,7 @@
 #include <bpf/libbpf.h>
 #include <cmocka.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "tests/lib/deadline.h"
 #include "tests/lib/edge_case.h"
 #include "user/lib/clock.h"

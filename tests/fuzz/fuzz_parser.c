@@ -22,12 +22,12 @@ static void *fuzz_lookup(const void *map, const void *key);
 /* BPF may do arithmetic on void pointers, and read words at any address. */
 #pragma clang diagnostic ignored "-Wpointer-arith"
 #pragma clang attribute push(__attribute__((no_sanitize("alignment"))), apply_to = function)
-#include "bpf/fabric_guard.bpf.h"
-#include "bpf/ip4.bpf.h"
-#include "bpf/ip6.bpf.h"
-#include "bpf/maps.bpf.h"
-#include "bpf/nexthop.bpf.h"
-#include "bpf/parse.bpf.h"
+#include "bpf/edge/fabric_guard.bpf.h"
+#include "bpf/edge/ip4.bpf.h"
+#include "bpf/edge/ip6.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/nexthop.bpf.h"
+#include "bpf/edge/parse.bpf.h"
 #pragma clang attribute pop
 
 const volatile struct sl_config sl_config = { .managed = 1, .node_id = 1, .n_voqs = 4 };

@@ -13,6 +13,9 @@
 #include <linux/rtnetlink.h>
 #include <linux/xfrm.h>
 
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
 #include "user/mirror/mirror_route.h"
 #include "user/mirror/mirror_state.h"
 #include "user/mirror/sync/mirror_poll.h"

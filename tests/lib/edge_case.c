@@ -11,8 +11,12 @@
 #include <cmocka.h>
 #include <linux/bpf.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_case.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
 
 static const struct {
 	uint32_t port, l3_ifindex, mtu_bytes;

@@ -22,6 +22,8 @@
 #ifndef TEST_EDGE_CASE_H
 #define TEST_EDGE_CASE_H
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/voq.h"
 #include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
 

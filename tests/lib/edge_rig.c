@@ -12,8 +12,14 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_rig.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/fabric_address.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
+#include "bpf/abi/voq.h"
 #include "tests/lib/frame.h"
 
 #define OBJECT	  "build/sluice.bpf.o"

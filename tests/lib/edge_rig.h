@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/reasons.h"
 #include "user/fib/fib.h"
 
 #define EDGE_PORTS   4

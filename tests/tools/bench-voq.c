@@ -18,6 +18,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
+#include "bpf/abi/voq.h"
 #include "rdma-bridge/port/edge.h"
 #include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"

@@ -25,6 +25,10 @@
 #include <jansson.h>
 #include <linux/rtnetlink.h>
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
 #include "user/mirror/mirror.h"
 #include "user/rtnl/rtnl.h"
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bpf/abi/forwarding.h"
 #include "user/ipc/control_client.h"
 #include "user/cli/cmd.h"
 #include "user/show/counter_rows.h"

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/voq.h"
 #include "cc/cc.h"
 
 #define SL_CC_INTERVAL_DEFAULT_US 1000

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "user/config/config.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
 #include "user/config/config_cluster_check.h"
 #include "user/config/config_cluster_schema.h"
 #include "user/text/listen_address.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
 #include "user/config/config_cluster.h"
 #include "user/lib/log.h"
 #include "user/lib/xdp_mode.h"
@@ -26,7 +26,7 @@ struct sl_port_settings {
 	uint32_t line;
 };
 
-/* Elements; 0: the default of bpf/sluice.h. */
+/* Elements; 0: the default of bpf/abi/forwarding.h. */
 struct sl_table_settings {
 	uint32_t nexthops, adjacencies, groups;
 	uint32_t ipv4_blocks, ipv6_blocks; /* fast engine */

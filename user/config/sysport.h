@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of system ports: every edge port of every node, in ascending order, the same on all
- * nodes. A port's place in it is its index, which gives its VOQs (bpf/sluice.h, "The cluster").
+ * nodes. A port's place in it is its index, which gives its VOQs (bpf/abi/voq.h, "The cluster").
  * Pure.
  */
 #ifndef SL_SYSPORT_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/voq.h"
 
 struct sl_sysport_table {
 	uint32_t n;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "user/daemon/cluster_maps.h"
+#include "bpf/abi/fabric_address.h"
+#include "bpf/abi/voq.h"
 #include "user/text/prefix.h"
 
 static uint32_t receive_queues(const char *netdev)

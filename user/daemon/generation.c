@@ -5,6 +5,7 @@
 
 #include "user/daemon/cluster_maps.h"
 #include "user/daemon/generation.h"
+#include "bpf/abi/l3_port.h"
 #include "user/lib/log.h"
 
 /* --- What the mirror asks and tells --- */

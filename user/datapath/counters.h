@@ -3,7 +3,7 @@
 #ifndef SL_COUNTERS_H
 #define SL_COUNTERS_H
 
-#include "bpf/sluice.h"
+#include "bpf/abi/reasons.h"
 
 struct sl_counters {
 	struct sl_counter stats[SL_STAT_COUNT];
@@ -20,13 +20,13 @@ struct sl_counter sl_counters_sum(const struct sl_counter *counters, unsigned in
 /*
  * Every packet that entered was forwarded, redirected into a virtual output queue, dropped or
  * punted, so rx = forward + voq + dropped + punted. Of the forwarded packets, the egress driver
- * then refused those that sl_counters_unsent counts (bpf/sluice.h).
+ * then refused those that sl_counters_unsent counts (bpf/abi/reasons.h).
  */
 struct sl_counter sl_counters_dropped(const struct sl_counters *counters);
 struct sl_counter sl_counters_punted(const struct sl_counters *counters);
 struct sl_counter sl_counters_unsent(const struct sl_counters *counters);
 
-/* Name and explanation of each slot: the strings of bpf/sluice.h. */
+/* Name and explanation of each slot: the strings of bpf/abi/reasons.h. */
 struct sl_counter_text {
 	const char *name, *text;
 };

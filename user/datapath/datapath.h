@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/l3_port.h"
 #include "user/fib/fib.h"
 #include "user/datapath/xdp.h"
 
@@ -35,7 +37,7 @@ struct sl_datapath_params {
 	 * over. Borrowed; or NULL.
 	 */
 	const struct sl_datapath *previous;
-	/* sizes; 0 means the default of bpf/sluice.h */
+	/* sizes; 0 means the default of bpf/abi/forwarding.h */
 	uint32_t n_nexthop, n_adj, n_group, n_tbl8, n_tbl6, n_fib4, n_fib6;
 	/*
 	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. If the

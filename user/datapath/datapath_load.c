@@ -15,6 +15,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/abi/abi.h"
+#include "bpf/abi/fabric_address.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/voq.h"
 #include "user/datapath/datapath_state.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"

@@ -10,6 +10,7 @@
 
 #include <bpf/bpf.h>
 
+#include "bpf/abi/l3_port.h"
 #include "user/datapath/datapath_state.h"
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"

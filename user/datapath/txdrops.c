@@ -11,7 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"
 #include "user/datapath/txdrops.h"

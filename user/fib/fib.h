@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The forwarding tables as user space writes them: prefixes, next hops, adjacencies and ECMP
- * groups, kept in the maps that XDP reads (bpf/sluice.h draws how they hang together). This is the
- * only writer of those maps. It knows nothing of the kernel's routing: user/mirror decides what
- * goes in.
+ * groups, kept in the maps that XDP reads (bpf/abi/forwarding.h draws how they hang together). This
+ * is the only writer of those maps. It knows nothing of the kernel's routing: user/mirror decides
+ * what goes in.
  *
  * Not thread-safe: one thread owns a sl_fib.
  */
@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/reasons.h"
 #include "user/text/prefix.h"
 
 struct sl_fib;

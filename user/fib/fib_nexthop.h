@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/forwarding.h"
 
 struct sl_fib;
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/forwarding.h"
 
 int sl_pool_init(struct sl_pool *pool, uint32_t first, uint32_t n)
 {

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/forwarding.h"
 
 /*
  * An entry is the address and one word, made as a table slot is: bits 22..0 next-hop id (never 0),

@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
 #include "user/ipc/control_client.h"
 #include "user/lib/unix_address.h"
 

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
 #include "user/ipc/control_socket.h"
 #include "user/lib/unix_address.h"
 

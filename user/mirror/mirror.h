@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/abi/l3_port.h"
 #include "user/fib/fib.h"
 #include "user/rtnl/filters.h"
 

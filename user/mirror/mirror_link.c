@@ -7,8 +7,9 @@
 #include <linux/if_arp.h>
 #include <linux/rtnetlink.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "user/mirror/mirror_link.h"
+#include "bpf/abi/l3_port.h"
 #include "user/mirror/mirror_state.h"
 #include "user/rtnl/filters.h"
 

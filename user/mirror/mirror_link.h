@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "bpf/abi/l3_port.h"
 #include "user/mirror/mirror.h"
 #include "user/mirror/mirror_hash.h"
 #include "user/rtnl/rtnl.h"

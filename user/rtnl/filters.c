@@ -11,7 +11,7 @@
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/xfrm.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "user/rtnl/filters.h"
 
 /* --- IPsec --- */

@@ -18,7 +18,7 @@
 #include <linux/netlink.h>
 #include <linux/types.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/forwarding.h"
 #include "user/text/prefix.h"
 
 /* A link: RTM_NEWLINK, RTM_DELLINK. Settings come with it (IFLA_AF_SPEC). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "user/datapath/counters.h"
 #include "user/show/json_values.h"
 #include "user/show/nexthop_index.h"

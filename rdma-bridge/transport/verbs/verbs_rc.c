@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/transport/verbs/verbs_rc_datagram.h"
 #include "rdma-bridge/transport/verbs/verbs_shared.h"
 

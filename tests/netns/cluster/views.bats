@@ -117,7 +117,7 @@ queue() { sluice 2 -j show egress-queues | jq -c ".[] | select(.port == \"$1\" a
 		.dequeued_frames == $m.dequeued.frames and .marked_frames == $m.marked and .dropped.missed == $m.missed)'
 }
 
-# set_voq VOQ JQ-ASSIGNMENTS: change a VOQ as an operator does with bpftool, by the layout of bpf/sluice.h
+# set_voq VOQ JQ-ASSIGNMENTS: change a VOQ as an operator does with bpftool, by the layout of bpf/abi/voq.h
 set_voq() {
 	on n1 /usr/bin/python3 - "$@" <<-'END'
 		import struct, subprocess, sys

@@ -74,7 +74,7 @@ teardown() { rm -rf "$DEST"; }
 
 @test "the troubleshooting tables of the operator's guide name every reason" {
 	local name
-	for name in $(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/sluice.h | grep -oE '"[a-z0-9-]+",' | tr -d '",') \
+	for name in $(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/abi/reasons.h | grep -oE '"[a-z0-9-]+",' | tr -d '",') \
 		$(grep -oE '"drop-[a-z-]+"' rdma-bridge/queue/frame_counters.h | tr -d '"'); do
 		grep -qE "^\|.*\`$name\`.*\|" docs/OPERATIONS.md || {
 			echo "$name"

@@ -130,7 +130,7 @@ explains() {
 	[[ $output = *"punt encap "* ]]
 	# each reason in the header has a row
 	[ "$(sluice -j show drops | jq length)" = \
-		"$(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/sluice.h | grep -cE '^	X\(')" ]
+		"$(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/abi/reasons.h | grep -cE '^	X\(')" ]
 	wait_for 5 conserved
 }
 

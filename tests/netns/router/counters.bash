@@ -23,7 +23,7 @@ counters_now() {
 		jq -c 'map([.output[].formatted | [.values[].value.packets] | add]) | {stats: .[0], drops: .[1], punts: .[2]}'
 }
 
-# slot stats|drops|punts NAME: its number, from the lists in bpf/sluice.h
+# slot stats|drops|punts NAME: its number, from the lists in bpf/abi/reasons.h
 slot() {
 	local list
 	case $1 in
@@ -35,7 +35,7 @@ slot() {
 		index($0, list) { inside = 1 }
 		inside && index($0, name) { print n + 0 }
 		inside && /X\([A-Z0-9_]+, "/ { n++ }
-		/^$/ { inside = 0 }' bpf/sluice.h
+		/^$/ { inside = 0 }' bpf/abi/reasons.h
 }
 
 # change stats|drops|punts NAME: how much this counter has grown in the last traffic, or up to now
@@ -53,7 +53,7 @@ accounts_settle() {
 }
 have_entered() { [ "$(change stats rx)" -ge "$1" ]; }
 
-# The sums of bpf/sluice.h. More frames enter than the generator's, such as neighbour discovery.
+# The sums of bpf/abi/reasons.h. More frames enter than the generator's, such as neighbour discovery.
 accounted() {
 	jq -ne --argjson before "$COUNTERS_BEFORE" --argjson after "$COUNTERS_AFTER" --argjson sent "$1" --argjson received "$2" \
 		--argjson RX "$(slot stats rx)" --argjson FORWARD "$(slot stats forward)" \

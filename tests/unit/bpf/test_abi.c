@@ -6,7 +6,11 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/fabric_address.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/voq.h"
 
 struct field {
 	const char *name;

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/port/tap.h"
 #include "rdma-bridge/wire/bytes.h"
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "bpf/sluice.h"
+#include "bpf/abi/abi.h"
 #include "tests/lib/deadline.h"
 #include "user/ipc/control_client.h"
 #include "user/ipc/control_socket.h"

@@ -20,7 +20,11 @@
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
+#include "bpf/lib/endian.bpf.h"
 #include "tests/lib/deadline.h"
 #include "user/mirror/mirror_route.h"
 #include "user/mirror/mirror_state.h"

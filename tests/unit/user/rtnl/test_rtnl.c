@@ -21,7 +21,7 @@
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 
-#include "bpf/endian.bpf.h"
+#include "bpf/lib/endian.bpf.h"
 #include "user/rtnl/rtnl.h"
 
 static uint8_t buffer[8192];

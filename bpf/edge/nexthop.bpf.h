@@ -6,9 +6,9 @@
 #ifndef SL_NEXTHOP_BPF_H
 #define SL_NEXTHOP_BPF_H
 
-#include "bpf/ip4.bpf.h"
-#include "bpf/maps.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/ip4.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 /* An odd 64-bit constant with well-spread bits: 2^64 divided by the golden ratio. */
 #define SL_HASH_MULTIPLIER 0x9e3779b97f4a7c15ULL

@@ -10,10 +10,10 @@
 #ifndef SL_VOQ_BPF_H
 #define SL_VOQ_BPF_H
 
-#include "bpf/maps.bpf.h"
-#include "bpf/packet.bpf.h"
-#include "bpf/rewrite.bpf.h"
-#include "bpf/stats.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
+#include "bpf/edge/rewrite.bpf.h"
+#include "bpf/edge/stats.bpf.h"
 
 #define SL_ECN_MASK    3 /* the two low bits of TOS and traffic class: RFC 3168 5 */
 #define SL_ECN_NOT_ECT 0

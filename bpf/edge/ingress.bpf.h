@@ -7,9 +7,9 @@
 #ifndef SL_INGRESS_BPF_H
 #define SL_INGRESS_BPF_H
 
-#include "bpf/bare.bpf.h"
-#include "bpf/maps.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/bare.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 static __always_inline bool sl_mac_equal(const void *a, const void *b)
 {

@@ -6,11 +6,11 @@
 #ifndef SL_EGRESS_BPF_H
 #define SL_EGRESS_BPF_H
 
-#include "bpf/bare.bpf.h"
-#include "bpf/fib.bpf.h"
-#include "bpf/kernel_fib.bpf.h"
-#include "bpf/nexthop.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/bare.bpf.h"
+#include "bpf/edge/fib.bpf.h"
+#include "bpf/edge/kernel_fib.bpf.h"
+#include "bpf/edge/nexthop.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 /* Does next hop `id` leave through the L3 interface that the packet came in by? */
 static __always_inline bool sl_nexthop_leaves_by(__u32 id, __u32 l3_ifindex)

@@ -6,8 +6,9 @@
 #ifndef SL_KERNEL_FIB_BPF_H
 #define SL_KERNEL_FIB_BPF_H
 
-#include "bpf/ip4.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/edge/ip4.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 #define SL_AF_INET  2
 #define SL_AF_INET6 10

@@ -5,7 +5,7 @@
 #ifndef SL_IP4_BPF_H
 #define SL_IP4_BPF_H
 
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 #define SL_IP4_FRAGMENT 0x3fff /* more-fragments flag and fragment offset */
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Every map of the fast path. docs/FAST-PATH.md says which program writes each; keys and values are
- * in sluice.h. The sizes here are those that a bare `ip link ... xdp obj` gets: the kernel engine
+ * in bpf/abi. The sizes here are those that a bare `ip link ... xdp obj` gets: the kernel engine
  * reads no table, so tables have one element. The daemon sets real sizes before it loads.
  */
 #ifndef SL_MAPS_BPF_H
 #define SL_MAPS_BPF_H
 
-#include "bpf/mapdef.bpf.h"
+#include "bpf/abi/fabric_address.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/voq.h"
+#include "bpf/lib/mapdef.bpf.h"
 
 SL_COUNTERS(sl_stats, SL_STAT_COUNT);
 SL_COUNTERS(sl_drops, SL_DROP_COUNT);

@@ -9,8 +9,8 @@
 #ifndef SL_FIB_BPF_H
 #define SL_FIB_BPF_H
 
-#include "bpf/maps.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 static __always_inline __u32 sl_slot_read(void *map, __u32 block, __u8 slot)
 {

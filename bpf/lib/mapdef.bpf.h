@@ -8,7 +8,7 @@
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
-#include "bpf/sluice.h"
+#include "bpf/abi/reasons.h"
 
 #define SL_ARRAY(map, value_type, entries, map_flags_) \
 	struct {                                       \

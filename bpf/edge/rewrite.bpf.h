@@ -7,9 +7,10 @@
 #ifndef SL_REWRITE_BPF_H
 #define SL_REWRITE_BPF_H
 
-#include "bpf/l4_checksum.bpf.h"
-#include "bpf/ip4.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/abi/forwarding.h"
+#include "bpf/edge/l4_checksum.bpf.h"
+#include "bpf/edge/ip4.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 /* Both addresses of an Ethernet header; sl_adj holds them side by side in the same order. */
 struct sl_mac_pair {

@@ -10,8 +10,10 @@
 #include <linux/ipv6.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
-#include "bpf/endian.bpf.h"
-#include "bpf/sluice.h"
+#include "bpf/lib/endian.bpf.h"
+#include "bpf/abi/abi.h"
+#include "bpf/abi/l3_port.h"
+#include "bpf/abi/reasons.h"
 
 extern const volatile struct sl_config sl_config;
 

@@ -5,8 +5,8 @@
 #ifndef SL_STATS_BPF_H
 #define SL_STATS_BPF_H
 
-#include "bpf/maps.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 static __always_inline void sl_count(void *map, __u32 slot, __u64 packets, __u64 bytes)
 {

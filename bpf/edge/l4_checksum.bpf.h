@@ -13,8 +13,8 @@
 #include <linux/tcp.h>
 #include <linux/udp.h>
 
-#include "bpf/ip4.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/ip4.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 #define SL_SUM_BYTES	 512 /* what bpf_csum_diff adds up at once */
 #define SL_SUM_MAX_BYTES (32 * SL_SUM_BYTES)

@@ -15,8 +15,8 @@
 #define SL_BARE_BPF_H
 
 #include <bpf/bpf_core_read.h>
-#include "bpf/kernel_types.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/lib/kernel_types.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;

@@ -7,10 +7,10 @@
 #ifndef SL_TRANSMIT_BPF_H
 #define SL_TRANSMIT_BPF_H
 
-#include "bpf/bare.bpf.h"
-#include "bpf/maps.bpf.h"
-#include "bpf/packet.bpf.h"
-#include "bpf/rewrite.bpf.h"
+#include "bpf/edge/bare.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
+#include "bpf/edge/rewrite.bpf.h"
 
 static __always_inline bool sl_redirect(const struct sl_packet *pkt, __u32 ifindex)
 {

@@ -5,8 +5,8 @@
 #ifndef SL_PARSE_BPF_H
 #define SL_PARSE_BPF_H
 
-#include "bpf/maps.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 static __always_inline bool sl_is_tag(__be16 ethertype)
 {

@@ -5,7 +5,7 @@
 #ifndef SL_IP6_BPF_H
 #define SL_IP6_BPF_H
 
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 static __always_inline bool sl_ip6_multicast(const struct in6_addr *addr)
 {

@@ -12,9 +12,9 @@
 
 #include <linux/udp.h>
 
-#include "bpf/ip4.bpf.h"
-#include "bpf/maps.bpf.h"
-#include "bpf/packet.bpf.h"
+#include "bpf/edge/ip4.bpf.h"
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 
 /*
  * Extension headers that linux/in6.h does not name: RFC 6275, 7401, 5533.

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * How the fast path treats packets by the interface that they enter at.
+ */
+#ifndef SL_L3_PORT_H
+#define SL_L3_PORT_H
+
+#include <linux/types.h>
+
+#include "bpf/abi/abi.h"
+
+#define SL_PORTS_MAX 1024 /* elements of sl_port, sl_vlan and sl_tx */
+
+#define SL_PORT_FORWARD4  (1u << 0) /* the kernel forwards IPv4 that enters here */
+#define SL_PORT_FORWARD6  (1u << 1) /* the same for IPv6 */
+#define SL_PORT_RP_STRICT (1u << 2) /* IPv4 rp_filter 1: the source is reachable through here */
+#define SL_PORT_RP_LOOSE  (1u << 3) /* IPv4 rp_filter 2: the source is reachable */
+/* give all IPv4 to the kernel (policy rules, a member of a bridge, a bond or a VRF) */
+#define SL_PORT_PUNT4 (1u << 4)
+#define SL_PORT_PUNT6 (1u << 5) /* the same for IPv6 */
+/* the kernel may send ICMP redirects from here: punt packets that leave where they came in */
+#define SL_PORT_REDIRECT4 (1u << 6)
+#define SL_PORT_REDIRECT6 (1u << 7) /* the same for IPv6 */
+/* give all IPv4 to the kernel: IPsec policies could apply to forwarded packets */
+#define SL_PORT_XFRM4 (1u << 8)
+#define SL_PORT_XFRM6 (1u << 9) /* the same for IPv6 */
+/* give all IPv4 to the kernel: netfilter has rules for forwarded packets */
+#define SL_PORT_NETFILTER4 (1u << 10)
+#define SL_PORT_NETFILTER6 (1u << 11) /* the same for IPv6 */
+/* packets may come without a TCP or UDP checksum: from a veth, or a TAP */
+#define SL_PORT_PARTIAL (1u << 12)
+/* IPv4 route_localnet: 127/8 is an address like others, if the kernel says so */
+#define SL_PORT_LOCALNET4 (1u << 13)
+/* IPv4 flows that differ only in protocol or ports take the same member of a group */
+#define SL_PORT_HASH_L3_4 (1u << 14)
+#define SL_PORT_HASH_L3_6 (1u << 15) /* the same for IPv6 */
+
+/*
+ * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).
+ * Element ifindex & (SL_PORTS_MAX - 1). `ifindex` names the interface that owns the element; the
+ * daemon refuses to attach an interface whose element another one owns.
+ */
+struct sl_port {
+	__u32 ifindex; /* 0: free */
+	__u32 flags;   /* SL_PORT_* */
+	__u8 mac[6];   /* unicast frames for any other address are not ours */
+	/* in a cluster: of the port, or of the port below the VLAN, 1..255; 0: none */
+	__u8 number;
+	__u8 pad;
+};
+SL_ASSERT_SIZE(struct sl_port, 16);
+
+/* Map sl_vlan: (port, tags) of a received frame -> L3 ifindex, a key of sl_port. */
+struct sl_vlan_key {
+	__u32 port_ifindex;
+	__be16 tpid[2]; /* outer first; 0 where there is no tag */
+	__be16 vid[2];	/* VLAN id only, without priority and DEI */
+};
+SL_ASSERT_SIZE(struct sl_vlan_key, 12);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Why a packet did not take the fast path, and what is counted.
+ */
+#ifndef SL_REASONS_H
+#define SL_REASONS_H
+
+#include <linux/types.h>
+
+#include "bpf/abi/abi.h"
+
+/*
+ * Every packet that sl_edge sees counts once in sl_stats (RX) and once in exactly one of:
+ * sl_stats (FORWARD: handed to the driver of the egress port; VOQ: redirected into a virtual output
+ * queue), sl_drops (a drop reason) or sl_punts (a punt reason: given to this node's kernel).
+ *
+ * A driver may still refuse a frame that it was handed. txdrops.bpf.c learns of it afterwards, and
+ * only how many frames: such a frame counts in FORWARD, and also as one packet of 0 bytes in
+ * TX_RING or TX_ERROR. With T = TX_RING + TX_ERROR and D = all other drop reasons:
+ *
+ *   rx = forward + voq + D + punts   always
+ *   left by a port = forward - T     if txdrops.bpf.o is loaded
+ *
+ * The bridge counts what happens to a frame after VOQ; sl_backlog has those that the ring did not
+ * take.
+ *
+ * Bytes are those of the frame as received, also for FORWARD, so the sums hold for them too.
+ * Each list is X(enumerator, name, text); the name is what users see, the text explains it.
+ */
+#define SL_DROP_REASONS(X)                                                                         \
+	X(ETH_TRUNCATED, "eth-truncated", "frame shorter than its Ethernet and VLAN headers")      \
+	X(IP4_TRUNCATED, "ip4-truncated", "frame or total length too short for the IPv4 header")   \
+	X(IP4_VERSION, "ip4-version", "IPv4 ethertype, but version is not 4")                      \
+	X(IP4_HEADER_LENGTH, "ip4-header-length", "IHL below 5, or header beyond the frame")       \
+	X(IP4_TOTAL_LENGTH, "ip4-total-length",                                                    \
+	  "total length below the header or beyond the frame")                                     \
+	X(IP4_CHECKSUM, "ip4-checksum", "header checksum is wrong")                                \
+	X(IP4_MARTIAN_SOURCE, "ip4-martian-source", "source address that no host may use")         \
+	X(IP4_MARTIAN_DEST, "ip4-martian-dest", "destination address that is never forwarded")     \
+	X(IP6_TRUNCATED, "ip6-truncated", "frame too short for the IPv6 header")                   \
+	X(IP6_VERSION, "ip6-version", "IPv6 ethertype, but version is not 6")                      \
+	X(IP6_PAYLOAD_LENGTH, "ip6-payload-length", "payload length beyond the frame")             \
+	X(IP6_MARTIAN_SOURCE, "ip6-martian-source", "source address that no host may use")         \
+	X(IP6_MARTIAN_DEST, "ip6-martian-dest", "destination address that is never forwarded")     \
+	X(BLACKHOLE, "blackhole", "a blackhole route matches")                                     \
+	X(TX_RING, "tx-ring", "the egress driver took fewer frames than it was handed")            \
+	X(TX_ERROR, "tx-error", "the egress port is gone, down or refuses redirected frames")      \
+	X(REWRITE, "rewrite", "no room before the frame for a VLAN tag")                           \
+	X(VOQ_FULL, "voq-full", "the virtual output queue holds as many frames as it may")         \
+	X(VOQ_DELAY, "voq-delay", "would wait longer in the virtual output queue than is allowed") \
+	X(VOQ_STOPPED, "voq-stopped", "the rate of the virtual output queue is 0")                 \
+	X(NO_BRIDGE, "no-bridge",                                                                  \
+	  "no socket of the bridge for this port, receive queue and virtual output queue")         \
+	X(FABRIC_SPOOF, "fabric-spoof",                                                            \
+	  "the fabric's protocol, for an address of the fabric, at an edge port")                  \
+	X(TAGS, "tags", "in a cluster: more than two VLAN tags, which could hide such a frame")
+
+#define SL_PUNT_REASONS(X)                                                                       \
+	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \
+	X(VLAN, "vlan", "a VLAN that is not configured for the fast path")                       \
+	X(MULTICAST, "multicast",                                                                \
+	  "multicast or broadcast destination, link-layer or network-layer")                     \
+	X(LOCAL, "local", "for an address of this node")                                         \
+	X(LINK_LOCAL, "link-local", "to or from a link-local address")                           \
+	X(IP4_OPTIONS, "ip4-options", "IPv4 options")                                            \
+	X(IP6_HOP_BY_HOP, "ip6-hop-by-hop", "IPv6 hop-by-hop options")                           \
+	X(TTL, "ttl", "TTL or hop limit about to expire: the kernel answers")                    \
+	X(TOO_BIG, "too-big", "larger than the egress MTU: the kernel fragments or answers")     \
+	X(NO_ROUTE, "no-route", "no route: the kernel answers")                                  \
+	X(UNREACHABLE, "unreachable", "an unreachable, prohibit or throw route matches")         \
+	X(NEIGHBOUR, "neighbour", "next hop not resolved yet: the kernel resolves it")           \
+	X(REDIRECT, "redirect", "would leave where it entered: the kernel may send a redirect")  \
+	X(NOT_A_PORT, "not-a-port", "the egress device is not one of the fast path's ports")     \
+	X(FORWARDING_OFF, "forwarding-off", "forwarding is disabled on the ingress port")        \
+	X(RP_FILTER, "rp-filter", "reverse-path filter is on and the source does not pass here") \
+	X(ENCAP, "encap", "the route needs an encapsulation that only the kernel does")          \
+	X(OVERFLOW, "overflow", "the route did not fit the tables")                              \
+	X(POLICY, "policy",                                                                      \
+	  "policy rules, or a route with a lifetime or a condition: the kernel decides")         \
+	X(NOT_READY, "not-ready", "the tables are being filled")                                 \
+	X(ETH_NOT_OURS, "eth-not-ours",                                                          \
+	  "for another MAC address: a bridge, a macvlan or VRRP of this node may take it")       \
+	X(OTHER, "other",                                                                        \
+	  "headers in several buffers, or bpf_fib_lookup refused for another reason")            \
+	X(NO_META, "no-meta",                                                                    \
+	  "no room for metadata below the frame: the kernel sends by the remote port")           \
+	X(XFRM, "xfrm", "IPsec policies exist: the kernel decides")                              \
+	X(NETFILTER, "netfilter",                                                                \
+	  "netfilter rules for forwarded packets exist: the kernel decides")                     \
+	X(BUFFERS, "buffers", "in several buffers, which the egress driver does not take")       \
+	X(ND, "nd", "neighbour discovery: the kernel may answer for others (proxy_ndp)")
+
+#define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
+#define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,
+
+enum sl_drop { SL_DROP_REASONS(SL_ENUM_DROP) SL_DROP_COUNT };
+enum sl_punt { SL_PUNT_REASONS(SL_ENUM_PUNT) SL_PUNT_COUNT };
+
+#define SL_STATS(X)                                                                 \
+	X(RX, "rx", "frames that entered at an edge port")                          \
+	X(FORWARD, "forward", "frames handed to the driver of a local egress port") \
+	X(RX_IP4, "rx-ip4", "of those that entered, IPv4")                          \
+	X(RX_IP6, "rx-ip6", "of those that entered, IPv6")                          \
+	X(VOQ, "voq", "frames redirected into a virtual output queue")              \
+	X(CE, "ce", "of those, marked as having experienced congestion (RFC 3168)")
+#define SL_ENUM_STAT(id, name, text) SL_STAT_##id,
+enum sl_stat { SL_STATS(SL_ENUM_STAT) SL_STAT_COUNT };
+
+/* One slot of sl_drops, sl_punts and sl_stats: per CPU, never reset. */
+struct sl_counter {
+	__u64 packets;
+	__u64 bytes; /* frame bytes from the Ethernet header on, without FCS */
+};
+SL_ASSERT_SIZE(struct sl_counter, 16);
+
+#endif

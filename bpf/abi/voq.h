@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The virtual output queues of the cluster: rates and limits, what waits, how frames reach the
+ * bridge.
+ */
+#ifndef SL_VOQ_H
+#define SL_VOQ_H
+
+#include <linux/types.h>
+
+#include "bpf/abi/abi.h"
+#include "bpf/abi/reasons.h"
+
+/*
+ * A system port is an edge port as the whole cluster names it: (node id << 8) | port number, both
+ * 1..255; `n2p1` is 0x0201. All nodes hold the same table of system ports in the same order; a
+ * port's place in it is its index. A virtual output queue is (system port, class): index *
+ * SL_CLASSES + class.
+ */
+/* traffic classes, from DSCP; higher is served first where strict */
+#define SL_CLASSES		   4
+#define SL_SYSTEM_PORTS_MAX	   1024
+#define SL_VOQS_MAX		   (SL_SYSTEM_PORTS_MAX * SL_CLASSES)
+#define SL_SYSTEM_PORT(node, port) ((__u16)((node) << 8 | (port)))
+
+#define SL_RATE_UNLIMITED (~0ULL)
+
+enum sl_unit {
+	SL_UNIT_FRAMES = 0, /* rates and bursts of this queue count frames */
+	SL_UNIT_BYTES = 1,  /* frame bytes, as in sl_counter */
+};
+
+/*
+ * Map sl_voq: VOQ id -> its rate and limits. The queue's controller writes it, or an operator where
+ * the controller is `fixed`; XDP admits by it, and the bridge paces by it. Values that change with
+ * each frame are in sl_backlog, so that writing an element here disturbs no count.
+ */
+struct sl_voq {
+	__u64 rate;	    /* units a second; 0 stops it, SL_RATE_UNLIMITED does not pace */
+	__u32 unit;	    /* enum sl_unit */
+	__u32 burst;	    /* units that may leave at once after a pause */
+	__u32 limit_frames; /* most frames that may wait; 0 drops everything */
+	/* XDP drops a frame that would wait longer than this at this rate; 0: no limit */
+	__u32 delay_max_us;
+	__u32 ecn_frames;    /* mark ECN-capable frames when so many wait; 0: never */
+	__u32 pad;	     /* 0 */
+	char controller[16]; /* name of the algorithm that writes rate and burst */
+};
+SL_ASSERT_SIZE(struct sl_voq, 48);
+
+/* Frames and bytes that passed a point, since the map was made. */
+struct sl_passed {
+	__u64 frames;
+	__u64 bytes;
+};
+SL_ASSERT_SIZE(struct sl_passed, 16);
+
+/* the reasons for which a queue drops are consecutive */
+#define SL_VOQ_DROP_FIRST SL_DROP_VOQ_FULL
+#define SL_VOQ_DROPS	  4
+_Static_assert(SL_DROP_NO_BRIDGE == SL_VOQ_DROP_FIRST + SL_VOQ_DROPS - 1, "reasons of a VOQ");
+
+/*
+ * Map sl_backlog: VOQ id -> what entered it by XDP and what left it. The difference waits in the
+ * queue, and XDP admits by it. For each frame that it redirects, XDP adds to `enqueued` one frame
+ * and the bytes that it has after the rewrite. The bridge adds to `dequeued` the frames that it
+ * took out, and those that the kernel could not put into the ring after XDP had counted them (a
+ * full ring, no free chunk). Frames that come by a remote port's netdev are in neither. A new
+ * bridge begins by setting `dequeued` to `enqueued`: it counts the frames that waited in the rings
+ * of its predecessor as `missed`. Each writer has a cache line of its own.
+ *
+ * CPUs that admit at the same moment do not see each other's frames, so a queue may exceed its
+ * limit by one frame for each CPU but one.
+ */
+struct sl_backlog {
+	struct sl_passed enqueued;
+	/*
+	 * Frames for this queue that XDP dropped, by enum sl_drop less SL_VOQ_DROP_FIRST; they are
+	 * in sl_drops too.
+	 */
+	__u64 dropped[SL_VOQ_DROPS];
+	__u64 marked; /* of those enqueued: marked by us as having experienced congestion */
+	__u64 pad0;   /* 0 */
+	struct sl_passed dequeued;
+	/* Of the frames dequeued, those that the bridge did not send: */
+	__u64 missed; /* the kernel had no room for them, or the bridge ended while they waited */
+	__u64 peer_down; /* for a node that was not up */
+	__u64 too_big;	 /* larger than the fabric carries */
+	__u64 pad1[3];	 /* 0 */
+};
+SL_ASSERT_SIZE(struct sl_backlog, 128);
+
+/* XDP writes this just below a frame that it redirects into a VOQ. */
+struct sl_frame_meta {
+	__u64 arrival_ns;   /* CLOCK_MONOTONIC */
+	__u16 voq;	    /* VOQ id */
+	__u16 ingress_port; /* system port */
+	__u32 magic;	    /* SL_FRAME_META_MAGIC */
+};
+SL_ASSERT_SIZE(struct sl_frame_meta, 16);
+#define SL_FRAME_META_MAGIC 0x736c6d31u /* tells a frame of ours from one without metadata */
+
+/*
+ * Map sl_xsk: the AF_XDP socket of each (port, queue, VOQ), since a socket takes only frames of its
+ * own port and receive queue. port is in 1..n_ports, queue < n_queues, voq < n_voqs; sl_meta has
+ * these limits. The map has n_ports * n_queues * n_voqs elements. No port has number 0: its keys
+ * would lie beyond the last element. XDP drops a frame that has no socket (NO_BRIDGE).
+ */
+static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 queue, __u32 voq,
+							      __u32 n_queues, __u32 n_voqs)
+{
+	return ((port - 1) * n_queues + queue) * n_voqs + voq;
+}
+
+/* Map sl_dscp: DSCP -> class. */
+#define SL_DSCPS 64
+
+#endif
