@@ -40,6 +40,7 @@ static void advance(struct rb_seq *seq, uint32_t sequence, uint32_t ahead)
 	seq->next = sequence + 1;
 	seq->doubtful = false;
 	seq->lost += ahead;
+	seq->skipped = ahead;
 	seq->received++;
 }
 
@@ -55,11 +56,17 @@ enum rb_verdict rb_seq_judge(struct rb_seq *seq, uint32_t sequence)
 		advance(seq, sequence, 0);
 		return RB_VERDICT_OK;
 	}
-	if (ahead < RB_SEQ_JUMP || (is_ahead && sequence == seq->jump)) {
+	if (ahead < RB_SEQ_JUMP) {
 		advance(seq, sequence, ahead);
 		return RB_VERDICT_OK;
 	}
+	if (is_ahead && sequence == seq->jump) {
+		rb_seq_restart(seq);
+		return rb_seq_judge(seq, sequence);
+	}
 	if (seq->doubtful && (is_ahead || behind >= seq->span)) {
+		/* The newest message was forged, so what it skipped has not been sent yet. */
+		seq->lost -= seq->skipped < seq->lost ? seq->skipped : seq->lost;
 		rb_seq_restart(seq);
 		return rb_seq_judge(seq, sequence);
 	}

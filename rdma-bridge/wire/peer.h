@@ -25,14 +25,14 @@
 /*
  * More than a path can lose while its peer counts as alive. A single message that skips so many
  * numbers is stale: nothing proves who sent it, and to believe it would make all that follow stale.
- * A second one right after it is the peer's.
+ * With a second one right after it, the numbers begin anew, and none counts as lost.
  */
 #define RB_SEQ_JUMP (1u << 24)
 
 /*
  * The sequence numbers of one stream of a peer. received + lost is the count of numbers from the
- * first one seen to the newest. A message that arrives after it was counted as lost is taken off
- * `lost` and counts in `received` and `late`.
+ * first one seen to the newest, summed over the times that the numbers began anew. A message that
+ * arrives after it was counted as lost is taken off `lost` and counts in `received` and `late`.
  */
 struct rb_seq {
 	uint64_t received;  /* delivered, late ones included */
@@ -43,6 +43,8 @@ struct rb_seq {
 	uint64_t stale;
 	uint32_t next; /* the sequence number expected */
 	uint32_t jump; /* the number after that of the latest jump */
+	/* Numbers that the newest message skipped: if the numbers begin anew, none was lost. */
+	uint32_t skipped;
 	uint32_t span; /* numbers below next that `seen` knows, 0..RB_SEQ_WINDOW */
 	/*
 	 * The peer fell silent: if its next number is not one that may follow, a forged one has led

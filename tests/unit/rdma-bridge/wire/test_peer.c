@@ -70,6 +70,26 @@ static void sequence_jump_beyond_the_window_forgets_what_was_seen(void **state)
 	assert_int_equal(rb_seq_judge(&seq, 5 + 2 * RB_SEQ_WINDOW), RB_VERDICT_STALE);
 }
 
+/* Both jumps of almost 2^31 would count as 4e9 lost messages for ever. */
+static void sequence_that_jumps_twice_counts_nothing_as_lost(void **state)
+{
+	const uint32_t jump = (1u << 31) - 1;
+	struct rb_seq seq = { 0 };
+
+	(void)state;
+	rb_seq_judge(&seq, 5);
+	rb_seq_judge(&seq, 8);
+	for (uint32_t i = 1; i <= 2; i++) {
+		assert_int_equal(rb_seq_judge(&seq, i * jump), RB_VERDICT_STALE);
+		assert_int_equal(rb_seq_judge(&seq, i * jump + 1), RB_VERDICT_OK);
+	}
+	assert_int_equal(seq.lost, 2);
+	assert_int_equal(seq.received, 4);
+	/* The one before the first of the new numbers is not late. */
+	assert_int_equal(rb_seq_judge(&seq, 2 * jump), RB_VERDICT_STALE);
+	assert_int_equal(seq.lost, 2);
+}
+
 static void sequence_restart_takes_any_number_as_the_first(void **state)
 {
 	struct rb_seq seq = { 0 };
@@ -259,8 +279,23 @@ static void forged_sequence_numbers_silence_a_peer_no_longer_than_until_it_is_do
 	assert_int_equal(peers.peer[2].state, RB_PEER_DOWN);
 	hear(9, 111, 54 * MS);
 	assert_int_equal(peers.peer[2].heard_ns, 54 * MS);
+	assert_int_equal(peers.peer[2].seq[0].lost, 0);
 	rb_peers_tick(&peers, 2, 54 * MS);
 	assert_int_equal(peers.peer[2].state, RB_PEER_UP);
+}
+
+/* A forged number below the limit of jumps is believed until the peer has been down. */
+static void what_a_forged_message_skipped_is_not_lost(void **state)
+{
+	(void)state;
+	hear(7, 111, 1 * MS);
+	hear(10, 111, 1 * MS);
+	rb_peers_tick(&peers, 2, 1 * MS);
+	assert_int_equal(arrive(2, 222, 10 + RB_SEQ_JUMP, 2 * MS), RB_VERDICT_OK);
+	assert_int_equal(arrive(2, 222, 11, 3 * MS), RB_VERDICT_STALE);
+	assert_true(rb_peers_tick(&peers, 2, 53 * MS));
+	hear(12, 111, 54 * MS);
+	assert_int_equal(peers.peer[2].seq[0].lost, 2);
 }
 
 static void what_is_lost_while_a_peer_is_silent_counts_when_it_is_back(void **state)
@@ -447,6 +482,7 @@ int main(void)
 		cmocka_unit_test(sequence_gap_counts_lost_until_the_late_message_comes),
 		cmocka_unit_test(sequence_before_the_first_or_the_window_is_stale),
 		cmocka_unit_test(sequence_jump_beyond_the_window_forgets_what_was_seen),
+		cmocka_unit_test(sequence_that_jumps_twice_counts_nothing_as_lost),
 		cmocka_unit_test(sequence_restart_takes_any_number_as_the_first),
 		cmocka_unit_test(random_order_agrees_with_a_model_that_forgets_nothing),
 		PEER_TEST(bad_configuration_is_refused),
@@ -457,6 +493,7 @@ int main(void)
 		PEER_TEST(streams_count_apart),
 		PEER_TEST(one_forged_sequence_number_changes_nothing),
 		PEER_TEST(what_is_lost_while_a_peer_is_silent_counts_when_it_is_back),
+		PEER_TEST(what_a_forged_message_skipped_is_not_lost),
 		PEER_TEST(forged_sequence_numbers_silence_a_peer_no_longer_than_until_it_is_down),
 		PEER_TEST(liveness_follows_both_directions),
 		PEER_TEST(peer_that_speaks_seldom_is_dead_only_after_its_own_dead_time),
