@@ -39,7 +39,7 @@ struct rb_rates_config {
 struct rb_rates_peer {
 	uint8_t node;
 	struct rb_ingress *ingress; /* borrowed: our VOQs that lead to it; NULL: none */
-	uint32_t message_max_bytes; /* that it takes; 0: not introduced */
+	uint32_t message_max_bytes; /* of the path to it; 0: not introduced */
 };
 
 struct rb_rates_stats {

@@ -295,7 +295,10 @@ static int mem_post_send(struct rb_transport *base, struct rb_path *path,
 {
 	struct mem_transport *t = of(base);
 	struct rb_mem_network *network = t->network;
-	int bytes = rb_message_bytes(base, pieces, n, path->remote.message_max_bytes);
+	const uint32_t remote_max = path->remote.message_max_bytes;
+	const uint32_t self_max = t->self.message_max_bytes;
+	int bytes =
+		rb_message_bytes(base, pieces, n, remote_max < self_max ? remote_max : self_max);
 	uint32_t len_bytes = (uint32_t)bytes, copies = 1;
 
 	if (bytes < 0)

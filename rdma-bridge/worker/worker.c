@@ -231,6 +231,7 @@ int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,
 	struct rb_worker_peer *peer = w->peer[node];
 	enum rb_peer_state before;
 	struct rb_endpoint self;
+	uint32_t limit;
 	int err;
 
 	if (!peer)
@@ -246,13 +247,11 @@ int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,
 	if (err)
 		return err;
 	peer->remote = *remote;
-	rb_rates_set_message_max(w->rates, node, remote->message_max_bytes);
 	w->transport->ops->endpoint(w->transport, &self);
+	limit = remote->message_max_bytes < self.message_max_bytes ? remote->message_max_bytes
+								   : self.message_max_bytes;
+	rb_rates_set_message_max(w->rates, node, limit);
 	if (peer->ingress) {
-		uint32_t limit = remote->message_max_bytes < self.message_max_bytes
-					 ? remote->message_max_bytes
-					 : self.message_max_bytes;
-
 		/* Drop what was packed for the former life, whose limit may have been another. */
 		rb_ingress_discard(peer->ingress, 0, w->chunks, w->counters);
 		err = rb_ingress_set_limits(peer->ingress, limit, peer->ingress->pack.degree);

@@ -61,6 +61,7 @@ struct node {
 static struct rb_mem_network *network;
 static struct node nodes[NODES_MAX + 1]; /* by id */
 static uint64_t now_ns;
+static uint32_t egress_message_max_bytes = 2048;
 static uint32_t turn; /* of the order in which the nodes run */
 
 static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
@@ -156,7 +157,8 @@ static struct rb_endpoint endpoint(const struct node *node)
 {
 	struct rb_endpoint e = { .qpn = 0x100u + node->id,
 				 .qkey = node->epoch * 7,
-				 .message_max_bytes = 2048 };
+				 .message_max_bytes =
+					 node->id == EGRESS ? egress_message_max_bytes : 2048 };
 
 	e.gid[0] = 0xfd;
 	e.gid[15] = node->id;
@@ -806,6 +808,31 @@ static void records_of_all_queues_share_a_message(void **state)
 	end();
 }
 
+/* The smaller end of a path limits its messages, also when it is the sender. */
+static void records_fill_messages_of_the_smaller_end(void **state)
+{
+	const uint32_t records_max = 3; /* of the four that are due in each interval */
+	uint64_t messages, records;
+
+	(void)state;
+	egress_message_max_bytes = RB_MSG_HEADER_BYTES + records_max * RB_FEEDBACK_BYTES + 8;
+	begin();
+	set_controller("price", "");
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		offer(1, c, CAPACITY / 2);
+	run_for(50 * MS);
+	messages = nodes[EGRESS].worker->peer[1]->sent[RB_MSG_FEEDBACK];
+	records = stats_of(EGRESS)->feedback_sent;
+	run_for(100 * MS);
+	assert_int_equal(stats_of(EGRESS)->feedback_refused, 0);
+	assert_in_range(stats_of(EGRESS)->feedback_sent - records, 16 * 99, 16 * 101);
+	assert_in_range(nodes[EGRESS].worker->peer[1]->sent[RB_MSG_FEEDBACK] - messages, 2 * 99,
+			2 * 101);
+	drain();
+	end();
+	egress_message_max_bytes = 2048;
+}
+
 static void sources_follow_a_restarted_egress_at_once(void **state)
 {
 	struct mark m;
@@ -1018,6 +1045,7 @@ int main(void)
 		cmocka_unit_test(fixed_leaves_a_rate_that_another_program_wrote),
 		cmocka_unit_test(timer_rests_without_traffic_and_the_next_frame_finds_a_good_rate),
 		cmocka_unit_test(records_of_all_queues_share_a_message),
+		cmocka_unit_test(records_fill_messages_of_the_smaller_end),
 		cmocka_unit_test(sources_follow_a_restarted_egress_at_once),
 		cmocka_unit_test(impossible_policies_and_strange_records_change_nothing),
 		cmocka_unit_test(bad_feedback_neither_stops_the_port_nor_starves_a_source),
