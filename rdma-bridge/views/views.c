@@ -175,14 +175,16 @@ int rb_views_fd(const struct rb_views *views)
 void rb_views_poll(struct rb_views *views, struct rb_bridge *bridge, uint64_t now_ns)
 {
 	struct pollfd fd = { .fd = sl_ctl_fd(views->ctl), .events = POLLIN };
-	bool halt = bridge->n_lanes > 1 && poll(&fd, 1, 0) > 0;
 
-	/* Every answer reads numbers of all workers. */
-	if (halt)
+	/*
+	 * Every answer reads numbers of all workers, or changes them. A request that comes after
+	 * this look at the socket waits for the next one, because the others run until then.
+	 */
+	if (poll(&fd, 1, 0) > 0) {
 		rb_bridge_halt(bridge);
-	sl_ctl_poll(views->ctl, bridge);
-	if (halt)
+		sl_ctl_poll(views->ctl, bridge);
 		rb_bridge_release(bridge);
+	}
 	if (now_ns < views->tick_ns)
 		return;
 	views->tick_ns = now_ns + SECOND_NS;
