@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
@@ -14,7 +15,7 @@
 #include "rdma-bridge/wire/bytes.h"
 #include "user/lib/clock.h"
 
-#define FRAME_OFFSET 256 /* the headroom that AF_XDP leaves in a chunk */
+#define FRAME_OFFSET RB_CHUNK_HEADROOM_BYTES
 
 struct waiting {
 	struct rb_input input;
@@ -66,6 +67,11 @@ static bool must_wait(const struct rb_tap *tap)
 	return false;
 }
 
+static uint32_t room_bytes(const struct rb_tap *tap)
+{
+	return rb_chunk_bytes(tap->chunks) - FRAME_OFFSET;
+}
+
 static void take_in(struct rb_tap *tap, uint64_t offset, uint32_t len_bytes)
 {
 	const uint8_t *frame = rb_chunk_data(tap->chunks, offset + FRAME_OFFSET);
@@ -75,6 +81,13 @@ static void take_in(struct rb_tap *tap, uint64_t offset, uint32_t len_bytes)
 
 	if (!is_unicast_ip(frame))
 		goto out;
+	drop = RB_COUNT_DROP_TOO_BIG;
+	if (len_bytes > room_bytes(tap)) {
+		/* It is of no VOQ yet, so it enters and leaves here; what is beyond was not read.
+		 */
+		rb_count(tap->counters, RB_COUNT_INGRESS, 1, len_bytes);
+		goto out;
+	}
 	w = &tap->class[class_of(tap, frame)];
 	drop = RB_COUNT_DROP_KERNEL_FULL;
 	if (w->n == RB_TAP_WAITING)
@@ -90,6 +103,21 @@ out:
 	rb_chunk_release(tap->chunks, offset, RB_OWNER_INGRESS);
 }
 
+/*
+ * Read a frame into a chunk. Returns its length, one more than the chunk has room for if it is
+ * longer than that, or -1.
+ */
+static ssize_t read_frame(const struct rb_tap *tap, uint64_t offset)
+{
+	uint8_t beyond;
+	const struct iovec parts[] = {
+		{ rb_chunk_data(tap->chunks, offset + FRAME_OFFSET), room_bytes(tap) },
+		{ &beyond, sizeof(beyond) },
+	};
+
+	return readv(tap->fd, parts, 2);
+}
+
 /* Read what the kernel has sent into the classes, as far as there is room. */
 static void read_frames(struct rb_tap *tap)
 {
@@ -100,9 +128,7 @@ static void read_frames(struct rb_tap *tap)
 		if (!__atomic_load_n(&tap->ready, __ATOMIC_RELAXED) || must_wait(tap))
 			return;
 		offset = rb_chunk_take(tap->chunks, RB_OWNER_INGRESS);
-		/* read() would cut a frame longer than a chunk; the MTU forbids such frames. */
-		len = read(tap->fd, rb_chunk_data(tap->chunks, offset + FRAME_OFFSET),
-			   rb_chunk_bytes(tap->chunks) - FRAME_OFFSET);
+		len = read_frame(tap, offset);
 		if (len >= RB_FRAME_MIN_BYTES) {
 			take_in(tap, offset, (uint32_t)len);
 			continue;

@@ -74,6 +74,9 @@ static inline uint64_t rb_chunk_base(const struct rb_chunks *chunks, uint64_t of
 	return offset >> chunks->shift << chunks->shift;
 }
 
+/* The kernel keeps this free before each frame that AF_XDP receives; a TAP does as it does. */
+#define RB_CHUNK_HEADROOM_BYTES 256
+
 static inline uint32_t rb_chunk_bytes(const struct rb_chunks *chunks)
 {
 	return 1U << chunks->shift;

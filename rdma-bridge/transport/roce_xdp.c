@@ -12,9 +12,8 @@
 #include "rdma-bridge/queue/handback.h"
 #include "rdma-bridge/transport/fabric_xdp.h"
 
-#define PATHS_MAX    256
-#define BATCH	     64
-#define XDP_HEADROOM 256 /* the kernel keeps it free before each received frame */
+#define PATHS_MAX 256
+#define BATCH	  64
 /* The kernel frees a queue up to half a second after its last user closed it. */
 #define BIND_PATIENCE_NS 1000000000ULL
 /* At most one notification per path in this time, as adapters do. */
@@ -478,7 +477,7 @@ static const struct rb_transport_ops roce_ops = {
 static uint32_t largest_message(const struct rb_roce_xdp_config *config, uint32_t mtu_bytes)
 {
 	uint32_t by_mtu = rb_roce_payload_for_mtu(mtu_bytes, config->address);
-	uint32_t by_chunk = rb_chunk_bytes(config->chunks) - XDP_HEADROOM -
+	uint32_t by_chunk = rb_chunk_bytes(config->chunks) - RB_CHUNK_HEADROOM_BYTES -
 			    RB_ROCE_HEADER_MAX_BYTES - RB_ROCE_TRAILER_MAX_BYTES;
 
 	return by_mtu < by_chunk ? by_mtu : by_chunk;

@@ -159,6 +159,28 @@ static void frame_that_is_not_unicast_is_dropped_by_name(void **state)
 	assert_int_equal(counters[RB_COUNT_DROP_NOT_UNICAST].bytes, LEN_BYTES);
 }
 
+/* The kernel sends such frames where somebody raised the MTU of the TAP. */
+static void frame_larger_than_a_chunk_is_dropped_as_too_big_and_none_is_cut(void **state)
+{
+	enum { ROOM = CHUNK_BYTES - 256 };
+	static uint8_t frame[2 * CHUNK_BYTES];
+	struct rb_input *input = rb_tap_input(tap, 0);
+	struct rb_ingress_frame out[RB_READ_AHEAD];
+	static const uint32_t lengths[] = { ROOM + 1, sizeof(frame), ROOM };
+
+	(void)state;
+	assert_int_equal(system("ip link set " NAME " mtu 9000"), 0);
+	build(frame, 0, 0);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+		assert_int_equal(send(sender, frame, lengths[i], 0), lengths[i]);
+	rb_tap_ready(tap);
+	assert_int_equal(input->receive(input->context, out, RB_READ_AHEAD), 1);
+	assert_int_equal(out[0].len_bytes, ROOM);
+	rb_chunk_release(chunks, out[0].offset, RB_OWNER_INGRESS);
+	assert_int_equal(counters[RB_COUNT_DROP_TOO_BIG].packets, 2);
+	assert_int_equal(counters[RB_COUNT_INGRESS].packets, 2);
+}
+
 /* 400 frames a second: the VOQ asks for 32 frames every 80 ms. */
 static void class_that_drains_slowly_loses_nothing(void **state)
 {
@@ -232,6 +254,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(frames_come_out_by_class_whole_and_in_order),
 		T(frame_that_is_not_unicast_is_dropped_by_name),
+		T(frame_larger_than_a_chunk_is_dropped_as_too_big_and_none_is_cut),
 		T(class_that_drains_slowly_loses_nothing),
 		T(full_class_that_stands_still_drops_and_lets_others_pass),
 		T(tap_leaves_the_reserve_of_chunks_and_the_kernel_waits),
