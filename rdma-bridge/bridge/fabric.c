@@ -56,6 +56,14 @@ uint32_t rb_fabric_message_needed_bytes(const struct rb_bridge *b)
 	return mtu_bytes + ETHER_BYTES + RB_MSG_OVERHEAD_BYTES;
 }
 
+uint32_t rb_fabric_mtu_for(uint32_t message_bytes, uint32_t chunk_bytes)
+{
+	const uint32_t by_chunk = chunk_bytes - RB_CHUNK_HEADROOM_BYTES;
+	const uint32_t by_message = message_bytes - RB_MSG_OVERHEAD_BYTES;
+
+	return (by_chunk < by_message ? by_chunk : by_message) - ETHER_BYTES;
+}
+
 uint32_t rb_fabric_mtu_to(const struct rb_bridge *b, uint8_t node)
 {
 	struct rb_worker *w = b->lanes[0].worker;
@@ -65,7 +73,7 @@ uint32_t rb_fabric_mtu_to(const struct rb_bridge *b, uint8_t node)
 
 	w->transport->ops->endpoint(w->transport, &self);
 	message_bytes = remote < self.message_max_bytes ? remote : self.message_max_bytes;
-	return message_bytes - ETHER_BYTES - RB_MSG_OVERHEAD_BYTES;
+	return rb_fabric_mtu_for(message_bytes, rb_chunk_bytes(b->lanes[0].chunks));
 }
 
 /* --- Opening --- */

@@ -24,6 +24,8 @@ bool rb_fabric_is_there(const struct sl_settings *settings);
 
 /* The message that a full frame of any of our ports needs, as large as their MTUs are now. */
 uint32_t rb_fabric_message_needed_bytes(const struct rb_bridge *bridge);
+/* The largest IP packet whose frame fits a message of this size and a chunk with its headroom. */
+uint32_t rb_fabric_mtu_for(uint32_t message_bytes, uint32_t chunk_bytes);
 /* The largest IP packet that a message to a peer that is up carries. */
 uint32_t rb_fabric_mtu_to(const struct rb_bridge *bridge, uint8_t node);
 /* An address as text to a GID: an IPv6 address, or an IPv4 one mapped. 0 or -EINVAL. */

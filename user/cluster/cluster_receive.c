@@ -37,7 +37,9 @@ static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message
 		sl_info("cluster: node %u is %s", peer->node, message->up ? "up" : "down");
 	if (peer->up && !message->up)
 		peer->down_since_ns = sl_now_ns();
-	if (message->up && peer->epoch != message->epoch) {
+	/* What the peer announces is applied anew: within a second, if it is the same life. */
+	if (message->up &&
+	    (peer->epoch != message->epoch || peer->mtu_bytes != message->mtu_bytes)) {
 		sl_assembly_reset(&peer->assembly);
 		peer->epoch = message->epoch;
 		peer->mtu_bytes = message->mtu_bytes;

@@ -13,6 +13,8 @@
 #include "user/lib/log.h"
 #include "user/cluster/remote_port.h"
 
+#define IPV6_MTU_MIN 1280 /* RFC 8200 section 5: no IPv6 on a link with less */
+
 /* The alias marks a TAP as ours: other programs make TAPs, too. */
 #define ALIAS_PREFIX "sluice: "
 
@@ -142,6 +144,11 @@ void sl_remote_port_set(struct sl_remote_port *port, struct sl_rtnl_request *req
 	if (err)
 		sl_error("%s: cannot set MTU %u and MAC address: %s", port->name, mtu_bytes,
 			 strerror(-err));
+	else if (mtu_bytes < IPV6_MTU_MIN &&
+		 (port->mtu_bytes == 0 || port->mtu_bytes >= IPV6_MTU_MIN))
+		sl_warning("%s: MTU %u, by the port or by the fabric's messages; below %u, this "
+			   "node's kernel has no IPv6 there",
+			   port->name, mtu_bytes, IPV6_MTU_MIN);
 	port->mtu_bytes = mtu_bytes;
 	memcpy(port->mac, mac, sizeof(port->mac));
 }

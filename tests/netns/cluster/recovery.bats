@@ -341,14 +341,21 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	# 1398, 14 of Ethernet and 36 of the message's headers: 1448
 	mtu_is() { [ "$(on n1 cat /sys/class/net/n3p1/mtu)" = "$1" ]; }
 	wait_for 10 mtu_is 1398
+	# Node 3 has a new life, but the peers that it meets are the same.
+	mtu_at_3_is() { [ "$(on n3 cat /sys/class/net/n1p1/mtu)" = "$1" ]; }
+	wait_for 10 mtu_at_3_is 1398
 	before=$(frames 1 drop-too-big)
 	run on h1p1 ping -c 1 -W 1 -M "do" -s 1400 10.3.1.2
 	[[ "$output" == *"Frag needed and DF set (mtu = 1398)"* ]]
 	on h1p1 ping -c 1 -W 5 -s 1370 -M "do" 10.3.1.2
 	[ "$(frames 1 drop-too-big)" = "$before" ]
+	on n3 ip link set dev fab0 mtu 1300
+	wait_for 20 mtu_is 1198
+	wait_for 10 grep -q "n3p1: MTU 1198, .*; below 1280, this node's kernel has no IPv6 there" "$LAB_DIR/sluiced-n1.err"
 	on n3 ip link set dev fab0 mtu "$CLUSTER_FABRIC_MTU"
 	wait_for 30 all_peers_are_up
 	wait_for 10 mtu_is "$(on n3 cat /sys/class/net/eth1/mtu)"
+	wait_for 10 mtu_at_3_is "$(on n1 cat /sys/class/net/eth1/mtu)"
 	wait_for 10 on h1p1 ping -c 1 -W 1 -s 1400 10.3.1.2
 }
 
