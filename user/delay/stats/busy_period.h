@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Busy periods of an output: the longest spans of time in which a packet for it is always there. A
+ * period opens when a packet comes to an empty system, and ends when the last one there leaves. Its
+ * duration is D; its amplitude A is the longest stay of one of its packets, and its apex the time
+ * when that packet came.
+ *
+ * Two flavours use one object. Fed with the times when packets entered and left, it finds the
+ * periods of the whole system; fed with arrivals at the queue and departures from it (two_stage.h),
+ * those of the queue. Integers only, no allocation.
+ */
+#ifndef SL_BUSY_PERIOD_H
+#define SL_BUSY_PERIOD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SL_BUSY_INPUTS_MAX 64
+
+/* One packet on its way through what is measured */
+struct sl_passage {
+	int64_t in_ns, out_ns; /* when it came and left */
+	uint64_t wait_ns;      /* of its stay, how long it waited for others */
+	uint64_t delay_ns;     /* its delay through all of the router */
+	uint32_t bytes;
+	uint32_t input; /* where it came from, 0..SL_BUSY_INPUTS_MAX - 1 */
+};
+
+struct sl_busy_period {
+	int64_t start_ns, end_ns;
+	int64_t apex_ns;
+	uint64_t amplitude_ns;
+	uint64_t packets, bytes;
+	uint64_t wait_ns, delay_ns;		  /* of all its packets together */
+	uint64_t input_bytes[SL_BUSY_INPUTS_MAX]; /* of bytes, those of each input */
+};
+
+struct sl_busy {
+	uint64_t guard_ns;	      /* an idle time shorter than this does not end a period */
+	uint64_t raw;		      /* periods opened, as if guard_ns were 0 */
+	bool open;		      /* `period` has packets */
+	struct sl_busy_period period; /* the one under way */
+};
+
+/*
+ * Add a packet; packets come in the order of in_ns. True if it opened a new period and so closed
+ * one, which is then in *closed.
+ */
+bool sl_busy_add(struct sl_busy *busy, const struct sl_passage *packet,
+		 struct sl_busy_period *closed);
+/* Close the period under way, after the last packet. False if there is none. */
+bool sl_busy_close(struct sl_busy *busy, struct sl_busy_period *closed);
+
+#endif
