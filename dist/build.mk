@@ -5,12 +5,16 @@ UNIT_DIR = $(PREFIX)/lib/systemd/system
 # iproute2 looks nowhere else for names of routing protocols.
 PROTOS_DIR = /etc/iproute2/rt_protos.d
 COMPLETION_DIR = $(PREFIX)/share/bash-completion/completions
+# Completed by the file of sluice, which bash looks up under each name
+COMPLETED = sluiced sluice-delay sluice-delay-plot
 
 UNITS = sluiced sluice-bridge
 
 # What is installed, as MODE:SOURCE:TARGET.
 INSTALLED_PROGRAMS = \
 	0755:$(BUILD)/sluice:$(PREFIX)/bin/sluice \
+	0755:$(BUILD)/sluice-delay:$(PREFIX)/bin/sluice-delay \
+	0755:user/delay/sluice-delay-plot:$(PREFIX)/bin/sluice-delay-plot \
 	0755:$(BUILD)/sluiced:$(PREFIX)/sbin/sluiced \
 	0755:$(BUILD)/sluice-bridge:$(PREFIX)/sbin/sluice-bridge \
 	$(foreach o,$(patsubst bpf/%.bpf.c,%.bpf.o,$(wildcard bpf/*.bpf.c)),0644:$(BUILD)/$(o):$(PREFIX)/lib/sluice/$(o))
@@ -36,11 +40,13 @@ endef
 install: all ## install under $DESTDIR$PREFIX (default /usr/local)
 	$(Q)for unit in $(UNITS); do sed 's|@PREFIX@|$(PREFIX)|' "dist/$$unit.service" >"$(BUILD)/$$unit.service"; done
 	$(call install_each,$(INSTALLED))
-	$(Q)ln -sf sluice "$(DESTDIR)$(COMPLETION_DIR)/sluiced"
+	$(Q)for name in $(COMPLETED); do ln -sf sluice "$(DESTDIR)$(COMPLETION_DIR)/$$name"; done
+	$(Q)ln -sf sluice-delay.1 "$(DESTDIR)$(PREFIX)/share/man/man1/sluice-delay-plot.1"
 
 uninstall: ## remove what install put there
 	$(Q)for entry in $(INSTALLED); do rm -f "$(DESTDIR)$${entry##*:}"; done
-	$(Q)rm -f "$(DESTDIR)$(COMPLETION_DIR)/sluiced"
+	$(Q)cd "$(DESTDIR)$(COMPLETION_DIR)" 2>/dev/null && rm -f $(COMPLETED) || :
+	$(Q)rm -f "$(DESTDIR)$(PREFIX)/share/man/man1/sluice-delay-plot.1"
 	$(Q)rmdir "$(DESTDIR)$(PREFIX)/lib/sluice" "$(DESTDIR)$(PREFIX)/share/doc/sluice" 2>/dev/null || :
 
 # The lab without the source tree: its scripts find their programs in build/ beside netns-lab/, as

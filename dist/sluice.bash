@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Completion of sluice(8) and sluiced(8) for bash.
+# Completion of sluice(8), sluiced(8) and sluice-delay(1) for bash.
 # shellcheck shell=bash
 
 _sluice_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
@@ -73,5 +73,26 @@ _sluiced() {
 	esac
 }
 
+_sluice_delay() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	COMPREPLY=()
+	case $prev in
+	-i | --input | -o | --output) _sluice_files ;;
+	-w | --window | -t | --interval | -e | --episode | -L | --levels | -g | --guard | -c | --clock-error) ;;
+	*) _sluice_words "--input --output --window --interval --episode --levels --guard --clock-error --no-checksums --no-model --partial --json --quiet --help --version" ;;
+	esac
+}
+
+_sluice_delay_plot() {
+	local cur=${COMP_WORDS[COMP_CWORD]}
+	COMPREPLY=()
+	case $cur in
+	-*) _sluice_words "--directory --help" ;;
+	*) _sluice_files ;;
+	esac
+}
+
 complete -F _sluice sluice
+complete -F _sluice_delay sluice-delay
+complete -F _sluice_delay_plot sluice-delay-plot
 complete -F _sluiced sluiced

@@ -13,9 +13,11 @@ TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(filter-out %/c
 COUNT_MALLOC := $(BUILD)/tests/tools/count_malloc.so # a library, to preload
 # The bridge under ASan and UBSan, as tests/netns/cluster/fabric.bats runs one.
 ASAN_BRIDGE := $(BUILD)/tests/sluice-bridge
+# sluice-delay likewise, as tests/oracle/test_delay.py runs it
+ASAN_DELAY := $(BUILD)/tests/sluice-delay
 # tests/netns/lab/ns3.bats runs it where ns-3 is installed.
 NS3_TEST := $(if $(wildcard /usr/include/ns3/core-module.h),$(BUILD)/cc-ns3)
-test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(ASAN_BRIDGE) $(NS3_TEST) ## build the tests without running them
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(ASAN_BRIDGE) $(ASAN_DELAY) $(NS3_TEST) ## build the tests without running them
 
 # Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain.
 $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
@@ -31,6 +33,11 @@ $(ASAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/asan/%.o) $(sluice-bridge_USES
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $^ -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
+
+$(ASAN_DELAY): $(sluice-delay_SRCS:%.c=$(BUILD)/asan/%.o) $(sluice-delay_USES:%=$(BUILD)/asan/%.a)
+	$(call say,LD-ASAN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $^ -o $@ $(LDLIBS) $(sluice-delay_LDLIBS)
 
 $(BPF_TESTS) $(RDMA_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(TEST_LIB:%.c=$(BUILD)/obj/%.o) \
 		$(LIBS:%=$(BUILD)/obj/%.a)

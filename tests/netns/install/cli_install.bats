@@ -15,6 +15,8 @@ teardown() { rm -rf "$DEST"; }
 	echo "$output"
 	[ "$(echo "$output" | sort -k 2)" = "644 etc/iproute2/rt_protos.d/sluice.conf
 755 opt/sl/bin/sluice
+755 opt/sl/bin/sluice-delay
+755 opt/sl/bin/sluice-delay-plot
 644 opt/sl/lib/sluice/fabric.bpf.o
 644 opt/sl/lib/sluice/inject.bpf.o
 644 opt/sl/lib/sluice/sluice.bpf.o
@@ -24,8 +26,12 @@ teardown() { rm -rf "$DEST"; }
 755 opt/sl/sbin/sluice-bridge
 755 opt/sl/sbin/sluiced
 644 opt/sl/share/bash-completion/completions/sluice
+777 opt/sl/share/bash-completion/completions/sluice-delay
+777 opt/sl/share/bash-completion/completions/sluice-delay-plot
 777 opt/sl/share/bash-completion/completions/sluiced
 644 opt/sl/share/doc/sluice/sluice.yaml
+644 opt/sl/share/man/man1/sluice-delay.1
+777 opt/sl/share/man/man1/sluice-delay-plot.1
 644 opt/sl/share/man/man5/sluice.yaml.5
 644 opt/sl/share/man/man8/sluice-bridge.8
 644 opt/sl/share/man/man8/sluice.8
@@ -64,6 +70,11 @@ teardown() { rm -rf "$DEST"; }
 	for word in $(build/sluiced --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
 		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluiced.8
 	done
+	# Options of sluice-delay are in its manual and its completion.
+	for word in $(build/sluice-delay --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '[a-z-]+$'); do
+		grep -qE "^\.It Fl . , ${word#-}( |$)" docs/man/sluice-delay.1
+		[ "$(complete_words sluice-delay "${word/#-/--}")" = "${word/#-/--}" ]
+	done
 	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/views/views.c); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
 	done
@@ -89,7 +100,7 @@ complete_words() {
 	bash -c '. dist/sluice.bash
 		compopt() { :; }
 		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-		"_$1"
+		"_${1//-/_}"
 		echo "${COMPREPLY[*]}"' complete "$@"
 }
 
@@ -101,6 +112,9 @@ complete_words() {
 	[ "$(complete_words sluice show routes "")" = "" ]
 	[ "$(complete_words sluice --j)" = "--json" ]
 	[ "$(complete_words sluiced --c)" = "--config --check" ]
+	[ "$(complete_words sluice-delay -i dist/sluice.b)" = "dist/sluice.bash" ]
+	[ "$(complete_words sluice-delay -w "")" = "" ]
+	[ "$(complete_words sluice-delay-plot --d)" = "--directory" ]
 	[ "$(PATH=$PWD/build:$PATH complete_words sluice cc list p)" = price ]
 	load ../router/router
 	lab_begin

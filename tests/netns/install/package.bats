@@ -110,18 +110,21 @@ sluice-lab $VERSION installed" ]
 	[ "$(in_root sluice --version)" = "sluice $VERSION" ]
 	[ "$(in_root sluiced --version)" = "sluiced $VERSION" ]
 	[ "$(in_root sluice-bridge --version)" = "sluice-bridge $VERSION" ]
-	for page in man8/sluice.8 man8/sluiced.8 man8/sluice-bridge.8 man8/sluice-lab.8 man5/sluice.yaml.5; do
+	[ "$(in_root sluice-delay --version)" = "sluice-delay $VERSION" ]
+	in_root sluice-delay-plot --help
+	for page in man8/sluice.8 man8/sluiced.8 man8/sluice-bridge.8 man8/sluice-lab.8 man5/sluice.yaml.5 man1/sluice-delay.1; do
 		in_root mandoc -T ascii -W warning,stop "/usr/share/man/$page.gz" | grep -qi "^$(basename "${page%.*}")(${page##*.})"
 	done
 	run in_root sluice status
 	[ "$status" -eq 3 ]
 	[ "${lines[0]}" = "sluiced    is not running; the kernel forwards" ]
 	[ "$(in_root bash -c '. /usr/share/bash-completion/bash_completion
-		for command in sluice sluiced; do
+		for command in sluice sluiced sluice-delay; do
 			_completion_loader $command
 			complete -p $command
 		done')" = "complete -F _sluice sluice
-complete -F _sluiced sluiced" ]
+complete -F _sluiced sluiced
+complete -F _sluice_delay sluice-delay" ]
 }
 
 @test "systemd understands the installed units" {
