@@ -61,13 +61,13 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 	return sl_clustered() && adj->voq_plus1 ? sl_enqueue(pkt, adj) : sl_transmit(pkt, adj);
 }
 
-static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags)
+static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags, bool bound)
 {
 	struct sl_packet pkt;
 	sl_verdict verdict;
 
 	sl_packet_init(&pkt, ctx, frags);
-	verdict = sl_parse_link(&pkt);
+	verdict = sl_parse_link(&pkt, bound);
 	sl_count_rx(&pkt);
 	if (sl_clustered() && !(verdict & SL_VERDICT_DROP) && sl_is_for_fabric(&pkt))
 		verdict = SL_DROP(FABRIC_SPOOF);
@@ -83,14 +83,25 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags)
 SEC("xdp")
 int sl_edge(struct xdp_md *ctx)
 {
-	return sl_edge_frame(ctx, false);
+	return sl_edge_frame(ctx, false, false);
 }
 
 /* The same for drivers that hand over large frames in fragments. */
 SEC("xdp.frags")
 int sl_edge_frags(struct xdp_md *ctx)
 {
-	return sl_edge_frame(ctx, true);
+	return sl_edge_frame(ctx, true, false);
+}
+
+/*
+ * The same for a netdev that keeps VLAN tags beside the frame. The daemon loads it once for each
+ * such netdev and binds it to that one, because only a bound program may ask the driver for the
+ * tag.
+ */
+SEC("xdp.frags")
+int sl_edge_bound(struct xdp_md *ctx)
+{
+	return sl_edge_frame(ctx, true, true);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

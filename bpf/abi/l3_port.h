@@ -9,7 +9,7 @@
 
 #include "bpf/abi/abi.h"
 
-#define SL_PORTS_MAX 1024 /* elements of sl_port, sl_vlan and sl_tx */
+#define SL_PORTS_MAX 1024 /* elements of sl_port, sl_vlan, sl_offload, sl_tx */
 
 #define SL_PORT_FORWARD4  (1u << 0) /* the kernel forwards IPv4 that enters here */
 #define SL_PORT_FORWARD6  (1u << 1) /* the same for IPv6 */
@@ -57,5 +57,13 @@ struct sl_vlan_key {
 	__be16 vid[2];	/* VLAN id only, without priority and DEI */
 };
 SL_ASSERT_SIZE(struct sl_vlan_key, 12);
+
+/*
+ * Map sl_offload: ifindex -> SL_OFFLOAD_*, the VLAN offloads of that port which the daemon has
+ * switched off, and switches on again when it takes the fast path off. No program reads it; as a
+ * pin it outlives the daemon.
+ */
+#define SL_OFFLOAD_CTAG (1u << 0) /* rx-vlan-hw-parse: of 802.1Q */
+#define SL_OFFLOAD_STAG (1u << 1) /* rx-vlan-stag-hw-parse: of 802.1ad */
 
 #endif

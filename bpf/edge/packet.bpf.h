@@ -46,7 +46,7 @@ struct sl_packet {
 	__u32 len_bytes; /* the frame as received, fragments and padding included */
 	__u32 port_ifindex;
 	__u32 l3_ifindex; /* the port, or the VLAN interface that owns the tags */
-	__u32 tags;	  /* 0..SL_TAGS_MAX */
+	__u32 tags;	  /* in the frame: 0..SL_TAGS_MAX */
 	__be16 ethertype; /* behind the tags */
 	bool ip4; /* a constant to the compiler: each family has its own copy of the steps */
 	__u32 port_flags;   /* SL_PORT_* of the L3 interface; managed mode only */

@@ -83,7 +83,7 @@ cluster_wire_port() {
 
 # cluster_config N NODES PORTS ENGINE: print the configuration of node N. Variables: CLUSTER_BRIDGE
 # has keys of `bridge:`; CLUSTER_LIVENESS_MS is liveness_ms, the silence after which a node counts
-# as dead; CLUSTER_PORT_n2p1 has more keys of that port; CLUSTER_TRANSPORT is the transport;
+# as dead; CLUSTER_PORT_n2p1 has more keys of that port, CLUSTER_PORTS of all of this node; CLUSTER_TRANSPORT is the transport;
 # CLUSTER_WORKERS is the number of a bridge's workers
 cluster_config() {
 	local i p keys
@@ -101,7 +101,7 @@ cluster_config() {
 		printf '    - id: %d\n      address: 10.9.0.%d\n      ports:\n' "$i" "$i"
 		for ((p = 1; p <= $3; p++)); do
 			keys=CLUSTER_PORT_n${i}p$p
-			printf '        - {number: %d, name: eth%d%s}\n' "$p" "$p" "${!keys:+, ${!keys}}"
+			printf '        - {number: %d, name: eth%d%s}\n' "$p" "$p" "${CLUSTER_PORTS:+, $CLUSTER_PORTS}${!keys:+, ${!keys}}"
 		done
 	done
 }

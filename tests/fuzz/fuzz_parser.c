@@ -18,6 +18,9 @@
 #define bpf_map_lookup_elem(map, key) fuzz_lookup(map, key)
 #define bpf_xdp_get_buff_len(ctx)     ((ctx)->data_end - (ctx)->data)
 static void *fuzz_lookup(const void *map, const void *key);
+#undef __ksym
+#define __ksym
+#define bpf_xdp_metadata_rx_vlan_tag fuzz_tag_beside
 
 /* BPF may do arithmetic on void pointers, and read words at any address. */
 #pragma clang diagnostic ignored "-Wpointer-arith"
@@ -62,6 +65,20 @@ static void *fuzz_lookup(const void *map, const void *key)
 	return NULL;
 }
 
+/* In frames from a source of these last bytes, a tag lies beside the frame. */
+enum { SOURCE_BESIDE = 5, SOURCE_BESIDE_STRANGE = 6 };
+
+int fuzz_tag_beside(const struct xdp_md *ctx, __be16 *tpid, __u16 *tci)
+{
+	const uint8_t *frame = (const uint8_t *)(uintptr_t)ctx->data;
+
+	if (frame[11] != SOURCE_BESIDE && frame[11] != SOURCE_BESIDE_STRANGE)
+		return -1;
+	*tpid = sl_htons(ETH_P_8021Q);
+	*tci = 0xe000 | (frame[11] == SOURCE_BESIDE ? VLAN_ID : VLAN_ID + 1);
+	return 0;
+}
+
 /* --- The second reading --- */
 
 static uint32_t get16(const uint8_t *p)
@@ -93,9 +110,18 @@ static void check_ip6(const uint8_t *ip, size_t bytes)
 		require(ip[i] != 0xff && !(ip[i] == 0xfe && ip[i + 1] >> 6 == 2));
 }
 
-/* How far the parser may be: behind at most one tag, which is that of our VLAN. */
+/*
+ * How far the parser may be: behind at most one tag, which is that of our VLAN, in the frame or
+ * beside it.
+ */
 static size_t check_link(const struct sl_packet *pkt, const uint8_t *frame)
 {
+	require(frame[11] != SOURCE_BESIDE_STRANGE);
+	if (frame[11] == SOURCE_BESIDE) {
+		require(get16(frame + 12) != ETH_P_8021Q && get16(frame + 12) != ETH_P_8021AD);
+		require(pkt->tags == 0 && pkt->l3_ifindex == VLAN_PORT);
+		return 14;
+	}
 	if (get16(frame + 12) != ETH_P_8021Q && get16(frame + 12) != ETH_P_8021AD) {
 		require(pkt->tags == 0 && pkt->l3_ifindex == PORT);
 		return 14;
@@ -156,13 +182,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ctx.data = (__u32)(uintptr_t)frame;
 	ctx.data_end = (__u32)((uintptr_t)frame + size);
 	sl_packet_init(&pkt, &ctx, false);
-	if (sl_parse_link(&pkt) == SL_GO_ON)
+	if (sl_parse_link(&pkt, true) == SL_GO_ON)
 		check(&pkt, frame, size);
 	return 0;
 }
 
 /* A frame that passes: UDP over IPv4 or IPv6, with a tag or not. Its checksum is not filled in. */
-static size_t write_frame(uint8_t *frame, bool ip4, bool tag)
+static size_t write_frame(uint8_t *frame, bool ip4, bool tag, bool beside)
 {
 	static const uint8_t udp4[] = {
 		0x45, 0, 0, 32, 0,    0,    0, 0, 64, 17, 0, 0, 10, 0, 1, 2,
@@ -176,6 +202,8 @@ static size_t write_frame(uint8_t *frame, bool ip4, bool tag)
 	size_t n = 12;
 
 	memset(frame, 2, n);
+	if (beside)
+		frame[11] = SOURCE_BESIDE;
 	if (tag) {
 		memcpy(frame + n, vlan, sizeof(vlan));
 		n += sizeof(vlan);
@@ -195,7 +223,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t size_max, unsi
 	uint32_t sum = 0;
 
 	if (size <= 1 && size_max >= 72)
-		size = write_frame(data, seed & 1, seed & 2);
+		size = write_frame(data, seed & 1, seed & 2, seed & 4);
 	else if (seed % 8 == 1)
 		size = seed / 8 % (size + 1); /* cut anywhere */
 	else

@@ -151,6 +151,9 @@ int edge_create(const struct sl_config *config, struct edge **out)
 		edge->object = NULL;
 		goto out;
 	}
+	/* It must be bound to a netdev, and then runs only there. */
+	bpf_program__set_autoload(bpf_object__find_program_by_name(edge->object, "sl_edge_bound"),
+				  false);
 	set_sizes(edge->object, config);
 	err = set_config(edge->object, config);
 	if (!err)

@@ -120,13 +120,30 @@ static void print_status(void *arg, const json_t *row)
 
 /* --- Without a daemon --- */
 
-/* Is it our program? 0: yes; -EPERM: this user may not know; else no. */
-static int check_ours(uint32_t prog_id, uint32_t pinned_id)
+/* The program that is looked for, by its id. */
+struct wanted {
+	uint32_t prog_id;
+	bool found;
+};
+
+static int compare(void *ctx, int fd)
 {
+	struct wanted *wanted = ctx;
+
+	wanted->found |= sl_xdp_prog_id(fd) == wanted->prog_id;
+	close(fd);
+	return 0;
+}
+
+/* Is it our program? 0: yes; -EPERM: this user may not know; else no. */
+static int check_ours(const char *pin_dir, uint32_t prog_id)
+{
+	struct wanted wanted = { .prog_id = prog_id };
 	char name[16];
 	int fd;
 
-	if (prog_id == pinned_id)
+	sl_pins_get_all(pin_dir, 0, "sl_edge", compare, &wanted);
+	if (wanted.found)
 		return 0;
 	fd = sl_xdp_open_ours(prog_id, name);
 	if (fd < 0)
@@ -139,8 +156,6 @@ static int check_ours(uint32_t prog_id, uint32_t pinned_id)
 static json_t *attached_ports(const char *pin_dir)
 {
 	struct if_nameindex *links = if_nameindex(), *link;
-	int pinned_fd = sl_pins_get(pin_dir, 0, "sl_edge");
-	uint32_t pinned_id = pinned_fd < 0 ? 0 : sl_xdp_prog_id(pinned_fd);
 	json_t *ports = json_array();
 
 	for (link = links; link && link->if_index && ports; link++) {
@@ -149,7 +164,7 @@ static json_t *attached_ports(const char *pin_dir)
 
 		if (sl_xdp_query(link->if_index, &now) || now.mode == SL_XDP_NONE)
 			continue;
-		err = check_ours(now.prog_id, pinned_id);
+		err = check_ours(pin_dir, now.prog_id);
 		if (err == -EPERM) {
 			json_decref(ports);
 			ports = NULL;
@@ -162,8 +177,6 @@ static json_t *attached_ports(const char *pin_dir)
 	}
 	if (links)
 		if_freenameindex(links);
-	if (pinned_fd >= 0)
-		close(pinned_fd);
 	return ports;
 }
 

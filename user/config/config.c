@@ -90,6 +90,11 @@ static const struct sl_yaml_key port_keys[] = {
 	  .type = SL_YAML_BOOL,
 	  .offset = offsetof(struct sl_port_settings, optional),
 	  .what = "a truth value" },
+	{ .name = "hidden_tags",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct sl_port_settings, hidden_tags),
+	  .choices = sl_tags_choices,
+	  .what = "a way to treat VLAN tags that XDP cannot see" },
 	{ 0 },
 };
 
@@ -236,6 +241,7 @@ static int ports_of_cluster(struct sl_settings *s, char error[SL_YAML_ERROR_BYTE
 		ports[i] = (struct sl_port_settings){ .name = strdup(port->name),
 						      .mode = port->mode,
 						      .optional = port->optional,
+						      .hidden_tags = port->hidden_tags,
 						      .line = port->line };
 		s->ports.n++;
 		if (!ports[i].name)

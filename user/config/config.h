@@ -23,6 +23,7 @@ struct sl_port_settings {
 	char *name;
 	enum sl_xdp_mode mode; /* SL_XDP_NONE: auto */
 	bool optional;	       /* may be missing at start */
+	enum sl_hidden_tags hidden_tags;
 	uint32_t line;
 };
 

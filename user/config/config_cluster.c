@@ -39,6 +39,12 @@ const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node
 	return &((const struct sl_cluster_port *)node->ports.items)[i];
 }
 
+const struct sl_yaml_choice sl_tags_choices[] = {
+	{ "refuse", SL_HIDDEN_TAGS_REFUSE },
+	{ "ignore", SL_HIDDEN_TAGS_IGNORE },
+	{ NULL, 0 },
+};
+
 const struct sl_yaml_choice sl_mode_choices[] = {
 	{ "auto", SL_XDP_NONE },
 	{ "native", SL_XDP_NATIVE },

@@ -51,6 +51,7 @@ struct sl_cluster_port {
 	char *name;	 /* of the netdev on its node */
 	enum sl_xdp_mode mode;
 	bool optional;
+	enum sl_hidden_tags hidden_tags;
 	char *rate_text;     /* or NULL */
 	struct sl_rate rate; /* to which the port is shaped; per_s 0: it is not */
 	/*
@@ -134,8 +135,8 @@ const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_setti
 const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i);
 
 /* The words of sluice.yaml(5) for the values of these enums, and the word for one value. */
-extern const struct sl_yaml_choice sl_mode_choices[], sl_transport_choices[], sl_transmit_choices[],
-	sl_scheduler_choices[], sl_poll_choices[];
+extern const struct sl_yaml_choice sl_mode_choices[], sl_tags_choices[], sl_transport_choices[],
+	sl_transmit_choices[], sl_scheduler_choices[], sl_poll_choices[];
 const char *sl_transport_name(enum sl_transport transport);
 const char *sl_scheduler_name(enum sl_scheduler scheduler);
 const char *sl_poll_name(enum sl_poll poll);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "user/daemon/edge_ports.h"
+#include "user/datapath/vlan_tags.h"
 #include "user/lib/log.h"
 
 const char *sl_port_state_name(enum sl_port_state state)
@@ -100,14 +101,66 @@ static void port_shut(struct sl_edge_ports *ports, struct sl_datapath *dp,
 	ports->changed = true;
 }
 
+void sl_edge_port_restore(struct sl_datapath *dp, const struct sl_edge_port *port)
+{
+	if (port->ifindex)
+		sl_vlan_tags_restore(sl_datapath_map_fd(dp, "sl_offload"), port->ifindex);
+}
+
+/*
+ * Would a program on the port see VLAN tags? *bound: only one that is bound to it. -EOPNOTSUPP: no
+ * program would; logged, with what would be right.
+ */
+static int look_for_tags(const struct sl_edge_ports *ports, struct sl_datapath *dp,
+			 const struct sl_edge_port *port, bool *bound)
+{
+	enum sl_vlan_tags tags;
+	const char *why;
+	int err;
+
+	*bound = false;
+	if (port->hidden_tags == SL_HIDDEN_TAGS_IGNORE)
+		return 0;
+	err = sl_vlan_tags_settle(sl_datapath_map_fd(dp, "sl_offload"), port->ifindex, &tags, &why);
+	if (err) {
+		sl_error("%s: cannot switch VLAN offload off: %s", port->name, strerror(-err));
+		return err;
+	}
+	if (tags == SL_TAGS_IN_FRAME)
+		return 0;
+	if (tags == SL_TAGS_OUT_OF_SIGHT)
+		sl_error("%s: %s, so XDP would take tagged frames for untagged ones; if none come, "
+			 "write \"hidden_tags: ignore\" beside the port",
+			 port->name, why);
+	else if (port->want == SL_XDP_GENERIC)
+		sl_error("%s: %s, and XDP cannot see them in generic mode; use native mode, or, if "
+			 "no tagged frames come, write \"hidden_tags: ignore\" beside the port",
+			 port->name, why);
+	else if (!ports->xdp_features ||
+		 !sl_xdp_features_tells_tag(ports->xdp_features, port->ifindex))
+		sl_error("%s: %s, and its driver does not tell XDP (a veth's does from Linux 6.8 "
+			 "on); if no tagged frames come, write \"hidden_tags: ignore\" beside the "
+			 "port",
+			 port->name, why);
+	else
+		*bound = true;
+	return *bound ? 0 : -EOPNOTSUPP;
+}
+
 int sl_edge_port_attach(struct sl_edge_ports *ports, struct sl_datapath *dp,
 			struct sl_edge_port *port)
 {
 	enum sl_xdp_mode mode;
-	int err = sl_datapath_attach(dp, port->ifindex, port->want, &mode);
+	bool bound;
+	int err = look_for_tags(ports, dp, port, &bound);
 
+	if (err) /* an earlier daemon may have seen no harm in it */
+		sl_datapath_detach(dp, port->ifindex);
+	else
+		err = sl_datapath_attach(dp, port->ifindex, port->want, bound, &mode);
 	if (err) {
 		sl_warning("%s: stays with the kernel", port->name);
+		sl_edge_port_restore(dp, port);
 		port_shut(ports, dp, port, SL_PORT_REFUSED);
 		return err;
 	}
@@ -149,6 +202,7 @@ int sl_edge_ports_configure(struct sl_edge_ports *ports, const struct sl_setting
 		if (!port)
 			return -ENOSPC;
 		port->want = wanted->mode;
+		port->hidden_tags = wanted->hidden_tags;
 		port->number = port_number(&settings->cluster, wanted->name);
 		port->configured = true;
 		if (port->ifindex)
@@ -165,8 +219,10 @@ int sl_edge_port_take_off(struct sl_edge_ports *ports, struct sl_datapath *dp,
 	port_shut(ports, dp, port, port->state == SL_PORT_ABSENT ? SL_PORT_ABSENT : SL_PORT_OFF);
 	if (port->ifindex)
 		err = sl_datapath_detach(dp, port->ifindex);
-	if (!err)
+	if (!err) {
+		sl_edge_port_restore(dp, port);
 		sl_info("%s: fast path detached", port->name);
+	}
 	if (!port->configured)
 		sl_edge_port_forget(ports, port);
 	return err;
@@ -185,6 +241,8 @@ static void port_vanished(struct sl_edge_ports *ports, struct sl_datapath *dp,
 			  struct sl_edge_port *port)
 {
 	sl_warning("%s: the port is gone", port->name);
+	sl_datapath_port_gone(dp, port->ifindex);
+	sl_edge_port_restore(dp, port);
 	port_shut(ports, dp, port, SL_PORT_ABSENT);
 }
 
@@ -195,6 +253,21 @@ void sl_edge_port_appeared(struct sl_edge_ports *ports, struct sl_datapath *dp,
 	port->ifindex = ifindex;
 	port->up = up;
 	sl_edge_port_open_and_attach(ports, dp, port);
+}
+
+static bool tags_disturbed(struct sl_datapath *dp, const struct sl_edge_port *port)
+{
+	return port->hidden_tags == SL_HIDDEN_TAGS_REFUSE &&
+	       sl_vlan_tags_disturbed(sl_datapath_map_fd(dp, "sl_offload"), port->ifindex);
+}
+
+static void stop_for_tags(struct sl_edge_ports *ports, struct sl_datapath *dp,
+			  struct sl_edge_port *port)
+{
+	sl_warning("%s: someone switched VLAN offload on, which hides tags from the fast path; "
+		   "`sluice attach %s` switches it off and puts the fast path back",
+		   port->name, port->name);
+	sl_edge_port_take_off(ports, dp, port);
 }
 
 /* The netdev has changed: did someone take the program off, or remove what kept it away? */
@@ -210,7 +283,11 @@ static void port_touched(struct sl_edge_ports *ports, struct sl_datapath *dp,
 	if (port->state == SL_PORT_ON && !sl_datapath_attached(dp, port->ifindex)) {
 		sl_warning("%s: someone took the fast path off; `sluice attach %s` puts it back",
 			   port->name, port->name);
+		sl_datapath_port_gone(dp, port->ifindex);
+		sl_edge_port_restore(dp, port);
 		port_shut(ports, dp, port, SL_PORT_OFF);
+	} else if (port->state == SL_PORT_ON && tags_disturbed(dp, port)) {
+		stop_for_tags(ports, dp, port);
 	} else if (port->state == SL_PORT_REFUSED && !err && now.mode == SL_XDP_NONE) {
 		sl_edge_port_open_and_attach(ports, dp, port);
 	} else {
@@ -250,6 +327,10 @@ static void port_tick(struct sl_edge_ports *ports, struct sl_datapath *dp,
 {
 	if (port->state != SL_PORT_ON)
 		return;
+	if (tags_disturbed(dp, port)) {
+		stop_for_tags(ports, dp, port);
+		return;
+	}
 	port_update_transmit(ports, dp, port);
 	if (port->up && !port->transmits && !port->transmit_warned)
 		sl_warning(

@@ -38,6 +38,7 @@ struct sl_edge_port {
 	bool transmit_warned;  /* a warning has said that the driver takes none */
 	uint8_t number;	       /* in the cluster; 0: none */
 	bool configured;       /* by the file, not only by `sluice attach` */
+	enum sl_hidden_tags hidden_tags;
 };
 
 /* Zeroed is empty. */
@@ -57,6 +58,8 @@ struct sl_edge_port *sl_edge_port_by_ifindex(struct sl_edge_ports *ports, uint32
 /* A new port, not yet attached. NULL: too many ports. */
 struct sl_edge_port *sl_edge_port_add(struct sl_edge_ports *ports, const char *name,
 				      enum sl_xdp_mode want);
+/* The fast path has left the port: give back what was changed for it. */
+void sl_edge_port_restore(struct sl_datapath *dp, const struct sl_edge_port *port);
 /* Remove the port from the list; another one may take its place in memory. */
 void sl_edge_port_forget(struct sl_edge_ports *ports, struct sl_edge_port *port);
 
@@ -87,7 +90,7 @@ void sl_edge_port_appeared(struct sl_edge_ports *ports, struct sl_datapath *dp,
 /* A netdev has come, gone, been renamed, or changed otherwise; `up` of its port is set already. */
 void sl_edge_ports_link_event(struct sl_edge_ports *ports, struct sl_datapath *dp, uint32_t ifindex,
 			      const char *name, bool present, bool up);
-/* Once a second: does each driver still take redirected frames? */
+/* Once a second: does each driver still take redirected frames, and show VLAN tags? */
 void sl_edge_ports_tick(struct sl_edge_ports *ports, struct sl_datapath *dp);
 
 #endif

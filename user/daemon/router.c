@@ -142,7 +142,9 @@ int sl_router_detach_all(struct sl_router *r)
 		err = port->mode == SL_XDP_NONE
 			      ? 0
 			      : sl_datapath_detach(r->current->datapath, port->ifindex);
-		if (err)
+		if (!err)
+			sl_edge_port_restore(r->current->datapath, port);
+		else
 			sl_error("%s: cannot take the fast path off: %s", port->name,
 				 strerror(-err));
 		first = first ? first : err;

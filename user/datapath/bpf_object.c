@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -30,18 +31,61 @@ const char *sl_bpf_object_said(void)
 	return last_warning[0] ? last_warning : "libbpf gave no reason";
 }
 
-int sl_bpf_object_open(const char *path, struct bpf_object **out)
+static void listen_to_libbpf(void)
+{
+	libbpf_set_print(print);
+	last_warning[0] = '\0';
+}
+
+static int opened(struct bpf_object *object)
 {
 	struct bpf_map *map;
 
-	libbpf_set_print(print);
-	last_warning[0] = '\0';
-	*out = bpf_object__open_file(path, NULL);
-	if (!*out)
+	if (!object)
 		return -errno;
-	bpf_object__for_each_map(map, *out)
+	bpf_object__for_each_map(map, object)
 		bpf_map__set_pin_path(map, NULL);
 	return 0;
+}
+
+int sl_bpf_object_open(const char *path, struct bpf_object **out)
+{
+	listen_to_libbpf();
+	*out = bpf_object__open_file(path, NULL);
+	return opened(*out);
+}
+
+int sl_bpf_object_open_bytes(const void *bytes, size_t n_bytes, struct bpf_object **out)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "sluice");
+
+	listen_to_libbpf();
+	*out = bpf_object__open_mem(bytes, n_bytes, &opts);
+	return opened(*out);
+}
+
+int sl_bpf_object_read(const char *path, void **bytes, size_t *n_bytes)
+{
+	FILE *f = fopen(path, "re");
+	struct stat is;
+	int err = 0;
+
+	*bytes = NULL;
+	if (!f || fstat(fileno(f), &is))
+		err = -errno;
+	if (!err) {
+		*n_bytes = (size_t)is.st_size;
+		*bytes = malloc(*n_bytes ? *n_bytes : 1);
+		err = *bytes ? 0 : -ENOMEM;
+	}
+	if (!err && fread(*bytes, 1, *n_bytes, f) != *n_bytes) {
+		free(*bytes);
+		*bytes = NULL;
+		err = -EIO;
+	}
+	if (f)
+		fclose(f);
+	return err;
 }
 
 /* libbpf keeps one map per data section, named after the object. */

@@ -16,6 +16,10 @@ struct bpf_map;
  * -errno.
  */
 int sl_bpf_object_open(const char *path, struct bpf_object **out);
+/* The same from a file's bytes, which the caller keeps. */
+int sl_bpf_object_open_bytes(const void *bytes, size_t n_bytes, struct bpf_object **out);
+/* Read a whole object file; the caller frees *bytes. 0 or -errno. */
+int sl_bpf_object_read(const char *path, void **bytes, size_t *n_bytes);
 /* libbpf's last warning since sl_bpf_object_open, or a sentence that there is none. */
 const char *sl_bpf_object_said(void);
 

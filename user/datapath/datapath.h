@@ -91,12 +91,16 @@ void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
  * Put this generation on a netdev. It replaces, in one step, an older program of ours or one that
  * iproute2 attached, but not a foreign one. `want` SL_XDP_NONE lets it choose the mode: that of a
  * program of ours which is attached, else native, else generic. *mode says which it became.
+ * `bound`: the netdev keeps VLAN tags beside the frame (vlan_tags.h), so the program is one that is
+ * bound to it, and the mode is native; `want` is not generic.
  *
  * 0; -EBUSY: another program is there; -ENODEV; -EOPNOTSUPP and others: the driver refuses (`want`
  * native).
  */
-int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
+int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want, bool bound,
 		       enum sl_xdp_mode *mode);
+/* The netdev has gone: let go of the program that was bound to it. */
+void sl_datapath_port_gone(struct sl_datapath *dp, uint32_t ifindex);
 /* Take a program of ours off; no other. 0 also when none is attached. */
 int sl_datapath_detach(struct sl_datapath *dp, uint32_t ifindex);
 /* True if the program on the netdev is this generation's. */

@@ -28,13 +28,14 @@
 
 #define PROG_FRAGS   "sl_edge_frags"
 #define PROG_PLAIN   "sl_edge"
-#define PROG_PIN     "sl_edge" /* the name of the pin, whichever of the two runs */
 #define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
-#define PINS_MAX     32
+#define PINS_MAX     40
 
-/* All generations share these maps: counters, and in a cluster what the bridge has open. */
-static const char *const shared_maps[SL_SHARED_MAPS] = { "sl_stats", "sl_drops",   "sl_punts",
-							 "sl_voq",   "sl_backlog", "sl_xsk" };
+/* All generations share these maps: counters, the record of offloads, and in a cluster what the
+ * bridge has open. */
+static const char *const shared_maps[SL_SHARED_MAPS] = { "sl_stats",   "sl_drops", "sl_punts",
+							 "sl_offload", "sl_voq",   "sl_backlog",
+							 "sl_xsk" };
 
 /* --- What an earlier generation left --- */
 
@@ -51,7 +52,7 @@ static bool same_layout(int fd, const struct bpf_map *map)
 
 static uint32_t n_shared_maps(const struct sl_datapath *dp)
 {
-	return dp->config.n_voqs ? SL_SHARED_MAPS : SL_COUNTER_MAPS;
+	return dp->config.n_voqs ? SL_SHARED_MAPS : SL_ALONE_MAPS;
 }
 
 static int open_earlier(const struct sl_datapath *dp, uint32_t i)
@@ -84,7 +85,7 @@ static void reuse_shared_maps(struct sl_datapath *dp)
 			sl_warning("datapath: the pinned map %s has the layout of another version; "
 				   "its counters start again at 0",
 				   shared_maps[i]);
-		else
+		else if (i >= SL_ALONE_MAPS)
 			sl_warning("datapath: the pinned map %s has another size; a new one takes "
 				   "its place, which the bridge has to open",
 				   shared_maps[i]);
@@ -174,11 +175,10 @@ static void plan_tables(struct sl_fib_tables *t, const struct sl_datapath_params
 }
 
 /* Open and load the object with one of its programs. On failure dp->object is NULL. */
-static int load(struct sl_datapath *dp, const struct sl_datapath_params *params,
-		const char *program_name)
+static int load(struct sl_datapath *dp, const char *program_name)
 {
 	struct bpf_program *program;
-	int err = sl_bpf_object_open(params->object_path, &dp->object);
+	int err = sl_bpf_object_open_bytes(dp->file, dp->file_bytes, &dp->object);
 
 	if (err)
 		return err;
@@ -208,9 +208,10 @@ out:
 
 static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *params)
 {
-	int err;
+	int err = sl_bpf_object_read(params->object_path, &dp->file, &dp->file_bytes);
 
-	err = load(dp, params, PROG_FRAGS);
+	if (!err)
+		err = load(dp, PROG_FRAGS);
 	if (!err) {
 		dp->frags = true;
 		return 0;
@@ -222,7 +223,7 @@ static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *pa
 			params->object_path);
 		return err;
 	}
-	if (err != -EPERM && !load(dp, params, PROG_PLAIN)) {
+	if (err != -EPERM && dp->file && !load(dp, PROG_PLAIN)) {
 		sl_warning(
 			"datapath: this kernel does not load XDP programs for frames of several "
 			"buffers (Linux 5.18 does); native ports cannot have an MTU above about a page");
@@ -303,7 +304,7 @@ static int write_meta(struct sl_datapath *dp)
 
 static int stage_pins(struct sl_datapath *dp)
 {
-	struct sl_pin pins[PINS_MAX] = { { .name = PROG_PIN, .fd = sl_datapath_prog_fd(dp) } };
+	struct sl_pin pins[PINS_MAX] = { { .name = SL_PROG_PIN, .fd = sl_datapath_prog_fd(dp) } };
 	struct bpf_map *map;
 	size_t n = 1 + sl_txdrops_pins(dp->txdrops, pins + 1);
 	int err;
@@ -337,10 +338,11 @@ static void open_txdrops(struct sl_datapath *dp, const struct sl_datapath_params
 
 static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
 {
+	int err = sl_earlier_of_generation(dp, previous);
+
+	if (err)
+		return err;
 	dp->config.hash_seed = previous->config.hash_seed;
-	dp->earlier_fds[SL_EARLIER_PREVIOUS] = dup(sl_datapath_prog_fd(previous));
-	if (dp->earlier_fds[SL_EARLIER_PREVIOUS] < 0)
-		return -errno;
 	for (uint32_t i = 0; i < n_shared_maps(dp); i++) {
 		dp->shared_fds[i] = dup(sl_datapath_map_fd(previous, shared_maps[i]));
 		if (dp->shared_fds[i] < 0)
@@ -359,16 +361,15 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		return -ENOMEM;
 	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
 		dp->shared_fds[i] = -1;
-	for (size_t i = 0; i < SL_EARLIER_MAX; i++)
-		dp->earlier_fds[i] = -1;
 	if (params->pin_dir) {
 		dp->pin_dir = strdup(params->pin_dir);
 		if (!dp->pin_dir) {
 			err = -ENOMEM;
 			goto out;
 		}
-		dp->earlier_fds[SL_EARLIER_PUBLISHED] = sl_pins_get(dp->pin_dir, 0, PROG_PIN);
-		dp->earlier_fds[SL_EARLIER_STAGED] = sl_pins_get(dp->pin_dir, 1, PROG_PIN);
+		err = sl_earlier_of_pins(dp);
+		if (err)
+			goto out;
 	}
 	dp->config = params->config;
 	dp->n_ports = params->n_ports;
@@ -396,19 +397,6 @@ out:
 	return err;
 }
 
-/*
- * The earlier programs have been replaced; an open descriptor would keep them and their tables in
- * memory.
- */
-static void forget_earlier_programs(struct sl_datapath *dp)
-{
-	for (size_t i = 0; i < SL_EARLIER_MAX; i++) {
-		if (dp->earlier_fds[i] >= 0)
-			close(dp->earlier_fds[i]);
-		dp->earlier_fds[i] = -1;
-	}
-}
-
 void sl_datapath_close(struct sl_datapath *dp)
 {
 	if (!dp)
@@ -422,9 +410,10 @@ void sl_datapath_close(struct sl_datapath *dp)
 	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
 		if (dp->shared_fds[i] >= 0)
 			close(dp->shared_fds[i]);
-	forget_earlier_programs(dp);
+	sl_programs_close(dp);
 	sl_txdrops_close(dp->txdrops);
 	bpf_object__close(dp->object);
+	free(dp->file);
 	free(dp->pin_dir);
 	free(dp);
 }
@@ -480,7 +469,8 @@ int sl_datapath_publish(struct sl_datapath *dp)
 		snprintf(path, sizeof(path), IPROUTE2_DIR "/%.15s", bpf_map__name(map));
 		unlink(path);
 	}
-	forget_earlier_programs(dp);
+	dp->published = true;
+	sl_earlier_forget(dp);
 	/* The pair of an earlier daemon has gone with its pins, unless it was kept. */
 	sl_txdrops_start(dp->txdrops, dp->pin_dir);
 	return 0;

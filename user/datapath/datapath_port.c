@@ -81,13 +81,10 @@ void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id)
 {
 	char port[IF_NAMESIZE] = "?", name[16] = "";
-	int fd;
+	int fd = sl_program_open_known(dp, ifindex, prog_id);
 
-	if (sl_xdp_prog_id(sl_datapath_prog_fd(dp)) == prog_id)
-		return dup(sl_datapath_prog_fd(dp));
-	for (size_t i = 0; i < SL_EARLIER_MAX; i++)
-		if (dp->earlier_fds[i] >= 0 && sl_xdp_prog_id(dp->earlier_fds[i]) == prog_id)
-			return dup(dp->earlier_fds[i]);
+	if (fd >= 0)
+		return fd;
 	fd = sl_xdp_open_ours(prog_id, name);
 	if (fd >= 0)
 		return fd;
@@ -104,26 +101,35 @@ static int open_attached(const struct sl_datapath *dp, uint32_t ifindex, uint32_
 	return fd == -EPERM ? fd : -EBUSY;
 }
 
-static int attach_first(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
+/* Attach the right program in this mode, or put it in the place of old_fd. */
+static int put(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode mode, bool bound,
+	       int old_fd)
+{
+	int fd, err = sl_program_for(dp, ifindex, bound, &fd);
+
+	return err ? err : sl_xdp_attach(ifindex, mode, fd, old_fd);
+}
+
+static int attach_first(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want, bool bound,
 			enum sl_xdp_mode *mode)
 {
 	char port[IF_NAMESIZE] = "?";
-	int prog_fd = sl_datapath_prog_fd(dp), err = -EOPNOTSUPP;
+	int err = -EOPNOTSUPP;
 
 	if_indextoname(ifindex, port);
 	if (want != SL_XDP_GENERIC) {
 		*mode = SL_XDP_NATIVE;
-		err = sl_xdp_attach(ifindex, SL_XDP_NATIVE, prog_fd, -1);
+		err = put(dp, ifindex, SL_XDP_NATIVE, bound, -1);
 		if (!err || err == -ENODEV || err == -EPERM || err == -EBUSY || err == -EEXIST)
 			goto out;
-		if (want == SL_XDP_NATIVE)
+		if (want == SL_XDP_NATIVE || bound)
 			goto out;
 		sl_warning("datapath: %s: the driver does not take XDP (%s: %s); generic mode is "
 			   "used, which is slower",
 			   port, strerror(-err), sl_bpf_object_said());
 	}
 	*mode = SL_XDP_GENERIC;
-	err = sl_xdp_attach(ifindex, SL_XDP_GENERIC, prog_fd, -1);
+	err = put(dp, ifindex, SL_XDP_GENERIC, false, -1);
 out:
 	if (err)
 		sl_error("datapath: %s: cannot attach in %s mode: %s (%s)", port,
@@ -131,7 +137,14 @@ out:
 	return err;
 }
 
-int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want,
+static bool is_right(struct sl_datapath *dp, uint32_t ifindex, bool bound, uint32_t prog_id)
+{
+	int fd;
+
+	return !sl_program_for(dp, ifindex, bound, &fd) && sl_xdp_prog_id(fd) == prog_id;
+}
+
+int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mode want, bool bound,
 		       enum sl_xdp_mode *mode)
 {
 	char port[IF_NAMESIZE] = "?";
@@ -146,21 +159,23 @@ int sl_datapath_attach(struct sl_datapath *dp, uint32_t ifindex, enum sl_xdp_mod
 		return err;
 	}
 	if (now.mode == SL_XDP_NONE)
-		return attach_first(dp, ifindex, want, mode);
+		return attach_first(dp, ifindex, want, bound, mode);
 	old_fd = open_attached(dp, ifindex, now.prog_id);
 	if (old_fd < 0)
 		return old_fd;
+	if (bound)
+		want = SL_XDP_NATIVE;
 	if (want != SL_XDP_NONE && want != now.mode) {
 		/*
 		 * The kernel cannot change the mode in one step. In between it forwards by itself.
 		 */
 		err = sl_xdp_detach(ifindex, now.mode, old_fd);
 		if (!err)
-			err = attach_first(dp, ifindex, want, mode);
+			err = attach_first(dp, ifindex, want, bound, mode);
 		goto out;
 	}
-	if (now.prog_id != sl_xdp_prog_id(sl_datapath_prog_fd(dp)))
-		err = sl_xdp_attach(ifindex, now.mode, sl_datapath_prog_fd(dp), old_fd);
+	if (!is_right(dp, ifindex, bound, now.prog_id))
+		err = put(dp, ifindex, now.mode, bound, old_fd);
 	if (!err)
 		*mode = now.mode;
 	else
@@ -183,7 +198,14 @@ int sl_datapath_detach(struct sl_datapath *dp, uint32_t ifindex)
 		return fd;
 	err = sl_xdp_detach(ifindex, now.mode, fd);
 	close(fd);
+	if (!err)
+		sl_program_unbind(dp, ifindex);
 	return err;
+}
+
+void sl_datapath_port_gone(struct sl_datapath *dp, uint32_t ifindex)
+{
+	sl_program_unbind(dp, ifindex);
 }
 
 bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex)
@@ -191,5 +213,5 @@ bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex)
 	struct sl_xdp_state now;
 
 	return !sl_xdp_query(ifindex, &now) && now.mode != SL_XDP_NONE &&
-	       now.prog_id == sl_xdp_prog_id(sl_datapath_prog_fd(dp));
+	       sl_program_is_current(dp, ifindex, now.prog_id);
 }

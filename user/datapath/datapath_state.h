@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside a generation: datapath_load.c loads it, datapath_port.c puts it on ports. */
+/*
+ * Inside a generation: datapath_load.c loads it, datapath_programs.c knows its programs,
+ * datapath_port.c puts it on ports.
+ */
 #ifndef SL_DATAPATH_STATE_H
 #define SL_DATAPATH_STATE_H
 
@@ -10,23 +13,53 @@ struct bpf_program;
 struct sl_txdrops;
 
 #define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
-#define SL_SHARED_MAPS	6 /* and sl_voq, sl_backlog, sl_xsk */
+#define SL_ALONE_MAPS	4 /* and sl_offload */
+#define SL_SHARED_MAPS	7 /* and in a cluster sl_voq, sl_backlog, sl_xsk */
 
-/* Programs of the previous generation, or of an earlier daemon, that may still be attached. */
-enum { SL_EARLIER_PREVIOUS, SL_EARLIER_PUBLISHED, SL_EARLIER_STAGED, SL_EARLIER_MAX };
+/* The pin of the program; those of bound programs begin so. */
+#define SL_PROG_PIN "sl_edge"
+
+/* A program that is bound to a netdev. */
+struct sl_bound {
+	uint32_t ifindex;
+	int fd; /* owned */
+};
 
 struct sl_datapath {
 	struct bpf_object *object; /* owned */
 	struct bpf_program *program;
+	void *file; /* owned; the bytes of the object's file, which an upgrade may replace */
+	size_t file_bytes;
+	struct sl_bound *bound; /* owned */
+	size_t n_bound;
+	/* Owned: programs of the previous generation or of an earlier daemon, maybe still attached.
+	 */
+	int *earlier_fds;
+	size_t n_earlier;
 	struct sl_txdrops *txdrops; /* owned; NULL: none, or it could not be loaded */
 	char *pin_dir;		    /* owned; NULL: nothing is pinned */
+	bool published;		    /* its pins are at pin_dir, no more beside it */
 	struct sl_config config;
 	bool frags;
 	struct sl_fib_tables tables;
 	size_t mapped_bytes[6]; /* of nexthop, adj, group, dir24, tbl8, tbl6 */
 	uint32_t n_ports;
-	int shared_fds[SL_SHARED_MAPS];	 /* owned; of an earlier generation, or -1 */
-	int earlier_fds[SL_EARLIER_MAX]; /* owned; by SL_EARLIER_*; or -1 */
+	int shared_fds[SL_SHARED_MAPS]; /* owned; of an earlier generation, or -1 */
 };
+
+/* Note the programs of both pinned sets, or of a generation of this process. 0 or -errno. */
+int sl_earlier_of_pins(struct sl_datapath *dp);
+int sl_earlier_of_generation(struct sl_datapath *dp, const struct sl_datapath *previous);
+/* They have been replaced: an open descriptor would keep them and their tables in memory. */
+void sl_earlier_forget(struct sl_datapath *dp);
+
+/* A descriptor, borrowed, of the program for a netdev; one that is to be bound is loaded first. */
+int sl_program_for(struct sl_datapath *dp, uint32_t ifindex, bool bound, int *fd);
+/* The netdev has gone, or its program: let go of the one that is bound to it. */
+void sl_program_unbind(struct sl_datapath *dp, uint32_t ifindex);
+void sl_programs_close(struct sl_datapath *dp);
+bool sl_program_is_current(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id);
+/* A new descriptor of the program if it is of this generation or an earlier one; else -ENOENT. */
+int sl_program_open_known(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id);
 
 #endif

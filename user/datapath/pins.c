@@ -38,14 +38,44 @@ int sl_pins_check(const char *dir)
 	return fs.f_type == BPF_FS_MAGIC ? 0 : -EMEDIUMTYPE;
 }
 
+static int pin_path(char path[PATH_MAX], const char *dir, int staged, const char *name)
+{
+	int n = snprintf(path, PATH_MAX, "%s%s/%s", dir, staged ? STAGED_SUFFIX : "", name);
+
+	return n < 0 || n >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
 int sl_pins_get(const char *dir, int staged, const char *name)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s%s/%s", dir, staged ? STAGED_SUFFIX : "", name);
+	int err = pin_path(path, dir, staged, name);
 
-	if (n < 0 || n >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	return bpf_obj_get(path);
+	return err ? err : bpf_obj_get(path);
+}
+
+int sl_pins_get_all(const char *dir, int staged, const char *beginning,
+		    int (*add)(void *ctx, int fd), void *ctx)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *d;
+	int err = pin_path(path, dir, staged, "");
+
+	if (err)
+		return err;
+	d = opendir(path);
+	if (!d)
+		return errno == ENOENT ? 0 : -errno;
+	while (!err && (entry = readdir(d))) {
+		int fd = -1;
+
+		if (strncmp(entry->d_name, beginning, strlen(beginning)) == 0)
+			fd = sl_pins_get(dir, staged, entry->d_name);
+		if (fd >= 0)
+			err = add(ctx, fd);
+	}
+	closedir(d);
+	return err;
 }
 
 static int remove_set(const char *dir)
@@ -87,16 +117,24 @@ int sl_pins_stage(const char *dir, const struct sl_pin *pins, size_t n)
 	return err;
 }
 
-int sl_pins_add(const char *dir, const char *name, int fd)
+int sl_pins_add(const char *dir, int staged, const char *name, int fd)
 {
 	char path[PATH_MAX];
-	int n = snprintf(path, sizeof(path), "%s/%s", dir, name);
+	int err = pin_path(path, dir, staged, name);
 
-	if (n < 0 || n >= (int)sizeof(path))
-		return -ENAMETOOLONG;
+	if (err)
+		return err;
 	if (unlink(path) && errno != ENOENT)
 		return -errno;
 	return bpf_obj_pin(fd, path);
+}
+
+void sl_pins_drop(const char *dir, int staged, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (!pin_path(path, dir, staged, name))
+		unlink(path);
 }
 
 int sl_pins_publish(const char *dir)

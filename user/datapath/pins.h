@@ -28,8 +28,16 @@ int sl_pins_check(const char *dir);
 int sl_pins_get(const char *dir, int staged, const char *name);
 /* Write a set beside the published one; a leftover there is removed first. */
 int sl_pins_stage(const char *dir, const struct sl_pin *pins, size_t n);
-/* Add one object to the published set, replacing one of that name. */
-int sl_pins_add(const char *dir, const char *name, int fd);
+/*
+ * Give add() a descriptor, which it then owns, of each object of a set whose name begins so, until
+ * it returns an error. 0 or that error.
+ */
+int sl_pins_get_all(const char *dir, int staged, const char *beginning,
+		    int (*add)(void *ctx, int fd), void *ctx);
+/* Add one object to the published or the staged set, replacing one of that name. */
+int sl_pins_add(const char *dir, int staged, const char *name, int fd);
+/* Remove one object from that set. */
+void sl_pins_drop(const char *dir, int staged, const char *name);
 /* Exchange the staged set with the published one, and remove the latter. */
 int sl_pins_publish(const char *dir);
 /* Remove both sets, and the directories. 0 also when there is nothing. */

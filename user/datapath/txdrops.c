@@ -207,7 +207,7 @@ int sl_txdrops_start(struct sl_txdrops *tx, const char *pin_dir)
 	for (int i = 0; i < N_FDS && !err; i++) {
 		err = tx->fds[i] < 0 ? tx->fds[i] : 0;
 		if (!err && pin_dir)
-			err = sl_pins_add(pin_dir, pin_names[i], tx->fds[i]);
+			err = sl_pins_add(pin_dir, 0, pin_names[i], tx->fds[i]);
 	}
 	/* From here on the pair is like one that was kept. */
 	bpf_object__close(tx->object);

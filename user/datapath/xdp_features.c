@@ -9,9 +9,14 @@
 
 /* Of linux/netdev.h, which is younger than the oldest headers we build with. */
 enum { NETDEV_CMD_DEV_GET = 1 };
-enum { NETDEV_A_DEV_IFINDEX = 1, NETDEV_A_DEV_XDP_FEATURES = 3 };
-#define NETDEV_XDP_ACT_NDO_XMIT	   4u
-#define NETDEV_XDP_ACT_NDO_XMIT_SG 64u
+enum {
+	NETDEV_A_DEV_IFINDEX = 1,
+	NETDEV_A_DEV_XDP_FEATURES = 3,
+	NETDEV_A_DEV_XDP_RX_METADATA_FEATURES = 5
+};
+#define NETDEV_XDP_ACT_NDO_XMIT		4u
+#define NETDEV_XDP_ACT_NDO_XMIT_SG	64u
+#define NETDEV_XDP_RX_METADATA_VLAN_TAG 4u
 
 #define BUFFER_BYTES 8192
 
@@ -124,17 +129,33 @@ void sl_xdp_features_close(struct sl_xdp_features *f)
 	free(f);
 }
 
-int sl_xdp_features_takes(struct sl_xdp_features *f, uint32_t ifindex, struct sl_xdp_takes *out)
+/* One set of features of a netdev. 0 or -errno; -ENODATA: this kernel does not tell it. */
+static int get_features(struct sl_xdp_features *f, uint32_t ifindex, uint16_t attribute,
+			uint64_t *features)
 {
-	uint64_t features = 0;
-	struct wanted wanted = { NETDEV_A_DEV_XDP_FEATURES, sizeof(features), &features, 0 };
+	struct wanted wanted = { attribute, sizeof(*features), features, 0 };
 	char buffer[BUFFER_BYTES];
 	struct nlmsghdr *nlh = start_message(buffer, f->family, NETDEV_CMD_DEV_GET);
-	int err;
 
+	*features = 0;
 	mnl_attr_put_u32(nlh, NETDEV_A_DEV_IFINDEX, ifindex);
-	err = ask(f, buffer, &wanted);
+	return ask(f, buffer, &wanted);
+}
+
+int sl_xdp_features_takes(struct sl_xdp_features *f, uint32_t ifindex, struct sl_xdp_takes *out)
+{
+	uint64_t features;
+	int err = get_features(f, ifindex, NETDEV_A_DEV_XDP_FEATURES, &features);
+
 	out->frames = features & NETDEV_XDP_ACT_NDO_XMIT;
 	out->buffers = out->frames && features & NETDEV_XDP_ACT_NDO_XMIT_SG;
 	return err;
+}
+
+bool sl_xdp_features_tells_tag(struct sl_xdp_features *f, uint32_t ifindex)
+{
+	uint64_t features;
+
+	return !get_features(f, ifindex, NETDEV_A_DEV_XDP_RX_METADATA_FEATURES, &features) &&
+	       features & NETDEV_XDP_RX_METADATA_VLAN_TAG;
 }

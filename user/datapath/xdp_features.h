@@ -23,5 +23,7 @@ struct sl_xdp_takes {
  * peer has one or GRO. 0, or -ENODEV and other -errno.
  */
 int sl_xdp_features_takes(struct sl_xdp_features *f, uint32_t ifindex, struct sl_xdp_takes *out);
+/* Does the driver tell a program that is bound to the netdev which VLAN tag it took off? (6.8) */
+bool sl_xdp_features_tells_tag(struct sl_xdp_features *f, uint32_t ifindex);
 
 #endif

@@ -168,7 +168,7 @@ explains() {
 	[ "$(sluice detach eth2)" = "eth2: detached" ]
 	[ "$(xdp_program eth2)" = none ]
 	[ "$(sluice attach eth2)" = "eth2: attached" ]
-	[ "$(xdp_program eth2)" = sl_edge_frags ]
+	[ "$(xdp_program eth2)" = sl_edge_bound ]
 	run --separate-stderr sluice attach eth7
 	[ "$status" -eq 1 ]
 	[ "$stderr" = 'sluice: "eth7" is not a netdev here: write one that `ip link` shows' ]

@@ -96,7 +96,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	send_stop
 	assert_forwarded "$(sent)"
 	[ "$(xdp_program_id eth1)" != "$id" ]
-	[ "$(xdp_program_id eth1)" = "$(xdp_program_id eth2)" ]
+	[ "$(xdp_program eth2)" = sl_edge_bound ]
 	[ "$(pins)" = "$(published)" ]
 	[ "$(on n1 bpftool -j map dump pinned /sys/fs/bpf/sluice/sl_meta | jq '.[0].formatted.value.hash_seed')" = "$seed" ]
 	wait_for 10 object_is_gone prog "$id"
@@ -126,7 +126,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	before=$(on n1 build/sluice -j -p /sys/fs/bpf/tc/globals show counters | jq '.[0].packets')
 	[ "$before" -gt 0 ]
 	daemon
-	[ "$(xdp_program eth1)" = sl_edge_frags ]
+	[ "$(xdp_program eth1)" = sl_edge_bound ]
 	[ "$(counter rx)" -ge "$before" ]
 	[ "$(pins)" = "$(published)" ]
 	warm_up

@@ -42,10 +42,11 @@ configure() {
 	printf '%s\n' "$@" "ports:" "  - name: eth1" "  - name: eth2" >"$CONFIG"
 }
 
-# The output of `pins` for a complete set: each map of the object, the program, and the links that count
-# transmit drops.
+# The output of `pins` for a complete set: each map of the object, the program, those that are bound to
+# eth1 and eth2, and the links that count transmit drops.
 published() {
 	{
+		on n1 ip -j link | jq -r '.[] | select(.ifname | test("^eth[12]$")) | "sl_edge_\(.ifindex)"'
 		llvm-objdump -t build/sluice.bpf.o | sed -n 's/.* \.maps	.* //p'
 		printf '%s
 ' sl_edge sl_tx_batch sl_tx_refused sl_txdrops

@@ -32,7 +32,7 @@ static const struct refusal refusals[] = {
 	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, netfilter, metrics, pin_dir or "
 	  "log_level" },
 	{ "unknown_key_in_port", "ports:\n  - name: lo\n    mod: native\n",
-	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode or optional" },
+	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode, optional or hidden_tags" },
 	{ "key_that_is_a_list", "ports: []\n? [a]\n: b\n",
 	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, netfilter, metrics, pin_dir or "
 	  "log_level" },
@@ -501,22 +501,23 @@ static void least_file_has_the_documented_defaults(void **state)
 
 static void every_key_is_read(void **state)
 {
-	struct sl_settings *s = parse("engine: lpm\n"
-				      "ports:\n"
-				      "  - {name: eth1, mode: native}\n"
-				      "  - {name: eth2.5, mode: generic, optional: true}\n"
-				      "tables:\n"
-				      "  nexthops: 16\n"
-				      "  adjacencies: 17\n"
-				      "  groups: 1\n"
-				      "  ipv4_blocks: 2\n"
-				      "  ipv6_blocks: 1024\n"
-				      "  ipv4_routes: 100\n"
-				      "  ipv6_routes: 101\n"
-				      "control: {socket: /tmp/s, mode: \"0600\", group: root}\n"
-				      "metrics: 192.0.2.1:9101\n"
-				      "pin_dir: /sys/fs/bpf/other\n"
-				      "log_level: debug\n");
+	struct sl_settings *s =
+		parse("engine: lpm\n"
+		      "ports:\n"
+		      "  - {name: eth1, mode: native}\n"
+		      "  - {name: eth2.5, mode: generic, optional: true, hidden_tags: ignore}\n"
+		      "tables:\n"
+		      "  nexthops: 16\n"
+		      "  adjacencies: 17\n"
+		      "  groups: 1\n"
+		      "  ipv4_blocks: 2\n"
+		      "  ipv6_blocks: 1024\n"
+		      "  ipv4_routes: 100\n"
+		      "  ipv6_routes: 101\n"
+		      "control: {socket: /tmp/s, mode: \"0600\", group: root}\n"
+		      "metrics: 192.0.2.1:9101\n"
+		      "pin_dir: /sys/fs/bpf/other\n"
+		      "log_level: debug\n");
 
 	(void)state;
 	assert_int_equal(s->engine, SL_ENGINE_LPM);
@@ -526,6 +527,8 @@ static void every_key_is_read(void **state)
 	assert_string_equal(sl_settings_port(s, 1)->name, "eth2.5");
 	assert_int_equal(sl_settings_port(s, 1)->mode, SL_XDP_GENERIC);
 	assert_true(sl_settings_port(s, 1)->optional);
+	assert_int_equal(sl_settings_port(s, 0)->hidden_tags, SL_HIDDEN_TAGS_REFUSE);
+	assert_int_equal(sl_settings_port(s, 1)->hidden_tags, SL_HIDDEN_TAGS_IGNORE);
 	assert_int_equal(s->tables.nexthops, 16);
 	assert_int_equal(s->tables.adjacencies, 17);
 	assert_int_equal(s->tables.groups, 1);
@@ -579,7 +582,7 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 		"    - id: 7\n"
 		"      address: 10.9.0.7\n"
 		"      ports:\n"
-		"        - {number: 2, name: eth2, mode: generic, optional: true, rate: 5kpps, burst_us: 2500, transmit: inject, parameters: interval_us=500 "
+		"        - {number: 2, name: eth2, mode: generic, optional: true, hidden_tags: ignore, rate: 5kpps, burst_us: 2500, transmit: inject, parameters: interval_us=500 "
 		"node9.weight=7 class3.weight=2 kappa_ppb=5}\n"
 		"        - {number: 1, name: eth1}\n");
 	const struct sl_cluster_settings *c = &s->cluster;
@@ -633,6 +636,7 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 	assert_string_equal(sl_settings_port(s, 0)->name, "eth2");
 	assert_int_equal(sl_settings_port(s, 0)->mode, SL_XDP_GENERIC);
 	assert_true(sl_settings_port(s, 0)->optional);
+	assert_int_equal(sl_settings_port(s, 0)->hidden_tags, SL_HIDDEN_TAGS_IGNORE);
 	assert_string_equal(sl_settings_port(s, 1)->name, "eth1");
 	sl_settings_free(s);
 }
