@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Elements: pure objects that the simulator runs, and that a worker process can.
-LIBS += libelements
+LIBS += libelements libelementssim
 libelements_SRCS := $(wildcard elements/sched/*.c)
+libelementssim_SRCS := elements/sim/processor.c elements/sim/experiments.c
+PROGRAMS += elements-sim
+elements-sim_SRCS := elements/sim/elements-sim.c
+elements-sim_USES := libelementssim libelements
+elements-sim_LDLIBS := -lm
