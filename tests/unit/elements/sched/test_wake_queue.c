@@ -126,7 +126,7 @@ static void no_wake_up_is_lost_between_threads(void **state)
 			continue;
 		sleeps++;
 		clock_gettime(CLOCK_REALTIME, &deadline);
-		deadline.tv_sec += 120;
+		deadline.tv_sec += 60;
 		pthread_mutex_lock(&p.lock);
 		while (!p.rung)
 			if (pthread_cond_timedwait(&p.bell, &p.lock, &deadline))
