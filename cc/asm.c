@@ -20,21 +20,30 @@
  *      w^2 alpha1 S / FSoff - w beta1 S / FSdelta + 1 > 0      cc_config_prepare refuses
  *      w^2 alpha2 S / FSoff - w beta2 S / FSdelta + 1 < 0      anything else
  *
- * Adaptive gains (4.3): gain_large times the gains from the start until |sigma| is first below q0,
+ * Adaptive gains (4.3): gain_large times the gains from the start until |sigma| is first below q0
+ * (an empty queue alone is not),
  * then the gains themselves. A second switch to large gains near q0 is left out: it breaks at long
  * delays.
  *
  * Changed from the paper, with the reason (we know its formulas in structure only, and none of its
  * numbers: see docs/CONTROLLERS.md, asm; "lost" below marks those numbers):
- *   - two samples in a row never go to the same source (4.5), unless no other has been heard for 4
- *     sampling times: the rule as written waits for ever when one source is active;
+ *   - whom a sample goes to. The paper tells the source of the sampled frame. Its law has no term
+ *     that compares sources: each step is a share of C, alike for large and small rates, so the
+ *     differences between rates walk at random, and a source may walk to 0. With fair = 1, the
+ *     default, an increase goes to the active sources in turn, `weight` times in a row, and a
+ *     decrease to the source with the largest rate per weight. The steps, and with them the loop
+ *     of queue and aggregate rate, are the paper's; each decrease moves the rates towards their
+ *     max-min shares, and a source below its share is never decreased. Rates are arrivals in a
+ *     window of 16 samples (y <- y + arrivals; y <- y - y / 16 at a sample), less what the source
+ *     has been told since to take back. fair = 0 is as printed;
+ *   - with fair = 0, two samples in a row never go to the same source (4.5), unless no other has
+ *     been heard for 4 sampling times: the rule as written waits for ever when one source is
+ *     active. With fair = 1 the source that was told has its step taken off already;
  *   - a source takes increases only from the congestion point that decreased it last (4.5), and
  *     from any if none ever did;
- *   - if hardly anything arrives, the timer takes the sample, or sources at the floor would stay
- *     there;
- *   - fairness (ours; the paper has no such term, and steps are alike for large and small rates):
- *     with fair = 1, decreases go to the source of the sampled frame, so to large sources more
- *     often, and increases to each active source in turn, `weight` times in a row. Off by default.
+ *   - the timer takes the sample if none came for a sampling time, S / C: else few arrivals make
+ * few samples, and sources at the floor stay there;
+ *   - a source that heard nothing for stale_intervals begins anew, with large gains and no point.
  *
  * Record: signal is q_off (bits 0..7) and q_delta (bits 8..15), two's complement, full scale 127;
  * addressed is 1 for the source that is to act.
@@ -77,15 +86,18 @@ static const struct cc_param asm_params[ASM_PARAMS] = {
 	[ASM_BETA2] = { "beta2_ppb", "1e-9 of capacity", 65000000, 0, CC_ONE_PPB, "ours (lost)" },
 	[ASM_GAIN_LARGE] = { "gain_large", "", 4, 1, 16,
 			     "ours (lost): cuts the losses of a start" },
-	[ASM_FAIR] = { "fair", "0 or 1", 0, 0, 1, "ours: increases by turns" },
+	[ASM_FAIR] = { "fair", "0 or 1", 1, 0, 1,
+		       "ours: decreases to the largest, increases by turns; 0: as printed" },
 };
 
 #define ASM_FULL_SCALE 127
+#define ASM_WINDOW     16 /* samples that a source's rate is measured over */
 #define ASM_NO_POINT   UINT32_MAX
 
 struct asm_gains {
 	int64_t target_units, scale_off_units, scale_delta_units;
-	uint64_t escape_ns; /* 4 sampling times */
+	uint64_t sample_ns; /* sampling time, S / C */
+	int64_t near_units; /* |sigma| below which the line is near: q0 as the record has it */
 	uint32_t sample_units;
 	/* Gains for 1/127 of full scale, shares of the capacity with 32 fraction bits. */
 	int64_t alpha1_q32, beta1_q32, alpha2_q32, beta2_q32;
@@ -101,6 +113,7 @@ struct asm_egress {
 	uint16_t last;	      /* source told last, or CC_NO_SOURCE */
 	uint16_t turn;	      /* source of the latest increase by turns */
 	uint16_t turns_left;  /* increases it still gets in a row */
+	uint32_t window_units[CC_SOURCES_MAX]; /* arrivals of a source by its id, in the window */
 };
 
 struct asm_ingress {
@@ -111,6 +124,17 @@ struct asm_ingress {
 _Static_assert(sizeof(struct asm_gains) <= CC_GAINS_BYTES, "gains");
 _Static_assert(sizeof(struct asm_egress) <= CC_EGRESS_BYTES, "egress state");
 _Static_assert(sizeof(struct asm_ingress) <= CC_INGRESS_BYTES, "ingress state");
+
+/* value / scale in 127 steps, rounded to nearest. */
+static int8_t asm_quantise(int64_t value, int64_t scale)
+{
+	int64_t half = value < 0 ? -scale / 2 : scale / 2;
+	int64_t steps = (value * ASM_FULL_SCALE + half) / scale;
+
+	return (int8_t)(steps < -ASM_FULL_SCALE	 ? -ASM_FULL_SCALE
+			: steps > ASM_FULL_SCALE ? ASM_FULL_SCALE
+						 : steps);
+}
 
 /* w^2 alpha S / FSoff - w beta S / FSdelta + 1, times 10^9 FSoff FSdelta: below 2^90. */
 static cc_i128 asm_line(const struct cc_config *cfg, int64_t alpha_ppb, int64_t beta_ppb)
@@ -147,7 +171,8 @@ static int asm_prepare(struct cc_config *cfg, const char **why)
 	g->scale_off_units = p[ASM_SCALE_OFF_FRAMES] * frame;
 	g->scale_delta_units = p[ASM_SCALE_DELTA_FRAMES] * frame;
 	g->sample_units = (uint32_t)cc_min((uint64_t)p[ASM_SAMPLE_FRAMES] * frame, CC_UNITS_MAX);
-	g->escape_ns = cc_mul_div(4 * (uint64_t)g->sample_units, 1000000000u, port->capacity_ups);
+	g->sample_ns = cc_mul_div(g->sample_units, 1000000000u, port->capacity_ups);
+	g->near_units = asm_quantise(g->target_units, g->scale_off_units) * g->scale_off_units;
 	g->alpha1_q32 = (int64_t)cc_ppb_to_q(p[ASM_ALPHA1], 32) / ASM_FULL_SCALE;
 	g->beta1_q32 = (int64_t)cc_ppb_to_q(p[ASM_BETA1], 32) / ASM_FULL_SCALE;
 	g->alpha2_q32 = (int64_t)cc_ppb_to_q(p[ASM_ALPHA2], 32) / ASM_FULL_SCALE;
@@ -163,17 +188,6 @@ static void asm_egress_init(void *priv, const struct cc_config *cfg)
 	e->random = cfg->port.seed + 1u;
 	e->credit_units = g->sample_units;
 	e->chosen = e->last = e->turn = CC_NO_SOURCE;
-}
-
-/* value / scale in 127 steps, rounded to nearest. */
-static int8_t asm_quantise(int64_t value, int64_t scale)
-{
-	int64_t half = value < 0 ? -scale / 2 : scale / 2;
-	int64_t steps = (value * ASM_FULL_SCALE + half) / scale;
-
-	return (int8_t)(steps < -ASM_FULL_SCALE	 ? -ASM_FULL_SCALE
-			: steps > ASM_FULL_SCALE ? ASM_FULL_SCALE
-						 : steps);
 }
 
 /* sigma in units, times 127. */
@@ -227,6 +241,54 @@ static uint16_t asm_next_turn(struct asm_egress *e, const struct cc_sample *s)
 	return s->last_source;
 }
 
+static void asm_add(uint32_t *window_units, uint32_t units)
+{
+	*window_units = (uint32_t)cc_min((uint64_t)*window_units + units, UINT32_MAX);
+}
+
+/* The source with the largest rate per weight. */
+static uint16_t asm_largest(const struct asm_egress *e, const struct cc_sample *s)
+{
+	uint16_t largest = s->last_source;
+	uint64_t top = 0, top_weight = 1;
+
+	for (uint32_t i = 0; i < s->n_sources; i++) {
+		uint64_t weight = cc_clamp(s->sources[i].weight, 1, CC_WEIGHT_MAX);
+		uint16_t id = s->sources[i].id;
+
+		if (id >= CC_SOURCES_MAX || e->window_units[id] * top_weight <= top * weight)
+			continue;
+		largest = id;
+		top = e->window_units[id];
+		top_weight = weight;
+	}
+	return largest;
+}
+
+/* Whom the sample goes to with fair = 1, and the windows of the next sample. */
+static uint16_t asm_fair_choice(struct asm_egress *e, const struct cc_config *cfg,
+				const struct cc_sample *s)
+{
+	const struct asm_gains *g = (const void *)cfg->gains;
+	int64_t decrease_q32 = asm_decrease_q32(cfg, e->off, e->delta);
+	uint64_t step_units;
+	uint32_t *window;
+	uint16_t chosen;
+
+	for (uint32_t i = 0; i < CC_SOURCES_MAX; i++)
+		e->window_units[i] -= e->window_units[i] / ASM_WINDOW;
+	if (decrease_q32 <= 0)
+		return asm_next_turn(e, s);
+	chosen = asm_largest(e, s);
+	if (chosen >= CC_SOURCES_MAX)
+		return chosen;
+	/* A share d of C less is d S units less in each sample of the window. */
+	step_units = (uint64_t)decrease_q32 * g->sample_units * ASM_WINDOW >> 32;
+	window = &e->window_units[chosen];
+	*window -= (uint32_t)cc_min(*window, step_units);
+	return chosen;
+}
+
 static uint32_t asm_egress_sample(void *priv, const struct cc_config *cfg,
 				  const struct cc_sample *s)
 {
@@ -237,20 +299,21 @@ static uint32_t asm_egress_sample(void *priv, const struct cc_config *cfg,
 
 	e->chosen = CC_NO_SOURCE;
 	e->since_ns += s->elapsed_ns;
-	for (uint32_t i = 0; i < s->n_sources; i++)
+	for (uint32_t i = 0; i < s->n_sources; i++) {
 		e->credit_units -= s->sources[i].arrived_units;
-	starved = s->timer && e->since_ns >= g->escape_ns;
+		if (s->sources[i].id < CC_SOURCES_MAX)
+			asm_add(&e->window_units[s->sources[i].id], s->sources[i].arrived_units);
+	}
+	starved = s->timer && e->since_ns >= g->sample_ns;
 	if (e->credit_units > 0 && !starved)
 		return (uint32_t)cc_min((uint64_t)e->credit_units, CC_UNITS_MAX);
-	if (s->last_source == CC_NO_SOURCE)
+	if (s->last_source == CC_NO_SOURCE && !cfg->param[ASM_FAIR])
 		return cc_frame_units(&cfg->port);
-	if (s->last_source == e->last && e->since_ns < g->escape_ns)
+	if (s->last_source == e->last && e->since_ns < 4 * g->sample_ns && !cfg->param[ASM_FAIR])
 		return cc_frame_units(&cfg->port); /* the next frame may be another's */
 	e->off = asm_quantise(backlog - g->target_units, g->scale_off_units);
 	e->delta = asm_quantise(backlog - e->old_units, g->scale_delta_units);
-	e->chosen = s->last_source;
-	if (cfg->param[ASM_FAIR] && asm_decrease_q32(cfg, e->off, e->delta) < 0)
-		e->chosen = asm_next_turn(e, s);
+	e->chosen = cfg->param[ASM_FAIR] ? asm_fair_choice(e, cfg, s) : s->last_source;
 	e->last = e->chosen;
 	e->old_units = backlog;
 	e->since_ns = 0;
@@ -290,8 +353,10 @@ static void asm_ingress_feedback(struct cc_ingress *in, const struct cc_config *
 
 	if (!fb->addressed)
 		return;
+	if (in->age_ns > (uint64_t)cfg->param[CC_STALE_INTERVALS] * cfg->port.interval_ns)
+		*a = (struct asm_ingress){ .point = ASM_NO_POINT };
 	sigma = asm_sigma(cfg, off, delta);
-	if ((sigma < 0 ? -sigma : sigma) < g->target_units * ASM_FULL_SCALE)
+	if ((sigma < 0 ? -sigma : sigma) < g->near_units)
 		a->sliding = 1;
 	decrease_q32 = asm_decrease_q32(cfg, off, delta);
 	if (!a->sliding)

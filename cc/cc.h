@@ -100,14 +100,15 @@ struct cc_source {
  * caller leaves out a peer that is down, which frees the peer's share.
  */
 struct cc_sample {
-	uint64_t capacity_ups;	 /* what the queue can drain now */
-	uint32_t elapsed_ns;	 /* since the previous sample */
-	uint32_t backlog_units;	 /* waiting now */
-	int32_t change_units;	 /* backlog now less backlog at the previous sample */
-	uint32_t departed_units; /* sent out of the port */
-	uint32_t dropped_units;	 /* arrived and did not fit */
-	uint16_t last_source;	 /* id of the source of the latest arrival, or CC_NO_SOURCE */
-	uint16_t n_sources;	 /* 0..CC_SOURCES_MAX */
+	uint64_t capacity_ups;		 /* what the queue can drain now */
+	uint32_t elapsed_ns;		 /* since the previous sample */
+	uint32_t backlog_units;		 /* waiting now */
+	int32_t change_units;		 /* backlog now less backlog at the previous sample */
+	uint32_t departed_units;	 /* sent out of the port */
+	uint32_t dropped_units;		 /* arrived and did not fit */
+	uint16_t last_source;		 /* source of the latest arrival, or one drawn by shares of
+					  * the arrivals; CC_NO_SOURCE: nothing arrived */
+	uint16_t n_sources;		 /* 0..CC_SOURCES_MAX */
 	const struct cc_source *sources; /* borrowed during the call */
 	/* true: the interval T has ended; false: cc_egress_sample had asked for this sample */
 	bool timer;
@@ -194,7 +195,8 @@ struct cc_ops {
 	/* (required) An interval has ended: move in->rate_q16. */
 	void (*ingress_tick)(struct cc_ingress *in, const struct cc_config *cfg,
 			     const struct cc_usage *u);
-	/* (required if needs_feedback) Take a record, newer than all before it. */
+	/* (required if needs_feedback) Take a record, newer than all before it. in->age_ns is still
+	 * the age of the one before. */
 	void (*ingress_feedback)(struct cc_ingress *in, const struct cc_config *cfg,
 				 const struct cc_feedback *fb);
 	/* (optional) Units have left the VOQ. */

@@ -204,8 +204,8 @@ int cc_ingress_feedback(struct cc_ingress *in, const struct cc_config *cfg,
 	in->ever = true;
 	in->heard = true;
 	in->seq = fb->seq;
-	in->age_ns = 0;
 	cfg->ops->ingress_feedback(in, cfg, fb);
+	in->age_ns = 0;
 	in->point = fb->point;
 	cc_ingress_bound(in, cfg);
 	return 0;

@@ -217,8 +217,8 @@ static void qcn_ingress_init(struct cc_ingress *in, const struct cc_config *cfg)
 
 	q->random = cfg->port.seed + 1u;
 	q->target_q16 = in->rate_q16;
-	q->cycle_units = g->bytes_units;
-	q->cycle_left_ns = g->timer_ns;
+	qcn_byte_cycle(q, g);
+	qcn_timer_cycle(q, g);
 }
 
 static bool qcn_limited(const struct cc_ingress *in, const struct cc_config *cfg)
@@ -237,11 +237,12 @@ static void qcn_ingress_feedback(struct cc_ingress *in, const struct cc_config *
 		return;
 	if (!qcn_limited(in, cfg) || q->byte_cycles != 0) {
 		q->target_q16 = in->rate_q16;
-		q->cycle_units = g->bytes_units;
+		q->byte_cycles = 0;
+		qcn_byte_cycle(q, g);
 	}
 	q->byte_cycles = 0;
 	q->timer_cycles = 0;
-	q->cycle_left_ns = g->timer_ns;
+	qcn_timer_cycle(q, g);
 	cut_q32 = cc_min(g->gd_q32 * cc_min(fb->signal, 63), UINT64_C(1) << 31);
 	in->rate_q16 -= (uint64_t)((cc_u128)in->rate_q16 * cut_q32 >> 32);
 }

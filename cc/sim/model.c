@@ -74,9 +74,13 @@ int sim_create(struct sim **out, const struct sim_setup *setup)
 	for (uint32_t i = 0; i < setup->n_flows; i++) {
 		struct sim_voq *voq = sim_voq(sim, setup->flows[i].source, setup->flows[i].output);
 
+		struct cc_config own = setup->config;
+
+		own.port.seed ^=
+			(uint16_t)((i + setup->seed) * 2654435769u >> 16); /* as in the bridge */
 		voq->used = true;
 		voq->weight = setup->flows[i].weight;
-		cc_ingress_init(&voq->ingress, &setup->config, voq->weight);
+		cc_ingress_init(&voq->ingress, &own, voq->weight);
 		if (setup->start_ups >= 0)
 			voq->ingress.rate_q16 = (uint64_t)(setup->start_ups * 65536.0);
 	}

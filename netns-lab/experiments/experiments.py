@@ -43,7 +43,7 @@ def missed(results):
 def overload(options, out):
     """four times too much, by each controller and by none: shares, use, drops, queue"""
     names = options.controllers or ["fixed", "weights", "price", "aimd", "aimd-thesis", "qcn", "asm", "dq"]
-    words = {"asm": ["fair=1"], "aimd-thesis": THESIS_AIMD}
+    words = {"aimd-thesis": THESIS_AIMD}
     results = {}
     with Lab(options, keys={"n4p1": shaped(options)}) as lab:
         for name in names:

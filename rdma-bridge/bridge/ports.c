@@ -137,7 +137,6 @@ int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settin
 	struct rb_bridge_port *port = &b->ports[b->n_ports];
 	struct rb_egress_config egress = {
 		.system_port = SL_SYSTEM_PORT(b->settings->cluster.node, settings->number),
-		.frame_max_bytes = RB_BRIDGE_FRAME_MAX_BYTES,
 		.rate = settings->rate.per_s ? settings->rate.per_s : SL_RATE_UNLIMITED,
 		.unit = settings->rate.frames ? SL_UNIT_FRAMES : SL_UNIT_BYTES,
 		.burst = settings->rate.frames ? RB_BRIDGE_BURST_FRAMES : BURST_BYTES,

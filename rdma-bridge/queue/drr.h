@@ -3,7 +3,7 @@
  * Chooses the queue that sends next, by strict priority between levels and deficit round robin
  * inside a level (Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin",
  * 1995). The caller has the queues, numbered 0..n-1; a rb_drr has their turns and deficits. The
- * ingress side chooses among VOQs by one, the egress side among the classes of a port.
+ * ingress side chooses among VOQs by one.
  *
  * A queue's quantum is its weight times the largest frame, so each turn sends at least one frame. A
  * choice costs one step, and one more for each queue before it that is held back.

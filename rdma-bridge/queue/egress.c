@@ -24,7 +24,7 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 	port->system_port = config->system_port;
 	port->unit = config->unit;
 	rb_pace_init(&port->pace, config->rate, config->burst, now_ns);
-	err = rb_drr_create(SL_CLASSES, config->frame_max_bytes, &port->drr);
+	err = rb_wfq_init(&port->wfq, SL_CLASSES);
 	for (uint32_t c = 0; c < SL_CLASSES && !err; c++) {
 		const struct rb_egress_class_config *class = &config->class[c];
 		uint32_t entries;
@@ -37,7 +37,7 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 		port->queue[c].mask = entries - 1;
 		port->queue[c].frames = calloc(entries, sizeof(*port->queue[c].frames));
 		err = port->queue[c].frames
-			      ? rb_drr_configure(port->drr, c, class->level, class->weight)
+			      ? rb_wfq_configure(&port->wfq, c, class->level, class->weight)
 			      : -ENOMEM;
 	}
 	if (err)
@@ -61,12 +61,18 @@ static void drop(struct rb_egress_queue *q, const struct rb_egress_frame *frame,
 	rb_chunk_release(chunks, frame->offset, RB_OWNER_MESSAGE);
 }
 
-static int head_bytes(void *context, uint32_t class)
+static uint32_t units_of(const struct rb_egress_port *port, uint32_t len_bytes)
+{
+	return port->unit == SL_UNIT_BYTES ? len_bytes : 1;
+}
+
+static int head_units(void *context, uint32_t class)
 {
 	const struct rb_egress_port *port = context;
 	const struct rb_egress_queue *q = &port->queue[class];
 
-	return q->head == q->tail ? RB_DRR_EMPTY : (int)q->frames[q->head & q->mask].len_bytes;
+	return q->head == q->tail ? RB_WFQ_EMPTY
+				  : (int)units_of(port, q->frames[q->head & q->mask].len_bytes);
 }
 
 static void drop_waiting(struct rb_egress_port *port, struct rb_chunks *chunks,
@@ -79,7 +85,7 @@ static void drop_waiting(struct rb_egress_port *port, struct rb_chunks *chunks,
 			drop(q, &q->frames[q->head++ & q->mask], RB_COUNT_DROP_PORT_DOWN, chunks,
 			     counters);
 	}
-	rb_drr_next(port->drr, head_bytes, port); /* finds all queues empty */
+	port->n_waiting = 0;
 }
 
 /* A tx does not tell which frames were refused, so the bytes of those count as sent. */
@@ -117,7 +123,6 @@ void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 	rb_egress_set_tx(port, NULL, chunks, counters);
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		free(port->queue[c].frames);
-	rb_drr_destroy(port->drr);
 	free(port);
 }
 
@@ -136,7 +141,7 @@ static void enqueue(struct rb_egress_port *port, uint32_t class,
 		return;
 	}
 	q->frames[q->tail++ & q->mask] = *frame;
-	rb_drr_activate(port->drr, class);
+	port->n_waiting++;
 }
 
 void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
@@ -144,12 +149,11 @@ void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
 		       struct sl_counter *counters)
 {
 	struct rb_egress_queue *q = &port->queue[class];
-	uint32_t units = port->unit == SL_UNIT_BYTES ? frame->len_bytes : 1;
+	uint32_t units = units_of(port, frame->len_bytes);
 
 	q->arrived.packets++;
 	q->arrived.bytes += frame->len_bytes;
 	q->arrived_from[frame->source] += units;
-	q->last_source = frame->source;
 	enqueue(port, class, frame, chunks, counters);
 	if (!q->sample_units)
 		return;
@@ -166,7 +170,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 	struct rb_chunk_frame batch[BATCH];
 	uint32_t sent = 0, room, n;
 
-	if (!port->tx || port->drr->levels == 0)
+	if (!port->tx || port->n_waiting == 0)
 		return 0;
 	room = port->tx->ops->room(port->tx);
 	if (budget > room)
@@ -179,14 +183,14 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 
 			if (!rb_pace_ready(&port->pace, now_ns))
 				break;
-			class = rb_drr_next(port->drr, head_bytes, port);
-			if (class == RB_DRR_NONE)
+			class = rb_wfq_next(&port->wfq, head_units, port);
+			if (class == RB_WFQ_NONE)
 				break;
 			q = &port->queue[class];
 			frame = &q->frames[q->head++ & q->mask];
 			batch[n] = (struct rb_chunk_frame){ frame->offset, frame->len_bytes };
-			rb_pace_spend(&port->pace,
-				      port->unit == SL_UNIT_BYTES ? frame->len_bytes : 1);
+			port->n_waiting--;
+			rb_pace_spend(&port->pace, units_of(port, frame->len_bytes));
 			q->departed.packets++;
 			q->departed.bytes += frame->len_bytes;
 			port->under_way.packets++;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The egress side: one queue per (edge port, class). Strict priority between levels and deficit
- * round robin inside a level choose the next frame, and a token bucket shapes the port to its rate.
- * The port sends a frame straight out of the chunk that its message arrived in.
+ * The egress side: one queue per (edge port, class). Strict priority between levels and fair
+ * queueing inside a level, in the unit of the port's rate, choose the next frame, and a token
+ * bucket shapes the port to that rate. The port sends a frame straight out of the chunk that its
+ * message arrived in.
  *
  * Not thread-safe: belongs to the worker of the port.
  */
@@ -13,14 +14,14 @@
 #include <stdint.h>
 
 #include "rdma-bridge/queue/chunk.h"
-#include "rdma-bridge/queue/drr.h"
 #include "rdma-bridge/queue/frame_counters.h"
 #include "rdma-bridge/queue/pace.h"
 #include "rdma-bridge/queue/tx.h"
+#include "rdma-bridge/queue/wfq.h"
 #include "rdma-bridge/wire/wire.h"
 
 struct rb_egress_class_config {
-	uint32_t level;	 /* below RB_DRR_LEVELS; a higher level goes first */
+	uint32_t level;	 /* below RB_WFQ_LEVELS; a higher level goes first */
 	uint32_t weight; /* share among the classes of its level */
 	/* Most frames that wait, rounded up to a power of two; a full queue drops arrivals. */
 	uint32_t limit_frames;
@@ -28,7 +29,6 @@ struct rb_egress_class_config {
 
 struct rb_egress_config {
 	uint16_t system_port;
-	uint32_t frame_max_bytes;
 	uint64_t rate; /* of the port, units a second, or SL_RATE_UNLIMITED */
 	uint32_t unit; /* enum sl_unit */
 	uint32_t burst;
@@ -48,7 +48,6 @@ struct rb_egress_queue {
 	/* For controllers; since the port was opened. */
 	struct sl_counter arrived, departed, dropped;
 	uint64_t arrived_from[256]; /* units, with those dropped, by source node */
-	uint8_t last_source;	    /* node of the latest arrival; 0: none yet */
 	/* Units that may still arrive before one call of on_sample; 0: no call. */
 	uint32_t sample_units;
 };
@@ -60,7 +59,8 @@ struct rb_egress_port {
 	uint16_t system_port;
 	uint32_t unit;
 	struct rb_pace pace;
-	struct rb_drr *drr; /* owned */
+	uint32_t n_waiting; /* frames in all queues */
+	struct rb_wfq wfq;  /* among the queues */
 	struct rb_tx *tx;   /* owned; NULL: the port is down and drops every frame */
 	struct rb_egress_queue queue[SL_CLASSES];
 	rb_sample_fn on_sample; /* set if the sample_units of a queue is not 0 */

@@ -109,6 +109,8 @@ static struct rb_ingress_frame take(struct rb_voq *voq)
 	voq->n_ahead--;
 	voq->taken.packets++;
 	voq->taken.bytes += frame->len_bytes;
+	if (voq->on_taken)
+		voq->on_taken(voq->taken_context, frame->len_bytes);
 	/*
 	 * XDP did not count frames of the kernel into the backlog. This thread alone writes
 	 * `dequeued` of this VOQ; XDP reads it.

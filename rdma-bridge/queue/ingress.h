@@ -50,6 +50,9 @@ struct rb_voq {
 	uint32_t first, n_ahead;
 	bool ran_empty; /* it had no frame to send at some time since a controller cleared this */
 	struct sl_counter taken; /* frames that left it, packed or dropped */
+	/* Called as each frame leaves it; NULL: no call. */
+	void (*on_taken)(void *context, uint32_t len_bytes);
+	void *taken_context;
 };
 
 struct rb_ingress {

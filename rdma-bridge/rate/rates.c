@@ -31,8 +31,11 @@ void rb_rates_destroy(struct rb_rates *r)
 		free(r->port[i]);
 	}
 	for (uint32_t i = 0; i < r->n_remotes; i++) {
-		for (uint32_t k = 0; k < SL_CLASSES; k++)
+		for (uint32_t k = 0; k < SL_CLASSES; k++) {
 			free(r->remote[i]->voq[k].trace);
+			if (r->remote[i]->has[k])
+				r->remote[i]->voq[k].voq->on_taken = NULL;
+		}
 		free(r->remote[i]);
 	}
 	for (uint32_t i = 0; i < 256; i++)

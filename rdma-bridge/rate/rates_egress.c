@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DRAIN_SHIFT 2 /* departures are smoothed by 1/4 per interval */
-#define SECOND_NS   1000000000ULL
+#define DRAIN_SHIFT  2 /* departures are smoothed by 1/4 per interval */
+#define SECOND_NS    1000000000ULL
+#define GROWTH_SHIFT 3 /* a class may ask for an eighth more than it drains */
 
 static uint64_t units_of(const struct rb_rates_port *port, const struct sl_counter *counter)
 {
@@ -48,31 +49,52 @@ static void measure_drain(struct rb_rates_port *port, uint64_t now_ns)
 	}
 }
 
+static uint64_t class_demand(const struct rb_rates_port *port, uint32_t class)
+{
+	uint64_t drained_ups = port->queue[class].drained_ups;
+
+	return drained_ups + (drained_ups >> GROWTH_SHIFT);
+}
+
 /*
- * The rate at which a class can drain: the port's capacity less what the classes of its level and
- * above take, and no less than its share of what those above leave.
+ * The rate at which a class can drain: what the scheduler (queue/wfq) would give a class that
+ * always has frames, with the others asking for a little more than they drain now. Levels above go
+ * first. In the class's own level that is the weighted max-min share: a class that asks for less
+ * than its part gets that, and the rest share by weight. A class that drains more than its part,
+ * because another has not come up to its own yet, takes nothing from the other's capacity; and has
+ * a smaller one itself until the other has, even where the scheduler does not decide because a
+ * bridge that was late sends all that waits at once.
  */
 static uint64_t class_capacity(const struct rb_rates_port *port, uint32_t class)
 {
-	const struct rb_drr_queue *turn = port->egress->drr->queue;
-	uint64_t all = port_capacity(port), above = 0, beside = 0, quanta = 0, left, share;
+	const struct rb_wfq_queue *turn = port->egress->wfq.queue;
+	uint64_t all = port_capacity(port), left = all, share;
+	uint32_t weights = 0, satisfied = 1U << class; /* looked at no more, by class */
 
 	for (uint32_t k = 0; k < SL_CLASSES; k++) {
-		if (turn[k].level == turn[class].level)
-			quanta += turn[k].quantum_bytes;
-		if (k == class)
-			continue;
 		if (turn[k].level > turn[class].level)
-			above += port->queue[k].drained_ups;
-		else if (turn[k].level == turn[class].level)
-			beside += port->queue[k].drained_ups;
+			left -= port->queue[k].drained_ups < left ? port->queue[k].drained_ups
+								  : left;
+		if (turn[k].level == turn[class].level)
+			weights += turn[k].weight;
+		else
+			satisfied |= 1U << k;
 	}
-	left = above < all ? all - above : 0;
-	share = quanta ? left / quanta * turn[class].quantum_bytes : left;
-	left = beside < left ? left - beside : 0;
-	if (left < share)
-		left = share;
-	return left > all / 1000 + 1 ? left : all / 1000 + 1;
+	/* Each round satisfies one class or is the last. left is below 2^38, a weight below 2^11.
+	 */
+	for (uint32_t round = 0, k = 0; round < SL_CLASSES && k < SL_CLASSES; round++) {
+		for (k = 0; k < SL_CLASSES; k++)
+			if (!(satisfied & 1U << k) &&
+			    class_demand(port, k) <= left * turn[k].weight / weights)
+				break;
+		if (k == SL_CLASSES)
+			break;
+		satisfied |= 1U << k;
+		left -= class_demand(port, k);
+		weights -= turn[k].weight;
+	}
+	share = left * turn[class].weight / weights;
+	return share > all / 1000 + 1 ? share : all / 1000 + 1;
 }
 
 static uint32_t fill_sources(struct rb_rates_queue *queue, uint64_t now_ns)
@@ -106,9 +128,9 @@ static uint32_t fill_sources(struct rb_rates_queue *queue, uint64_t now_ns)
 }
 
 /*
- * Draw the source that stands for the interval, each with the probability of its share of the
- * arrivals. The source of the latest arrival will not do: it would often be the same one, because
- * messages come in batches whose order the rounds of the bridges fix.
+ * Draw the source that stands for the time since the previous sample, each with the probability of
+ * its share of the arrivals. The source of the latest arrival will not do: it would often be the
+ * same one, because messages come in batches whose order the rounds of the bridges fix.
  */
 static uint16_t pick_source(struct rb_rates *r, const struct rb_rates_queue *queue, uint32_t n)
 {
@@ -149,16 +171,13 @@ static void sample(struct rb_rates_queue *queue, bool timer, uint64_t now_ns)
 			to_units(units_of(port, &q->departed) - units_of(port, &queue->departed)),
 		.dropped_units =
 			to_units(units_of(port, &q->dropped) - units_of(port, &queue->dropped)),
-		.last_source = q->last_source ? q->last_source : CC_NO_SOURCE,
 		.sources = queue->sources,
 		.timer = timer,
 	};
 	queue->sample.change_units =
 		(int32_t)queue->sample.backlog_units - (int32_t)queue->backlog_units;
 	queue->sample.n_sources = (uint16_t)fill_sources(queue, now_ns);
-	if (timer)
-		queue->sample.last_source =
-			pick_source(port->rates, queue, queue->sample.n_sources);
+	queue->sample.last_source = pick_source(port->rates, queue, queue->sample.n_sources);
 	queue->backlog_units = queue->sample.backlog_units;
 	queue->departed = q->departed;
 	queue->dropped = q->dropped;

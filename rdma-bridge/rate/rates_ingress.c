@@ -97,6 +97,7 @@ static int add_remote(struct rb_rates *r, uint16_t system_port, struct rb_rates_
 			continue;
 		remote->has[voq->class] = any = true;
 		remote->voq[voq->class].voq = voq;
+		remote->voq[voq->class].remote = remote;
 	}
 	if (!any) {
 		free(remote);
@@ -132,16 +133,38 @@ static int read_policy(const struct rb_policy *policy, struct cc_config *out)
 	return cc_config_prepare(out, NULL);
 }
 
+/* A controller wants to know of each frame as it leaves. */
+static void on_taken(void *context, uint32_t len_bytes)
+{
+	struct rb_rates_voq *v = context;
+	const struct cc_config *config = &v->remote->config;
+
+	cc_ingress_sent(&v->ingress, config, config->port.units == CC_BYTES ? len_bytes : 1);
+	write_rate(v->remote, v);
+}
+
+/*
+ * The seed of a VOQ's controller: VOQs that share a port would else draw the same numbers, and act
+ * in step. The multiplier is Knuth's, 2^32 divided by the golden ratio.
+ */
+static uint16_t seed_of(const struct rb_rates *r, const struct rb_rates_voq *v)
+{
+	uint32_t own = r->config.seed ^ ((uint32_t)v->voq->system_port << 8 | v->voq->class);
+
+	return (uint16_t)(own * 2654435769u >> 16);
+}
+
 /*
  * Start a VOQ's controller. The first one begins with its share of the port; a later one takes over
  * the rate in force. After `fixed` that is the rate in the map, unless the map sets no limit.
  */
-static void begin(struct rb_rates_remote *remote, const struct cc_ops *before,
-		  struct rb_rates_voq *v, uint16_t weight)
+static void begin(const struct rb_rates *r, struct rb_rates_remote *remote,
+		  const struct cc_ops *before, struct rb_rates_voq *v, uint16_t weight)
 {
 	uint64_t rate = v->voq->settings->rate;
 	bool was_fixed = before && !before->needs_feedback;
 
+	remote->config.port.seed = seed_of(r, v);
 	if (!before || (was_fixed && rate > remote->config.port.line_ups)) {
 		cc_ingress_init(&v->ingress, &remote->config, weight);
 	} else {
@@ -151,6 +174,8 @@ static void begin(struct rb_rates_remote *remote, const struct cc_ops *before,
 		cc_ingress_switch(&v->ingress, &remote->config);
 	}
 	v->taken = v->voq->taken;
+	v->voq->on_taken = remote->config.ops->ingress_sent ? on_taken : NULL;
+	v->voq->taken_context = v;
 	v->voq->ran_empty = true;
 	v->latest = (struct cc_feedback){ 0 };
 }
@@ -182,7 +207,7 @@ static void apply_policy(struct rb_rates *r, struct rb_rates_remote *remote,
 		if (!remote->has[k])
 			continue;
 		if (before != config->ops || !is_controlled(remote)) {
-			begin(remote, before, v, weight);
+			begin(r, remote, before, v, weight);
 			v->ticked_ns = now_ns;
 		}
 		v->ingress.weight = weight;
@@ -378,7 +403,6 @@ static bool tick(struct rb_rates_remote *remote, struct rb_rates_voq *v, uint64_
 	usage.sent_units = sent < CC_UNITS_MAX ? (uint32_t)sent : CC_UNITS_MAX;
 	usage.elapsed_ns =
 		elapsed_ns < CC_INTERVAL_MAX_NS ? (uint32_t)elapsed_ns : CC_INTERVAL_MAX_NS;
-	cc_ingress_sent(&v->ingress, &remote->config, usage.sent_units);
 	cc_ingress_tick(&v->ingress, &remote->config, &usage);
 	write_rate(remote, v);
 	if (v->trace)

@@ -108,7 +108,8 @@ struct rb_rates_port {
 
 struct rb_rates_voq {
 	struct cc_ingress ingress;
-	struct rb_voq *voq; /* borrowed from the peer's ingress */
+	const struct rb_rates_remote *remote; /* borrowed: the port that holds this VOQ */
+	struct rb_voq *voq;		      /* borrowed from the peer's ingress */
 	uint64_t ticked_ns;
 	struct sl_counter taken;     /* at the previous tick */
 	struct cc_feedback latest;   /* last record used; all zero before */

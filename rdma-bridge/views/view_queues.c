@@ -81,7 +81,7 @@ void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answe
 			rb_bridge_lane(b, port->system_port)->worker->port[port->settings->number];
 		const uint32_t class = i % SL_CLASSES;
 		const struct rb_egress_queue *q = &egress->queue[class];
-		const struct rb_drr_queue *turn = &egress->drr->queue[class];
+		const struct rb_wfq_queue *turn = &egress->wfq.queue[class];
 		char name[IF_NAMESIZE];
 		json_t *row;
 
@@ -90,8 +90,7 @@ void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answe
 			"{s:s, s:s, s:b, s:i, s:s, s:i, s:i, s:o, s:s, s:o, s:o, s:o}", "port",
 			name, "netdev", port->settings->name, "open", port->edge != NULL, "class",
 			class, "scheduler", sl_scheduler_name(port->settings->scheduler), "level",
-			turn->level, "weight", turn->quantum_bytes / egress->drr->frame_max_bytes,
-			"rate",
+			turn->level, "weight", turn->weight, "rate",
 			egress->pace.rate == SL_RATE_UNLIMITED ? json_null()
 							       : json_integer(egress->pace.rate),
 			"unit", egress->unit == SL_UNIT_BYTES ? "bytes" : "frames", "limit_frames",

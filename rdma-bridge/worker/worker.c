@@ -18,7 +18,7 @@ static bool serve_port(struct rb_worker *w, struct rb_egress_port *port, uint64_
 
 	if (rb_egress_serve(port, EGRESS_BUDGET, now_ns) > 0)
 		return true;
-	if (!port->drr->levels)
+	if (port->n_waiting == 0)
 		return false;
 	ready_ns = rb_pace_ready_at(&port->pace, now_ns);
 	if (ready_ns <= now_ns)

@@ -81,7 +81,6 @@ static void set_up(void)
 	const struct rb_mem_config config = { .seed = 1, .in_flight_max = 1024 };
 	const struct rb_egress_config port = {
 		.system_port = SL_SYSTEM_PORT(SELF, 1),
-		.frame_max_bytes = 1514,
 		.rate = CAPACITY,
 		.burst = 64,
 		.class = { { .weight = 1, .limit_frames = 65536 },

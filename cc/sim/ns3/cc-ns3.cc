@@ -84,6 +84,7 @@ class Ingress
 	Ingress(const cc_config &cfg, const Shape &shape, uint32_t id, Ptr<UniformRandomVariable> rng)
 	    : m_cfg(cfg), m_shape(shape), m_rng(rng), m_id(id)
 	{
+		m_cfg.port.seed ^= static_cast<uint16_t>((id + 1) * 2654435769u >> 16); // as in the bridge
 		cc_ingress_init(&m_cc, &m_cfg, 1);
 	}
 
@@ -207,7 +208,7 @@ class Ingress
 		Simulator::Schedule(NanoSeconds(m_cfg.port.interval_ns), &Ingress::Tick, this);
 	}
 
-	const cc_config &m_cfg;
+	cc_config m_cfg;
 	const Shape &m_shape;
 	Ptr<UniformRandomVariable> m_rng;
 	Ptr<NetDevice> m_device;

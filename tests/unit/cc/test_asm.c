@@ -120,17 +120,16 @@ static void the_same_source_is_not_told_twice_unless_it_is_alone(void **state)
 	assert_int_equal(show(&e, &cfg, s, &signal), CC_NO_SOURCE);
 	assert_int_equal(show(&e, &cfg, s, &signal), CC_NO_SOURCE);
 	assert_int_equal(show(&e, &cfg, s, &signal), 0); /* 600 us: it is alone */
-	/* Hardly anything arrives: the timer takes the sample after four sampling times. */
+	/* Hardly anything arrives: the timer takes the sample after a sampling time. */
 	sources[1].arrived_units = 60;
 	s.last_source = 1;
 	s.timer = true;
-	assert_int_equal(show(&e, &cfg, s, &signal), CC_NO_SOURCE);
-	assert_int_equal(show(&e, &cfg, s, &signal), CC_NO_SOURCE);
+	s.elapsed_ns = 100000;
 	assert_int_equal(show(&e, &cfg, s, &signal), CC_NO_SOURCE);
 	assert_int_equal(show(&e, &cfg, s, &signal), 1);
 }
 
-static void fairness_gives_increases_by_turns_and_decreases_by_sampling(void **state)
+static void fairness_gives_increases_by_turns_and_decreases_to_the_largest(void **state)
 {
 	static const struct {
 		uint32_t backlog_units;
@@ -152,7 +151,7 @@ static void fairness_gives_increases_by_turns_and_decreases_by_sampling(void **s
 			.capacity_ups = LINE,
 			.elapsed_ns = 600000,
 			.backlog_units = steps[i].backlog_units,
-			.last_source = 2,
+			.last_source = 1,
 			.n_sources = 4,
 			.sources = sources,
 		};
@@ -160,6 +159,34 @@ static void fairness_gives_increases_by_turns_and_decreases_by_sampling(void **s
 
 		assert_int_equal(show(&e, &cfg, s, &signal), steps[i].told);
 	}
+}
+
+/*
+ * Source 1 sends a little more than source 0. What it is told to take back counts at once, before
+ * its arrivals show it: the next decrease of the same size goes to the other.
+ */
+static void source_that_was_told_counts_as_smaller_at_once(void **state)
+{
+	struct cc_source sources[2] = { { .id = 0, .weight = 1, .arrived_units = 200000 },
+					{ .id = 1, .weight = 1, .arrived_units = 202000 } };
+	struct cc_sample s = {
+		.capacity_ups = LINE,
+		.elapsed_ns = 120000,
+		.backlog_units = 90000,
+		.last_source = 0,
+		.n_sources = 2,
+		.sources = sources,
+	};
+	struct cc_config cfg;
+	struct cc_egress e;
+	uint32_t signal;
+
+	(void)state;
+	configure(&cfg, 4, 1);
+	cc_egress_init(&e, &cfg);
+	assert_int_equal(show(&e, &cfg, s, &signal), 1);
+	sources[1].arrived_units = 200000;
+	assert_int_equal(show(&e, &cfg, s, &signal), 0);
 }
 
 static void feed(struct cc_ingress *in, const struct cc_config *cfg, int off, int delta,
@@ -278,7 +305,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(congestion_point_sends_offset_and_change_apart),
 		cmocka_unit_test(the_same_source_is_not_told_twice_unless_it_is_alone),
-		cmocka_unit_test(fairness_gives_increases_by_turns_and_decreases_by_sampling),
+		cmocka_unit_test(fairness_gives_increases_by_turns_and_decreases_to_the_largest),
+		cmocka_unit_test(source_that_was_told_counts_as_smaller_at_once),
 		cmocka_unit_test(each_region_steps_by_its_gains),
 		cmocka_unit_test(large_gains_last_until_the_line_is_near),
 		cmocka_unit_test(increases_come_from_the_point_that_decreased_last),

@@ -331,8 +331,6 @@ static void prepare_responsive(const char *controller, uint16_t n, uint32_t inte
 	if (strcmp(controller, "qcn") == 0 || strcmp(controller, "asm") == 0)
 		scenario.setup.config.port.interval_ns = 100000;
 	assert_int_equal(cc_config_prepare(&scenario.setup.config, NULL), 0);
-	if (strcmp(controller, "asm") == 0)
-		set("fair", 1);
 	for (uint16_t s = 0; s < n; s++)
 		add_flow(s, 0, 1, 1e6, 0, UINT32_MAX);
 }
@@ -340,7 +338,7 @@ static void prepare_responsive(const char *controller, uint16_t n, uint32_t inte
 /*
  * Feedback lost (1, 10, 50 %), late (0 to 5 T) and reordered: every controller keeps at least half
  * of the port in use and no source below a third of its share; price does much better. QCN and ASM
- * act by bytes: their T is 100 us, in which 100 frames pass. ASM promises shares with `fair` only.
+ * act by bytes: their T is 100 us, in which 100 frames pass.
  */
 static void lost_late_and_reordered_feedback_locks_nobody_out(void **state)
 {
@@ -383,6 +381,53 @@ static void lost_late_and_reordered_feedback_locks_nobody_out(void **state)
 }
 
 /* No record for 200 intervals: rates sink to the floor; then the port is in use again. */
+/*
+ * Four sources of equal weight join a quarter of a second apart and offer the port each. In every
+ * window of a second from the third to the tenth, Jain's index of what they sent. QCN compares no
+ * rates and promises less; `weights` cuts one source at a time, by half.
+ */
+static void shares_stay_equal_in_every_second_of_ten(void **state)
+{
+	static const struct {
+		const char *controller;
+		double jain, least; /* of a share */
+	} cases[] = {
+		{ "price", 0.999, 0.99 }, { "dq", 0.999, 0.99 }, { "aimd", 0.999, 0.98 },
+		{ "asm", 0.99, 0.9 },	  { "qcn", 0.9, 0.5 },	 { "weights", 0.97, 0.7 },
+	};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		double worst = 1, least = 1, sum[4] = { 0 };
+		uint32_t second;
+		struct sim *sim;
+
+		prepare_responsive(cases[k].controller, 4, 1);
+		second = 1000000000 / scenario.setup.config.port.interval_ns;
+		for (uint32_t i = 0; i < 4; i++)
+			scenario.flows[i].from = i * second / 4;
+		assert_int_equal(sim_create(&sim, &scenario.setup), 0);
+		while (sim->interval < 10 * second) {
+			sim_step(sim);
+			for (uint32_t i = 0; i < 4; i++)
+				sum[i] += sim_voq(sim, i, 0)->sent_units;
+			if (sim->interval % second)
+				continue;
+			for (uint32_t i = 0; i < 4 && sim->interval > 2 * second; i++)
+				least = fmin(least, sum[i] / 250000);
+			if (sim->interval > 2 * second)
+				worst = fmin(worst, sim_jain(sum, 4));
+			memset(sum, 0, sizeof(sum));
+		}
+		sim_destroy(sim);
+		print_message(
+			"# %-8s windows of 1 s in 2..10 s: least Jain %.4f, least share %.2f\n",
+			cases[k].controller, worst, least);
+		if (worst < cases[k].jain || least < cases[k].least)
+			fail_msg("%s is unfair in a window", cases[k].controller);
+	}
+}
+
 static void an_outage_of_feedback_ends_in_recovery(void **state)
 {
 	(void)state;
@@ -541,6 +586,7 @@ int main(void)
 		cmocka_unit_test(price_follows_the_capacity),
 		cmocka_unit_test(an_idle_source_starts_well),
 		cmocka_unit_test(lost_late_and_reordered_feedback_locks_nobody_out),
+		cmocka_unit_test(shares_stay_equal_in_every_second_of_ten),
 		cmocka_unit_test(an_outage_of_feedback_ends_in_recovery),
 		cmocka_unit_test(distributed_queueing_runs_the_stress_test),
 		cmocka_unit_test(a_sweep_does_not_depend_on_its_threads),

@@ -231,7 +231,6 @@ static void start(struct node *node, uint32_t epoch)
 	for (uint8_t number = 1; number <= PORTS; number++) {
 		struct rb_egress_config egress = {
 			.system_port = SL_SYSTEM_PORT(node->id, number),
-			.frame_max_bytes = 1514,
 			.rate = setting.port_rate,
 			.burst = 32,
 		};
