@@ -30,8 +30,8 @@ teardown() { rm -rf "$DEST"; }
 777 opt/sl/share/bash-completion/completions/sluice-delay-plot
 777 opt/sl/share/bash-completion/completions/sluiced
 644 opt/sl/share/doc/sluice/sluice.yaml
-644 opt/sl/share/man/man1/sluice-delay.1
 777 opt/sl/share/man/man1/sluice-delay-plot.1
+644 opt/sl/share/man/man1/sluice-delay.1
 644 opt/sl/share/man/man5/sluice.yaml.5
 644 opt/sl/share/man/man8/sluice-bridge.8
 644 opt/sl/share/man/man8/sluice.8
@@ -73,7 +73,7 @@ teardown() { rm -rf "$DEST"; }
 	# Options of sluice-delay are in its manual and its completion.
 	for word in $(build/sluice-delay --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '[a-z-]+$'); do
 		grep -qE "^\.It Fl . , ${word#-}( |$)" docs/man/sluice-delay.1
-		[ "$(complete_words sluice-delay "${word/#-/--}")" = "${word/#-/--}" ]
+		[ "$(complete_words sluice-delay "$word")" = "$word" ]
 	done
 	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/views/views.c); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
