@@ -149,6 +149,9 @@ void sl_remote_port_set(struct sl_remote_port *port, struct sl_rtnl_request *req
 		sl_warning("%s: MTU %u, by the port or by the fabric's messages; below %u, this "
 			   "node's kernel has no IPv6 there",
 			   port->name, mtu_bytes, IPV6_MTU_MIN);
+	/* IPv6 comes back with the kernel's own settings. */
+	if (!err && port->mtu_bytes < IPV6_MTU_MIN && mtu_bytes >= IPV6_MTU_MIN)
+		write_settings(port->name);
 	port->mtu_bytes = mtu_bytes;
 	memcpy(port->mac, mac, sizeof(port->mac));
 }
