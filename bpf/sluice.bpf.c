@@ -7,6 +7,7 @@
 #include "bpf/edge/egress.bpf.h"
 #include "bpf/edge/fabric_guard.bpf.h"
 #include "bpf/edge/fib.bpf.h"
+#include "bpf/edge/heartbeat.bpf.h"
 #include "bpf/edge/ingress.bpf.h"
 #include "bpf/edge/ip4.bpf.h"
 #include "bpf/edge/ip6.bpf.h"
@@ -102,6 +103,15 @@ SEC("xdp.frags")
 int sl_edge_bound(struct xdp_md *ctx)
 {
 	return sl_edge_frame(ctx, true, true);
+}
+
+/* The daemon runs it once a second, on no packet of the network. */
+SEC("tc")
+int sl_beat(struct __sk_buff *skb)
+{
+	(void)skb;
+	sl_heartbeat_beat();
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -545,6 +545,9 @@ int main(int argc, char **argv)
 	sl_notify("STOPPING=1");
 	if (d.stop && options.detach)
 		err = sl_router_detach_all(d.router);
+	else if (d.stop && sl_router_settings(d.router)->heartbeat_s)
+		sl_info("the fast path stays as it is for %u s; then the kernel forwards",
+			sl_router_settings(d.router)->heartbeat_s);
 	else if (d.stop)
 		sl_info("the fast path stays as it is");
 	sl_metrics_close(d.metrics);

@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 7
+#define SL_ABI_VERSION 8
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -67,5 +67,18 @@ struct sl_meta {
 	__u32 n_ports;
 };
 SL_ASSERT_SIZE(struct sl_meta, 32);
+
+/*
+ * Map sl_heartbeat, one element: until when the fast path may go on without a sign of life of the
+ * daemon. All generations share it. A daemon gives a sign each second, by the program sl_beat;
+ * without one, all packets go to the kernel from the deadline on (AWAY).
+ */
+struct sl_heartbeat {
+	__u64 deadline;	   /* in the kernel's jiffies64; 0: none */
+	__u64 beat_ns;	   /* CLOCK_MONOTONIC of the last sign */
+	__u64 limit_ticks; /* from the sign to the deadline, in jiffies; 0: no deadline */
+	__u64 limit_s;	   /* the same in seconds, for people */
+};
+SL_ASSERT_SIZE(struct sl_heartbeat, 32);
 
 #endif

@@ -88,7 +88,8 @@
 	X(NETFILTER, "netfilter",                                                                \
 	  "netfilter rules for forwarded packets exist: the kernel decides")                     \
 	X(BUFFERS, "buffers", "in several buffers, which the egress driver does not take")       \
-	X(ND, "nd", "neighbour discovery: the kernel may answer for others (proxy_ndp)")
+	X(ND, "nd", "neighbour discovery: the kernel may answer for others (proxy_ndp)")         \
+	X(AWAY, "away", "sluiced has been away for too long: the kernel decides")
 
 #define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
 #define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,

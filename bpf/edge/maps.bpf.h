@@ -18,6 +18,7 @@ SL_COUNTERS(sl_drops, SL_DROP_COUNT);
 SL_COUNTERS(sl_punts, SL_PUNT_COUNT);
 
 SL_ARRAY(sl_meta, struct sl_meta, 1, 0);
+SL_ARRAY(sl_heartbeat, struct sl_heartbeat, 1, 0);
 SL_ARRAY(sl_port, struct sl_port, SL_PORTS_MAX, 0);
 SL_ARRAY(sl_nexthop, struct sl_nexthop, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_adj, struct sl_adj, 1, BPF_F_MMAPABLE);

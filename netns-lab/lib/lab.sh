@@ -275,6 +275,7 @@ router_up() {
 	kernel | lpm | fast)
 		{
 			echo "engine: $engine"
+			echo "heartbeat_s: 600" # a busy machine may take long to start a daemon again
 			echo "ports:"
 			printf '  - name: %s\n' "$@"
 		} >"$LAB_DIR/$node.yaml"

@@ -89,6 +89,7 @@ cluster_config() {
 	local i p keys
 	cat <<-END
 		engine: $4
+		heartbeat_s: 600
 		cluster:
 		  node: $1
 		  key_file: $LAB_DIR/cluster.key

@@ -9,7 +9,9 @@
 #include "user/ipc/control_client.h"
 #include "user/cli/cmd.h"
 #include "user/show/counter_rows.h"
+#include "user/datapath/counters.h"
 #include "user/datapath/pins.h"
+#include "user/lib/clock.h"
 #include "user/datapath/xdp.h"
 
 static json_t *member(const json_t *row, const char *key)
@@ -77,6 +79,9 @@ static void print_status(void *arg, const json_t *row)
 	printf("sluiced    %s, process %lld, up ", sl_cmd_text(row, "version"),
 	       sl_cmd_number(row, "pid"));
 	print_uptime(sl_cmd_number(row, "uptime_s"));
+	if (sl_cmd_number(row, "heartbeat_s"))
+		printf("\n           without it the kernel forwards after %lld s",
+		       sl_cmd_number(row, "heartbeat_s"));
 	printf("\nengine     %s (%s)\n", sl_cmd_text(row, "engine"), sl_cmd_text(row, "config"));
 	print_ports(member(row, "ports"));
 	printf("kernel     %lld IPv4 and %lld IPv6 routes, %lld neighbours, %s\n",
@@ -180,9 +185,43 @@ static json_t *attached_ports(const char *pin_dir)
 	return ports;
 }
 
+/*
+ * For how many seconds the fast path goes on without a daemon: 0, the kernel forwards already; -1:
+ * for ever, or this user may not know.
+ */
+static int goes_on_s(const char *pin_dir)
+{
+	int fd = sl_pins_get(pin_dir, 0, "sl_heartbeat"), left_s = -1;
+	struct sl_heartbeat last;
+	uint64_t away_s;
+
+	if (fd < 0)
+		return -1;
+	if (!sl_heartbeat_read(fd, &last) && last.limit_s) {
+		away_s = (sl_now_ns() - last.beat_ns) / 1000000000ULL;
+		left_s = away_s < last.limit_s ? (int)(last.limit_s - away_s) : 0;
+	}
+	close(fd);
+	return left_s;
+}
+
+static void print_without_daemon(const json_t *ports, int left_s)
+{
+	fputs("sluiced    is not running; ", stdout);
+	if (!ports)
+		puts("only root may know whose XDP programs are on the ports");
+	else if (!json_array_size(ports) || !left_s)
+		puts("the kernel forwards");
+	else if (left_s < 0)
+		puts("the fast path goes on with the routes it had");
+	else
+		printf("the fast path goes on with the routes it had for %d s\n", left_s);
+}
+
 static void status_without_daemon(const struct sl_cmd_options *options)
 {
 	json_t *ports = attached_ports(options->pin_dir), *rows = NULL;
+	int left_s = goes_on_s(options->pin_dir);
 	struct sl_counters counters;
 
 	if (!sl_counters_read_pinned(options->pin_dir, &counters))
@@ -191,13 +230,13 @@ static void status_without_daemon(const struct sl_cmd_options *options)
 		json_t *status = json_pack("{s:b, s:O?, s:O?}", "running", 0, "ports", ports,
 					   "counters", rows);
 
+		if (left_s >= 0)
+			json_object_set_new(status, "goes_on_s", json_integer(left_s));
+
 		sl_cmd_dump(status);
 		json_decref(status);
 	} else {
-		printf("sluiced    is not running; %s\n",
-		       !ports ? "only root may know whose XDP programs are on the ports"
-		       : json_array_size(ports) ? "the fast path goes on with the routes it had"
-						: "the kernel forwards");
+		print_without_daemon(ports, left_s);
 		if (ports)
 			print_ports(ports);
 		if (rows)

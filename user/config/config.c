@@ -158,6 +158,12 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .offset = offsetof(struct sl_settings, netfilter),
 	  .choices = netfilter_choices,
 	  .what = "a way to treat netfilter's rules" },
+	{ .name = "heartbeat_s",
+	  .type = SL_YAML_UINT,
+	  .offset = offsetof(struct sl_settings, heartbeat_s),
+	  .min = 0,
+	  .max = 86400,
+	  .what = "a time in seconds" },
 	{ .name = "metrics",
 	  .type = SL_YAML_STRING,
 	  .offset = offsetof(struct sl_settings, metrics),
@@ -293,6 +299,7 @@ int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes
 		goto out;
 	s->engine = SL_ENGINE_FAST;
 	s->log_level = SL_LOG_INFO;
+	s->heartbeat_s = 30;
 	s->control.mode = 0660;
 	s->control.socket = strdup(SL_CONFIG_DEFAULT_SOCKET);
 	s->pin_dir = strdup(SL_CONFIG_DEFAULT_PINS);

@@ -54,7 +54,8 @@ struct sl_settings {
 	struct sl_table_settings tables;
 	struct sl_control_settings control;
 	enum sl_netfilter netfilter;
-	char *metrics; /* where it offers metrics (metrics.h); NULL: nowhere */
+	uint32_t heartbeat_s; /* so long the fast path goes on without a daemon; 0: for ever */
+	char *metrics;	      /* where it offers metrics (metrics.h); NULL: nowhere */
 	char *pin_dir;
 	enum sl_log_level log_level;
 	char *file_name;

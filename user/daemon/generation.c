@@ -6,6 +6,7 @@
 #include "user/daemon/cluster_maps.h"
 #include "user/daemon/generation.h"
 #include "bpf/abi/l3_port.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 
 /* --- What the mirror asks and tells --- */
@@ -101,6 +102,23 @@ void sl_generation_destroy(struct sl_generation *g)
 	free(g);
 }
 
+/* Say so if the kernel had to forward because no sluiced ran. */
+static void tell_of_absence(const struct sl_datapath *dp)
+{
+	struct sl_heartbeat last;
+	uint64_t away_ns;
+
+	if (sl_datapath_heartbeat(dp, &last) || !last.beat_ns || !last.limit_s)
+		return;
+	away_ns = sl_now_ns() - last.beat_ns;
+	if (away_ns > last.limit_s * 1000000000ULL)
+		sl_warning(
+			"no sluiced ran for %llu s: after %llu s the fast path left every packet "
+			"to the kernel",
+			(unsigned long long)(away_ns / 1000000000ULL),
+			(unsigned long long)last.limit_s);
+}
+
 int sl_generation_create(const struct sl_settings *settings, const char *object_path,
 			 const struct sl_generation *previous, struct sl_edge_ports *ports,
 			 struct sl_cluster *const *cluster, struct sl_generation **out)
@@ -131,6 +149,13 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 	err = sl_datapath_open(&params, &g->datapath);
 	if (err)
 		goto out;
+	if (!previous)
+		tell_of_absence(g->datapath);
+	err = sl_datapath_beat(g->datapath, settings->heartbeat_s);
+	if (err) {
+		sl_error("cannot give the fast path a sign of life: %s", strerror(-err));
+		goto out;
+	}
 	err = sl_cluster_fill_maps(&settings->cluster, g->datapath);
 	if (err) {
 		sl_error("cannot set up the fast path for the cluster: %s", strerror(-err));

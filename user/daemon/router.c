@@ -289,6 +289,7 @@ void sl_router_tick(struct sl_router *r)
 {
 	struct sl_fib_stats stats;
 
+	sl_datapath_beat(r->current->datapath, r->settings->heartbeat_s);
 	sl_edge_ports_tick(&r->ports, r->current->datapath);
 	sl_mirror_tick(r->current->mirror);
 	sl_fib_tick(r->current->fib);

@@ -65,6 +65,17 @@ int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out)
 	return err;
 }
 
+int sl_heartbeat_read(int fd, struct sl_heartbeat *out)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info), zero = 0;
+	int err = bpf_obj_get_info_by_fd(fd, &info, &len);
+
+	if (err)
+		return err;
+	return info.value_size == sizeof(*out) ? bpf_map_lookup_elem(fd, &zero, out) : -EINVAL;
+}
+
 struct sl_counter sl_counters_sum(const struct sl_counter *counters, unsigned int n)
 {
 	struct sl_counter sum = { 0 };

@@ -3,6 +3,7 @@
 #ifndef SL_COUNTERS_H
 #define SL_COUNTERS_H
 
+#include "bpf/abi/abi.h"
 #include "bpf/abi/reasons.h"
 
 struct sl_counters {
@@ -15,6 +16,9 @@ struct sl_counters {
 int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counters *out);
 /* The same from the pins, for when no daemon runs. -ENOENT: nothing is pinned there. */
 int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out);
+
+/* Read the map sl_heartbeat. 0; -EINVAL: it is that of another version; else -errno. */
+int sl_heartbeat_read(int fd, struct sl_heartbeat *out);
 
 struct sl_counter sl_counters_sum(const struct sl_counter *counters, unsigned int n);
 /*

@@ -107,6 +107,14 @@ int sl_datapath_detach(struct sl_datapath *dp, uint32_t ifindex);
 bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex);
 
 /*
+ * A sign of life, after which every generation's fast path goes on for limit_s seconds; 0: for
+ * ever. 0 or -errno.
+ */
+int sl_datapath_beat(struct sl_datapath *dp, uint32_t limit_s);
+/* The last sign of life, also of an earlier daemon. beat_ns 0: there was none. */
+int sl_datapath_heartbeat(const struct sl_datapath *dp, struct sl_heartbeat *out);
+
+/*
  * Make this generation the pinned one, in one step: a reader of pin_dir finds either the complete
  * old set or the complete new one. Removes the old set, and the maps of the same names that
  * iproute2 pinned.

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -23,19 +24,21 @@
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"
+#include "user/datapath/counters.h"
 #include "user/datapath/pins.h"
 #include "user/datapath/txdrops.h"
 
 #define PROG_FRAGS   "sl_edge_frags"
 #define PROG_PLAIN   "sl_edge"
+#define PROG_BEAT    "sl_beat"
 #define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
 #define PINS_MAX     40
 
 /* All generations share these maps: counters, the record of offloads, and in a cluster what the
  * bridge has open. */
-static const char *const shared_maps[SL_SHARED_MAPS] = { "sl_stats",   "sl_drops", "sl_punts",
-							 "sl_offload", "sl_voq",   "sl_backlog",
-							 "sl_xsk" };
+static const char *const shared_maps[SL_SHARED_MAPS] = { "sl_stats",   "sl_drops",     "sl_punts",
+							 "sl_offload", "sl_heartbeat", "sl_voq",
+							 "sl_backlog", "sl_xsk" };
 
 /* --- What an earlier generation left --- */
 
@@ -184,10 +187,11 @@ static int load(struct sl_datapath *dp, const char *program_name)
 		return err;
 	err = -EINVAL;
 	dp->program = bpf_object__find_program_by_name(dp->object, program_name);
-	if (!dp->program)
+	dp->beat = bpf_object__find_program_by_name(dp->object, PROG_BEAT);
+	if (!dp->program || !dp->beat)
 		goto out;
 	bpf_object__for_each_program(program, dp->object)
-		bpf_program__set_autoload(program, program == dp->program);
+		bpf_program__set_autoload(program, program == dp->program || program == dp->beat);
 	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
 		if (!bpf_object__find_map_by_name(dp->object, shared_maps[i]))
 			goto out;
@@ -443,6 +447,30 @@ int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name)
 	int fd = bpf_object__find_map_fd_by_name(dp->object, name);
 
 	return fd < 0 ? -ENOENT : fd;
+}
+
+int sl_datapath_heartbeat(const struct sl_datapath *dp, struct sl_heartbeat *out)
+{
+	return sl_heartbeat_read(sl_datapath_map_fd(dp, "sl_heartbeat"), out);
+}
+
+int sl_datapath_beat(struct sl_datapath *dp, uint32_t limit_s)
+{
+	char frame[64] = ""; /* a test run wants one */
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = sizeof(frame));
+	struct sl_heartbeat heartbeat;
+	struct timespec tick; /* the resolution of the coarse clock */
+	uint32_t zero = 0;
+	int err = sl_datapath_heartbeat(dp, &heartbeat);
+
+	if (!err && heartbeat.limit_s != limit_s) {
+		clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+		heartbeat.limit_s = limit_s;
+		heartbeat.limit_ticks = limit_s * (1000000000ULL / (uint64_t)tick.tv_nsec);
+		err = bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_heartbeat"), &zero, &heartbeat,
+					  BPF_ANY);
+	}
+	return err ? err : bpf_prog_test_run_opts(bpf_program__fd(dp->beat), &opts);
 }
 
 int sl_datapath_publish(struct sl_datapath *dp)

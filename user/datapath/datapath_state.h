@@ -13,8 +13,8 @@ struct bpf_program;
 struct sl_txdrops;
 
 #define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
-#define SL_ALONE_MAPS	4 /* and sl_offload */
-#define SL_SHARED_MAPS	7 /* and in a cluster sl_voq, sl_backlog, sl_xsk */
+#define SL_ALONE_MAPS	5 /* and sl_offload, sl_heartbeat */
+#define SL_SHARED_MAPS	8 /* and in a cluster sl_voq, sl_backlog, sl_xsk */
 
 /* The pin of the program; those of bound programs begin so. */
 #define SL_PROG_PIN "sl_edge"
@@ -27,7 +27,7 @@ struct sl_bound {
 
 struct sl_datapath {
 	struct bpf_object *object; /* owned */
-	struct bpf_program *program;
+	struct bpf_program *program, *beat;
 	void *file; /* owned; the bytes of the object's file, which an upgrade may replace */
 	size_t file_bytes;
 	struct sl_bound *bound; /* owned */
