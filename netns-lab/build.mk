@@ -33,3 +33,10 @@ lab/bench-lookup_SRCS := netns-lab/lookup/bench-lookup.c netns-lab/gen/tool.c
 lab/bench-lookup_USES := liblookup libsluice
 lab/reroute_SRCS := netns-lab/lookup/reroute.c netns-lab/gen/tool.c
 lab/reroute_USES := liblookup libsluice
+
+# The classifier, in the same way (tests/bpf/test_classify.c).
+LIBS += libclassify
+libclassify_SRCS := $(addprefix netns-lab/classify/,classify_rig.c rule_sets.c)
+PROGRAMS += lab/bench-classify
+lab/bench-classify_SRCS := netns-lab/classify/bench-classify.c netns-lab/gen/tool.c
+lab/bench-classify_USES := libclassify liblookup libsluice

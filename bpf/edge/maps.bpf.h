@@ -7,6 +7,7 @@
 #ifndef SL_MAPS_BPF_H
 #define SL_MAPS_BPF_H
 
+#include "bpf/abi/classifier.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/l3_port.h"
@@ -66,6 +67,11 @@ struct {
 	__type(value, __u32);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_vlan SEC(".maps");
+
+/* Rule lists: slot -> image of a classifier, in an array of one element. */
+SL_LISTS(sl_filter_small, struct sl_classifier_small);
+SL_LISTS(sl_filter_large, struct sl_classifier_large);
+SL_COUNTERS(sl_filter_hits, 1);
 
 /*
  * Not pinned by name: the kernel sets BPF_F_RDONLY_PROG on a devmap by itself, so libbpf (seen in

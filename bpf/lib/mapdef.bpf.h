@@ -39,4 +39,24 @@
 		__uint(pinning, LIBBPF_PIN_BY_NAME);  \
 	} map SEC(".maps")
 
+/*
+ * Slots for maps of one element, which user space makes and replaces whole. Without BTF types:
+ * clang 14 emits none for the value of an inner map.
+ */
+#define SL_LISTS(map, value_type)                         \
+	struct map##_element {                            \
+		__uint(type, BPF_MAP_TYPE_ARRAY);         \
+		__uint(max_entries, 1);                   \
+		__uint(map_flags, BPF_F_MMAPABLE);        \
+		__uint(key_size, sizeof(__u32));          \
+		__uint(value_size, sizeof(value_type));   \
+	};                                                \
+	struct {                                          \
+		__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS); \
+		__uint(max_entries, SL_FILTER_SLOTS);     \
+		__type(key, __u32);                       \
+		__uint(pinning, LIBBPF_PIN_BY_NAME);      \
+		__array(values, struct map##_element);    \
+	} map SEC(".maps")
+
 #endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of a rule as people write them. Reading changes nothing of *out on an error. */
+#ifndef SL_RULE_TEXT_H
+#define SL_RULE_TEXT_H
+
+#include "user/classify/rule.h"
+
+/*
+ * Values of a field: "80", "80,443,8000-8080"; protocols, DSCPs and fragments by name, too:
+ * "tcp,udp", "af41,ef", "first,later". 0; -EINVAL: not of that form, or a value that the field
+ * cannot have; -E2BIG: more than SL_RANGES_MAX ranges.
+ */
+int sl_ranges_parse(enum sl_field field, const char *text, struct sl_ranges *out);
+
+/*
+ * TCP flags that are set, and with "!" not set: "syn,!ack". Names: fin, syn, rst, psh, ack, urg,
+ * ece, cwr. 0 or -EINVAL.
+ */
+int sl_flags_parse(const char *text, uint8_t *flags, uint8_t *mask);
+
+/* One DSCP, by name or number. 0 or -EINVAL. */
+int sl_rule_dscp_parse(const char *text, uint8_t *out);
+
+#endif
