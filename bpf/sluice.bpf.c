@@ -7,6 +7,7 @@
 #include "bpf/edge/egress.bpf.h"
 #include "bpf/edge/fabric_guard.bpf.h"
 #include "bpf/edge/fib.bpf.h"
+#include "bpf/edge/filter.bpf.h"
 #include "bpf/edge/heartbeat.bpf.h"
 #include "bpf/edge/ingress.bpf.h"
 #include "bpf/edge/ip4.bpf.h"
@@ -49,6 +50,12 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 
 	pkt->ip4 = ip4;
 	verdict = sl_ingress(pkt);
+	if (verdict == SL_GO_ON)
+		verdict = ip4 ? sl_ip4_header(pkt) : sl_ip6_header(pkt);
+	if (verdict == SL_GO_ON)
+		verdict = sl_filter(pkt);
+	if (verdict == SL_GO_ON && sl_managed() && sl_daemon_away())
+		verdict = SL_PUNT(AWAY);
 	if (verdict == SL_GO_ON)
 		verdict = ip4 ? sl_ip4_input(pkt) : sl_ip6_input(pkt);
 	if (verdict != SL_GO_ON)

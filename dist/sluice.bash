@@ -56,7 +56,7 @@ _sluice() {
 	fi
 	case $command in
 	'') _sluice_words "status show top explain attach detach cc check" ;;
-	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours counters drops system-ports peers voqs egress-queues fabric cc" ;;
+	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs egress-queues fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	attach) [ -n "$what" ] || _sluice_netdevs ;;
 	detach) [ -n "$what" ] || _sluice_ports ;;

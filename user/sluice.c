@@ -17,7 +17,7 @@ static const struct command {
 } commands[] = {
 	{ "status", "", "is the daemon well; without one, what still runs", sl_cmd_status },
 	{ "show",
-	  " ports|routes [PREFIX]|nexthops|neighbours|counters|drops|\n"
+	  " ports|routes [PREFIX]|nexthops|neighbours|filters|counters|drops|\n"
 	  "       system-ports|peers|voqs|egress-queues|fabric|cc",
 	  "what the fast path holds and counts, and what the cluster does", sl_cmd_show },
 	{ "explain", " ADDRESS", "what the fast path does with packets to an address, and why",

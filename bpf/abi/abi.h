@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 8
+#define SL_ABI_VERSION 9
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -38,8 +38,9 @@ struct sl_config {
 	/* 0: alone, nothing goes to a VOQ; else 1..SL_VOQS_MAX, as sl_meta has it */
 	__u32 n_voqs;
 	__u32 n_queues; /* receive queues of an edge port that lead to VOQs, as sl_meta has it */
+	__u32 filters;	/* 1: ports may have rule lists (classifier.h) */
 };
-SL_ASSERT_SIZE(struct sl_config, 24);
+SL_ASSERT_SIZE(struct sl_config, 28);
 
 /* Read-only data `sl_txdrops_config` of txdrops.bpf.o. */
 struct sl_txdrops_config {

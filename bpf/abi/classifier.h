@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * A rule list as sl_edge reads it: the image of a classifier, which user/classify/ makes and
- * bpf/edge/classify.bpf.h walks. Each port and family has at most one list; the first rule of the list
- * that matches decides.
+ * bpf/lib/classifier_walk.bpf.h walks. Each port and family has at most one list; the first rule
+ * of the list that matches decides.
  *
  * The idea is that of bit vectors (Lakshman and Stiliadis 1998) with an aggregate word (Baboescu
  * and Varghese 2001), small fields joined into few by product tables (Gupta and McKeown's recursive

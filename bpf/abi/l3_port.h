@@ -46,7 +46,7 @@ struct sl_port {
 	__u8 mac[6];   /* unicast frames for any other address are not ours */
 	/* in a cluster: of the port, or of the port below the VLAN, 1..255; 0: none */
 	__u8 number;
-	__u8 pad;
+	__u8 filter; /* rule list plus 1 (classifier.h); 0: none */
 };
 SL_ASSERT_SIZE(struct sl_port, 16);
 

@@ -53,7 +53,10 @@
 	  "no socket of the bridge for this port, receive queue and virtual output queue")         \
 	X(FABRIC_SPOOF, "fabric-spoof",                                                            \
 	  "the fabric's protocol, for an address of the fabric, at an edge port")                  \
-	X(TAGS, "tags", "in a cluster: more than two VLAN tags, which could hide such a frame")
+	X(TAGS, "tags", "in a cluster: more than two VLAN tags, which could hide such a frame")    \
+	X(FILTER, "filter", "a rule of the port's filter list, or its default, denies it")         \
+	X(FILTER_HEADERS, "filter-headers",                                                        \
+	  "at a port with a filter list: IPv6 extension headers that cannot be read to their end")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \
@@ -89,7 +92,8 @@
 	  "netfilter rules for forwarded packets exist: the kernel decides")                     \
 	X(BUFFERS, "buffers", "in several buffers, which the egress driver does not take")       \
 	X(ND, "nd", "neighbour discovery: the kernel may answer for others (proxy_ndp)")         \
-	X(AWAY, "away", "sluiced has been away for too long: the kernel decides")
+	X(AWAY, "away", "sluiced has been away for too long: the kernel decides")                \
+	X(FILTER, "filter", "a rule of the port's filter list gives it to the kernel")
 
 #define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
 #define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,

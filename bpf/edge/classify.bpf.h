@@ -3,7 +3,7 @@
 #ifndef SL_CLASSIFY_BPF_H
 #define SL_CLASSIFY_BPF_H
 
-#include "bpf/edge/classifier_walk.bpf.h"
+#include "bpf/lib/classifier_walk.bpf.h"
 #include "bpf/edge/maps.bpf.h"
 
 /*

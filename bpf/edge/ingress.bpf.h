@@ -8,7 +8,6 @@
 #define SL_INGRESS_BPF_H
 
 #include "bpf/edge/bare.bpf.h"
-#include "bpf/edge/heartbeat.bpf.h"
 #include "bpf/edge/maps.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 
@@ -40,8 +39,6 @@ static __always_inline sl_verdict sl_ingress(struct sl_packet *pkt)
 			return SL_PUNT(NOT_READY);
 		return sl_bare_is_ours(pkt) ? SL_GO_ON : SL_PUNT(ETH_NOT_OURS);
 	}
-	if (sl_daemon_away())
-		return SL_PUNT(AWAY);
 	port = sl_port_lookup(pkt->l3_ifindex);
 	if (!port)
 		return SL_PUNT(NOT_READY);
@@ -49,6 +46,7 @@ static __always_inline sl_verdict sl_ingress(struct sl_packet *pkt)
 		return SL_PUNT(ETH_NOT_OURS);
 	pkt->port_flags = port->flags;
 	pkt->port_number = port->number;
+	pkt->filter = port->filter;
 	return SL_GO_ON;
 }
 

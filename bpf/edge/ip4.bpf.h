@@ -69,13 +69,13 @@ static __always_inline sl_verdict sl_ip4_addresses(__be32 src, __be32 dst, __u32
 	return SL_GO_ON;
 }
 
-static __always_inline sl_verdict sl_ip4_input(struct sl_packet *pkt)
+/* Is the header valid? Fills in its facts. */
+static __always_inline sl_verdict sl_ip4_header(struct sl_packet *pkt)
 {
 	const struct iphdr *ip = pkt->l3;
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
 	__u32 frame_bytes = pkt->len_bytes - l3_offset;
 	__u32 header_bytes;
-	sl_verdict verdict;
 
 	if ((void *)(ip + 1) > pkt->end) /* 5.2.2 (1) */
 		return sl_missing(pkt, l3_offset + sizeof(*ip), SL_DROP(IP4_TRUNCATED));
@@ -87,14 +87,22 @@ static __always_inline sl_verdict sl_ip4_input(struct sl_packet *pkt)
 	pkt->ip_len_bytes = sl_ntohs(ip->tot_len);
 	if (pkt->ip_len_bytes < header_bytes || pkt->ip_len_bytes > frame_bytes) /* 5.2.2 (5) */
 		return SL_DROP(IP4_TOTAL_LENGTH);
-	if (header_bytes > sizeof(*ip))
-		return SL_PUNT(IP4_OPTIONS); /* the kernel checks the rest */
-	if (!sl_ip4_checksum_ok(ip))
-		return SL_DROP(IP4_CHECKSUM);
+	pkt->ttl = ip->ttl;
+	/* with options the kernel checks it */
+	return header_bytes > sizeof(*ip) || sl_ip4_checksum_ok(ip) ? SL_GO_ON
+								    : SL_DROP(IP4_CHECKSUM);
+}
+
+static __always_inline sl_verdict sl_ip4_input(struct sl_packet *pkt)
+{
+	const struct iphdr *ip = pkt->l3;
+	sl_verdict verdict;
+
+	if (ip->ihl * 4 > sizeof(*ip))
+		return SL_PUNT(IP4_OPTIONS);
 	verdict = sl_kernel_decides(pkt, SL_PORT_PUNT4, SL_PORT_XFRM4, SL_PORT_NETFILTER4);
 	if (verdict != SL_GO_ON)
 		return verdict;
-	pkt->ttl = ip->ttl;
 	return sl_ip4_addresses(ip->saddr, ip->daddr, pkt->port_flags);
 }
 

@@ -63,25 +63,34 @@ static __always_inline bool sl_ip6_is_nd(const struct sl_packet *pkt, const stru
 	       (const void *)(type + 1) <= pkt->end && *type >= 133 && *type <= 137;
 }
 
-static __always_inline sl_verdict sl_ip6_input(struct sl_packet *pkt)
+/* Is the header valid? Fills in its facts. */
+static __always_inline sl_verdict sl_ip6_header(struct sl_packet *pkt)
 {
 	const struct ipv6hdr *ip = pkt->l3;
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
-	sl_verdict verdict;
 
 	if ((void *)(ip + 1) > pkt->end)
 		return sl_missing(pkt, l3_offset + sizeof(*ip), SL_DROP(IP6_TRUNCATED));
 	if (ip->version != 6)
 		return SL_DROP(IP6_VERSION);
-	if (ip->nexthdr == IPPROTO_HOPOPTS)
-		return SL_PUNT(IP6_HOP_BY_HOP); /* jumbograms (RFC 2675) among them */
+	pkt->ttl = ip->hop_limit;
 	pkt->ip_len_bytes = sizeof(*ip) + sl_ntohs(ip->payload_len);
-	if (pkt->ip_len_bytes > pkt->len_bytes - l3_offset)
-		return SL_DROP(IP6_PAYLOAD_LENGTH);
+	if (ip->nexthdr == IPPROTO_HOPOPTS)
+		return SL_GO_ON; /* the kernel checks the rest; jumbograms (RFC 2675) among them */
+	return pkt->ip_len_bytes > pkt->len_bytes - l3_offset ? SL_DROP(IP6_PAYLOAD_LENGTH)
+							      : SL_GO_ON;
+}
+
+static __always_inline sl_verdict sl_ip6_input(struct sl_packet *pkt)
+{
+	const struct ipv6hdr *ip = pkt->l3;
+	sl_verdict verdict;
+
+	if (ip->nexthdr == IPPROTO_HOPOPTS)
+		return SL_PUNT(IP6_HOP_BY_HOP);
 	verdict = sl_kernel_decides(pkt, SL_PORT_PUNT6, SL_PORT_XFRM6, SL_PORT_NETFILTER6);
 	if (verdict != SL_GO_ON)
 		return verdict;
-	pkt->ttl = ip->hop_limit;
 	verdict = sl_ip6_addresses(&ip->saddr, &ip->daddr);
 	return verdict == SL_GO_ON && sl_ip6_is_nd(pkt, ip) ? SL_PUNT(ND) : verdict;
 }

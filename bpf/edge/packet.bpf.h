@@ -53,6 +53,9 @@ struct sl_packet {
 	__u32 port_number;  /* of the port in the cluster; 0: none */
 	__u32 ip_len_bytes; /* header and payload; what follows in the frame is padding */
 	__u32 ttl;	    /* TTL or hop limit as received */
+	__u32 filter;	    /* rule list of the L3 interface plus 1; 0: none */
+	__u32 class_plus1;  /* traffic class that a rule has set, plus 1; 0: by DSCP */
+	__u32 dscp_plus1;   /* DSCP that a rule has set, plus 1; 0: as it came */
 };
 
 static __always_inline bool sl_managed(void)
@@ -64,6 +67,12 @@ static __always_inline bool sl_managed(void)
 static __always_inline bool sl_clustered(void)
 {
 	return sl_config.managed && sl_config.n_voqs;
+}
+
+/* May ports have rule lists? If not, the verifier removes the code for them. */
+static __always_inline bool sl_filtered(void)
+{
+	return sl_config.managed && sl_config.filters;
 }
 
 /* Does the kernel take all packets of the family that enter here? The flags are the family's. */

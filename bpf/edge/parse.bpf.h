@@ -33,6 +33,9 @@ static __always_inline void sl_packet_init(struct sl_packet *pkt, struct xdp_md 
 	pkt->ethertype = 0;
 	pkt->port_flags = 0;
 	pkt->port_number = 0;
+	pkt->filter = 0;
+	pkt->class_plus1 = 0;
+	pkt->dscp_plus1 = 0;
 }
 
 /* Is a tag beside the frame? Then it is the outer one. */

@@ -32,9 +32,13 @@ static __always_inline __u8 sl_traffic_class(const struct sl_packet *pkt)
 
 static __always_inline __u32 sl_class(const struct sl_packet *pkt)
 {
-	__u32 dscp = sl_traffic_class(pkt) >> 2;
-	__u32 *class = bpf_map_lookup_elem(&sl_dscp, &dscp);
+	__u32 dscp = sl_traffic_class(pkt) >> 2, *class;
 
+	if (sl_filtered() && pkt->dscp_plus1)
+		dscp = pkt->dscp_plus1 - 1;
+	if (sl_filtered() && pkt->class_plus1)
+		return (pkt->class_plus1 - 1) & (SL_CLASSES - 1);
+	class = bpf_map_lookup_elem(&sl_dscp, &dscp);
 	return class ? *class & (SL_CLASSES - 1) : 0;
 }
 

@@ -7,7 +7,7 @@
 
 #include "netns-lab/classify/classify_batch.h"
 #include "user/classify/compile.h"
-#include "user/datapath/lists.h"
+#include "user/daemon/lists.h"
 
 #define LAB_CLASSIFY_OBJECT "build/lab/classify_batch.bpf.o"
 

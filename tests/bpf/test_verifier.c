@@ -27,18 +27,29 @@ static const struct recorded {
 	const char *program;
 	uint32_t insns;
 } recorded[] = {
-	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge", 4283 },
-	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0 }, "sl_edge_frags", 4709 },
-	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0, 0, 0 }, "sl_edge_frags", 11834 },
-	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0, 0, 0 }, "sl_edge_frags", 38983 },
-	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge", 53355 },
-	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0, 0, 0 }, "sl_edge_frags", 54730 },
-	{ "cluster_fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 1, 64, 4 }, "sl_edge", 68254 },
+	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0, 0 }, "sl_edge", 4283 },
+	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0, 0 }, "sl_edge_frags", 4709 },
+	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0, 0, 0, 0 }, "sl_edge_frags", 11834 },
+	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0, 0, 0, 0 }, "sl_edge_frags", 38983 },
+	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0, 0, 0, 0 }, "sl_edge", 53355 },
+	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0, 0, 0, 0 }, "sl_edge_frags", 54730 },
+	{ "cluster_fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 1, 64, 4, 0 }, "sl_edge", 68254 },
 	{ "cluster_fast_sl_edge_frags",
-	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4 },
+	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4, 0 },
 	  "sl_edge_frags",
 	  69808 },
-	{ "cluster_lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 1, 64, 4 }, "sl_edge_frags", 51800 },
+	{ "filters_fast_sl_edge_frags",
+	  { SL_ENGINE_FAST, 1, 1, 0, 0, 0, 1 },
+	  "sl_edge_frags",
+	  175638 },
+	{ "filters_cluster_fast_sl_edge_frags",
+	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4, 1 },
+	  "sl_edge_frags",
+	  201879 },
+	{ "cluster_lpm_sl_edge_frags",
+	  { SL_ENGINE_LPM, 1, 1, 1, 64, 4, 0 },
+	  "sl_edge_frags",
+	  51800 },
 };
 
 #define N_RECORDED (sizeof(recorded) / sizeof(recorded[0]))

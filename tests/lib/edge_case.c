@@ -250,6 +250,21 @@ int edge_world_cluster(enum sl_engine engine, struct edge **out)
 	return make_world(&config, out);
 }
 
+int edge_world_filters(enum sl_engine engine, struct edge **out)
+{
+	const struct sl_config config = {
+		.engine = engine,
+		.managed = 1,
+		.hash_seed = 0x5eed,
+		.node_id = EDGE_NODE,
+		.n_voqs = EDGE_VOQS,
+		.n_queues = EDGE_QUEUES,
+		.filters = 1,
+	};
+
+	return make_world(&config, out);
+}
+
 /* --- The same world in the kernel's own tables --- */
 
 static int write_text(const char *path, const char *text)

@@ -20,6 +20,7 @@
 #include "bpf/abi/l3_port.h"
 #include "bpf/abi/reasons.h"
 #include "bpf/abi/voq.h"
+#include "user/datapath/bpf_object.h"
 #include "tests/lib/frame.h"
 
 #define OBJECT	  "build/sluice.bpf.o"
@@ -85,12 +86,9 @@ static int set_config(struct bpf_object *object, const struct sl_config *config)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object) {
+	bpf_object__for_each_map(map, object)
 		bpf_map__set_pin_path(map, NULL);
-		if (strstr(bpf_map__name(map), ".rodata"))
-			return bpf_map__set_initial_value(map, config, sizeof(*config));
-	}
-	return -ENOENT;
+	return sl_bpf_object_set_rodata(object, "sl_config", config, sizeof(*config));
 }
 
 static int map_table(const struct edge *edge, const char *name, void *out)
@@ -219,7 +217,8 @@ int edge_set_port(const struct edge *edge, uint32_t ifindex, uint64_t mac, uint3
 	const bool vlan = ifindex <= EDGE_PORT(0) || ifindex > EDGE_PORT(EDGE_PORTS);
 	struct sl_port port = { .ifindex = ifindex,
 				.flags = flags,
-				.number = vlan ? 1 : ifindex - EDGE_PORT(0) };
+				.number = vlan ? 1 : ifindex - EDGE_PORT(0),
+				.filter = edge->filter };
 	uint32_t element = ifindex & (SL_PORTS_MAX - 1);
 
 	for (int i = 0; i < 6; i++)

@@ -28,6 +28,7 @@ struct edge {
 	const char *program;	   /* what edge_run runs: "sl_edge" or "sl_edge_frags" */
 	struct sl_fib_tables tables;
 	struct sl_fib *fib; /* owned; NULL with the kernel engine */
+	uint8_t filter;	    /* rule list that edge_set_port gives an interface, as in sl_port */
 };
 
 struct edge_counters {

@@ -67,6 +67,62 @@ static void route_line(void *arg, const json_t *row)
 	sl_cmd_print_route(row);
 }
 
+/* What a rule asks for, in the words of the file, but for the addresses. */
+static void rule_text(char *out, size_t out_bytes, const json_t *row)
+{
+	static const struct {
+		const char *key, *before;
+	} parts[] = {
+		{ "family", "" },
+		{ "protocol", "" },
+		{ "source_port", "from port " },
+		{ "destination_port", "to port " },
+		{ "icmp_type", "type " },
+		{ "icmp_code", "code " },
+		{ "tcp_flags", "flags " },
+		{ "dscp", "dscp " },
+		{ "length", "length " },
+		{ "fragment", "fragment " },
+		{ "flow_label", "flow label " },
+		{ "class", "=> class " },
+		{ "set_dscp", "=> dscp " },
+	};
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && used < out_bytes; i++) {
+		const char *text = sl_cmd_text(row, parts[i].key);
+
+		/* the addresses show the family */
+		if (!*text ||
+		    (i == 0 && (*sl_cmd_text(row, "source") || *sl_cmd_text(row, "destination"))))
+			continue;
+		used += (size_t)snprintf(out + used, out_bytes - used, "%s%s%s", used ? " " : "",
+					 parts[i].before, text);
+	}
+}
+
+static void filter_cells(struct sl_table *table, const json_t *row)
+{
+	const bool is_rule = json_is_integer(json_object_get(row, "rule"));
+	const char *from = sl_cmd_text(row, "source"), *to = sl_cmd_text(row, "destination");
+	char text[256];
+
+	rule_text(text, sizeof(text), row);
+	sl_table_cell(table, "%s", sl_cmd_text(row, "list"));
+	if (is_rule)
+		sl_table_cell(table, "%lld", sl_cmd_number(row, "rule"));
+	else
+		sl_table_cell(table, "default");
+	sl_table_cell(table, "%s", sl_cmd_text(row, "name"));
+	sl_table_cell(table, "%s", sl_cmd_text(row, "action"));
+	sl_table_cell(table, "%s", *from || !is_rule ? from : "any");
+	sl_table_cell(table, "%s", *to || !is_rule ? to : "any");
+	sl_table_cell(table, "%s", text);
+	sl_table_cell(table, "%lld", sl_cmd_number(row, "packets"));
+	sl_table_cell(table, "%lld", sl_cmd_number(row, "bytes"));
+}
+
 /* --- What can be shown --- */
 
 struct view {
@@ -94,6 +150,11 @@ static const struct view views[] = {
 	  .command = "list",
 	  .headers = { "address", "dev", "mac", "state", "in use" },
 	  .cells = neighbour_cells },
+	{ .what = "filters",
+	  .command = "list",
+	  .headers = { "list", ">rule", "name", "action", "from", "to", "what", ">packets",
+		       ">bytes" },
+	  .cells = filter_cells },
 	{ .what = "counters" },
 	{ .what = "drops" },
 	{ .what = "system-ports",
@@ -225,7 +286,7 @@ int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv)
 	if (!view || (argc > 1 && strcmp(view->what, "routes") != 0) || argc > 2) {
 		fprintf(stderr,
 			"sluice: show %s: write ports, routes [PREFIX], nexthops, neighbours, "
-			"counters, drops, system-ports, peers, voqs, egress-queues, fabric or cc\n",
+			"filters, counters, drops, system-ports, peers, voqs, egress-queues, fabric or cc\n",
 			argc > 0 ? argv[0] : "what?");
 		return SL_EXIT_USAGE;
 	}

@@ -164,6 +164,12 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .min = 0,
 	  .max = 86400,
 	  .what = "a time in seconds" },
+	{ .name = "filters",
+	  .type = SL_YAML_LIST,
+	  .offset = offsetof(struct sl_settings, filters),
+	  .keys = sl_filter_list_keys,
+	  .item_bytes = sizeof(struct sl_filter_list_settings),
+	  .items_max = SL_FILTER_LISTS },
 	{ .name = "metrics",
 	  .type = SL_YAML_STRING,
 	  .offset = offsetof(struct sl_settings, metrics),
@@ -258,8 +264,10 @@ static int ports_of_cluster(struct sl_settings *s, char error[SL_YAML_ERROR_BYTE
 
 static int check(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
 {
-	int err;
+	int err = sl_filters_settings_check(&s->filters, s->file_name, error);
 
+	if (err)
+		return err;
 	if (s->cluster.line) {
 		err = sl_cluster_settings_check(&s->cluster, s->file_name, error);
 		return err ? err : ports_of_cluster(s, error);
@@ -361,6 +369,7 @@ void sl_settings_free(struct sl_settings *settings)
 {
 	if (!settings)
 		return;
+	sl_filters_settings_free(&settings->filters);
 	sl_yaml_free(settings_keys, settings);
 	free(settings->file_name);
 	free(settings);

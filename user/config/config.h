@@ -11,6 +11,7 @@
 
 #include "bpf/abi/abi.h"
 #include "user/config/config_cluster.h"
+#include "user/config/config_filter.h"
 #include "user/lib/log.h"
 #include "user/lib/xdp_mode.h"
 #include "user/text/yaml.h"
@@ -55,7 +56,8 @@ struct sl_settings {
 	struct sl_control_settings control;
 	enum sl_netfilter netfilter;
 	uint32_t heartbeat_s; /* so long the fast path goes on without a daemon; 0: for ever */
-	char *metrics;	      /* where it offers metrics (metrics.h); NULL: nowhere */
+	struct sl_yaml_list filters; /* of struct sl_filter_list_settings */
+	char *metrics;		     /* where it offers metrics (metrics.h); NULL: nowhere */
 	char *pin_dir;
 	enum sl_log_level log_level;
 	char *file_name;

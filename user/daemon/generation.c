@@ -54,10 +54,11 @@ static void on_port_set(void *ctx, const struct sl_port *mirrored, const struct 
 	if (remote(g, ifindex))
 		return;
 	port->number = entered ? entered->number : 0;
+	if_indextoname(port->ifindex, name);
+	port->filter = sl_rule_lists_of(*g->lists, name);
 	err = sl_datapath_port_set(g->datapath, port, vlan);
 	if (!err)
 		return;
-	if_indextoname(port->ifindex, name);
 	sl_error("%s: its packets go to the kernel: interface %u does not fit the table of %u: %s",
 		 name, port->ifindex, SL_PORTS_MAX, strerror(-err));
 }
@@ -76,6 +77,8 @@ static void on_link_event(void *ctx, uint32_t ifindex, const char *name, bool pr
 
 	if (port)
 		port->up = up;
+	if (present) /* perhaps under another name */
+		sl_datapath_port_filter(g->datapath, ifindex, sl_rule_lists_of(*g->lists, name));
 	/* While this generation is being filled, it is on no port: activation attaches it. */
 	if (g->is_active)
 		sl_edge_ports_link_event(g->ports, g->datapath, ifindex, name, present, up);
@@ -121,14 +124,17 @@ static void tell_of_absence(const struct sl_datapath *dp)
 
 int sl_generation_create(const struct sl_settings *settings, const char *object_path,
 			 const struct sl_generation *previous, struct sl_edge_ports *ports,
-			 struct sl_cluster *const *cluster, struct sl_generation **out)
+			 struct sl_cluster *const *cluster, struct sl_rule_lists *const *lists,
+			 struct sl_generation **out)
 {
 	const struct sl_table_settings *tables = &settings->tables;
 	struct sl_datapath_params params = {
 		.object_path = object_path,
 		.pin_dir = settings->pin_dir,
 		.previous = previous ? previous->datapath : NULL,
-		.config = { .engine = settings->engine, .managed = 1 },
+		.config = { .engine = settings->engine,
+			    .managed = 1,
+			    .filters = settings->filters.n > 0 },
 		.n_nexthop = tables->nexthops,
 		.n_adj = tables->adjacencies,
 		.n_group = tables->groups,
@@ -145,6 +151,7 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		goto out;
 	g->ports = ports;
 	g->cluster = cluster;
+	g->lists = lists;
 	sl_cluster_size_maps(&settings->cluster, &params);
 	err = sl_datapath_open(&params, &g->datapath);
 	if (err)
@@ -161,6 +168,7 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		sl_error("cannot set up the fast path for the cluster: %s", strerror(-err));
 		goto out;
 	}
+	sl_rule_lists_put(*lists, g->datapath);
 	for (uint32_t i = 0; i < ports->n; i++)
 		if (ports->port[i].state == SL_PORT_ON)
 			sl_edge_port_open(ports, g->datapath, &ports->port[i]);
@@ -180,6 +188,16 @@ out:
 	else
 		*out = g;
 	return err;
+}
+
+void sl_generation_bind_lists(struct sl_generation *g)
+{
+	struct if_nameindex *all = if_nameindex();
+
+	for (struct if_nameindex *i = all; i && i->if_index; i++)
+		sl_datapath_port_filter(g->datapath, i->if_index,
+					sl_rule_lists_of(*g->lists, i->if_name));
+	if_freenameindex(all);
 }
 
 int sl_generation_activate(struct sl_generation *g)

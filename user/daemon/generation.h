@@ -12,6 +12,7 @@
 #include "user/cluster/cluster.h"
 #include "user/config/config.h"
 #include "user/daemon/edge_ports.h"
+#include "user/daemon/rule_lists.h"
 #include "user/datapath/datapath.h"
 #include "user/fib/fib.h"
 #include "user/mirror/mirror.h"
@@ -19,8 +20,9 @@
 struct sl_generation {
 	struct sl_edge_ports *ports;	   /* borrowed from the router */
 	struct sl_cluster *const *cluster; /* borrowed from the router; *cluster NULL: no cluster */
-	bool is_active;			   /* its program is on the ports */
-	struct sl_datapath *datapath;	   /* owned, as the two below */
+	struct sl_rule_lists *const *lists; /* borrowed from the router */
+	bool is_active;			    /* its program is on the ports */
+	struct sl_datapath *datapath;	    /* owned, as the two below */
 	struct sl_fib *fib;
 	struct sl_mirror *mirror;
 };
@@ -31,7 +33,10 @@ struct sl_generation {
  */
 int sl_generation_create(const struct sl_settings *settings, const char *object_path,
 			 const struct sl_generation *previous, struct sl_edge_ports *ports,
-			 struct sl_cluster *const *cluster, struct sl_generation **out);
+			 struct sl_cluster *const *cluster, struct sl_rule_lists *const *lists,
+			 struct sl_generation **out);
+/* The lists have changed: give each L3 interface its own. */
+void sl_generation_bind_lists(struct sl_generation *g);
 /*
  * Put its program on the ports in place of the former one, then publish the pins. 0 or -errno: it
  * runs, but is not pinned; logged.

@@ -15,6 +15,7 @@ struct sl_router {
 	const char *object_path;       /* borrowed */
 	struct sl_generation *current; /* owned */
 	struct sl_cluster *cluster;    /* owned; NULL: this node is alone */
+	struct sl_rule_lists *lists;   /* owned */
 	struct sl_edge_ports ports;
 	bool overflow_warned;
 	time_t started_s; /* CLOCK_MONOTONIC */
@@ -87,6 +88,21 @@ static time_t now_s(void)
 	return now.tv_sec;
 }
 
+/* With their maps made: to put them into a fast path then cannot fail for lack of memory. */
+static int lists_create(const struct sl_settings *settings, const struct sl_rule_lists *previous,
+			struct sl_rule_lists **out)
+{
+	int err = sl_rule_lists_create(settings, previous, out);
+
+	if (!err)
+		err = sl_rule_lists_prepare(*out);
+	if (err) {
+		sl_rule_lists_destroy(*out);
+		*out = NULL;
+	}
+	return err;
+}
+
 int sl_router_start(struct sl_settings *settings, const char *object_path, struct sl_router **out)
 {
 	struct sl_router *r = calloc(1, sizeof(*r));
@@ -105,8 +121,10 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	if (!err)
 		err = cluster_open(r, settings, &r->cluster);
 	if (!err)
+		err = lists_create(settings, NULL, &r->lists);
+	if (!err)
 		err = sl_generation_create(settings, r->object_path, r->current, &r->ports,
-					   &r->cluster, &g);
+					   &r->cluster, &r->lists, &g);
 	if (!err)
 		err = activate(r, g);
 	if (err) {
@@ -127,6 +145,7 @@ void sl_router_stop(struct sl_router *r)
 		return;
 	sl_generation_destroy(r->current);
 	sl_cluster_close(r->cluster);
+	sl_rule_lists_destroy(r->lists);
 	sl_xdp_features_close(r->ports.xdp_features);
 	sl_settings_free(r->settings);
 	free(r);
@@ -161,7 +180,8 @@ int sl_router_detach_all(struct sl_router *r)
 static bool needs_generation(const struct sl_settings *a, const struct sl_settings *b)
 {
 	return a->engine != b->engine || memcmp(&a->tables, &b->tables, sizeof(a->tables)) != 0 ||
-	       strcmp(a->pin_dir, b->pin_dir) != 0 || a->cluster.node != b->cluster.node ||
+	       strcmp(a->pin_dir, b->pin_dir) != 0 || !a->filters.n != !b->filters.n ||
+	       a->cluster.node != b->cluster.node ||
 	       memcmp(&a->cluster.table, &b->cluster.table, sizeof(a->cluster.table)) != 0;
 }
 
@@ -169,6 +189,7 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 {
 	struct sl_edge_ports *backup = malloc(sizeof(*backup));
 	struct sl_cluster *cluster = NULL, *old_cluster = r->cluster;
+	struct sl_rule_lists *lists = NULL, *old_lists = r->lists;
 	struct sl_generation *g = NULL;
 	int err = -ENOMEM;
 
@@ -181,10 +202,16 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		err = cluster_open(r, settings, &cluster);
 	if (!err)
 		r->cluster = cluster;
+	if (!err)
+		err = lists_create(settings, old_lists, &lists);
+	if (!err)
+		r->lists = lists;
 	if (!err && needs_generation(r->settings, settings))
 		err = sl_generation_create(settings, r->object_path, r->current, &r->ports,
-					   &r->cluster, &g);
+					   &r->cluster, &r->lists, &g);
 	if (err) {
+		sl_rule_lists_destroy(lists);
+		r->lists = old_lists;
 		if (old_cluster)
 			sl_cluster_take_charge(old_cluster);
 		else if (cluster)
@@ -208,6 +235,13 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		activate(r, g);
 	if (!g && sl_cluster_fill_maps(&settings->cluster, r->current->datapath))
 		sl_error("cannot set up the fast path for the changed cluster; restart sluiced");
+	if (!g) {
+		/* A packet sees the old lists of its port or the new ones, each whole. */
+		sl_rule_lists_put(lists, r->current->datapath);
+		sl_generation_bind_lists(r->current);
+		sl_rule_lists_remove_gone(lists, old_lists, r->current->datapath);
+	}
+	sl_rule_lists_destroy(old_lists);
 	for (uint32_t i = 0; !g && i < r->ports.n; i++)
 		if (r->ports.port[i].state == SL_PORT_ON)
 			sl_edge_port_open_and_attach(&r->ports, r->current->datapath,
@@ -320,6 +354,11 @@ const struct sl_datapath *sl_router_datapath(const struct sl_router *r)
 const struct sl_fib *sl_router_fib(const struct sl_router *r)
 {
 	return r->current->fib;
+}
+
+const struct sl_rule_lists *sl_router_lists(const struct sl_router *r)
+{
+	return r->lists;
 }
 
 const struct sl_mirror *sl_router_mirror(const struct sl_router *r)

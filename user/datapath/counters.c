@@ -47,6 +47,23 @@ int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counter
 	return err;
 }
 
+int sl_counter_read(int fd, uint32_t slot, struct sl_counter *out)
+{
+	int n_cpus = libbpf_num_possible_cpus(), err;
+	struct sl_counter *per_cpu;
+
+	if (n_cpus < 0)
+		return n_cpus;
+	per_cpu = calloc((size_t)n_cpus, sizeof(*per_cpu));
+	if (!per_cpu)
+		return -ENOMEM;
+	err = bpf_map_lookup_elem(fd, &slot, per_cpu);
+	if (!err)
+		*out = sl_counters_sum(per_cpu, (unsigned int)n_cpus);
+	free(per_cpu);
+	return err;
+}
+
 int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out)
 {
 	static const char *const names[] = { "sl_stats", "sl_drops", "sl_punts" };

@@ -3,6 +3,8 @@
 #ifndef SL_COUNTERS_H
 #define SL_COUNTERS_H
 
+#include <stdint.h>
+
 #include "bpf/abi/abi.h"
 #include "bpf/abi/reasons.h"
 
@@ -16,6 +18,8 @@ struct sl_counters {
 int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counters *out);
 /* The same from the pins, for when no daemon runs. -ENOENT: nothing is pinned there. */
 int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out);
+/* One slot of any map of counters. 0 or -errno. */
+int sl_counter_read(int fd, uint32_t slot, struct sl_counter *out);
 
 /* Read the map sl_heartbeat. 0; -EINVAL: it is that of another version; else -errno. */
 int sl_heartbeat_read(int fd, struct sl_heartbeat *out);

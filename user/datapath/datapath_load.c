@@ -21,6 +21,7 @@
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/voq.h"
 #include "user/datapath/datapath_state.h"
+#include "bpf/abi/classifier.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"
@@ -34,11 +35,15 @@
 #define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
 #define PINS_MAX     40
 
-/* All generations share these maps: counters, the record of offloads, and in a cluster what the
- * bridge has open. */
-static const char *const shared_maps[SL_SHARED_MAPS] = { "sl_stats",   "sl_drops",     "sl_punts",
-							 "sl_offload", "sl_heartbeat", "sl_voq",
-							 "sl_backlog", "sl_xsk" };
+/*
+ * All generations share these maps: counters, the record of offloads and the heartbeat; in a
+ * cluster what the bridge has open; and, where ports have rule lists, the counters of the rules.
+ */
+static const char *const shared_maps[SL_SHARED_MAPS] = {
+	"sl_stats", "sl_drops",	  "sl_punts", "sl_offload",    "sl_heartbeat",
+	"sl_voq",   "sl_backlog", "sl_xsk",   "sl_filter_hits"
+};
+#define FILTER_HITS (SL_SHARED_MAPS - 1)
 
 /* --- What an earlier generation left --- */
 
@@ -53,9 +58,11 @@ static bool same_layout(int fd, const struct bpf_map *map)
 	       info.max_entries == bpf_map__max_entries(map);
 }
 
-static uint32_t n_shared_maps(const struct sl_datapath *dp)
+static bool is_shared(const struct sl_datapath *dp, uint32_t i)
 {
-	return dp->config.n_voqs ? SL_SHARED_MAPS : SL_ALONE_MAPS;
+	if (i == FILTER_HITS)
+		return dp->config.filters;
+	return i < SL_ALONE_MAPS || dp->config.n_voqs;
 }
 
 static int open_earlier(const struct sl_datapath *dp, uint32_t i)
@@ -74,9 +81,11 @@ static int open_earlier(const struct sl_datapath *dp, uint32_t i)
 
 static void reuse_shared_maps(struct sl_datapath *dp)
 {
-	for (uint32_t i = 0; i < n_shared_maps(dp); i++) {
+	for (uint32_t i = 0; i < SL_SHARED_MAPS; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, shared_maps[i]);
 
+		if (!is_shared(dp, i))
+			continue;
 		if (dp->shared_fds[i] < 0 && dp->pin_dir)
 			dp->shared_fds[i] = open_earlier(dp, i);
 		if (dp->shared_fds[i] < 0)
@@ -88,7 +97,7 @@ static void reuse_shared_maps(struct sl_datapath *dp)
 			sl_warning("datapath: the pinned map %s has the layout of another version; "
 				   "its counters start again at 0",
 				   shared_maps[i]);
-		else if (i >= SL_ALONE_MAPS)
+		else if (i >= SL_ALONE_MAPS && i != FILTER_HITS) /* of a generation without lists */
 			sl_warning("datapath: the pinned map %s has another size; a new one takes "
 				   "its place, which the bridge has to open",
 				   shared_maps[i]);
@@ -145,6 +154,7 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_backlog", dp->config.n_voqs },
 		{ "sl_xsk", dp->n_ports * dp->config.n_queues * dp->config.n_voqs },
 		{ "sl_fabric", dp->config.n_voqs ? SL_FABRIC_MAX : 0 },
+		{ "sl_filter_hits", dp->config.filters ? SL_FILTER_COUNTERS : 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -347,7 +357,9 @@ static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
 	if (err)
 		return err;
 	dp->config.hash_seed = previous->config.hash_seed;
-	for (uint32_t i = 0; i < n_shared_maps(dp); i++) {
+	for (uint32_t i = 0; i < SL_SHARED_MAPS; i++) {
+		if (!is_shared(dp, i))
+			continue;
 		dp->shared_fds[i] = dup(sl_datapath_map_fd(previous, shared_maps[i]));
 		if (dp->shared_fds[i] < 0)
 			return -errno;

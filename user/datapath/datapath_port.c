@@ -60,6 +60,19 @@ int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
 	return err;
 }
 
+int sl_datapath_port_filter(struct sl_datapath *dp, uint32_t l3_ifindex, uint8_t filter)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_port"), err;
+	uint32_t element = l3_ifindex & (SL_PORTS_MAX - 1);
+	struct sl_port port = { 0 };
+
+	err = bpf_map_lookup_elem(fd, &element, &port);
+	if (err || port.ifindex != l3_ifindex || port.filter == filter)
+		return err;
+	port.filter = filter;
+	return bpf_map_update_elem(fd, &element, &port, BPF_ANY);
+}
+
 void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 			    const struct sl_vlan_key *vlan)
 {

@@ -76,7 +76,7 @@ static bool cluster_rows(const struct sl_router *router, struct sl_metrics_clust
 static char *metrics(const struct sl_router *router)
 {
 	json_t *status = sl_status_json(router), *ports = sl_ports_json(router);
-	json_t *counters = NULL, *reasons = NULL;
+	json_t *counters = NULL, *reasons = NULL, *filters = sl_filters_json(router);
 	struct sl_metrics_cluster cluster;
 	const bool clustered = cluster_rows(router, &cluster);
 	struct sl_counters values;
@@ -86,11 +86,13 @@ static char *metrics(const struct sl_router *router)
 		counters = sl_counter_rows(&values);
 		reasons = sl_counter_reason_rows(&values);
 	}
-	text = sl_metrics_text(status, ports, counters, reasons, clustered ? &cluster : NULL);
+	text = sl_metrics_text(status, ports, counters, reasons, filters,
+			       clustered ? &cluster : NULL);
 	json_decref(status);
 	json_decref(ports);
 	json_decref(counters);
 	json_decref(reasons);
+	json_decref(filters);
 	for (int i = 0; i < SL_METRICS_LISTS; i++)
 		json_decref(cluster.rows[i]);
 	return text;

@@ -190,8 +190,51 @@ static void put_counters(FILE *f, const json_t *rows, const char *kind, const ch
 	}
 }
 
+static void put_filter(FILE *f, const char *name, const char *list, const char *rule,
+		       long long value)
+{
+	fprintf(f, "sluice_%s{list=\"", name);
+	sl_metrics_put_label(f, list);
+	fputs("\",rule=\"", f);
+	sl_metrics_put_label(f, rule);
+	fprintf(f, "\"} %lld\n", value);
+}
+
+/* By name; the rules of a list that have none are one sum. Each list ends in its default. */
+static void put_filters(FILE *f, const json_t *rows)
+{
+	static const char *const units[] = { "packets", "bytes" };
+	const json_t *row;
+	size_t i;
+
+	for (size_t u = 0; u < 2 && json_array_size(rows); u++) {
+		long long unnamed = 0;
+		char name[64];
+
+		snprintf(name, sizeof(name), "filter_%s_total", units[u]);
+		sl_metrics_put_head(f, name, counter,
+				    "What the rules of filter lists have decided.");
+		json_array_foreach(rows, i, row) {
+			const char *list = sl_metrics_member(row, "list");
+			const char *rule = sl_metrics_member(row, "name");
+			long long value = number(json_object_get(row, units[u]));
+
+			if (json_is_null(json_object_get(row, "rule"))) {
+				put_filter(f, name, list, "unnamed", unnamed);
+				put_filter(f, name, list, "default", value);
+				unnamed = 0;
+			} else if (*rule) {
+				put_filter(f, name, list, rule, value);
+			} else {
+				unnamed += value;
+			}
+		}
+	}
+}
+
 char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
-		      const json_t *reasons, const struct sl_metrics_cluster *cluster)
+		      const json_t *reasons, const json_t *filters,
+		      const struct sl_metrics_cluster *cluster)
 {
 	char *out = NULL;
 	size_t bytes;
@@ -207,6 +250,7 @@ char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *c
 	put_counters(f, counters, "stage", "stage", "Frames at a stage of the fast path.");
 	put_counters(f, reasons, "drop", "reason", "Frames dropped, by reason.");
 	put_counters(f, reasons, "punt", "reason", "Frames given to the kernel, by reason.");
+	put_filters(f, filters);
 	if (cluster)
 		sl_metrics_put_cluster(f, cluster);
 	failed = ferror(f);

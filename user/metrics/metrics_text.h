@@ -9,11 +9,13 @@
 
 /*
  * status is the answer of the command `status`, ports the rows of `show ports`, counters those of
- * `show counters`, reasons those of `show drops`; cluster is NULL for a node alone. All are
+ * `show counters`, reasons those of `show drops`, filters those
+ * of `show filters`; cluster is NULL for a node alone. All are
  * borrowed. The caller frees the text; NULL: not enough memory. A value that the status does not
  * have gets no line.
  */
 char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
-		      const json_t *reasons, const struct sl_metrics_cluster *cluster);
+		      const json_t *reasons, const json_t *filters,
+		      const struct sl_metrics_cluster *cluster);
 
 #endif

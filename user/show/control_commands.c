@@ -69,8 +69,10 @@ static void run_list(void *ctx, const json_t *request, struct sl_ctl_answer *ans
 		sl_show_nexthops(ctx, answer);
 	else if (what && strcmp(what, "neighbours") == 0)
 		sl_show_neighbours(ctx, answer);
+	else if (what && strcmp(what, "filters") == 0)
+		sl_show_filters(ctx, answer);
 	else if (!what || strcmp(what, "routes") != 0)
-		sl_ctl_fail(answer, "\"what\" is not one of routes, nexthops, neighbours");
+		sl_ctl_fail(answer, "\"what\" is not one of routes, nexthops, neighbours, filters");
 	else if (!text)
 		sl_show_routes(ctx, NULL, answer);
 	else if (sl_prefix_parse(text, &within))

@@ -22,6 +22,10 @@ json_t *sl_status_json(const struct sl_router *router);
 /* An array: the edge ports of this node. */
 json_t *sl_ports_json(const struct sl_router *router);
 
+/* An array: the rules of the filter lists, and each list's default, with what they decided. */
+void sl_show_filters(const struct sl_router *router, struct sl_ctl_answer *answer);
+json_t *sl_filters_json(const struct sl_router *router);
+
 /* The counters of XDP, from the maps of the current generation. 0 or -errno. */
 int sl_router_counters(const struct sl_router *router, struct sl_counters *out);
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "bpf/edge/classifier_walk.bpf.h"
+#include "bpf/lib/classifier_walk.bpf.h"
 #include "netns-lab/classify/rule_sets.h"
 #include "user/classify/compile.h"
 

@@ -20,21 +20,21 @@ struct refusal {
 
 static const struct refusal refusals[] = {
 	{ "empty_file", "",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, metrics, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, filters, metrics, pin_dir "
 	  "or log_level" },
 	{ "comment_only", "# nothing\n",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, metrics, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, filters, metrics, pin_dir "
 	  "or log_level" },
 	{ "scalar_document", "ports\n",
 	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, cluster, tables, "
-	  "control, netfilter, heartbeat_s, metrics, pin_dir or log_level" },
+	  "control, netfilter, heartbeat_s, filters, metrics, pin_dir or log_level" },
 	{ "unknown_key", "ports: []\nprots: 1\n",
-	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, metrics, pin_dir or "
+	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, filters, metrics, pin_dir or "
 	  "log_level" },
 	{ "unknown_key_in_port", "ports:\n  - name: lo\n    mod: native\n",
 	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode, optional or hidden_tags" },
 	{ "key_that_is_a_list", "ports: []\n? [a]\n: b\n",
-	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, metrics, pin_dir or "
+	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, filters, metrics, pin_dir or "
 	  "log_level" },
 	{ "key_twice", "ports: []\nports: []\n", "f:2: \"ports\" is given twice: write it once" },
 	{ "key_missing", "engine: fast\n",

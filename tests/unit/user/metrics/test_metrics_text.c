@@ -44,7 +44,7 @@ static void numbers_and_labels_are_written_and_strange_names_escaped(void **stat
 		"[{\"kind\": \"drop\", \"name\": \"blackhole\", \"packets\": 9007199254740993,"
 		" \"bytes\": 1}, {\"kind\": \"punt\", \"name\": \"ttl\", \"packets\": 0,"
 		" \"bytes\": 0}]");
-	char *text = sl_metrics_text(status, ports, counters, reasons, NULL);
+	char *text = sl_metrics_text(status, ports, counters, reasons, NULL, NULL);
 
 	(void)state;
 	assert_non_null(text);
@@ -90,7 +90,7 @@ static void every_number_of_the_status_is_one_sample(void **state)
 		" \"resyncs\": 133, \"resync_changes\": 134, \"parse_errors\": 135,"
 		" \"neighbour_probes\": 136, \"starved\": 137}}");
 	json_t *none = json_array();
-	char *text = sl_metrics_text(status, none, none, none, NULL), *line, *rest;
+	char *text = sl_metrics_text(status, none, none, none, none, NULL), *line, *rest;
 	uint32_t times[N] = { 0 };
 
 	(void)state;
@@ -140,7 +140,7 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 			      " \"controller\": \"price\", \"unit\": \"bytes\", \"rate\": 8,"
 			      " \"price\": 0.125}]"),
 	} };
-	char *text = sl_metrics_text(status, none, none, none, &cluster);
+	char *text = sl_metrics_text(status, none, none, none, none, &cluster);
 
 	(void)state;
 	assert_non_null(text);

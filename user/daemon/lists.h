@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Images of rule lists in the maps that XDP reads: sl_filter_small and sl_filter_large, one slot
- * for each list and family (bpf/abi/classifier.h). A list is replaced whole: a packet sees the old one
- * or the new one.
+ * for each list and family (bpf/abi/classifier.h). A list is replaced whole: a packet sees the old
+ * one or the new one.
  */
 #ifndef SL_LISTS_H
 #define SL_LISTS_H

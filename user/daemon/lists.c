@@ -8,7 +8,7 @@
 #include <bpf/bpf.h>
 
 #include "bpf/abi/classifier.h"
-#include "user/datapath/lists.h"
+#include "user/daemon/lists.h"
 
 int sl_list_make(const void *image, size_t image_bytes, struct sl_list *out)
 {

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The part `filters:` of the configuration: what is read, and the line that refuses each mistake.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "user/config/config.h"
+
+/* The text of a list "in" with this rule, or with these lines in place of its rules. */
+#define RULE(text) "ports: []\nfilters:\n- name: in\n  rules:\n  - {" text "}\n"
+
+static const struct refusal {
+	const char *name, *text, *error;
+} refusals[] = {
+	{ "list_without_rules", "ports: []\nfilters:\n- name: in\n",
+	  "f:3: filters[0]: \"rules\" is missing: write \"rules: ...\"" },
+	{ "rule_without_action", RULE("protocol: tcp"),
+	  "f:5: filters[0].rules[0]: \"action\" is missing: write \"action: ...\"" },
+	{ "unknown_action", RULE("action: drop"),
+	  "f:5: filters[0].rules[0].action: \"drop\" is not an action: write permit, deny or kernel" },
+	{ "host_bits", RULE("action: deny, source: 10.0.0.1/8"),
+	  "f:5: filters[0].rules[0].source: \"10.0.0.1/8\" is not a prefix: write an address, or one "
+	  "with /LENGTH and no bits set beyond it" },
+	{ "two_families", RULE("action: deny, source: 10.0.0.0/8, destination: '2001:db8::/32'"),
+	  "f:5: filters[0].rules[0]: \"2001:db8::/32\" is of the other family than the rest of the "
+	  "rule: write addresses of one family" },
+	{ "family_and_prefix", RULE("action: deny, family: ipv6, source: 10.0.0.0/8"),
+	  "f:5: filters[0].rules[0]: \"10.0.0.0/8\" is of the other family than the rest of the rule: "
+	  "write addresses of one family" },
+	{ "port_without_protocol", RULE("action: deny, destination_port: 80"),
+	  "f:5: filters[0].rules[0]: \"80\" is a destination_port, which needs a protocol that has it: "
+	  "write protocol: tcp, udp, sctp, dccp or udplite" },
+	{ "port_of_icmp", RULE("action: deny, protocol: 'tcp,icmp', source_port: 80"),
+	  "f:5: filters[0].rules[0]: \"80\" is a source_port, which needs a protocol that has it: write "
+	  "protocol: tcp, udp, sctp, dccp or udplite" },
+	{ "flags_of_udp", RULE("action: deny, protocol: udp, tcp_flags: syn"),
+	  "f:5: filters[0].rules[0]: \"syn\" is a tcp_flags, which needs a protocol that has it: write "
+	  "protocol: tcp" },
+	{ "flow_label_of_ip4", RULE("action: deny, family: ipv4, flow_label: 5"),
+	  "f:5: filters[0].rules[0]: \"5\" is a flow label, which IPv4 does not have: write family: "
+	  "ipv6" },
+	{ "class_of_a_denied_packet", RULE("action: deny, class: 1"),
+	  "f:5: filters[0].rules[0]: \"1\" changes a packet that the fast path does not forward: write "
+	  "action: permit" },
+	{ "class_too_large", RULE("action: permit, class: 4"),
+	  "f:5: filters[0].rules[0].class: \"4\" is not a traffic class: write 0 to 3" },
+	{ "name_of_the_metrics", RULE("action: deny, name: default"),
+	  "f:5: filters[0].rules[0]: \"default\" is a name that the metrics use: write another" },
+	{ "two_rules_of_one_name",
+	  "ports: []\nfilters:\n- name: in\n  rules:\n  - {action: deny, name: a}\n"
+	  "  - {action: deny}\n  - {action: permit, name: a}\n",
+	  "f:7: filters[0].rules[2]: \"a\" is the name of rule 0, too: write another" },
+	{ "two_lists_of_one_name",
+	  "ports: []\nfilters:\n- {name: a, rules: []}\n- {name: a, ports: [{name: x}], rules: []}\n",
+	  "f:4: filters[1]: \"a\" is the name of two lists: write another" },
+	{ "two_lists_for_all_ports",
+	  "ports: []\nfilters:\n- {name: a, rules: []}\n"
+	  "- {name: b, rules: []}\n",
+	  "f:4: filters[1]: \"b\" has no ports, as list \"a\", and only one can be for all other "
+	  "ports: write ports" },
+	{ "port_in_two_lists",
+	  "ports: []\nfilters:\n- {name: a, ports: [{name: x}], rules: []}\n"
+	  "- {name: b, ports: [{name: y}, {name: x}], rules: []}\n",
+	  "f:4: filters[1]: \"x\" is a port of list \"a\", too: write it once" },
+};
+
+static void mistake_is_refused(void **state)
+{
+	const struct refusal *r = *state;
+	char error[SL_YAML_ERROR_BYTES];
+	struct sl_settings *settings;
+
+	assert_int_equal(sl_settings_parse("f", r->text, strlen(r->text), &settings, error),
+			 -EINVAL);
+	assert_string_equal(error, r->error);
+	assert_null(settings);
+}
+
+static void all_keys_are_read(void **state)
+{
+	static const char text[] =
+		"ports: []\n"
+		"filters:\n"
+		"- name: from-outside\n"
+		"  ports: [{name: eth1}, {name: eth1.100}]\n"
+		"  default: deny\n"
+		"  rules:\n"
+		"  - {action: deny, name: spoofed, source: 192.0.2.0/24}\n"
+		"  - {action: permit, destination: '2001:db8::5', protocol: 'tcp,udp',\n"
+		"     destination_port: '80,443', source_port: 1024-65535}\n"
+		"  - {action: permit, protocol: tcp, tcp_flags: 'ack,!syn', dscp: ef, length: 40-100,\n"
+		"     fragment: none, class: 3, set_dscp: cs6}\n"
+		"  - {action: kernel, family: ipv6, protocol: icmpv6, icmp_type: '1-4', icmp_code: 0,\n"
+		"     flow_label: 7}\n";
+	char error[SL_YAML_ERROR_BYTES];
+	const struct sl_filter_list_settings *list;
+	const struct sl_rule *rule;
+	struct sl_settings *s;
+
+	(void)state;
+	assert_int_equal(sl_settings_parse("f", text, strlen(text), &s, error), 0);
+	assert_int_equal(s->filters.n, 1);
+	list = sl_filter_list(&s->filters, 0);
+	assert_string_equal(list->name, "from-outside");
+	assert_int_equal(list->default_action, SL_FILTER_DENY);
+	assert_int_equal(list->ports.n, 2);
+	assert_string_equal(sl_filter_port_name(list, 1), "eth1.100");
+	assert_int_equal(list->rules.n, 4);
+	rule = list->parsed;
+	assert_int_equal(rule[0].family, AF_INET);
+	assert_int_equal(rule[0].prefix[SL_SIDE_SOURCE].len, 24);
+	assert_int_equal(rule[0].action, SL_FILTER_DENY);
+	assert_int_equal(rule[1].family, AF_INET6);
+	assert_int_equal(rule[1].prefix[SL_SIDE_DESTINATION].len, 128);
+	assert_int_equal(rule[1].field[SL_FIELD_PROTOCOL].n, 2);
+	assert_int_equal(rule[1].field[SL_FIELD_DESTINATION_PORT].range[1].low, 443);
+	assert_int_equal(rule[1].field[SL_FIELD_SOURCE_PORT].range[0].high, 65535);
+	assert_int_equal(rule[2].family, 0);
+	assert_int_equal(rule[2].flags, 0x10);
+	assert_int_equal(rule[2].flags_mask, 0x12);
+	assert_int_equal(rule[2].field[SL_FIELD_DSCP].range[0].low, 46);
+	assert_int_equal(rule[2].field[SL_FIELD_LENGTH].range[0].low, 40);
+	assert_int_equal(rule[2].field[SL_FIELD_FRAGMENT].n, 1);
+	assert_int_equal(rule[2].action,
+			 SL_FILTER_PERMIT | 4 << SL_RULE_CLASS_SHIFT | 49 << SL_RULE_DSCP_SHIFT);
+	assert_int_equal(rule[3].action, SL_FILTER_KERNEL);
+	assert_int_equal(rule[3].field[SL_FIELD_ICMP_TYPE].range[0].high, 4);
+	assert_int_equal(rule[3].field[SL_FIELD_ICMP_CODE].n, 1);
+	assert_int_equal(rule[3].field[SL_FIELD_FLOW_LABEL].range[0].low, 7);
+	sl_settings_free(s);
+}
+
+#define N_REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
+
+int main(void)
+{
+	static struct CMUnitTest tests[N_REFUSALS + 1];
+	size_t n = 0;
+
+	for (; n < N_REFUSALS; n++)
+		tests[n] = (struct CMUnitTest){ .name = refusals[n].name,
+						.test_func = mistake_is_refused,
+						.initial_state = (void *)&refusals[n] };
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(all_keys_are_read);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "bpf/abi/voq.h"
+#include "user/classify/rule_text.h"
+#include "user/config/config_cluster_schema.h"
+#include "user/config/config_filter.h"
+
+#define NAME_MAX_BYTES 64
+#define PORTS_MAX      256
+
+const char *const sl_filter_field_names[SL_FIELD_COUNT] = {
+	[SL_FIELD_PROTOCOL] = "protocol",
+	[SL_FIELD_TCP_FLAGS] = "tcp_flags",
+	[SL_FIELD_ICMP_TYPE] = "icmp_type",
+	[SL_FIELD_ICMP_CODE] = "icmp_code",
+	[SL_FIELD_DESTINATION_PORT] = "destination_port",
+	[SL_FIELD_SOURCE_PORT] = "source_port",
+	[SL_FIELD_FRAGMENT] = "fragment",
+	[SL_FIELD_DSCP] = "dscp",
+	[SL_FIELD_LENGTH] = "length",
+	[SL_FIELD_FLOW_LABEL] = "flow_label",
+};
+
+static const struct sl_yaml_choice actions[] = {
+	{ "permit", SL_FILTER_PERMIT },
+	{ "deny", SL_FILTER_DENY },
+	{ "kernel", SL_FILTER_KERNEL },
+	{ NULL, 0 },
+};
+
+static const struct sl_yaml_choice families[] = {
+	{ "ipv4", AF_INET },
+	{ "ipv6", AF_INET6 },
+	{ NULL, 0 },
+};
+
+const char *sl_filter_action_name(uint32_t action)
+{
+	for (const struct sl_yaml_choice *c = actions; c->name; c++)
+		if ((uint32_t)c->value == (action & SL_RULE_ACTION_MASK))
+			return c->name;
+	return "?";
+}
+
+/* --- The schema --- */
+
+static bool valid_name(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n > 0 && n < NAME_MAX_BYTES && !strpbrk(text, " \t\n\"\\");
+}
+
+static bool valid_prefix(const char *text)
+{
+	struct sl_prefix prefix;
+
+	return !sl_prefix_parse(text, &prefix);
+}
+
+static bool valid_field(enum sl_field field, const char *text)
+{
+	struct sl_ranges ranges;
+
+	return !sl_ranges_parse(field, text, &ranges);
+}
+
+#define VALID(name, field)                         \
+	static bool valid_##name(const char *text) \
+	{                                          \
+		return valid_field(field, text);   \
+	}
+VALID(protocol, SL_FIELD_PROTOCOL)
+VALID(port, SL_FIELD_DESTINATION_PORT)
+VALID(icmp, SL_FIELD_ICMP_TYPE)
+VALID(fragment, SL_FIELD_FRAGMENT)
+VALID(dscps, SL_FIELD_DSCP)
+VALID(length, SL_FIELD_LENGTH)
+VALID(flow_label, SL_FIELD_FLOW_LABEL)
+
+static bool valid_flags(const char *text)
+{
+	uint8_t flags, mask;
+
+	return !sl_flags_parse(text, &flags, &mask);
+}
+
+static bool valid_dscp(const char *text)
+{
+	uint8_t dscp;
+
+	return !sl_rule_dscp_parse(text, &dscp);
+}
+
+static bool valid_class(const char *text)
+{
+	return text[0] >= '0' && text[0] < '0' + SL_CLASSES && !text[1];
+}
+
+#define STRING(key, where, valid_, what_)                                                     \
+	{                                                                                     \
+		.name = (key), .type = SL_YAML_STRING,                                        \
+		.offset = offsetof(struct sl_filter_rule_settings, where), .valid = (valid_), \
+		.what = (what_)                                                               \
+	}
+#define PORTS_TEXT  "ports: write numbers and ranges, such as 80,443,8000-8080"
+#define PREFIX_TEXT "a prefix: write an address, or one with /LENGTH and no bits set beyond it"
+
+static const struct sl_yaml_key rule_keys[] = {
+	{ .type = SL_YAML_LINE, .offset = offsetof(struct sl_filter_rule_settings, line) },
+	{ .name = "action",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct sl_filter_rule_settings, action),
+	  .required = true,
+	  .choices = actions,
+	  .what = "an action" },
+	{ .name = "family",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct sl_filter_rule_settings, family),
+	  .choices = families,
+	  .what = "a family" },
+	STRING("name", name, valid_name,
+	       "a name: write at most 63 characters without blanks, quotes and backslashes"),
+	STRING("source", prefix[SL_SIDE_SOURCE], valid_prefix, PREFIX_TEXT),
+	STRING("destination", prefix[SL_SIDE_DESTINATION], valid_prefix, PREFIX_TEXT),
+	STRING("protocol", field[SL_FIELD_PROTOCOL], valid_protocol,
+	       "protocols: write names or numbers, such as tcp,udp or 47"),
+	STRING("source_port", field[SL_FIELD_SOURCE_PORT], valid_port, PORTS_TEXT),
+	STRING("destination_port", field[SL_FIELD_DESTINATION_PORT], valid_port, PORTS_TEXT),
+	STRING("icmp_type", field[SL_FIELD_ICMP_TYPE], valid_icmp,
+	       "ICMP types: write numbers and ranges, such as 3,11"),
+	STRING("icmp_code", field[SL_FIELD_ICMP_CODE], valid_icmp,
+	       "ICMP codes: write numbers and ranges, such as 0-3"),
+	STRING("tcp_flags", field[SL_FIELD_TCP_FLAGS], valid_flags,
+	       "TCP flags: write those that are set, and with ! those that are not, such as "
+	       "syn,!ack"),
+	STRING("dscp", field[SL_FIELD_DSCP], valid_dscps,
+	       "DSCPs: write names or numbers, such as ef,af41 or 0-7"),
+	STRING("length", field[SL_FIELD_LENGTH], valid_length,
+	       "lengths of IP packets: write numbers and ranges, such as 0-128"),
+	STRING("fragment", field[SL_FIELD_FRAGMENT], valid_fragment,
+	       "kinds of fragments: write none, first or later, or several, such as first,later"),
+	STRING("flow_label", field[SL_FIELD_FLOW_LABEL], valid_flow_label,
+	       "IPv6 flow labels: write numbers and ranges up to 1048575"),
+	STRING("class", class, valid_class, "a traffic class: write 0 to 3"),
+	STRING("set_dscp", set_dscp, valid_dscp, "a DSCP: write a name or a number, such as ef"),
+	{ 0 },
+};
+
+static const struct sl_yaml_key port_keys[] = {
+	{ .type = SL_YAML_LINE, .offset = offsetof(struct sl_filter_port_settings, line) },
+	{ .name = "name",
+	  .type = SL_YAML_STRING,
+	  .offset = offsetof(struct sl_filter_port_settings, name),
+	  .required = true,
+	  .valid = sl_valid_netdev,
+	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as "
+		  "eth1 or eth1.100" },
+	{ 0 },
+};
+
+const struct sl_yaml_key sl_filter_list_keys[] = {
+	{ .type = SL_YAML_LINE, .offset = offsetof(struct sl_filter_list_settings, line) },
+	{ .name = "name",
+	  .type = SL_YAML_STRING,
+	  .offset = offsetof(struct sl_filter_list_settings, name),
+	  .required = true,
+	  .valid = valid_name,
+	  .what = "a name: write at most 63 characters without blanks, quotes and backslashes" },
+	{ .name = "ports",
+	  .type = SL_YAML_LIST,
+	  .offset = offsetof(struct sl_filter_list_settings, ports),
+	  .keys = port_keys,
+	  .item_bytes = sizeof(struct sl_filter_port_settings),
+	  .items_max = PORTS_MAX },
+	{ .name = "default",
+	  .type = SL_YAML_CHOICE,
+	  .offset = offsetof(struct sl_filter_list_settings, default_action),
+	  .choices = actions,
+	  .what = "an action" },
+	{ .name = "rules",
+	  .type = SL_YAML_LIST,
+	  .offset = offsetof(struct sl_filter_list_settings, rules),
+	  .required = true,
+	  .keys = rule_keys,
+	  .item_bytes = sizeof(struct sl_filter_rule_settings),
+	  .items_max = SL_RULES_MAX },
+	{ 0 },
+};
+
+/* --- Lists --- */
+
+const struct sl_filter_list_settings *sl_filter_list(const struct sl_yaml_list *lists, uint32_t i)
+{
+	return &((const struct sl_filter_list_settings *)lists->items)[i];
+}
+
+const struct sl_filter_rule_settings *sl_filter_rule(const struct sl_filter_list_settings *list,
+						     uint32_t i)
+{
+	return &((const struct sl_filter_rule_settings *)list->rules.items)[i];
+}
+
+const char *sl_filter_port_name(const struct sl_filter_list_settings *list, uint32_t i)
+{
+	return ((const struct sl_filter_port_settings *)list->ports.items)[i].name;
+}
+
+void sl_filters_settings_free(struct sl_yaml_list *lists)
+{
+	for (uint32_t i = 0; i < lists->n; i++) {
+		struct sl_filter_list_settings *list =
+			&((struct sl_filter_list_settings *)lists->items)[i];
+
+		free(list->parsed);
+		list->parsed = NULL;
+	}
+}
+
+/* --- Checks --- */
+
+struct checker {
+	const char *file_name;
+	char *error;
+	char path[64];
+};
+
+static int __attribute__((format(printf, 4, 5)))
+refuse(struct checker *c, uint32_t line, const char *value, const char *format, ...)
+{
+	char message[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	sl_yaml_error(c->error, c->file_name, line, c->path, value, "%s", message);
+	return -EINVAL;
+}
+
+/* The values of the field that have ports or types at all; NULL: the rule may ask for any. */
+static bool protocols_are(const struct sl_rule *rule, const uint32_t *allowed, size_t n)
+{
+	const struct sl_ranges *ranges = &rule->field[SL_FIELD_PROTOCOL];
+
+	for (uint32_t i = 0; i < ranges->n; i++)
+		for (uint32_t value = ranges->range[i].low; value <= ranges->range[i].high;
+		     value++) {
+			bool found = false;
+
+			for (size_t j = 0; j < n && !found; j++)
+				found = allowed[j] == value;
+			if (!found)
+				return false;
+		}
+	return ranges->n > 0;
+}
+
+static int check_protocol(struct checker *c, const struct sl_filter_rule_settings *s,
+			  const struct sl_rule *rule)
+{
+	static const uint32_t with_ports[] = { 6, 17, 33, 132, 136 }, icmp[] = { 1, 58 };
+	static const uint32_t tcp[] = { 6 };
+	static const struct {
+		enum sl_field field;
+		const uint32_t *protocols;
+		size_t n;
+		const char *cure;
+	} needs[] = {
+		{ SL_FIELD_SOURCE_PORT, with_ports, 5, "tcp, udp, sctp, dccp or udplite" },
+		{ SL_FIELD_DESTINATION_PORT, with_ports, 5, "tcp, udp, sctp, dccp or udplite" },
+		{ SL_FIELD_ICMP_TYPE, icmp, 2, "icmp or icmpv6" },
+		{ SL_FIELD_ICMP_CODE, icmp, 2, "icmp or icmpv6" },
+		{ SL_FIELD_TCP_FLAGS, tcp, 1, "tcp" },
+	};
+
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (s->field[needs[i].field] &&
+		    !protocols_are(rule, needs[i].protocols, needs[i].n))
+			return refuse(
+				c, s->line, s->field[needs[i].field],
+				"is a %s, which needs a protocol that has it: write protocol: %s",
+				sl_filter_field_names[needs[i].field], needs[i].cure);
+	return 0;
+}
+
+/* The schema has judged each text by itself. */
+static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s,
+		      struct sl_rule *rule)
+{
+	uint8_t dscp;
+
+	rule->family = (uint8_t)s->family;
+	for (unsigned int side = 0; side < SL_SIDES; side++) {
+		if (!s->prefix[side])
+			continue;
+		sl_prefix_parse(s->prefix[side], &rule->prefix[side]);
+		if (rule->family && rule->family != rule->prefix[side].family)
+			return refuse(c, s->line, s->prefix[side],
+				      "is of the other family than the rest of the rule: write "
+				      "addresses of one family");
+		rule->family = rule->prefix[side].family;
+	}
+	for (enum sl_field field = 0; field < SL_FIELD_COUNT; field++)
+		if (s->field[field] && field != SL_FIELD_TCP_FLAGS)
+			sl_ranges_parse(field, s->field[field], &rule->field[field]);
+	if (s->field[SL_FIELD_TCP_FLAGS])
+		sl_flags_parse(s->field[SL_FIELD_TCP_FLAGS], &rule->flags, &rule->flags_mask);
+	if (s->field[SL_FIELD_FLOW_LABEL] && rule->family == AF_INET)
+		return refuse(c, s->line, s->field[SL_FIELD_FLOW_LABEL],
+			      "is a flow label, which IPv4 does not have: write family: ipv6");
+	rule->action = (uint32_t)s->action;
+	if (s->class)
+		rule->action |= (uint32_t)(s->class[0] - '0' + 1) << SL_RULE_CLASS_SHIFT;
+	if (s->set_dscp && !sl_rule_dscp_parse(s->set_dscp, &dscp))
+		rule->action |= (dscp + 1u) << SL_RULE_DSCP_SHIFT;
+	if ((s->class || s->set_dscp) && s->action != SL_FILTER_PERMIT)
+		return refuse(c, s->line, s->class ? s->class : s->set_dscp,
+			      "changes a packet that the fast path does not forward: write action: "
+			      "permit");
+	return check_protocol(c, s, rule);
+}
+
+/* Views and metrics tell rules of a list apart by name; "default" and "unnamed" are theirs. */
+static int check_name(struct checker *c, const struct sl_filter_list_settings *list, uint32_t j)
+{
+	const struct sl_filter_rule_settings *rule = sl_filter_rule(list, j);
+
+	if (!rule->name)
+		return 0;
+	if (!strcmp(rule->name, "default") || !strcmp(rule->name, "unnamed"))
+		return refuse(c, rule->line, rule->name,
+			      "is a name that the metrics use: write another");
+	for (uint32_t i = 0; i < j; i++)
+		if (sl_filter_rule(list, i)->name &&
+		    !strcmp(sl_filter_rule(list, i)->name, rule->name))
+			return refuse(c, rule->line, rule->name,
+				      "is the name of rule %u, too: write another", i);
+	return 0;
+}
+
+static int check_rules(struct checker *c, uint32_t i, struct sl_filter_list_settings *list)
+{
+	int err = 0;
+
+	list->parsed = calloc(list->rules.n + 1, sizeof(*list->parsed));
+	if (!list->parsed)
+		return -ENOMEM;
+	for (uint32_t j = 0; j < list->rules.n && !err; j++) {
+		snprintf(c->path, sizeof(c->path), "filters[%u].rules[%u]", i, j);
+		err = check_name(c, list, j);
+		if (!err)
+			err = parse_rule(c, sl_filter_rule(list, j), &list->parsed[j]);
+	}
+	return err;
+}
+
+/* Does list `other` have a port of this name? */
+static bool has_port(const struct sl_filter_list_settings *other, const char *name)
+{
+	for (uint32_t i = 0; i < other->ports.n; i++)
+		if (!strcmp(sl_filter_port_name(other, i), name))
+			return true;
+	return false;
+}
+
+static int check_ports(struct checker *c, const struct sl_yaml_list *lists, uint32_t i)
+{
+	const struct sl_filter_list_settings *list = sl_filter_list(lists, i);
+
+	for (uint32_t j = 0; j < i; j++) {
+		const struct sl_filter_list_settings *other = sl_filter_list(lists, j);
+
+		snprintf(c->path, sizeof(c->path), "filters[%u]", i);
+		if (!strcmp(other->name, list->name))
+			return refuse(c, list->line, list->name,
+				      "is the name of two lists: write another");
+		if (!list->ports.n && !other->ports.n)
+			return refuse(c, list->line, list->name,
+				      "has no ports, as list \"%s\", and only one can be for all "
+				      "other ports: write ports",
+				      other->name);
+		for (uint32_t k = 0; k < list->ports.n; k++)
+			if (has_port(other, sl_filter_port_name(list, k)))
+				return refuse(c, list->line, sl_filter_port_name(list, k),
+					      "is a port of list \"%s\", too: write it once",
+					      other->name);
+	}
+	return 0;
+}
+
+int sl_filters_settings_check(struct sl_yaml_list *lists, const char *file_name,
+			      char error[SL_YAML_ERROR_BYTES])
+{
+	struct checker c = { .file_name = file_name, .error = error };
+	uint32_t n_rules = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < lists->n && !err; i++) {
+		struct sl_filter_list_settings *list =
+			&((struct sl_filter_list_settings *)lists->items)[i];
+
+		err = check_ports(&c, lists, i);
+		if (!err)
+			err = check_rules(&c, i, list);
+		n_rules += list->rules.n;
+		if (!err && n_rules > SL_FILTER_RULES_MAX) {
+			snprintf(c.path, sizeof(c.path), "filters[%u].rules", i);
+			err = refuse(&c, list->line, list->name,
+				     "brings the rules of all lists to %u: write at most %u",
+				     n_rules, SL_FILTER_RULES_MAX);
+		}
+	}
+	return err;
+}

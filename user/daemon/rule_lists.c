@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "user/classify/compile.h"
+#include "user/daemon/rule_lists.h"
+#include "user/datapath/counters.h"
+#include "user/daemon/lists.h"
+#include "user/lib/log.h"
+
+static const uint8_t families[] = { [SL_LIST_IP4] = AF_INET, [SL_LIST_IP6] = AF_INET6 };
+#define FAMILIES 2
+
+struct list {
+	const struct sl_filter_list_settings *settings; /* borrowed */
+	uint32_t slot;
+	/* Of each rule, and last of the default: its counter, and what that held before. Owned. */
+	uint32_t *number;
+	struct sl_counter *before;
+	struct sl_image image[FAMILIES];
+	struct sl_list map[FAMILIES];
+};
+
+struct sl_rule_lists {
+	uint32_t n;
+	struct list list[SL_FILTER_LISTS];
+};
+
+/* --- Counters and slots --- */
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool same_rule(const struct sl_filter_rule_settings *a,
+		      const struct sl_filter_rule_settings *b)
+{
+	bool same = a->action == b->action && a->family == b->family &&
+		    same_text(a->name, b->name) && same_text(a->class, b->class) &&
+		    same_text(a->set_dscp, b->set_dscp);
+
+	for (unsigned int side = 0; side < SL_SIDES && same; side++)
+		same = same_text(a->prefix[side], b->prefix[side]);
+	for (unsigned int field = 0; field < SL_FIELD_COUNT && same; field++)
+		same = same_text(a->field[field], b->field[field]);
+	return same;
+}
+
+static const struct list *find_list(const struct sl_rule_lists *lists, const char *name)
+{
+	for (uint32_t i = 0; lists && i < lists->n; i++)
+		if (!strcmp(lists->list[i].settings->name, name))
+			return &lists->list[i];
+	return NULL;
+}
+
+/* Rule `i` of `list` is most often where it was; else look through the list. -1: it is new. */
+static int64_t find_rule(const struct list *old, const struct sl_filter_rule_settings *rule,
+			 uint32_t start, const bool *taken)
+{
+	uint32_t n = old->settings->rules.n;
+
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = (start + k) % n;
+
+		if (!taken[i] && same_rule(sl_filter_rule(old->settings, i), rule))
+			return i;
+	}
+	return -1;
+}
+
+static void mark_numbers(const struct sl_rule_lists *lists, bool *used)
+{
+	for (uint32_t i = 0; lists && i < lists->n; i++)
+		for (uint32_t j = 0; lists->list[i].number && j <= lists->list[i].settings->rules.n;
+		     j++)
+			used[lists->list[i].number[j]] = true;
+}
+
+/* The lowest number that no rule has, old or new: their frames must not mix. */
+static uint32_t free_number(bool *used, uint32_t *from)
+{
+	while (used[*from])
+		++*from;
+	used[*from] = true;
+	return *from;
+}
+
+/* Counters of list: those of the same rules of old, which may be NULL, or new ones. 0 or -ENOMEM.
+ */
+static int number_rules(struct list *list, const struct list *old, bool *used, uint32_t *from)
+{
+	uint32_t n = list->settings->rules.n, n_old = old ? old->settings->rules.n : 0, at = 0;
+	bool *taken = calloc(n_old + 1, sizeof(*taken));
+
+	list->number = calloc(n + 1, sizeof(*list->number));
+	list->before = calloc(n + 1, sizeof(*list->before));
+	if (!taken || !list->number || !list->before) {
+		free(taken);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i <= n; i++) {
+		int64_t same = -1;
+
+		if (i == n && old &&
+		    old->settings->default_action == list->settings->default_action)
+			same = n_old;
+		if (i < n && n_old)
+			same = find_rule(old, sl_filter_rule(list->settings, i), at, taken);
+		if (same >= 0) {
+			taken[same] = true;
+			list->number[i] = old->number[same];
+			list->before[i] = old->before[same];
+			at = n_old ? (uint32_t)(same + 1) % n_old : 0;
+		} else {
+			list->number[i] = free_number(used, from);
+			list->before[i].packets = UINT64_MAX; /* read when it is put */
+		}
+	}
+	free(taken);
+	return 0;
+}
+
+static uint32_t free_slot(const struct sl_rule_lists *lists, const struct sl_rule_lists *previous)
+{
+	bool used[2 * SL_FILTER_LISTS] = { false };
+	uint32_t slot = 0;
+
+	for (uint32_t i = 0; i < lists->n; i++)
+		used[lists->list[i].slot] = true;
+	for (uint32_t i = 0; previous && i < previous->n; i++)
+		used[previous->list[i].slot] = true;
+	while (used[slot])
+		slot++;
+	return slot;
+}
+
+/* --- Life --- */
+
+static int compile(struct list *list)
+{
+	uint32_t n = list->settings->rules.n;
+	struct sl_rule *rules = calloc(n + 1, sizeof(*rules));
+	int err = rules ? 0 : -ENOMEM;
+
+	if (rules && n)
+		memcpy(rules, list->settings->parsed, n * sizeof(*rules));
+	for (uint32_t i = 0; rules && i < n; i++)
+		rules[i].number = list->number[i];
+	for (unsigned int f = 0; f < FAMILIES && !err; f++)
+		err = sl_compile(rules, n, families[f], (uint32_t)list->settings->default_action,
+				 list->number[n], &list->image[f]);
+	free(rules);
+	return err;
+}
+
+int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rule_lists *previous,
+			 struct sl_rule_lists **out)
+{
+	struct sl_rule_lists *lists = calloc(1, sizeof(*lists));
+	bool *used = calloc(SL_FILTER_COUNTERS + 1, sizeof(*used));
+	uint32_t from = 0;
+	int err = lists && used ? 0 : -ENOMEM;
+
+	if (!err)
+		mark_numbers(previous, used);
+	for (uint32_t i = 0; i < settings->filters.n && !err; i++) {
+		struct list *list = &lists->list[i];
+		const struct list *old;
+
+		list->settings = sl_filter_list(&settings->filters, i);
+		list->map[SL_LIST_IP4].fd = list->map[SL_LIST_IP6].fd = -1;
+		old = find_list(previous, list->settings->name);
+		list->slot = old ? old->slot : free_slot(lists, previous);
+		lists->n++;
+		err = number_rules(list, old, used, &from);
+		if (!err)
+			err = compile(list);
+		if (err == -ENOSPC)
+			sl_error("filters: list \"%s\" needs %zu MiB, and at most %zu fit: write "
+				 "fewer different ports, lengths and flow labels, or fewer rules",
+				 list->settings->name,
+				 (list->image[0].n_bytes + list->image[1].n_bytes) >> 20,
+				 sizeof(struct sl_classifier_large) >> 20);
+	}
+	if (err == -ENOMEM)
+		sl_error("filters: not enough memory");
+	free(used);
+	if (err)
+		sl_rule_lists_destroy(lists);
+	*out = err ? NULL : lists;
+	return err;
+}
+
+void sl_rule_lists_destroy(struct sl_rule_lists *lists)
+{
+	for (uint32_t i = 0; lists && i < lists->n; i++) {
+		struct list *list = &lists->list[i];
+
+		for (unsigned int f = 0; f < FAMILIES; f++) {
+			free(list->image[f].bytes);
+			sl_list_close(&list->map[f]);
+		}
+		free(list->number);
+		free(list->before);
+	}
+	free(lists);
+}
+
+/* --- Into the fast path --- */
+
+static struct sl_list_maps maps_of(const struct sl_datapath *dp)
+{
+	return (struct sl_list_maps){ .small_fd = sl_datapath_map_fd(dp, "sl_filter_small"),
+				      .large_fd = sl_datapath_map_fd(dp, "sl_filter_large") };
+}
+
+static uint32_t slot_of(const struct list *list, unsigned int family)
+{
+	return list->slot * FAMILIES + family;
+}
+
+int sl_rule_lists_prepare(struct sl_rule_lists *lists)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < lists->n && !err; i++)
+		for (unsigned int f = 0; f < FAMILIES && !err; f++) {
+			struct list *list = &lists->list[i];
+
+			if (list->map[f].fd < 0)
+				err = sl_list_make(list->image[f].bytes, list->image[f].n_bytes,
+						   &list->map[f]);
+			if (err)
+				sl_error("filters: list \"%s\": cannot make its map: %s",
+					 list->settings->name, strerror(-err));
+		}
+	return err;
+}
+
+static int read_hits(const struct sl_datapath *dp, uint32_t number, struct sl_counter *out)
+{
+	return sl_counter_read(sl_datapath_map_fd(dp, "sl_filter_hits"), number, out);
+}
+
+void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp)
+{
+	struct sl_list_maps maps = maps_of(dp);
+
+	for (uint32_t i = 0; i < lists->n; i++) {
+		struct list *list = &lists->list[i];
+
+		for (uint32_t j = 0; j <= list->settings->rules.n; j++)
+			if (list->before[j].packets == UINT64_MAX)
+				read_hits(dp, list->number[j], &list->before[j]);
+		for (unsigned int f = 0; f < FAMILIES; f++) {
+			int err = sl_list_put(&maps, slot_of(list, f), &list->map[f]);
+
+			if (err)
+				sl_error("filters: list \"%s\" is not in force: %s",
+					 list->settings->name, strerror(-err));
+		}
+	}
+}
+
+void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
+			       const struct sl_rule_lists *previous, struct sl_datapath *dp)
+{
+	struct sl_list_maps maps = maps_of(dp);
+	const struct sl_list none = { .fd = -1 };
+
+	for (uint32_t i = 0; previous && i < previous->n; i++) {
+		const struct list *old = &previous->list[i];
+
+		for (unsigned int f = 0; f < FAMILIES; f++)
+			if (!find_list(lists, old->settings->name))
+				sl_list_put(&maps, slot_of(old, f), &none);
+	}
+}
+
+uint8_t sl_rule_lists_of(const struct sl_rule_lists *lists, const char *netdev)
+{
+	uint32_t others = 0;
+
+	for (uint32_t i = 0; lists && i < lists->n; i++) {
+		const struct sl_filter_list_settings *settings = lists->list[i].settings;
+
+		if (!settings->ports.n)
+			others = lists->list[i].slot + 1;
+		for (uint32_t j = 0; j < settings->ports.n; j++)
+			if (!strcmp(sl_filter_port_name(settings, j), netdev))
+				return (uint8_t)(lists->list[i].slot + 1);
+	}
+	return (uint8_t)others;
+}
+
+/* --- For views --- */
+
+uint32_t sl_rule_lists_n(const struct sl_rule_lists *lists)
+{
+	return lists ? lists->n : 0;
+}
+
+const struct sl_filter_list_settings *sl_rule_list_settings(const struct sl_rule_lists *lists,
+							    uint32_t list)
+{
+	return lists->list[list].settings;
+}
+
+size_t sl_rule_list_bytes(const struct sl_rule_lists *lists, uint32_t list)
+{
+	size_t bytes = 0;
+
+	for (unsigned int f = 0; f < FAMILIES; f++)
+		bytes += lists->list[list].map[f].small ? sizeof(struct sl_classifier_small)
+							: sizeof(struct sl_classifier_large);
+	return bytes;
+}
+
+int sl_rule_list_hits(const struct sl_rule_lists *lists, const struct sl_datapath *dp,
+		      uint32_t list, uint32_t rule, struct sl_counter *out)
+{
+	const struct list *l = &lists->list[list];
+	int err = read_hits(dp, l->number[rule], out);
+
+	if (err)
+		return err;
+	out->packets -= l->before[rule].packets;
+	out->bytes -= l->before[rule].bytes;
+	return 0;
+}

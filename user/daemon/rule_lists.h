@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The filter lists of this router: compiled, each with a slot in the fast path's maps and a counter
+ * for each rule.
+ *
+ * A rule that a reload leaves as it was keeps its counter, wherever in its list it stands.
+ */
+#ifndef SL_RULE_LISTS_H
+#define SL_RULE_LISTS_H
+
+#include "bpf/abi/reasons.h"
+#include "user/config/config.h"
+#include "user/datapath/datapath.h"
+
+struct sl_rule_lists;
+
+/*
+ * Compile the lists of settings, which is borrowed until destroy. `previous` are the lists in
+ * force, whose slots and counters those of the same names take over; or NULL. A failure is logged.
+ * 0; -ENOMEM; -ENOSPC: a list is too large.
+ */
+int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rule_lists *previous,
+			 struct sl_rule_lists **out);
+void sl_rule_lists_destroy(struct sl_rule_lists *lists); /* NULL is fine */
+
+/*
+ * Make the maps of all lists, which is all that can fail, for sl_rule_lists_put. 0 or -errno;
+ * logged.
+ */
+int sl_rule_lists_prepare(struct sl_rule_lists *lists);
+/* Put them into the slots of dp. Lists of `previous` that are gone leave theirs, if not NULL. */
+void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp);
+void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
+			       const struct sl_rule_lists *previous, struct sl_datapath *dp);
+
+/* The list of an L3 interface, as in sl_port: slot + 1, or 0. */
+uint8_t sl_rule_lists_of(const struct sl_rule_lists *lists, const char *netdev);
+
+/* --- For views --- */
+
+uint32_t sl_rule_lists_n(const struct sl_rule_lists *lists);
+const struct sl_filter_list_settings *sl_rule_list_settings(const struct sl_rule_lists *lists,
+							    uint32_t list);
+size_t sl_rule_list_bytes(const struct sl_rule_lists *lists, uint32_t list); /* of both images */
+/*
+ * Frames and bytes that the rule has decided since it is in force; rule n, of a list of n, is its
+ * default. 0 or -errno.
+ */
+int sl_rule_list_hits(const struct sl_rule_lists *lists, const struct sl_datapath *dp,
+		      uint32_t list, uint32_t rule, struct sl_counter *out);
+
+#endif

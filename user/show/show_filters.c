@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `show filters`: the rules of the filter lists, with what each has decided. */
+#include <sys/socket.h>
+
+#include "user/show/show.h"
+
+static void set_text(json_t *row, const char *key, const char *value)
+{
+	if (value)
+		json_object_set_new(row, key, json_string(value));
+}
+
+static void set_rule(json_t *row, const struct sl_filter_rule_settings *rule)
+{
+	if (rule->family)
+		set_text(row, "family", rule->family == AF_INET ? "ipv4" : "ipv6");
+	set_text(row, "name", rule->name);
+	set_text(row, "source", rule->prefix[SL_SIDE_SOURCE]);
+	set_text(row, "destination", rule->prefix[SL_SIDE_DESTINATION]);
+	for (enum sl_field field = 0; field < SL_FIELD_COUNT; field++)
+		set_text(row, sl_filter_field_names[field], rule->field[field]);
+	set_text(row, "class", rule->class);
+	set_text(row, "set_dscp", rule->set_dscp);
+}
+
+/* Rule n, of a list of n, is its default, and has no number. NULL: not enough memory. */
+static json_t *rule_row(const struct sl_router *router, uint32_t list, uint32_t rule)
+{
+	const struct sl_rule_lists *lists = sl_router_lists(router);
+	const struct sl_filter_list_settings *settings = sl_rule_list_settings(lists, list);
+	bool is_rule = rule < settings->rules.n;
+	int action = is_rule ? sl_filter_rule(settings, rule)->action : settings->default_action;
+	json_t *row = json_pack("{s:s, s:o, s:s}", "list", settings->name, "rule",
+				is_rule ? json_integer(rule) : json_null(), "action",
+				sl_filter_action_name((uint32_t)action));
+	struct sl_counter hits;
+
+	if (!row)
+		return NULL;
+	if (is_rule)
+		set_rule(row, sl_filter_rule(settings, rule));
+	if (!sl_rule_list_hits(lists, sl_router_datapath(router), list, rule, &hits)) {
+		json_object_set_new(row, "packets", json_integer((json_int_t)hits.packets));
+		json_object_set_new(row, "bytes", json_integer((json_int_t)hits.bytes));
+	}
+	return row;
+}
+
+void sl_show_filters(const struct sl_router *router, struct sl_ctl_answer *answer)
+{
+	const struct sl_rule_lists *lists = sl_router_lists(router);
+
+	for (uint32_t i = 0; i < sl_rule_lists_n(lists); i++)
+		for (uint32_t j = 0; j <= sl_rule_list_settings(lists, i)->rules.n; j++)
+			sl_ctl_put(answer, rule_row(router, i, j));
+}
+
+json_t *sl_filters_json(const struct sl_router *router)
+{
+	const struct sl_rule_lists *lists = sl_router_lists(router);
+	json_t *rows = json_array();
+
+	for (uint32_t i = 0; i < sl_rule_lists_n(lists); i++)
+		for (uint32_t j = 0; j <= sl_rule_list_settings(lists, i)->rules.n; j++)
+			json_array_append_new(rows, rule_row(router, i, j));
+	return rows;
+}
