@@ -67,7 +67,7 @@ cluster_inventory() {
 			done
 			ip -j neigh show nud permanent | jq -r ".[] | select(.dev | test(\"^n[0-9]+p\")) | select(.dst | test(\"^fe80\") | not) |
 				\"neighbour \(.dst) dev \(.dev) mac=\(.lladdr)\""
-			find /sys/fs/bpf -mindepth 1 | sed "s/^/pin /"
+			find /sys/fs/bpf -mindepth 1 | sed -E "s/^/pin /; s/(sl_edge_)[0-9]+/\1IFINDEX/"
 			find /run/sluice -type s | sed "s/^/socket /"
 			for ns in /proc/[0-9]*/ns/net; do
 				dir=${ns%/ns/net}
