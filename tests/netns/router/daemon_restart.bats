@@ -51,7 +51,7 @@ object_is_gone() { ! on n1 bpftool "$1" show id "$2"; }
 	echo "colour: red" >>"$CONFIG"
 	kill -HUP "$DAEMON"
 	wait_for 5 log_says "reload refused; the former configuration stays in force"
-	log_says "$CONFIG:4: \"colour\" is not a key here: write engine, ports, "
+	log_says "$CONFIG:5: \"colour\" is not a key here: write engine, ports, "
 	[ "$(xdp_program_id eth1)" = "$id" ]
 	daemon_ready
 }
