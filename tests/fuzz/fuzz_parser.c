@@ -141,13 +141,13 @@ static void check(struct sl_packet *pkt, const uint8_t *frame, size_t bytes)
 	require((const uint8_t *)pkt->l3 == frame + l3);
 	if (ethertype == ETH_P_IP) {
 		pkt->ip4 = true;
-		if (sl_ip4_input(pkt) != SL_GO_ON)
+		if (sl_ip4_header(pkt) != SL_GO_ON || sl_ip4_input(pkt) != SL_GO_ON)
 			return;
 		check_ip4(frame + l3, bytes - l3);
 		require(pkt->ttl == frame[l3 + 8] && pkt->ip_len_bytes == get16(frame + l3 + 2));
 	} else if (ethertype == ETH_P_IPV6) {
 		pkt->ip4 = false;
-		if (sl_ip6_input(pkt) != SL_GO_ON)
+		if (sl_ip6_header(pkt) != SL_GO_ON || sl_ip6_input(pkt) != SL_GO_ON)
 			return;
 		check_ip6(frame + l3, bytes - l3);
 		require(pkt->ttl == frame[l3 + 7]);
