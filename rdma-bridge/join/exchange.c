@@ -12,8 +12,9 @@
  * content before it. The opener trusts nothing before it has checked ANSWER's MAC, the responder
  * nothing before CONFIRM's. Neither tells where its queue pairs are before that. REFUSE carries no
  * proof: it ends the exchange and tells a person why, and an attacker that can forge it could end
- * the exchange anyway. KNOCK carries none either: it must come from the peer's address, and it
- * causes no more than an exchange.
+ * the exchange anyway. The header and REFUSE have the same bytes in every version, so that nodes of
+ * two releases can tell each other what is wrong. KNOCK carries none either: it must come from the
+ * peer's address, and it causes no more than an exchange.
  */
 #include "rdma-bridge/join/exchange.h"
 
@@ -418,6 +419,9 @@ static uint32_t judge_header(struct rb_exchange *x)
 		refuse(x, RB_REFUSAL_MALFORMED);
 		return 0;
 	}
+	x->peer_version = p[5];
+	if (p[4] == REFUSE && rb_get16(p + 6) == message_bytes[REFUSE])
+		return message_bytes[REFUSE];
 	if (p[5] != RB_EXCHANGE_VERSION) {
 		refuse(x, RB_REFUSAL_VERSION);
 		return 0;

@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RB_EXCHANGE_VERSION   1
+/* One more with each change of the bytes. A node refuses every other one by name. */
+#define RB_EXCHANGE_VERSION   2
 #define RB_NONCE_BYTES	      32
 #define RB_MAC_BYTES	      32
 #define RB_TABLE_HASH_BYTES   32
@@ -96,6 +97,7 @@ struct rb_exchange {
 	bool by_peer; /* the peer refused; unproven, unless it had proven itself before */
 	struct rb_introduction peer; /* valid when DONE, or REFUSED for TRANSPORT or PORT_TABLE */
 	uint8_t peer_node;	     /* as it claims in its first message; 0 before */
+	uint8_t peer_version;	     /* of its latest message; 0 before */
 
 	/* The rest is for exchange.c alone. */
 	const struct rb_key *key; /* borrowed */

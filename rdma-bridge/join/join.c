@@ -122,6 +122,10 @@ static void log_refusal(struct rb_join *join, const struct call *call)
 		sl_error("fabric: %s says that it is node %u, which is at %s by our "
 			 "configuration; two nodes have one id, or `nodes` differs",
 			 address, node, text_of(join->peers[node].address, configured));
+	else if (x->refusal == RB_REFUSAL_VERSION)
+		sl_error("fabric: node %u at %s speaks version %u of the exchange, we speak %u; "
+			 "all nodes must run the same release",
+			 node, address, x->peer_version, RB_EXCHANGE_VERSION);
 	else if (x->refusal == RB_REFUSAL_TRANSPORT && !x->by_peer)
 		sl_error("fabric: node %u at %s uses transport %u, we use %u", node, address,
 			 x->peer.transport, join->config.self.transport);

@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/sha.h>
 
 #include "rdma-bridge/join/exchange.h"
 
@@ -412,7 +414,7 @@ static void header_that_cannot_be_is_refused(void **state)
 	} cases[] = {
 		{ 0, 'X', RB_REFUSAL_MALFORMED }, { 4, 0, RB_REFUSAL_MALFORMED },
 		{ 4, 6, RB_REFUSAL_MALFORMED },	  { 4, 2, RB_REFUSAL_MALFORMED },
-		{ 5, 0, RB_REFUSAL_VERSION },	  { 5, 2, RB_REFUSAL_VERSION },
+		{ 5, 0, RB_REFUSAL_VERSION },	  { 5, 1, RB_REFUSAL_VERSION },
 		{ 6, 1, RB_REFUSAL_MALFORMED },	  { 7, 43, RB_REFUSAL_MALFORMED },
 		{ 7, 255, RB_REFUSAL_MALFORMED }, { 8, 0, RB_REFUSAL_NODE_UNKNOWN },
 	};
@@ -429,6 +431,67 @@ static void header_that_cannot_be_is_refused(void **state)
 		expect_refusal(&responder, cases[i].why, false);
 		assert_int_equal(responder.n_out, 12);
 	}
+}
+
+/*
+ * Once version 1 had an introduction of 72 bytes. Its messages have other lengths, and other bytes
+ * at the same places.
+ */
+static void node_of_an_older_version_is_refused_by_version_and_not_as_malformed(void **state)
+{
+	/* OPEN, CONFIRM and KNOCK; the last with a length that no version has. */
+	static const uint8_t headers[][8] = {
+		{ 'S', 'L', 'X', '1', 1, 1, 0, 44 },
+		{ 'S', 'L', 'X', '1', 3, 1, 0, 112 },
+		{ 'S', 'L', 'X', '1', 6, 1, 0xff, 0xff },
+	};
+
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+		setup(state);
+		rb_exchange_input(&responder, headers[i], sizeof(headers[i]));
+		expect_refusal(&responder, RB_REFUSAL_VERSION, false);
+		assert_int_equal(responder.peer_version, 1);
+	}
+}
+
+static void refusal_of_an_older_version_is_understood(void **state)
+{
+	static const uint8_t refuse[] = { 'S', 'L', 'X', '1', 5, 1, 0, 12, 2, 0, 0, 0 };
+	static struct rb_exchange knocker;
+
+	setup(state);
+	rb_exchange_input(&opener, refuse, sizeof(refuse));
+	expect_refusal(&opener, RB_REFUSAL_VERSION, true);
+	assert_int_equal(opener.peer_version, 1);
+	rb_exchange_knock(&knocker, &two);
+	rb_exchange_input(&knocker, refuse, sizeof(refuse));
+	expect_refusal(&knocker, RB_REFUSAL_VERSION, true);
+}
+
+/*
+ * All bytes of a conversation. If this fails because a layout has changed, the version changes
+ * with it: nodes of the release before must not take the new bytes for damaged ones.
+ */
+static void bytes_of_a_conversation_are_those_of_this_version(void **state)
+{
+	static const uint8_t known[] = {
+		0x67, 0x11, 0xd4, 0xe0, 0x3e, 0x35, 0x72, 0x36, 0xb8, 0xa1, 0x43,
+		0xef, 0x76, 0x4d, 0xe2, 0x4f, 0x52, 0x1c, 0x98, 0xee, 0x02, 0xf7,
+		0x42, 0x1b, 0x2d, 0x7e, 0xe8, 0x5d, 0xdf, 0x18, 0x60, 0x5d,
+	};
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+	EVP_MD_CTX *context = EVP_MD_CTX_new();
+
+	setup(state);
+	converse(&opener, &responder, &tap, 1000);
+	assert_int_equal(opener.state, RB_EXCHANGE_DONE);
+	assert_int_equal(EVP_DigestInit_ex(context, EVP_sha256(), NULL), 1);
+	for (int side = 0; side < 2; side++)
+		assert_int_equal(EVP_DigestUpdate(context, tap.said[side], tap.n[side]), 1);
+	assert_int_equal(EVP_DigestFinal_ex(context, hash, NULL), 1);
+	EVP_MD_CTX_free(context);
+	assert_int_equal(RB_EXCHANGE_VERSION, 2);
+	assert_memory_equal(hash, known, sizeof(known));
 }
 
 static void message_out_of_turn_is_refused(void **state)
@@ -535,6 +598,9 @@ int main(void)
 		T(header_that_cannot_be_is_refused),
 		T(message_out_of_turn_is_refused),
 		T(unknown_refusal_of_a_proven_peer_is_malformed),
+		T(node_of_an_older_version_is_refused_by_version_and_not_as_malformed),
+		T(refusal_of_an_older_version_is_understood),
+		T(bytes_of_a_conversation_are_those_of_this_version),
 		T(silence_is_refused_as_closed),
 		T(key_file_must_be_private_and_long_enough),
 	};

@@ -271,7 +271,7 @@ static int call_node_1(uint8_t from, const void *bytes, size_t n)
 	return fd;
 }
 
-static const uint8_t knock_of_3[12] = { 'S', 'L', 'X', '1', 6, 1, 0, 12, 3 };
+static const uint8_t knock_of_3[12] = { 'S', 'L', 'X', '1', 6, RB_EXCHANGE_VERSION, 0, 12, 3 };
 
 static bool refuses_address(int n)
 {
