@@ -40,3 +40,6 @@ libclassify_SRCS := $(addprefix netns-lab/classify/,classify_rig.c rule_sets.c)
 PROGRAMS += lab/bench-classify
 lab/bench-classify_SRCS := netns-lab/classify/bench-classify.c netns-lab/gen/tool.c
 lab/bench-classify_USES := libclassify liblookup libsluice
+PROGRAMS += lab/filter-twins
+lab/filter-twins_SRCS := $(addprefix netns-lab/classify/,filter-twins.c flow_frame.c rule_print.c) netns-lab/gen/tool.c
+lab/filter-twins_USES := libclassify liblookup libsluice

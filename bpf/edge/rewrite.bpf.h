@@ -61,33 +61,6 @@ static __always_inline bool sl_write_tags(struct sl_packet *pkt, const struct sl
 	return true;
 }
 
-/*
- * Write the DSCP that a rule has set, and leave ECN alone (RFC 3168 5). The IPv4 checksum follows
- * by RFC 1624, equation 3.
- */
-static __always_inline void sl_set_dscp(const struct sl_packet *pkt)
-{
-	__u32 dscp = (pkt->dscp_plus1 - 1) & 63;
-
-	if (pkt->ip4) {
-		struct iphdr *ip = pkt->l3;
-		__u8 tos = dscp << 2 | (ip->tos & 3);
-		/* ~m + m' for the first word, in network order: version and IHL do not change */
-		__u32 sum = (__u16) ~(SL_FORCE __u16)ip->check +
-			    (__u16) ~(SL_FORCE __u16)sl_htons(ip->tos) +
-			    (SL_FORCE __u16)sl_htons(tos);
-
-		sum = (sum & 0xffff) + (sum >> 16);
-		ip->check = (SL_FORCE __sum16)(__u16) ~((sum & 0xffff) + (sum >> 16));
-		ip->tos = tos;
-	} else {
-		struct ipv6hdr *ip = pkt->l3;
-
-		ip->priority = dscp >> 2;
-		ip->flow_lbl[0] = (dscp & 3) << 6 | (ip->flow_lbl[0] & 0x3f);
-	}
-}
-
 /* SL_GO_ON, or a drop where the frame has no room for a tag. */
 static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_adj *adj)
 {
@@ -98,8 +71,6 @@ static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_ad
 
 	if (sl_managed() && pkt->port_flags & SL_PORT_PARTIAL)
 		sl_complete_checksum(pkt);
-	if (sl_filtered() && pkt->dscp_plus1)
-		sl_set_dscp(pkt);
 	if (pkt->ip4)
 		sl_ip4_decrement_ttl(pkt->l3);
 	else

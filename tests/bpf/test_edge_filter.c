@@ -336,6 +336,27 @@ static void rule_sets_the_dscp(void **state)
 			}
 }
 
+/* What the kernel forwards has the DSCP, too: here a packet with options. */
+static void rule_sets_the_dscp_of_what_the_kernel_gets(void **state)
+{
+	static uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES], want[FRAME_MAX_BYTES];
+	struct frame frame = V4(.tos = 3, .patch = { { 0, 0x46 }, { 20, 1 } });
+	const struct ask ask = ASKS(PROTOCOL, "udp");
+	const struct sl_rule rule = rule_of(&ask, (46u + 1) << SL_RULE_DSCP_SHIFT);
+	uint32_t len = frame_build(&frame, in), out_len;
+
+	(void)state;
+	set_list(&rule, SL_FILTER_DENY);
+	assert_int_equal(edge_set_port(world, EDGE_PORT(1), FRAME_DST_MAC,
+				       SL_PORT_FORWARD4 | SL_PORT_FORWARD6),
+			 0);
+	frame.tos = 46 << 2 | 3;
+	frame_build(&frame, want);
+	assert_int_equal(edge_run(world, EDGE_PORT(1), in, len, out, &out_len), XDP_PASS);
+	assert_int_equal(out_len, len);
+	assert_memory_equal(out, want, len);
+}
+
 static void open_voqs(void)
 {
 	const struct sl_voq voq = { .rate = SL_RATE_UNLIMITED, .limit_frames = 1000 };
@@ -443,6 +464,7 @@ int main(void)
 		cmocka_unit_test(extension_headers_beyond_the_limit_are_dropped),
 		cmocka_unit_test(rule_gives_the_packet_to_the_kernel),
 		cmocka_unit_test(rule_sets_the_dscp),
+		cmocka_unit_test(rule_sets_the_dscp_of_what_the_kernel_gets),
 		cmocka_unit_test(rule_sets_the_class),
 		cmocka_unit_test(port_without_a_list_is_not_judged),
 	};

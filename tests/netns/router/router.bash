@@ -63,6 +63,15 @@ daemon() {
 	wait_for 10 daemon_ready
 }
 
+# reload: the daemon reads its file again, and has put it in force
+reload() {
+	local before
+	before=$(grep -c reloaded "$LAB_DIR/sluiced.err" || true)
+	kill -HUP "$DAEMON"
+	reloaded_again() { [ "$(grep -c reloaded "$LAB_DIR/sluiced.err")" -gt "$before" ]; }
+	wait_for 10 reloaded_again
+}
+
 daemon_ready() { [ -d "/proc/$DAEMON" ] && sluice status >/dev/null; }
 log_says() { grep -qF -- "$1" "$LAB_DIR/sluiced.err"; }
 daemon_gone() { [ ! -e "/proc/$DAEMON" ]; }

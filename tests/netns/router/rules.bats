@@ -25,14 +25,6 @@ hits() {
 		'.[] | select(.list == $list and .rule == $rule).packets'
 }
 
-reload() {
-	local before
-	before=$(grep -c reloaded "$LAB_DIR/sluiced.err" || true)
-	kill -HUP "$DAEMON"
-	reloaded_again() { [ "$(grep -c reloaded "$LAB_DIR/sluiced.err")" -gt "$before" ]; }
-	wait_for 10 reloaded_again
-}
-
 @test "rules decide in their order; views and metrics say how often, and denied packets are drops" {
 	configure "metrics: 9100" "filters:" \
 		"$(list in eth1 permit "action: permit, name: host, destination: 10.0.2.2, dscp: 1" "action: deny, destination: 10.0.2.0/24, protocol: udp")"
