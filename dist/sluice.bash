@@ -28,6 +28,15 @@ _sluice_cc() {
 	esac
 }
 
+# The filter lists in force: the first column of each line, without the colon.
+_sluice_filter() {
+	case $1 in
+	'') _sluice_words "list counters add delete replace import explain" ;;
+	replace | import) _sluice_files ;;
+	list | counters | add | delete) _sluice_words "$(sluice filter list 2>/dev/null | sed -n 's/: .*//p')" ;;
+	esac
+}
+
 _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command='' what=''
 	COMPREPLY=()
@@ -55,9 +64,10 @@ _sluice() {
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show top explain attach detach cc check" ;;
+	'') _sluice_words "status show top explain filter attach detach cc check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs egress-queues fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
+	filter) _sluice_filter "$what" ;;
 	attach) [ -n "$what" ] || _sluice_netdevs ;;
 	detach) [ -n "$what" ] || _sluice_ports ;;
 	check) [ -n "$what" ] || _sluice_files ;;

@@ -20,8 +20,14 @@ static const struct command {
 	  " ports|routes [PREFIX]|nexthops|neighbours|filters|counters|drops|\n"
 	  "       system-ports|peers|voqs|egress-queues|fabric|cc",
 	  "what the fast path holds and counts, and what the cluster does", sl_cmd_show },
-	{ "explain", " ADDRESS", "what the fast path does with packets to an address, and why",
-	  sl_cmd_explain },
+	{ "explain", " ADDRESS [port=PORT KEY=VALUE...]",
+	  "what the fast path does with packets to an address, and why", sl_cmd_explain },
+	{ "filter",
+	  " list [LIST]|counters [LIST]|add LIST [at N] KEY=VALUE...|\n"
+	  "       delete LIST [RULE]|replace FILE|import FILE|\n"
+	  "       explain ADDRESS port=PORT [KEY=VALUE]...",
+	  "filter lists: show and change what is in force, take over nftables' rules",
+	  sl_cmd_filter },
 	{ "attach", " PORT", "put the fast path on a port until the next reload", sl_cmd_attach },
 	{ "detach", " PORT", "take the fast path off a port until the next reload", sl_cmd_detach },
 	{ "cc",
@@ -37,7 +43,8 @@ static void print_options(FILE *out)
 {
 	fputs("\nOptions:\n"
 	      "  -j, --json           answer in JSON\n"
-	      "  -a, --all            show drops, voqs, egress-queues: what is zero, too\n"
+	      "  -a, --all            show drops, voqs, egress-queues: what is zero, too;\n"
+	      "                       explain: rules that do not match, too\n"
 	      "  -s, --socket PATH    control socket (default " SL_CONFIG_DEFAULT_SOCKET ")\n"
 	      "  -B, --bridge PATH    control socket of sluice-bridge (default: as sluiced says)\n"
 	      "  -p, --pin-dir PATH   pinned maps (default " SL_CONFIG_DEFAULT_PINS ")\n"

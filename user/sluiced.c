@@ -310,6 +310,8 @@ static int open_control(const struct sl_settings *settings, struct sl_ctl **out)
 
 	if (err)
 		sl_error("cannot open the control socket \"%s\": %s", c->socket, strerror(-err));
+	else /* filter lists come whole */
+		sl_ctl_allow_requests(*out, SL_YAML_FILE_MAX);
 	return err;
 }
 

@@ -36,6 +36,7 @@ int sl_cmd_explain(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_attach(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_detach(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv);
+int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);
 
@@ -68,6 +69,16 @@ void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row);
 bool sl_cmd_egress_queue_is_idle(const json_t *row);
 void sl_cmd_print_fabric(void *arg, const json_t *row);
 void sl_cmd_cc_cells(struct sl_table *table, const json_t *row);
+
+/* `show filters`, of one list or, where name is NULL, of all. Returns an exit status. */
+int sl_cmd_show_filters(const struct sl_cmd_options *options, const char *name);
+/*
+ * KEY=VALUE words as a packet for `explain`; NULL after a message. And what its answer says of the
+ * filter list.
+ */
+json_t *sl_cmd_packet(const struct sl_cmd_options *options, const char *command, int argc,
+		      char **argv);
+void sl_cmd_print_filter(const json_t *filter);
 
 /* Print a route as `ip route` does: "10.0.0.0/8 via 10.0.0.1 dev eth1 proto bird metric 32". */
 void sl_cmd_print_route(const json_t *route);

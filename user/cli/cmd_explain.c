@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice explain ADDRESS */
+/* sluice explain ADDRESS [KEY=VALUE]... */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,15 +65,17 @@ static void print_explanation(void *arg, const json_t *row)
 	    strcmp(sl_cmd_text(row, "entry"), sl_cmd_text(route, "prefix")))
 		printf("entry      %s, a neighbour\n", sl_cmd_text(row, "entry"));
 	print_nexthop("next hop   ", json_object_get(row, "nexthop"));
+	if (json_object_get(row, "filter"))
+		sl_cmd_print_filter(json_object_get(row, "filter"));
 	printf("verdict    %s: %s\n", sl_cmd_text(row, "verdict"), sl_cmd_text(row, "why"));
 }
 
 int sl_cmd_explain(const struct sl_cmd_options *options, int argc, char **argv)
 {
 	uint8_t family, addr[16];
-	json_t *request;
+	json_t *request, *packet = NULL;
 
-	if (argc != 1) {
+	if (argc < 1) {
 		fprintf(stderr, "sluice: explain: write one IPv4 or IPv6 address\n");
 		return SL_EXIT_USAGE;
 	}
@@ -81,7 +83,13 @@ int sl_cmd_explain(const struct sl_cmd_options *options, int argc, char **argv)
 		fprintf(stderr, "sluice: \"%s\" is not an IPv4 or IPv6 address\n", argv[0]);
 		return SL_EXIT_USAGE;
 	}
-	request = json_pack("{s:s, s:s}", "command", "explain", "address", argv[0]);
+	if (argc > 1) {
+		packet = sl_cmd_packet(options, "explain", argc - 1, argv + 1);
+		if (!packet)
+			return SL_EXIT_USAGE;
+	}
+	request = json_pack("{s:s, s:s, s:o*}", "command", "explain", "address", argv[0], "packet",
+			    packet);
 	if (options->json)
 		return sl_cmd_print_json(options, request, false);
 	return sl_cmd_ask(options, request, print_explanation, NULL);

@@ -274,6 +274,19 @@ static int show_counters(const struct sl_cmd_options *options, const char *what)
 	return status;
 }
 
+int sl_cmd_show_filters(const struct sl_cmd_options *options, const char *name)
+{
+	json_t *request =
+		json_pack("{s:s, s:s, s:s*}", "command", "list", "what", "filters", "list", name);
+	const struct view *view = views;
+
+	if (options->json)
+		return sl_cmd_print_json(options, request, true);
+	while (view->cells != filter_cells)
+		view++;
+	return show_table(options, view, request);
+}
+
 int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv)
 {
 	const struct view *view = NULL;

@@ -212,6 +212,93 @@ const char *sl_filter_port_name(const struct sl_filter_list_settings *list, uint
 	return ((const struct sl_filter_port_settings *)list->ports.items)[i].name;
 }
 
+const char *sl_filter_origin_name(enum sl_filter_origin origin)
+{
+	static const char *const names[] = { [SL_ORIGIN_FILE] = "file",
+					     [SL_ORIGIN_CHANGED] = "changed",
+					     [SL_ORIGIN_COMMAND] = "command" };
+
+	return names[origin];
+}
+
+const struct sl_filter_list_settings *sl_filters_find(const struct sl_yaml_list *lists,
+						      const char *name)
+{
+	for (uint32_t i = 0; i < lists->n; i++)
+		if (!strcmp(sl_filter_list(lists, i)->name, name))
+			return sl_filter_list(lists, i);
+	return NULL;
+}
+
+/* --- Lists alone --- */
+
+static const struct sl_yaml_key filters_keys[] = {
+	{ .name = "filters",
+	  .type = SL_YAML_LIST,
+	  .required = true,
+	  .keys = sl_filter_list_keys,
+	  .item_bytes = sizeof(struct sl_filter_list_settings),
+	  .items_max = SL_FILTER_LISTS },
+	{ 0 },
+};
+
+int sl_filters_parse(const char *file_name, const char *text, size_t text_bytes,
+		     struct sl_yaml_list *out, char error[SL_YAML_ERROR_BYTES])
+{
+	*out = (struct sl_yaml_list){ 0 };
+	return sl_yaml_parse(file_name, text, text_bytes, filters_keys, out, error);
+}
+
+void sl_filter_list_free(struct sl_filter_list_settings *list)
+{
+	free(list->parsed);
+	list->parsed = NULL;
+	sl_yaml_free(sl_filter_list_keys, list);
+}
+
+void sl_filters_free(struct sl_yaml_list *lists)
+{
+	sl_filters_settings_free(lists);
+	sl_yaml_free(filters_keys, lists);
+}
+
+static void set_text(json_t *object, const char *key, const char *value)
+{
+	if (value)
+		json_object_set_new(object, key, json_string(value));
+}
+
+static json_t *rule_json(const struct sl_filter_rule_settings *rule)
+{
+	json_t *object = json_object();
+
+	for (const struct sl_yaml_key *key = rule_keys; key->name || key->type == SL_YAML_LINE;
+	     key++) {
+		const char *field = (const char *)rule + key->offset;
+
+		if (key->type == SL_YAML_STRING)
+			set_text(object, key->name, *(char *const *)(const void *)field);
+		for (const struct sl_yaml_choice *c = key->choices;
+		     key->type == SL_YAML_CHOICE && c->name; c++)
+			if (c->value == *(const int *)(const void *)field)
+				set_text(object, key->name, c->name);
+	}
+	return object;
+}
+
+json_t *sl_filter_list_json(const struct sl_filter_list_settings *list)
+{
+	json_t *rules = json_array(), *ports = json_array();
+
+	for (uint32_t i = 0; i < list->ports.n; i++)
+		json_array_append_new(ports,
+				      json_pack("{s:s}", "name", sl_filter_port_name(list, i)));
+	for (uint32_t i = 0; i < list->rules.n; i++)
+		json_array_append_new(rules, rule_json(sl_filter_rule(list, i)));
+	return json_pack("{s:s, s:o, s:s, s:o}", "name", list->name, "ports", ports, "default",
+			 sl_filter_action_name((uint32_t)list->default_action), "rules", rules);
+}
+
 void sl_filters_settings_free(struct sl_yaml_list *lists)
 {
 	for (uint32_t i = 0; i < lists->n; i++) {
@@ -349,6 +436,8 @@ static int check_rules(struct checker *c, uint32_t i, struct sl_filter_list_sett
 {
 	int err = 0;
 
+	if (list->parsed) /* it has been checked before */
+		return 0;
 	list->parsed = calloc(list->rules.n + 1, sizeof(*list->parsed));
 	if (!list->parsed)
 		return -ENOMEM;
@@ -357,6 +446,10 @@ static int check_rules(struct checker *c, uint32_t i, struct sl_filter_list_sett
 		err = check_name(c, list, j);
 		if (!err)
 			err = parse_rule(c, sl_filter_rule(list, j), &list->parsed[j]);
+	}
+	if (err) {
+		free(list->parsed);
+		list->parsed = NULL;
 	}
 	return err;
 }

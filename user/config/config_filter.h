@@ -3,6 +3,8 @@
 #ifndef SL_CONFIG_FILTER_H
 #define SL_CONFIG_FILTER_H
 
+#include <jansson.h>
+
 #include "user/classify/rule.h"
 #include "user/text/yaml.h"
 
@@ -23,8 +25,16 @@ struct sl_filter_port_settings {
 	char *name;
 };
 
+/* Where a list comes from, which says when it goes. */
+enum sl_filter_origin {
+	SL_ORIGIN_FILE,	   /* the configuration file: until a reload says otherwise */
+	SL_ORIGIN_CHANGED, /* the same, changed by a command: until the next reload or restart */
+	SL_ORIGIN_COMMAND, /* a command: until another deletes it */
+};
+
 struct sl_filter_list_settings {
 	uint32_t line;
+	enum sl_filter_origin origin;
 	char *name;
 	int default_action;	   /* enum sl_filter_action */
 	struct sl_yaml_list ports; /* of struct sl_filter_port_settings; none: all other ports */
@@ -36,12 +46,26 @@ struct sl_filter_list_settings {
 extern const struct sl_yaml_key sl_filter_list_keys[];
 
 /*
- * Read the rules of all lists into `parsed`, and refuse what the schema cannot. 0; -EINVAL with one
- * line in error; -ENOMEM.
+ * Read the rules of all lists into `parsed`, unless that is done, and refuse what the schema
+ * cannot. 0; -EINVAL with one line in error; -ENOMEM.
  */
 int sl_filters_settings_check(struct sl_yaml_list *lists, const char *file_name,
 			      char error[SL_YAML_ERROR_BYTES]);
 void sl_filters_settings_free(struct sl_yaml_list *lists); /* what the schema does not own */
+
+/*
+ * Read a text that has a key `filters` alone, as YAML or JSON, unchecked but for the schema. 0;
+ * -EINVAL with one line in error; -ENOMEM. The caller calls sl_filters_free in every case.
+ */
+int sl_filters_parse(const char *file_name, const char *text, size_t text_bytes,
+		     struct sl_yaml_list *out, char error[SL_YAML_ERROR_BYTES]);
+void sl_filters_free(struct sl_yaml_list *lists);
+/* Free what one list holds, but not its place in the array. */
+void sl_filter_list_free(struct sl_filter_list_settings *list);
+/* The list as it could stand in the file; a new reference, or NULL: not enough memory. */
+json_t *sl_filter_list_json(const struct sl_filter_list_settings *list);
+const struct sl_filter_list_settings *sl_filters_find(const struct sl_yaml_list *lists,
+						      const char *name); /* or NULL */
 
 const struct sl_filter_list_settings *sl_filter_list(const struct sl_yaml_list *lists, uint32_t i);
 const struct sl_filter_rule_settings *sl_filter_rule(const struct sl_filter_list_settings *list,
@@ -51,5 +75,6 @@ const char *sl_filter_port_name(const struct sl_filter_list_settings *list, uint
 /* The key of each field in the file, and "permit", "deny" or "kernel". */
 extern const char *const sl_filter_field_names[SL_FIELD_COUNT];
 const char *sl_filter_action_name(uint32_t action);
+const char *sl_filter_origin_name(enum sl_filter_origin origin); /* "file", "changed", "command" */
 
 #endif

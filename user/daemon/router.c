@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "user/daemon/cluster_maps.h"
+#include "user/daemon/command_lists.h"
 #include "user/daemon/generation.h"
 #include "user/daemon/router.h"
 #include "user/datapath/pins.h"
@@ -113,6 +114,7 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	if (!r)
 		return err;
 	r->object_path = object_path;
+	sl_filters_restore(settings);
 	err = sl_xdp_features_open(&r->ports.xdp_features);
 	if (err && err != -EOPNOTSUPP)
 		sl_warning("cannot see which drivers take redirected frames: %s", strerror(-err));
@@ -185,6 +187,44 @@ static bool needs_generation(const struct sl_settings *a, const struct sl_settin
 	       memcmp(&a->cluster.table, &b->cluster.table, sizeof(a->cluster.table)) != 0;
 }
 
+/* The lists have changed, and no generation with them. */
+static void put_lists(struct sl_router *r, const struct sl_rule_lists *old_lists)
+{
+	/* A packet sees the old lists of its port or the new ones, each whole. */
+	sl_rule_lists_put(r->lists, r->current->datapath);
+	sl_generation_bind_lists(r->current);
+	sl_rule_lists_remove_gone(r->lists, old_lists, r->current->datapath);
+}
+
+int sl_router_set_filters(struct sl_router *r, struct sl_yaml_list *filters)
+{
+	const struct sl_yaml_list old = r->settings->filters;
+	struct sl_rule_lists *lists, *old_lists = r->lists;
+	struct sl_generation *g = NULL;
+	int err;
+
+	r->settings->filters = *filters;
+	err = lists_create(r->settings, old_lists, &lists);
+	if (!err)
+		r->lists = lists;
+	if (!err && !old.n != !filters->n)
+		err = sl_generation_create(r->settings, r->object_path, r->current, &r->ports,
+					   &r->cluster, &r->lists, &g);
+	if (err) {
+		sl_rule_lists_destroy(lists);
+		r->lists = old_lists;
+		r->settings->filters = old;
+		return err;
+	}
+	if (g)
+		activate(r, g);
+	else
+		put_lists(r, old_lists);
+	sl_rule_lists_destroy(old_lists);
+	*filters = old;
+	return 0;
+}
+
 int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 {
 	struct sl_edge_ports *backup = malloc(sizeof(*backup));
@@ -196,7 +236,9 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 	if (!backup)
 		goto out;
 	*backup = r->ports;
-	err = sl_edge_ports_configure(&r->ports, settings);
+	err = sl_filters_keep(settings, &r->settings->filters);
+	if (!err)
+		err = sl_edge_ports_configure(&r->ports, settings);
 	/* The new cluster control adopts the remote ports that the old one made. */
 	if (!err)
 		err = cluster_open(r, settings, &cluster);
@@ -235,12 +277,8 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		activate(r, g);
 	if (!g && sl_cluster_fill_maps(&settings->cluster, r->current->datapath))
 		sl_error("cannot set up the fast path for the changed cluster; restart sluiced");
-	if (!g) {
-		/* A packet sees the old lists of its port or the new ones, each whole. */
-		sl_rule_lists_put(lists, r->current->datapath);
-		sl_generation_bind_lists(r->current);
-		sl_rule_lists_remove_gone(lists, old_lists, r->current->datapath);
-	}
+	if (!g)
+		put_lists(r, old_lists);
 	sl_rule_lists_destroy(old_lists);
 	for (uint32_t i = 0; !g && i < r->ports.n; i++)
 		if (r->ports.port[i].state == SL_PORT_ON)

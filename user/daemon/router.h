@@ -39,6 +39,13 @@ int sl_router_detach_all(struct sl_router *router);
 int sl_router_reload(struct sl_router *router, struct sl_settings *settings);
 
 /*
+ * Put these filter lists, checked, in force in place of all others. On success the router owns the
+ * items of *filters, and *filters has the former ones, which are the caller's. 0 or -errno; logged;
+ * nothing has then changed.
+ */
+int sl_router_set_filters(struct sl_router *router, struct sl_yaml_list *filters);
+
+/*
  * Attach or detach by hand, until the next reload or restart. 0; -ENODEV: no such netdev;
  * -EADDRINUSE (attach): it is the cluster's fabric; -ENOENT (detach): it is no port; -ENOSPC: too
  * many ports; else as sl_datapath_attach.

@@ -281,20 +281,35 @@ void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 	}
 }
 
-uint8_t sl_rule_lists_of(const struct sl_rule_lists *lists, const char *netdev)
+static const struct list *list_for(const struct sl_rule_lists *lists, const char *netdev)
 {
-	uint32_t others = 0;
+	const struct list *others = NULL;
 
 	for (uint32_t i = 0; lists && i < lists->n; i++) {
 		const struct sl_filter_list_settings *settings = lists->list[i].settings;
 
 		if (!settings->ports.n)
-			others = lists->list[i].slot + 1;
+			others = &lists->list[i];
 		for (uint32_t j = 0; j < settings->ports.n; j++)
 			if (!strcmp(sl_filter_port_name(settings, j), netdev))
-				return (uint8_t)(lists->list[i].slot + 1);
+				return &lists->list[i];
 	}
-	return (uint8_t)others;
+	return others;
+}
+
+uint8_t sl_rule_lists_of(const struct sl_rule_lists *lists, const char *netdev)
+{
+	const struct list *list = list_for(lists, netdev);
+
+	return list ? (uint8_t)(list->slot + 1) : 0;
+}
+
+const struct sl_filter_list_settings *sl_rule_list_for(const struct sl_rule_lists *lists,
+						       const char *netdev)
+{
+	const struct list *list = list_for(lists, netdev);
+
+	return list ? list->settings : NULL;
 }
 
 /* --- For views --- */

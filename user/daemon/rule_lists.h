@@ -35,6 +35,9 @@ void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 
 /* The list of an L3 interface, as in sl_port: slot + 1, or 0. */
 uint8_t sl_rule_lists_of(const struct sl_rule_lists *lists, const char *netdev);
+/* The same list as it is written; NULL: the interface has none. */
+const struct sl_filter_list_settings *sl_rule_list_for(const struct sl_rule_lists *lists,
+						       const char *netdev);
 
 /* --- For views --- */
 

@@ -38,14 +38,15 @@ struct client {
 	int fd; /* -1: free */
 	bool answering;
 	time_t deadline_s;
-	size_t request_bytes;
-	char request[SL_CTL_REQUEST_MAX];
+	size_t request_bytes, request_room;
+	char *request; /* owned; grows as the request comes */
 	struct sl_ctl_answer answer;
 	size_t sent_bytes;
 };
 
 struct sl_ctl {
 	int listen_fd, epoll_fd;
+	uint32_t request_max;
 	char *path;			       /* owned */
 	const struct sl_ctl_command *commands; /* borrowed */
 	void *ctx;			       /* borrowed during sl_ctl_poll */
@@ -164,7 +165,9 @@ static void client_close(struct client *c)
 	answer_reset(&c->answer);
 	c->fd = -1;
 	c->answering = false;
-	c->request_bytes = 0;
+	free(c->request);
+	c->request = NULL;
+	c->request_bytes = c->request_room = 0;
 	c->sent_bytes = 0;
 }
 
@@ -285,12 +288,46 @@ static void handle_request(struct sl_ctl *ctl, struct client *c)
 	client_write(ctl, c);
 }
 
+/* Make room for more of the request. 0; -EMSGSIZE: it is as long as one may be; -ENOMEM. */
+static int client_grow(const struct sl_ctl *ctl, struct client *c)
+{
+	size_t room = c->request_room ? c->request_room * 2 : SL_CTL_REQUEST_MAX;
+	char *request;
+
+	if (c->request_bytes < c->request_room)
+		return 0;
+	if (room > ctl->request_max)
+		return -EMSGSIZE;
+	request = realloc(c->request, room);
+	if (!request)
+		return -ENOMEM;
+	c->request = request;
+	c->request_room = room;
+	return 0;
+}
+
+static void client_refuse(struct sl_ctl *ctl, struct client *c, int err)
+{
+	c->answering = true;
+	if (err == -ENOMEM)
+		sl_ctl_fail(&c->answer, "not enough memory");
+	else
+		sl_ctl_fail(&c->answer, "the request is longer than %u bytes", ctl->request_max);
+	put_end(&c->answer);
+	client_write(ctl, c);
+}
+
 static void client_read(struct sl_ctl *ctl, struct client *c)
 {
-	ssize_t n = recv(c->fd, c->request + c->request_bytes,
-			 sizeof(c->request) - c->request_bytes, MSG_DONTWAIT);
-	char *newline;
+	int err = client_grow(ctl, c);
+	char *newline, *at = c->request + c->request_bytes;
+	ssize_t n;
 
+	if (err) {
+		client_refuse(ctl, c, err);
+		return;
+	}
+	n = recv(c->fd, at, c->request_room - c->request_bytes, MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN)
 		return;
 	if (n <= 0) {
@@ -298,16 +335,15 @@ static void client_read(struct sl_ctl *ctl, struct client *c)
 		return;
 	}
 	c->request_bytes += (size_t)n;
-	newline = memchr(c->request, '\n', c->request_bytes);
+	newline = memchr(at, '\n', (size_t)n);
 	if (newline) {
 		c->request_bytes = (size_t)(newline - c->request);
 		handle_request(ctl, c);
-	} else if (c->request_bytes == sizeof(c->request)) {
-		c->answering = true;
-		sl_ctl_fail(&c->answer, "the request is longer than %d bytes", SL_CTL_REQUEST_MAX);
-		put_end(&c->answer);
-		client_write(ctl, c);
+		return;
 	}
+	err = client_grow(ctl, c);
+	if (err)
+		client_refuse(ctl, c, err);
 }
 
 static void client_accept(struct sl_ctl *ctl)
@@ -400,6 +436,7 @@ int sl_ctl_open(const char *path, mode_t mode, const char *group,
 	if (!ctl)
 		return err;
 	ctl->commands = commands;
+	ctl->request_max = SL_CTL_REQUEST_MAX;
 	ctl->listen_fd = -1;
 	for (size_t i = 0; i < SL_CTL_CLIENTS_MAX; i++) {
 		ctl->clients[i].fd = -1;
@@ -441,6 +478,11 @@ void sl_ctl_close(struct sl_ctl *ctl)
 		close(ctl->epoll_fd);
 	free(ctl->path);
 	free(ctl);
+}
+
+void sl_ctl_allow_requests(struct sl_ctl *ctl, uint32_t bytes_max)
+{
+	ctl->request_max = bytes_max;
 }
 
 int sl_ctl_fd(const struct sl_ctl *ctl)

@@ -22,7 +22,7 @@
 
 #define SL_CTL_CLIENTS_MAX  32
 #define SL_CTL_CHILDREN_MAX 8
-#define SL_CTL_REQUEST_MAX  4096       /* bytes of a request with its newline */
+#define SL_CTL_REQUEST_MAX  4096u      /* bytes of a request with its newline, unless: */
 #define SL_CTL_ANSWER_MAX   (1u << 20) /* bytes of a short answer */
 #define SL_CTL_PATIENCE_S   10
 
@@ -53,6 +53,8 @@ void sl_ctl_fail(struct sl_ctl_answer *answer, const char *format, ...)
  */
 int sl_ctl_open(const char *path, mode_t mode, const char *group,
 		const struct sl_ctl_command *commands, struct sl_ctl **out);
+/* Take requests of so many bytes; a power of two, from SL_CTL_REQUEST_MAX on. */
+void sl_ctl_allow_requests(struct sl_ctl *ctl, uint32_t bytes_max);
 /* Close every connection and remove the socket. Children die with the process. NULL is fine. */
 void sl_ctl_close(struct sl_ctl *ctl);
 

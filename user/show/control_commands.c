@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "user/daemon/filter_changes.h"
 #include "user/daemon/router.h"
 #include "user/show/control_commands.h"
 #include "user/show/show.h"
@@ -70,9 +72,12 @@ static void run_list(void *ctx, const json_t *request, struct sl_ctl_answer *ans
 	else if (what && strcmp(what, "neighbours") == 0)
 		sl_show_neighbours(ctx, answer);
 	else if (what && strcmp(what, "filters") == 0)
-		sl_show_filters(ctx, answer);
+		sl_show_filters(ctx, argument(request, "list"), answer);
+	else if (what && strcmp(what, "filter-lists") == 0)
+		sl_show_filter_lists(ctx, argument(request, "list"), answer);
 	else if (!what || strcmp(what, "routes") != 0)
-		sl_ctl_fail(answer, "\"what\" is not one of routes, nexthops, neighbours, filters");
+		sl_ctl_fail(answer, "\"what\" is not one of routes, nexthops, neighbours, filters, "
+				    "filter-lists");
 	else if (!text)
 		sl_show_routes(ctx, NULL, answer);
 	else if (sl_prefix_parse(text, &within))
@@ -92,7 +97,7 @@ static void run_explain(void *ctx, const json_t *request, struct sl_ctl_answer *
 	if (!text || sl_addr_parse(text, &family, addr))
 		sl_ctl_fail(answer, "\"%.64s\" is not an IPv4 or IPv6 address", text ? text : "");
 	else
-		sl_show_explain(ctx, family, addr, answer);
+		sl_show_explain(ctx, family, addr, json_object_get(request, "packet"), answer);
 }
 
 static void port_result(struct sl_ctl_answer *answer, const char *port, int err)
@@ -131,9 +136,43 @@ static void run_detach(void *ctx, const json_t *request, struct sl_ctl_answer *a
 	port_result(answer, port ? port : "", port ? sl_router_detach(ctx, port) : -ENODEV);
 }
 
+static int change_filters(struct sl_router *router, const json_t *request, json_t *changed,
+			  char error[SL_YAML_ERROR_BYTES])
+{
+	const char *what = argument(request, "do"), *list = argument(request, "list");
+	const char *name = argument(request, "name"), *text = argument(request, "text");
+	json_t *rule = json_object_get(request, "rule"), *at = json_object_get(request, "at");
+
+	if (what && name && text && strcmp(what, "replace") == 0)
+		return sl_filters_replace(router, name, text, changed, error);
+	if (what && list && json_is_object(rule) && strcmp(what, "add") == 0)
+		return sl_filters_add(router, list, rule,
+				      json_is_integer(at) ? json_integer_value(at) : -1, changed,
+				      error);
+	if (what && list && strcmp(what, "delete") == 0)
+		return sl_filters_delete(router, list, json_string_value(rule), changed, error);
+	snprintf(error, SL_YAML_ERROR_BYTES,
+		 "\"do\" is not one of replace (with name and text), add (with list and rule) and "
+		 "delete (with list)");
+	return -EINVAL;
+}
+
+static void run_filter(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	char error[SL_YAML_ERROR_BYTES] = "";
+	json_t *changed = json_array();
+
+	if (change_filters(ctx, request, changed, error)) {
+		sl_ctl_fail(answer, "%s", error);
+		json_decref(changed);
+	} else {
+		put_rows(changed, answer);
+	}
+}
+
 const struct sl_ctl_command sl_commands[] = {
 	{ "status", false, run_status }, { "show", false, run_show },
 	{ "list", true, run_list },	 { "explain", true, run_explain },
 	{ "attach", false, run_attach }, { "detach", false, run_detach },
-	{ NULL, false, NULL },
+	{ "filter", false, run_filter }, { NULL, false, NULL },
 };

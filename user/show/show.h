@@ -23,7 +23,11 @@ json_t *sl_status_json(const struct sl_router *router);
 json_t *sl_ports_json(const struct sl_router *router);
 
 /* An array: the rules of the filter lists, and each list's default, with what they decided. */
-void sl_show_filters(const struct sl_router *router, struct sl_ctl_answer *answer);
+void sl_show_filters(const struct sl_router *router, const char *name,
+		     struct sl_ctl_answer *answer); /* name: of one list; NULL: all */
+/* An object for each list, as it could stand in the file. */
+void sl_show_filter_lists(const struct sl_router *router, const char *name,
+			  struct sl_ctl_answer *answer);
 json_t *sl_filters_json(const struct sl_router *router);
 
 /* The counters of XDP, from the maps of the current generation. 0 or -errno. */
@@ -43,6 +47,13 @@ void sl_show_neighbours(const struct sl_router *router, struct sl_ctl_answer *an
 
 /* One object: what XDP would do with a packet to this address, and why. */
 void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8_t addr[16],
-		     struct sl_ctl_answer *answer);
+		     const json_t *packet, struct sl_ctl_answer *answer);
+/*
+ * What the filter list of the port that `packet` names does with a packet to this address, whose
+ * other fields are in `packet` as texts, and which of its rules match. With the field "all" also
+ * those that do not. A new reference, or NULL with the reason in why.
+ */
+json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
+			       const uint8_t addr[16], const json_t *packet, char why[256]);
 
 #endif

@@ -139,16 +139,20 @@ static void set_verdict(const struct sl_router *router, json_t *row, uint8_t fam
 }
 
 void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8_t addr[16],
-		     struct sl_ctl_answer *answer)
+		     const json_t *packet, struct sl_ctl_answer *answer)
 {
 	const struct sl_fib_tables *tables = sl_datapath_tables(sl_router_datapath(router));
 	struct sl_nexthop_index *index = sl_nexthop_index_create(router);
 	uint32_t id = sl_fib_lookup(sl_router_fib(router), family, addr);
 	struct sl_nexthop nh = tables->nexthop[id < tables->n_nexthop ? id : 0];
-	json_t *row;
+	json_t *row, *filter = NULL;
+	char no_filter[256];
 
-	if (!index) {
-		sl_ctl_fail(answer, "not enough memory");
+	if (packet)
+		filter = sl_filter_explain_json(router, family, addr, packet, no_filter);
+	if (!index || (packet && !filter)) {
+		sl_ctl_fail(answer, "%s", index ? no_filter : "not enough memory");
+		sl_nexthop_index_destroy(index);
 		return;
 	}
 	if (nh.kind >= SL_NH_COUNT)
@@ -158,6 +162,8 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 	set_verdict(router, row, family, &nh);
 	set_route(router, index, family, addr, row);
 	json_object_set_new(row, "nexthop", sl_nexthop_json(index, id));
+	if (filter)
+		json_object_set_new(row, "filter", filter);
 	sl_ctl_put(answer, row);
 	sl_nexthop_index_destroy(index);
 }

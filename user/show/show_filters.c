@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `show filters`: the rules of the filter lists, with what each has decided. */
+#include <string.h>
 #include <sys/socket.h>
 
 #include "user/show/show.h"
@@ -23,6 +24,15 @@ static void set_rule(json_t *row, const struct sl_filter_rule_settings *rule)
 	set_text(row, "set_dscp", rule->set_dscp);
 }
 
+static void set_ports(json_t *row, const struct sl_filter_list_settings *list)
+{
+	json_t *ports = json_array();
+
+	for (uint32_t i = 0; i < list->ports.n; i++)
+		json_array_append_new(ports, json_string(sl_filter_port_name(list, i)));
+	json_object_set_new(row, "ports", ports);
+}
+
 /* Rule n, of a list of n, is its default, and has no number. NULL: not enough memory. */
 static json_t *rule_row(const struct sl_router *router, uint32_t list, uint32_t rule)
 {
@@ -37,8 +47,11 @@ static json_t *rule_row(const struct sl_router *router, uint32_t list, uint32_t 
 
 	if (!row)
 		return NULL;
+	set_text(row, "origin", sl_filter_origin_name(settings->origin));
 	if (is_rule)
 		set_rule(row, sl_filter_rule(settings, rule));
+	else
+		set_ports(row, settings);
 	if (!sl_rule_list_hits(lists, sl_router_datapath(router), list, rule, &hits)) {
 		json_object_set_new(row, "packets", json_integer((json_int_t)hits.packets));
 		json_object_set_new(row, "bytes", json_integer((json_int_t)hits.bytes));
@@ -46,13 +59,43 @@ static json_t *rule_row(const struct sl_router *router, uint32_t list, uint32_t 
 	return row;
 }
 
-void sl_show_filters(const struct sl_router *router, struct sl_ctl_answer *answer)
+/* Is there a list of this name? NULL: any. If not, the answer says so. */
+static bool has_list(const struct sl_router *router, const char *name, struct sl_ctl_answer *answer)
+{
+	if (!name || sl_filters_find(&sl_router_settings(router)->filters, name))
+		return true;
+	sl_ctl_fail(answer,
+		    "\"%.64s\" is not a filter list: write one that `sluice filter list` shows",
+		    name);
+	return false;
+}
+
+void sl_show_filters(const struct sl_router *router, const char *name, struct sl_ctl_answer *answer)
 {
 	const struct sl_rule_lists *lists = sl_router_lists(router);
 
-	for (uint32_t i = 0; i < sl_rule_lists_n(lists); i++)
-		for (uint32_t j = 0; j <= sl_rule_list_settings(lists, i)->rules.n; j++)
+	if (!has_list(router, name, answer))
+		return;
+	for (uint32_t i = 0; i < sl_rule_lists_n(lists); i++) {
+		const struct sl_filter_list_settings *list = sl_rule_list_settings(lists, i);
+
+		if (name && strcmp(name, list->name) != 0)
+			continue;
+		for (uint32_t j = 0; j <= list->rules.n; j++)
 			sl_ctl_put(answer, rule_row(router, i, j));
+	}
+}
+
+void sl_show_filter_lists(const struct sl_router *router, const char *name,
+			  struct sl_ctl_answer *answer)
+{
+	const struct sl_yaml_list *lists = &sl_router_settings(router)->filters;
+
+	if (!has_list(router, name, answer))
+		return;
+	for (uint32_t i = 0; i < lists->n; i++)
+		if (!name || !strcmp(name, sl_filter_list(lists, i)->name))
+			sl_ctl_put(answer, sl_filter_list_json(sl_filter_list(lists, i)));
 }
 
 json_t *sl_filters_json(const struct sl_router *router)

@@ -53,7 +53,7 @@ struct sl_yaml_list {
 };
 
 #define SL_YAML_ERROR_BYTES 512
-#define SL_YAML_FILE_MAX    (1u << 20) /* bytes */
+#define SL_YAML_FILE_MAX    (8u << 20) /* bytes */
 
 /*
  * Read text into *out, which the caller has filled with defaults (strings allocated or NULL). A key

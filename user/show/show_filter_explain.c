@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `explain` of a packet: which rules of its port's filter list match, and why. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "user/classify/rule_text.h"
+#include "user/show/show.h"
+
+static const char *text_of(const json_t *packet, const char *key)
+{
+	return json_string_value(json_object_get(packet, key));
+}
+
+/* One value of a field, as rules write it. */
+static bool read_field(enum sl_field field, const char *text, uint32_t *out)
+{
+	struct sl_ranges ranges;
+	uint8_t flags, mask;
+
+	if (field == SL_FIELD_TCP_FLAGS) {
+		*out = 0;
+		if (sl_flags_parse(text, &flags, &mask) || flags != mask)
+			return false;
+		*out = flags;
+		return true;
+	}
+	if (sl_ranges_parse(field, text, &ranges) || ranges.n != 1 ||
+	    ranges.range[0].low != ranges.range[0].high)
+		return false;
+	*out = ranges.range[0].low;
+	return true;
+}
+
+/* A field that a packet of this protocol has although nobody wrote it is 0. */
+static uint32_t value_unwritten(enum sl_field field, uint8_t family, uint32_t protocol)
+{
+	switch (field) {
+	case SL_FIELD_TCP_FLAGS:
+		return protocol == 6 ? 0 : SL_FIELD_TCP_FLAGS_ABSENT;
+	case SL_FIELD_FLOW_LABEL:
+		return family == AF_INET6 ? 0 : SL_FIELD_FLOW_LABEL_ABSENT;
+	case SL_FIELD_ICMP_TYPE:
+	case SL_FIELD_ICMP_CODE:
+	case SL_FIELD_SOURCE_PORT:
+	case SL_FIELD_DESTINATION_PORT:
+		return sl_field_values(field);
+	default:
+		return 0;
+	}
+}
+
+static bool read_packet(uint8_t family, const uint8_t addr[16], const json_t *packet,
+			struct sl_flow *flow, char why[256])
+{
+	const char *source = text_of(packet, "source");
+	uint8_t source_family = family, source_addr[16] = { 0 };
+
+	memset(flow, 0, sizeof(*flow));
+	if (source && sl_addr_parse(source, &source_family, source_addr)) {
+		snprintf(why, 256, "source: \"%.64s\" is not an IPv4 or IPv6 address", source);
+		return false;
+	}
+	if (source_family != family) {
+		snprintf(why, 256, "source: \"%.64s\" is of the other family than the destination",
+			 source);
+		return false;
+	}
+	sl_flow_address(family, source_addr, flow->address[SL_SIDE_SOURCE]);
+	sl_flow_address(family, addr, flow->address[SL_SIDE_DESTINATION]);
+	for (enum sl_field field = 0; field < SL_FIELD_COUNT; field++) {
+		const char *text = text_of(packet, sl_filter_field_names[field]);
+
+		if (text && !read_field(field, text, &flow->field[field])) {
+			snprintf(why, 256, "%s: \"%.64s\" is not one value",
+				 sl_filter_field_names[field], text);
+			return false;
+		}
+		/* the protocol is the first field */
+		if (!text)
+			flow->field[field] =
+				value_unwritten(field, family, flow->field[SL_FIELD_PROTOCOL]);
+	}
+	return true;
+}
+
+static bool matches_side(const struct sl_rule *rule, unsigned int side, uint8_t family,
+			 const struct sl_flow *flow)
+{
+	struct sl_rule alone = { .family = rule->family };
+
+	alone.prefix[side] = rule->prefix[side];
+	return sl_rule_matches(&alone, family, flow);
+}
+
+/* What the rule asks for, each with whether the packet has it: "not " before what it lacks. */
+static json_t *conditions(const struct sl_filter_rule_settings *settings,
+			  const struct sl_rule *rule, uint8_t family, const struct sl_flow *flow)
+{
+	static const char *const sides[SL_SIDES] = {
+		[SL_SIDE_SOURCE] = "source", [SL_SIDE_DESTINATION] = "destination"
+	};
+	json_t *all = json_array();
+
+	if (settings->family)
+		json_array_append_new(
+			all, json_sprintf("%sfamily %s", rule->family == family ? "" : "not ",
+					  settings->family == AF_INET ? "ipv4" : "ipv6"));
+	for (unsigned int side = 0; side < SL_SIDES; side++)
+		if (settings->prefix[side])
+			json_array_append_new(
+				all,
+				json_sprintf("%s%s %s",
+					     matches_side(rule, side, family, flow) ? "" : "not ",
+					     sides[side], settings->prefix[side]));
+	for (enum sl_field field = 0; field < SL_FIELD_COUNT; field++)
+		if (settings->field[field])
+			json_array_append_new(
+				all,
+				json_sprintf("%s%s %s",
+					     sl_rule_allows(rule, field, flow->field[field])
+						     ? ""
+						     : "not ",
+					     sl_filter_field_names[field], settings->field[field]));
+	return all;
+}
+
+static json_t *rule_row(const struct sl_filter_list_settings *list, uint32_t i, bool matches,
+			uint8_t family, const struct sl_flow *flow)
+{
+	const struct sl_filter_rule_settings *rule = sl_filter_rule(list, i);
+	json_t *row = json_pack("{s:i, s:s, s:b, s:o}", "rule", (int)i, "action",
+				sl_filter_action_name((uint32_t)rule->action), "matches", matches,
+				"because", conditions(rule, &list->parsed[i], family, flow));
+
+	if (rule->name)
+		json_object_set_new(row, "name", json_string(rule->name));
+	return row;
+}
+
+json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
+			       const uint8_t addr[16], const json_t *packet, char why[256])
+{
+	const char *port = text_of(packet, "port");
+	bool all = json_is_true(json_object_get(packet, "all"));
+	const struct sl_filter_list_settings *list;
+	json_t *answer, *rules, *decides = NULL;
+	struct sl_flow flow;
+
+	if (!port) {
+		snprintf(why, 256, "write the port that the packet enters by: port=NETDEV");
+		return NULL;
+	}
+	if (!read_packet(family, addr, packet, &flow, why))
+		return NULL;
+	list = sl_rule_list_for(sl_router_lists(router), port);
+	rules = json_array();
+	for (uint32_t i = 0; list && i < list->rules.n; i++) {
+		bool matches = sl_rule_matches(&list->parsed[i], family, &flow);
+
+		if (!matches && !all)
+			continue;
+		json_array_append_new(rules, rule_row(list, i, matches, family, &flow));
+		if (matches && !decides)
+			decides = json_array_get(rules, json_array_size(rules) - 1);
+	}
+	answer = json_pack("{s:s, s:s?, s:O?, s:s, s:O}", "port", port, "list",
+			   list ? list->name : NULL, "rule",
+			   decides ? json_object_get(decides, "rule") : NULL, "action",
+			   decides ? json_string_value(json_object_get(decides, "action"))
+			   : list  ? sl_filter_action_name((uint32_t)list->default_action)
+				   : "permit",
+			   "rules", rules);
+	json_decref(rules);
+	if (!answer)
+		snprintf(why, 256, "not enough memory");
+	return answer;
+}
