@@ -66,7 +66,7 @@ struct chain {
 	uint32_t hook;	 /* enum nf_inet_hooks or nf_dev_hooks */
 	uint32_t policy; /* NF_DROP or NF_ACCEPT */
 	uint32_t rules;
-	const char *name, *table; /* borrowed from the message */
+	const char *name, *table, *type; /* borrowed from the message */
 };
 
 static uint32_t be32_of(const struct nlattr *attr)
@@ -93,6 +93,9 @@ static int read_attribute(const struct nlattr *attr, void *arg)
 	case NFTA_CHAIN_NAME:
 		chain->name = text_of(attr);
 		break;
+	case NFTA_CHAIN_TYPE:
+		chain->type = text_of(attr);
+		break;
 	case NFTA_CHAIN_POLICY:
 		chain->policy = be32_of(attr);
 		break;
@@ -115,6 +118,23 @@ static bool is_passed_by_forwarded(uint8_t family, uint32_t hook)
 		return true;
 	return hook == NF_INET_PRE_ROUTING || hook == NF_INET_FORWARD ||
 	       hook == NF_INET_POST_ROUTING || hook == NF_INET_INGRESS;
+}
+
+/*
+ * While a network namespace has a chain that translates, at whatever hook, the kernel translates the
+ * connections that rules of the past chose, too: conntrack keeps them when the rules go.
+ */
+static bool translates(const struct chain *chain)
+{
+	return chain->type && strcmp(chain->type, "nat") == 0;
+}
+
+static bool concerns_forwarded(uint8_t family, const struct chain *chain)
+{
+	if (!chain->hooked)
+		return false;
+	return translates(chain) || (is_passed_by_forwarded(family, chain->hook) &&
+				     (chain->rules || chain->policy == NF_DROP));
 }
 
 int sl_filters_parse_chain(const struct nlmsghdr *nlh, char name[SL_FILTER_NAME_BYTES])
@@ -149,8 +169,7 @@ int sl_filters_parse_chain(const struct nlmsghdr *nlh, char name[SL_FILTER_NAME_
 	default: /* bridges and ARP: the fast path gives both to the kernel */
 		return 0;
 	}
-	if (!chain.hooked || !is_passed_by_forwarded(head->nfgen_family, chain.hook) ||
-	    (!chain.rules && chain.policy != NF_DROP))
+	if (!concerns_forwarded(head->nfgen_family, &chain))
 		return 0;
 	snprintf(name, SL_FILTER_NAME_BYTES, "table %s %s, chain %s", family,
 		 chain.table ? chain.table : "?", chain.name ? chain.name : "?");

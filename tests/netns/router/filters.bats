@@ -162,3 +162,68 @@ explains() { sluice explain "$1" | grep -q "$2"; }
 	# shellcheck disable=SC2154 # run_daemon sets stderr
 	[[ $stderr = *'netfilter: "off" is not a way to treat netfilter'"'"'s rules: write kernel or ignore' ]]
 }
+
+# seen_from: the source of a datagram of one UDP connection from h1 to h2, as h2 sees it and answers
+seen_from() {
+	spawn h2 seen timeout 10 python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("10.0.2.2", 4000))
+print("bound", flush=True)
+_, source = s.recvfrom(100)
+s.sendto(source[0].encode(), source)'
+	wait_for 5 grep -q bound "$LAB_DIR/seen.out" || return
+	on h1 python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("10.0.1.2", 4001))
+s.settimeout(5)
+s.sendto(b"x", ("10.0.2.2", 4000))
+print(s.recv(100).decode())'
+}
+
+# The rule of table own keeps conntrack at work, which else ends with the last rule that translates.
+@test "a connection that was translated lives on when the rule is gone, as in the kernel alone" {
+	on n1 nft -f - <<-END
+		table ip own {
+			chain input { type filter hook input priority filter; ct state invalid drop; }
+		}
+		table ip nat {
+			chain source { type nat hook postrouting priority srcnat; ip daddr 10.0.2.2 masquerade; }
+		}
+	END
+	wait_for 5 left netfilter 4
+	[ "$(seen_from)" = 10.0.2.1 ]
+	on n1 nft flush chain ip nat source
+	sluice status | grep "netfilter rules: the kernel forwards IPv4 (table ip nat, chain source)"
+	[ "$(seen_from)" = 10.0.2.1 ]
+	for port in eth1 eth2; do sluice detach $port; done
+	[ "$(seen_from)" = 10.0.2.1 ]
+	for port in eth1 eth2; do sluice attach $port; done
+	on n1 nft delete table ip nat
+	wait_for 5 fast_path_to 10.0.2.2
+	[ "$(seen_from)" = 10.0.1.2 ]
+}
+
+@test "the fast path comes back when an IPsec policy's lifetime is over" {
+	on n1 ip xfrm policy add dir fwd src 10.0.1.0/24 dst 10.0.2.0/24 action block limit time-hard 2
+	wait_for 5 left xfrm 4
+	[ "$(pass 10.0.2.2)" = 0 ]
+	wait_for 10 not_left xfrm 4
+	wait_for 5 fast_path_to 10.0.2.2
+	[ "$(pass 10.0.2.2)" = 5 ]
+}
+
+@test "the fast path comes back when the owner of a table of nftables dies" {
+	mkfifo "$LAB_DIR/rules"
+	spawn n1 owner sh -c "exec nft -i <'$LAB_DIR/rules'"
+	exec 7>"$LAB_DIR/rules"
+	echo 'add table ip owned { flags owner; }' >&7
+	echo 'add chain ip owned c { type filter hook forward priority 0; policy drop; }' >&7
+	wait_for 5 left netfilter 4
+	[ "$(pass 10.0.2.2)" = 0 ]
+	exec 7>&-
+	wait_for 5 not_left netfilter 4
+	wait_for 5 fast_path_to 10.0.2.2
+	[ "$(pass 10.0.2.2)" = 5 ]
+}

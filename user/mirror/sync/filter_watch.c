@@ -17,6 +17,7 @@ struct sl_filter_watch {
 	/* owned; NULL: the kernel has no such thing. Requests have sockets of their own. */
 	struct sl_rtnl_socket *events[SL_FILTER_WATCH_FDS], *requests[SL_FILTER_WATCH_FDS];
 	int legacy; /* SL_FILTER_*: families with tables of iptables-legacy */
+	int chains; /* SL_FILTER_*: families that a chain of nftables leaves to the kernel */
 };
 
 /* Tables of iptables-legacy come with the first rule, or with the first look at them. */
@@ -36,9 +37,10 @@ static int legacy_tables(void)
 	       (has_lines("/proc/thread-self/net/ip6_tables_names") ? SL_FILTER_IP6 : 0);
 }
 
-static int open_kind(struct sl_filter_watch *w, int kind, int netlink_family, uint32_t group)
+static int open_kind(struct sl_filter_watch *w, int kind, int netlink_family,
+		     const uint32_t *groups, uint32_t n_groups)
 {
-	int err = sl_rtnl_open_other(netlink_family, &group, 1, &w->events[kind]);
+	int err = sl_rtnl_open_other(netlink_family, groups, n_groups, &w->events[kind]);
 
 	if (!err)
 		err = sl_rtnl_open_other(netlink_family, NULL, 0, &w->requests[kind]);
@@ -51,15 +53,18 @@ static int open_kind(struct sl_filter_watch *w, int kind, int netlink_family, ui
 
 int sl_filter_watch_open(struct sl_filter_watch **out)
 {
+	/* A policy whose lifetime is over goes with a message of the group EXPIRE only. */
+	static const uint32_t xfrm_groups[] = { XFRMNLGRP_POLICY, XFRMNLGRP_EXPIRE };
+	static const uint32_t nft_groups[] = { NFNLGRP_NFTABLES };
 	struct sl_filter_watch *w = calloc(1, sizeof(*w));
 	int err = -ENOMEM;
 
 	*out = NULL;
 	if (!w)
 		return err;
-	err = open_kind(w, XFRM, NETLINK_XFRM, XFRMNLGRP_POLICY);
+	err = open_kind(w, XFRM, NETLINK_XFRM, xfrm_groups, 2);
 	if (!err)
-		err = open_kind(w, NFT, NETLINK_NETFILTER, NFNLGRP_NFTABLES);
+		err = open_kind(w, NFT, NETLINK_NETFILTER, nft_groups, 1);
 	if (err)
 		sl_filter_watch_close(w);
 	else
@@ -106,9 +111,13 @@ bool sl_filter_watch_changed(struct sl_filter_watch *w)
 	return changed;
 }
 
-bool sl_filter_watch_legacy_changed(const struct sl_filter_watch *w)
+/*
+ * The kernel says nothing when it removes the tables of a program that owned them and died
+ * (NFT_TABLE_F_OWNER). So as long as a chain counts, it is looked at again.
+ */
+bool sl_filter_watch_due(const struct sl_filter_watch *w)
 {
-	return legacy_tables() != w->legacy;
+	return w->chains || legacy_tables() != w->legacy;
 }
 
 /* --- Reading --- */
@@ -194,6 +203,7 @@ void sl_filter_watch_read(struct sl_filter_watch *w, struct sl_filters *out)
 		snprintf(out->netfilter_name, sizeof(out->netfilter_name), "cannot be read: %s",
 			 strerror(-err));
 	}
+	w->chains = out->netfilter;
 	w->legacy = legacy_tables();
 	if (w->legacy && !out->netfilter)
 		snprintf(out->netfilter_name, sizeof(out->netfilter_name),

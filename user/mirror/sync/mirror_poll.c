@@ -239,7 +239,7 @@ static void read_filters(struct sl_mirror *m)
 
 void sl_mirror_tick(struct sl_mirror *m)
 {
-	if (sl_filter_watch_legacy_changed(m->filters))
+	if (sl_filter_watch_due(m->filters))
 		read_filters(m);
 	m->busy = true;
 	sl_settings_read(m);
