@@ -18,9 +18,33 @@ struct hlist_head {
 	struct hlist_node *first;
 } SL_KERNEL_TYPE;
 
+struct nf_hook_entry {
+	void *hook;
+	void *priv;
+} SL_KERNEL_TYPE;
+
+struct nf_hook_entries {
+	__u16 num_hook_entries;
+	struct nf_hook_entry hooks[];
+} SL_KERNEL_TYPE;
+
+struct netns_nf {
+	struct nf_hook_entries *hooks_ipv4[5]; /* by enum nf_inet_hooks */
+	struct nf_hook_entries *hooks_ipv6[5];
+} SL_KERNEL_TYPE;
+
 struct net {
 	__u64 net_cookie; /* unlike an inode number, the kernel never reuses it */
 	struct hlist_head *dev_index_head;
+	struct netns_nf nf;
+} SL_KERNEL_TYPE;
+
+struct nsproxy {
+	struct net *net_ns;
+} SL_KERNEL_TYPE;
+
+struct task_struct {
+	struct nsproxy *nsproxy;
 } SL_KERNEL_TYPE;
 
 typedef struct {

@@ -84,6 +84,13 @@ static void on_link_event(void *ctx, uint32_t ifindex, const char *name, bool pr
 		sl_edge_ports_link_event(g->ports, g->datapath, ifindex, name, present, up);
 }
 
+static int on_netfilter_hooks(void *ctx, char name[SL_FILTER_NAME_BYTES])
+{
+	const struct sl_generation *g = ctx;
+
+	return sl_netfilter_hooks_look(g->hooks, name);
+}
+
 static const struct sl_mirror_ops mirror_ops = {
 	.is_port = on_is_port,
 	.voq_plus1 = on_voq_plus1,
@@ -91,6 +98,7 @@ static const struct sl_mirror_ops mirror_ops = {
 	.port_set = on_port_set,
 	.port_clear = on_port_clear,
 	.link_event = on_link_event,
+	.netfilter_hooks = on_netfilter_hooks,
 };
 
 /* --- Its life --- */
@@ -102,6 +110,7 @@ void sl_generation_destroy(struct sl_generation *g)
 	sl_mirror_close(g->mirror);
 	sl_fib_destroy(g->fib);
 	sl_datapath_close(g->datapath);
+	sl_netfilter_hooks_close(g->hooks);
 	free(g);
 }
 
@@ -177,6 +186,7 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		sl_error("cannot set up the tables: %s", strerror(-err));
 		goto out;
 	}
+	sl_netfilter_hooks_open(object_path, &g->hooks);
 	err = sl_mirror_open(g->fib, &mirror_ops, g, &g->mirror);
 	if (err)
 		sl_error("cannot follow the kernel's routes: %s", strerror(-err));

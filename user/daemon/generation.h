@@ -12,6 +12,7 @@
 #include "user/cluster/cluster.h"
 #include "user/config/config.h"
 #include "user/daemon/edge_ports.h"
+#include "user/mirror/sync/netfilter_hooks.h"
 #include "user/daemon/rule_lists.h"
 #include "user/datapath/datapath.h"
 #include "user/fib/fib.h"
@@ -22,6 +23,7 @@ struct sl_generation {
 	struct sl_cluster *const *cluster; /* borrowed from the router; *cluster NULL: no cluster */
 	struct sl_rule_lists *const *lists; /* borrowed from the router */
 	bool is_active;			    /* its program is on the ports */
+	struct sl_netfilter_hooks *hooks;   /* owned; NULL: this kernel does not tell of them */
 	struct sl_datapath *datapath;	    /* owned, as the two below */
 	struct sl_fib *fib;
 	struct sl_mirror *mirror;

@@ -45,6 +45,11 @@ struct sl_mirror_ops {
 	 * (`present` is false).
 	 */
 	void (*link_event)(void *ctx, uint32_t ifindex, const char *name, bool present, bool up);
+	/*
+	 * The families (SL_FILTER_*) for which netfilter runs functions on forwarded packets beside
+	 * nftables, and the name of one. The mirror asks once a second. NULL: none.
+	 */
+	int (*netfilter_hooks)(void *ctx, char name[SL_FILTER_NAME_BYTES]);
 };
 
 struct sl_mirror_stats {

@@ -92,6 +92,7 @@ struct sl_mirror {
 	/* SL_FILTER_*: the families whose packets the kernel gets because of filters */
 	int xfrm, netfilter;
 	bool ignore_netfilter;
+	int hooks; /* of netfilter's: those that ops->netfilter_hooks named last */
 
 	LIST_HEAD(, sl_neigh) wanted; /* unresolved gateways */
 	uint64_t probe_due_ns;	      /* of the first of them; UINT64_MAX: none */

@@ -121,8 +121,8 @@ static bool is_passed_by_forwarded(uint8_t family, uint32_t hook)
 }
 
 /*
- * While a network namespace has a chain that translates, at whatever hook, the kernel translates the
- * connections that rules of the past chose, too: conntrack keeps them when the rules go.
+ * While a network namespace has a chain that translates, at whatever hook, the kernel translates
+ * the connections that rules of the past chose, too: conntrack keeps them when the rules go.
  */
 static bool translates(const struct chain *chain)
 {

@@ -21,8 +21,8 @@
 int sl_filters_parse_xfrm(const struct nlmsghdr *nlh, char name[SL_FILTER_NAME_BYTES]);
 
 /*
- * A chain: NFT_MSG_NEWCHAIN with rules, or one that drops, at a hook that forwarded packets pass; or
- * one that translates addresses, even without rules. SL_FILTER_* or 0; -EPROTO.
+ * A chain: NFT_MSG_NEWCHAIN with rules, or one that drops, at a hook that forwarded packets pass;
+ * or one that translates addresses, even without rules. SL_FILTER_* or 0; -EPROTO.
  */
 int sl_filters_parse_chain(const struct nlmsghdr *nlh, char name[SL_FILTER_NAME_BYTES]);
 

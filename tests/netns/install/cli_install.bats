@@ -18,6 +18,7 @@ teardown() { rm -rf "$DEST"; }
 755 opt/sl/bin/sluice-delay
 755 opt/sl/bin/sluice-delay-plot
 644 opt/sl/lib/sluice/fabric.bpf.o
+644 opt/sl/lib/sluice/hooks.bpf.o
 644 opt/sl/lib/sluice/inject.bpf.o
 644 opt/sl/lib/sluice/sluice.bpf.o
 644 opt/sl/lib/sluice/txdrops.bpf.o

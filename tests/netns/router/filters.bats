@@ -205,6 +205,41 @@ print(s.recv(100).decode())'
 	[ "$(seen_from)" = 10.0.1.2 ]
 }
 
+@test "a BPF program at a hook of netfilter is not bypassed, and the fast path comes back when it goes" {
+	local hook
+	for hook in forward postrouting; do
+		spawn n1 program python3 tests/tools/netfilter_program.py 4 $hook
+		wait_for 5 left netfilter 4
+		as_the_kernel 4 netfilter 0
+		sluice status | grep "netfilter rules: the kernel forwards IPv4 (function nf_hook_run_bpf at hook $hook)"
+		kill "$SPAWNED"
+		wait_for 5 fast_path_to 10.0.2.2
+		[ "$(pass 10.0.2.2)" = 5 ]
+	done
+	daemon_end TERM
+	spawn n1 program python3 tests/tools/netfilter_program.py 6 forward
+	wait_for 5 grep -q attached "$LAB_DIR/program.out"
+	daemon
+	left netfilter 6
+	not_left netfilter 4
+	[ "$(pass fd00:2::2)" = 0 ]
+	[ "$(pass 10.0.2.2)" = 5 ]
+}
+
+# Connection tracking stands at three hooks, and changes no packet.
+@test "what only tracks connections costs nothing" {
+	on n1 nft -f - <<-END
+		table inet own {
+			chain input { type filter hook input priority filter; ct state invalid drop; }
+		}
+	END
+	on n1 nft add table ip6 later
+	on n1 nft add chain ip6 later c '{ type filter hook forward priority filter; policy drop; }'
+	wait_for 5 left netfilter 6
+	not_left netfilter 4
+	[ "$(pass 10.0.2.2)" = 5 ]
+}
+
 @test "the fast path comes back when an IPsec policy's lifetime is over" {
 	on n1 ip xfrm policy add dir fwd src 10.0.1.0/24 dst 10.0.2.0/24 action block limit time-hard 2
 	wait_for 5 left xfrm 4

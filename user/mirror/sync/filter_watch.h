@@ -21,7 +21,7 @@ enum { SL_FILTER_WATCH_FDS = 2 };
 int sl_filter_watch_fd(const struct sl_filter_watch *w, int i);
 /* May something have changed since the last call, by the kernel's messages? */
 bool sl_filter_watch_changed(struct sl_filter_watch *w);
-/* The same, once a second, of what no message tells: tables of iptables-legacy, owners that died. */
+/* The same, once a second, where no message tells: iptables-legacy, owners that died. */
 bool sl_filter_watch_due(const struct sl_filter_watch *w);
 
 /* The families (SL_FILTER_*) that have any of a kind, and the name of one of them. */

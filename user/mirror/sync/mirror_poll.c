@@ -239,7 +239,9 @@ static void read_filters(struct sl_mirror *m)
 
 void sl_mirror_tick(struct sl_mirror *m)
 {
-	if (sl_filter_watch_due(m->filters))
+	char name[SL_FILTER_NAME_BYTES];
+
+	if (sl_filter_watch_due(m->filters) || sl_sync_hooks(m, name) != m->hooks)
 		read_filters(m);
 	m->busy = true;
 	sl_settings_read(m);

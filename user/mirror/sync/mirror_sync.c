@@ -366,11 +366,21 @@ int sl_sync_todo(struct sl_mirror *m)
 	return dump_todo(m, &todo);
 }
 
+int sl_sync_hooks(const struct sl_mirror *m, char name[SL_FILTER_NAME_BYTES])
+{
+	return m->ops->netfilter_hooks ? m->ops->netfilter_hooks(m->ctx, name) : 0;
+}
+
 void sl_sync_filters(struct sl_mirror *m)
 {
+	char name[SL_FILTER_NAME_BYTES];
 	struct sl_filters found;
 
 	sl_filter_watch_read(m->filters, &found);
+	m->hooks = sl_sync_hooks(m, name);
+	if (m->hooks && !found.netfilter)
+		memcpy(found.netfilter_name, name, sizeof(name));
+	found.netfilter |= m->hooks;
 	if (m->ignore_netfilter)
 		found.netfilter = 0;
 	m->stats.xfrm4 = found.xfrm & SL_FILTER_IP4;
