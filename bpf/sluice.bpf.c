@@ -13,6 +13,7 @@
 #include "bpf/edge/ip4.bpf.h"
 #include "bpf/edge/ip6.bpf.h"
 #include "bpf/edge/kernel_fib.bpf.h"
+#include "bpf/edge/limit.bpf.h"
 #include "bpf/edge/maps.bpf.h"
 #include "bpf/edge/nexthop.bpf.h"
 #include "bpf/edge/packet.bpf.h"
@@ -82,9 +83,9 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags, bool bo
 	if (verdict != SL_GO_ON)
 		return sl_finish(&pkt, verdict);
 	if (pkt.ethertype == sl_htons(ETH_P_IP))
-		return sl_finish(&pkt, sl_forward(&pkt, true));
+		return sl_finish(&pkt, sl_limit_punts(&pkt, sl_forward(&pkt, true)));
 	if (pkt.ethertype == sl_htons(ETH_P_IPV6))
-		return sl_finish(&pkt, sl_forward(&pkt, false));
+		return sl_finish(&pkt, sl_limit_punts(&pkt, sl_forward(&pkt, false)));
 	return sl_finish(&pkt, SL_PUNT(NOT_IP));
 }
 

@@ -56,7 +56,11 @@
 	X(TAGS, "tags", "in a cluster: more than two VLAN tags, which could hide such a frame")    \
 	X(FILTER, "filter", "a rule of the port's filter list, or its default, denies it")         \
 	X(FILTER_HEADERS, "filter-headers",                                                        \
-	  "at a port with a filter list: IPv6 extension headers that cannot be read to their end")
+	  "at a port with a filter list: IPv6 extension headers that cannot be read to their end") \
+	X(TTL_LIMIT, "ttl-limit", "more packets of the reason ttl than the kernel shall answer")   \
+	X(NO_ROUTE_LIMIT, "no-route-limit",                                                        \
+	  "more packets of the reason no-route than the kernel shall answer")                      \
+	X(LOCAL_LIMIT, "local-limit", "a flood for this node, of no connection and for no socket")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \

@@ -8,6 +8,7 @@
 #include "bpf/edge/packet.bpf.h"
 
 #define SL_IP4_FRAGMENT 0x3fff /* more-fragments flag and fragment offset */
+#define SL_IP4_OFFSET	0x1fff /* fragment offset */
 
 /* Is the address a.b.c.d in a/8? */
 static __always_inline bool sl_ip4_in8(__be32 addr, __u8 a)

@@ -11,12 +11,21 @@
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/l3_port.h"
+#include "bpf/abi/limit.h"
 #include "bpf/abi/voq.h"
 #include "bpf/lib/mapdef.bpf.h"
 
 SL_COUNTERS(sl_stats, SL_STAT_COUNT);
 SL_COUNTERS(sl_drops, SL_DROP_COUNT);
 SL_COUNTERS(sl_punts, SL_PUNT_COUNT);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SL_LIMITS);
+	__type(key, __u32);
+	__type(value, struct sl_limit);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_limit SEC(".maps");
 
 SL_ARRAY(sl_meta, struct sl_meta, 1, 0);
 SL_ARRAY(sl_heartbeat, struct sl_heartbeat, 1, 0);

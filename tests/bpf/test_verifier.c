@@ -29,7 +29,7 @@ static const struct recorded {
 } recorded[] = {
 	{ "bare_sl_edge", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0, 0 }, "sl_edge", 4283 },
 	{ "bare_sl_edge_frags", { SL_ENGINE_KERNEL, 0, 0, 0, 0, 0, 0 }, "sl_edge_frags", 4709 },
-	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0, 0, 0, 0 }, "sl_edge_frags", 11834 },
+	{ "kernel_sl_edge_frags", { SL_ENGINE_KERNEL, 1, 1, 0, 0, 0, 0 }, "sl_edge_frags", 14808 },
 	{ "lpm_sl_edge_frags", { SL_ENGINE_LPM, 1, 1, 0, 0, 0, 0 }, "sl_edge_frags", 38983 },
 	{ "fast_sl_edge", { SL_ENGINE_FAST, 1, 1, 0, 0, 0, 0 }, "sl_edge", 53355 },
 	{ "fast_sl_edge_frags", { SL_ENGINE_FAST, 1, 1, 0, 0, 0, 0 }, "sl_edge_frags", 54730 },

@@ -109,6 +109,19 @@ static const struct sl_yaml_key table_keys[] = {
 	{ 0 },
 };
 
+#define LIMIT_KEY(key, field)                                                                   \
+	{                                                                                       \
+		.name = (key), .type = SL_YAML_UINT,                                            \
+		.offset = offsetof(struct sl_limit_settings, field), .min = 0, .max = 10000000, \
+		.what = "a number of packets a second"                                          \
+	}
+static const struct sl_yaml_key limit_keys[] = {
+	LIMIT_KEY("ttl", ttl),
+	LIMIT_KEY("no_route", no_route),
+	LIMIT_KEY("local", local),
+	{ 0 },
+};
+
 static const struct sl_yaml_key control_keys[] = {
 	{ .name = "socket",
 	  .type = SL_YAML_STRING,
@@ -164,6 +177,10 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .min = 0,
 	  .max = 86400,
 	  .what = "a time in seconds" },
+	{ .name = "punt_limits",
+	  .type = SL_YAML_MAP,
+	  .offset = offsetof(struct sl_settings, punt_limits),
+	  .keys = limit_keys },
 	{ .name = "filters",
 	  .type = SL_YAML_LIST,
 	  .offset = offsetof(struct sl_settings, filters),
@@ -308,6 +325,7 @@ int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes
 	s->engine = SL_ENGINE_FAST;
 	s->log_level = SL_LOG_INFO;
 	s->heartbeat_s = 30;
+	s->punt_limits = (struct sl_limit_settings){ 10000, 10000, 10000 };
 	s->control.mode = 0660;
 	s->control.socket = strdup(SL_CONFIG_DEFAULT_SOCKET);
 	s->pin_dir = strdup(SL_CONFIG_DEFAULT_PINS);

@@ -35,6 +35,12 @@ struct sl_table_settings {
 	uint32_t ipv4_routes, ipv6_routes; /* lpm and kernel engines */
 };
 
+/* Packets a second on each processor; 0: no limit. */
+struct sl_limit_settings {
+	uint32_t ttl, no_route;
+	uint32_t local; /* each of TCP, UDP and the rest */
+};
+
 struct sl_control_settings {
 	char *socket;  /* path */
 	uint32_t mode; /* permissions of the socket */
@@ -56,6 +62,7 @@ struct sl_settings {
 	struct sl_control_settings control;
 	enum sl_netfilter netfilter;
 	uint32_t heartbeat_s; /* so long the fast path goes on without a daemon; 0: for ever */
+	struct sl_limit_settings punt_limits;
 	struct sl_yaml_list filters; /* of struct sl_filter_list_settings */
 	char *metrics;		     /* where it offers metrics (metrics.h); NULL: nowhere */
 	char *pin_dir;

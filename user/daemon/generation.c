@@ -131,6 +131,21 @@ static void tell_of_absence(const struct sl_datapath *dp)
 			(unsigned long long)last.limit_s);
 }
 
+int sl_generation_limit(struct sl_generation *g, const struct sl_settings *settings)
+{
+	const struct sl_limit_settings *limits = &settings->punt_limits;
+	const uint32_t rate_pps[SL_LIMITS] = {
+		[SL_LIMIT_TTL] = limits->ttl,	  [SL_LIMIT_NO_ROUTE] = limits->no_route,
+		[SL_LIMIT_TCP] = limits->local,	  [SL_LIMIT_UDP] = limits->local,
+		[SL_LIMIT_OTHER] = limits->local,
+	};
+	int err = sl_datapath_limit(g->datapath, rate_pps);
+
+	if (err)
+		sl_error("cannot limit what the kernel gets: %s", strerror(-err));
+	return err;
+}
+
 int sl_generation_create(const struct sl_settings *settings, const char *object_path,
 			 const struct sl_generation *previous, struct sl_edge_ports *ports,
 			 struct sl_cluster *const *cluster, struct sl_rule_lists *const *lists,
@@ -172,6 +187,9 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		sl_error("cannot give the fast path a sign of life: %s", strerror(-err));
 		goto out;
 	}
+	err = sl_generation_limit(g, settings);
+	if (err)
+		goto out;
 	err = sl_cluster_fill_maps(&settings->cluster, g->datapath);
 	if (err) {
 		sl_error("cannot set up the fast path for the cluster: %s", strerror(-err));

@@ -277,8 +277,10 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		activate(r, g);
 	if (!g && sl_cluster_fill_maps(&settings->cluster, r->current->datapath))
 		sl_error("cannot set up the fast path for the changed cluster; restart sluiced");
-	if (!g)
+	if (!g) {
+		sl_generation_limit(r->current, settings);
 		put_lists(r, old_lists);
+	}
 	sl_rule_lists_destroy(old_lists);
 	for (uint32_t i = 0; !g && i < r->ports.n; i++)
 		if (r->ports.port[i].state == SL_PORT_ON)

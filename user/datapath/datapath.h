@@ -21,6 +21,7 @@
 
 #include "bpf/abi/abi.h"
 #include "bpf/abi/l3_port.h"
+#include "bpf/abi/limit.h"
 #include "user/fib/fib.h"
 #include "user/datapath/xdp.h"
 
@@ -115,6 +116,12 @@ bool sl_datapath_attached(const struct sl_datapath *dp, uint32_t ifindex);
 int sl_datapath_beat(struct sl_datapath *dp, uint32_t limit_s);
 /* The last sign of life, also of an earlier daemon. beat_ns 0: there was none. */
 int sl_datapath_heartbeat(const struct sl_datapath *dp, struct sl_heartbeat *out);
+
+/*
+ * So many packets a second of each class (enum sl_limit_class) does the kernel get from each
+ * processor; 0: all. 0 or -errno.
+ */
+int sl_datapath_limit(struct sl_datapath *dp, const uint32_t rate_pps[SL_LIMITS]);
 
 /*
  * Make this generation the pinned one, in one step: a reader of pin_dir finds either the complete

@@ -485,6 +485,27 @@ int sl_datapath_beat(struct sl_datapath *dp, uint32_t limit_s)
 	return err ? err : bpf_prog_test_run_opts(bpf_program__fd(dp->beat), &opts);
 }
 
+int sl_datapath_limit(struct sl_datapath *dp, const uint32_t rate_pps[SL_LIMITS])
+{
+	const int n_cpus = libbpf_num_possible_cpus(), fd = sl_datapath_map_fd(dp, "sl_limit");
+	struct sl_limit *limits;
+	int err = 0;
+
+	if (n_cpus < 0 || fd < 0)
+		return n_cpus < 0 ? n_cpus : fd;
+	limits = calloc((size_t)n_cpus, sizeof(*limits));
+	if (!limits)
+		return -ENOMEM;
+	for (uint32_t class = 0; class < SL_LIMITS && !err; class ++) {
+		for (int cpu = 0; cpu < n_cpus; cpu++)
+			limits[cpu].interval_ns =
+				rate_pps[class] ? 1000000000ULL / rate_pps[class] : 0;
+		err = bpf_map_update_elem(fd, &class, limits, BPF_ANY);
+	}
+	free(limits);
+	return err;
+}
+
 int sl_datapath_publish(struct sl_datapath *dp)
 {
 	char path[sizeof(IPROUTE2_DIR) + 32];

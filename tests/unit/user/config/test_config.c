@@ -20,21 +20,21 @@ struct refusal {
 
 static const struct refusal refusals[] = {
 	{ "empty_file", "",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, filters, metrics, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir "
 	  "or log_level" },
 	{ "comment_only", "# nothing\n",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, filters, metrics, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir "
 	  "or log_level" },
 	{ "scalar_document", "ports\n",
 	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, cluster, tables, "
-	  "control, netfilter, heartbeat_s, filters, metrics, pin_dir or log_level" },
+	  "control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or log_level" },
 	{ "unknown_key", "ports: []\nprots: 1\n",
-	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, filters, metrics, pin_dir or "
+	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or "
 	  "log_level" },
 	{ "unknown_key_in_port", "ports:\n  - name: lo\n    mod: native\n",
 	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode, optional or hidden_tags" },
 	{ "key_that_is_a_list", "ports: []\n? [a]\n: b\n",
-	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, filters, metrics, pin_dir or "
+	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or "
 	  "log_level" },
 	{ "key_twice", "ports: []\nports: []\n", "f:2: \"ports\" is given twice: write it once" },
 	{ "key_missing", "engine: fast\n",
@@ -485,6 +485,9 @@ static void least_file_has_the_documented_defaults(void **state)
 	assert_int_equal(s->engine, SL_ENGINE_FAST);
 	assert_int_equal(s->log_level, SL_LOG_INFO);
 	assert_int_equal(s->heartbeat_s, 30);
+	assert_int_equal(s->punt_limits.ttl, 10000);
+	assert_int_equal(s->punt_limits.no_route, 10000);
+	assert_int_equal(s->punt_limits.local, 10000);
 	assert_string_equal(s->control.socket, "/run/sluice/sluiced.sock");
 	assert_int_equal(s->control.mode, 0660);
 	assert_null(s->control.group);
@@ -519,6 +522,7 @@ static void every_key_is_read(void **state)
 		      "metrics: 192.0.2.1:9101\n"
 		      "pin_dir: /sys/fs/bpf/other\n"
 		      "heartbeat_s: 0\n"
+		      "punt_limits: {ttl: 1, no_route: 2, local: 0}\n"
 		      "log_level: debug\n");
 
 	(void)state;
@@ -545,6 +549,9 @@ static void every_key_is_read(void **state)
 	assert_string_equal(s->metrics, "192.0.2.1:9101");
 	assert_int_equal(s->log_level, SL_LOG_DEBUG);
 	assert_int_equal(s->heartbeat_s, 0);
+	assert_int_equal(s->punt_limits.ttl, 1);
+	assert_int_equal(s->punt_limits.no_route, 2);
+	assert_int_equal(s->punt_limits.local, 0);
 	assert_ptr_equal(sl_settings_find_port(s, "eth2.5"), sl_settings_port(s, 1));
 	assert_null(sl_settings_find_port(s, "eth3"));
 	sl_settings_free(s);
