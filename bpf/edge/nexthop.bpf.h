@@ -60,7 +60,9 @@ static __always_inline __u64 sl_hash_ip4(const struct sl_packet *pkt, const stru
 
 /*
  * In IPv6 the fragment header hides the ports by itself, as other extension headers do; there the
- * flow label, which the sender sets for this purpose (RFC 6437, RFC 6438), tells flows apart.
+ * flow label, which the sender sets for this purpose (RFC 6437, RFC 6438), tells flows apart. Where
+ * the ports are in sight it does not count: the two directions of a flow have different labels, and
+ * an ICMP error quotes that of the other one.
  */
 static __always_inline __u64 sl_hash_ip6(const struct sl_packet *pkt, const struct ipv6hdr *ip)
 {
@@ -80,9 +82,8 @@ static __always_inline __u64 sl_hash_ip6(const struct sl_packet *pkt, const stru
 	hash = sl_hash_mix(hash, high[0]);
 	hash = sl_hash_mix(hash, high[1]);
 	if (pkt->port_flags & SL_PORT_HASH_L3_6)
-		return sl_hash_mix(hash, label);
-	hash = sl_hash_mix(hash, (__u64)ip->nexthdr << 32 | ports);
-	return sl_hash_mix(hash, label);
+		return hash;
+	return sl_hash_mix(hash, (__u64)ip->nexthdr << 32 | (ports ? ports : label));
 }
 
 /* linux/icmp.h needs headers of user space. */

@@ -108,7 +108,8 @@ static uint32_t flow_member(bool ip6, uint32_t i)
 	char src[40];
 
 	snprintf(src, sizeof(src), ip6 ? "2001:db8:1::%x" : "10.1.0.%u", i / 64 + 1);
-	return member_of(&(struct frame){ .ip6 = ip6, .src = src, .sport = 1024 + i });
+	return member_of(
+		&(struct frame){ .ip6 = ip6, .src = src, .sport = 1024 + i, .flow_label = i });
 }
 
 static void read_members(bool ip6, uint8_t member[FLOWS])
@@ -148,7 +149,9 @@ static uint32_t error_member(bool ip6, uint32_t i, uint8_t type)
 				     .protocol = ip6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP,
 				     .payload_bytes = 100 };
 	uint32_t len = frame_build(&error, in), at = frame_l3_offset(&error) + (ip6 ? 40 : 20);
-	struct frame back = { .ip6 = ip6, .sport = 4321, .dport = (uint16_t)(1024 + i) };
+	struct frame back = {
+		.ip6 = ip6, .sport = 4321, .dport = (uint16_t)(1024 + i), .flow_label = 0x54321 + i
+	}; /* as hosts do: one for each direction */
 	uint32_t out_len;
 	char dst[40];
 
@@ -299,8 +302,8 @@ static void ecmp_every_field_of_the_flow_matters(void **state)
 	ASSERT_MATTERS(true, .sport = i_);
 	ASSERT_MATTERS(true, .dport = i_);
 	ASSERT_MATTERS(true, .protocol = 140 + i_);
-	ASSERT_MATTERS(true, .flow_label = i_);
-	ASSERT_MATTERS(true, .flow_label = i_ << 14 & 0xfffff);
+	ASSERT_MATTERS(true, .protocol = IPPROTO_FRAGMENT, .flow_label = i_);
+	ASSERT_MATTERS(true, .protocol = IPPROTO_FRAGMENT, .flow_label = i_ << 14 & 0xfffff);
 }
 
 static uint32_t flags_are(uint32_t flags)
@@ -329,8 +332,6 @@ static void ecmp_by_addresses_protocol_and_ports_do_not_matter(void **state)
 		ASSERT_MATTERS(ip6, .dst = text);
 		ASSERT_MATTERS(!ip6, .sport = i_); /* the other family has a policy of its own */
 	}
-	assert_int_equal(flags_are(SL_PORT_HASH_L3_6), 0);
-	ASSERT_MATTERS(true, .flow_label = i_);
 	assert_int_equal(flags_are(0), 0);
 }
 
@@ -343,10 +344,16 @@ static void ecmp_fields_outside_the_flow_do_not_matter(void **state)
 		struct frame ip6 = {
 			.ip6 = true, .tos = i, .ttl = 64 + i, .payload_bytes = 26 + i
 		};
+		struct frame label = { .ip6 = true, .flow_label = i };
+		struct frame fragment = { .ip6 = true, .protocol = IPPROTO_FRAGMENT, .tos = i };
 		struct frame icmp = { .protocol = IPPROTO_ICMP, .sport = i };
 
 		assert_int_equal(member_of(&ip4), member_of(&(struct frame){ .ip6 = false }));
 		assert_int_equal(member_of(&ip6), member_of(&(struct frame){ .ip6 = true }));
+		assert_int_equal(member_of(&label), member_of(&(struct frame){ .ip6 = true }));
+		assert_int_equal(
+			member_of(&fragment),
+			member_of(&(struct frame){ .ip6 = true, .protocol = IPPROTO_FRAGMENT }));
 		assert_int_equal(member_of(&icmp),
 				 member_of(&(struct frame){ .protocol = IPPROTO_ICMP }));
 	}
