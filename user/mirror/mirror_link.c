@@ -116,12 +116,17 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 
 /* --- What XDP is told --- */
 
-/* fib_multipath_hash_policy: do flows of the same two addresses take the same path? */
-static bool hashes_addresses(uint32_t policy)
+/*
+ * fib_multipath_hash_policy and ..._fields: do flows of the same two addresses take the same path?
+ */
+static bool hashes_addresses(uint32_t policy, uint32_t fields)
 {
-	enum { ADDRESSES = 0, INNER_ADDRESSES = 2 };
+	enum { ADDRESSES = 0, INNER_ADDRESSES = 2, FIELDS = 3 };
+	/* FIB_MULTIPATH_HASH_FIELD_SRC_PORT and _DST_PORT of the kernel's include/net/ip_fib.h */
+	const uint32_t ports = 1u << 4 | 1u << 5;
 
-	return policy == ADDRESSES || policy == INNER_ADDRESSES;
+	return policy == ADDRESSES || policy == INNER_ADDRESSES ||
+	       (policy == FIELDS && !(fields & ports));
 }
 
 static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link)
@@ -147,9 +152,9 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 		flags |= SL_PORT_REDIRECT4;
 	if (m->route_localnet || is->route_localnet)
 		flags |= SL_PORT_LOCALNET4;
-	if (hashes_addresses(m->hash_policy4))
+	if (hashes_addresses(m->hash_policy4, m->hash_fields4))
 		flags |= SL_PORT_HASH_L3_4;
-	if (hashes_addresses(m->hash_policy6))
+	if (hashes_addresses(m->hash_policy6, m->hash_fields6))
 		flags |= SL_PORT_HASH_L3_6;
 	/*
 	 * The tables mirrored here do not route packets that enter at a member of a bridge, a bond

@@ -85,14 +85,15 @@ struct sl_mirror {
 	/* Settings of all interfaces */
 	uint32_t rp_filter, send_redirects, ignore_linkdown4, forwarding6, route_localnet;
 	uint32_t hash_policy4, hash_policy6; /* fib_multipath_hash_policy */
+	uint32_t hash_fields4, hash_fields6; /* fib_multipath_hash_fields */
 	uint32_t use_pmtu;		     /* ip_forward_use_pmtu */
 	/* Rules of IPv4 and IPv6, counted by a dump: the default ones as bits, and others */
 	uint32_t default_rules[2], other_rules[2];
 
 	/* SL_FILTER_*: the families whose packets the kernel gets because of filters */
 	int xfrm, netfilter;
-	bool ignore_netfilter;
 	int hooks; /* of netfilter's: those that ops->netfilter_hooks named last */
+	bool ignore_netfilter;
 
 	LIST_HEAD(, sl_neigh) wanted; /* unresolved gateways */
 	uint64_t probe_due_ns;	      /* of the first of them; UINT64_MAX: none */

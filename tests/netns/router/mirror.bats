@@ -258,12 +258,49 @@ port_is() {
 	port_is 'contains(["hash-l3-6"]) and (contains(["hash-l3-4"]) | not)'
 	on "$node" sysctl -qw net.ipv6.fib_multipath_hash_policy=1
 	port_is 'contains(["hash-l3-6"]) | not'
+	on "$node" sysctl -qw net.ipv4.fib_multipath_hash_policy=3
+	port_is 'contains(["hash-l3-4"])'
+	on "$node" sysctl -qw net.ipv4.fib_multipath_hash_fields=0x30
+	port_is 'contains(["hash-l3-4"]) | not'
 	on "$node" sysctl -qw net.ipv4.conf.all.route_localnet=1
 	port_is 'contains(["localnet4"])'
 	on "$node" sysctl -qw net.ipv4.ip_forward_use_pmtu=1
 	port_is 'contains(["punt4"]) and (contains(["punt6"]) | not)'
 	on "$node" sysctl -qw net.ipv4.ip_forward_use_pmtu=0
 	port_is 'contains(["punt4"]) | not'
+	equal
+}
+
+@test "settings of one interface that the kernel does not report reach the ports with the next look" {
+	on "$node" ip neigh add fd01::2 lladdr 02:00:00:00:00:02 dev eth1 nud permanent
+	on "$node" ip route add 2001:db8::/32 via fd01::2
+	on "$node" sysctl -qw net.ipv4.conf.all.send_redirects=0 net.ipv4.conf.eth1.send_redirects=0
+	open_mirror
+	port_is 'contains(["redirect4"]) or contains(["localnet4"]) | not'
+	on "$node" sysctl -qw net.ipv4.conf.eth1.send_redirects=1
+	port_is 'contains(["redirect4"])'
+	on "$node" sysctl -qw net.ipv4.conf.eth1.route_localnet=1
+	port_is 'contains(["localnet4"])'
+	on "$node" sysctl -qw net.ipv6.conf.eth1.mtu=1400
+	ask sync
+	equal
+}
+
+# The kernel takes the request to keep a neighbour fresh as one to make it no longer permanent.
+@test "a neighbour stays permanent that became so while the mirror lagged behind" {
+	local mac
+	on "$node" sysctl -qw net.ipv4.neigh.eth1.base_reachable_time_ms=300
+	on "$node" ip route add 192.0.2.0/24 via 10.0.1.2
+	open_mirror
+	on "$node" ping -q -c 1 10.0.1.2
+	does_soon 192.0.2.1 '.do == "forward"'
+	ask run 0.5 192.0.2.1
+	mac=$(on "$peer" cat /sys/class/net/eth0/address)
+	for i in {1..5000}; do echo "route add blackhole 198.18.$((i / 256)).$((i % 256))"; done | on "$node" ip -batch -
+	on "$node" ip neigh replace 10.0.1.2 lladdr "$mac" dev eth1 nud permanent
+	ask run 0.5 192.0.2.1
+	ask sync
+	on "$node" ip neigh show 10.0.1.2 | grep PERMANENT
 	equal
 }
 

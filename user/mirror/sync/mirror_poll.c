@@ -180,7 +180,11 @@ int sl_mirror_fd(const struct sl_mirror *m)
 	return m->epoll_fd;
 }
 
-static int tick(struct sl_mirror *m)
+/*
+ * up_to_date: no event waits. Else a neighbour may have become permanent meanwhile, which our
+ * request (NTF_USE) would undo. Then neighbours wait until the events are read.
+ */
+static int tick(struct sl_mirror *m, bool up_to_date)
 {
 	const uint64_t now_ns = sl_now_ns();
 	uint64_t expirations;
@@ -196,7 +200,8 @@ static int tick(struct sl_mirror *m)
 		sl_nhobject_update_all(m);
 		sl_path_retry(m);
 	}
-	sl_neigh_tick(m, now_ns);
+	if (up_to_date && !m->todo.everything)
+		sl_neigh_tick(m, now_ns);
 	return err;
 }
 
@@ -209,16 +214,23 @@ static void update_all(struct sl_mirror *m)
 
 int sl_mirror_poll(struct sl_mirror *m)
 {
+	bool up_to_date;
 	int err;
 
 	m->busy = true;
 	if (m->filters && sl_filter_watch_changed(m->filters))
 		sl_sync_filters(m);
 	err = sl_sync_drain(m, POLL_BATCHES);
+	up_to_date = err == -EAGAIN;
 	if (err == -EAGAIN || !err)
 		err = sl_sync_todo(m);
 	if (err == -EAGAIN || !err)
-		err = tick(m);
+		err = tick(m, up_to_date);
+	/* The kernel is too busy to answer: later, all is read again. */
+	if (err == -ETIMEDOUT) {
+		m->todo.any = m->todo.everything = true;
+		err = 0;
+	}
 	if (m->ports_dirty) {
 		m->ports_dirty = false;
 		update_all(m);

@@ -131,6 +131,34 @@ static bool read_setting(const char *name, uint32_t *where)
 	return set(where, value);
 }
 
+static bool read_link_setting(const struct sl_link *link, const char *family, const char *setting,
+			      uint32_t *where)
+{
+	char name[96];
+
+	snprintf(name, sizeof(name), "%s/conf/%s/%s", family, link->is.name, setting);
+	return read_setting(name, where);
+}
+
+/* What the kernel changes at one interface without a message. */
+static void read_ports(struct sl_mirror *m)
+{
+	sl_htable_for_each(&m->links, node, next)
+	{
+		const struct sl_link *link = sl_container_of(node, struct sl_link, node);
+		struct sl_rtnl_link is = link->is;
+		bool differ;
+
+		if (!link->present || !link->on_port)
+			continue;
+		differ = read_link_setting(link, "ipv4", "send_redirects", &is.send_redirects);
+		differ |= read_link_setting(link, "ipv4", "route_localnet", &is.route_localnet);
+		differ |= read_link_setting(link, "ipv6", "mtu", &is.mtu6_bytes);
+		if (differ)
+			sl_link_message(m, &is);
+	}
+}
+
 void sl_settings_read(struct sl_mirror *m)
 {
 	bool differ = read_setting("ipv4/conf/all/send_redirects", &m->send_redirects);
@@ -139,8 +167,11 @@ void sl_settings_read(struct sl_mirror *m)
 	differ |= read_setting("ipv4/ip_forward_use_pmtu", &m->use_pmtu);
 	differ |= read_setting("ipv4/fib_multipath_hash_policy", &m->hash_policy4);
 	differ |= read_setting("ipv6/fib_multipath_hash_policy", &m->hash_policy6);
+	differ |= read_setting("ipv4/fib_multipath_hash_fields", &m->hash_fields4);
+	differ |= read_setting("ipv6/fib_multipath_hash_fields", &m->hash_fields6);
 	if (differ)
 		sl_link_update_all(m);
+	read_ports(m);
 }
 
 void sl_neightbl_message(struct sl_mirror *m, const struct sl_rtnl_neightbl *msg)

@@ -530,6 +530,7 @@ static void port_flags_follow_settings_rules_and_masters(void **state)
 	assert_false(w->port[ETH1].flags & SL_PORT_LOCALNET4);
 	for (uint32_t policy = 0; policy <= 3;
 	     policy++) { /* addresses, ports, inner addresses, ... */
+		w->m->hash_fields4 = w->m->hash_fields6 = 1 << 5; /* the destination port, say */
 		w->m->hash_policy4 = policy;
 		w->m->hash_policy6 = 3 - policy;
 		sl_link_update_all(w->m);
@@ -538,6 +539,11 @@ static void port_flags_follow_settings_rules_and_masters(void **state)
 		assert_int_equal(w->port[ETH0].flags & SL_PORT_HASH_L3_6,
 				 policy % 2 ? SL_PORT_HASH_L3_6 : 0);
 	}
+	w->m->hash_policy4 = w->m->hash_policy6 = 3;
+	w->m->hash_fields4 = 7; /* the kernel's default: addresses and protocol */
+	sl_link_update_all(w->m);
+	assert_true(w->port[ETH0].flags & SL_PORT_HASH_L3_4);
+	assert_false(w->port[ETH0].flags & SL_PORT_HASH_L3_6);
 
 	w->m->default_rules[0] = 7;
 	w->m->default_rules[1] = 3;
