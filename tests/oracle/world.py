@@ -136,9 +136,11 @@ ip -6 route add fd00:100::/32 via fd00:4::2 table 100
 
 def connect_script(router_pids):
     """Commands for the hosts namespace that make the wires. router_pids: for each port, a process
-    of its router."""
+    of its router; None: the port has no wire."""
     lines = []
     for i in range(PORTS):
+        if not router_pids[i]:
+            continue
         lines += [
             f"ip link add name h{i} index {100 + i} address {host_mac(i)} mtu {MTU[i]} type veth "
             f"peer name p{i} index {10 + i} address {router_mac(i)} mtu {MTU[i]} netns {router_pids[i]}",
@@ -168,28 +170,29 @@ ROUTER_SETTINGS = [
 ]
 
 
-def port_script(i):
+def port_script(i, name=None):
     """Commands for the router that has port i, which make the port and its neighbours, the same
-    each time."""
-    conf4, conf6 = f"net.ipv4.conf.p{i}", f"net.ipv6.conf.p{i}"
+    each time. name: the interface that has the addresses, if not p<i>."""
+    name = name or f"p{i}"
+    conf4, conf6 = f"net.ipv4.conf.{name}", f"net.ipv6.conf.{name}"
     lines = [
-        f"ip link set p{i} addrgenmode none",
-        f"ethtool -K p{i} tx off gro off >/dev/null",
+        f"ip link set {name} addrgenmode none",
+        f"ethtool -K {name} tx off gro off >/dev/null",
         f"sysctl -qw {conf4}.rp_filter={RP_FILTER[i]} {conf4}.forwarding={FORWARDING[i]}",
         f"sysctl -qw {conf4}.send_redirects={SEND_REDIRECTS[i]} {conf4}.accept_redirects=0",
         f"sysctl -qw {conf6}.accept_ra=0 {conf6}.accept_dad=0 {conf6}.accept_redirects=0",
         # A neighbour that does not exist fails at once and silently, without timers.
-        f"sysctl -qw net.ipv4.neigh.p{i}.mcast_solicit=0 net.ipv6.neigh.p{i}.mcast_solicit=0",
-        f"ip link set p{i} up",
-        f"ip addr add 10.0.{i}.1/24 brd + dev p{i}",
-        f"ip addr add fd00:{i}::1/64 dev p{i} nodad",
-        f"ip addr add fe80::1/64 dev p{i} nodad",
+        f"sysctl -qw net.ipv4.neigh.{name}.mcast_solicit=0 net.ipv6.neigh.{name}.mcast_solicit=0",
+        f"ip link set {name} up",
+        f"ip addr add 10.0.{i}.1/24 brd + dev {name}",
+        f"ip addr add fd00:{i}::1/64 dev {name} nodad",
+        f"ip addr add fe80::1/64 dev {name} nodad",
     ]
     neighbours = [(address, host) for host in HOSTS
                   for address in (f"10.0.{i}.{host}", f"fd00:{i}::{host}", f"fe80::{host}")]
     if i == 1:
         neighbours += [("10.115.0.9", 9), ("fd00:115::9", 9)]
-    return lines + [f"ip neigh replace {address} lladdr {host_mac(i, host)} dev p{i} nud permanent"
+    return lines + [f"ip neigh replace {address} lladdr {host_mac(i, host)} dev {name} nud permanent"
                     for address, host in neighbours]
 
 
@@ -250,10 +253,10 @@ def enter(namespace):
         raise OSError(ctypes.get_errno(), "setns")
 
 
-def packet_sockets():
+def packet_sockets(ports=range(PORTS)):
     """For each port a socket to send at and one that captures what arrives."""
     pairs = []
-    for i in range(PORTS):
+    for i in ports:
         tx = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         tx.bind((f"h{i}", 0))
         rx = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -341,7 +344,7 @@ class World:
         self.sockets = []
         try:
             self.build()
-            self.sockets = self.hosts.sockets(packet_sockets)
+            self.sockets = self.open_sockets()
         except BaseException:
             self.close()
             raise
@@ -357,6 +360,10 @@ class World:
         self.hosts, self.router = Namespace(), Namespace()
         self.hosts.script(connect_script([self.router.pid] * PORTS))
         self.router.script(router_script())
+
+    def open_sockets(self):
+        """For each port, what to send at and what captures."""
+        return self.hosts.sockets(packet_sockets)
 
     def plan(self, port):
         """The markers that follow a packet into a port."""
