@@ -45,7 +45,7 @@ static const struct recorded {
 	{ "filters_cluster_fast_sl_edge_frags",
 	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4, 1 },
 	  "sl_edge_frags",
-	  201879 },
+	  261071 },
 	{ "cluster_lpm_sl_edge_frags",
 	  { SL_ENGINE_LPM, 1, 1, 1, 64, 4, 0 },
 	  "sl_edge_frags",
