@@ -42,7 +42,7 @@ include $(filter-out tests/build.mk,$(wildcard */build.mk)) tests/build.mk
 
 all: $(BPF_OBJS) $(PROGRAMS:%=$(BUILD)/%) ## build everything
 
-# Objects come in three kinds: plain, gcc with sanitizers (unit tests), clang with libFuzzer.
+# Objects come in four kinds: plain, gcc with ASan and UBSan (unit tests) or with TSan, clang with libFuzzer.
 $(BUILD)/obj/%.o: %.c
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
@@ -53,6 +53,11 @@ $(BUILD)/asan/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -DSL_TEST -MMD -MP -c $< -o $@
 
+$(BUILD)/tsan/%.o: %.c
+	$(call say,CC-TSAN,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fsanitize=thread -MMD -MP -c $< -o $@
+
 $(BUILD)/fuzz/%.o: %.c
 	$(call say,CC-FUZZ,$<)
 	@mkdir -p $(@D)
@@ -61,6 +66,7 @@ $(BUILD)/fuzz/%.o: %.c
 define library_rules
 $(BUILD)/obj/$(1).a: $$($(1)_SRCS:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/asan/$(1).a: $$($(1)_SRCS:%.c=$(BUILD)/asan/%.o)
+$(BUILD)/tsan/$(1).a: $$($(1)_SRCS:%.c=$(BUILD)/tsan/%.o)
 $(BUILD)/fuzz/$(1).a: $$($(1)_SRCS:%.c=$(BUILD)/fuzz/%.o)
 endef
 $(foreach l,$(LIBS),$(eval $(call library_rules,$(l))))

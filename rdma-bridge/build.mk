@@ -11,7 +11,7 @@ sluice-bridge_LDLIBS := $(RB_LDLIBS)
 
 # The programs for the fabric's netdev and for injecting travel inside the bridge, as skeletons.
 RB_SKELETONS := $(addprefix $(BUILD)/rdma-bridge/,transport/fabric.skel.h port/inject.skel.h)
-RB_SKELETON_OBJS := $(foreach kind,obj asan fuzz,$(addprefix $(BUILD)/$(kind)/rdma-bridge/,transport/fabric_xdp.o port/injector.o))
+RB_SKELETON_OBJS := $(foreach kind,obj asan tsan fuzz,$(addprefix $(BUILD)/$(kind)/rdma-bridge/,transport/fabric_xdp.o port/injector.o))
 $(BUILD)/rdma-bridge/transport/fabric.skel.h: $(BUILD)/fabric.bpf.o
 $(BUILD)/rdma-bridge/port/inject.skel.h: $(BUILD)/inject.bpf.o
 $(RB_SKELETONS):

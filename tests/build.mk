@@ -11,13 +11,16 @@ TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLI
 
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(filter-out %/count_malloc.c,$(wildcard tests/tools/*.c)))
 COUNT_MALLOC := $(BUILD)/tests/tools/count_malloc.so # a library, to preload
-# The bridge under ASan and UBSan, as tests/netns/cluster/fabric.bats runs one.
+# Daemon and bridge under ASan and UBSan, and the bridge, which has threads, under TSan: kinds.bats,
+# cluster_maps.bats and cluster_workers.bats run them. The daemon lies beside the BPF objects, where it looks for them.
+ASAN_DAEMON := $(BUILD)/sluiced-asan
 ASAN_BRIDGE := $(BUILD)/tests/sluice-bridge
+TSAN_BRIDGE := $(BUILD)/tests/tsan/sluice-bridge
 # sluice-delay likewise, as tests/oracle/test_delay.py runs it
 ASAN_DELAY := $(BUILD)/tests/sluice-delay
 # tests/netns/lab/ns3.bats runs it where ns-3 is installed.
 NS3_TEST := $(if $(wildcard /usr/include/ns3/core-module.h),$(BUILD)/cc-ns3)
-test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(ASAN_BRIDGE) $(ASAN_DELAY) $(NS3_TEST) ## build the tests without running them
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(ASAN_DAEMON) $(ASAN_BRIDGE) $(TSAN_BRIDGE) $(ASAN_DELAY) $(NS3_TEST) ## build the tests without running them
 
 # Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain.
 $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
@@ -33,6 +36,16 @@ $(ASAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/asan/%.o) $(sluice-bridge_USES
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $^ -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
+
+$(ASAN_DAEMON): $(sluiced_SRCS:%.c=$(BUILD)/asan/%.o) $(sluiced_USES:%=$(BUILD)/asan/%.a)
+	$(call say,LD-ASAN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $^ -o $@ $(LDLIBS) $(sluiced_LDLIBS)
+
+$(TSAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/tsan/%.o) $(sluice-bridge_USES:%=$(BUILD)/tsan/%.a)
+	$(call say,LD-TSAN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=thread $^ -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
 
 $(ASAN_DELAY): $(sluice-delay_SRCS:%.c=$(BUILD)/asan/%.o) $(sluice-delay_USES:%=$(BUILD)/asan/%.a)
 	$(call say,LD-ASAN,$@)

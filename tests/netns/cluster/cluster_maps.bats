@@ -1,12 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # The maps that daemon and bridge share: a reload of the daemon that fails halfway, one that makes
-# other maps while the bridge runs, and maps of another version of sluice.
+# other maps while the bridge runs, and maps of another version of sluice. The bridges run under ASan
+# and UBSan.
 bats_require_minimum_version 1.5.0
 
 load cluster
 
 setup_file() {
+	export CLUSTER_PROGRAM=$PWD/build/tests/sluice-bridge
 	cluster_begin 2 1
 }
 

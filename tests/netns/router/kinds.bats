@@ -2,13 +2,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Ports that are more than a router's port: a member of a bridge, one with a macvlan or VRRP on it, one
 # whose driver takes only whole frames. The kernel gets there what it would get without sluice.
+# The daemon runs under ASan and UBSan.
 
 bats_require_minimum_version 1.5.0
 
 load router
 
-setup() { router_up; }
-teardown() { lab_end; }
+setup() {
+	export DAEMON_PROGRAM=build/sluiced-asan
+	router_up
+}
+
+# A memory error ends the daemon at once, a leak when it ends.
+teardown() {
+	daemon_end TERM
+	cat "$LAB_DIR/sluiced.err"
+	lab_end
+	[ "$ENDED" = 0 ]
+}
 
 pass() { on h1 ping -q -c 5 -i 0.05 -W 1 "$@" | awk '/received/ { print $4 }'; }
 

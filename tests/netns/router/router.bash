@@ -58,7 +58,7 @@ sluice() { on n1 build/sluice "$@"; }
 
 # daemon [OPTION...]: sluiced in the background, ready. Its process is DAEMON, its log $LAB_DIR/sluiced.err.
 daemon() {
-	spawn n1 sluiced build/sluiced --config "$CONFIG" "$@"
+	spawn n1 sluiced "${DAEMON_PROGRAM:-build/sluiced}" --config "$CONFIG" "$@"
 	DAEMON=$SPAWNED
 	wait_for 10 daemon_ready
 }
