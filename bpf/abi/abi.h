@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 10
+#define SL_ABI_VERSION 11
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -22,7 +22,7 @@
 enum sl_engine {
 	SL_ENGINE_KERNEL = 0, /* bpf_fib_lookup; the only one that needs no daemon */
 	SL_ENGINE_LPM = 1,    /* sl_fib4 and sl_fib6, LPM_TRIE */
-	SL_ENGINE_FAST = 2,   /* sl_dir24, sl_tbl8 and sl_tbl6 */
+	SL_ENGINE_FAST = 2,   /* sl_root4 and sl_runs4, sl_root6 and sl_runs6 */
 	SL_ENGINE_COUNT
 };
 

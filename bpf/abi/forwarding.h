@@ -11,7 +11,7 @@
 #include "bpf/abi/abi.h"
 
 /*
- *   prefix --(sl_fib*, sl_dir24/sl_tbl8/sl_tbl6)--> next-hop id --(sl_nexthop)--> kind + ref
+ *   prefix --(sl_fib*, sl_root* and sl_runs*)--> next-hop id --(sl_nexthop)--> kind + ref
  *       FORWARD -> sl_adj[ref]                  where it leaves and with which Ethernet header
  *       GROUP   -> sl_group[ref].bucket[hash]   a next-hop id again, of a kind other than GROUP
  *       PUNT    -> ref is an enum sl_punt
@@ -75,34 +75,55 @@ SL_ASSERT_SIZE(struct sl_group, 512);
 /* --- Tables of the fast engine --- */
 
 /*
- * A slot says either "next hop" or "continue in this block", and remembers the length of the
- * prefix that owns it, which is what the writer needs to insert and delete in place:
+ * Bits of an address choose a word. A word is a next hop, or leads to a record, which the next 8
+ * bits are looked up in:
  *
- *   bit 31      1: bits 22..0 are a block number; 0: bits 22..0 are a next-hop id
- *   bits 30..23 length of the prefix that wrote it, 0..128 (next-hop slots; 0 and id 0: no route)
+ *   bit 31      0: bits 22..0 are a next-hop id, and bits 30..23 the length of the prefix that
+ *               wrote it, 0..128, which the writer needs to insert and delete in place; all 0: no
+ *               route
+ *               1: bits 29..0 are the number of a record's first unit, and bit 30 says whether
+ *               its values are words (1) or 16-bit next-hop ids (0)
  */
-#define SL_SLOT_BLOCK	    0x80000000u
-#define SL_SLOT_DEPTH_SHIFT 23
-#define SL_SLOT_DEPTH_MASK  0xffu
-#define SL_SLOT_INDEX_MASK  0x007fffffu
+#define SL_WORD_RECORD	    0x80000000u
+#define SL_WORD_WIDE	    0x40000000u
+#define SL_WORD_UNIT_MASK   0x3fffffffu
+#define SL_WORD_DEPTH_SHIFT 23
+#define SL_WORD_DEPTH_MASK  0xffu
+#define SL_WORD_INDEX_MASK  0x007fffffu
 
-/* The element of all three tables: the slots that 8 bits of an address choose from. */
-#define SL_BLOCK_SLOTS 256
+/* Maps sl_root4 and sl_root6: the first 8 bits choose the element, the next 8 the word. */
+#define SL_ROOT_BLOCKS 256
+#define SL_BLOCK_WORDS 256
 struct sl_block {
-	__u32 slot[SL_BLOCK_SLOTS];
+	__u32 word[SL_BLOCK_WORDS];
 };
 SL_ASSERT_SIZE(struct sl_block, 1024);
 
 /*
- * IPv4: the first 16 bits choose the block of sl_dir24, the next 8 the slot, the last 8 a slot in a
- * block of sl_tbl8. IPv6: the first 8 bits choose one of blocks 0..255 of sl_tbl6, which are the
- * root and never handed out. Each further 8 bits choose a slot, which may lead to another block of
- * sl_tbl6. We tried strides of 4, 6 and 8 below roots of 16, 20 and 24 bits on the Internet's
- * 168,000 prefixes: this choice is within a fifth of the quickest, at 40 MB; a root of 24 bits
- * would add 64 MB.
+ * A record: what the 256 slots say that 8 bits of an address choose from, as runs. A run is slots
+ * side by side with one answer. Bit b of starts[w] is set if a run starts at slot 32 * w + b, and
+ * before[w] counts the runs that start before slot 32 * w. The value of the run r lies r places
+ * behind the first value: 2 bytes each, or 4 in a wide record. A record is one unit, or goes on in
+ * the units after it, which hold values only.
+ *
+ * Starts and counts of a record that a word leads to never change. Values may: each is stored as
+ * one.
  */
-#define SL_DIR24_BLOCKS	    (1u << 16)
-#define SL_TBL6_ROOT_BLOCKS 256u
+#define SL_RECORD_SLOTS 256
+#define SL_UNIT_VALUES	6
+struct sl_record {
+	__u32 starts[SL_RECORD_SLOTS / 32];
+	__u8 before[SL_RECORD_SLOTS / 32];
+	__u32 value[SL_UNIT_VALUES]; /* as words, whether or not the record is wide */
+};
+SL_ASSERT_SIZE(struct sl_record, 64);
+
+/* Maps sl_runs4 and sl_runs6: the records of one family. No record lies in two pages. */
+#define SL_PAGE_UNITS 64
+struct sl_page {
+	struct sl_record unit[SL_PAGE_UNITS];
+};
+SL_ASSERT_SIZE(struct sl_page, 4096);
 
 /* --- Lookups by longest prefix match (engine lpm) --- */
 
@@ -123,9 +144,7 @@ SL_ASSERT_SIZE(struct sl_key6, 20);
 #define SL_NEXTHOPS_DEFAULT 65536
 #define SL_ADJS_DEFAULT	    32768
 #define SL_GROUPS_DEFAULT   4096
-#define SL_TBL8_DEFAULT	    8192  /* IPv4 blocks: /24s that hold longer prefixes */
-#define SL_TBL6_DEFAULT	    65536 /* IPv6 blocks */
-/* limits of the lpm engine; memory is taken by what is used */
+/* routes; the fast engine takes memory for as many at once, the lpm engine as they come */
 #define SL_FIB4_DEFAULT 2000000
 #define SL_FIB6_DEFAULT 1000000
 

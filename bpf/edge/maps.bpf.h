@@ -37,9 +37,10 @@ SL_ARRAY(sl_group, struct sl_group, 1, BPF_F_MMAPABLE);
 SL_LPM(sl_fib4, struct sl_key4);
 SL_LPM(sl_fib6, struct sl_key6);
 
-SL_ARRAY(sl_dir24, struct sl_block, 1, BPF_F_MMAPABLE);
-SL_ARRAY(sl_tbl8, struct sl_block, 1, BPF_F_MMAPABLE);
-SL_ARRAY(sl_tbl6, struct sl_block, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_root4, struct sl_block, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_root6, struct sl_block, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_runs4, struct sl_page, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_runs6, struct sl_page, 1, BPF_F_MMAPABLE);
 
 SL_ARRAY(sl_voq, struct sl_voq, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_backlog, struct sl_backlog, 1, BPF_F_MMAPABLE);

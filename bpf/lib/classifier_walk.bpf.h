@@ -10,6 +10,7 @@
 #define SL_CLASSIFIER_WALK_BPF_H
 
 #include "bpf/abi/classifier.h"
+#include "bpf/lib/bits.bpf.h"
 
 #ifdef __bpf__
 #include <bpf/bpf_helpers.h>
@@ -64,13 +65,6 @@ static const __u8 sl_de_bruijn_bit[64] = {
 static __always_inline __u32 sl_lowest_bit(__u64 x)
 {
 	return sl_de_bruijn_bit[((x & -x) * SL_DE_BRUIJN) >> 58];
-}
-
-static __always_inline __u32 sl_count_bits(__u64 x)
-{
-	x -= (x >> 1) & 0x5555555555555555ULL;
-	x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
-	return (((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL) * 0x0101010101010101ULL) >> 56;
 }
 
 /* 1 if a <= b, else 0: the inverse of the borrow of b - a, without a branch. */
@@ -221,8 +215,8 @@ static __always_inline void sl_class_walk(const struct sl_classifier *c, __u32 w
 
 		if (!sum)
 			break;
-		rules = sl_pool64(c, words, first_src + sl_count_bits(sum_src & below)) &
-			sl_pool64(c, words, first_dst + sl_count_bits(sum_dst & below));
+		rules = sl_pool64(c, words, first_src + sl_count_bits64(sum_src & below)) &
+			sl_pool64(c, words, first_dst + sl_count_bits64(sum_dst & below));
 		word = sl_lowest_bit(sum);
 		sum &= sum - 1;
 		if (!rules)

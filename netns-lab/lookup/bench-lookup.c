@@ -32,7 +32,6 @@
 #define RUNS_MAX     101
 #define SAMPLE_NS    20000000 /* a sample of one engine lasts at least this long */
 #define UPDATES	     200000
-#define TBL6_BLOCKS  400000 /* enough for the synthetic table */
 
 enum row { ROW_EMPTY, ROW_FAST, ROW_FAST_AGAIN, ROW_LPM, ROW_KERNEL, ROW_COUNT };
 static const char *const row_name[] = { "empty loop", "fast", "fast (A/A)", "lpm", "kernel" };
@@ -212,6 +211,7 @@ static int measure_updates(struct bench *b, struct lookup_rig *rig, enum row row
 	double per_second;
 	int rc = 0;
 
+	sl_fib_go_live(rig->fib);
 	for (uint32_t i = 0; !rc && i < UPDATES / 2; i++) {
 		const struct sl_prefix *p = &b->routes.prefix[lab_random_below(&random, n_routes)];
 
@@ -228,11 +228,11 @@ static int measure_updates(struct bench *b, struct lookup_rig *rig, enum row row
 					"updates", "family", family_number(b), "routes",
 					(int)n_routes, "engine", row_name[row], "per_second",
 					per_second, "table_bytes", (json_int_t)stats.table_bytes,
-					"process_bytes", (json_int_t)stats.process_bytes, "blocks",
-					(int)(stats.tbl8_used + stats.tbl6_used)));
+					"process_bytes", (json_int_t)stats.process_bytes, "pages",
+					(int)(stats.pages4 + stats.pages6)));
 	if (!b->opt.json)
-		printf("  %-12s %8.0f deletes and inserts a second; %u blocks; process %.1f MB\n",
-		       row_name[row], per_second, stats.tbl8_used + stats.tbl6_used,
+		printf("  %-12s %8.0f deletes and inserts a second; %u pages; process %.1f MB\n",
+		       row_name[row], per_second, stats.pages4 + stats.pages6,
 		       (double)stats.process_bytes / 1e6);
 	return 0;
 }
@@ -294,10 +294,9 @@ static int run_family(struct bench *b, uint8_t family)
 	lab_routes_shuffle(&b->routes, &b->random);
 	rc = lab_routes_grow(&b->routes, SYNTHETIC, &b->random);
 	if (!rc)
-		rc = lookup_rig_open(LAB_LOOKUP_OBJECT, SL_ENGINE_FAST, 0,
-				     family == AF_INET6 ? TBL6_BLOCKS : 0, &b->fast);
+		rc = lookup_rig_open(LAB_LOOKUP_OBJECT, SL_ENGINE_FAST, &b->fast);
 	if (!rc)
-		rc = lookup_rig_open(LAB_LOOKUP_OBJECT, SL_ENGINE_LPM, 0, 0, &b->lpm);
+		rc = lookup_rig_open(LAB_LOOKUP_OBJECT, SL_ENGINE_LPM, &b->lpm);
 	if (!rc)
 		rc = run_sizes(b, n_full);
 	lookup_rig_close(b->fast);

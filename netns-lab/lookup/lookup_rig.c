@@ -24,14 +24,11 @@ static int map_lookups(struct lookup_rig *rig)
 	return 0;
 }
 
-int lookup_rig_open(const char *object_path, enum sl_engine engine, uint32_t n_tbl8,
-		    uint32_t n_tbl6, struct lookup_rig **out)
+int lookup_rig_open(const char *object_path, enum sl_engine engine, struct lookup_rig **out)
 {
 	struct sl_datapath_params params = {
 		.object_path = object_path,
 		.config = { .engine = engine, .managed = 1 },
-		.n_tbl8 = n_tbl8,
-		.n_tbl6 = n_tbl6,
 	};
 	struct lookup_rig *rig = calloc(1, sizeof(*rig));
 	int rc;

@@ -23,9 +23,8 @@ struct lookup_rig {
 	int prog_fd, batch_fd;		   /* borrowed from datapath */
 };
 
-/* n_tbl8, n_tbl6: blocks of the fast engine, 0 for the default. 0 or -errno; errors are logged. */
-int lookup_rig_open(const char *object_path, enum sl_engine engine, uint32_t n_tbl8,
-		    uint32_t n_tbl6, struct lookup_rig **out);
+/* Tables of the default size. 0 or -errno; errors are logged. */
+int lookup_rig_open(const char *object_path, enum sl_engine engine, struct lookup_rig **out);
 void lookup_rig_close(struct lookup_rig *rig); /* NULL is fine */
 
 /* Route a prefix to the next hop of that number, 0..LAB_NEXTHOPS-1. As sl_fib_insert. */

@@ -21,8 +21,6 @@
 
 #define CHANGES	       200000
 #define KERNEL_SAMPLES 20000
-#define N_TBL8	       65536
-#define N_TBL6	       200000
 
 struct world {
 	struct lookup_rig *fast, *lpm;
@@ -241,6 +239,7 @@ static void internet_sampled_addresses_as_the_kernel(void **state)
 static void changed_tables_first_last_random_address_by_both_engines(void **state)
 {
 	(void)state;
+	sl_fib_go_live(w.fast->fib);
 	for (uint32_t i = 0; i < CHANGES; i++)
 		change_at_random();
 	assert_int_equal(kernel_routes_flush(w.kernel), 0);
@@ -271,9 +270,9 @@ static int setup(void **state)
 	if (!rc)
 		rc = lab_routes_read(LAB_ROUTES_V6, &w.ip6);
 	if (!rc)
-		rc = lookup_rig_open(LAB_LOOKUP_OBJECT, SL_ENGINE_FAST, N_TBL8, N_TBL6, &w.fast);
+		rc = lookup_rig_open(LAB_LOOKUP_OBJECT, SL_ENGINE_FAST, &w.fast);
 	if (!rc)
-		rc = lookup_rig_open(LAB_LOOKUP_OBJECT, SL_ENGINE_LPM, 0, 0, &w.lpm);
+		rc = lookup_rig_open(LAB_LOOKUP_OBJECT, SL_ENGINE_LPM, &w.lpm);
 	if (!rc) {
 		w.live = calloc(w.ip4.n + w.ip6.n + CHANGES, sizeof(*w.live));
 		w.gone = calloc(CHANGES, sizeof(*w.gone));

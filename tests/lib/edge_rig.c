@@ -27,8 +27,7 @@
 #define N_NEXTHOP 1024u
 #define N_ADJ	  1024u
 #define N_GROUP	  16u
-#define N_TBL8	  64u
-#define N_TBL6	  (256u + 64u)
+#define N_RUNS	  64u
 #define N_FIB	  1024u
 
 int edge_enter_namespace(void)
@@ -68,9 +67,10 @@ static void set_sizes(struct bpf_object *object, const struct sl_config *config)
 		{ "sl_group", N_GROUP },
 		{ "sl_fib4", lpm ? N_FIB : 1 },
 		{ "sl_fib6", lpm ? N_FIB : 1 },
-		{ "sl_dir24", fast ? SL_DIR24_BLOCKS : 1 },
-		{ "sl_tbl8", fast ? N_TBL8 : 1 },
-		{ "sl_tbl6", fast ? N_TBL6 : 1 },
+		{ "sl_root4", fast ? SL_ROOT_BLOCKS : 1 },
+		{ "sl_root6", fast ? SL_ROOT_BLOCKS : 1 },
+		{ "sl_runs4", fast ? N_RUNS : 1 },
+		{ "sl_runs6", fast ? N_RUNS : 1 },
 		{ "sl_voq", n_voqs },
 		{ "sl_backlog", n_voqs },
 		{ "sl_xsk", n_xsk },
@@ -113,8 +113,8 @@ static int open_tables(struct edge *edge, enum sl_engine engine)
 		.n_nexthop = N_NEXTHOP,
 		.n_adj = N_ADJ,
 		.n_group = N_GROUP,
-		.n_tbl8 = N_TBL8,
-		.n_tbl6 = N_TBL6,
+		.n_runs4 = N_RUNS,
+		.n_runs6 = N_RUNS,
 		.n_fib4 = N_FIB,
 		.n_fib6 = N_FIB,
 		.fib4_fd = edge_map_fd(edge, "sl_fib4"),
@@ -126,13 +126,19 @@ static int open_tables(struct edge *edge, enum sl_engine engine)
 	if (!err)
 		err = map_table(edge, "sl_group", &t->group);
 	if (!err && engine == SL_ENGINE_FAST) {
-		err = map_table(edge, "sl_dir24", &t->dir24);
+		err = map_table(edge, "sl_root4", &t->root4);
 		if (!err)
-			err = map_table(edge, "sl_tbl8", &t->tbl8);
+			err = map_table(edge, "sl_root6", &t->root6);
 		if (!err)
-			err = map_table(edge, "sl_tbl6", &t->tbl6);
+			err = map_table(edge, "sl_runs4", &t->runs4);
+		if (!err)
+			err = map_table(edge, "sl_runs6", &t->runs6);
 	}
-	return err ? err : sl_fib_create(t, &edge->fib);
+	if (!err)
+		err = sl_fib_create(t, &edge->fib);
+	if (!err)
+		sl_fib_go_live(edge->fib);
+	return err;
 }
 
 int edge_create(const struct sl_config *config, struct edge **out)
@@ -181,9 +187,10 @@ void edge_destroy(struct edge *edge)
 	unmap_table(edge->tables.nexthop, N_NEXTHOP * sizeof(struct sl_nexthop));
 	unmap_table(edge->tables.adj, N_ADJ * sizeof(struct sl_adj));
 	unmap_table(edge->tables.group, N_GROUP * sizeof(struct sl_group));
-	unmap_table(edge->tables.dir24, SL_DIR24_BLOCKS * sizeof(struct sl_block));
-	unmap_table(edge->tables.tbl8, N_TBL8 * sizeof(struct sl_block));
-	unmap_table(edge->tables.tbl6, N_TBL6 * sizeof(struct sl_block));
+	unmap_table(edge->tables.root4, SL_ROOT_BLOCKS * sizeof(struct sl_block));
+	unmap_table(edge->tables.root6, SL_ROOT_BLOCKS * sizeof(struct sl_block));
+	unmap_table(edge->tables.runs4, N_RUNS * sizeof(struct sl_page));
+	unmap_table(edge->tables.runs6, N_RUNS * sizeof(struct sl_page));
 	bpf_object__close(edge->object);
 	free(edge);
 }

@@ -32,14 +32,7 @@
 #include "user/mirror/mirror.h"
 #include "user/rtnl/rtnl.h"
 
-enum {
-	PORTS_MAX = 4096,
-	N_NEXTHOP = 65536,
-	N_ADJ = 32768,
-	N_GROUP = 4096,
-	N_TBL8 = 65536,
-	N_TBL6 = 65536
-};
+enum { PORTS_MAX = 4096, N_NEXTHOP = 65536, N_ADJ = 32768, N_GROUP = 4096, N_RUNS = 8192 };
 
 struct view {
 	struct sl_fib_tables tables;
@@ -125,14 +118,15 @@ static void view_open(struct view *v)
 				     .n_nexthop = N_NEXTHOP,
 				     .n_adj = N_ADJ,
 				     .n_group = N_GROUP,
-				     .n_tbl8 = N_TBL8,
-				     .n_tbl6 = N_TBL6 };
+				     .n_runs4 = N_RUNS,
+				     .n_runs6 = N_RUNS };
 	t->nexthop = zeroed(t->n_nexthop * sizeof(*t->nexthop));
 	t->adj = zeroed(t->n_adj * sizeof(*t->adj));
 	t->group = zeroed(t->n_group * sizeof(*t->group));
-	t->dir24 = zeroed(SL_DIR24_BLOCKS * sizeof(*t->dir24));
-	t->tbl8 = zeroed(t->n_tbl8 * sizeof(*t->tbl8));
-	t->tbl6 = zeroed(t->n_tbl6 * sizeof(*t->tbl6));
+	t->root4 = zeroed(SL_ROOT_BLOCKS * sizeof(*t->root4));
+	t->root6 = zeroed(SL_ROOT_BLOCKS * sizeof(*t->root6));
+	t->runs4 = zeroed(t->n_runs4 * sizeof(*t->runs4));
+	t->runs6 = zeroed(t->n_runs6 * sizeof(*t->runs6));
 	err = sl_fib_create(t, &v->fib);
 	if (!err)
 		err = sl_mirror_open(v->fib, &ops, v, &v->mirror);
@@ -151,9 +145,10 @@ static void view_close(struct view *v)
 	munmap(t->nexthop, t->n_nexthop * sizeof(*t->nexthop));
 	munmap(t->adj, t->n_adj * sizeof(*t->adj));
 	munmap(t->group, t->n_group * sizeof(*t->group));
-	munmap(t->dir24, SL_DIR24_BLOCKS * sizeof(*t->dir24));
-	munmap(t->tbl8, t->n_tbl8 * sizeof(*t->tbl8));
-	munmap(t->tbl6, t->n_tbl6 * sizeof(*t->tbl6));
+	munmap(t->root4, SL_ROOT_BLOCKS * sizeof(*t->root4));
+	munmap(t->root6, SL_ROOT_BLOCKS * sizeof(*t->root6));
+	munmap(t->runs4, t->n_runs4 * sizeof(*t->runs4));
+	munmap(t->runs6, t->n_runs6 * sizeof(*t->runs6));
 }
 
 static void poll_once(struct view *v)

@@ -102,8 +102,8 @@ static void print_status(void *arg, const json_t *row)
 	printf("tables     %lld IPv4 and %lld IPv6 prefixes",
 	       sl_cmd_number(tables, "ipv4_prefixes"), sl_cmd_number(tables, "ipv6_prefixes"));
 	print_use(tables, "nexthops", "next hops");
-	print_use(tables, "ipv4_blocks", "IPv4 blocks");
-	print_use(tables, "ipv6_blocks", "IPv6 blocks");
+	print_use(tables, "ipv4_pages", "IPv4 pages");
+	print_use(tables, "ipv6_pages", "IPv6 pages");
 	printf("\n");
 	if (overflow)
 		printf("           %lld routes do not fit: the kernel forwards for them\n",

@@ -64,8 +64,8 @@ static bool valid_group(const char *text)
 	return *text && getgrnam(text);
 }
 
-/* Slots and ids have 23 bits. A block of 256 slots is 128 map elements. */
-#define INDEX_MAX SL_SLOT_INDEX_MASK
+/* Next-hop ids have 23 bits. */
+#define INDEX_MAX SL_WORD_INDEX_MASK
 #define UINT_KEY(key, field, low, high, text)                                                 \
 	{                                                                                     \
 		.name = (key), .type = SL_YAML_UINT,                                          \
@@ -102,8 +102,6 @@ static const struct sl_yaml_key table_keys[] = {
 	UINT_KEY("nexthops", nexthops, 16, INDEX_MAX, "a number of next hops"),
 	UINT_KEY("adjacencies", adjacencies, 16, INDEX_MAX, "a number of adjacencies"),
 	UINT_KEY("groups", groups, 1, 1u << 20, "a number of multipath groups"),
-	UINT_KEY("ipv4_blocks", ipv4_blocks, 1, 1u << 20, "a number of blocks"),
-	UINT_KEY("ipv6_blocks", ipv6_blocks, 1024, 1u << 20, "a number of blocks"),
 	UINT_KEY("ipv4_routes", ipv4_routes, 16, 100000000, "a number of routes"),
 	UINT_KEY("ipv6_routes", ipv6_routes, 16, 100000000, "a number of routes"),
 	{ 0 },

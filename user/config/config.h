@@ -31,8 +31,7 @@ struct sl_port_settings {
 /* Elements; 0: the default of bpf/abi/forwarding.h. */
 struct sl_table_settings {
 	uint32_t nexthops, adjacencies, groups;
-	uint32_t ipv4_blocks, ipv6_blocks; /* fast engine */
-	uint32_t ipv4_routes, ipv6_routes; /* lpm and kernel engines */
+	uint32_t ipv4_routes, ipv6_routes;
 };
 
 /* Packets a second on each processor; 0: no limit. */

@@ -162,8 +162,6 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		.n_nexthop = tables->nexthops,
 		.n_adj = tables->adjacencies,
 		.n_group = tables->groups,
-		.n_tbl8 = tables->ipv4_blocks,
-		.n_tbl6 = tables->ipv6_blocks,
 		.n_fib4 = tables->ipv4_routes,
 		.n_fib6 = tables->ipv6_routes,
 	};
@@ -233,6 +231,7 @@ int sl_generation_activate(struct sl_generation *g)
 	struct sl_edge_ports *ports = g->ports;
 
 	g->is_active = true;
+	sl_fib_go_live(g->fib);
 	ports->changed = false;
 	for (uint32_t i = 0; i < ports->n; i++) {
 		struct sl_edge_port *port = &ports->port[i];

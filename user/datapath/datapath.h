@@ -39,7 +39,8 @@ struct sl_datapath_params {
 	 */
 	const struct sl_datapath *previous;
 	/* sizes; 0 means the default of bpf/abi/forwarding.h */
-	uint32_t n_nexthop, n_adj, n_group, n_tbl8, n_tbl6, n_fib4, n_fib6;
+	uint32_t n_nexthop, n_adj, n_group;
+	uint32_t n_fib4, n_fib6; /* routes */
 	/*
 	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. If the
 	 * previous generation or the pins have the same sizes, this generation uses their sl_voq,

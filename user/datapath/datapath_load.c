@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -147,9 +148,10 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_group", t->n_group },
 		{ "sl_fib4", t->n_fib4 },
 		{ "sl_fib6", t->n_fib6 },
-		{ "sl_dir24", t->engine == SL_ENGINE_FAST ? SL_DIR24_BLOCKS : 0 },
-		{ "sl_tbl8", t->n_tbl8 },
-		{ "sl_tbl6", t->n_tbl6 },
+		{ "sl_root4", t->engine == SL_ENGINE_FAST ? SL_ROOT_BLOCKS : 0 },
+		{ "sl_root6", t->engine == SL_ENGINE_FAST ? SL_ROOT_BLOCKS : 0 },
+		{ "sl_runs4", t->n_runs4 },
+		{ "sl_runs6", t->n_runs6 },
 		{ "sl_voq", dp->config.n_voqs },
 		{ "sl_backlog", dp->config.n_voqs },
 		{ "sl_xsk", dp->n_ports * dp->config.n_queues * dp->config.n_voqs },
@@ -170,6 +172,9 @@ static int set_sizes(struct sl_datapath *dp)
 
 static void plan_tables(struct sl_fib_tables *t, const struct sl_datapath_params *params)
 {
+	const uint32_t n_fib4 = or_default(params->n_fib4, SL_FIB4_DEFAULT);
+	const uint32_t n_fib6 = or_default(params->n_fib6, SL_FIB6_DEFAULT);
+
 	*t = (struct sl_fib_tables){
 		.engine = params->config.engine == SL_ENGINE_FAST ? SL_ENGINE_FAST : SL_ENGINE_LPM,
 		.n_nexthop = or_default(params->n_nexthop, SL_NEXTHOPS_DEFAULT),
@@ -179,11 +184,11 @@ static void plan_tables(struct sl_fib_tables *t, const struct sl_datapath_params
 		.fib6_fd = -1,
 	};
 	if (t->engine == SL_ENGINE_FAST) {
-		t->n_tbl8 = or_default(params->n_tbl8, SL_TBL8_DEFAULT);
-		t->n_tbl6 = or_default(params->n_tbl6, SL_TBL6_DEFAULT);
+		t->n_runs4 = sl_fib_pages_for(AF_INET, n_fib4);
+		t->n_runs6 = sl_fib_pages_for(AF_INET6, n_fib6);
 	} else {
-		t->n_fib4 = or_default(params->n_fib4, SL_FIB4_DEFAULT);
-		t->n_fib6 = or_default(params->n_fib6, SL_FIB6_DEFAULT);
+		t->n_fib4 = n_fib4;
+		t->n_fib6 = n_fib6;
 	}
 }
 
@@ -284,9 +289,10 @@ static int map_tables(struct sl_datapath *dp)
 		{ "sl_nexthop", t->n_nexthop, sizeof(*t->nexthop), &t->nexthop },
 		{ "sl_adj", t->n_adj, sizeof(*t->adj), &t->adj },
 		{ "sl_group", t->n_group, sizeof(*t->group), &t->group },
-		{ "sl_dir24", fast ? SL_DIR24_BLOCKS : 0, sizeof(*t->dir24), &t->dir24 },
-		{ "sl_tbl8", t->n_tbl8, sizeof(*t->tbl8), &t->tbl8 },
-		{ "sl_tbl6", t->n_tbl6, sizeof(*t->tbl6), &t->tbl6 },
+		{ "sl_root4", fast ? SL_ROOT_BLOCKS : 0, sizeof(*t->root4), &t->root4 },
+		{ "sl_root6", fast ? SL_ROOT_BLOCKS : 0, sizeof(*t->root6), &t->root6 },
+		{ "sl_runs4", t->n_runs4, sizeof(*t->runs4), &t->runs4 },
+		{ "sl_runs6", t->n_runs6, sizeof(*t->runs6), &t->runs6 },
 	};
 	int err = 0;
 
@@ -417,8 +423,8 @@ void sl_datapath_close(struct sl_datapath *dp)
 {
 	if (!dp)
 		return;
-	void *tables[] = { dp->tables.nexthop, dp->tables.adj,	dp->tables.group,
-			   dp->tables.dir24,   dp->tables.tbl8, dp->tables.tbl6 };
+	void *tables[] = { dp->tables.nexthop, dp->tables.adj,	 dp->tables.group, dp->tables.root4,
+			   dp->tables.root6,   dp->tables.runs4, dp->tables.runs6 };
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (tables[i])

@@ -42,7 +42,7 @@ struct sl_datapath {
 	struct sl_config config;
 	bool frags;
 	struct sl_fib_tables tables;
-	size_t mapped_bytes[6]; /* of nexthop, adj, group, dir24, tbl8, tbl6 */
+	size_t mapped_bytes[7]; /* of nexthop, adj, group, root4, root6, runs4, runs6 */
 	uint32_t n_ports;
 	int shared_fds[SL_SHARED_MAPS]; /* owned; of an earlier generation, or -1 */
 };

@@ -33,12 +33,10 @@ struct sl_fib_tables {
 	uint32_t n_adj;
 	struct sl_group *group;
 	uint32_t n_group;
-	/* FAST only: dir24 has SL_DIR24_BLOCKS blocks */
-	struct sl_block *dir24;
-	struct sl_block *tbl8;
-	uint32_t n_tbl8; /* blocks */
-	struct sl_block *tbl6;
-	uint32_t n_tbl6; /* blocks; the first SL_TBL6_ROOT_BLOCKS are the root */
+	/* FAST only: roots have SL_ROOT_BLOCKS blocks, runs as many pages as n_runs says */
+	struct sl_block *root4, *root6;
+	struct sl_page *runs4, *runs6;
+	uint32_t n_runs4, n_runs6;
 	/* LPM only: map file descriptors */
 	int fib4_fd;
 	int fib6_fd;
@@ -51,7 +49,7 @@ struct sl_fib_stats {
 	uint64_t overflow4, overflow6; /* of those, how many did not fit: their addresses punt */
 	uint64_t inserts, replaces, deletes;
 	uint32_t nexthops, adjs, groups; /* in use */
-	uint32_t tbl8_used, tbl6_used;	 /* blocks */
+	uint32_t pages4, pages6;	 /* of runs, in use */
 	size_t table_bytes;		 /* memory of the maps */
 	size_t process_bytes;		 /* memory of this object in the process */
 };
@@ -60,8 +58,20 @@ struct sl_fib_stats {
 #define SL_NEXTHOP_NONE	    0 /* no route */
 #define SL_NEXTHOP_OVERFLOW 1 /* punts as OVERFLOW: a route that did not fit */
 
-/* Take over zeroed tables. 0, -ENOMEM, or -EINVAL for a size the engine cannot work with. */
+/*
+ * Pages of runs that the engine fast is given for so many routes. IPv4 routes of up to 24 bits then
+ * fit, wherever they lie, with room for what waits for its readers; for IPv6, and longer ones,
+ * where they lie as the Internet's do. More go in for as long as there is room.
+ */
+uint32_t sl_fib_pages_for(uint8_t family, uint32_t routes);
+
+/*
+ * Take over zeroed tables, which XDP must not read yet. 0, -ENOMEM, or -EINVAL for a size the
+ * engine cannot work with.
+ */
 int sl_fib_create(const struct sl_fib_tables *tables, struct sl_fib **out);
+/* XDP may read the tables from now on. Until then, memory is used again at once. */
+void sl_fib_go_live(struct sl_fib *fib);
 void sl_fib_destroy(struct sl_fib *fib); /* NULL is fine; the tables keep their last content */
 
 /*

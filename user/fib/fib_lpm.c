@@ -194,13 +194,13 @@ static size_t map_bytes(int map_fd)
 }
 
 static void lpm_usage(const struct sl_fib_family *family, size_t *table_bytes,
-		      size_t *process_bytes, uint32_t *blocks)
+		      size_t *process_bytes, uint32_t *pages)
 {
 	const struct lpm *lpm = family->engine_state;
 
 	*table_bytes = map_bytes(lpm->map_fd);
 	*process_bytes = sizeof(*lpm);
-	*blocks = 0;
+	*pages = 0;
 }
 
 static void lpm_close(struct sl_fib_family *family)

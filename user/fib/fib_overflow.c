@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A treap (Aragon and Seidel, 1989) ordered by address, then length. In that order all prefixes
- * under P that are longer than P follow P without a gap, so they are cut out by splitting the tree
- * twice.
+ * under P that are longer than P follow P without a gap.
  */
 #include "user/fib/fib_overflow.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef bool (*goes_left)(const struct sl_prefix *item, const struct sl_prefix *at);
 
 static int compare(const struct sl_prefix *a, const struct sl_prefix *b)
 {
@@ -24,21 +21,28 @@ static bool is_before(const struct sl_prefix *item, const struct sl_prefix *at)
 	return compare(item, at) < 0;
 }
 
-static bool is_not_after(const struct sl_prefix *item, const struct sl_prefix *at)
+/* The first item that is not before `at`, or NULL. */
+static const struct sl_overflow_item *first_from(const struct sl_overflow *set,
+						 const struct sl_prefix *at)
 {
-	return compare(item, at) <= 0;
+	const struct sl_overflow_item *node = set->root, *next = NULL;
+
+	while (node) {
+		if (is_before(&node->prefix, at)) {
+			node = node->right;
+		} else {
+			next = node;
+			node = node->left;
+		}
+	}
+	return next;
 }
 
-static bool has_the_bits_of(const struct sl_prefix *item, const struct sl_prefix *at)
-{
-	return sl_addr_match(item->addr, at->addr, at->len);
-}
-
-static void split(struct sl_overflow_item *node, goes_left left_if, const struct sl_prefix *at,
+static void split(struct sl_overflow_item *node, const struct sl_prefix *at,
 		  struct sl_overflow_item **left, struct sl_overflow_item **right)
 {
 	while (node) {
-		if (left_if(&node->prefix, at)) {
+		if (is_before(&node->prefix, at)) {
 			*left = node;
 			left = &node->right;
 			node = node->right;
@@ -72,11 +76,6 @@ static struct sl_overflow_item *join(struct sl_overflow_item *a, struct sl_overf
 	return root;
 }
 
-static uint64_t count(const struct sl_overflow_item *node)
-{
-	return node ? 1 + count(node->left) + count(node->right) : 0;
-}
-
 void sl_overflow_fini(struct sl_overflow *set)
 {
 	struct sl_overflow_item *item;
@@ -89,10 +88,12 @@ void sl_overflow_put(struct sl_overflow *set, struct sl_overflow_item *item)
 {
 	struct sl_overflow_item **link = &set->root;
 
+	set->random = set->random * 1664525 + 1013904223;
+	item->priority = set->random;
 	while (*link && (*link)->priority >= item->priority)
 		link = is_before(&(*link)->prefix, &item->prefix) ? &(*link)->right
 								  : &(*link)->left;
-	split(*link, is_before, &item->prefix, &item->left, &item->right);
+	split(*link, &item->prefix, &item->left, &item->right);
 	*link = item;
 	set->count++;
 }
@@ -103,8 +104,7 @@ int sl_overflow_add(struct sl_overflow *set, const struct sl_prefix *prefix)
 
 	if (!item)
 		return -ENOMEM;
-	set->random = set->random * 1664525 + 1013904223;
-	*item = (struct sl_overflow_item){ .prefix = *prefix, .priority = set->random };
+	*item = (struct sl_overflow_item){ .prefix = *prefix };
 	sl_overflow_put(set, item);
 	return 0;
 }
@@ -125,29 +125,24 @@ void sl_overflow_delete(struct sl_overflow *set, const struct sl_prefix *prefix)
 
 bool sl_overflow_any_under(const struct sl_overflow *set, const struct sl_prefix *prefix)
 {
-	const struct sl_overflow_item *node = set->root, *next = NULL;
+	struct sl_prefix longer = *prefix;
+	const struct sl_overflow_item *next;
 
-	while (node) {
-		if (is_not_after(&node->prefix, prefix)) {
-			node = node->right;
-		} else {
-			next = node;
-			node = node->left;
-		}
-	}
-	return next && has_the_bits_of(&next->prefix, prefix);
+	longer.len++;
+	next = first_from(set, &longer);
+
+	return next && sl_addr_match(next->prefix.addr, prefix->addr, prefix->len);
 }
 
-void sl_overflow_take_under(struct sl_overflow *set, const struct sl_prefix *prefix,
-			    struct sl_overflow *under)
+bool sl_overflow_any_between(const struct sl_overflow *set, const uint8_t *first,
+			     unsigned int min_len, const uint8_t *last)
 {
-	struct sl_overflow_item *before, *rest, *after;
+	struct sl_prefix at = { .len = (uint8_t)min_len };
+	const struct sl_overflow_item *next;
 
-	split(set->root, is_not_after, prefix, &before, &rest);
-	split(rest, has_the_bits_of, prefix, &under->root, &after);
-	set->root = join(before, after);
-	under->count = count(under->root);
-	set->count -= under->count;
+	memcpy(at.addr, first, sizeof(at.addr));
+	next = first_from(set, &at);
+	return next && memcmp(next->prefix.addr, last, sizeof(at.addr)) <= 0;
 }
 
 struct sl_overflow_item *sl_overflow_take(struct sl_overflow *set)

@@ -29,15 +29,21 @@ void sl_overflow_fini(struct sl_overflow *set);
 
 /* The prefix must not be in the set. 0 or -ENOMEM. */
 int sl_overflow_add(struct sl_overflow *set, const struct sl_prefix *prefix);
-/* Give back an item that was taken from a set. Needs no memory. The set owns it again. */
+/*
+ * Give back an item that was taken from a set. Needs no memory. The set owns it again. Which one is
+ * at hand next is drawn anew.
+ */
 void sl_overflow_put(struct sl_overflow *set, struct sl_overflow_item *item);
 void sl_overflow_delete(struct sl_overflow *set, const struct sl_prefix *prefix);
 
 /* Is there one that is under `prefix` and longer? */
 bool sl_overflow_any_under(const struct sl_overflow *set, const struct sl_prefix *prefix);
-/* Move all of those into `under`, which must be empty. */
-void sl_overflow_take_under(struct sl_overflow *set, const struct sl_prefix *prefix,
-			    struct sl_overflow *under);
+/*
+ * Is there one that begins at an address first..last and, if it begins at `first`, has at least
+ * min_len bits? Both are 16 bytes.
+ */
+bool sl_overflow_any_between(const struct sl_overflow *set, const uint8_t *first,
+			     unsigned int min_len, const uint8_t *last);
 /* Take one, whichever is at hand; NULL if the set is empty. The caller owns it. */
 struct sl_overflow_item *sl_overflow_take(struct sl_overflow *set);
 

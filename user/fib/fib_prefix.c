@@ -61,7 +61,7 @@ static int open_nexthops(struct sl_fib *fib)
 	const uint32_t first = SL_NEXTHOP_OVERFLOW + 1;
 	int rc;
 
-	if (tables->n_nexthop < first || tables->n_nexthop > SL_SLOT_INDEX_MASK)
+	if (tables->n_nexthop < first || tables->n_nexthop > SL_WORD_INDEX_MASK)
 		return -EINVAL;
 	rc = sl_pool_init(&fib->nexthops, first, tables->n_nexthop - first);
 	if (!rc)
@@ -97,6 +97,11 @@ int sl_fib_create(const struct sl_fib_tables *tables, struct sl_fib **out)
 	else
 		*out = fib;
 	return rc;
+}
+
+void sl_fib_go_live(struct sl_fib *fib)
+{
+	fib->is_live = true;
 }
 
 static struct sl_fib_family *family_of(const struct sl_fib *fib, uint8_t family)
@@ -142,7 +147,7 @@ static int replace(struct sl_fib *fib, struct sl_fib_family *family, const struc
 
 	if (sl_word_id(*word) == nexthop_id)
 		return 0;
-	*word = (*word & ~SL_SLOT_INDEX_MASK) | nexthop_id;
+	*word = (*word & ~SL_WORD_INDEX_MASK) | nexthop_id;
 	fib->replaces++;
 	if (*word & SL_STORE_OVERFLOW)
 		return 0;
@@ -191,10 +196,8 @@ int sl_fib_delete(struct sl_fib *fib, const struct sl_prefix *prefix)
 
 void sl_fib_tick(struct sl_fib *fib)
 {
-	if (fib->ip4.overflow.count)
-		fib->engine->heal(fib, &fib->ip4);
-	if (fib->ip6.overflow.count)
-		fib->engine->heal(fib, &fib->ip6);
+	fib->engine->heal(fib, &fib->ip4);
+	fib->engine->heal(fib, &fib->ip6);
 }
 
 uint32_t sl_fib_lookup(const struct sl_fib *fib, uint8_t family, const uint8_t *addr)
@@ -219,11 +222,11 @@ int sl_fib_match(const struct sl_fib *fib, uint8_t family, const uint8_t *addr,
 }
 
 static void add_usage(const struct sl_fib *fib, const struct sl_fib_family *family,
-		      struct sl_fib_stats *out, uint32_t *blocks)
+		      struct sl_fib_stats *out, uint32_t *pages)
 {
 	size_t table_bytes, process_bytes;
 
-	fib->engine->usage(family, &table_bytes, &process_bytes, blocks);
+	fib->engine->usage(family, &table_bytes, &process_bytes, pages);
 	out->table_bytes += table_bytes;
 	out->process_bytes += process_bytes + sl_store_bytes(&family->store) +
 			      sl_overflow_bytes(&family->overflow);
@@ -250,6 +253,6 @@ void sl_fib_stats(const struct sl_fib *fib, struct sl_fib_stats *out)
 		.process_bytes = sizeof(*fib) + sl_pool_bytes(&fib->nexthops) +
 				 sl_pool_bytes(&fib->adjs) + sl_pool_bytes(&fib->groups),
 	};
-	add_usage(fib, &fib->ip4, out, &out->tbl8_used);
-	add_usage(fib, &fib->ip6, out, &out->tbl6_used);
+	add_usage(fib, &fib->ip4, out, &out->pages4);
+	add_usage(fib, &fib->ip6, out, &out->pages6);
 }

@@ -42,13 +42,13 @@ struct sl_fib_engine {
 	/* The prefix was deleted from `overflow` and the store. */
 	void (*forget)(struct sl_fib *fib, struct sl_fib_family *family,
 		       const struct sl_prefix *prefix);
-	/* Move what fits now from `overflow` into the tables. */
+	/* Free what has waited long enough; move what fits now from `overflow` into the tables. */
 	void (*heal)(struct sl_fib *fib, struct sl_fib_family *family);
 	uint32_t (*lookup)(const struct sl_fib *fib, const struct sl_fib_family *family,
 			   const uint8_t *addr);
-	/* Memory of the maps, memory of engine_state, blocks in use. */
+	/* Memory of the maps, memory of engine_state, pages of runs in use. */
 	void (*usage)(const struct sl_fib_family *family, size_t *table_bytes,
-		      size_t *process_bytes, uint32_t *blocks);
+		      size_t *process_bytes, uint32_t *pages);
 };
 
 extern const struct sl_fib_engine sl_fib_engine_fast;
@@ -61,6 +61,7 @@ struct sl_fib {
 	struct sl_pool nexthops, adjs, groups;
 	uint64_t (*now_ns)(void);
 	int (*wait_readers)(void);
+	bool is_live; /* XDP may read */
 	uint64_t inserts, replaces, deletes;
 };
 

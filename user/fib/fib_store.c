@@ -17,6 +17,9 @@
 
 #define CAPACITY_MIN 1024
 
+/* Entries that sl_store_cover fetches at once, since each is a miss of the cache. */
+#define COVER_AHEAD 8
+
 static uint64_t mix(uint64_t x)
 {
 	x ^= x >> 32;
@@ -70,11 +73,17 @@ void sl_store_fini(struct sl_store *store)
 	*store = (struct sl_store){ 0 };
 }
 
-static uint32_t *find(const struct sl_store *store, const uint32_t *key, unsigned int len)
+static uint32_t home_of(const struct sl_store *store, const uint32_t *key, unsigned int len)
+{
+	return hash(store, key, len) & (store->capacity - 1);
+}
+
+static uint32_t *find(const struct sl_store *store, const uint32_t *key, unsigned int len,
+		      uint32_t home)
 {
 	uint32_t mask = store->capacity - 1;
 
-	for (uint32_t i = hash(store, key, len) & mask;; i = (i + 1) & mask) {
+	for (uint32_t i = home;; i = (i + 1) & mask) {
 		uint32_t *word = word_of(store, i);
 
 		if (*word == 0)
@@ -89,13 +98,13 @@ uint32_t *sl_store_find(const struct sl_store *store, const uint8_t *addr, unsig
 	uint32_t key[4];
 
 	memcpy(key, addr, store->key_words * 4);
-	return find(store, key, len);
+	return find(store, key, len, home_of(store, key, len));
 }
 
 static void place(struct sl_store *store, const uint32_t *key, uint32_t word)
 {
 	uint32_t mask = store->capacity - 1;
-	uint32_t i = hash(store, key, sl_word_len(word)) & mask;
+	uint32_t i = home_of(store, key, sl_word_len(word));
 
 	while (*word_of(store, i))
 		i = (i + 1) & mask;
@@ -145,8 +154,7 @@ void sl_store_delete(struct sl_store *store, uint32_t *word)
 	store->count--;
 	store->n_by_len[sl_word_len(*word)]--;
 	for (uint32_t i = (hole + 1) & mask; *word_of(store, i); i = (i + 1) & mask) {
-		uint32_t home =
-			hash(store, entry(store, i), sl_word_len(*word_of(store, i))) & mask;
+		uint32_t home = home_of(store, entry(store, i), sl_word_len(*word_of(store, i)));
 
 		/* An entry may move to the hole only if its home is not after the hole. */
 		if (((i - home) & mask) < ((i - hole) & mask))
@@ -159,18 +167,30 @@ void sl_store_delete(struct sl_store *store, uint32_t *word)
 
 uint32_t *sl_store_cover(const struct sl_store *store, const uint8_t *addr, int max_len)
 {
+	struct {
+		uint32_t key[4], home;
+		unsigned int len;
+	} ahead[COVER_AHEAD];
 	uint8_t masked[16] = { 0 };
+	int n;
 
 	memcpy(masked, addr, store->key_words * 4);
-	for (int len = max_len; len >= 0; len--) {
-		uint32_t *word;
+	for (int len = max_len; len >= 0;) {
+		for (n = 0; len >= 0 && n < COVER_AHEAD; len--) {
+			if (!store->n_by_len[len])
+				continue;
+			sl_addr_mask(masked, (unsigned int)len);
+			memcpy(ahead[n].key, masked, sizeof(masked));
+			ahead[n].len = (unsigned int)len;
+			ahead[n].home = home_of(store, ahead[n].key, ahead[n].len);
+			__builtin_prefetch(entry(store, ahead[n++].home));
+		}
+		for (int i = 0; i < n; i++) {
+			uint32_t *word = find(store, ahead[i].key, ahead[i].len, ahead[i].home);
 
-		if (!store->n_by_len[len])
-			continue;
-		sl_addr_mask(masked, (unsigned int)len);
-		word = sl_store_find(store, masked, (unsigned int)len);
-		if (word)
-			return word;
+			if (word)
+				return word;
+		}
 	}
 	return NULL;
 }

@@ -20,17 +20,17 @@
 
 static inline uint32_t sl_word(unsigned int len, uint32_t nexthop_id)
 {
-	return len << SL_SLOT_DEPTH_SHIFT | nexthop_id;
+	return len << SL_WORD_DEPTH_SHIFT | nexthop_id;
 }
 
 static inline unsigned int sl_word_len(uint32_t word)
 {
-	return word >> SL_SLOT_DEPTH_SHIFT & SL_SLOT_DEPTH_MASK;
+	return word >> SL_WORD_DEPTH_SHIFT & SL_WORD_DEPTH_MASK;
 }
 
 static inline uint32_t sl_word_id(uint32_t word)
 {
-	return word & SL_SLOT_INDEX_MASK;
+	return word & SL_WORD_INDEX_MASK;
 }
 
 struct sl_store {

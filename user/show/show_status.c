@@ -39,12 +39,10 @@ static json_t *tables_json(const struct sl_router *router)
 	json_object_set_new(row, "groups",
 			    json_pack("{s:i, s:i}", "used", s.groups, "size", t->n_group));
 	if (t->engine == SL_ENGINE_FAST) {
-		json_object_set_new(
-			row, "ipv4_blocks",
-			json_pack("{s:i, s:i}", "used", s.tbl8_used, "size", t->n_tbl8));
-		json_object_set_new(
-			row, "ipv6_blocks",
-			json_pack("{s:i, s:i}", "used", s.tbl6_used, "size", t->n_tbl6));
+		json_object_set_new(row, "ipv4_pages",
+				    json_pack("{s:i, s:i}", "used", s.pages4, "size", t->n_runs4));
+		json_object_set_new(row, "ipv6_pages",
+				    json_pack("{s:i, s:i}", "used", s.pages6, "size", t->n_runs6));
 	}
 	return row;
 }

@@ -213,27 +213,34 @@ teardown() { lab_end; }
 # --- Tables -----------------------------------------------------------------------------------------------------
 
 @test "in a table that is too small, routes that fit stay right, the others go to the kernel, and the log says so once" {
-	configure "tables: {ipv4_blocks: 8}"
+	configure "tables: {ipv4_routes: 16}"
 	daemon
 	warm_up
 	local i
-	for i in $(seq 1 20); do
-		echo "route add 10.20.$i.128/25 via 10.0.2.2"
+	# each takes a record of its own: more of them than the pages of the smallest table have units
+	of() { echo "10.$((20 + $1 / 200)).$(($1 % 200))"; }
+	for i in {1..2400}; do
+		echo "route add $(of "$i").128/25 via 10.0.2.2"
 	done | on n1 ip -batch -
 	overflow() { sluice -j status | jq .tables.ipv4_overflow; }
 	overflows() { [ "$(overflow)" -gt 0 ]; }
 	wait_for 5 overflows
 	wait_for 5 log_says "IPv4 and 0 IPv6 routes do not fit the tables"
 	[ "$(sluice -j explain 10.0.2.2 | jq -r .verdict)" = forward ]
-	[ "$(sluice -j explain 10.20.20.200 | jq -r '.verdict + " " + .nexthop.reason')" = "kernel overflow" ]
-	[ "$(sluice -j explain 10.20.20.200 | jq -r .route.prefix)" = 10.20.20.128/25 ]
-	for i in $(seq 1 18); do
-		echo "route del 10.20.$i.128/25"
+	# the last to come find no room, but for one now and then that gets what another left
+	i=2400
+	while [ "$(sluice -j explain "$(of "$i").200" | jq -r '.verdict + " " + .nexthop.reason')" != "kernel overflow" ]; do
+		[ $((--i)) -gt 1200 ]
+	done
+	[ "$(sluice -j explain "$(of "$i").200" | jq -r .route.prefix)" = "$(of "$i").128/25" ]
+	local j
+	for j in {1..1200}; do
+		echo "route del $(of "$j").128/25"
 	done | on n1 ip -batch -
 	fits() { [ "$(overflow)" = 0 ]; }
 	wait_for 5 fits
 	wait_for 5 log_says "every route fits the tables again"
-	[ "$(sluice -j explain 10.20.20.200 | jq -r .verdict)" = forward ]
+	[ "$(sluice -j explain "$(of "$i").200" | jq -r .verdict)" = forward ]
 	[ "$(grep -c 'do not fit' "$LAB_DIR/sluiced.err")" = 1 ]
 }
 

@@ -74,10 +74,10 @@ static const struct field fields[] = {
 	FIELD(sl_frame_meta, magic, 12),
 };
 
-static void abi_field_offsets_are_those_of_version_10(void **state)
+static void abi_field_offsets_are_those_of_version_11(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 10);
+	assert_int_equal(SL_ABI_VERSION, 11);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
@@ -113,7 +113,7 @@ static void socket_keys_are_dense_and_unique(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(abi_field_offsets_are_those_of_version_10),
+		cmocka_unit_test(abi_field_offsets_are_those_of_version_11),
 		cmocka_unit_test(adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header),
 		cmocka_unit_test(socket_keys_are_dense_and_unique),
 	};

@@ -514,8 +514,6 @@ static void every_key_is_read(void **state)
 		      "  nexthops: 16\n"
 		      "  adjacencies: 17\n"
 		      "  groups: 1\n"
-		      "  ipv4_blocks: 2\n"
-		      "  ipv6_blocks: 1024\n"
 		      "  ipv4_routes: 100\n"
 		      "  ipv6_routes: 101\n"
 		      "control: {socket: /tmp/s, mode: \"0600\", group: root}\n"
@@ -538,8 +536,6 @@ static void every_key_is_read(void **state)
 	assert_int_equal(s->tables.nexthops, 16);
 	assert_int_equal(s->tables.adjacencies, 17);
 	assert_int_equal(s->tables.groups, 1);
-	assert_int_equal(s->tables.ipv4_blocks, 2);
-	assert_int_equal(s->tables.ipv6_blocks, 1024);
 	assert_int_equal(s->tables.ipv4_routes, 100);
 	assert_int_equal(s->tables.ipv6_routes, 101);
 	assert_string_equal(s->control.socket, "/tmp/s");

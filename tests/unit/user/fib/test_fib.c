@@ -19,9 +19,9 @@
 
 #include "user/fib/fib.h"
 
-#define NEXTHOPS      64 /* that the tests route to */
-#define PREFIXES_MAX  400
-#define PLENTY_BLOCKS 6000
+#define NEXTHOPS     64 /* that the tests route to */
+#define PREFIXES_MAX 400
+#define PLENTY_ROOM  6000
 
 /* --- Deterministic randomness and a clock that moves when told --- */
 
@@ -78,7 +78,7 @@ static int lpm_map(uint32_t key_bytes, uint32_t n)
 	return fd;
 }
 
-/* room: blocks of each kind for the fast engine, entries of each map for lpm */
+/* room: pages of runs for the fast engine, entries of each map for lpm */
 static struct world *world_create(enum sl_engine engine, uint32_t room)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -98,11 +98,11 @@ static struct world *world_create(enum sl_engine engine, uint32_t room)
 	t->adj = calloc(t->n_adj, sizeof(*t->adj));
 	t->group = calloc(t->n_group, sizeof(*t->group));
 	if (engine == SL_ENGINE_FAST) {
-		t->n_tbl8 = room;
-		t->n_tbl6 = SL_TBL6_ROOT_BLOCKS + room;
-		t->dir24 = calloc(SL_DIR24_BLOCKS, sizeof(*t->dir24));
-		t->tbl8 = calloc(t->n_tbl8, sizeof(*t->tbl8));
-		t->tbl6 = calloc(t->n_tbl6, sizeof(*t->tbl6));
+		t->n_runs4 = t->n_runs6 = room;
+		t->root4 = calloc(SL_ROOT_BLOCKS, sizeof(*t->root4));
+		t->root6 = calloc(SL_ROOT_BLOCKS, sizeof(*t->root6));
+		t->runs4 = calloc(room, sizeof(*t->runs4));
+		t->runs6 = calloc(room, sizeof(*t->runs6));
 	} else {
 		t->n_fib4 = t->n_fib6 = room + 1;
 		t->fib4_fd = lpm_map(sizeof(struct sl_key4), t->n_fib4);
@@ -110,6 +110,7 @@ static struct world *world_create(enum sl_engine engine, uint32_t room)
 	}
 	assert_int_equal(sl_fib_create(t, &w->fib), 0);
 	sl_fib_set_clock(w->fib, test_clock, test_wait);
+	sl_fib_go_live(w->fib);
 	wait_result = -ENOSYS;
 	waits = 0;
 	for (int i = 0; i < NEXTHOPS; i++)
@@ -125,9 +126,10 @@ static void world_destroy(struct world *w)
 	free(t->nexthop);
 	free(t->adj);
 	free(t->group);
-	free(t->dir24);
-	free(t->tbl8);
-	free(t->tbl6);
+	free(t->root4);
+	free(t->root6);
+	free(t->runs4);
+	free(t->runs6);
 	if (t->fib4_fd >= 0)
 		close(t->fib4_fd);
 	if (t->fib6_fd >= 0)
@@ -359,13 +361,15 @@ static void delete_all(struct world *w)
 static void check_empty(const struct world *w)
 {
 	struct sl_fib_stats stats;
-	const uint32_t *slots;
 	uint32_t not_empty = 0;
 
+	clock_ns += SL_GRACE_NS;
+	sl_fib_tick(w->fib);
 	sl_fib_stats(w->fib, &stats);
+	assert_int_equal(stats.pages4 + stats.pages6, 0);
 	assert_int_equal(stats.prefixes4 + stats.prefixes6, 0);
 	assert_int_equal(stats.overflow4 + stats.overflow6, 0);
-	assert_int_equal(stats.tbl8_used + stats.tbl6_used, 0);
+
 	if (w->tables.engine != SL_ENGINE_FAST) {
 		uint8_t key[20];
 
@@ -373,12 +377,9 @@ static void check_empty(const struct world *w)
 		assert_int_equal(bpf_map_get_next_key(w->tables.fib6_fd, NULL, key), -ENOENT);
 		return;
 	}
-	slots = w->tables.dir24[0].slot;
-	for (uint32_t i = 0; i < SL_DIR24_BLOCKS * SL_BLOCK_SLOTS; i++)
-		not_empty |= slots[i];
-	slots = w->tables.tbl6[0].slot;
-	for (uint32_t i = 0; i < SL_TBL6_ROOT_BLOCKS * SL_BLOCK_SLOTS; i++)
-		not_empty |= slots[i];
+	for (uint32_t i = 0; i < SL_ROOT_BLOCKS * SL_BLOCK_WORDS; i++)
+		not_empty |= w->tables.root4[i / SL_BLOCK_WORDS].word[i % SL_BLOCK_WORDS] |
+			     w->tables.root6[i / SL_BLOCK_WORDS].word[i % SL_BLOCK_WORDS];
 	assert_int_equal(not_empty, 0);
 }
 
@@ -391,7 +392,7 @@ static enum sl_engine engine_of(void **state)
 
 static void random_changes_answer_as_a_linear_scan(void **state)
 {
-	struct world *w = world_create(engine_of(state), PLENTY_BLOCKS);
+	struct world *w = world_create(engine_of(state), PLENTY_ROOM);
 	struct tally tally = { 0 };
 
 	churn(w, 6000, &tally);
@@ -403,7 +404,7 @@ static void random_changes_answer_as_a_linear_scan(void **state)
 
 static void full_tables_punt_and_never_answer_another_next_hop(void **state)
 {
-	static const uint32_t rooms[] = { 0, 1, 2, 7, 25, 60 };
+	static const uint32_t rooms[] = { 1, 2, 3, 4, 5 };
 
 	for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
 		struct world *w = world_create(engine_of(state), rooms[i]);
@@ -420,7 +421,8 @@ static void full_tables_punt_and_never_answer_another_next_hop(void **state)
 
 static void overflow_heals_when_room_appears(void **state)
 {
-	struct world *w = world_create(engine_of(state), 150);
+	struct world *w =
+		world_create(engine_of(state), engine_of(state) == SL_ENGINE_FAST ? 8 : 150);
 	struct tally tally = { 0 };
 	struct sl_fib_stats stats;
 
@@ -453,7 +455,7 @@ static void overflow_heals_when_room_appears(void **state)
 /* One address under prefixes of every length, inserted and deleted in both orders. */
 static void prefixes_of_every_length_nest(void **state)
 {
-	struct world *w = world_create(engine_of(state), PLENTY_BLOCKS);
+	struct world *w = world_create(engine_of(state), PLENTY_ROOM);
 	struct tally tally = { 0 };
 
 	for (int order = 0; order < 8; order++) {
@@ -483,71 +485,74 @@ static void prefixes_of_every_length_nest(void **state)
 }
 
 /*
- * One host route at a time, in 14 of 14 blocks: each needs the blocks that the one before it
- * returned.
+ * One host route at a time takes 14 records, one in each of a page: they fill it 4 times. Then each
+ * needs what those before it returned, and one wait frees that of all four.
  */
 static void churn_that_empties_the_pool_waits_for_readers(void **state)
 {
-	struct world *w = world_create(SL_ENGINE_FAST, 14);
+	struct world *w = world_create(SL_ENGINE_FAST, 1);
 	struct sl_prefix p;
 
 	(void)state;
 	wait_result = 0;
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 20; i++) {
 		assert_int_equal(sl_prefix_parse("2001:db8::1/128", &p), 0);
 		p.addr[2] = (uint8_t)i;
 		assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[i % NEXTHOPS]), 0);
 		assert_int_equal(sl_fib_lookup(w->fib, AF_INET6, p.addr),
 				 w->nexthop_id[i % NEXTHOPS]);
 		assert_int_equal(sl_fib_delete(w->fib, &p), 0);
-		assert_int_equal(waits, i);
+		assert_int_equal(waits, i / 4);
 	}
 	world_destroy(w);
 }
 
-/* All blocks but one are in use: waiting for that one, again and again, would gain little. */
+/* All units but one are in use: waiting for that one, again and again, would gain little. */
 static void full_tables_do_not_wait_for_readers(void **state)
 {
-	struct world *w = world_create(SL_ENGINE_FAST, 32);
+	struct world *w = world_create(SL_ENGINE_FAST, 1);
 	struct sl_prefix p;
 
 	(void)state;
 	wait_result = 0;
-	for (int i = 0; i < 34; i++) {
-		assert_int_equal(sl_prefix_parse("192.0.2.128/25", &p), 0);
+	assert_int_equal(sl_prefix_parse("192.0.2.0/24", &p), 0);
+	for (int i = 0; i < 66; i++) {
 		p.addr[1] = (uint8_t)i;
 		assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[0]), 0);
 		assert_int_equal(sl_fib_lookup(w->fib, AF_INET, p.addr),
-				 i < 32 ? w->nexthop_id[0] : SL_NEXTHOP_OVERFLOW);
+				 i < 64 ? w->nexthop_id[0] : SL_NEXTHOP_OVERFLOW);
 	}
 	assert_int_equal(waits, 0);
 	p.addr[1] = 0;
 	assert_int_equal(sl_fib_delete(w->fib, &p), 0);
-	p.addr[1] = 40;
+	p.addr[1] = 80;
 	assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[0]), 0);
 	assert_int_equal(sl_fib_lookup(w->fib, AF_INET, p.addr), SL_NEXTHOP_OVERFLOW);
 	assert_int_equal(waits, 0);
 	world_destroy(w);
 }
 
-/* 14 blocks make one host route. During their grace period they cannot make another. */
-static void blocks_are_reused_after_the_grace_period_and_not_before(void **state)
+/*
+ * A host route makes 14 records. While they wait for their readers nothing else gets them, and the
+ * rest of the page has 8 left: not enough for another.
+ */
+static void records_are_reused_after_the_grace_period_and_not_before(void **state)
 {
-	struct world *w = world_create(SL_ENGINE_FAST, 14);
-	struct sl_prefix a, b;
-	struct sl_fib_stats stats;
+	struct world *w = world_create(SL_ENGINE_FAST, 1);
+	struct sl_prefix a, b, fill;
 
 	(void)state;
 	assert_int_equal(sl_prefix_parse("2001:db8::1/128", &a), 0);
 	assert_int_equal(sl_prefix_parse("2002:db8::1/128", &b), 0);
+	for (int i = 0; i < 42; i++) {
+		assert_int_equal(sl_prefix_parse("3000::/24", &fill), 0);
+		fill.addr[1] = (uint8_t)i;
+		assert_int_equal(sl_fib_insert(w->fib, &fill, w->nexthop_id[2]), 0);
+	}
 	for (int i = 0; i < 5; i++) {
 		assert_int_equal(sl_fib_insert(w->fib, &a, w->nexthop_id[0]), 0);
 		assert_int_equal(sl_fib_lookup(w->fib, AF_INET6, a.addr), w->nexthop_id[0]);
-		sl_fib_stats(w->fib, &stats);
-		assert_int_equal(stats.tbl6_used, 14);
 		assert_int_equal(sl_fib_delete(w->fib, &a), 0);
-		sl_fib_stats(w->fib, &stats);
-		assert_int_equal(stats.tbl6_used, 0);
 
 		clock_ns += SL_GRACE_NS - 1;
 		assert_int_equal(sl_fib_insert(w->fib, &b, w->nexthop_id[1]), 0);
@@ -561,6 +566,105 @@ static void blocks_are_reused_after_the_grace_period_and_not_before(void **state
 		clock_ns += SL_GRACE_NS;
 	}
 	world_destroy(w);
+}
+
+/* Route i of SPREAD, 16 to each /16. */
+#define SPREAD (16u * 1024)
+static struct sl_prefix spread_prefix(uint32_t i)
+{
+	return (struct sl_prefix){ .family = AF_INET,
+				   .len = 24,
+				   .addr = { (uint8_t)(10 + i % 1024 / 256), (uint8_t)i,
+					     (uint8_t)(i / 1024 * 16) } };
+}
+
+static void routes_that_come_to_a_live_table_are_gathered_in_few_pages(void **state)
+{
+	static uint32_t order[SPREAD];
+	struct world *w = world_create(SL_ENGINE_FAST, PLENTY_ROOM);
+	struct sl_fib_stats before, after;
+	struct sl_prefix p;
+
+	(void)state;
+	for (uint32_t i = 0, j; i < SPREAD; i++) {
+		j = random_below(i + 1);
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (uint32_t i = 0; i < SPREAD; i++, clock_ns += SL_GRACE_NS / SPREAD) {
+		p = spread_prefix(order[i]);
+		assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[order[i] % 5]), 0);
+	}
+	sl_fib_stats(w->fib, &before);
+	for (int second = 0; second < 20; second++) {
+		clock_ns += SL_GRACE_NS;
+		sl_fib_tick(w->fib);
+		for (uint32_t i = 0; i < SPREAD; i++) {
+			p = spread_prefix(i);
+			assert_int_equal(sl_fib_lookup(w->fib, AF_INET, p.addr),
+					 w->nexthop_id[i % 5]);
+		}
+	}
+	sl_fib_stats(w->fib, &after);
+	/* A record of 32 runs takes two units of 64. */
+	assert_in_range(after.pages4, 1024 * 2 / SL_PAGE_UNITS, 1024 * 4 / SL_PAGE_UNITS);
+	for (uint32_t i = 0; i < SPREAD; i++) {
+		p = spread_prefix(i);
+		assert_int_equal(sl_fib_delete(w->fib, &p), 0);
+	}
+	check_empty(w);
+	world_destroy(w);
+}
+
+/* Route i of those that take a record each. */
+static struct sl_prefix lone_prefix(uint32_t i)
+{
+	return (struct sl_prefix){ .family = AF_INET,
+				   .len = 25,
+				   .addr = { 10, (uint8_t)(i / 200), (uint8_t)(i % 200), 128 } };
+}
+
+static void change_lone(struct world *w, uint32_t n, bool insert, uint64_t *tick_ns)
+{
+	uint64_t step_ns = SL_GRACE_NS / 1000000 * (1 + random_below(3000));
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_prefix p = lone_prefix(i);
+		int rc = insert ? sl_fib_insert(w->fib, &p, w->nexthop_id[0])
+				: sl_fib_delete(w->fib, &p);
+
+		assert_int_equal(rc, 0);
+		clock_ns += random_below((uint32_t)step_ns);
+		if (clock_ns - *tick_ns < SL_GRACE_NS)
+			continue;
+		*tick_ns = clock_ns;
+		sl_fib_tick(w->fib);
+	}
+}
+
+/* However small records lie among the pages of a full pool, they leave room for large ones. */
+static void routes_that_fit_again_come_back_at_any_speed(void **state)
+{
+	(void)state;
+	for (uint32_t seed = 0; seed < 100; seed++) {
+		struct world *w = world_create(SL_ENGINE_FAST, 34);
+		uint64_t tick_ns = clock_ns;
+		struct sl_fib_stats stats;
+
+		random_state += seed * 7919;
+		wait_result = 0;
+		change_lone(w, 2400, true, &tick_ns);
+		sl_fib_stats(w->fib, &stats);
+		assert_true(stats.overflow4 > 0);
+		change_lone(w, 1200, false, &tick_ns);
+		for (int second = 0; second < 5; second++) {
+			clock_ns += SL_GRACE_NS;
+			sl_fib_tick(w->fib);
+		}
+		sl_fib_stats(w->fib, &stats);
+		assert_int_equal(stats.overflow4, 0);
+		world_destroy(w);
+	}
 }
 
 static void default_routes_cover_every_address_until_they_are_deleted(void **state)
@@ -638,7 +742,7 @@ static void create_refuses_sizes_that_cannot_work(void **state)
 	struct sl_fib *fib;
 
 	(void)state;
-	t.n_tbl6 = SL_TBL6_ROOT_BLOCKS - 1;
+	t.n_runs6 = 0;
 	assert_int_equal(sl_fib_create(&t, &fib), -EINVAL);
 	t = w->tables;
 	t.n_nexthop = 1;
@@ -672,7 +776,9 @@ int main(void)
 		FOR_ENGINE(prefixes_of_every_length_nest, lpm),
 		cmocka_unit_test(churn_that_empties_the_pool_waits_for_readers),
 		cmocka_unit_test(full_tables_do_not_wait_for_readers),
-		cmocka_unit_test(blocks_are_reused_after_the_grace_period_and_not_before),
+		cmocka_unit_test(records_are_reused_after_the_grace_period_and_not_before),
+		cmocka_unit_test(routes_that_come_to_a_live_table_are_gathered_in_few_pages),
+		cmocka_unit_test(routes_that_fit_again_come_back_at_any_speed),
 		FOR_ENGINE(default_routes_cover_every_address_until_they_are_deleted, fast),
 		FOR_ENGINE(default_routes_cover_every_address_until_they_are_deleted, lpm),
 		FOR_ENGINE(replaced_prefix_takes_no_more_room, fast),

@@ -49,15 +49,16 @@ static int setup(void **state)
 		.n_nexthop = N_NEXTHOP,
 		.n_adj = N_ADJ,
 		.n_group = N_GROUP,
-		.n_tbl8 = 1,
-		.n_tbl6 = SL_TBL6_ROOT_BLOCKS,
+		.n_runs4 = 1,
+		.n_runs6 = 1,
 	};
 	t->nexthop = calloc(t->n_nexthop, sizeof(*t->nexthop));
 	t->adj = calloc(t->n_adj, sizeof(*t->adj));
 	t->group = calloc(t->n_group, sizeof(*t->group));
-	t->dir24 = calloc(SL_DIR24_BLOCKS, sizeof(*t->dir24));
-	t->tbl8 = calloc(1, sizeof(*t->tbl8));
-	t->tbl6 = calloc(SL_TBL6_ROOT_BLOCKS, sizeof(*t->tbl6));
+	t->root4 = calloc(SL_ROOT_BLOCKS, sizeof(*t->root4));
+	t->root6 = calloc(SL_ROOT_BLOCKS, sizeof(*t->root6));
+	t->runs4 = calloc(1, sizeof(*t->runs4));
+	t->runs6 = calloc(1, sizeof(*t->runs6));
 	if (sl_fib_create(t, &world.fib))
 		return -1;
 	sl_fib_set_clock(world.fib, test_clock, test_wait);
@@ -73,9 +74,10 @@ static int teardown(void **state)
 	free(t->nexthop);
 	free(t->adj);
 	free(t->group);
-	free(t->dir24);
-	free(t->tbl8);
-	free(t->tbl6);
+	free(t->root4);
+	free(t->root6);
+	free(t->runs4);
+	free(t->runs6);
 	return 0;
 }
 

@@ -32,7 +32,7 @@
 #include "user/mirror/sync/mirror_settings.h"
 #include "user/mirror/sync/mirror_sync.h"
 
-enum { ETH0 = 2, ETH1 = 3, TUN = 9, N_NEXTHOP = 512, N_ADJ = 300, N_GROUP = 16, N_TBL = 512 };
+enum { ETH0 = 2, ETH1 = 3, TUN = 9, N_NEXTHOP = 512, N_ADJ = 300, N_GROUP = 16, N_RUNS = 512 };
 
 struct world {
 	struct sl_fib_tables tables;
@@ -144,14 +144,15 @@ static int open_world(void **state)
 				     .n_nexthop = N_NEXTHOP,
 				     .n_adj = N_ADJ,
 				     .n_group = N_GROUP,
-				     .n_tbl8 = N_TBL,
-				     .n_tbl6 = N_TBL };
+				     .n_runs4 = N_RUNS,
+				     .n_runs6 = N_RUNS };
 	t->nexthop = calloc(t->n_nexthop, sizeof(*t->nexthop));
 	t->adj = calloc(t->n_adj, sizeof(*t->adj));
 	t->group = calloc(t->n_group, sizeof(*t->group));
-	t->dir24 = calloc(SL_DIR24_BLOCKS, sizeof(*t->dir24));
-	t->tbl8 = calloc(t->n_tbl8, sizeof(*t->tbl8));
-	t->tbl6 = calloc(t->n_tbl6, sizeof(*t->tbl6));
+	t->root4 = calloc(SL_ROOT_BLOCKS, sizeof(*t->root4));
+	t->root6 = calloc(SL_ROOT_BLOCKS, sizeof(*t->root6));
+	t->runs4 = calloc(t->n_runs4, sizeof(*t->runs4));
+	t->runs6 = calloc(t->n_runs6, sizeof(*t->runs6));
 	assert_int_equal(sl_fib_create(t, &w->fib), 0);
 	assert_int_equal(sl_mirror_create(w->fib, &ops, w, &w->m), 0);
 	link_is(w, ethernet(ETH0));
@@ -173,9 +174,10 @@ static int close_world(void **state)
 	free(w->tables.nexthop);
 	free(w->tables.adj);
 	free(w->tables.group);
-	free(w->tables.dir24);
-	free(w->tables.tbl8);
-	free(w->tables.tbl6);
+	free(w->tables.root4);
+	free(w->tables.root6);
+	free(w->tables.runs4);
+	free(w->tables.runs6);
 	free(w);
 	return 0;
 }
