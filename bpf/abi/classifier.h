@@ -59,8 +59,9 @@ enum sl_filter_action {
 
 /* What a rule does with the packets that it decides: enum sl_filter_action and what it sets. */
 #define SL_RULE_ACTION_MASK 0xffu
-#define SL_RULE_CLASS_SHIFT 8  /* 8 bits: traffic class plus 1; 0: by DSCP */
-#define SL_RULE_DSCP_SHIFT  16 /* 8 bits: DSCP plus 1; 0: as it came */
+#define SL_RULE_CLASS_SHIFT 8	       /* 8 bits: traffic class plus 1; 0: by DSCP */
+#define SL_RULE_DSCP_SHIFT  16	       /* 8 bits: DSCP plus 1; 0: as it came */
+#define SL_RULE_POLICE	    (1u << 24) /* by the policer of the rule's number (policer.h) */
 
 /* No rule decided, and no default. */
 #define SL_RULE_NONE 0xffffffffu

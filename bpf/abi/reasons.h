@@ -60,7 +60,8 @@
 	X(TTL_LIMIT, "ttl-limit", "more packets of the reason ttl than the kernel shall answer")   \
 	X(NO_ROUTE_LIMIT, "no-route-limit",                                                        \
 	  "more packets of the reason no-route than the kernel shall answer")                      \
-	X(LOCAL_LIMIT, "local-limit", "a flood for this node, of no connection and for no socket")
+	X(LOCAL_LIMIT, "local-limit", "a flood for this node, of no connection and for no socket") \
+	X(POLICED, "policed", "beyond the rate of a rule that polices")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \

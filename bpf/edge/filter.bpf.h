@@ -11,6 +11,7 @@
 #include "bpf/edge/classify.bpf.h"
 #include "bpf/edge/ip6.bpf.h"
 #include "bpf/edge/packet.bpf.h"
+#include "bpf/edge/police.bpf.h"
 #include "bpf/edge/stats.bpf.h"
 
 #define SL_IP4_FRAGMENT_FIRST 0x2000 /* more-fragments flag */
@@ -217,6 +218,8 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 	pkt->dscp_plus1 = flow.action >> SL_RULE_DSCP_SHIFT & 0xff;
 	switch (flow.action & SL_RULE_ACTION_MASK) {
 	case SL_FILTER_PERMIT:
+		if (flow.action & SL_RULE_POLICE && !sl_police(pkt, flow.number))
+			return SL_DROP(POLICED);
 		if (pkt->dscp_plus1)
 			sl_set_dscp(pkt);
 		return SL_GO_ON;

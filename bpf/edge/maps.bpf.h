@@ -12,6 +12,7 @@
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/l3_port.h"
 #include "bpf/abi/limit.h"
+#include "bpf/abi/policer.h"
 #include "bpf/abi/voq.h"
 #include "bpf/lib/mapdef.bpf.h"
 
@@ -82,6 +83,16 @@ struct {
 SL_LISTS(sl_filter_small, struct sl_classifier_small);
 SL_LISTS(sl_filter_large, struct sl_classifier_large);
 SL_COUNTERS(sl_filter_hits, 1);
+
+/* Policers of rules, by their numbers: memory only for those that there are. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_FILTER_COUNTERS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct sl_policer);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_policer SEC(".maps");
 
 /*
  * Not pinned by name: the kernel sets BPF_F_RDONLY_PROG on a devmap by itself, so libbpf (seen in

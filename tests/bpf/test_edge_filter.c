@@ -19,6 +19,7 @@
 
 #include "bpf/abi/classifier.h"
 #include "bpf/abi/l3_port.h"
+#include "bpf/abi/policer.h"
 #include "bpf/abi/voq.h"
 #include "tests/lib/edge_case.h"
 #include "user/classify/compile.h"
@@ -357,6 +358,66 @@ static void rule_sets_the_dscp_of_what_the_kernel_gets(void **state)
 	assert_memory_equal(out, want, len);
 }
 
+static struct sl_policer policer(void)
+{
+	struct sl_policer p;
+	uint32_t number = 0;
+
+	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_policer"), &number, &p), 0);
+	return p;
+}
+
+static void forwards_with_tos(const struct frame *frame, uint8_t tos)
+{
+	static uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES], want[FRAME_MAX_BYTES];
+	struct frame sent = edge_sent(frame, EDGE_PLAIN);
+	uint32_t len = frame_build(frame, in), want_len, out_len;
+
+	sent.tos = tos;
+	want_len = frame_build(&sent, want);
+	assert_int_equal(edge_run(world, EDGE_PORT(1), in, len, out, &out_len), XDP_REDIRECT);
+	assert_int_equal(out_len, want_len);
+	assert_memory_equal(out, want, want_len);
+}
+
+/*
+ * Buckets for two packets each, of 46 bytes, which nothing fills: two packets go on as they came,
+ * two with another DSCP, and the rest are drops. Without its policer the rule lets nothing pass.
+ */
+static void rule_polices(void **state)
+{
+	static const struct frame in = V4();
+	const struct edge_case passes = { .name = "conforms", .in = in, FORWARD_BY(PLAIN) };
+	const struct edge_case violates = { .name = "violates", .in = in, DROPS(POLICED) };
+	const struct ask ask = ASKS(PROTOCOL, "udp");
+	const struct sl_rule rule = rule_of(&ask, SL_RULE_POLICE);
+	const uint64_t two = 2 * 46 * SL_POLICER_SCALE;
+	const struct sl_policer full = { .exceed_dscp_plus1 = 12 + 1,
+					 .rate_Bps = { 1 },
+					 .burst = { two, two },
+					 .full_ns = { UINT64_MAX },
+					 .tokens = { two, two },
+					 .filled_ns = UINT64_MAX };
+	const uint32_t number = 0;
+	struct sl_policer after;
+
+	(void)state;
+	set_list(&rule, SL_FILTER_DENY);
+	edge_check(world, &violates);
+	assert_int_equal(
+		bpf_map_update_elem(edge_map_fd(world, "sl_policer"), &number, &full, BPF_ANY), 0);
+	edge_check(world, &passes);
+	edge_check(world, &passes);
+	forwards_with_tos(&in, 12 << 2);
+	forwards_with_tos(&in, 12 << 2);
+	edge_check(world, &violates);
+	after = policer();
+	for (int colour = 0; colour < SL_COLOURS; colour++) {
+		assert_int_equal(after.packets[colour], colour == SL_COLOUR_RED ? 1 : 2);
+		assert_int_equal(after.bytes[colour], 46 * after.packets[colour]);
+	}
+}
+
 static void open_voqs(void)
 {
 	const struct sl_voq voq = { .rate = SL_RATE_UNLIMITED, .limit_frames = 1000 };
@@ -465,6 +526,7 @@ int main(void)
 		cmocka_unit_test(rule_gives_the_packet_to_the_kernel),
 		cmocka_unit_test(rule_sets_the_dscp),
 		cmocka_unit_test(rule_sets_the_dscp_of_what_the_kernel_gets),
+		cmocka_unit_test(rule_polices),
 		cmocka_unit_test(rule_sets_the_class),
 		cmocka_unit_test(port_without_a_list_is_not_judged),
 	};

@@ -25,6 +25,14 @@ struct sl_ranges {
 	struct sl_range range[SL_RANGES_MAX];
 };
 
+/* What a policer lets pass. rate_Bps 0: there is none. */
+struct sl_police {
+	uint64_t rate_Bps, burst_bytes;		  /* committed */
+	uint64_t excess_burst_bytes;		  /* RFC 2697; not with a peak rate */
+	uint64_t peak_rate_Bps, peak_burst_bytes; /* RFC 2698; 0: there is no peak rate */
+	uint8_t exceed_dscp_plus1; /* of what is beyond the committed burst or rate */
+};
+
 struct sl_rule {
 	uint8_t family; /* AF_INET, AF_INET6, or 0: both */
 	/* TCP flags, those of `flags_mask` must be as in `flags`; 0: any, also no TCP */
@@ -32,7 +40,8 @@ struct sl_rule {
 	struct sl_prefix prefix[SL_SIDES];	/* family 0: any address */
 	struct sl_ranges field[SL_FIELD_COUNT]; /* that of TCP_FLAGS is not used */
 	uint32_t action;			/* SL_RULE_*: what it does, as in the image */
-	uint32_t number;			/* of its counter */
+	uint32_t number;			/* of its counter, and of its policer */
+	struct sl_police police;
 };
 
 /* Number of values of a field, which is also the value of a packet that does not have it. */

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/abi/policer.h"
 #include "user/classify/rule_text.h"
+#include "user/text/rate.h"
 
 struct word {
 	const char *name; /* NULL ends a table */
@@ -174,4 +176,40 @@ int sl_rule_dscp_parse(const char *text, uint8_t *out)
 		return -EINVAL;
 	*out = (uint8_t)ranges.range[0].low;
 	return 0;
+}
+
+int sl_burst_parse(const char *text, uint64_t *out_bytes)
+{
+	size_t digits = strspn(text, "0123456789");
+	uint64_t bytes = strtoull(text, NULL, 10), unit = 1;
+
+	if (text[digits] == 'k')
+		unit = 1000;
+	else if (text[digits] == 'm')
+		unit = 1000000;
+	if (!digits || digits > 10 || (text[digits] && (unit == 1 || text[digits + 1])))
+		return -EINVAL;
+	if (!bytes || bytes > SL_POLICER_BURST_MAX / unit)
+		return -EINVAL;
+	*out_bytes = bytes * unit;
+	return 0;
+}
+
+int sl_police_rate_parse(const char *text, uint64_t *out_Bps)
+{
+	struct sl_rate rate;
+
+	if (sl_rate_parse(text, &rate) || rate.frames)
+		return -EINVAL;
+	*out_Bps = rate.per_s;
+	return 0;
+}
+
+uint64_t sl_burst_default(uint64_t rate_Bps)
+{
+	uint64_t bytes = rate_Bps / 10;
+
+	if (bytes < 15000)
+		return 15000;
+	return bytes < SL_POLICER_BURST_MAX ? bytes : SL_POLICER_BURST_MAX;
 }

@@ -18,6 +18,14 @@ int sl_ranges_parse(enum sl_field field, const char *text, struct sl_ranges *out
  */
 int sl_flags_parse(const char *text, uint8_t *flags, uint8_t *mask);
 
+/* A burst in bytes, 1 to 4,294,967,296: a number, or one with k or m (1,000). 0 or -EINVAL. */
+int sl_burst_parse(const char *text, uint64_t *out_bytes);
+/* A rate in bits, as sl_rate_parse reads it. 0 or -EINVAL. */
+int sl_police_rate_parse(const char *text, uint64_t *out_Bps);
+/* The burst of a rate for which none is written: 100 ms, and at least ten packets of 1,500 bytes.
+ */
+uint64_t sl_burst_default(uint64_t rate_Bps);
+
 /* One DSCP, by name or number. 0 or -EINVAL. */
 int sl_rule_dscp_parse(const char *text, uint8_t *out);
 

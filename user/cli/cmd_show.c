@@ -86,6 +86,7 @@ static void rule_text(char *out, size_t out_bytes, const json_t *row)
 		{ "flow_label", "flow label " },
 		{ "class", "=> class " },
 		{ "set_dscp", "=> dscp " },
+		{ "police_rate", "=> police " },
 	};
 	size_t used = 0;
 

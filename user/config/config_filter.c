@@ -27,6 +27,15 @@ const char *const sl_filter_field_names[SL_FIELD_COUNT] = {
 	[SL_FIELD_FLOW_LABEL] = "flow_label",
 };
 
+const char *const sl_police_key_names[SL_POLICE_KEYS] = {
+	[SL_POLICE_RATE] = "police_rate",
+	[SL_POLICE_BURST] = "police_burst",
+	[SL_POLICE_EXCESS_BURST] = "police_excess_burst",
+	[SL_POLICE_PEAK_RATE] = "police_peak_rate",
+	[SL_POLICE_PEAK_BURST] = "police_peak_burst",
+	[SL_POLICE_EXCEED_DSCP] = "police_exceed_dscp",
+};
+
 static const struct sl_yaml_choice actions[] = {
 	{ "permit", SL_FILTER_PERMIT },
 	{ "deny", SL_FILTER_DENY },
@@ -98,6 +107,20 @@ static bool valid_dscp(const char *text)
 	return !sl_rule_dscp_parse(text, &dscp);
 }
 
+static bool valid_burst(const char *text)
+{
+	uint64_t bytes;
+
+	return !sl_burst_parse(text, &bytes);
+}
+
+static bool valid_rate(const char *text)
+{
+	uint64_t rate_Bps;
+
+	return !sl_police_rate_parse(text, &rate_Bps);
+}
+
 static bool valid_class(const char *text)
 {
 	return text[0] >= '0' && text[0] < '0' + SL_CLASSES && !text[1];
@@ -110,6 +133,8 @@ static bool valid_class(const char *text)
 		.what = (what_)                                                               \
 	}
 #define PORTS_TEXT  "ports: write numbers and ranges, such as 80,443,8000-8080"
+#define RATE_TEXT   "a rate: write bits a second, such as 10mbit"
+#define BURST_TEXT  "a burst: write bytes, such as 64k, up to 4,294 million"
 #define PREFIX_TEXT "a prefix: write an address, or one with /LENGTH and no bits set beyond it"
 
 static const struct sl_yaml_key rule_keys[] = {
@@ -150,6 +175,13 @@ static const struct sl_yaml_key rule_keys[] = {
 	       "IPv6 flow labels: write numbers and ranges up to 1048575"),
 	STRING("class", class, valid_class, "a traffic class: write 0 to 3"),
 	STRING("set_dscp", set_dscp, valid_dscp, "a DSCP: write a name or a number, such as ef"),
+	STRING("police_rate", police[SL_POLICE_RATE], valid_rate, RATE_TEXT),
+	STRING("police_burst", police[SL_POLICE_BURST], valid_burst, BURST_TEXT),
+	STRING("police_excess_burst", police[SL_POLICE_EXCESS_BURST], valid_burst, BURST_TEXT),
+	STRING("police_peak_rate", police[SL_POLICE_PEAK_RATE], valid_rate, RATE_TEXT),
+	STRING("police_peak_burst", police[SL_POLICE_PEAK_BURST], valid_burst, BURST_TEXT),
+	STRING("police_exceed_dscp", police[SL_POLICE_EXCEED_DSCP], valid_dscp,
+	       "a DSCP: write a name or a number, such as af12"),
 	{ 0 },
 };
 
@@ -377,6 +409,61 @@ static int check_protocol(struct checker *c, const struct sl_filter_rule_setting
 	return 0;
 }
 
+/* The keys of a policer that need another, and those that exclude each other. */
+static int check_police(struct checker *c, const struct sl_filter_rule_settings *s)
+{
+	static const struct {
+		enum sl_police_key key, needs;
+	} needs[] = {
+		{ SL_POLICE_BURST, SL_POLICE_RATE },
+		{ SL_POLICE_EXCESS_BURST, SL_POLICE_RATE },
+		{ SL_POLICE_PEAK_RATE, SL_POLICE_RATE },
+		{ SL_POLICE_PEAK_BURST, SL_POLICE_PEAK_RATE },
+		{ SL_POLICE_EXCEED_DSCP, SL_POLICE_RATE },
+	};
+
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (s->police[needs[i].key] && !s->police[needs[i].needs])
+			return refuse(c, s->line, s->police[needs[i].key],
+				      "is a %s, which needs a rate: write %s, too",
+				      sl_police_key_names[needs[i].key],
+				      sl_police_key_names[needs[i].needs]);
+	if (s->police[SL_POLICE_EXCESS_BURST] && s->police[SL_POLICE_PEAK_RATE])
+		return refuse(
+			c, s->line, s->police[SL_POLICE_PEAK_RATE],
+			"is a police_peak_rate beside police_excess_burst: write one of them");
+	if (s->police[SL_POLICE_RATE] && s->action != SL_FILTER_PERMIT)
+		return refuse(c, s->line, s->police[SL_POLICE_RATE],
+			      "polices packets that the fast path does not forward: write action: "
+			      "permit");
+	return 0;
+}
+
+static void parse_police(const struct sl_filter_rule_settings *s, struct sl_rule *rule)
+{
+	struct sl_police *police = &rule->police;
+	uint8_t dscp;
+
+	if (!s->police[SL_POLICE_RATE])
+		return;
+	rule->action |= SL_RULE_POLICE;
+	sl_police_rate_parse(s->police[SL_POLICE_RATE], &police->rate_Bps);
+	police->burst_bytes = sl_burst_default(police->rate_Bps);
+	if (s->police[SL_POLICE_BURST])
+		sl_burst_parse(s->police[SL_POLICE_BURST], &police->burst_bytes);
+	if (s->police[SL_POLICE_EXCESS_BURST])
+		sl_burst_parse(s->police[SL_POLICE_EXCESS_BURST], &police->excess_burst_bytes);
+	if (s->police[SL_POLICE_PEAK_RATE]) {
+		sl_police_rate_parse(s->police[SL_POLICE_PEAK_RATE], &police->peak_rate_Bps);
+		police->peak_burst_bytes = sl_burst_default(police->peak_rate_Bps);
+	}
+	if (s->police[SL_POLICE_PEAK_BURST])
+		sl_burst_parse(s->police[SL_POLICE_PEAK_BURST], &police->peak_burst_bytes);
+	if (s->police[SL_POLICE_EXCEED_DSCP] &&
+	    !sl_rule_dscp_parse(s->police[SL_POLICE_EXCEED_DSCP], &dscp))
+		police->exceed_dscp_plus1 = (uint8_t)(dscp + 1);
+}
+
 /* The schema has judged each text by itself. */
 static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s,
 		      struct sl_rule *rule)
@@ -411,6 +498,12 @@ static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s
 		return refuse(c, s->line, s->class ? s->class : s->set_dscp,
 			      "changes a packet that the fast path does not forward: write action: "
 			      "permit");
+	parse_police(s, rule);
+	if (rule->police.peak_rate_Bps && rule->police.peak_rate_Bps < rule->police.rate_Bps)
+		return refuse(c, s->line, s->police[SL_POLICE_PEAK_RATE],
+			      "is a police_peak_rate below police_rate: write a higher one");
+	if (check_police(c, s))
+		return -EINVAL;
 	return check_protocol(c, s, rule);
 }
 

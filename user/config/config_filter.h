@@ -8,6 +8,18 @@
 #include "user/classify/rule.h"
 #include "user/text/yaml.h"
 
+/* The keys of a policer */
+enum sl_police_key {
+	SL_POLICE_RATE,
+	SL_POLICE_BURST,
+	SL_POLICE_EXCESS_BURST,
+	SL_POLICE_PEAK_RATE,
+	SL_POLICE_PEAK_BURST,
+	SL_POLICE_EXCEED_DSCP,
+	SL_POLICE_KEYS
+};
+extern const char *const sl_police_key_names[SL_POLICE_KEYS];
+
 /* A rule as it is written. NULL: the key is not there. */
 struct sl_filter_rule_settings {
 	uint32_t line;
@@ -18,6 +30,7 @@ struct sl_filter_rule_settings {
 	char *field[SL_FIELD_COUNT]; /* by enum sl_field */
 	char *class;
 	char *set_dscp;
+	char *police[SL_POLICE_KEYS];
 };
 
 struct sl_filter_port_settings {

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <bpf/bpf.h>
+
 #include "user/classify/compile.h"
 #include "user/daemon/rule_lists.h"
 #include "user/datapath/counters.h"
@@ -42,6 +44,8 @@ static bool same_rule(const struct sl_filter_rule_settings *a,
 		    same_text(a->name, b->name) && same_text(a->class, b->class) &&
 		    same_text(a->set_dscp, b->set_dscp);
 
+	for (unsigned int key = 0; key < SL_POLICE_KEYS && same; key++)
+		same = same_text(a->police[key], b->police[key]);
 	for (unsigned int side = 0; side < SL_SIDES && same; side++)
 		same = same_text(a->prefix[side], b->prefix[side]);
 	for (unsigned int field = 0; field < SL_FIELD_COUNT && same; field++)
@@ -246,6 +250,86 @@ static int read_hits(const struct sl_datapath *dp, uint32_t number, struct sl_co
 	return sl_counter_read(sl_datapath_map_fd(dp, "sl_filter_hits"), number, out);
 }
 
+/* --- Policers --- */
+
+static void fill_policer(const struct sl_police *police, struct sl_policer *out)
+{
+	const uint64_t burst[SL_BUCKETS] = {
+		[SL_BUCKET_COMMITTED] = police->burst_bytes,
+		[SL_BUCKET_OTHER] = police->peak_rate_Bps ? police->peak_burst_bytes
+							  : police->excess_burst_bytes,
+	};
+
+	*out = (struct sl_policer){
+		.two_rates = police->peak_rate_Bps > 0,
+		.exceed_dscp_plus1 = police->exceed_dscp_plus1,
+		.rate_Bps = { police->rate_Bps, police->peak_rate_Bps },
+	};
+	for (unsigned int i = 0; i < SL_BUCKETS; i++)
+		out->tokens[i] = out->burst[i] = burst[i] * SL_POLICER_SCALE;
+	if (out->two_rates) {
+		for (unsigned int i = 0; i < SL_BUCKETS; i++)
+			out->full_ns[i] = out->burst[i] / out->rate_Bps[i];
+	} else {
+		out->full_ns[SL_BUCKET_COMMITTED] =
+			(burst[0] + burst[1]) * SL_POLICER_SCALE / out->rate_Bps[0];
+	}
+}
+
+/* Each rule that polices has its policer; one that stays as it was keeps its tokens. */
+static void make_policers(const struct list *list, struct sl_datapath *dp)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_policer");
+
+	for (uint32_t i = 0; i < list->settings->rules.n; i++) {
+		const struct sl_police *police = &list->settings->parsed[i].police;
+		struct sl_policer policer;
+
+		if (!police->rate_Bps)
+			continue;
+		fill_policer(police, &policer);
+		if (bpf_map_update_elem(fd, &list->number[i], &policer, BPF_NOEXIST) &&
+		    errno != EEXIST)
+			sl_error("filters: list \"%s\": rule %u has no policer, so it lets nothing "
+				 "pass: %s",
+				 list->settings->name, i, strerror(errno));
+	}
+}
+
+static bool is_used(const struct sl_rule_lists *lists, uint32_t number)
+{
+	for (uint32_t i = 0; i < lists->n; i++)
+		for (uint32_t j = 0; j < lists->list[i].settings->rules.n; j++)
+			if (lists->list[i].number[j] == number)
+				return true;
+	return false;
+}
+
+/* Delete the policers of rules that are gone. */
+static void delete_policers(const struct sl_rule_lists *lists, const struct sl_rule_lists *previous,
+			    struct sl_datapath *dp)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_policer");
+
+	for (uint32_t i = 0; i < previous->n; i++) {
+		const struct list *old = &previous->list[i];
+
+		for (uint32_t j = 0; j < old->settings->rules.n; j++)
+			if (old->settings->parsed[j].police.rate_Bps &&
+			    !is_used(lists, old->number[j]))
+				bpf_map_delete_elem(fd, &old->number[j]);
+	}
+}
+
+int sl_rule_list_policer(const struct sl_rule_lists *lists, const struct sl_datapath *dp,
+			 uint32_t list, uint32_t rule, struct sl_policer *out)
+{
+	return bpf_map_lookup_elem(sl_datapath_map_fd(dp, "sl_policer"),
+				   &lists->list[list].number[rule], out)
+		       ? -errno
+		       : 0;
+}
+
 void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp)
 {
 	struct sl_list_maps maps = maps_of(dp);
@@ -256,6 +340,7 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp)
 		for (uint32_t j = 0; j <= list->settings->rules.n; j++)
 			if (list->before[j].packets == UINT64_MAX)
 				read_hits(dp, list->number[j], &list->before[j]);
+		make_policers(list, dp);
 		for (unsigned int f = 0; f < FAMILIES; f++) {
 			int err = sl_list_put(&maps, slot_of(list, f), &list->map[f]);
 
@@ -279,6 +364,8 @@ void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 			if (!find_list(lists, old->settings->name))
 				sl_list_put(&maps, slot_of(old, f), &none);
 	}
+	if (previous)
+		delete_policers(lists, previous, dp);
 }
 
 static const struct list *list_for(const struct sl_rule_lists *lists, const char *netdev)

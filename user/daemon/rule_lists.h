@@ -8,6 +8,7 @@
 #ifndef SL_RULE_LISTS_H
 #define SL_RULE_LISTS_H
 
+#include "bpf/abi/policer.h"
 #include "bpf/abi/reasons.h"
 #include "user/config/config.h"
 #include "user/datapath/datapath.h"
@@ -51,5 +52,8 @@ size_t sl_rule_list_bytes(const struct sl_rule_lists *lists, uint32_t list); /* 
  */
 int sl_rule_list_hits(const struct sl_rule_lists *lists, const struct sl_datapath *dp,
 		      uint32_t list, uint32_t rule, struct sl_counter *out);
+/* The policer of a rule that has one. 0 or -errno. */
+int sl_rule_list_policer(const struct sl_rule_lists *lists, const struct sl_datapath *dp,
+			 uint32_t list, uint32_t rule, struct sl_policer *out);
 
 #endif

@@ -22,6 +22,27 @@ static void set_rule(json_t *row, const struct sl_filter_rule_settings *rule)
 		set_text(row, sl_filter_field_names[field], rule->field[field]);
 	set_text(row, "class", rule->class);
 	set_text(row, "set_dscp", rule->set_dscp);
+	for (enum sl_police_key key = 0; key < SL_POLICE_KEYS; key++)
+		set_text(row, sl_police_key_names[key], rule->police[key]);
+}
+
+/* What the policer of a rule has seen, by colour. */
+static void set_policer(json_t *row, const struct sl_router *router, uint32_t list, uint32_t rule)
+{
+	static const char *const colours[SL_COLOURS] = { [SL_COLOUR_GREEN] = "conformed",
+							 [SL_COLOUR_YELLOW] = "exceeded",
+							 [SL_COLOUR_RED] = "violated" };
+	struct sl_policer policer;
+	json_t *all = json_object();
+
+	if (!sl_rule_list_policer(sl_router_lists(router), sl_router_datapath(router), list, rule,
+				  &policer))
+		for (unsigned int i = 0; i < SL_COLOURS; i++)
+			json_object_set_new(all, colours[i],
+					    json_pack("{s:I, s:I}", "packets",
+						      (json_int_t)policer.packets[i], "bytes",
+						      (json_int_t)policer.bytes[i]));
+	json_object_set_new(row, "policer", all);
 }
 
 static void set_ports(json_t *row, const struct sl_filter_list_settings *list)
@@ -52,6 +73,8 @@ static json_t *rule_row(const struct sl_router *router, uint32_t list, uint32_t 
 		set_rule(row, sl_filter_rule(settings, rule));
 	else
 		set_ports(row, settings);
+	if (is_rule && sl_filter_rule(settings, rule)->police[SL_POLICE_RATE])
+		set_policer(row, router, list, rule);
 	if (!sl_rule_list_hits(lists, sl_router_datapath(router), list, rule, &hits)) {
 		json_object_set_new(row, "packets", json_integer((json_int_t)hits.packets));
 		json_object_set_new(row, "bytes", json_integer((json_int_t)hits.bytes));

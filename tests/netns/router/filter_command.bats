@@ -77,6 +77,40 @@ passes() { on h1 ping -c 1 -W 1 10.0.2.2; }
 	[ "$(sluice filter list)" = "in: 1 rules, default permit, ports eth1, of file" ]
 }
 
+# policer LIST RULE COLOUR: packets
+policer() { sluice -j show filters | jq ".[] | select(.list == \"$1\" and .rule == $2).policer.$3.packets"; }
+
+@test "a rule polices: what goes on and what is dropped add up, and a change of other rules keeps its tokens" {
+	configure
+	daemon
+	warm_up
+	put "$LIST"
+	# 100 packets of 46 bytes, and one more in 46 seconds
+	sluice filter add in action=permit protocol=udp police_rate=8bit police_burst=4600
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 16 --count 300 --rate 20000
+	[ "$(policer in 1 conformed)" -ge 100 ]
+	[ "$(policer in 1 conformed)" -le 110 ]
+	[ "$(policer in 1 conformed)" = "$(received packets)" ]
+	[ "$(policer in 1 violated)" = $((300 - $(received packets))) ]
+	[ "$(policer in 1 violated)" = "$(change drops policed)" ]
+	sluice filter add in at 0 action=deny source=192.0.2.1
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 16 --count 100 --rate 20000
+	[ "$(received packets)" -le 10 ]
+	[ "$(change drops policed)" = $((100 - $(received packets))) ]
+	[ $(($(policer in 2 conformed) + $(policer in 2 violated))) = 400 ]
+	# another burst is another rule, with full buckets; without rules that police there are no policers
+	sluice filter delete in 2
+	sluice filter add in action=permit protocol=udp police_rate=8bit police_burst=2300 police_excess_burst=2300 police_exceed_dscp=af12
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 16 --count 200 --rate 20000
+	[ "$(policer in 2 conformed)" -ge 50 ]
+	[ "$(policer in 2 exceeded)" -ge 50 ]
+	[ $(($(policer in 2 conformed) + $(policer in 2 exceeded))) = "$(received packets)" ]
+	policers() { on n1 bpftool -j map dump pinned /sys/fs/bpf/sluice/sl_policer | jq length; }
+	[ "$(policers)" = 1 ]
+	sluice filter delete in 2
+	[ "$(policers)" = 0 ]
+}
+
 @test "what is wrong is refused in one line, and changes nothing" {
 	configure
 	daemon

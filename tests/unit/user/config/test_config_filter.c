@@ -51,6 +51,25 @@ static const struct refusal {
 	{ "class_of_a_denied_packet", RULE("action: deny, class: 1"),
 	  "f:5: filters[0].rules[0]: \"1\" changes a packet that the fast path does not forward: write "
 	  "action: permit" },
+	{ "rate_in_packets", RULE("action: permit, police_rate: 10kpps"),
+	  "f:5: filters[0].rules[0].police_rate: \"10kpps\" is not a rate: write bits a second, such "
+	  "as 10mbit" },
+	{ "burst_too_large", RULE("action: permit, police_rate: 1mbit, police_burst: 4295m"),
+	  "f:5: filters[0].rules[0].police_burst: \"4295m\" is not a burst: write bytes, such as 64k, "
+	  "up to 4,294 million" },
+	{ "burst_without_rate", RULE("action: permit, police_burst: 64k"),
+	  "f:5: filters[0].rules[0]: \"64k\" is a police_burst, which needs a rate: write police_rate, "
+	  "too" },
+	{ "two_ways_to_exceed",
+	  RULE("action: permit, police_rate: 1mbit, police_excess_burst: 9k, police_peak_rate: 2mbit"),
+	  "f:5: filters[0].rules[0]: \"2mbit\" is a police_peak_rate beside police_excess_burst: write "
+	  "one of them" },
+	{ "peak_below_rate", RULE("action: permit, police_rate: 2mbit, police_peak_rate: 1mbit"),
+	  "f:5: filters[0].rules[0]: \"1mbit\" is a police_peak_rate below police_rate: write a higher "
+	  "one" },
+	{ "police_what_is_denied", RULE("action: deny, police_rate: 2mbit"),
+	  "f:5: filters[0].rules[0]: \"2mbit\" polices packets that the fast path does not forward: "
+	  "write action: permit" },
 	{ "class_too_large", RULE("action: permit, class: 4"),
 	  "f:5: filters[0].rules[0].class: \"4\" is not a traffic class: write 0 to 3" },
 	{ "name_of_the_metrics", RULE("action: deny, name: default"),
@@ -83,6 +102,44 @@ static void mistake_is_refused(void **state)
 			 -EINVAL);
 	assert_string_equal(error, r->error);
 	assert_null(settings);
+}
+
+static void policers_are_read(void **state)
+{
+	static const char text[] =
+		"ports: []\n"
+		"filters:\n"
+		"- name: in\n"
+		"  rules:\n"
+		"  - {action: permit, police_rate: 8mbit}\n"
+		"  - {action: permit, police_rate: 1kbit, police_burst: 64k, police_excess_burst: 2m,\n"
+		"     police_exceed_dscp: af12}\n"
+		"  - {action: permit, police_rate: 1mbit, police_peak_rate: 16mbit}\n"
+		"  - {action: permit}\n";
+	static const struct sl_police want[] = {
+		{ .rate_Bps = 1000000, .burst_bytes = 100000 },
+		{ .rate_Bps = 125,
+		  .burst_bytes = 64000,
+		  .excess_burst_bytes = 2000000,
+		  .exceed_dscp_plus1 = 13 },
+		{ .rate_Bps = 125000,
+		  .burst_bytes = 15000,
+		  .peak_rate_Bps = 2000000,
+		  .peak_burst_bytes = 200000 },
+		{ 0 },
+	};
+	char error[SL_YAML_ERROR_BYTES];
+	const struct sl_rule *rules;
+	struct sl_settings *s;
+
+	(void)state;
+	assert_int_equal(sl_settings_parse("f", text, strlen(text), &s, error), 0);
+	rules = sl_filter_list(&s->filters, 0)->parsed;
+	for (int i = 0; i < 4; i++) {
+		assert_memory_equal(&rules[i].police, &want[i], sizeof(want[i]));
+		assert_int_equal(rules[i].action, i < 3 ? SL_RULE_POLICE : 0);
+	}
+	sl_settings_free(s);
 }
 
 static void all_keys_are_read(void **state)
@@ -143,7 +200,7 @@ static void all_keys_are_read(void **state)
 
 int main(void)
 {
-	static struct CMUnitTest tests[N_REFUSALS + 1];
+	static struct CMUnitTest tests[N_REFUSALS + 2];
 	size_t n = 0;
 
 	for (; n < N_REFUSALS; n++)
@@ -151,5 +208,6 @@ int main(void)
 						.test_func = mistake_is_refused,
 						.initial_state = (void *)&refusals[n] };
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(all_keys_are_read);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(policers_are_read);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
