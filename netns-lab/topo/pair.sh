@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Topology pair: h1 - n1 - h2 for measurements. Neighbours never expire; h2 is 16 next hops; the
-# table has one route of each family, or real prefixes spread over the next hops. Engine fib-lookup
-# is benchmarks/fib_forward.bpf.c.
+# table has one route or a default route of each family, or real prefixes, or those of a file with one
+# a line, spread over the next hops. Engine fib-lookup is benchmarks/fib_forward.bpf.c.
 
 # shellcheck disable=SC2034
 TOPO_TEXT="h1 - n1 - h2 for measurements"
 # shellcheck disable=SC2034
-TOPO_OPTIONS="--routes one|ipv4|ipv6 (one), --mtu N (3384)"
+TOPO_OPTIONS="--routes one|default|ipv4|ipv6|FILE (one), --mtu N (3384)"
 
 topo_up() {
 	local routes=one mtu=3384 i mac
@@ -50,10 +50,23 @@ pair_routes() {
 		on n1 ip route add 10.64.0.0/16 via 10.0.2.2 &&
 			on n1 ip route add fd64::/16 via fd00:0:0:2::2
 		;;
+	default)
+		on n1 ip route add default via 10.0.2.2 &&
+			on n1 ip route add default via fd00:0:0:2::2
+		;;
 	ipv4) xz -dc "$data/internet-v4.txt.xz" | batch_routes 10.0.2. | on n1 ip -batch - ;;
 	ipv6) xz -dc "$data/internet-v6.txt.xz" | batch_routes fd00:0:0:2:: | on n1 ip -6 -batch - ;;
-	*) lab_error "--routes: \"$1\" is not one, ipv4 or ipv6" ;;
+	*/*) pair_routes_of "$1" ;;
+	*) lab_error "--routes: \"$1\" is not one, default, ipv4, ipv6 or the path of a file" ;;
 	esac
+}
+
+pair_routes_of() {
+	if grep -q : "$1"; then
+		batch_routes fd00:0:0:2:: <"$1" | on n1 ip -6 -batch -
+	else
+		batch_routes 10.0.2. <"$1" | on n1 ip -batch -
+	fi
 }
 
 # The data are sorted and contain one prefix twice (two ASes originate it).
