@@ -37,10 +37,11 @@ struct sl_config {
 	__u32 node_id; /* 1..255 in a cluster, 0 alone */
 	/* 0: alone, nothing goes to a VOQ; else 1..SL_VOQS_MAX, as sl_meta has it */
 	__u32 n_voqs;
-	__u32 n_queues; /* receive queues of an edge port that lead to VOQs, as sl_meta has it */
-	__u32 filters;	/* 1: ports may have rule lists (classifier.h) */
+	__u32 n_queues;	 /* receive queues of an edge port that lead to VOQs, as sl_meta has it */
+	__u32 n_workers; /* of the bridge, as sl_meta has it */
+	__u32 filters;	 /* 1: ports may have rule lists (classifier.h) */
 };
-SL_ASSERT_SIZE(struct sl_config, 28);
+SL_ASSERT_SIZE(struct sl_config, 32);
 
 /* Read-only data `sl_txdrops_config` of txdrops.bpf.o. */
 struct sl_txdrops_config {
@@ -63,11 +64,13 @@ struct sl_meta {
 	/* of sl_config: a daemon that restarts keeps it, so flows keep paths */
 	__u32 hash_seed;
 	__u32 n_voqs;	/* elements of sl_voq and sl_backlog in use; 0: no cluster */
-	__u32 n_queues; /* receive queues of an edge port: with n_voqs, what sl_xsk_key needs */
-	/* edge ports that sl_xsk has room for: highest port number of this node */
+	__u32 n_queues; /* receive queues of an edge port: with n_workers, what sl_ring_key needs */
+	/* edge ports that sl_ring and sl_xsk have room for: highest port number of this node */
 	__u32 n_ports;
+	__u32 n_workers; /* of the bridge */
+	__u32 pad;	 /* 0 */
 };
-SL_ASSERT_SIZE(struct sl_meta, 32);
+SL_ASSERT_SIZE(struct sl_meta, 40);
 
 /*
  * Map sl_heartbeat, one element: until when the fast path may go on without a sign of life of the

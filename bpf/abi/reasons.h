@@ -49,8 +49,9 @@
 	X(VOQ_FULL, "voq-full", "the virtual output queue holds as many frames as it may")         \
 	X(VOQ_DELAY, "voq-delay", "would wait longer in the virtual output queue than is allowed") \
 	X(VOQ_STOPPED, "voq-stopped", "the rate of the virtual output queue is 0")                 \
-	X(NO_BRIDGE, "no-bridge",                                                                  \
-	  "no socket of the bridge for this port, receive queue and virtual output queue")         \
+	X(VOQ_MEMORY, "voq-memory",                                                                \
+	  "would take more than the queue's share of the bridge's free packet memory")             \
+	X(NO_BRIDGE, "no-bridge", "no socket of the bridge for this port and receive queue")       \
 	X(FABRIC_SPOOF, "fabric-spoof",                                                            \
 	  "the fabric's protocol, for an address of the fabric, at an edge port")                  \
 	X(TAGS, "tags", "in a cluster: more than two VLAN tags, which could hide such a frame")    \

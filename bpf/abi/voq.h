@@ -57,17 +57,17 @@ SL_ASSERT_SIZE(struct sl_passed, 16);
 
 /* the reasons for which a queue drops are consecutive */
 #define SL_VOQ_DROP_FIRST SL_DROP_VOQ_FULL
-#define SL_VOQ_DROPS	  4
+#define SL_VOQ_DROPS	  5
 _Static_assert(SL_DROP_NO_BRIDGE == SL_VOQ_DROP_FIRST + SL_VOQ_DROPS - 1, "reasons of a VOQ");
 
 /*
  * Map sl_backlog: VOQ id -> what entered it by XDP and what left it. The difference waits in the
  * queue, and XDP admits by it. For each frame that it redirects, XDP adds to `enqueued` one frame
  * and the bytes that it has after the rewrite. The bridge adds to `dequeued` the frames that it
- * took out, and those that the kernel could not put into the ring after XDP had counted them (a
- * full ring, no free chunk). Frames that come by a remote port's netdev are in neither. A new
- * bridge begins by setting `dequeued` to `enqueued`: it counts the frames that waited in the rings
- * of its predecessor as `missed`. Each writer has a cache line of its own.
+ * took out, and those that XDP had counted and that never came (sl_ring says which). Frames that
+ * come by a remote port's netdev are in neither. A new bridge begins by setting `dequeued` to
+ * `enqueued`: it counts the frames that its predecessor held as `missed`. Each writer has a cache
+ * line of its own.
  *
  * CPUs that admit at the same moment do not see each other's frames, so a queue may exceed its
  * limit by one frame for each CPU but one.
@@ -80,13 +80,14 @@ struct sl_backlog {
 	 */
 	__u64 dropped[SL_VOQ_DROPS];
 	__u64 marked; /* of those enqueued: marked by us as having experienced congestion */
-	__u64 pad0;   /* 0 */
 	struct sl_passed dequeued;
 	/* Of the frames dequeued, those that the bridge did not send: */
 	__u64 missed; /* the kernel had no room for them, or the bridge ended while they waited */
 	__u64 peer_down; /* for a node that was not up */
 	__u64 too_big;	 /* larger than the fabric carries */
-	__u64 pad1[3];	 /* 0 */
+	__u32 worker;	 /* of the bridge: the one that reads this queue */
+	__u32 pad0;	 /* 0 */
+	__u64 pad1[2];	 /* 0 */
 };
 SL_ASSERT_SIZE(struct sl_backlog, 128);
 
@@ -96,21 +97,53 @@ struct sl_frame_meta {
 	__u16 voq;	    /* VOQ id */
 	__u16 ingress_port; /* system port */
 	__u32 magic;	    /* SL_FRAME_META_MAGIC */
+	__u32 number;	    /* low bits of its number in the ring (sl_ring) */
+	__u32 pad;	    /* 0 */
 };
-SL_ASSERT_SIZE(struct sl_frame_meta, 16);
-#define SL_FRAME_META_MAGIC 0x736c6d31u /* tells a frame of ours from one without metadata */
+SL_ASSERT_SIZE(struct sl_frame_meta, 24);
+#define SL_FRAME_META_MAGIC 0x736c6d32u /* tells a frame of ours from one without metadata */
 
 /*
- * Map sl_xsk: the AF_XDP socket of each (port, queue, VOQ), since a socket takes only frames of its
- * own port and receive queue. port is in 1..n_ports, queue < n_queues, voq < n_voqs; sl_meta has
- * these limits. The map has n_ports * n_queues * n_voqs elements. No port has number 0: its keys
- * would lie beyond the last element. XDP drops a frame that has no socket (NO_BRIDGE).
+ * Maps sl_ring and sl_xsk have an element for each ring between XDP and the bridge: that of a
+ * (port, receive queue, worker). The ring is an AF_XDP socket, which takes only frames of its own
+ * port and receive queue, and whose worker reads all its frames whatever VOQ they are for. port is
+ * in 1..n_ports, queue < n_queues, worker < n_workers; sl_meta has these limits. XDP drops a frame
+ * that has no socket (NO_BRIDGE).
  */
-static inline __attribute__((always_inline)) __u32 sl_xsk_key(__u32 port, __u32 queue, __u32 voq,
-							      __u32 n_queues, __u32 n_voqs)
+static inline __attribute__((always_inline)) __u32 sl_ring_key(__u32 port, __u32 queue,
+							       __u32 worker, __u32 n_queues,
+							       __u32 n_workers)
 {
-	return ((port - 1) * n_queues + queue) * n_voqs + voq;
+	return ((port - 1) * n_queues + queue) * n_workers + worker;
 }
+
+#define SL_RING_FRAMES 1024 /* that a ring holds; a power of two */
+#define SL_VOQ_FLOOR   8    /* frames of a VOQ that no lack of memory refuses */
+#define SL_WORKERS_MAX 16
+
+/*
+ * Map sl_ring: what went into a ring and what came out. XDP numbers the frames that it redirects
+ * into a ring, and notes for each number the VOQ and the length. The bridge sees by the numbers
+ * which frames never came: the kernel had no chunk for them, or the socket's netdev is gone. XDP
+ * redirects no more than SL_RING_FRAMES that the bridge has not accounted for, so a ring is never
+ * full and a note is never lost. One NAPI instance serves a receive queue at a time.
+ */
+struct sl_ring {
+	__u64 entered; /* XDP: the number of the next frame */
+	__u64 pad0[7]; /* 0 */
+	__u64 taken;   /* bridge: the next number that it has not accounted for */
+	/*
+	 * Bridge: a VOQ may hold so many frames, or SL_VOQ_FLOOR. It is as much as the worker has
+	 * free packet memory, so a VOQ alone takes half of it, and each of n takes 1 / (n + 1)
+	 * (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
+	 * switches", 1998, with a factor of 1).
+	 */
+	__u32 share_frames;
+	__u32 pad1;
+	__u64 pad2[6];		     /* 0 */
+	__u32 frame[SL_RING_FRAMES]; /* XDP: by number: VOQ id | length << 16 */
+};
+SL_ASSERT_SIZE(struct sl_ring, 128 + 4 * SL_RING_FRAMES);
 
 /* Map sl_dscp: DSCP -> class. */
 #define SL_DSCPS 64

@@ -45,6 +45,7 @@ SL_ARRAY(sl_runs6, struct sl_page, 1, BPF_F_MMAPABLE);
 
 SL_ARRAY(sl_voq, struct sl_voq, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_backlog, struct sl_backlog, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_ring, struct sl_ring, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_dscp, __u32, SL_DSCPS, 0);
 
 struct {

@@ -4,8 +4,8 @@
  * redirect to its AF_XDP ring, admit the frame or drop it, put the metadata below it, and rewrite
  * it for the next hop. The other node transmits the frame unchanged.
  *
- * Admission comes before the frame costs anything: the rings of a port share their chunks, so a
- * queue that is stopped or slow must not fill them.
+ * Admission comes before the frame costs anything: all queues share the bridge's packet memory, so
+ * a queue that is stopped or slow must not fill it.
  */
 #ifndef SL_VOQ_BPF_H
 #define SL_VOQ_BPF_H
@@ -76,6 +76,7 @@ static __always_inline sl_verdict sl_refuse(struct sl_backlog *backlog, __u32 re
  * ECN-capable. Others write both elements meanwhile, so each field is read once.
  */
 static __always_inline sl_verdict sl_admit(const volatile struct sl_voq *voq,
+					   const volatile struct sl_ring *ring,
 					   struct sl_backlog *backlog, bool *mark)
 {
 	__u64 frames = sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames);
@@ -86,6 +87,9 @@ static __always_inline sl_verdict sl_admit(const volatile struct sl_voq *voq,
 		return sl_refuse(backlog, SL_DROP_VOQ_STOPPED);
 	if (frames >= voq->limit_frames)
 		return sl_refuse(backlog, SL_DROP_VOQ_FULL);
+	if ((frames >= SL_VOQ_FLOOR && frames >= ring->share_frames) ||
+	    sl_waiting(&ring->entered, &ring->taken) >= SL_RING_FRAMES)
+		return sl_refuse(backlog, SL_DROP_VOQ_MEMORY);
 	if (voq->unit == SL_UNIT_BYTES)
 		units = sl_waiting(&backlog->enqueued.bytes, &backlog->dequeued.bytes);
 	if (delay_max_us && sl_waits_too_long(units, rate, delay_max_us))
@@ -94,13 +98,18 @@ static __always_inline sl_verdict sl_admit(const volatile struct sl_voq *voq,
 	return SL_GO_ON;
 }
 
-/* Returns false if the bridge has no socket there. */
-static __always_inline bool sl_redirect_to_voq(const struct sl_packet *pkt, __u32 voq)
+/* The ring that the frame is redirected into; NULL: the bridge has no socket there. */
+static __always_inline struct sl_ring *sl_redirect_to_ring(const struct sl_packet *pkt,
+							   __u32 worker)
 {
 	__u32 queue = pkt->ctx->rx_queue_index;
-	__u32 key = sl_xsk_key(pkt->port_number, queue, voq, sl_config.n_queues, sl_config.n_voqs);
+	__u32 key = sl_ring_key(pkt->port_number, queue, worker, sl_config.n_queues,
+				sl_config.n_workers);
 
-	return queue < sl_config.n_queues && bpf_redirect_map(&sl_xsk, key, 0) == XDP_REDIRECT;
+	if (queue >= sl_config.n_queues || worker >= sl_config.n_workers ||
+	    bpf_redirect_map(&sl_xsk, key, 0) != XDP_REDIRECT)
+		return NULL;
+	return bpf_map_lookup_elem(&sl_ring, &key);
 }
 
 /*
@@ -125,6 +134,25 @@ static __always_inline bool sl_put_meta(struct sl_packet *pkt, __u32 voq)
 	meta->voq = voq;
 	meta->ingress_port = SL_SYSTEM_PORT(sl_config.node_id, pkt->port_number);
 	meta->magic = SL_FRAME_META_MAGIC;
+	meta->pad = 0;
+	return true;
+}
+
+/*
+ * The last thing that happens to the frame: from here on the bridge expects this number. The
+ * metadata moved with the frame when tags were put before it.
+ */
+static __always_inline bool sl_number(const struct sl_packet *pkt, struct sl_ring *ring, __u32 voq,
+				      __u32 len_bytes)
+{
+	struct sl_frame_meta *meta = (void *)(long)pkt->ctx->data_meta;
+	__u32 number;
+
+	if ((void *)(meta + 1) > (void *)(long)pkt->ctx->data)
+		return false;
+	number = __sync_fetch_and_add(&ring->entered, 1);
+	ring->frame[number & (SL_RING_FRAMES - 1)] = voq | len_bytes << 16;
+	meta->number = number;
 	return true;
 }
 
@@ -157,14 +185,17 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	__u32 id = adj->voq_plus1 - 1 + sl_class(pkt);
 	struct sl_voq *voq = bpf_map_lookup_elem(&sl_voq, &id);
 	struct sl_backlog *backlog = bpf_map_lookup_elem(&sl_backlog, &id);
+	__u32 len_bytes = ETH_HLEN + adj->vlan_tags * sizeof(struct sl_tag) + pkt->ip_len_bytes;
+	struct sl_ring *ring;
 	sl_verdict verdict;
 	bool mark;
 
 	if (!voq || !backlog)
 		return SL_PUNT(OTHER); /* user space writes no such VOQ */
-	if (!sl_redirect_to_voq(pkt, id))
+	ring = sl_redirect_to_ring(pkt, *(volatile __u32 *)&backlog->worker);
+	if (!ring)
 		return sl_refuse(backlog, SL_DROP_NO_BRIDGE);
-	verdict = sl_admit(voq, backlog, &mark);
+	verdict = sl_admit(voq, ring, backlog, &mark);
 	if (verdict != SL_GO_ON)
 		return verdict;
 	if (!sl_put_meta(pkt, id))
@@ -174,8 +205,9 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	if (verdict != SL_GO_ON)
 		return verdict;
 	__sync_fetch_and_add(&backlog->enqueued.frames, 1);
-	__sync_fetch_and_add(&backlog->enqueued.bytes,
-			     ETH_HLEN + adj->vlan_tags * sizeof(struct sl_tag) + pkt->ip_len_bytes);
+	__sync_fetch_and_add(&backlog->enqueued.bytes, len_bytes);
+	if (!sl_number(pkt, ring, id, len_bytes))
+		return SL_DROP(REWRITE); /* for the verifier: the metadata is there */
 	if (!mark)
 		return SL_QUEUED;
 	__sync_fetch_and_add(&backlog->marked, 1);

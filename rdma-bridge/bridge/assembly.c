@@ -23,8 +23,7 @@
 #include "user/lib/log.h"
 
 #define CHUNK_BYTES	4096
-#define COPY_CHUNKS	1024 /* for frames copied out of other lanes' rings until they are sent */
-#define HELLOS_PER_LIFE 5    /* hellos in the time after which a silent peer is down */
+#define HELLOS_PER_LIFE 5 /* hellos in the time after which a silent peer is down */
 
 /* --- Memory --- */
 
@@ -46,11 +45,12 @@ static uint64_t chunks_needed(const struct rb_bridge *b, const struct rb_lane *l
 		for (uint32_t c = 0; c < SL_CLASSES; c++)
 			waiting += port->queue[c].frames;
 		/* Many small frames share a chunk. */
-		chunks += (netdev.queues ? netdev.queues : 1) * (uint64_t)rb_bridge_held_max(b) +
+		chunks += (netdev.queues ? netdev.queues : 1) *
+				  (RB_BRIDGE_FILL_TARGET + (uint64_t)rb_bridge_waiting_frames(b)) +
 			  waiting / 2;
 	}
 	/* One of several lanes also copies frames out of the rings of the others. */
-	return b->n_lanes == 1 ? chunks : chunks + COPY_CHUNKS;
+	return b->n_lanes == 1 ? chunks : chunks + rb_bridge_waiting_frames(b);
 }
 
 static int open_memory(struct rb_bridge *b)
@@ -106,6 +106,8 @@ static int open_workers(struct rb_bridge *b)
 		const struct rb_worker_config config = rb_bridge_worker_config(b, &b->lanes[i]);
 
 		err = rb_worker_create(&config, &b->lanes[i].worker);
+		if (!err)
+			b->lanes[i].worker->ask_always = false;
 	}
 	return err;
 }
@@ -146,9 +148,9 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	b->remotes = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->remotes));
 	b->voqs = calloc(SL_VOQS_MAX, sizeof(*b->voqs));
 	b->voq_lanes = calloc(SL_VOQS_MAX, sizeof(*b->voq_lanes));
-	b->looks = calloc(SL_VOQS_MAX, sizeof(*b->looks));
+	b->places = calloc(SL_VOQS_MAX, sizeof(*b->places));
 	b->open_voqs = calloc(SL_VOQS_MAX, sizeof(*b->open_voqs));
-	if (!b->ports || !b->remotes || !b->voqs || !b->voq_lanes || !b->looks || !b->open_voqs)
+	if (!b->ports || !b->remotes || !b->voqs || !b->voq_lanes || !b->places || !b->open_voqs)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++) {
 		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
@@ -159,6 +161,12 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 		}
 		for (uint32_t p = 0; p < node->ports.n && !err; p++)
 			err = rb_bridge_add_port(b, sl_cluster_port(node, p), now_ns);
+	}
+	for (uint32_t i = 0; i < b->n_voqs && !err; i++) {
+		struct rb_bridge_place *place = &b->places[b->voqs[i]];
+
+		place->ingress = rb_bridge_voq_ingress(b, i, &place->local);
+		place->lane = b->voq_lanes[i];
 	}
 	if (!err)
 		rb_bridge_point_voqs(b, now_ns);
@@ -264,7 +272,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	free(b->remotes);
 	free(b->voqs);
 	free(b->voq_lanes);
-	free(b->looks);
+	free(b->places);
 	free(b->open_voqs);
 	free(b->cc_overrides_path);
 	rb_lane_threads_destroy(b);

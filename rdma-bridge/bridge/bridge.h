@@ -38,10 +38,11 @@ struct rb_tap;
 struct rb_bridge_port {
 	const struct sl_cluster_port *settings; /* borrowed */
 	uint16_t system_port;
-	struct rb_edge *edge; /* owned; NULL: not open */
-	uint32_t ifindex;     /* of the netdev it was opened on */
-	int err;	      /* why it is not open; logged when it changes */
-	uint32_t busy;	      /* tries in a row that found the netdev busy */
+	struct rb_edge *edge;	     /* owned; NULL: not open */
+	uint32_t ifindex;	     /* of the netdev it was opened on */
+	int err;		     /* why it is not open; logged when it changes */
+	uint32_t busy;		     /* tries in a row that found the netdev busy */
+	uint64_t retry_ns, pause_ns; /* the next try to open it, and the pause after that */
 };
 
 /* A port of another node. */
@@ -60,14 +61,14 @@ enum rb_awake {
 	RB_AWAKE_FOUND,	  /* and then more work */
 };
 
-/* A worker, and all that it has of its own. */
-/* What the lane saw of a VOQ's backlog the last time, and for how many looks it has been the same.
- */
-struct rb_backlog_look {
-	uint64_t entered, left;
-	uint32_t same;
+/* Where the frames of a VOQ go, by VOQ id. */
+struct rb_bridge_place {
+	struct rb_ingress *ingress; /* borrowed from a worker; NULL: no VOQ for another node */
+	uint32_t local;		    /* the VOQ's number there */
+	uint32_t lane;
 };
 
+/* A worker, and all that it has of its own. */
 struct rb_lane {
 	struct rb_bridge *bridge; /* borrowed */
 	uint32_t index;
@@ -78,7 +79,7 @@ struct rb_lane {
 	int injector_err;		/* why it cannot be opened; it is not tried again */
 	int all_fd;			/* epoll: everything that may end its sleep */
 	int wake_fd;			/* eventfd, edge-triggered in all_fd: never read */
-	uint64_t tick_ns, settle_ns;	/* when each is due */
+	uint64_t tick_ns;		/* when it is due */
 	uint64_t round_ns;		/* when the last round began; 0: it slept since */
 	uint64_t longest_ns;		/* between two rounds without a sleep */
 	uint64_t awake_ns;		/* since when it has not slept */
@@ -109,10 +110,10 @@ struct rb_bridge {
 	struct rb_maps maps;
 	int maps_err; /* why they are not open; 0: they are */
 	uint32_t n_voqs;
-	uint32_t *voqs;		       /* owned: VOQ ids that lead to other nodes, n_voqs of them */
-	uint8_t *voq_lanes;	       /* owned: the lane of each */
-	struct rb_backlog_look *looks; /* owned: of each, by its lane */
-	struct sl_voq *open_voqs;      /* owned: the settings of each while there are no maps */
+	uint32_t *voqs;	    /* owned: VOQ ids that lead to other nodes, n_voqs of them */
+	uint8_t *voq_lanes; /* owned: the lane of each */
+	struct rb_bridge_place *places; /* owned: SL_VOQS_MAX, by VOQ id */
+	struct sl_voq *open_voqs;	/* owned: the settings of each while there are no maps */
 
 	/* ports, remote_ports */
 	uint32_t n_ports, n_remotes;

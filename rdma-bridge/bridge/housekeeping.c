@@ -63,7 +63,9 @@ static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		rb_bridge_close_port(b, port);
 		rb_bridge_release(b);
 	}
-	if (!port->edge) {
+	if (!port->edge && err)
+		port->retry_ns = port->pause_ns = 0; /* it is tried at once when it comes */
+	if (!port->edge && sl_now_ns() >= port->retry_ns) {
 		rb_bridge_halt(b);
 		rb_bridge_open_port(b, port);
 		rb_bridge_release(b);

@@ -2,7 +2,6 @@
 #include "rdma-bridge/bridge/lane.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,6 +11,7 @@
 
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/port/injector.h"
+#include "rdma-bridge/queue/backlog.h"
 #include "user/lib/log.h"
 
 struct rb_lane *rb_bridge_lane(const struct rb_bridge *b, uint16_t system_port)
@@ -59,63 +59,35 @@ void rb_bridge_wake(const struct rb_bridge *b, uint16_t system_port)
 
 /* --- Its rounds --- */
 
-/*
- * Looks at a backlog before what stands still is lost: a second. XDP counts a frame before the
- * kernel has put it into its ring, but not that long before.
- */
-#define LOST_LOOKS (1000000000 / RB_BRIDGE_SETTLE_NS)
-
-static bool any_ring_waits(const struct rb_bridge *b, uint32_t i)
-{
-	for (uint32_t p = 0; p < b->n_ports; p++)
-		if (b->ports[p].edge && rb_edge_waits(b->ports[p].edge, i))
-			return true;
-	return false;
-}
+#define SORT_BATCH 64
 
 /*
- * The kernel refuses a frame in silence if the ring's netdev has gone and another one of that name
- * has come. So take off the backlog what seems to wait, but waits in no ring.
+ * Empty the rings of this lane into its VOQs. A frame whose VOQ another lane reads, because XDP
+ * read an old sl_backlog.worker, is lost.
  */
-static void take_lost_off(struct rb_lane *lane)
+static void sort_frames(struct rb_lane *lane, struct rb_edge *edge)
 {
-	struct rb_bridge *b = lane->bridge;
+	const struct rb_bridge *b = lane->bridge;
+	struct rb_ingress_frame frames[SORT_BATCH];
+	uint32_t n, total = 0;
 
-	for (uint32_t i = 0; i < b->n_voqs && b->maps.backlog; i++) {
-		struct sl_backlog *backlog = &b->maps.backlog[b->voqs[i]];
-		struct rb_backlog_look *look = &b->looks[i];
-		uint64_t entered, left;
+	do {
+		n = rb_edge_receive(edge, lane->index, b->maps.backlog, lane->worker->counters,
+				    frames, SORT_BATCH);
+		for (uint32_t i = 0; i < n; i++) {
+			const struct rb_bridge_place *place = &b->places[frames[i].voq];
 
-		if (b->voq_lanes[i] != lane->index)
-			continue;
-		left = backlog->dequeued.frames;
-		entered = __atomic_load_n(&backlog->enqueued.frames, __ATOMIC_RELAXED);
-		if (entered <= left || entered != look->entered || left != look->left ||
-		    any_ring_waits(b, i)) {
-			*look = (struct rb_backlog_look){ .entered = entered, .left = left };
-			continue;
+			if (place->ingress && place->lane == lane->index) {
+				rb_ingress_put(place->ingress, place->local, &frames[i]);
+				continue;
+			}
+			rb_backlog_lose(&b->maps.backlog[frames[i].voq], frames[i].len_bytes);
+			rb_count(lane->worker->counters, RB_COUNT_DROP_VOQ_RING, 1,
+				 frames[i].len_bytes);
+			rb_chunk_release(lane->chunks, frames[i].offset, RB_OWNER_INGRESS);
 		}
-		if (++look->same < LOST_LOOKS)
-			continue;
-		rb_count(lane->worker->counters, RB_COUNT_DROP_VOQ_RING, entered - left, 0);
-		backlog->missed += entered - left;
-		__atomic_store_n(&backlog->dequeued.frames, entered, __ATOMIC_RELAXED);
-		__atomic_store_n(&backlog->dequeued.bytes,
-				 __atomic_load_n(&backlog->enqueued.bytes, __ATOMIC_RELAXED),
-				 __ATOMIC_RELAXED);
-	}
-}
-
-/* At every port, take what the kernel dropped off the backlogs of this lane's VOQs. */
-static void settle(struct rb_lane *lane)
-{
-	struct rb_bridge *b = lane->bridge;
-
-	for (uint32_t i = 0; i < b->n_ports; i++)
-		if (b->ports[i].edge)
-			rb_edge_settle(b->ports[i].edge, lane->index, b->maps.backlog,
-				       lane->worker->counters);
-	take_lost_off(lane);
+		total += n;
+	} while (n > 0 && total < SL_RING_FRAMES);
 }
 
 bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
@@ -126,17 +98,24 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 	if (lane->round_ns && now_ns - lane->round_ns > lane->longest_ns)
 		lane->longest_ns = now_ns - lane->round_ns;
 	lane->round_ns = now_ns;
-	busy = rb_worker_round(lane->worker, now_ns);
 	for (uint32_t i = 0; i < b->n_ports; i++)
-		if (b->ports[i].edge && rb_bridge_lane(b, b->ports[i].system_port) == lane)
+		if (b->ports[i].edge)
+			sort_frames(lane, b->ports[i].edge);
+	busy = rb_worker_round(lane->worker, now_ns);
+	for (uint32_t i = 0; i < b->n_ports; i++) {
+		if (!b->ports[i].edge)
+			continue;
+		if (rb_bridge_lane(b, b->ports[i].system_port) == lane)
 			rb_edge_refill(b->ports[i].edge);
+		rb_edge_share(b->ports[i].edge, lane->index);
+	}
 	if (now_ns >= lane->tick_ns) {
 		lane->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
 		rb_worker_tick(lane->worker, now_ns);
-	}
-	if (now_ns >= lane->settle_ns) {
-		lane->settle_ns = now_ns + RB_BRIDGE_SETTLE_NS;
-		settle(lane);
+		for (uint32_t i = 0; i < b->n_ports; i++)
+			if (b->ports[i].edge)
+				rb_edge_settle(b->ports[i].edge, lane->index, b->maps.backlog,
+					       lane->worker->counters, now_ns);
 	}
 	return busy;
 }
@@ -163,7 +142,6 @@ static void sleep_until_due(struct rb_lane *lane, uint64_t now_ns)
 {
 	struct rb_transport *transport = lane->transport;
 	uint64_t until_ns = due_ns(lane, now_ns);
-	struct pollfd fabric = { .events = POLLIN };
 	struct epoll_event event;
 	struct timespec timeout;
 
@@ -176,11 +154,7 @@ static void sleep_until_due(struct rb_lane *lane, uint64_t now_ns)
 		return;
 	timeout.tv_sec = (time_t)((until_ns - now_ns) / 1000000000);
 	timeout.tv_nsec = (long)((until_ns - now_ns) % 1000000000);
-	fabric.fd = transport->ops->wait_fd(transport);
-	if (lane->worker->held)
-		ppoll(&fabric, 1, &timeout, NULL);
-	else
-		epoll_pwait2(lane->all_fd, &event, 1, &timeout, NULL);
+	epoll_pwait2(lane->all_fd, &event, 1, &timeout, NULL);
 }
 
 /*

@@ -5,11 +5,10 @@
 
 #include "rdma-bridge/bridge/bridge.h"
 
-#define RB_BRIDGE_TICK_NS   1000000ULL	 /* hellos, sockets */
-#define RB_BRIDGE_SETTLE_NS 100000000ULL /* what the kernel dropped */
-#define RB_LANE_NAP_NS	    100000ULL	 /* at most, while frames wait for their time alone */
-#define RB_LANE_POLL_NS	    200000ULL	 /* how long a lane polls for more work between sleeps */
-#define RB_LANE_SKIPS_MAX   255		 /* sleeps in a row without polling, after it was in vain */
+#define RB_BRIDGE_TICK_NS 1000000ULL /* hellos, sockets, frames that never came */
+#define RB_LANE_NAP_NS	  100000ULL  /* at most, while frames wait for their time alone */
+#define RB_LANE_POLL_NS	  200000ULL  /* how long a lane polls for more work between sleeps */
+#define RB_LANE_SKIPS_MAX 255	     /* sleeps in a row without polling, after it was in vain */
 
 /* Make bridge->lanes: n lanes with their descriptors alone. 0 or -errno. */
 int rb_lanes_open(struct rb_bridge *bridge, uint32_t n);
@@ -20,9 +19,8 @@ void rb_lane_close(struct rb_lane *lane);
 bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns);
 /*
  * After a round with or without work: sleep if `poll` allows it and there was none, until something
- * happens or the next thing is due. Frames that wait for nothing but their time keep their rings
- * readable. Then only the fabric ends the sleep early; it lasts until the first of them may leave,
- * RB_LANE_NAP_NS at most.
+ * happens or the next thing is due. While frames wait for nothing but their time it sleeps until
+ * the first of them may leave, RB_LANE_NAP_NS at most.
  */
 void rb_lane_rest(struct rb_lane *lane, bool worked, uint64_t now_ns);
 /* End its sleep, or the next one. From any thread. */

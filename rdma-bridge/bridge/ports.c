@@ -10,17 +10,18 @@
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/port/injector.h"
 #include "rdma-bridge/rate/cc_overrides.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 
-#define VOQ_RING	2048
-#define FILL_TARGET	2048
-#define FULL_VOQS	4 /* VOQs that may stay full while a queue fills others */
+#define FULL_VOQS	4 /* VOQs that may be full for each receive queue, whatever others do */
+#define RETRY_MIN_NS	100000000ULL
+#define RETRY_MAX_NS	10000000000ULL
 #define BURST_BYTES	(16 * 1514)
 #define FRAME_MIN_BYTES 84 /* of a link that the shortest frame takes, with preamble and gap */
 
-uint32_t rb_bridge_held_max(const struct rb_bridge *b)
+uint32_t rb_bridge_waiting_frames(const struct rb_bridge *b)
 {
-	return FILL_TARGET + FULL_VOQS * b->settings->cluster.bridge.voq_frames;
+	return FULL_VOQS * b->settings->cluster.bridge.voq_frames;
 }
 
 /* --- Opening and closing --- */
@@ -30,14 +31,8 @@ static void link_port(struct rb_bridge *b, struct rb_bridge_port *port)
 	struct rb_lane *lane = rb_bridge_lane(b, port->system_port);
 
 	for (uint32_t q = 0; q < rb_edge_queues(port->edge); q++)
-		for (uint32_t i = 0; i < b->n_voqs; i++) {
-			uint32_t local;
-			struct rb_ingress *in = rb_bridge_voq_ingress(b, i, &local);
-
-			rb_ingress_add_input(in, local, rb_edge_input(port->edge, q, i));
-			rb_watch(b->lanes[b->voq_lanes[i]].all_fd, rb_edge_fd(port->edge, q, i),
-				 NULL);
-		}
+		for (uint32_t w = 0; w < b->n_lanes; w++)
+			rb_watch(b->lanes[w].all_fd, rb_edge_fd(port->edge, q, w), NULL);
 	rb_egress_set_tx(lane->worker->port[port->settings->number], rb_edge_tx(port->edge),
 			 lane->chunks, lane->worker->counters);
 }
@@ -48,13 +43,6 @@ void rb_bridge_close_port(struct rb_bridge *b, struct rb_bridge_port *port)
 
 	if (!port->edge)
 		return;
-	for (uint32_t q = 0; q < rb_edge_queues(port->edge); q++)
-		for (uint32_t i = 0; i < b->n_voqs; i++) {
-			uint32_t local;
-			struct rb_ingress *in = rb_bridge_voq_ingress(b, i, &local);
-
-			rb_ingress_remove_input(in, local, rb_edge_input(port->edge, q, i));
-		}
 	rb_edge_shut(port->edge, b->maps.backlog, lane->worker->counters);
 	rb_egress_set_tx(lane->worker->port[port->settings->number], NULL, lane->chunks,
 			 lane->worker->counters);
@@ -88,21 +76,17 @@ void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		.system_port = port->system_port,
 		.chunks = lane->chunks,
 		.area_bytes = b->area_bytes,
-		.voqs = b->voqs,
-		.n_voqs = b->n_voqs,
 		.meta_ports = b->maps.meta.n_ports,
 		.meta_queues = b->maps.meta.n_queues,
 		.meta_voqs = b->maps.meta.n_voqs,
-		.ring_size = VOQ_RING,
-		.fill_target = FILL_TARGET,
-		.held_max = rb_bridge_held_max(b),
+		.rings = b->maps.ring,
+		.fill_target = RB_BRIDGE_FILL_TARGET,
 		.xsk_fd = b->maps.xsk_fd,
 		.injector = injector_of(lane, port),
 		.workers = b->n_lanes,
 		.owner = lane->index,
 		.wake_fd = lane->wake_fd,
 		.reader_chunks = chunks,
-		.readers = b->voq_lanes,
 	};
 	uint32_t ifindex = if_nametoindex(port->settings->name);
 	int err;
@@ -120,13 +104,22 @@ void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		sl_warning("port %s: cannot open AF_XDP rings: %s; trying again",
 			   port->settings->name, strerror(-err));
 	port->err = err;
-	if (err)
+	if (err) {
+		/* Each try halts the lanes. */
+		port->pause_ns = port->pause_ns ? 2 * port->pause_ns : RETRY_MIN_NS;
+		if (port->pause_ns > RETRY_MAX_NS)
+			port->pause_ns = RETRY_MAX_NS;
+		port->retry_ns = sl_now_ns() + (port->busy && port->busy < RB_BRIDGE_BUSY_MAX
+							? RETRY_MIN_NS
+							: port->pause_ns);
 		return;
+	}
+	port->pause_ns = 0;
 	port->ifindex = ifindex;
 	link_port(b, port);
-	sl_info("port %s: n%up%u, %u queues of %u VOQs, %s, transmits by %s", port->settings->name,
+	sl_info("port %s: n%up%u, %u queues, %s, transmits by %s", port->settings->name,
 		port->system_port >> 8, port->system_port & 0xff, rb_edge_queues(port->edge),
-		b->n_voqs, rb_edge_is_zero_copy(port->edge) ? "zero-copy" : "copy mode",
+		rb_edge_is_zero_copy(port->edge) ? "zero-copy" : "copy mode",
 		rb_edge_tx(port->edge)->ops->name);
 }
 

@@ -7,8 +7,10 @@
 
 #define RB_BRIDGE_BUSY_MAX 20 /* tries of a busy netdev until the log says so */
 
-/* The most chunks of a receive queue of an edge port, those of waiting frames included. */
-uint32_t rb_bridge_held_max(const struct rb_bridge *bridge);
+#define RB_BRIDGE_FILL_TARGET 2048 /* chunks that wait for frames of a receive queue */
+
+/* Frames in VOQs that the packet memory has room for, for each receive queue of an edge port. */
+uint32_t rb_bridge_waiting_frames(const struct rb_bridge *bridge);
 
 /* Add a port with its egress queues to its lane's worker. 0 or -errno. */
 int rb_bridge_add_port(struct rb_bridge *bridge, const struct sl_cluster_port *settings,

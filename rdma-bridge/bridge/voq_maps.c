@@ -6,6 +6,7 @@
 
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/queue/backlog.h"
 #include "user/lib/log.h"
 
 struct rb_ingress *rb_bridge_ingress(const struct rb_bridge *b,
@@ -43,8 +44,7 @@ void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
 						.limit_frames =
 							b->settings->cluster.bridge.voq_frames,
 						.controller = "fixed" };
-		backlog->missed += backlog->enqueued.frames - backlog->dequeued.frames;
-		backlog->dequeued = backlog->enqueued;
+		rb_backlog_adopt(backlog, b->voq_lanes[i]);
 		rb_ingress_set_voq(in, local, b->remotes[i / SL_CLASSES].system_port,
 				   (uint8_t)(i % SL_CLASSES), voq ? voq : &b->open_voqs[i], backlog,
 				   now_ns);
@@ -78,7 +78,7 @@ int rb_bridge_open_maps(struct rb_bridge *b, uint64_t now_ns)
 	int err = rb_maps_open(b->settings->pin_dir, &maps);
 
 	for (uint32_t i = 0; i < b->n_voqs && !err; i++)
-		if (b->voqs[i] >= maps.meta.n_voqs) {
+		if (b->voqs[i] >= maps.meta.n_voqs || maps.meta.n_workers != b->n_lanes) {
 			rb_maps_close(&maps);
 			err = -ENODATA;
 		}

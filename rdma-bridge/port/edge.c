@@ -8,32 +8,34 @@
 
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/port/xsk.h"
+#include "rdma-bridge/queue/backlog.h"
 #include "rdma-bridge/queue/handback.h"
 
 #define BATCH	   64
 #define QUEUES_MAX 64
 #define SEND_SIZE  1024
+#define STUCK_NS   100000000ULL /* after which missing numbers are given up */
 
 /* A worker that reads rings of this port. */
 struct edge_reader {
 	struct rb_chunks *chunks; /* borrowed */
-	/* To the owner: base of a chunk, plus its queue. The owner itself has none. */
+	/* To the owner: base of a chunk. The owner itself has none. */
 	struct rb_handback back;
+	uint32_t turn; /* the queue that is read first */
 	uint64_t strangers, strangers_counted;
 };
 
+/* The ring of one queue that one worker reads. */
 struct edge_ring {
-	struct rb_input input; /* what links the ring to its VOQ */
-	struct rb_edge *edge;
-	struct edge_reader *reader;
-	uint32_t queue, socket;
-	uint32_t voq;
-	uint64_t settled; /* frames that the kernel dropped and that are off the backlog */
+	struct sl_ring *shared; /* borrowed: its element of the map */
+	uint64_t taken;		/* as shared->taken; the next number */
+	uint64_t lost;		/* numbers that never came */
+	/* What was missing while the ring was empty, and since when nothing changed. */
+	uint64_t stuck_entered, stuck_taken, stuck_ns;
 };
 
 struct edge_queue {
 	struct rb_xsk_queue *xsk; /* owned */
-	uint32_t posted;	  /* chunks in the fill ring and in the rings of VOQs */
 };
 
 struct rb_edge {
@@ -41,7 +43,7 @@ struct rb_edge {
 	struct rb_inject *inject; /* owned; NULL: AF_XDP alone transmits */
 	struct rb_chunks *chunks;
 	uint32_t number; /* of the port on its node */
-	uint32_t n_queues, n_voqs, meta_queues, meta_voqs, fill_target, held_max;
+	uint32_t n_queues, meta_queues, meta_voqs, fill_target;
 	int xsk_fd;
 	bool shut;
 	uint32_t workers, owner;
@@ -54,7 +56,7 @@ struct rb_edge {
 	 */
 	uint16_t *sending;
 	struct edge_queue queues[QUEUES_MAX];
-	struct edge_ring *rings; /* owned: queue * n_voqs + i */
+	struct edge_ring *rings; /* owned: queue * workers + worker */
 };
 
 static uint64_t *filled_word(struct rb_edge *edge, uint64_t offset, uint64_t *bit)
@@ -70,84 +72,120 @@ static uint16_t *sending_of(struct rb_edge *edge, uint64_t offset)
 	return &edge->sending[(offset - edge->chunks->first_bytes) >> edge->chunks->shift];
 }
 
-static uint32_t key_of(const struct rb_edge *edge, const struct edge_ring *ring)
+static struct edge_ring *ring_of(struct rb_edge *edge, uint32_t queue, uint32_t worker)
 {
-	return sl_xsk_key(edge->number, ring->queue, ring->voq, edge->meta_queues, edge->meta_voqs);
+	return &edge->rings[queue * edge->workers + worker];
+}
+
+static uint32_t key_of(const struct rb_edge *edge, uint32_t queue, uint32_t worker)
+{
+	return sl_ring_key(edge->number, queue, worker, edge->meta_queues, edge->workers);
 }
 
 /* --- Receiving --- */
 
+/* The frames with numbers below `end` have come, or never will: count off those that did not. */
+static void lose_until(const struct rb_edge *edge, struct edge_ring *ring, uint64_t end,
+		       struct sl_backlog *backlog, struct sl_counter *counters)
+{
+	for (; ring->taken < end; ring->taken++) {
+		uint32_t note = ring->shared->frame[ring->taken & (SL_RING_FRAMES - 1)];
+		uint32_t voq = note & 0xffff, len_bytes = note >> 16;
+
+		ring->lost++;
+		rb_count(counters, RB_COUNT_DROP_VOQ_RING, 1, len_bytes);
+		if (voq < edge->meta_voqs)
+			rb_backlog_lose(&backlog[voq], len_bytes);
+	}
+}
+
 /* Copy the metadata before a frame out. False if our XDP program did not write it. */
-static bool read_meta(const struct edge_ring *ring, const uint8_t *frame,
-		      struct sl_frame_meta *meta)
+static bool read_meta(const struct rb_edge *edge, const uint8_t *frame, struct sl_frame_meta *meta)
 {
 	memcpy(meta, frame - sizeof(*meta), sizeof(*meta));
-	return meta->magic == SL_FRAME_META_MAGIC && meta->voq == ring->voq;
+	return meta->magic == SL_FRAME_META_MAGIC && meta->voq < edge->meta_voqs;
 }
 
-static uint32_t edge_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+/* Where a frame goes after its metadata has been read: the chunk stays, or the frame is copied. */
+static uint64_t own(struct rb_edge *edge, uint32_t worker, const struct rb_chunk_frame *frame)
 {
-	struct edge_ring *ring = context;
-	struct rb_edge *edge = ring->edge;
-	struct edge_queue *q = &edge->queues[ring->queue];
-	struct rb_chunk_frame frames[BATCH];
-	uint32_t n = rb_xsk_receive(q->xsk, ring->socket, frames, max < BATCH ? max : BATCH);
-	uint32_t taken = 0;
+	struct rb_chunks *chunks = edge->readers[worker].chunks;
+	uint64_t bit, *word, to;
 
-	q->posted -= n;
-	for (uint32_t i = 0; i < n; i++) {
-		struct sl_frame_meta meta;
-		uint64_t bit, *word = filled_word(edge, frames[i].offset, &bit);
-
+	if (worker == edge->owner) {
+		word = filled_word(edge, frame->offset, &bit);
 		*word &= ~bit;
-		rb_chunk_move(edge->chunks, frames[i].offset, RB_OWNER_FILL, RB_OWNER_INGRESS);
-		if (!read_meta(ring, rb_chunk_data(edge->chunks, frames[i].offset), &meta)) {
-			ring->reader->strangers++;
-			rb_chunk_release(edge->chunks, frames[i].offset, RB_OWNER_INGRESS);
-			continue;
-		}
-		out[taken++] = (struct rb_ingress_frame){ .offset = frames[i].offset,
-							  .arrival_ns = meta.arrival_ns,
-							  .len_bytes = frames[i].len_bytes,
-							  .ingress_port = meta.ingress_port };
+		rb_chunk_move(chunks, frame->offset, RB_OWNER_FILL, RB_OWNER_INGRESS);
+		return frame->offset;
 	}
-	return taken;
+	to = rb_chunk_take(chunks, RB_OWNER_INGRESS);
+	memcpy(rb_chunk_data(chunks, to), rb_chunk_data(chunks, frame->offset), frame->len_bytes);
+	return to;
 }
 
-/* The same for a worker that is not the owner: copy the frames into chunks of its own. */
-static uint32_t edge_receive_copy(void *context, struct rb_ingress_frame *out, uint32_t max)
+static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t worker,
+			      struct sl_backlog *backlog, struct sl_counter *counters,
+			      struct rb_ingress_frame *out, uint32_t max)
 {
-	struct edge_ring *ring = context;
-	const struct rb_edge *edge = ring->edge;
-	struct rb_chunks *chunks = ring->reader->chunks;
+	struct edge_ring *ring = ring_of(edge, queue, worker);
+	struct edge_reader *reader = &edge->readers[worker];
 	struct rb_chunk_frame frames[BATCH];
 	uint64_t back[BATCH];
 	uint32_t n, taken = 0;
 
-	if (max > BATCH)
-		max = BATCH;
-	if (max > chunks->n_free)
-		max = chunks->n_free;
-	n = rb_xsk_receive(edge->queues[ring->queue].xsk, ring->socket, frames, max);
+	if (worker != edge->owner && max > reader->chunks->n_free)
+		max = reader->chunks->n_free;
+	n = rb_xsk_receive(edge->queues[queue].xsk, worker, frames, max < BATCH ? max : BATCH);
 	for (uint32_t i = 0; i < n; i++) {
-		const uint8_t *data = rb_chunk_data(chunks, frames[i].offset);
 		struct sl_frame_meta meta;
-		uint64_t to;
+		bool ours = read_meta(edge, rb_chunk_data(reader->chunks, frames[i].offset), &meta);
+		int32_t ahead = (int32_t)(meta.number - (uint32_t)ring->taken);
+		uint64_t offset;
 
-		back[i] = rb_chunk_base(chunks, frames[i].offset) | ring->queue;
-		if (!read_meta(ring, data, &meta)) {
-			ring->reader->strangers++;
+		back[i] = rb_chunk_base(reader->chunks, frames[i].offset);
+		if (!ours) {
+			reader->strangers++;
+			if (worker == edge->owner)
+				rb_chunk_release(reader->chunks, own(edge, worker, &frames[i]),
+						 RB_OWNER_INGRESS);
 			continue;
 		}
-		to = rb_chunk_take(chunks, RB_OWNER_INGRESS);
-		memcpy(rb_chunk_data(chunks, to), data, frames[i].len_bytes);
-		out[taken++] = (struct rb_ingress_frame){ .offset = to,
+		if (ahead >= 0) {
+			lose_until(edge, ring, ring->taken + (uint32_t)ahead, backlog, counters);
+			ring->taken++;
+		} else {
+			/* It was given up too early. */
+			rb_backlog_find(&backlog[meta.voq], frames[i].len_bytes);
+			ring->lost--;
+		}
+		offset = own(edge, worker, &frames[i]);
+		out[taken++] = (struct rb_ingress_frame){ .offset = offset,
 							  .arrival_ns = meta.arrival_ns,
 							  .len_bytes = frames[i].len_bytes,
-							  .ingress_port = meta.ingress_port };
+							  .ingress_port = meta.ingress_port,
+							  .voq = meta.voq };
 	}
 	if (n > 0)
-		rb_handback_put(&ring->reader->back, back, n);
+		__atomic_store_n(&ring->shared->taken, ring->taken, __ATOMIC_RELEASE);
+	if (n > 0 && worker != edge->owner)
+		rb_handback_put(&reader->back, back, n);
+	return taken;
+}
+
+uint32_t rb_edge_receive(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
+			 struct sl_counter *counters, struct rb_ingress_frame *out, uint32_t max)
+{
+	struct edge_reader *reader = &edge->readers[worker];
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < edge->n_queues && taken < max; i++) {
+		uint32_t queue = (reader->turn + i) % edge->n_queues;
+
+		taken += receive_queue(edge, queue, worker, backlog, counters, out + taken,
+				       max - taken);
+	}
+	if (edge->n_queues)
+		reader->turn = (reader->turn + 1) % edge->n_queues;
 	return taken;
 }
 
@@ -161,23 +199,19 @@ static void take_back(struct rb_edge *edge)
 		while (w != edge->owner &&
 		       (n = rb_handback_take(&edge->readers[w].back, entries, BATCH)) > 0)
 			for (uint32_t i = 0; i < n; i++) {
-				uint64_t base = rb_chunk_base(edge->chunks, entries[i]);
-				uint64_t bit, *word = filled_word(edge, base, &bit);
+				uint64_t bit, *word = filled_word(edge, entries[i], &bit);
 
 				*word &= ~bit;
-				edge->queues[entries[i] - base].posted--;
-				rb_chunk_release(edge->chunks, base, RB_OWNER_FILL);
+				rb_chunk_release(edge->chunks, entries[i], RB_OWNER_FILL);
 			}
 }
 
-/* Chunks to add to a queue's fill ring: those it lacks, within held_max. */
+/* Chunks to add to a queue's fill ring. */
 static uint32_t missing(const struct rb_edge *edge, struct edge_queue *q)
 {
-	uint32_t filled = rb_xsk_filled(q->xsk), room = edge->held_max - q->posted;
+	uint32_t filled = rb_xsk_filled(q->xsk);
 
-	if (filled >= edge->fill_target)
-		return 0;
-	return edge->fill_target - filled < room ? edge->fill_target - filled : room;
+	return filled < edge->fill_target ? edge->fill_target - filled : 0;
 }
 
 void rb_edge_refill(struct rb_edge *edge)
@@ -199,7 +233,6 @@ void rb_edge_refill(struct rb_edge *edge)
 				n++;
 			}
 			taken = rb_xsk_fill(q->xsk, offsets, n);
-			q->posted += taken;
 			want -= taken;
 			for (uint32_t k = 0; k < taken; k++) {
 				uint64_t bit, *word = filled_word(edge, offsets[k], &bit);
@@ -214,46 +247,53 @@ void rb_edge_refill(struct rb_edge *edge)
 	}
 }
 
-static void off_the_backlog(struct edge_ring *ring, uint64_t frames, struct sl_backlog *backlog,
-			    struct sl_counter *counters)
+/*
+ * Numbers are missing at an empty ring. That the kernel refused as many frames is certain where the
+ * socket has counted them. It counts none when the socket's netdev is gone and another one of that
+ * name has come; then the numbers are given up when nothing has moved for a while.
+ */
+static void settle_ring(struct rb_edge *edge, uint32_t queue, uint32_t worker,
+			struct sl_backlog *backlog, struct sl_counter *counters, uint64_t now_ns)
 {
-	struct sl_backlog *b = &backlog[ring->voq];
+	struct edge_ring *ring = ring_of(edge, queue, worker);
+	uint64_t entered = __atomic_load_n(&ring->shared->entered, __ATOMIC_ACQUIRE);
+	struct rb_xsk_drops drops;
 
-	if (frames == 0)
+	if (entered == ring->taken || rb_xsk_waits(edge->queues[queue].xsk, worker)) {
+		ring->stuck_ns = 0;
 		return;
-	rb_count(counters, RB_COUNT_DROP_VOQ_RING, frames, 0);
-	b->missed += frames;
-	__atomic_store_n(&b->dequeued.frames, b->dequeued.frames + frames, __ATOMIC_RELAXED);
+	}
+	rb_xsk_drops(edge->queues[queue].xsk, worker, &drops);
+	if (drops.no_chunk + drops.ring_full < ring->lost + (entered - ring->taken)) {
+		if (ring->stuck_ns == 0 || entered != ring->stuck_entered ||
+		    ring->taken != ring->stuck_taken) {
+			ring->stuck_entered = entered;
+			ring->stuck_taken = ring->taken;
+			ring->stuck_ns = now_ns;
+		}
+		if (now_ns - ring->stuck_ns < STUCK_NS)
+			return;
+	}
+	lose_until(edge, ring, entered, backlog, counters);
+	__atomic_store_n(&ring->shared->taken, ring->taken, __ATOMIC_RELEASE);
 }
 
 void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
-		    struct sl_counter *counters)
+		    struct sl_counter *counters, uint64_t now_ns)
 {
 	struct edge_reader *reader = &edge->readers[worker];
 
 	rb_count(counters, RB_COUNT_DROP_NO_META, reader->strangers - reader->strangers_counted, 0);
 	reader->strangers_counted = reader->strangers;
-	for (uint32_t i = 0; i < edge->n_queues * edge->n_voqs; i++) {
-		struct edge_ring *ring = &edge->rings[i];
-		struct sl_backlog *b = &backlog[ring->voq];
-		struct rb_xsk_drops drops;
-		uint64_t total;
+	for (uint32_t queue = 0; queue < edge->n_queues; queue++)
+		settle_ring(edge, queue, worker, backlog, counters, now_ns);
+}
 
-		if (ring->reader != reader)
-			continue;
-		rb_xsk_drops(edge->queues[ring->queue].xsk, ring->socket, &drops);
-		total = drops.no_chunk + drops.ring_full;
-		off_the_backlog(ring, total - ring->settled, backlog, counters);
-		ring->settled = total;
-		/*
-		 * The kernel does not tell how many bytes it dropped. When no frame waits, the
-		 * bytes that left must be those that entered.
-		 */
-		if (__atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED) == b->dequeued.frames)
-			__atomic_store_n(&b->dequeued.bytes,
-					 __atomic_load_n(&b->enqueued.bytes, __ATOMIC_RELAXED),
-					 __ATOMIC_RELAXED);
-	}
+void rb_edge_share(struct rb_edge *edge, uint32_t worker)
+{
+	for (uint32_t queue = 0; queue < edge->n_queues; queue++)
+		__atomic_store_n(&ring_of(edge, queue, worker)->shared->share_frames,
+				 edge->readers[worker].chunks->n_free, __ATOMIC_RELAXED);
 }
 
 /* --- Transmitting --- */
@@ -328,27 +368,14 @@ static const struct rb_tx_ops edge_tx_ops = {
 
 /* --- Opening and closing --- */
 
-struct rb_input *rb_edge_input(struct rb_edge *edge, uint32_t queue, uint32_t i)
-{
-	return &edge->rings[queue * edge->n_voqs + i].input;
-}
-
 struct rb_tx *rb_edge_tx(struct rb_edge *edge)
 {
 	return edge->inject ? rb_inject_tx(edge->inject) : &edge->tx;
 }
 
-int rb_edge_fd(const struct rb_edge *edge, uint32_t queue, uint32_t i)
+int rb_edge_fd(const struct rb_edge *edge, uint32_t queue, uint32_t worker)
 {
-	return rb_xsk_fd(edge->queues[queue].xsk, i);
-}
-
-bool rb_edge_waits(const struct rb_edge *edge, uint32_t i)
-{
-	for (uint32_t q = 0; q < edge->n_queues; q++)
-		if (rb_xsk_waits(edge->queues[q].xsk, i))
-			return true;
-	return false;
+	return rb_xsk_fd(edge->queues[queue].xsk, worker);
 }
 
 uint32_t rb_edge_queues(const struct rb_edge *edge)
@@ -374,19 +401,21 @@ static int publish(struct rb_edge *edge)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; i < edge->n_queues * edge->n_voqs && !err; i++)
-		err = rb_xsk_publish(edge->queues[edge->rings[i].queue].xsk, edge->rings[i].socket,
-				     edge->xsk_fd, key_of(edge, &edge->rings[i]));
+	for (uint32_t q = 0; q < edge->n_queues; q++)
+		for (uint32_t w = 0; w < edge->workers && !err; w++)
+			err = rb_xsk_publish(edge->queues[q].xsk, w, edge->xsk_fd,
+					     key_of(edge, q, w));
 	return err;
 }
 
 static void withdraw(struct rb_edge *edge)
 {
-	for (uint32_t i = 0; i < edge->n_queues * edge->n_voqs; i++) {
-		uint32_t key = key_of(edge, &edge->rings[i]);
+	for (uint32_t q = 0; q < edge->n_queues; q++)
+		for (uint32_t w = 0; w < edge->workers; w++) {
+			uint32_t key = key_of(edge, q, w);
 
-		bpf_map_delete_elem(edge->xsk_fd, &key);
-	}
+			bpf_map_delete_elem(edge->xsk_fd, &key);
+		}
 }
 
 static int open_queue(struct rb_edge *edge, const struct rb_edge_config *config, uint32_t queue)
@@ -397,24 +426,19 @@ static int open_queue(struct rb_edge *edge, const struct rb_edge_config *config,
 		.area = config->chunks->area,
 		.area_bytes = config->area_bytes,
 		.chunk_bytes = rb_chunk_bytes(config->chunks),
-		.sockets = config->n_voqs,
+		.sockets = edge->workers,
 		.fill_size = 2 * config->fill_target,
-		.receive_size = config->ring_size,
+		.receive_size = SL_RING_FRAMES,
 		.send_size = SEND_SIZE,
 	};
 
-	for (uint32_t i = 0; i < config->n_voqs; i++) {
-		struct edge_ring *ring = &edge->rings[queue * config->n_voqs + i];
-		uint32_t reader = config->workers ? config->readers[i] : 0;
+	/* No socket is published here yet, so XDP numbers no frame. */
+	for (uint32_t w = 0; w < edge->workers; w++) {
+		struct edge_ring *ring = ring_of(edge, queue, w);
 
-		*ring = (struct edge_ring){ .input = { reader == edge->owner ? edge_receive
-									     : edge_receive_copy,
-						       ring, NULL },
-					    .edge = edge,
-					    .reader = &edge->readers[reader],
-					    .queue = queue,
-					    .socket = i,
-					    .voq = config->voqs[i] };
+		ring->shared = &config->rings[key_of(edge, queue, w)];
+		ring->taken = ring->shared->entered;
+		ring->shared->taken = ring->taken;
 	}
 	return rb_xsk_open(&xsk, &edge->queues[queue].xsk);
 }
@@ -428,7 +452,8 @@ static int open_readers(struct rb_edge *edge, const struct rb_edge_config *confi
 
 		reader->chunks = config->workers ? config->reader_chunks[w] : config->chunks;
 		if (w != edge->owner)
-			err = rb_handback_init(&reader->back, queues * edge->held_max,
+			err = rb_handback_init(&reader->back,
+					       queues * (edge->fill_target + SL_RING_FRAMES),
 					       config->wake_fd);
 	}
 	return err;
@@ -452,9 +477,6 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 	if (number == 0 || number > config->meta_ports || netdev.queues == 0 ||
 	    config->workers > RB_EDGE_WORKERS_MAX)
 		return -EINVAL;
-	for (uint32_t i = 0; i < config->n_voqs; i++)
-		if (config->voqs[i] >= config->meta_voqs)
-			return -EINVAL;
 	edge = calloc(1, sizeof(*edge));
 	if (!edge)
 		return -ENOMEM;
@@ -462,17 +484,14 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 		.tx = { .ops = &edge_tx_ops },
 		.chunks = config->chunks,
 		.number = number,
-		.n_voqs = config->n_voqs,
 		.meta_queues = config->meta_queues,
 		.meta_voqs = config->meta_voqs,
 		.fill_target = config->fill_target,
-		.held_max = config->held_max < config->fill_target ? config->fill_target
-								   : config->held_max,
 		.xsk_fd = config->xsk_fd,
 		.workers = config->workers ? config->workers : 1,
 		.owner = config->owner,
 	};
-	edge->rings = calloc((size_t)netdev.queues * config->n_voqs, sizeof(*edge->rings));
+	edge->rings = calloc((size_t)netdev.queues * edge->workers, sizeof(*edge->rings));
 	edge->filled = calloc((config->chunks->n + 63) / 64, sizeof(*edge->filled));
 	edge->sending = calloc(config->chunks->n, sizeof(*edge->sending));
 	if (!edge->rings || !edge->filled || !edge->sending)
@@ -488,6 +507,8 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 				     &edge->inject);
 	if (!err) {
 		rb_edge_refill(edge);
+		for (uint32_t w = 0; w < edge->workers; w++)
+			rb_edge_share(edge, w);
 		err = publish(edge);
 	}
 	if (err) {
@@ -499,28 +520,25 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 	return err;
 }
 
+/*
+ * Closing a socket waits until no XDP program uses it any more. So the numbers are final then, and
+ * all that have not been taken are lost, whether the frames lie in a ring or nowhere.
+ */
 void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters)
 {
-	struct rb_ingress_frame frames[BATCH];
-	uint32_t n;
-
-	if (edge->rings)
-		withdraw(edge);
-	for (uint32_t i = 0; backlog && i < edge->n_queues * edge->n_voqs; i++) {
-		struct edge_ring *ring = &edge->rings[i];
-
-		while ((n = ring->input.receive(ring, frames, BATCH)) > 0) {
-			for (uint32_t k = 0; k < n; k++)
-				rb_chunk_release(ring->reader->chunks, frames[k].offset,
-						 RB_OWNER_INGRESS);
-			off_the_backlog(ring, n, backlog, counters);
-		}
-	}
-	for (uint32_t w = 0; backlog && w < edge->workers; w++)
-		rb_edge_settle(edge, w, backlog, counters);
+	withdraw(edge);
 	take_back(edge);
 	for (uint32_t i = 0; i < edge->n_queues; i++)
 		rb_xsk_close(edge->queues[i].xsk);
+	for (uint32_t i = 0; backlog && i < edge->n_queues * edge->workers; i++) {
+		struct edge_ring *ring = &edge->rings[i];
+
+		lose_until(edge, ring, ring->shared->entered, backlog, counters);
+		ring->shared->taken = ring->taken;
+	}
+	for (uint32_t w = 0; backlog && w < edge->workers; w++)
+		rb_count(counters, RB_COUNT_DROP_NO_META,
+			 edge->readers[w].strangers - edge->readers[w].strangers_counted, 0);
 	edge->n_queues = 0;
 	edge->shut = true;
 	rb_inject_shut(edge->inject);

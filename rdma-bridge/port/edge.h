@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An edge port of the bridge: on each receive queue one AF_XDP ring for each VOQ, which XDP fills,
- * and one transmit ring for the egress queues. The port publishes its sockets in the map sl_xsk.
- * XDP drops a frame for which it finds no socket there (no-bridge).
+ * An edge port of the bridge: on each receive queue one AF_XDP ring for each worker, with the
+ * frames of all VOQs that the worker reads, and one transmit ring for the egress queues. A ring is
+ * no queue: its worker empties it each round, and sorts the frames into VOQs by their metadata. The
+ * port publishes its sockets in the map sl_xsk. XDP drops a frame for which it finds no socket
+ * there (no-bridge).
  *
- * A port has one owner, the worker that alone fills its rings and transmits. Another worker may
- * read the ring of a VOQ: it copies the frames into chunks of its own and hands the emptied chunks
- * back to the owner. The port is opened, shut and closed while no worker runs.
+ * A port has one owner, the worker that alone fills its rings and transmits. Another worker copies
+ * the frames of its rings into chunks of its own and hands the emptied chunks back to the owner.
+ * The port is opened, shut and closed while no worker runs.
  */
 #ifndef RB_EDGE_H
 #define RB_EDGE_H
@@ -15,22 +17,18 @@
 #include "rdma-bridge/queue/egress.h"
 #include "rdma-bridge/queue/ingress.h"
 
-#define RB_EDGE_WORKERS_MAX 16
+#define RB_EDGE_WORKERS_MAX SL_WORKERS_MAX
 
 struct rb_edge_config {
 	const char *netdev;
 	uint16_t system_port;
 	struct rb_chunks *chunks;
-	uint64_t area_bytes;  /* of the whole packet memory */
-	const uint32_t *voqs; /* ids of the VOQs that lead to other nodes; each has a ring */
-	uint32_t n_voqs;
-	/* Of sl_meta, for sl_xsk_key. */
+	uint64_t area_bytes; /* of the whole packet memory */
+	/* Of sl_meta: limits of ports, receive queues and VOQ ids. Workers are those below. */
 	uint32_t meta_ports, meta_queues, meta_voqs;
-	uint32_t ring_size; /* entries of a VOQ's ring on one queue, a power of two */
+	struct sl_ring *rings; /* borrowed until the port is shut: all elements of sl_ring */
 	/* Chunks to keep in the fill ring of each queue. */
 	uint32_t fill_target;
-	/* Most chunks in the fill ring and the VOQ rings of a queue; at least fill_target. */
-	uint32_t held_max;
 	int xsk_fd;		      /* map sl_xsk */
 	struct rb_injector *injector; /* borrowed: sends on this port; NULL: AF_XDP sends */
 	/* With several workers; workers 0 means one, which owns the chunks above. */
@@ -38,14 +36,13 @@ struct rb_edge_config {
 	uint32_t owner; /* the worker that owns the port and the chunks above */
 	int wake_fd;	/* borrowed: an eventfd that ends the owner's sleep */
 	struct rb_chunks *const *reader_chunks; /* borrowed while opening: chunks of each worker */
-	const uint8_t *readers; /* borrowed while opening: the worker that reads each VOQ */
 };
 
 struct rb_edge;
 
 /*
  * Queues beyond meta_queues get no rings, and XDP drops what enters by them. 0; -ENODEV; -EINVAL:
- * sl_xsk has no place for this port or one of the VOQs; else as rb_xsk_open.
+ * sl_xsk has no place for this port; else as rb_xsk_open.
  */
 int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out);
 /*
@@ -59,24 +56,29 @@ void rb_edge_close(struct rb_edge *edge);
 
 uint32_t rb_edge_queues(const struct rb_edge *edge); /* queues that have rings */
 bool rb_edge_is_zero_copy(const struct rb_edge *edge);
-/* The input of VOQ voqs[i] on a queue. The worker that reads the VOQ links it. */
-struct rb_input *rb_edge_input(struct rb_edge *edge, uint32_t queue, uint32_t i);
+/*
+ * Take up to max frames out of the rings that this worker reads. Their chunks become
+ * RB_OWNER_INGRESS of the worker's chunks. Frames that XDP admitted and that never came are counted
+ * off the backlog, as soon as a later frame of the same ring comes. Returns how many it took.
+ */
+uint32_t rb_edge_receive(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
+			 struct sl_counter *counters, struct rb_ingress_frame *out, uint32_t max);
 /* The back end that transmits on the port. It ends with the port; its close does nothing. */
 struct rb_tx *rb_edge_tx(struct rb_edge *edge);
-int rb_edge_fd(const struct rb_edge *edge, uint32_t queue,
-	       uint32_t i); /* readable when frames wait */
-
-/* Do frames wait in a ring of VOQ voqs[i]? Its worker may ask. */
-bool rb_edge_waits(const struct rb_edge *edge, uint32_t i);
+/* Readable when frames wait for this worker. */
+int rb_edge_fd(const struct rb_edge *edge, uint32_t queue, uint32_t worker);
 
 /* Fill the fill rings up. The owner calls it once a round. */
 void rb_edge_refill(struct rb_edge *edge);
 /*
- * For VOQs that this worker reads: take off the backlog the frames that XDP counted as enqueued but
- * the kernel had no room for. Costs a system call for each ring: call it a few times a second.
+ * For rings that this worker reads: count off the backlog the frames that never came where no later
+ * frame tells. Call it every millisecond or so; it costs a system call only where frames are
+ * missing.
  */
 void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
-		    struct sl_counter *counters);
+		    struct sl_counter *counters, uint64_t now_ns);
+/* Tell XDP how much of its free memory this worker lets one VOQ take. */
+void rb_edge_share(struct rb_edge *edge, uint32_t worker);
 
 /* Frames dropped because they lacked the metadata of our XDP program. Must stay 0. */
 uint64_t rb_edge_strangers(const struct rb_edge *edge);

@@ -30,6 +30,17 @@ static int id_of(int fd, uint32_t *id)
 	return 0;
 }
 
+static int pinned_id(const char *pin_dir, uint32_t *id)
+{
+	int fd = get(pin_dir, "sl_backlog"), err;
+
+	if (fd < 0)
+		return fd;
+	err = id_of(fd, id);
+	close(fd);
+	return err;
+}
+
 static int read_meta(const char *pin_dir, struct sl_meta *meta)
 {
 	uint32_t zero = 0;
@@ -62,6 +73,11 @@ static int map_elements(const char *pin_dir, const char *name, size_t bytes, voi
 	return 0;
 }
 
+static size_t ring_bytes(const struct sl_meta *meta)
+{
+	return (size_t)meta->n_ports * meta->n_queues * meta->n_workers * sizeof(struct sl_ring);
+}
+
 int rb_maps_open(const char *pin_dir, struct rb_maps *out)
 {
 	int err;
@@ -75,9 +91,11 @@ int rb_maps_open(const char *pin_dir, struct rb_maps *out)
 	if (!err)
 		err = map_elements(pin_dir, "sl_backlog", out->meta.n_voqs * sizeof(*out->backlog),
 				   &out->backlog);
+	if (!err)
+		err = map_elements(pin_dir, "sl_ring", ring_bytes(&out->meta), &out->ring);
 	if (!err) {
 		out->xsk_fd = get(pin_dir, "sl_xsk");
-		err = out->xsk_fd < 0 ? out->xsk_fd : id_of(out->xsk_fd, &out->xsk_id);
+		err = out->xsk_fd < 0 ? out->xsk_fd : pinned_id(pin_dir, &out->backlog_id);
 	}
 	if (!err) {
 		out->dscp_fd = get(pin_dir, "sl_dscp");
@@ -94,6 +112,8 @@ void rb_maps_close(struct rb_maps *maps)
 		munmap(maps->voq, maps->meta.n_voqs * sizeof(*maps->voq));
 	if (maps->backlog)
 		munmap(maps->backlog, maps->meta.n_voqs * sizeof(*maps->backlog));
+	if (maps->ring)
+		munmap(maps->ring, ring_bytes(&maps->meta));
 	if (maps->xsk_fd >= 0)
 		close(maps->xsk_fd);
 	if (maps->dscp_fd >= 0)
@@ -116,13 +136,7 @@ int rb_maps_refresh(struct rb_maps *maps)
 
 bool rb_maps_changed(const struct rb_maps *maps, const char *pin_dir)
 {
-	int fd = get(pin_dir, "sl_xsk");
 	uint32_t id = 0;
-	bool changed;
 
-	if (fd < 0)
-		return false;
-	changed = id_of(fd, &id) == 0 && id != maps->xsk_id;
-	close(fd);
-	return changed;
+	return pinned_id(pin_dir, &id) == 0 && id != maps->backlog_id;
 }

@@ -31,6 +31,7 @@ struct rb_tap {
 	struct rb_chunks *chunks;
 	struct sl_counter *counters; /* borrowed */
 	int fd;
+	bool *ask;   /* borrowed: see rb_tap_set_ask; may be NULL */
 	bool ready;  /* the thread that watches the descriptor sets it, the reader clears it */
 	int carrier; /* -1: not set yet */
 };
@@ -152,11 +153,22 @@ static uint32_t give(struct waiting *w, struct rb_ingress_frame *out, uint32_t m
 	return n;
 }
 
+/* May the kernel, or a class, have frames for us? */
+static bool any_waits(const struct rb_tap *tap)
+{
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		if (tap->class[c].n > 0)
+			return true;
+	return __atomic_load_n(&tap->ready, __ATOMIC_RELAXED);
+}
+
 static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
 {
 	struct waiting *w = context;
 
 	read_frames(w->tap);
+	if (w->tap->ask && any_waits(w->tap))
+		__atomic_store_n(w->tap->ask, true, __ATOMIC_RELEASE);
 	return give(w, out, max);
 }
 
@@ -215,6 +227,11 @@ int rb_tap_fd(const struct rb_tap *tap)
 	return tap->fd;
 }
 
+void rb_tap_set_ask(struct rb_tap *tap, bool *ask)
+{
+	tap->ask = ask;
+}
+
 struct rb_input *rb_tap_input(struct rb_tap *tap, uint32_t class)
 {
 	return &tap->class[class].input;
@@ -223,6 +240,8 @@ struct rb_input *rb_tap_input(struct rb_tap *tap, uint32_t class)
 void rb_tap_ready(struct rb_tap *tap)
 {
 	__atomic_store_n(&tap->ready, true, __ATOMIC_RELAXED);
+	if (tap->ask)
+		__atomic_store_n(tap->ask, true, __ATOMIC_RELEASE);
 }
 
 int rb_tap_carrier(struct rb_tap *tap, bool on)

@@ -15,9 +15,9 @@
 
 #include "rdma-bridge/queue/chunk.h"
 #include "rdma-bridge/queue/frame_counters.h"
-#include "rdma-bridge/queue/pace.h"
+#include "rdma-bridge/scheduler/pace.h"
 #include "rdma-bridge/queue/tx.h"
-#include "rdma-bridge/queue/wfq.h"
+#include "rdma-bridge/scheduler/wfq.h"
 #include "rdma-bridge/wire/wire.h"
 
 struct rb_egress_class_config {

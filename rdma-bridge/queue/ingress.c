@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "rdma-bridge/queue/backlog.h"
+
 int rb_ingress_open(uint32_t n_voqs, uint32_t frame_max_bytes, uint32_t message_max_bytes,
 		    uint32_t degree, struct rb_ingress **out)
 {
@@ -29,14 +31,46 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
 {
 	if (!in)
 		return;
-	/* The owners of the inputs may have closed them already. */
-	for (uint32_t i = 0; in->drr && i < in->n_voqs; i++)
-		in->voqs[i].inputs = in->voqs[i].turn = NULL;
+	/* The owners of the other inputs may have closed them already. */
+	for (uint32_t i = 0; in->drr && i < in->n_voqs; i++) {
+		struct rb_voq *voq = &in->voqs[i];
+
+		voq->inputs = voq->turn = voq->pool ? &voq->list_input : NULL;
+		voq->list_input.next = NULL;
+	}
+	in->ask = NULL;
 	if (in->drr)
 		rb_ingress_discard(in, UINT32_MAX, chunks, counters);
 	rb_drr_destroy(in->drr);
 	free(in->voqs);
 	free(in);
+}
+
+static uint32_t take_from_list(void *context, struct rb_ingress_frame *out, uint32_t max)
+{
+	struct rb_voq *voq = context;
+
+	return rb_frame_list_take(voq->pool, &voq->list, out, max);
+}
+
+void rb_ingress_set_pool(struct rb_ingress *in, struct rb_frame_pool *pool)
+{
+	for (uint32_t i = 0; i < in->n_voqs; i++) {
+		struct rb_voq *voq = &in->voqs[i];
+
+		voq->pool = pool;
+		voq->list_input = (struct rb_input){ take_from_list, voq, NULL };
+		rb_ingress_add_input(in, i, &voq->list_input);
+	}
+}
+
+void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_ingress_frame *frame)
+{
+	struct rb_voq *voq = &in->voqs[i];
+
+	rb_frame_list_put(voq->pool, &voq->list, frame);
+	if (!in->drr->queue[i].active)
+		rb_drr_activate(in->drr, i);
 }
 
 void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,
@@ -102,6 +136,12 @@ static bool read_ahead(struct rb_voq *voq, struct sl_counter *counters)
 	return voq->n_ahead > 0;
 }
 
+/* May VOQs that are not active have frames at their inputs? */
+static bool asks(const struct rb_ingress *in)
+{
+	return !in->ask || *in->ask;
+}
+
 static struct rb_ingress_frame take(struct rb_voq *voq)
 {
 	const struct rb_ingress_frame *frame = &voq->ahead[voq->first++];
@@ -111,16 +151,9 @@ static struct rb_ingress_frame take(struct rb_voq *voq)
 	voq->taken.bytes += frame->len_bytes;
 	if (voq->on_taken)
 		voq->on_taken(voq->taken_context, frame->len_bytes);
-	/*
-	 * XDP did not count frames of the kernel into the backlog. This thread alone writes
-	 * `dequeued` of this VOQ; XDP reads it.
-	 */
-	if (frame->ingress_port == 0)
-		return *frame;
-	__atomic_store_n(&voq->backlog->dequeued.bytes,
-			 voq->backlog->dequeued.bytes + frame->len_bytes, __ATOMIC_RELAXED);
-	__atomic_store_n(&voq->backlog->dequeued.frames, voq->backlog->dequeued.frames + 1,
-			 __ATOMIC_RELAXED);
+	/* XDP did not count frames of the kernel into the backlog. */
+	if (frame->ingress_port)
+		rb_backlog_take(voq->backlog, frame->len_bytes);
 	return *frame;
 }
 
@@ -161,7 +194,8 @@ static bool pack(struct rb_ingress *in, const struct rb_ingress_frame *frame, ui
 	if (err == -ENOSPC)
 		return false;
 	if (err) {
-		in->voqs[i].backlog->too_big += frame->ingress_port != 0;
+		if (frame->ingress_port)
+			rb_backlog_too_big(in->voqs[i].backlog);
 		rb_count(counters, RB_COUNT_DROP_TOO_BIG, 1, frame->len_bytes);
 		rb_chunk_release(chunks, frame->offset, RB_OWNER_INGRESS);
 		return true;
@@ -181,7 +215,7 @@ bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
 	in->now_ns = now_ns;
 	if (in->ready)
 		return true;
-	for (uint32_t i = 0; i < in->n_voqs; i++)
+	for (uint32_t i = 0; i < in->n_voqs && asks(in); i++)
 		if (!in->drr->queue[i].active && read_ahead(&in->voqs[i], counters))
 			rb_drr_activate(in->drr, i);
 	if (in->held) {
@@ -237,7 +271,8 @@ void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters)
 static void drop(struct rb_voq *voq, bool from_kernel, uint64_t offset, uint32_t len_bytes,
 		 struct rb_chunks *chunks, struct sl_counter *counters)
 {
-	voq->backlog->peer_down += !from_kernel;
+	if (!from_kernel)
+		rb_backlog_peer_down(voq->backlog);
 	rb_count(counters, RB_COUNT_DROP_PEER_DOWN, 1, len_bytes);
 	rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
 }
@@ -256,6 +291,8 @@ uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_ch
 {
 	uint32_t dropped = in->pack.count + in->held;
 
+	if (!dropped && !in->drr->levels && !asks(in))
+		return 0;
 	for (uint32_t i = 0; i < in->pack.count; i++) {
 		const struct rb_frame *frame = &in->pack.frame[i];
 

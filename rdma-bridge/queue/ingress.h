@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ingress side: the virtual output queues (VOQs) that lead to one other node. Frames wait in
- * the rings that XDP fills, and a VOQ reads a few of them ahead. Deficit round robin chooses among
- * the VOQs that their token buckets let send, and the chosen frames are packed into messages.
+ * The ingress side: the virtual output queues (VOQs) that lead to one other node. The worker sorts
+ * the frames of all rings into lists, one for each VOQ; frames of the kernel wait at the TAP. A VOQ
+ * takes some of them ahead, in turn from each source that it has. Deficit round robin chooses among
+ * the VOQs that their token buckets let send, and the chosen frames are packed into messages. A VOQ
+ * without frames costs nothing.
  *
  * Not thread-safe: belongs to the worker.
  */
@@ -13,22 +15,15 @@
 #include <stdint.h>
 
 #include "rdma-bridge/queue/chunk.h"
-#include "rdma-bridge/queue/drr.h"
+#include "rdma-bridge/scheduler/drr.h"
 #include "rdma-bridge/queue/frame_counters.h"
-#include "rdma-bridge/queue/pace.h"
+#include "rdma-bridge/queue/frame_pool.h"
+#include "rdma-bridge/scheduler/pace.h"
 #include "rdma-bridge/queue/pack.h"
 
-#define RB_READ_AHEAD 32 /* frames that a VOQ holds outside its rings */
+#define RB_READ_AHEAD 32 /* frames that a VOQ takes from a source at once */
 
-/* A frame from an edge port, in a chunk of RB_OWNER_INGRESS. */
-struct rb_ingress_frame {
-	uint64_t offset;
-	uint64_t arrival_ns;
-	uint32_t len_bytes;
-	uint16_t ingress_port; /* system port; 0: the kernel */
-};
-
-/* A source of frames for a VOQ: the ring of an AF_XDP socket, or a remote port's TAP. */
+/* A source of frames for a VOQ: its list, or a remote port's TAP. */
 struct rb_input {
 	/* Take up to max frames; their chunks become RB_OWNER_INGRESS. Returns how many. */
 	uint32_t (*receive)(void *context, struct rb_ingress_frame *out, uint32_t max);
@@ -44,8 +39,11 @@ struct rb_voq {
 	/* Borrowed: element of sl_backlog; the bridge writes its half. */
 	struct sl_backlog *backlog;
 	struct rb_pace pace;
-	struct rb_input *inputs; /* borrowed list */
-	struct rb_input *turn;	 /* the next input to read */
+	struct rb_input *inputs;    /* borrowed list */
+	struct rb_input *turn;	    /* the next input to read */
+	struct rb_input list_input; /* the input that gives what the list holds */
+	struct rb_frame_list list;  /* frames from edge ports */
+	struct rb_frame_pool *pool; /* borrowed: of the list */
 	struct rb_ingress_frame ahead[RB_READ_AHEAD];
 	uint32_t first, n_ahead;
 	bool ran_empty; /* it had no frame to send at some time since a controller cleared this */
@@ -59,6 +57,11 @@ struct rb_ingress {
 	uint32_t n_voqs;
 	struct rb_voq *voqs; /* owned */
 	struct rb_drr *drr;  /* owned; queue i is voqs[i] */
+	/*
+	 * Borrowed: do frames wait at inputs of VOQs that have none otherwise? Where it is false,
+	 * such VOQs are not asked. NULL: always ask.
+	 */
+	const bool *ask;
 	struct rb_pack pack; /* the open message */
 	uint64_t opened_ns;  /* when the open message got its first frame */
 	uint64_t now_ns;     /* of the current call */
@@ -76,6 +79,14 @@ int rb_ingress_open(uint32_t n_voqs, uint32_t frame_max_bytes, uint32_t message_
 		    uint32_t degree, struct rb_ingress **out);
 /* Drops the frames that it holds as peer-down. NULL is fine. */
 void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl_counter *counters);
+
+/*
+ * Put a frame at the end of VOQ i's list; its chunk is RB_OWNER_INGRESS of the pool's chunks. The
+ * VOQ has been given the pool by rb_ingress_set_pool.
+ */
+void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_ingress_frame *frame);
+/* Give the VOQs lists, whose frames `pool` holds; borrowed until rb_ingress_close. */
+void rb_ingress_set_pool(struct rb_ingress *in, struct rb_frame_pool *pool);
 
 /* Set up VOQ i. It obeys the rate in its settings from now on. */
 void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,

@@ -57,7 +57,7 @@ static uint64_t class_demand(const struct rb_rates_port *port, uint32_t class)
 }
 
 /*
- * The rate at which a class can drain: what the scheduler (queue/wfq) would give a class that
+ * The rate at which a class can drain: what the scheduler (scheduler/wfq) would give a class that
  * always has frames, with the others asking for a little more than they drain now. Levels above go
  * first. In the class's own level that is the weighted max-min share: a class that asks for less
  * than its part gets that, and the rest share by weight. A class that drains more than its part,

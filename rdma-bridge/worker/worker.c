@@ -36,6 +36,7 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 	bool busy;
 
 	w->now_ns = now_ns;
+	w->asks = __atomic_exchange_n(&w->ask, false, __ATOMIC_ACQUIRE) || w->ask_always;
 	w->held = false;
 	w->ready_ns = UINT64_MAX;
 	rb_peers_run(&w->peers, now_ns);
@@ -147,7 +148,10 @@ int rb_worker_create(const struct rb_worker_config *config, struct rb_worker **o
 		goto out;
 	}
 	w->self.node = config->node;
-	err = create_rates(w);
+	w->ask_always = true;
+	err = rb_frame_pool_init(&w->pool, w->chunks);
+	if (!err)
+		err = create_rates(w);
 	if (err)
 		goto out;
 	/* Before any node can know us, so that not even its first hello is lost. */
@@ -174,6 +178,7 @@ void rb_worker_destroy(struct rb_worker *w)
 	}
 	for (uint32_t i = 0; i < w->n_ports; i++)
 		rb_egress_close(w->port[w->ports[i]], w->chunks, w->counters);
+	rb_frame_pool_fini(&w->pool);
 	free(w->lent);
 	free(w);
 }
@@ -201,6 +206,10 @@ int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint3
 	if (err) {
 		free(peer);
 		return err;
+	}
+	if (peer->ingress) {
+		rb_ingress_set_pool(peer->ingress, &w->pool);
+		peer->ingress->ask = &w->asks;
 	}
 	w->peer[node] = peer;
 	w->nodes[w->n_nodes++] = node;

@@ -66,6 +66,12 @@ struct rb_worker {
 	bool held;		/* the round left frames waiting for their time alone */
 	uint64_t ready_ns;	/* if held: when the first may leave; UINT64_MAX: all are stopped */
 	struct rb_rates *rates; /* owned */
+	struct rb_frame_pool pool; /* owned: the frames in the lists of VOQs */
+	/*
+	 * Frames wait at inputs of VOQs that may have none otherwise; set from any thread. The
+	 * round asks all inputs then, and never else, if ask_always is false.
+	 */
+	bool ask, asks, ask_always;
 	void *event_context;
 	rb_peer_event_fn on_peer;   /* may be NULL */
 	rb_announce_fn on_announce; /* may be NULL */

@@ -33,7 +33,8 @@ static struct sl_datapath *open_generation(uint32_t n_voqs, const struct sl_data
 			    .managed = 1,
 			    .node_id = n_voqs ? 1 : 0,
 			    .n_voqs = n_voqs,
-			    .n_queues = n_voqs ? 2 : 0 },
+			    .n_queues = n_voqs ? 2 : 0,
+			    .n_workers = n_voqs ? 4 : 0 },
 		.n_ports = 3,
 		.previous = previous,
 	};
@@ -52,18 +53,21 @@ static void sizes_follow_ports_queues_and_voqs(void **state)
 	(void)state;
 	assert_int_equal(info_of(dp, "sl_voq").max_entries, 16);
 	assert_int_equal(info_of(dp, "sl_backlog").max_entries, 16);
-	assert_int_equal(info_of(dp, "sl_xsk").max_entries, 3 * 2 * 16);
+	assert_int_equal(info_of(dp, "sl_xsk").max_entries, 3 * 2 * 4);
+	assert_int_equal(info_of(dp, "sl_ring").max_entries, 3 * 2 * 4);
 	assert_int_equal(info_of(dp, "sl_fabric").max_entries, SL_FABRIC_MAX);
 	assert_int_equal(bpf_map_lookup_elem(sl_datapath_map_fd(dp, "sl_meta"), &zero, &meta), 0);
 	assert_int_equal(meta.n_voqs, 16);
 	assert_int_equal(meta.n_queues, 2);
 	assert_int_equal(meta.n_ports, 3);
+	assert_int_equal(meta.n_workers, 4);
 	sl_datapath_close(dp);
 }
 
 static void maps_of_a_node_alone_have_one_element(void **state)
 {
-	static const char *const maps[] = { "sl_voq", "sl_backlog", "sl_xsk", "sl_fabric" };
+	static const char *const maps[] = { "sl_voq", "sl_backlog", "sl_xsk", "sl_ring",
+					    "sl_fabric" };
 	struct sl_datapath *dp = open_generation(0, NULL);
 
 	(void)state;
@@ -74,14 +78,19 @@ static void maps_of_a_node_alone_have_one_element(void **state)
 
 static void next_generation_keeps_what_the_bridge_has_open(void **state)
 {
-	static const char *const maps[] = { "sl_voq", "sl_backlog", "sl_xsk" };
+	static const char *const maps[] = { "sl_voq", "sl_backlog", "sl_xsk", "sl_ring" };
 	struct sl_datapath *first = open_generation(16, NULL), *second = open_generation(16, first);
 	struct sl_datapath *third = open_generation(20, second);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
 		assert_int_equal(info_of(first, maps[i]).id, info_of(second, maps[i]).id);
-		assert_int_not_equal(info_of(second, maps[i]).id, info_of(third, maps[i]).id);
+		/* Rings follow ports, receive queues and workers, not VOQs. */
+		if (i < 2)
+			assert_int_not_equal(info_of(second, maps[i]).id,
+					     info_of(third, maps[i]).id);
+		else
+			assert_int_equal(info_of(second, maps[i]).id, info_of(third, maps[i]).id);
 	}
 	assert_int_not_equal(info_of(first, "sl_fabric").id, info_of(second, "sl_fabric").id);
 	sl_datapath_close(first);

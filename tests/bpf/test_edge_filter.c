@@ -421,16 +421,13 @@ static void rule_polices(void **state)
 static void open_voqs(void)
 {
 	const struct sl_voq voq = { .rate = SL_RATE_UNLIMITED, .limit_frames = 1000 };
+	uint32_t ring = sl_ring_key(1, 0, 0, EDGE_QUEUES, 1);
 
-	for (uint32_t id = 0; id < EDGE_VOQS; id++) {
-		uint32_t key = sl_xsk_key(1, 0, id, EDGE_QUEUES, EDGE_VOQS);
-
+	for (uint32_t id = 0; id < EDGE_VOQS; id++)
 		assert_int_equal(
 			bpf_map_update_elem(edge_map_fd(world, "sl_voq"), &id, &voq, BPF_ANY), 0);
-		assert_int_equal(bpf_map_update_elem(edge_map_fd(world, "sl_xsk"), &key, &socket_fd,
-						     BPF_ANY),
-				 0);
-	}
+	assert_int_equal(
+		bpf_map_update_elem(edge_map_fd(world, "sl_xsk"), &ring, &socket_fd, BPF_ANY), 0);
 }
 
 /* In which queue of EDGE_REMOTE does a frame of this TOS wait, with a rule of this action? */

@@ -300,7 +300,7 @@ static void metadata_without_headroom_punts_the_packet_as_it_came(void **state)
 {
 	const struct sl_voq voq = { .rate = SL_RATE_UNLIMITED, .limit_frames = 9, .ecn_frames = 1 };
 	const struct sl_backlog waits = { .enqueued = { 1, 60 } };
-	const uint32_t id = EDGE_REMOTE_VOQ, key = sl_xsk_key(1, 0, id, EDGE_QUEUES, EDGE_VOQS);
+	const uint32_t id = EDGE_REMOTE_VOQ, key = sl_ring_key(1, 0, 0, EDGE_QUEUES, 1);
 	const struct frame frame = { .dst = "10.9.0.1", .tos = 1 };
 	int fd = socket(AF_XDP, SOCK_RAW, 0);
 	struct edge_counters counted;

@@ -68,14 +68,19 @@ static void set_backlog(uint32_t voq, uint64_t frames, uint64_t bytes)
 	set("sl_backlog", voq, &backlog);
 }
 
-static void set_socket(uint32_t port, uint32_t queue, uint32_t voq)
+/* A socket, behind which all frames are taken at once. */
+static void set_socket(uint32_t port, uint32_t queue)
 {
-	set("sl_xsk", sl_xsk_key(port, queue, voq, EDGE_QUEUES, EDGE_VOQS), &socket_fd);
+	static const struct sl_ring ring = { .taken = 1ULL << 62, .share_frames = UINT32_MAX };
+	uint32_t key = sl_ring_key(port, queue, 0, EDGE_QUEUES, 1);
+
+	set("sl_xsk", key, &socket_fd);
+	set("sl_ring", key, &ring);
 }
 
-static void clear_socket(uint32_t port, uint32_t queue, uint32_t voq)
+static void clear_socket(uint32_t port, uint32_t queue)
 {
-	uint32_t key = sl_xsk_key(port, queue, voq, EDGE_QUEUES, EDGE_VOQS);
+	uint32_t key = sl_ring_key(port, queue, 0, EDGE_QUEUES, 1);
 
 	assert_int_equal(bpf_map_delete_elem(edge_map_fd(world, "sl_xsk"), &key), 0);
 }
@@ -107,10 +112,10 @@ static int reset(void **state)
 	for (uint32_t voq = 0; voq < EDGE_VOQS; voq++) {
 		set_voq(voq, &open_voq);
 		set_backlog(voq, 0, 0);
-		for (uint32_t port = 1; port <= EDGE_PORTS; port++)
-			for (uint32_t queue = 0; queue < EDGE_QUEUES; queue++)
-				set_socket(port, queue, voq);
 	}
+	for (uint32_t port = 1; port <= EDGE_PORTS; port++)
+		for (uint32_t queue = 0; queue < EDGE_QUEUES; queue++)
+			set_socket(port, queue);
 	for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++)
 		set_class(dscp, dscp / 16);
 	return 0;
@@ -387,18 +392,17 @@ static void queue_beyond_those_in_use_punts(void **state)
 static void frame_without_socket_drops(void **state)
 {
 	(void)state;
-	clear_socket(1, 0, EDGE_REMOTE_VOQ);
+	clear_socket(1, 0);
 	check(&(struct expected){ { .dst = "10.9.0.1" }, DROPS(NO_BRIDGE) });
-	/* another queue, another VOQ, another port: sockets of their own */
+	/* the socket is that of all VOQs; another queue, another port: sockets of their own */
+	check(&(struct expected){ { .dst = "10.9.0.1", .tos = 0x40 }, DROPS(NO_BRIDGE) });
 	check(&(struct expected){ { .dst = "10.9.0.1" }, QUEUED_FOR(REMOTE), .queue = 1 });
-	check(&(struct expected){
-		{ .dst = "10.9.0.1", .tos = 0x40 }, QUEUED_FOR(REMOTE), .class = 1 });
 	check(&(struct expected){ { .dst = "10.9.0.1", .dst_mac = FRAME_DST_MAC + 1 },
 				  QUEUED_FOR(REMOTE),
 				  .ingress = EDGE_PORT(2),
 				  .port = 2 });
-	set_socket(1, 0, EDGE_REMOTE_VOQ);
-	clear_socket(1, 1, EDGE_REMOTE_VOQ);
+	set_socket(1, 0);
+	clear_socket(1, 1);
 	check(&(struct expected){ { .dst = "10.9.0.1" }, DROPS(NO_BRIDGE), .queue = 1 });
 	check(&(struct expected){ { .dst = "10.9.0.1" }, QUEUED_FOR(REMOTE) });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From sl_edge into real AF_XDP rings: a frame comes out of the socket of its receive queue and VOQ
- * and of no other, whole, with its metadata below it in the UMEM.
+ * From sl_edge into real AF_XDP rings: a frame comes out of the socket of its receive queue and of
+ * no other, whole, with its metadata below it in the UMEM: VOQ and number among them.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -30,10 +30,10 @@
 #define QUEUE_CHUNKS 32u /* that each queue receives into */
 #define AREA_BYTES   (EDGE_QUEUES * QUEUE_CHUNKS * CHUNK_BYTES)
 
-/* The remote port's four queues: socket i is class i. */
 static struct edge *world;
 static uint8_t *area;
 static struct rb_xsk_queue *queues[EDGE_QUEUES];
+static uint32_t came[EDGE_QUEUES]; /* frames out of each ring */
 
 static int open_queue(uint32_t queue)
 {
@@ -43,7 +43,7 @@ static int open_queue(uint32_t queue)
 		.area = area,
 		.area_bytes = AREA_BYTES,
 		.chunk_bytes = CHUNK_BYTES,
-		.sockets = SL_CLASSES,
+		.sockets = 1,
 		.fill_size = 64,
 		.receive_size = 64,
 		.send_size = 64,
@@ -51,10 +51,9 @@ static int open_queue(uint32_t queue)
 	uint64_t offsets[QUEUE_CHUNKS];
 	int err = rb_xsk_open(&config, &queues[queue]);
 
-	for (uint32_t class = 0; class < SL_CLASSES && !err; class ++)
-		err = rb_xsk_publish(
-			queues[queue], class, edge_map_fd(world, "sl_xsk"),
-			sl_xsk_key(1, queue, EDGE_REMOTE_VOQ + class, EDGE_QUEUES, EDGE_VOQS));
+	if (!err)
+		err = rb_xsk_publish(queues[queue], 0, edge_map_fd(world, "sl_xsk"),
+				     sl_ring_key(1, queue, 0, EDGE_QUEUES, 1));
 	if (err)
 		return err;
 	for (uint32_t i = 0; i < QUEUE_CHUNKS; i++)
@@ -107,8 +106,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Wait for the only frame there is; *queue and *class say which ring held it. */
-static struct rb_chunk_frame take(uint32_t *queue, uint32_t *class)
+/* Wait for the only frame there is; *queue says which ring held it. */
+static struct rb_chunk_frame take(uint32_t *queue)
 {
 	uint64_t deadline_ns = sl_now_ns() + DEADLINE_NS;
 	struct rb_chunk_frame frame, more;
@@ -117,12 +116,10 @@ static struct rb_chunk_frame take(uint32_t *queue, uint32_t *class)
 	while (!found) {
 		assert_true(sl_now_ns() < deadline_ns);
 		for (*queue = 0; *queue < EDGE_QUEUES && !found; *queue += !found)
-			for (*class = 0; *class < SL_CLASSES && !found; *class += !found)
-				found = rb_xsk_receive(queues[*queue], *class, &frame, 1);
+			found = rb_xsk_receive(queues[*queue], 0, &frame, 1);
 	}
 	for (uint32_t q = 0; q < EDGE_QUEUES; q++)
-		for (uint32_t c = 0; c < SL_CLASSES; c++)
-			assert_int_equal(rb_xsk_receive(queues[q], c, &more, 1), 0);
+		assert_int_equal(rb_xsk_receive(queues[q], 0, &more, 1), 0);
 	return frame;
 }
 
@@ -141,11 +138,10 @@ static void expect(const struct frame *in, uint32_t class, uint64_t begin_ns, ui
 {
 	static uint8_t want[FRAME_MAX_BYTES];
 	struct frame sent = edge_sent(in, EDGE_REMOTE);
-	uint32_t want_len = frame_build(&sent, want), got_class;
-	struct rb_chunk_frame frame = take(queue, &got_class);
+	uint32_t want_len = frame_build(&sent, want);
+	struct rb_chunk_frame frame = take(queue);
 	struct sl_frame_meta meta;
 
-	assert_int_equal(got_class, class);
 	assert_int_equal(frame.len_bytes, want_len);
 	assert_memory_equal(area + frame.offset, want, want_len);
 	memcpy(&meta, area + frame.offset - sizeof(meta), sizeof(meta));
@@ -153,6 +149,8 @@ static void expect(const struct frame *in, uint32_t class, uint64_t begin_ns, ui
 	assert_int_equal(meta.voq, EDGE_REMOTE_VOQ + class);
 	assert_int_equal(meta.ingress_port, SL_SYSTEM_PORT(EDGE_NODE, 1));
 	assert_in_range(meta.arrival_ns, begin_ns, sl_now_ns());
+	/* The rings number their frames from 0, with nothing between. */
+	assert_int_equal(meta.number, came[*queue]++);
 	give_back(*queue, &frame);
 }
 
@@ -172,7 +170,7 @@ static uint32_t send_and_expect(const struct frame *in, uint32_t class)
 	return queue;
 }
 
-static void frame_comes_out_of_the_ring_of_its_class(void **state)
+static void frame_comes_out_with_the_voq_of_its_class(void **state)
 {
 	(void)state;
 	for (uint32_t class = 0; class < SL_CLASSES; class ++)
@@ -237,7 +235,7 @@ static void enqueued_is_what_came_out_and_what_the_socket_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frame_comes_out_of_the_ring_of_its_class),
+		cmocka_unit_test(frame_comes_out_with_the_voq_of_its_class),
 		cmocka_unit_test(each_receive_queue_has_its_own_rings),
 		cmocka_unit_test(enqueued_is_what_came_out_and_what_the_socket_refused),
 	};

@@ -45,6 +45,7 @@
 #define CHUNKS	    2048
 #define RING	    64
 #define FILL	    256
+#define RINGS_BYTES (EDGE_PORTS * EDGE_QUEUES * sizeof(struct sl_ring))
 
 static struct edge *xdp;
 static struct rb_edge *port;
@@ -53,6 +54,10 @@ static struct rb_chunks *chunks;
 static uint8_t *area;
 static struct sl_voq *voqs;
 static struct sl_backlog *backlog;
+static struct sl_ring *rings;
+/* Frames that have come out of the ring, by VOQ, and that no test has taken. */
+static struct rb_ingress_frame sorted[VOQS][FILL];
+static uint32_t n_sorted[VOQS];
 static struct sl_counter counters[RB_COUNT_COUNT];
 static int raw_fd = -1;
 
@@ -108,7 +113,8 @@ static int setup(void **state)
 					  .managed = 1,
 					  .node_id = 1,
 					  .n_voqs = VOQ_IDS,
-					  .n_queues = EDGE_QUEUES };
+					  .n_queues = EDGE_QUEUES,
+					  .n_workers = 1 };
 	struct sl_port l3 = { .ifindex = EDGE_PORT(1),
 			      .flags = SL_PORT_FORWARD4 | SL_PORT_FORWARD6,
 			      .mac = { 2, 0, 0, 0, 0, 0x0b },
@@ -119,17 +125,13 @@ static int setup(void **state)
 		.netdev = "p1",
 		.system_port = SL_SYSTEM_PORT(1, NUMBER),
 		.area_bytes = (uint64_t)CHUNKS * CHUNK_BYTES,
-		.n_voqs = VOQS,
 		.meta_ports = EDGE_PORTS,
 		.meta_queues = EDGE_QUEUES,
 		.meta_voqs = VOQ_IDS,
-		.ring_size = RING,
 		.fill_target = FILL,
-		.held_max = FILL + VOQS * RING,
 		.injector = injector,
 	};
 	uint64_t end = sl_now_ns() + DEADLINE_NS;
-	uint32_t ids[VOQS];
 	int err, one = 1;
 
 	(void)state;
@@ -156,16 +158,14 @@ static int setup(void **state)
 	backlog = map_memory("sl_backlog", VOQ_IDS * sizeof(*backlog));
 	for (uint32_t i = 0; i < VOQ_IDS; i++)
 		voqs[i] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED, .limit_frames = 1000 };
-	for (uint32_t i = 0; i < VOQS; i++)
-		ids[i] = SL_CLASSES + i;
-
 	area = mmap(NULL, edge.area_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		    0);
 	if (area == MAP_FAILED || rb_chunks_create(area, 0, CHUNKS, CHUNK_BYTES, &chunks))
 		return -1;
 	memset(counters, 0, sizeof(counters));
+	memset(n_sorted, 0, sizeof(n_sorted));
 	edge.chunks = chunks;
-	edge.voqs = ids;
+	edge.rings = rings = map_memory("sl_ring", RINGS_BYTES);
 	edge.xsk_fd = edge_map_fd(xdp, "sl_xsk");
 	if (bpf_xdp_attach(EDGE_PORT(1), edge_program_fd(xdp), XDP_FLAGS_DRV_MODE, NULL))
 		return -1;
@@ -193,6 +193,7 @@ static int teardown(void **state)
 	bpf_xdp_detach(EDGE_PORT(1), XDP_FLAGS_DRV_MODE, NULL);
 	munmap(voqs, VOQ_IDS * sizeof(*voqs));
 	munmap(backlog, VOQ_IDS * sizeof(*backlog));
+	munmap(rings, RINGS_BYTES);
 	edge_destroy(xdp);
 	if (chunks->violations || chunks->n_free != CHUNKS) {
 		print_error("%u of %d chunks free, %llu violations\n", chunks->n_free, CHUNKS,
@@ -227,9 +228,22 @@ static struct edge_counters seen(uint64_t frames)
 
 static uint32_t take(uint32_t voq, struct rb_ingress_frame *out, uint32_t max)
 {
-	struct rb_input *input = rb_edge_input(port, 0, voq);
+	struct rb_ingress_frame in[RING];
+	uint32_t n;
 
-	return input->receive(input->context, out, max);
+	while ((n = rb_edge_receive(port, 0, backlog, counters, in, RING)) > 0)
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t k = in[i].voq - SL_CLASSES;
+
+			assert_in_range(k, 0, VOQS - 1);
+			assert_in_range(n_sorted[k], 0, FILL - 1);
+			sorted[k][n_sorted[k]++] = in[i];
+		}
+	n = n_sorted[voq] < max ? n_sorted[voq] : max;
+	memcpy(out, sorted[voq], n * sizeof(*out));
+	n_sorted[voq] -= n;
+	memmove(sorted[voq], sorted[voq] + n, n_sorted[voq] * sizeof(*out));
+	return n;
 }
 
 static void release(const struct rb_ingress_frame *frames, uint32_t n)
@@ -329,44 +343,117 @@ static void voq_at_its_frame_limit_drops_and_admits_again_when_drained(void **st
 	release(got, 1);
 }
 
-static void full_ring_and_empty_fill_ring_are_taken_off_the_backlog(void **state)
+/* Put n frames for the VOQ of this class of the first remote port. */
+static void put_class(uint32_t class, uint32_t n)
 {
-	struct rb_ingress_frame got[RING];
-	const struct frame f = { 0 };
-	const struct sl_backlog *b = &backlog[SL_CLASSES];
+	const struct frame f = { .tos = (uint8_t)(class * 64) };
+
+	for (uint32_t i = 0; i < n; i++)
+		put(&f);
+}
+
+static uint64_t waiting(uint32_t voq)
+{
+	const struct sl_backlog *b = &backlog[SL_CLASSES + voq];
+
+	return b->enqueued.frames - b->dequeued.frames;
+}
+
+/* FILL chunks, then frames that the kernel has none for, then chunks again. */
+static void frames_that_never_came_leave_their_own_backlog_with_the_next_frame(void **state)
+{
+	struct rb_ingress_frame got[FILL];
 
 	(void)state;
-	/* The ring holds 64; the fill ring has 256 chunks. */
-	for (int i = 0; i < 100; i++)
-		put(&f);
-	assert_int_equal(seen(100).stats[SL_STAT_VOQ].packets, 100);
-	rb_edge_settle(port, 0, backlog, counters);
-	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 100 - RING);
-	assert_int_equal(b->enqueued.frames - b->dequeued.frames, RING);
-	assert_int_equal(take(0, got, RING), RING);
-	release(got, RING);
-	/* 192 chunks are left in the fill ring: three rings full, then nothing. */
-	for (uint32_t voq = 1; voq < 4; voq++) {
-		const struct frame g = { .tos = (uint8_t)(voq * 64) };
+	put_class(1, FILL);
+	put_class(2, 7);
+	put_class(3, 5);
+	assert_int_equal(seen(FILL + 12).stats[SL_STAT_VOQ].packets, FILL + 12);
+	assert_int_equal(take(1, got, FILL), FILL);
+	/* No later frame has come, so nothing is known of the 12. */
+	assert_int_equal(waiting(2), 7);
+	assert_int_equal(waiting(3), 5);
+	rb_edge_refill(port);
+	put_class(1, 1);
+	seen(FILL + 13);
+	release(got, FILL);
+	assert_int_equal(take(1, got, FILL), 1);
+	release(got, 1);
+	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 12);
+	for (uint32_t voq = 2; voq < 4; voq++) {
+		const struct sl_backlog *b = &backlog[SL_CLASSES + voq];
 
-		for (int i = 0; i < RING; i++)
-			put(&g);
+		assert_int_equal(waiting(voq), 0);
+		assert_int_equal(b->missed, voq == 2 ? 7 : 5);
+		assert_int_equal(b->enqueued.bytes, b->dequeued.bytes);
 	}
-	for (int i = 0; i < 10; i++)
-		put(&f);
-	assert_int_equal(seen(302).stats[SL_STAT_VOQ].packets, 302);
-	rb_edge_settle(port, 0, backlog, counters);
-	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 100 - RING + 10);
-	assert_int_equal(take(0, got, RING), 0);
-	for (uint32_t voq = 1; voq < 4; voq++) {
-		assert_int_equal(take(voq, got, RING), RING);
-		release(got, RING);
-	}
-	/* Every frame has come out or is counted as dropped, so the bytes are known again. */
-	backlog[SL_CLASSES].dequeued.frames += RING;
-	rb_edge_settle(port, 0, backlog, counters);
-	assert_int_equal(b->enqueued.frames, b->dequeued.frames);
-	assert_int_equal(b->enqueued.bytes, b->dequeued.bytes);
+	assert_int_equal(waiting(1), FILL + 1);
+}
+
+static void last_frames_that_never_came_leave_the_backlog_by_the_count_of_the_socket(void **state)
+{
+	struct rb_ingress_frame got[FILL];
+
+	(void)state;
+	put_class(1, FILL);
+	put_class(2, 7);
+	seen(FILL + 7);
+	rb_edge_settle(port, 0, backlog, counters, 1);
+	assert_int_equal(waiting(2), 7); /* frames wait in the ring */
+	assert_int_equal(take(1, got, FILL), FILL);
+	release(got, FILL);
+	rb_edge_settle(port, 0, backlog, counters, 1);
+	assert_int_equal(waiting(2), 0);
+	assert_int_equal(backlog[SL_CLASSES + 2].missed, 7);
+	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 7);
+	/* Once. */
+	rb_edge_settle(port, 0, backlog, counters, 1);
+	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 7);
+	assert_int_equal(rings[sl_ring_key(NUMBER, 0, 0, EDGE_QUEUES, 1)].taken, FILL + 7);
+}
+
+static void voq_beyond_its_share_of_free_memory_is_refused_and_others_are_not(void **state)
+{
+	struct rb_ingress_frame got[FILL];
+	struct edge_counters c;
+
+	(void)state;
+	rings[sl_ring_key(NUMBER, 0, 0, EDGE_QUEUES, 1)].share_frames = 20;
+	put_class(1, 30);
+	c = seen(30);
+	assert_int_equal(c.stats[SL_STAT_VOQ].packets, 20);
+	assert_int_equal(c.drops[SL_DROP_VOQ_MEMORY].packets, 10);
+	/* With nothing free, a VOQ has its floor. */
+	rings[sl_ring_key(NUMBER, 0, 0, EDGE_QUEUES, 1)].share_frames = 0;
+	put_class(2, 30);
+	c = seen(60);
+	assert_int_equal(c.stats[SL_STAT_VOQ].packets, 20 + SL_VOQ_FLOOR);
+	assert_int_equal(c.drops[SL_DROP_VOQ_MEMORY].packets, 10 + 30 - SL_VOQ_FLOOR);
+	assert_int_equal(take(1, got, FILL), 20);
+	release(got, 20);
+	assert_int_equal(take(2, got, FILL), SL_VOQ_FLOOR);
+	release(got, SL_VOQ_FLOOR);
+}
+
+static void ring_that_nobody_reads_refuses_instead_of_losing(void **state)
+{
+	const uint32_t key = sl_ring_key(NUMBER, 0, 0, EDGE_QUEUES, 1);
+	struct rb_ingress_frame got[FILL];
+	struct edge_counters c;
+
+	(void)state;
+	/* As if the bridge were so far behind. */
+	rings[key].taken -= SL_RING_FRAMES - 3;
+	put_class(1, 10);
+	c = seen(10);
+	assert_int_equal(c.stats[SL_STAT_VOQ].packets, 3);
+	assert_int_equal(c.drops[SL_DROP_VOQ_MEMORY].packets, 7);
+	assert_int_equal(take(1, got, FILL), 3);
+	release(got, 3);
+	put_class(1, 1);
+	assert_int_equal(seen(11).stats[SL_STAT_VOQ].packets, 4);
+	assert_int_equal(take(1, got, FILL), 1);
+	release(got, 1);
 }
 
 /*
@@ -397,7 +484,7 @@ static void voqs_that_nobody_drains_cost_the_others_nothing(void **state)
 		backlog[SL_CLASSES].dequeued.frames++;
 		rb_edge_refill(port);
 	}
-	rb_edge_settle(port, 0, backlog, counters);
+	rb_edge_settle(port, 0, backlog, counters, 1);
 	assert_int_equal(out, ROUNDS);
 	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 0);
 	assert_int_equal(c.drops[SL_DROP_VOQ_FULL].packets, (VOQS - 1) * (ROUNDS - LIMIT));
@@ -415,13 +502,11 @@ static void each_receive_queue_has_rings_of_its_own(void **state)
 	(void)state;
 	assert_int_equal(rb_edge_queues(port), EDGE_QUEUES);
 	for (uint32_t queue = 0; queue < EDGE_QUEUES; queue++) {
-		struct rb_input *input = rb_edge_input(port, queue, 0);
-
 		enter_by(queue);
 		for (uint32_t i = 0; i < 5 + queue; i++)
 			put(&f);
 		seen(queue == 0 ? 5 : 11);
-		assert_int_equal(input->receive(input->context, got, RING), 5 + queue);
+		assert_int_equal(take(0, got, RING), 5 + queue);
 		release(got, 5 + queue);
 	}
 	assert_int_equal(backlog[SL_CLASSES].enqueued.frames, 11);
@@ -435,15 +520,11 @@ static void port_that_the_maps_have_no_place_for_is_refused(void **state)
 					 .meta_ports = EDGE_PORTS,
 					 .meta_queues = EDGE_QUEUES,
 					 .meta_voqs = VOQ_IDS };
-	const uint32_t beyond = VOQ_IDS;
 	struct rb_edge *edge;
 
 	(void)state;
 	assert_int_equal(rb_edge_open(&config, &edge), -EINVAL);
 	config.system_port = SL_SYSTEM_PORT(1, 2);
-	config.voqs = &beyond;
-	config.n_voqs = 1;
-	assert_int_equal(rb_edge_open(&config, &edge), -EINVAL);
 	config.netdev = "nosuch0";
 	assert_int_equal(rb_edge_open(&config, &edge), -ENODEV);
 	assert_null(edge);
@@ -709,7 +790,10 @@ int main(void)
 		T(frame_for_a_remote_port_comes_out_of_the_ring_of_its_port_and_class),
 		T(frames_of_every_size_come_out_whole),
 		T(voq_at_its_frame_limit_drops_and_admits_again_when_drained),
-		T(full_ring_and_empty_fill_ring_are_taken_off_the_backlog),
+		T(frames_that_never_came_leave_their_own_backlog_with_the_next_frame),
+		T(last_frames_that_never_came_leave_the_backlog_by_the_count_of_the_socket),
+		T(voq_beyond_its_share_of_free_memory_is_refused_and_others_are_not),
+		T(ring_that_nobody_reads_refuses_instead_of_losing),
 		T(voqs_that_nobody_drains_cost_the_others_nothing),
 		T(each_receive_queue_has_rings_of_its_own),
 		T(port_that_the_maps_have_no_place_for_is_refused),

@@ -245,6 +245,7 @@ int edge_world_cluster(enum sl_engine engine, struct edge **out)
 		.node_id = EDGE_NODE,
 		.n_voqs = EDGE_VOQS,
 		.n_queues = EDGE_QUEUES,
+		.n_workers = 1,
 	};
 
 	return make_world(&config, out);
@@ -259,6 +260,7 @@ int edge_world_filters(enum sl_engine engine, struct edge **out)
 		.node_id = EDGE_NODE,
 		.n_voqs = EDGE_VOQS,
 		.n_queues = EDGE_QUEUES,
+		.n_workers = 1,
 		.filters = 1,
 	};
 

@@ -56,7 +56,8 @@ static void set_sizes(struct bpf_object *object, const struct sl_config *config)
 {
 	const enum sl_engine engine = config->engine;
 	const uint32_t n_voqs = config->n_voqs ? config->n_voqs : 1;
-	const uint32_t n_xsk = config->n_voqs ? EDGE_PORTS * config->n_queues * n_voqs : 1;
+	const uint32_t n_rings =
+		config->n_voqs ? EDGE_PORTS * config->n_queues * config->n_workers : 1;
 	const bool lpm = engine == SL_ENGINE_LPM, fast = engine == SL_ENGINE_FAST;
 	const struct {
 		const char *name;
@@ -73,7 +74,8 @@ static void set_sizes(struct bpf_object *object, const struct sl_config *config)
 		{ "sl_runs6", fast ? N_RUNS : 1 },
 		{ "sl_voq", n_voqs },
 		{ "sl_backlog", n_voqs },
-		{ "sl_xsk", n_xsk },
+		{ "sl_xsk", n_rings },
+		{ "sl_ring", n_rings },
 		{ "sl_fabric", SL_FABRIC_MAX },
 	};
 
@@ -141,6 +143,18 @@ static int open_tables(struct edge *edge, enum sl_engine engine)
 	return err;
 }
 
+/* Let the VOQs have all memory, as a bridge with much of it would. */
+static int open_share(const struct edge *edge, const struct sl_config *config)
+{
+	static const struct sl_ring ring = { .share_frames = UINT32_MAX };
+	const uint32_t n = EDGE_PORTS * config->n_queues * config->n_workers;
+	int err = 0;
+
+	for (uint32_t i = 0; config->n_voqs && i < n && !err; i++)
+		err = bpf_map_update_elem(edge_map_fd(edge, "sl_ring"), &i, &ring, BPF_ANY);
+	return err;
+}
+
 int edge_create(const struct sl_config *config, struct edge **out)
 {
 	struct edge *edge = calloc(1, sizeof(*edge));
@@ -164,6 +178,8 @@ int edge_create(const struct sl_config *config, struct edge **out)
 		err = bpf_object__load(edge->object);
 	if (!err && config->engine != SL_ENGINE_KERNEL)
 		err = open_tables(edge, config->engine);
+	if (!err)
+		err = open_share(edge, config);
 out:
 	if (err) {
 		edge_destroy(edge);

@@ -46,6 +46,8 @@ static struct edge *xdp;
 static struct rb_edge *port;
 static struct rb_chunks *chunks;
 static struct rb_ingress *ingress;
+static struct rb_frame_pool pool;
+static const bool never;
 static struct rb_injector *injector;
 static struct rb_inject *source;
 /* indexed by spreads(); the samples of a row go to its VOQs in turn */
@@ -94,7 +96,8 @@ static int make_xdp(void)
 					  .managed = 1,
 					  .node_id = 1,
 					  .n_voqs = VOQ_IDS,
-					  .n_queues = EDGE_QUEUES };
+					  .n_queues = EDGE_QUEUES,
+					  .n_workers = 1 };
 	struct sl_port l3 = { .ifindex = EDGE_PORT(1),
 			      .flags = SL_PORT_FORWARD4,
 			      .mac = { 2, 0, 0, 0, 0, 0x0b },
@@ -124,11 +127,10 @@ static int make_port(void)
 		.netdev = "p1",
 		.system_port = SL_SYSTEM_PORT(1, NUMBER),
 		.area_bytes = AREA_BYTES,
-		.n_voqs = VOQS,
 		.meta_ports = EDGE_PORTS,
 		.meta_queues = EDGE_QUEUES,
 		.meta_voqs = VOQ_IDS,
-		.ring_size = RING,
+		.rings = map_memory("sl_ring", EDGE_PORTS * EDGE_QUEUES * sizeof(struct sl_ring)),
 		.fill_target = RING,
 		.xsk_fd = edge_map_fd(xdp, "sl_xsk"),
 	};
@@ -137,8 +139,7 @@ static int make_port(void)
 
 	for (uint32_t i = 0; i < VOQS; i++)
 		ids[i] = SL_CLASSES + i;
-	config.voqs = ids;
-	if (area == MAP_FAILED)
+	if (area == MAP_FAILED || !config.rings)
 		return -ENOMEM;
 	err = rb_chunks_create(area, 0, CHUNKS, CHUNK_BYTES, &chunks);
 	config.chunks = chunks;
@@ -146,12 +147,15 @@ static int make_port(void)
 		err = rb_edge_open(&config, &port);
 	if (!err)
 		err = rb_ingress_open(VOQS, MESSAGE_MAX, MESSAGE_MAX, DEGREE, &ingress);
-	for (uint32_t i = 0; i < VOQS && !err; i++) {
+	if (!err)
+		err = rb_frame_pool_init(&pool, chunks);
+	if (!err) {
+		rb_ingress_set_pool(ingress, &pool);
+		ingress->ask = &never;
+	}
+	for (uint32_t i = 0; i < VOQS && !err; i++)
 		rb_ingress_set_voq(ingress, i, SL_SYSTEM_PORT(2, 1 + i / SL_CLASSES),
 				   i % SL_CLASSES, &settings[ids[i]], &backlog[ids[i]], 0);
-		for (uint32_t q = 0; q < rb_edge_queues(port); q++)
-			rb_ingress_add_input(ingress, i, rb_edge_input(port, q, i));
-	}
 	return err;
 }
 
@@ -208,8 +212,12 @@ static void inject(uint32_t n)
 
 static uint32_t drain(void)
 {
-	uint32_t frames = 0;
+	struct rb_ingress_frame in[64];
+	uint32_t frames = 0, n;
 
+	while ((n = rb_edge_receive(port, 0, backlog, counters, in, 64)) > 0)
+		for (uint32_t i = 0; i < n; i++)
+			rb_ingress_put(ingress, in[i].voq - SL_CLASSES, &in[i]);
 	while (rb_ingress_fill(ingress, 0, sl_clock_ns(CLOCK_MONOTONIC), chunks, counters)) {
 		for (uint32_t i = 0; i < ingress->pack.count; i++)
 			rb_chunk_release(chunks, ingress->offsets[i], RB_OWNER_INGRESS);
@@ -217,6 +225,7 @@ static uint32_t drain(void)
 		rb_ingress_sent(ingress, counters);
 	}
 	rb_edge_refill(port);
+	rb_edge_share(port, 0);
 	return frames;
 }
 

@@ -184,6 +184,7 @@ static bool needs_generation(const struct sl_settings *a, const struct sl_settin
 	return a->engine != b->engine || memcmp(&a->tables, &b->tables, sizeof(a->tables)) != 0 ||
 	       strcmp(a->pin_dir, b->pin_dir) != 0 || !a->filters.n != !b->filters.n ||
 	       a->cluster.node != b->cluster.node ||
+	       a->cluster.bridge.workers != b->cluster.bridge.workers ||
 	       memcmp(&a->cluster.table, &b->cluster.table, sizeof(a->cluster.table)) != 0;
 }
 

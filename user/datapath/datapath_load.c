@@ -41,8 +41,8 @@
  * cluster what the bridge has open; and, where ports have rule lists, the counters of the rules.
  */
 static const char *const shared_maps[SL_SHARED_MAPS] = {
-	"sl_stats", "sl_drops",	  "sl_punts", "sl_offload",    "sl_heartbeat",
-	"sl_voq",   "sl_backlog", "sl_xsk",   "sl_filter_hits"
+	"sl_stats", "sl_drops",	  "sl_punts", "sl_offload", "sl_heartbeat",
+	"sl_voq",   "sl_backlog", "sl_xsk",   "sl_ring",    "sl_filter_hits"
 };
 #define FILTER_HITS (SL_SHARED_MAPS - 1)
 
@@ -154,7 +154,8 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_runs6", t->n_runs6 },
 		{ "sl_voq", dp->config.n_voqs },
 		{ "sl_backlog", dp->config.n_voqs },
-		{ "sl_xsk", dp->n_ports * dp->config.n_queues * dp->config.n_voqs },
+		{ "sl_xsk", dp->n_ports * dp->config.n_queues * dp->config.n_workers },
+		{ "sl_ring", dp->n_ports * dp->config.n_queues * dp->config.n_workers },
 		{ "sl_fabric", dp->config.n_voqs ? SL_FABRIC_MAX : 0 },
 		{ "sl_filter_hits", dp->config.filters ? SL_FILTER_COUNTERS : 0 },
 	};
@@ -314,6 +315,7 @@ static int write_meta(struct sl_datapath *dp)
 		.hash_seed = dp->config.hash_seed,
 		.n_voqs = dp->config.n_voqs,
 		.n_queues = dp->config.n_queues,
+		.n_workers = dp->config.n_workers,
 		.n_ports = dp->n_ports,
 		.created_ns = sl_now_ns(),
 	};

@@ -106,8 +106,9 @@ on_core() {
 
 @test "nodes with another number of workers refuse each other, with both numbers" {
 	stop_bridge 2
-	CLUSTER_WORKERS=1 cluster_config 2 2 2 fast >"$LAB_DIR/other.yaml"
-	bridge_start 2 "$LAB_DIR/other.yaml"
+	CLUSTER_WORKERS=1 cluster_config 2 2 2 fast >"$LAB_DIR/n2.yaml"
+	kill -HUP "$(cat "$LAB_DIR/sluiced-n2.pid")"
+	bridge_start 2
 	wait_for 30 grep -q "node 1 at 10.9.0.1 has 2 workers, we have 1" "$LAB_DIR/bridge-n2.err"
 	wait_for 30 grep -q "node 2 at 10.9.0.2 has 1 workers, we have 2" "$LAB_DIR/bridge-n1.err"
 }

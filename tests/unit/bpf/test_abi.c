@@ -28,6 +28,8 @@ static const struct field fields[] = {
 	FIELD(sl_config, node_id, 12),
 	FIELD(sl_config, n_voqs, 16),
 	FIELD(sl_config, n_queues, 20),
+	FIELD(sl_config, n_workers, 24),
+	FIELD(sl_config, filters, 28),
 	FIELD(sl_nexthop, kind, 0),
 	FIELD(sl_nexthop, ref, 4),
 	FIELD(sl_adj, port_ifindex, 0),
@@ -54,6 +56,7 @@ static const struct field fields[] = {
 	FIELD(sl_meta, n_voqs, 20),
 	FIELD(sl_meta, n_queues, 24),
 	FIELD(sl_meta, n_ports, 28),
+	FIELD(sl_meta, n_workers, 32),
 	FIELD(sl_voq, rate, 0),
 	FIELD(sl_voq, unit, 8),
 	FIELD(sl_voq, burst, 12),
@@ -63,15 +66,21 @@ static const struct field fields[] = {
 	FIELD(sl_voq, controller, 32),
 	FIELD(sl_backlog, enqueued, 0),
 	FIELD(sl_backlog, dropped, 16),
-	FIELD(sl_backlog, marked, 48),
+	FIELD(sl_backlog, marked, 56),
 	FIELD(sl_backlog, dequeued, 64),
 	FIELD(sl_backlog, missed, 80),
 	FIELD(sl_backlog, peer_down, 88),
 	FIELD(sl_backlog, too_big, 96),
+	FIELD(sl_backlog, worker, 104),
 	FIELD(sl_frame_meta, arrival_ns, 0),
 	FIELD(sl_frame_meta, voq, 8),
 	FIELD(sl_frame_meta, ingress_port, 10),
 	FIELD(sl_frame_meta, magic, 12),
+	FIELD(sl_frame_meta, number, 16),
+	FIELD(sl_ring, entered, 0),
+	FIELD(sl_ring, taken, 64),
+	FIELD(sl_ring, share_frames, 72),
+	FIELD(sl_ring, frame, 128),
 };
 
 static void abi_field_offsets_are_those_of_version_11(void **state)
@@ -91,19 +100,19 @@ static void adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header(void **st
 	assert_int_equal(offsetof(struct sl_adj, src_mac), offsetof(struct sl_adj, dst_mac) + 6);
 }
 
-/* Every (port, queue, VOQ) has one key, and the keys are 0 to their number. */
-static void socket_keys_are_dense_and_unique(void **state)
+/* Every (port, queue, worker) has one key, and the keys are 0 to their number. */
+static void ring_keys_are_dense_and_unique(void **state)
 {
-	enum { PORTS = 3, QUEUES = 5, VOQS = 7 };
-	unsigned int times[PORTS * QUEUES * VOQS] = { 0 };
+	enum { PORTS = 3, QUEUES = 5, WORKERS = 7 };
+	unsigned int times[PORTS * QUEUES * WORKERS] = { 0 };
 
 	(void)state;
 	for (__u32 port = 1; port <= PORTS; port++)
 		for (__u32 queue = 0; queue < QUEUES; queue++)
-			for (__u32 voq = 0; voq < VOQS; voq++) {
-				__u32 key = sl_xsk_key(port, queue, voq, QUEUES, VOQS);
+			for (__u32 worker = 0; worker < WORKERS; worker++) {
+				__u32 key = sl_ring_key(port, queue, worker, QUEUES, WORKERS);
 
-				assert_in_range(key, 0, PORTS * QUEUES * VOQS - 1);
+				assert_in_range(key, 0, PORTS * QUEUES * WORKERS - 1);
 				times[key]++;
 			}
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
@@ -115,7 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(abi_field_offsets_are_those_of_version_11),
 		cmocka_unit_test(adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header),
-		cmocka_unit_test(socket_keys_are_dense_and_unique),
+		cmocka_unit_test(ring_keys_are_dense_and_unique),
 	};
 	return cmocka_run_group_tests_name("abi", tests, NULL, NULL);
 }

@@ -127,7 +127,8 @@ static void each_counter_of_a_voq_stands_under_its_name(void **state)
 	assert_int_equal(number(dropped, "voq-full"), 20);
 	assert_int_equal(number(dropped, "voq-delay"), 21);
 	assert_int_equal(number(dropped, "voq-stopped"), 22);
-	assert_int_equal(number(dropped, "no-bridge"), 23);
+	assert_int_equal(number(dropped, "voq-memory"), 23);
+	assert_int_equal(number(dropped, "no-bridge"), 24);
 	json_decref(row);
 	rb_ingress_close(peer.ingress, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "rdma-bridge/queue/wfq.h"
+#include "rdma-bridge/scheduler/wfq.h"
 
 #define QUEUES 4
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rdma-bridge/queue/wfq.h"
+#include "rdma-bridge/scheduler/wfq.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "rdma-bridge/queue/drr.h"
+#include "rdma-bridge/scheduler/drr.h"
 
 #define FRAME_MAX 1514
 #define QUEUES	  8

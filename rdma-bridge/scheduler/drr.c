@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rdma-bridge/queue/drr.h"
+#include "rdma-bridge/scheduler/drr.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rdma-bridge/queue/pace.h"
+#include "rdma-bridge/scheduler/pace.h"
 
 #define NANO 1000000000LL
 

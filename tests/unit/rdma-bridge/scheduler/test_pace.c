@@ -6,7 +6,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "rdma-bridge/queue/pace.h"
+#include "rdma-bridge/scheduler/pace.h"
 
 #define SECOND 1000000000ULL
 

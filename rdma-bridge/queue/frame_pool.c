@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/queue/frame_pool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int rb_frame_pool_init(struct rb_frame_pool *pool, const struct rb_chunks *chunks)
+{
+	*pool = (struct rb_frame_pool){ .chunks = chunks };
+	pool->frame = calloc(chunks->n, sizeof(*pool->frame));
+	pool->next = calloc(chunks->n, sizeof(*pool->next));
+	if (pool->frame && pool->next)
+		return 0;
+	rb_frame_pool_fini(pool);
+	return -ENOMEM;
+}
+
+void rb_frame_pool_fini(struct rb_frame_pool *pool)
+{
+	free(pool->frame);
+	free(pool->next);
+	*pool = (struct rb_frame_pool){ 0 };
+}
