@@ -2,13 +2,16 @@
 /*
  * sl_fabric runs on the fabric's netdev and redirects RoCEv2 for an address of ours to the bridge:
  * to the AF_XDP socket of the frame's receive queue and, where the bridge has several workers, of
- * the worker whose queue pair the frame names. Every other frame goes to the kernel. The program
- * only sorts: the bridge checks a whole frame before it trusts any of it. While no bridge runs,
- * there is no socket, and the kernel answers RoCEv2 as it answers any closed port.
+ * the worker whose queue pair the frame names. Every other frame goes to the kernel. The bridge
+ * checks a whole frame before it trusts any of it. Express messages are checked here, and while
+ * nothing of their sender is in the bridge, their frames go to their edge ports at once. While no
+ * bridge runs, there is no socket, and the kernel answers RoCEv2 as it answers any closed port.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "bpf/fabric/arrive.bpf.h"
+#include "bpf/fabric/message.bpf.h"
 #include "bpf/fabric/roce_frame.bpf.h"
 
 #define FABRIC_QUEUES_MAX  64
@@ -16,6 +19,7 @@
 
 /* Set before loading: worker i has the queue pair first_qpn + i. */
 const volatile __u32 workers = 1, first_qpn;
+const volatile struct sl_arrival_config arrival = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -34,7 +38,7 @@ struct {
 /* A frame that names no queue pair of ours goes to the first worker, which counts it. */
 static __always_inline __u32 worker_of(const struct udphdr *udp, const void *end)
 {
-	const struct bth *bth = (const void *)(udp + 1);
+	const struct sl_bth *bth = (const void *)(udp + 1);
 	__u32 i;
 
 	if (workers == 1 || (const void *)(bth + 1) > end)
@@ -43,18 +47,69 @@ static __always_inline __u32 worker_of(const struct udphdr *udp, const void *end
 	return i < workers ? i : 0;
 }
 
+static __always_inline int to_bridge(const struct xdp_md *ctx, __u32 worker)
+{
+	return bpf_redirect_map(&fabric_xsk, ctx->rx_queue_index * workers + worker, XDP_PASS);
+}
+
+/* A data message, which `headers` begin. */
+static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers *headers,
+				  __u32 worker)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 key = headers->message.source * workers + worker, number;
+	__u32 headers_bytes = (void *)(headers + 1) - data;
+	__u32 frame_bytes = sl_ntohs(headers->message.frame_length);
+	__u32 pad_bytes = headers->bth.flags >> 4 & 3;
+	__u8 node = headers->message.source;
+	enum sl_arrival_verdict verdict;
+	struct sl_arrivals *from = bpf_map_lookup_elem(&fabric_arrivals, &key);
+	struct sl_arrival_port *port;
+	bool ce = false;
+	int action;
+
+	if (!from)
+		return XDP_DROP; /* for the verifier: there is one for each node and worker */
+	verdict = sl_judge(data, end, headers, from, first_qpn + worker, &ce);
+	if (verdict == SL_ARRIVAL_BAD)
+		return XDP_DROP;
+	if (verdict == SL_ARRIVAL_GOOD && !ce) {
+		number = sl_ntohs(headers->message.system_port) & 0xff;
+		port = bpf_map_lookup_elem(&fabric_ports, &number);
+		if (port && sl_may_take(from, port))
+			return sl_take(ctx, port, headers_bytes, pad_bytes + SL_ROCE_ICRC_BYTES,
+				       frame_bytes);
+	}
+	action = to_bridge(ctx, worker);
+	if (action == XDP_REDIRECT)
+		sl_hand_over(ctx, from, node, verdict == SL_ARRIVAL_GOOD);
+	return action;
+}
+
 SEC("xdp")
 int sl_fabric(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct sl_message_headers *headers;
 	struct sl_fabric_key to = {};
 	struct udphdr *udp = find_udp(data, end, &to);
+	__u32 worker;
+	int action;
 
 	if (!udp || (void *)(udp + 1) > end || udp->dest != sl_htons(SL_ROCE_PORT) ||
 	    !bpf_map_lookup_elem(&fabric_address, &to))
 		return XDP_PASS;
-	return bpf_redirect_map(&fabric_xsk, ctx->rx_queue_index * workers + worker_of(udp, end),
-				XDP_PASS);
+	worker = worker_of(udp, end);
+	headers = (void *)udp;
+	if (arrival.express && (void *)(headers + 1) <= end &&
+	    headers->bth.opcode == SL_ROCE_UD_SEND_ONLY &&
+	    headers->message.version == SL_MESSAGE_VERSION &&
+	    headers->message.type == SL_MESSAGE_DATA)
+		return arrive(ctx, headers, worker);
+	action = to_bridge(ctx, worker);
+	if (arrival.express && action == XDP_REDIRECT)
+		sl_hand_over(ctx, NULL, 0, false);
+	return action;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

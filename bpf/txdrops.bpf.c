@@ -15,26 +15,41 @@ SL_COUNTERS(sl_drops, SL_DROP_COUNT);
 
 const volatile struct sl_txdrops_config sl_txdrops_config = {};
 
-static __always_inline bool sl_named_edge(const struct bpf_prog *prog)
+/* What a netdev is to us, by the program that it runs. */
+enum sl_netdev_kind {
+	SL_NETDEV_OTHER,
+	SL_NETDEV_EDGE,	  /* sl_edge, sl_edge_frags, sl_edge_bound */
+	SL_NETDEV_FABRIC, /* sl_fabric */
+};
+
+static __always_inline enum sl_netdev_kind sl_kind_by_program(const struct bpf_prog *prog)
 {
-	static const char name[] = "sl_edge"; /* and sl_edge_frags */
+	static const char edge[] = "sl_edge", fabric[] = "sl_fabric";
+	bool is_edge = true, is_fabric = true;
 	__u32 i;
 
-	for (i = 0; i < sizeof(name) - 1; i++)
-		if (prog->aux->name[i] != name[i])
-			return false;
-	return true;
+	for (i = 0; i < sizeof(fabric) - 1; i++) {
+		char letter = prog->aux->name[i];
+
+		if (i < sizeof(edge) - 1 && letter != edge[i])
+			is_edge = false;
+		if (letter != fabric[i])
+			is_fabric = false;
+	}
+	return is_edge ? SL_NETDEV_EDGE : is_fabric ? SL_NETDEV_FABRIC : SL_NETDEV_OTHER;
 }
 
-/* Did the frame enter in our network namespace, by a port that runs our program? */
-static __always_inline bool sl_is_ours(const struct net_device *from)
+/* OTHER for a netdev of another network namespace. */
+static __always_inline enum sl_netdev_kind sl_kind(const struct net_device *dev)
 {
-	const struct bpf_prog *native = from->xdp_state[SL_XDP_MODE_DRV].prog;
-	const struct bpf_prog *generic = from->xdp_state[SL_XDP_MODE_SKB].prog;
+	const struct bpf_prog *native = dev->xdp_state[SL_XDP_MODE_DRV].prog;
+	const struct bpf_prog *generic = dev->xdp_state[SL_XDP_MODE_SKB].prog;
 
-	if (from->nd_net.net->net_cookie != sl_txdrops_config.netns_cookie)
-		return false;
-	return (native && sl_named_edge(native)) || (generic && sl_named_edge(generic));
+	if (dev->nd_net.net->net_cookie != sl_txdrops_config.netns_cookie)
+		return SL_NETDEV_OTHER;
+	return native	 ? sl_kind_by_program(native)
+	       : generic ? sl_kind_by_program(generic)
+			 : SL_NETDEV_OTHER;
 }
 
 static __always_inline void sl_count_tx_drops(__u32 reason, __u32 packets)
@@ -52,10 +67,16 @@ static __always_inline void sl_count_tx_drops(__u32 reason, __u32 packets)
 SEC("tp_btf/xdp_devmap_xmit")
 int sl_tx_batch(const __u64 *args)
 {
-	const struct net_device *from = (const void *)args[0];
+	const struct net_device *from = (const void *)args[0], *to = (const void *)args[1];
 	int drops = args[3], err = args[4];
+	enum sl_netdev_kind kind;
 
-	if (drops > 0 && sl_is_ours(from))
+	if (drops <= 0)
+		return 0;
+	kind = sl_kind(from);
+	if (kind == SL_NETDEV_EDGE && sl_kind(to) == SL_NETDEV_FABRIC)
+		sl_count_tx_drops(SL_DROP_EXPRESS_TX, drops);
+	else if (kind != SL_NETDEV_OTHER)
 		sl_count_tx_drops(err < 0 ? SL_DROP_TX_ERROR : SL_DROP_TX_RING, drops);
 	return 0;
 }
@@ -70,8 +91,15 @@ int sl_tx_refused(const __u64 *args)
 {
 	const struct net_device *from = (const void *)args[0];
 	__u32 map_type = args[4];
+	enum sl_netdev_kind kind;
 
-	if (map_type != BPF_MAP_TYPE_XSKMAP && sl_is_ours(from))
+	if (map_type == BPF_MAP_TYPE_XSKMAP)
+		return 0;
+	kind = sl_kind(from);
+	/* Only express frames leave an edge port without a map. */
+	if (kind == SL_NETDEV_EDGE && map_type == BPF_MAP_TYPE_UNSPEC)
+		sl_count_tx_drops(SL_DROP_EXPRESS_TX, 1);
+	else if (kind != SL_NETDEV_OTHER)
 		sl_count_tx_drops(SL_DROP_TX_ERROR, 1);
 	return 0;
 }

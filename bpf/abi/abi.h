@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 11
+#define SL_ABI_VERSION 12
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -40,8 +40,9 @@ struct sl_config {
 	__u32 n_queues;	 /* receive queues of an edge port that lead to VOQs, as sl_meta has it */
 	__u32 n_workers; /* of the bridge, as sl_meta has it */
 	__u32 filters;	 /* 1: ports may have rule lists (classifier.h) */
+	__u32 express;	 /* 1: frames for other nodes may take the express way (express.h) */
 };
-SL_ASSERT_SIZE(struct sl_config, 32);
+SL_ASSERT_SIZE(struct sl_config, 36);
 
 /* Read-only data `sl_txdrops_config` of txdrops.bpf.o. */
 struct sl_txdrops_config {

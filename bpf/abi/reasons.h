@@ -16,7 +16,9 @@
  *
  * A driver may still refuse a frame that it was handed. txdrops.bpf.c learns of it afterwards, and
  * only how many frames: such a frame counts in FORWARD, and also as one packet of 0 bytes in
- * TX_RING or TX_ERROR. With T = TX_RING + TX_ERROR and D = all other drop reasons:
+ * TX_RING or TX_ERROR. Likewise one that the fabric's driver refused counts in EXPRESS and in
+ * EXPRESS_TX. TX_RING and TX_ERROR also have frames of express messages, which came by the fabric.
+ * With T = TX_RING + TX_ERROR and D = all drop reasons but these three:
  *
  *   rx = forward + voq + D + punts   always
  *   left by a port = forward - T     if txdrops.bpf.o is loaded
@@ -45,7 +47,7 @@
 	X(BLACKHOLE, "blackhole", "a blackhole route matches")                                     \
 	X(TX_RING, "tx-ring", "the egress driver took fewer frames than it was handed")            \
 	X(TX_ERROR, "tx-error", "the egress port is gone, down or refuses redirected frames")      \
-	X(REWRITE, "rewrite", "no room before the frame for a VLAN tag")                           \
+	X(REWRITE, "rewrite", "no room before the frame for a VLAN tag or a message's headers")    \
 	X(VOQ_FULL, "voq-full", "the virtual output queue holds as many frames as it may")         \
 	X(VOQ_DELAY, "voq-delay", "would wait longer in the virtual output queue than is allowed") \
 	X(VOQ_STOPPED, "voq-stopped", "the rate of the virtual output queue is 0")                 \
@@ -62,7 +64,8 @@
 	X(NO_ROUTE_LIMIT, "no-route-limit",                                                        \
 	  "more packets of the reason no-route than the kernel shall answer")                      \
 	X(LOCAL_LIMIT, "local-limit", "a flood for this node, of no connection and for no socket") \
-	X(POLICED, "policed", "beyond the rate of a rule that polices")
+	X(POLICED, "policed", "beyond the rate of a rule that polices")                            \
+	X(EXPRESS_TX, "express-tx", "the fabric's driver did not take the frame from XDP")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \
@@ -113,7 +116,8 @@ enum sl_punt { SL_PUNT_REASONS(SL_ENUM_PUNT) SL_PUNT_COUNT };
 	X(RX_IP4, "rx-ip4", "of those that entered, IPv4")                          \
 	X(RX_IP6, "rx-ip6", "of those that entered, IPv6")                          \
 	X(VOQ, "voq", "frames redirected into a virtual output queue")              \
-	X(CE, "ce", "of those, marked as having experienced congestion (RFC 3168)")
+	X(CE, "ce", "of those, marked as having experienced congestion (RFC 3168)") \
+	X(EXPRESS, "express", "of those, sent into the fabric without waiting")
 #define SL_ENUM_STAT(id, name, text) SL_STAT_##id,
 enum sl_stat { SL_STATS(SL_ENUM_STAT) SL_STAT_COUNT };
 

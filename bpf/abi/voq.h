@@ -83,13 +83,18 @@ struct sl_backlog {
 	struct sl_passed dequeued;
 	/* Of the frames dequeued, those that the bridge did not send: */
 	__u64 missed; /* the kernel had no room for them, or the bridge ended while they waited */
-	__u64 peer_down; /* for a node that was not up */
-	__u64 too_big;	 /* larger than the fabric carries */
-	__u32 worker;	 /* of the bridge: the one that reads this queue */
-	__u32 pad0;	 /* 0 */
-	__u64 pad1[2];	 /* 0 */
+	__u64 peer_down;   /* for a node that was not up */
+	__u64 too_big;	   /* larger than the fabric carries */
+	__u32 worker;	   /* of the bridge: the one that reads this queue */
+	__u16 system_port; /* where the queue leads */
+	/* Plus 1: its path (express.h), if its frames may take the express way; 0: never. */
+	__u16 path_plus1;
+	__u64 pad1[2]; /* 0 */
+	/* XDP: frames that took the express way. They are not in `enqueued`. */
+	struct sl_passed express;
+	__u64 pad2[6]; /* 0 */
 };
-SL_ASSERT_SIZE(struct sl_backlog, 128);
+SL_ASSERT_SIZE(struct sl_backlog, 192);
 
 /* XDP writes this just below a frame that it redirects into a VOQ. */
 struct sl_frame_meta {

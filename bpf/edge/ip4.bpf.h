@@ -6,6 +6,7 @@
 #define SL_IP4_BPF_H
 
 #include "bpf/edge/packet.bpf.h"
+#include "bpf/lib/internet_checksum.bpf.h"
 
 #define SL_IP4_FRAGMENT 0x3fff /* more-fragments flag and fragment offset */
 #define SL_IP4_OFFSET	0x1fff /* fragment offset */
@@ -30,14 +31,6 @@ static __always_inline bool sl_ip4_multicast(__be32 addr)
 static __always_inline bool sl_ip4_class_d_e(__be32 addr)
 {
 	return (addr & sl_htonl(0xe0000000)) == sl_htonl(0xe0000000);
-}
-
-static __always_inline __u16 sl_fold(__u64 sum)
-{
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
 }
 
 /* RFC 1812 5.2.2 (2): the 16-bit words of a header with a good checksum add up to all ones. */

@@ -8,6 +8,7 @@
 #define SL_MAPS_BPF_H
 
 #include "bpf/abi/classifier.h"
+#include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/l3_port.h"
@@ -46,6 +47,7 @@ SL_ARRAY(sl_runs6, struct sl_page, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_voq, struct sl_voq, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_backlog, struct sl_backlog, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_ring, struct sl_ring, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_express, struct sl_express_path, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_dscp, __u32, SL_DSCPS, 0);
 
 struct {

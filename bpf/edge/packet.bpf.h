@@ -56,6 +56,8 @@ struct sl_packet {
 	__u32 filter;	    /* rule list of the L3 interface plus 1; 0: none */
 	__u32 class_plus1;  /* traffic class that a rule has set, plus 1; 0: by DSCP */
 	__u32 dscp_plus1;   /* DSCP that a rule has set, plus 1; 0: as it came */
+	/* What follows the IP packet in the frame is not what came, but what we have put there. */
+	bool has_trailer;
 };
 
 static __always_inline bool sl_managed(void)
@@ -67,6 +69,12 @@ static __always_inline bool sl_managed(void)
 static __always_inline bool sl_clustered(void)
 {
 	return sl_config.managed && sl_config.n_voqs;
+}
+
+/* May frames for other nodes take the express way? If not, the verifier removes the code for it. */
+static __always_inline bool sl_has_express(void)
+{
+	return sl_clustered() && sl_config.express;
 }
 
 /* May ports have rule lists? If not, the verifier removes the code for them. */

@@ -36,6 +36,7 @@ static __always_inline void sl_packet_init(struct sl_packet *pkt, struct xdp_md 
 	pkt->filter = 0;
 	pkt->class_plus1 = 0;
 	pkt->dscp_plus1 = 0;
+	pkt->has_trailer = false;
 }
 
 /* Is a tag beside the frame? Then it is the outer one. */

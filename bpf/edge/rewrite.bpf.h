@@ -20,14 +20,21 @@ _Static_assert(__builtin_offsetof(struct sl_adj, src_mac) ==
 		       __builtin_offsetof(struct sl_adj, dst_mac) + ETH_ALEN,
 	       "sl_adj holds the MAC pair in the order of the wire");
 
+/* The padding behind the IP packet, which is to be cut off. */
+static __always_inline __u32 sl_padding_bytes(const struct sl_packet *pkt)
+{
+	__u32 headers_bytes = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
+
+	return pkt->has_trailer ? 0 : pkt->len_bytes - headers_bytes - pkt->ip_len_bytes;
+}
+
 /*
  * Make room for the egress tags, cut off the padding behind the IP packet, as the kernel does, and
  * update pkt->l2 and pkt->end.
  */
 static __always_inline bool sl_resize(struct sl_packet *pkt, __u32 tags)
 {
-	__u32 headers_bytes = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
-	__u32 padding_bytes = pkt->len_bytes - headers_bytes - pkt->ip_len_bytes;
+	__u32 padding_bytes = sl_padding_bytes(pkt);
 
 	if (padding_bytes && bpf_xdp_adjust_tail(pkt->ctx, -(int)padding_bytes))
 		return false;
@@ -64,8 +71,6 @@ static __always_inline bool sl_write_tags(struct sl_packet *pkt, const struct sl
 /* SL_GO_ON, or a drop where the frame has no room for a tag. */
 static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_adj *adj)
 {
-	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
-
 	if (!adj->used)
 		adj->used = 1;
 
@@ -76,7 +81,7 @@ static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_ad
 	else
 		((struct ipv6hdr *)pkt->l3)->hop_limit--;
 
-	if (pkt->tags | adj->vlan_tags || pkt->len_bytes != l3_offset + pkt->ip_len_bytes) {
+	if (pkt->tags | adj->vlan_tags || sl_padding_bytes(pkt)) {
 		if (!sl_resize(pkt, adj->vlan_tags) || pkt->l2 + ETH_HLEN > pkt->end ||
 		    !sl_write_tags(pkt, adj))
 			return SL_DROP(REWRITE);

@@ -10,6 +10,7 @@
 #ifndef SL_VOQ_BPF_H
 #define SL_VOQ_BPF_H
 
+#include "bpf/edge/express.bpf.h"
 #include "bpf/edge/maps.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/rewrite.bpf.h"
@@ -53,16 +54,6 @@ static __always_inline bool sl_waits_too_long(__u64 backlog, __u64 rate, __u32 d
 	if (rate >= SL_RATE_MAX)
 		return false;
 	return backlog * SL_US_PER_SECOND >> shift > (rate >> shift) * delay_us;
-}
-
-/* How many have entered and not left. Reads `dequeued` first: the result is never too small. */
-static __always_inline __u64 sl_waiting(const volatile __u64 *enqueued,
-					const volatile __u64 *dequeued)
-{
-	__u64 left = *dequeued;
-	__s64 waiting = *enqueued - left;
-
-	return waiting > 0 ? waiting : 0;
 }
 
 static __always_inline sl_verdict sl_refuse(struct sl_backlog *backlog, __u32 reason)
@@ -186,12 +177,19 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	struct sl_voq *voq = bpf_map_lookup_elem(&sl_voq, &id);
 	struct sl_backlog *backlog = bpf_map_lookup_elem(&sl_backlog, &id);
 	__u32 len_bytes = ETH_HLEN + adj->vlan_tags * sizeof(struct sl_tag) + pkt->ip_len_bytes;
+	struct sl_express_path *express;
 	struct sl_ring *ring;
 	sl_verdict verdict;
 	bool mark;
 
 	if (!voq || !backlog)
 		return SL_PUNT(OTHER); /* user space writes no such VOQ */
+	express = sl_express_way(pkt, voq, backlog, len_bytes);
+	if (express) {
+		verdict = sl_rewrite(pkt, adj);
+		return verdict == SL_GO_ON ? sl_express_send(pkt, express, backlog, id, len_bytes)
+					   : verdict;
+	}
 	ring = sl_redirect_to_ring(pkt, *(volatile __u32 *)&backlog->worker);
 	if (!ring)
 		return sl_refuse(backlog, SL_DROP_NO_BRIDGE);

@@ -16,13 +16,6 @@
 #include "bpf/abi/fabric_address.h"
 #include "bpf/lib/endian.bpf.h"
 
-/* The base transport header of RoCE, up to the last field that is read here. */
-struct bth {
-	__u8 opcode, flags;
-	__be16 pkey;
-	__be32 qpn; /* low 24 bits */
-};
-
 /* The UDP header of a frame, and the address it is for; NULL if it is no whole UDP packet. */
 static __always_inline struct udphdr *find_udp(void *data, void *end, struct sl_fabric_key *to)
 {

@@ -18,9 +18,11 @@ sum that does not hold. Exit status: 0 all sums hold, 1 not, 2 wrong use.
 The sums, over what happened since `begin`, on each node:
 
     edge ports   rx = forward + voq + drops + punts
-    ingress      voq + frames read from remote ports = sent + the bridge's drops + waiting in VOQs
+    ingress      voq + frames read from remote ports = sent by bridge and express + the bridge's
+                 drops + waiting in VOQs
     egress       egress = transmitted + the bridge's drops + waiting in egress queues
-    departure    sent or refused by edge ports >= forward + transmitted (the kernel sends, too)
+    departure    sent or refused by edge ports >= forward + transmitted + taken from express
+                 messages (the kernel sends, too)
     memory       no chunk of packet memory has changed its owner against the rules
 
 and for the cluster
@@ -57,6 +59,7 @@ PATIENCE_S = 5.0 * float(os.environ.get("LAB_PATIENCE", "1"))
 # own.
 LOOKS_MIN = 10
 TX_DROPS = ("tx-ring", "tx-error")
+EXPRESS_DROPS = ("express-tx",)
 INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta", "drop-not-unicast",
                  "drop-kernel-full")
 EGRESS_DROPS = ("drop-queue-full", "drop-port-down", "drop-transmit")
@@ -158,6 +161,7 @@ def bridge_counters(node):
         "waiting_voq": sum(row["waiting_frames"] for row in voqs),
         "waiting_egress": sum(row["waiting_frames"] for row in queues),
         "edges": sorted({row["netdev"] for row in queues}),
+        "express_taken": fabric[0]["express_frames_received"],
         "remotes": sorted({row["port"] for row in voqs}),
     }
 
@@ -314,7 +318,7 @@ class Ledger:
 
     def node(self, name, d, alive):
         xdp, remote, edge = d["xdp"], d["remote"], d["edge"]
-        drops = sum(n for reason, n in xdp["drops"].items() if reason not in TX_DROPS)
+        drops = sum(n for reason, n in xdp["drops"].items() if reason not in TX_DROPS + EXPRESS_DROPS)
         punts = sum(xdp["punts"].values())
         self.claim(xdp["rx"] == xdp["forward"] + xdp["voq"] + drops + punts,
                    f"{name}: edge ports: rx {xdp['rx']}, forward {xdp['forward']} + voq {xdp['voq']} + drops {drops} "
@@ -334,16 +338,19 @@ class Ledger:
             self.drop(reason, frames.get(reason, 0))
         self.nodes[name].update(remote=remote["read"], sent=frames["sent"], egress=frames["egress"],
                                 transmitted=frames["transmitted"])
+        express, taken_at_once = xdp.get("express", 0), d["bridge"]["express_taken"]
+        self.nodes[name].update(express=express, express_taken=taken_at_once,
+                                express_sent=express - sum(xdp["drops"].get(r, 0) for r in EXPRESS_DROPS))
         lost, waiting = sum(frames.get(r, 0) for r in INGRESS_DROPS), d["bridge"]["waiting_voq"]
-        self.claim(xdp["voq"] + remote["read"] == frames["sent"] + lost + waiting,
+        self.claim(xdp["voq"] + remote["read"] == frames["sent"] + express + lost + waiting,
                    f"{name}: ingress: voq {xdp['voq']} + read from remote ports {remote['read']}, sent {frames['sent']} + "
-                   f"dropped {lost} + waiting {waiting}")
+                   f"by express {express} + dropped {lost} + waiting {waiting}")
         self.waiting += waiting
         lost, waiting = sum(frames.get(r, 0) for r in EGRESS_DROPS), d["bridge"]["waiting_egress"]
         self.claim(frames["egress"] == frames["transmitted"] + lost + waiting,
                    f"{name}: egress: {frames['egress']}, transmitted {frames['transmitted']} + dropped {lost} + waiting {waiting}")
         self.waiting += waiting
-        handed = xdp["forward"] + frames["transmitted"]
+        handed = xdp["forward"] + frames["transmitted"] + taken_at_once
         taken = edge["sent"] + edge["refused"] + sum(xdp["drops"][r] for r in TX_DROPS)
         self.claim(taken >= handed, f"{name}: departure: handed to edge ports {handed}, sent or refused by them {taken}")
         self.claim(d["bridge"]["violations"] == 0, f"{name}: {d['bridge']['violations']} chunks changed hands against the rules")
@@ -351,14 +358,15 @@ class Ledger:
                                 no_room_messages=d["bridge"]["no_room_messages"], silent=d["bridge"]["silent"])
 
     def fabric(self):
-        sent, egress, lost, refused, no_room = (sum(node[key] for node in self.nodes.values()) for key in (
-            "sent", "egress", "lost_messages", "refused_messages", "no_room_messages"))
+        sent, egress, lost, refused, no_room, express, taken = (sum(node[key] for node in self.nodes.values()) for key in (
+            "sent", "egress", "lost_messages", "refused_messages", "no_room_messages", "express_sent", "express_taken"))
+        sent, egress = sent + express, egress + taken
         if sent > egress and lost + refused:
             self.drop("fabric", sent - egress)
             self.claim(sent - egress <= (lost + refused) * self.message_frames,
                        f"fabric: sent {sent}, egress {egress}: {lost} lost and {refused} refused messages of at most "
                        f"{self.message_frames} frames cannot hold the rest")
-            self.claim(any(node["silent"] for node in self.nodes.values()) or lost <= refused + no_room + self.fabric_drops,
+            self.claim(any(node["silent"] for node in self.nodes.values()) or lost <= refused + no_room + self.fabric_drops + sum(self.drops.get(r, 0) for r in EXPRESS_DROPS),
                        f"fabric: {lost} messages lost, but {no_room} had no room, {refused} were refused and its links "
                        f"dropped {self.fabric_drops}")
         else:

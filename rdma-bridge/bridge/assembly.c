@@ -17,6 +17,7 @@
 #include "rdma-bridge/bridge/peering.h"
 #include "rdma-bridge/bridge/remote_ports.h"
 #include "rdma-bridge/bridge/voq_maps.h"
+#include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/rate/cc_overrides.h"
 #include "user/config/sysport.h"
@@ -108,6 +109,16 @@ static int open_workers(struct rb_bridge *b)
 		err = rb_worker_create(&config, &b->lanes[i].worker);
 		if (!err)
 			b->lanes[i].worker->ask_always = false;
+		if (!err && rb_fabric_has_express(&b->settings->cluster)) {
+			const struct rb_express_config express = {
+				.worker = b->lanes[i].worker,
+				.check = b->settings->cluster.express_check,
+				.n_workers = b->n_lanes,
+				.index = i,
+			};
+
+			err = rb_express_open(&express, &b->lanes[i].express);
+		}
 	}
 	return err;
 }

@@ -28,6 +28,7 @@
 #define RB_BRIDGE_FRAME_MAX_BYTES 3500 /* what a chunk holds beside headers and headroom */
 
 struct rb_edge;
+struct rb_express;
 struct rb_injector;
 struct rb_join;
 struct rb_lane_threads;
@@ -41,6 +42,7 @@ struct rb_bridge_port {
 	struct rb_edge *edge;	     /* owned; NULL: not open */
 	uint32_t ifindex;	     /* of the netdev it was opened on */
 	int err;		     /* why it is not open; logged when it changes */
+	bool takes;		     /* its driver takes frames that XDP redirects to it */
 	uint32_t busy;		     /* tries in a row that found the netdev busy */
 	uint64_t retry_ns, pause_ns; /* the next try to open it, and the pause after that */
 };
@@ -75,6 +77,8 @@ struct rb_lane {
 	struct rb_chunks *chunks;	/* owned */
 	struct rb_transport *transport; /* owned */
 	struct rb_worker *worker;	/* owned */
+	struct rb_express *express;	/* owned; NULL: XDP sends and takes nothing by itself */
+	bool under_way;			/* frames that it sent are not gone yet */
 	struct rb_injector *injector;	/* owned; of the ports that inject, NULL while none does */
 	int injector_err;		/* why it cannot be opened; it is not tried again */
 	int all_fd;			/* epoll: everything that may end its sleep */
@@ -98,6 +102,7 @@ struct rb_bridge {
 	struct rb_netdev fabric; /* as it was when it was opened */
 	int fabric_err;		 /* of the last look at it */
 	bool lost;		 /* the fabric's device is gone, or is another one */
+	bool fabric_takes;	 /* its driver takes frames that XDP redirects to it */
 
 	/* lane, lane_threads */
 	uint8_t *area; /* owned: memory of all chunks */

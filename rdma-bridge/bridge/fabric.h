@@ -14,6 +14,9 @@
  */
 int rb_fabric_open(struct rb_bridge *bridge);
 
+/* May XDP carry frames past the bridge? */
+bool rb_fabric_has_express(const struct sl_cluster_settings *cluster);
+
 /* Set bridge->lost, and log it, if the device is gone or is not the one that was opened. */
 void rb_fabric_check(struct rb_bridge *bridge);
 /*

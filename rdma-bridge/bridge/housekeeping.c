@@ -14,6 +14,7 @@
 #include "rdma-bridge/ipc/relay_server.h"
 #include "rdma-bridge/join/join.h"
 #include "rdma-bridge/port/netdev.h"
+#include "user/datapath/xdp_features.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 
@@ -52,6 +53,28 @@ static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
 	rb_bridge_release(b);
 }
 
+/* Which netdevs take frames that XDP redirects to them? A kernel that cannot say has none. */
+static void find_takers(struct rb_bridge *b)
+{
+	struct sl_xdp_features *features;
+	struct sl_xdp_takes takes;
+
+	if (!b->lanes[0].express)
+		return;
+	b->fabric_takes = false;
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		b->ports[i].takes = false;
+	if (sl_xdp_features_open(&features))
+		return;
+	if (sl_xdp_features_takes(features, b->fabric.ifindex, &takes) == 0)
+		b->fabric_takes = takes.frames;
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (b->ports[i].edge &&
+		    sl_xdp_features_takes(features, b->ports[i].ifindex, &takes) == 0)
+			b->ports[i].takes = takes.frames;
+	sl_xdp_features_close(features);
+}
+
 static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
 	uint32_t ifindex;
@@ -84,6 +107,7 @@ static void renew(struct rb_bridge *b, uint64_t now_ns)
 		return;
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		renew_port(b, &b->ports[i]);
+	find_takers(b);
 	if (ports_are_settled(b))
 		b->ready = true;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/port/injector.h"
 #include "rdma-bridge/queue/backlog.h"
@@ -102,6 +103,7 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 		if (b->ports[i].edge)
 			sort_frames(lane, b->ports[i].edge);
 	busy = rb_worker_round(lane->worker, now_ns);
+	lane->under_way = rb_express_round(lane->express);
 	for (uint32_t i = 0; i < b->n_ports; i++) {
 		if (!b->ports[i].edge)
 			continue;
@@ -112,6 +114,13 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 	if (now_ns >= lane->tick_ns) {
 		lane->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
 		rb_worker_tick(lane->worker, now_ns);
+		rb_express_tick(lane->express, b->fabric_takes, now_ns);
+		for (uint32_t i = 0; i < b->n_ports; i++)
+			if (rb_bridge_lane(b, b->ports[i].system_port) == lane)
+				rb_express_set_port(lane->express, b->ports[i].system_port & 0xff,
+						    b->ports[i].edge && b->ports[i].takes
+							    ? b->ports[i].ifindex
+							    : 0);
 		for (uint32_t i = 0; i < b->n_ports; i++)
 			if (b->ports[i].edge)
 				rb_edge_settle(b->ports[i].edge, lane->index, b->maps.backlog,
@@ -127,7 +136,7 @@ static uint64_t due_ns(const struct rb_lane *lane, uint64_t now_ns)
 	/* Nothing else is due sooner than a fraction of the time in which a death is noticed. */
 	uint64_t until_ns = now_ns + w->config.hello_interval_ns / 3;
 
-	if (w->held && until_ns > now_ns + RB_LANE_NAP_NS)
+	if ((w->held || lane->under_way) && until_ns > now_ns + RB_LANE_NAP_NS)
 		until_ns = now_ns + RB_LANE_NAP_NS;
 	if (until_ns > w->ready_ns)
 		until_ns = w->ready_ns;
@@ -236,4 +245,5 @@ void rb_lane_close(struct rb_lane *lane)
 		close(lane->wake_fd);
 	if (lane->all_fd >= 0)
 		close(lane->all_fd);
+	rb_express_close(lane->express);
 }

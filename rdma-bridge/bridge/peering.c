@@ -9,6 +9,7 @@
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/remote_ports.h"
+#include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/ipc/relay_server.h"
 #include "rdma-bridge/join/join.h"
 #include "rdma-bridge/transport/neighbour.h"
@@ -38,6 +39,8 @@ static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction
 		.message_max_bytes = endpoint.message_max_bytes,
 		.further_qps = b->n_lanes - 1,
 		.liveness_ms = cluster->liveness_ms,
+		.express_sends = rb_fabric_has_express(cluster) ? cluster->express_check : 0,
+		.express_takes = rb_fabric_has_express(cluster) ? RB_EXPRESS_TAKES : 0,
 	};
 	memcpy(self->gid, endpoint.gid, sizeof(self->gid));
 	return EVP_Digest(table, sl_sysport_encode(&cluster->table, table), self->table_hash, &len,
@@ -63,10 +66,18 @@ static void on_introduced(void *context, const struct rb_introduction *peer)
 		err = rb_neighbour_mac(b->fabric.ifindex, peer->gid, remote.mac);
 	rb_bridge_halt(b);
 	for (uint32_t i = 0; i < b->n_lanes && !err; i++, remote.qpn++) {
+		const struct rb_worker_peer *to = b->lanes[i].worker->peer[peer->node];
+		bool same = known && to->path && memcmp(&to->remote, &remote, sizeof(remote)) == 0;
+
+		if (!same)
+			rb_express_close_path(b->lanes[i].express, peer->node);
 		rb_peers_set_liveness(&b->lanes[i].worker->peers, peer->node,
 				      peer->liveness_ms * 1000000ULL);
 		err = rb_worker_connect(b->lanes[i].worker, peer->node, peer->epoch, &remote,
 					b->tick_ns);
+		if (!err && !same)
+			rb_express_open_path(b->lanes[i].express, peer->node, peer->epoch,
+					     peer->express_sends, peer->express_takes, &remote);
 	}
 	rb_bridge_release(b);
 	if (!known && peer->liveness_ms != ours_ms)

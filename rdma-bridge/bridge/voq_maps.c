@@ -6,6 +6,7 @@
 
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/queue/backlog.h"
 #include "user/lib/log.h"
 
@@ -23,6 +24,14 @@ struct rb_ingress *rb_bridge_voq_ingress(const struct rb_bridge *b, uint32_t i, 
 
 	*local = remote->first_voq + i % SL_CLASSES;
 	return rb_bridge_ingress(b, remote);
+}
+
+/* The element of sl_express by which VOQ i leaves. */
+static uint16_t path_number(const struct rb_bridge *b, uint32_t i)
+{
+	uint32_t node = b->remotes[i / SL_CLASSES].system_port >> 8;
+
+	return (uint16_t)(node * b->n_lanes + b->voq_lanes[i]);
 }
 
 void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
@@ -45,10 +54,15 @@ void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
 							b->settings->cluster.bridge.voq_frames,
 						.controller = "fixed" };
 		rb_backlog_adopt(backlog, b->voq_lanes[i]);
+		backlog->system_port = b->remotes[i / SL_CLASSES].system_port;
+		in->voqs[local].path_plus1 = b->lanes[0].express ? path_number(b, i) + 1 : 0;
 		rb_ingress_set_voq(in, local, b->remotes[i / SL_CLASSES].system_port,
 				   (uint8_t)(i % SL_CLASSES), voq ? voq : &b->open_voqs[i], backlog,
 				   now_ns);
+		rb_voq_publish_path(&in->voqs[local]);
 	}
+	for (uint32_t i = 0; i < b->n_lanes; i++)
+		rb_express_set_map(b->lanes[i].express, b->maps.express);
 	for (uint32_t i = 0; i < b->n_lanes; i++)
 		rb_rates_rewrite(b->lanes[i].worker->rates);
 }

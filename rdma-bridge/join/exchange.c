@@ -33,7 +33,7 @@
 #define HEADER_BYTES	   8
 #define NODE_BYTES	   4 /* node id, three zeros */
 #define CODE_BYTES	   4 /* code, three zeros */
-#define INTRODUCTION_BYTES 76
+#define INTRODUCTION_BYTES 80
 
 enum type { OPEN = 1, ANSWER = 2, CONFIRM = 3, VERDICT = 4, REFUSE = 5, KNOCK = 6 };
 
@@ -114,6 +114,9 @@ static void put_introduction(uint8_t *p, const struct rb_introduction *i)
 	rb_put32(p + 36, i->further_qps);
 	memcpy(p + 40, i->table_hash, RB_TABLE_HASH_BYTES);
 	rb_put32(p + 72, i->liveness_ms);
+	p[76] = i->express_sends;
+	p[77] = i->express_takes;
+	rb_put16(p + 78, 0);
 }
 
 static void get_introduction(const uint8_t *p, struct rb_introduction *i)
@@ -128,6 +131,8 @@ static void get_introduction(const uint8_t *p, struct rb_introduction *i)
 		.message_max_bytes = rb_get32(p + 32),
 		.further_qps = rb_get32(p + 36),
 		.liveness_ms = rb_get32(p + 72),
+		.express_sends = p[76],
+		.express_takes = p[77],
 	};
 	memcpy(i->gid, p + 8, 16);
 	memcpy(i->table_hash, p + 40, RB_TABLE_HASH_BYTES);

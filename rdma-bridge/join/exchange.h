@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 /* One more with each change of the bytes. A node refuses every other one by name. */
-#define RB_EXCHANGE_VERSION   2
+#define RB_EXCHANGE_VERSION   3
 #define RB_NONCE_BYTES	      32
 #define RB_MAC_BYTES	      32
 #define RB_TABLE_HASH_BYTES   32
@@ -52,7 +52,9 @@ struct rb_introduction {
 	/* SHA-256 of the table of system ports; both sides must have the same. */
 	uint8_t table_hash[RB_TABLE_HASH_BYTES];
 	/* Silence after which it takes a peer for dead; the larger one of both sides counts. */
-	uint32_t liveness_ms; /* 1..RB_LIVENESS_MAX_MS */
+	uint32_t liveness_ms;  /* 1..RB_LIVENESS_MAX_MS */
+	uint8_t express_sends; /* enum sl_express_check of its express messages */
+	uint8_t express_takes; /* bit n: it takes express messages with check n */
 };
 
 /* Why an exchange failed, as users see it. */

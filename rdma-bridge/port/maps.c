@@ -78,6 +78,11 @@ static size_t ring_bytes(const struct sl_meta *meta)
 	return (size_t)meta->n_ports * meta->n_queues * meta->n_workers * sizeof(struct sl_ring);
 }
 
+static size_t express_bytes(const struct sl_meta *meta)
+{
+	return (size_t)SL_EXPRESS_NODES * meta->n_workers * sizeof(struct sl_express_path);
+}
+
 int rb_maps_open(const char *pin_dir, struct rb_maps *out)
 {
 	int err;
@@ -93,6 +98,8 @@ int rb_maps_open(const char *pin_dir, struct rb_maps *out)
 				   &out->backlog);
 	if (!err)
 		err = map_elements(pin_dir, "sl_ring", ring_bytes(&out->meta), &out->ring);
+	if (!err)
+		err = map_elements(pin_dir, "sl_express", express_bytes(&out->meta), &out->express);
 	if (!err) {
 		out->xsk_fd = get(pin_dir, "sl_xsk");
 		err = out->xsk_fd < 0 ? out->xsk_fd : pinned_id(pin_dir, &out->backlog_id);
@@ -114,6 +121,8 @@ void rb_maps_close(struct rb_maps *maps)
 		munmap(maps->backlog, maps->meta.n_voqs * sizeof(*maps->backlog));
 	if (maps->ring)
 		munmap(maps->ring, ring_bytes(&maps->meta));
+	if (maps->express)
+		munmap(maps->express, express_bytes(&maps->meta));
 	if (maps->xsk_fd >= 0)
 		close(maps->xsk_fd);
 	if (maps->dscp_fd >= 0)

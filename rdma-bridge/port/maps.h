@@ -7,16 +7,18 @@
 #include <stdint.h>
 
 #include "bpf/abi/abi.h"
+#include "bpf/abi/express.h"
 #include "bpf/abi/voq.h"
 
 struct rb_maps {
 	struct sl_meta meta;
-	struct sl_voq *voq;	    /* owned: mapped into memory, meta.n_voqs elements */
-	struct sl_backlog *backlog; /* the same */
-	struct sl_ring *ring;	    /* the same, one for each (port, receive queue, worker) */
-	int xsk_fd;		    /* owned */
-	uint32_t backlog_id;	    /* tells a generation with other VOQs */
-	int dscp_fd;		    /* owned */
+	struct sl_voq *voq;		 /* owned: mapped into memory, meta.n_voqs elements */
+	struct sl_backlog *backlog;	 /* the same */
+	struct sl_ring *ring;		 /* the same, one for each (port, receive queue, worker) */
+	struct sl_express_path *express; /* the same, SL_EXPRESS_NODES for each worker */
+	int xsk_fd;			 /* owned */
+	uint32_t backlog_id;		 /* tells a generation with other VOQs */
+	int dscp_fd;			 /* owned */
 	uint8_t class_of[SL_DSCPS]; /* the class of each DSCP at the last refresh; 0 while closed */
 };
 

@@ -35,7 +35,8 @@ int rb_chunks_create(uint8_t *area, uint64_t first_bytes, uint32_t n, uint32_t c
 	chunks->free = calloc(n, sizeof(*chunks->free));
 	chunks->uses = calloc(n, sizeof(*chunks->uses));
 	chunks->owner = calloc(n, sizeof(*chunks->owner));
-	if (!chunks->free || !chunks->uses || !chunks->owner) {
+	chunks->tag = calloc(n, sizeof(*chunks->tag));
+	if (!chunks->free || !chunks->uses || !chunks->owner || !chunks->tag) {
 		rb_chunks_destroy(chunks);
 		return -ENOMEM;
 	}
@@ -55,6 +56,7 @@ void rb_chunks_destroy(struct rb_chunks *chunks)
 	free(chunks->free);
 	free(chunks->uses);
 	free(chunks->owner);
+	free(chunks->tag);
 	free(chunks);
 }
 
@@ -67,8 +69,13 @@ static void set_owner(struct rb_chunks *chunks, uint32_t i, enum rb_owner to)
 
 static void set_free(struct rb_chunks *chunks, uint32_t i)
 {
+	uint8_t tag = chunks->tag[i];
+
 	set_owner(chunks, i, RB_OWNER_FREE);
 	chunks->free[chunks->n_free++] = i;
+	chunks->tag[i] = 0;
+	if (tag && chunks->on_free)
+		chunks->on_free(chunks->on_free_context, tag);
 }
 
 /*
@@ -114,6 +121,14 @@ void rb_chunk_set_uses(struct rb_chunks *chunks, uint64_t offset, enum rb_owner 
 
 	if (find(chunks, offset, owner, &i))
 		chunks->uses[i] = uses;
+}
+
+void rb_chunk_tag(struct rb_chunks *chunks, uint64_t offset, enum rb_owner owner, uint8_t tag)
+{
+	uint32_t i;
+
+	if (find(chunks, offset, owner, &i))
+		chunks->tag[i] = tag;
 }
 
 void rb_chunk_release(struct rb_chunks *chunks, uint64_t offset, enum rb_owner from)

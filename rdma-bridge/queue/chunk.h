@@ -43,9 +43,13 @@ struct rb_chunks {
 	uint32_t *free;			/* owned: stack of free chunks */
 	uint16_t *uses;			/* owned: per chunk */
 	uint8_t *owner;			/* owned: per chunk, enum rb_owner */
+	uint8_t *tag;			/* owned: per chunk; 0: none */
 	uint32_t count[RB_OWNER_COUNT]; /* chunks per owner; they sum to n */
 	/* Calls that named another owner than the chunk's: bugs. Such a call changes nothing. */
 	uint64_t violations;
+	/* Called when a chunk that has a tag becomes free. The tag is gone then. */
+	void (*on_free)(void *context, uint8_t tag);
+	void *on_free_context;
 };
 
 /*
@@ -63,6 +67,8 @@ void rb_chunk_move(struct rb_chunks *chunks, uint64_t offset, enum rb_owner from
 /* The chunk has `uses` uses from now on, 1..65535: so many releases free it. */
 void rb_chunk_set_uses(struct rb_chunks *chunks, uint64_t offset, enum rb_owner owner,
 		       uint16_t uses);
+/* Mark the chunk until it is free; tag is not 0. */
+void rb_chunk_tag(struct rb_chunks *chunks, uint64_t offset, enum rb_owner owner, uint8_t tag);
 /* End one use of the chunk; the end of the last one frees it. */
 void rb_chunk_release(struct rb_chunks *chunks, uint64_t offset, enum rb_owner from);
 

@@ -86,6 +86,12 @@ void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port,
 	rb_pace_init(&voq->pace, settings->rate, settings->burst, now_ns);
 }
 
+void rb_voq_publish_path(struct rb_voq *voq)
+{
+	__atomic_store_n(&voq->backlog->path_plus1, voq->controlled ? 0 : voq->path_plus1,
+			 __ATOMIC_RELAXED);
+}
+
 void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input)
 {
 	struct rb_voq *voq = &in->voqs[i];
@@ -142,7 +148,7 @@ static bool asks(const struct rb_ingress *in)
 	return !in->ask || *in->ask;
 }
 
-static struct rb_ingress_frame take(struct rb_voq *voq)
+static struct rb_ingress_frame take(const struct rb_ingress *in, struct rb_voq *voq)
 {
 	const struct rb_ingress_frame *frame = &voq->ahead[voq->first++];
 
@@ -151,6 +157,8 @@ static struct rb_ingress_frame take(struct rb_voq *voq)
 	voq->taken.bytes += frame->len_bytes;
 	if (voq->on_taken)
 		voq->on_taken(voq->taken_context, frame->len_bytes);
+	if (in->busy && !*in->busy)
+		__atomic_store_n(in->busy, 1, __ATOMIC_SEQ_CST);
 	/* XDP did not count frames of the kernel into the backlog. */
 	if (frame->ingress_port)
 		rb_backlog_take(voq->backlog, frame->len_bytes);
@@ -230,7 +238,7 @@ bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
 		if (i == RB_DRR_NONE)
 			break;
 		voq = &in->voqs[i];
-		frame = take(voq);
+		frame = take(in, voq);
 		rb_pace_spend(&voq->pace,
 			      voq->settings->unit == SL_UNIT_BYTES ? frame.len_bytes : 1);
 		if (!pack(in, &frame, i, chunks, counters)) {
@@ -306,7 +314,7 @@ uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_ch
 	in->held = false;
 	for (uint32_t i = 0; i < in->n_voqs; i++)
 		for (uint32_t n = 0; n < budget && read_ahead(&in->voqs[i], counters); n++) {
-			struct rb_ingress_frame frame = take(&in->voqs[i]);
+			struct rb_ingress_frame frame = take(in, &in->voqs[i]);
 
 			drop(&in->voqs[i], frame.ingress_port == 0, frame.offset, frame.len_bytes,
 			     chunks, counters);
@@ -332,6 +340,11 @@ uint64_t rb_ingress_ready_at(const struct rb_ingress *in, uint64_t delay_ns, uin
 			at_ns = ready_ns;
 	}
 	return at_ns;
+}
+
+bool rb_ingress_holds(const struct rb_ingress *in)
+{
+	return in->pack.count > 0 || in->held;
 }
 
 bool rb_ingress_is_waiting(const struct rb_ingress *in)

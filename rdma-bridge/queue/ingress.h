@@ -38,6 +38,9 @@ struct rb_voq {
 	volatile struct sl_voq *settings;
 	/* Borrowed: element of sl_backlog; the bridge writes its half. */
 	struct sl_backlog *backlog;
+	/* Plus 1: the path by which frames may take the express way; 0: there is none. */
+	uint16_t path_plus1;
+	bool controlled; /* a controller counts the frames that leave, so none goes past it */
 	struct rb_pace pace;
 	struct rb_input *inputs;    /* borrowed list */
 	struct rb_input *turn;	    /* the next input to read */
@@ -62,6 +65,11 @@ struct rb_ingress {
 	 * such VOQs are not asked. NULL: always ask.
 	 */
 	const bool *ask;
+	/*
+	 * Borrowed: set to 1 before a frame leaves a backlog; NULL: nobody asks. Who clears it
+	 * knows that the frames have reached the network (bpf/abi/express.h).
+	 */
+	uint32_t *busy;
 	struct rb_pack pack; /* the open message */
 	uint64_t opened_ns;  /* when the open message got its first frame */
 	uint64_t now_ns;     /* of the current call */
@@ -92,6 +100,8 @@ void rb_ingress_set_pool(struct rb_ingress *in, struct rb_frame_pool *pool);
 void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,
 			volatile struct sl_voq *settings, struct sl_backlog *backlog,
 			uint64_t now_ns);
+/* Let XDP send by the VOQ's path, if it has one and no controller. */
+void rb_voq_publish_path(struct rb_voq *voq);
 void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input);
 /* Frames that were read from the input stay. No effect if it is no input of VOQ i. */
 void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, const struct rb_input *input);
@@ -123,6 +133,8 @@ uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_ch
  * but found no room; UINT64_MAX: no frame waits, or only frames of VOQs with rate 0.
  */
 uint64_t rb_ingress_ready_at(const struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns);
+/* Are frames out of the backlogs, and not sent yet? */
+bool rb_ingress_holds(const struct rb_ingress *in);
 /* Are frames read ahead or packed? */
 bool rb_ingress_is_waiting(const struct rb_ingress *in);
 

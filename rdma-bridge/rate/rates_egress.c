@@ -358,6 +358,11 @@ static bool is_controlled(const struct rb_rates_port *port)
 	return port->config.ops->needs_feedback;
 }
 
+bool rb_rates_port_is_controlled(const struct rb_rates *r, uint8_t number)
+{
+	return r->by_number[number] && is_controlled(r->by_number[number]);
+}
+
 static void wake(struct rb_rates_queue *queue, uint64_t now_ns)
 {
 	struct rb_rates_port *port = queue->port;

@@ -22,6 +22,9 @@
 int rb_rates_set_port(struct rb_rates *rates, uint8_t number, const struct sl_cc_settings *settings,
 		      uint64_t capacity_ups, uint64_t line_ups, uint64_t now_ns, const char **why);
 
+/* Does a controller at work count what arrives at the port? */
+bool rb_rates_port_is_controlled(const struct rb_rates *rates, uint8_t number);
+
 /* Good reports of a peer: what waits in its VOQs. */
 void rb_rates_reports(struct rb_rates *rates, uint8_t node, const struct rb_report *records,
 		      uint32_t n, uint64_t now_ns);

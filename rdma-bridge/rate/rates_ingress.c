@@ -211,6 +211,8 @@ static void apply_policy(struct rb_rates *r, struct rb_rates_remote *remote,
 			v->ticked_ns = now_ns;
 		}
 		v->ingress.weight = weight;
+		v->voq->controlled = is_controlled(remote);
+		rb_voq_publish_path(v->voq);
 		write_name(v->voq->settings, config->ops->name);
 		if (writes_rate(remote))
 			write_rate(remote, v);

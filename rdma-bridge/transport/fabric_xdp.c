@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma-bridge/transport/fabric_xdp.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include <bpf/bpf.h>
@@ -15,8 +17,11 @@
 #define TRIES	 100
 
 struct rb_fabric_xdp {
-	struct rb_fabric_bpf *bpf; /* owned */
-	int link_fd;		   /* owned; the program is attached while it is open */
+	struct rb_fabric_bpf *bpf;     /* owned */
+	int link_fd;		       /* owned; the program is attached while it is open */
+	struct sl_arrivals *arrivals;  /* owned: mapped, of all nodes and workers */
+	struct sl_arrival_port *ports; /* owned: mapped */
+	size_t arrivals_bytes;
 	bool native;
 };
 
@@ -47,21 +52,49 @@ static int attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
 	return err;
 }
 
-static int load(struct rb_fabric_xdp *xdp, uint32_t workers, uint32_t first_qpn)
+static int load(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *config)
 {
 	struct rb_fabric_bpf *bpf = xdp->bpf = rb_fabric_bpf__open();
 	int err;
 
 	if (!bpf)
 		return -errno;
-	bpf->rodata->workers = workers;
-	bpf->rodata->first_qpn = first_qpn;
-	err = bpf_map__set_max_entries(bpf->maps.fabric_xsk, RB_FABRIC_QUEUES_MAX * workers);
+	bpf->rodata->workers = config->workers;
+	bpf->rodata->first_qpn = config->first_qpn;
+	bpf->rodata->arrival.express = config->express;
+	bpf->rodata->arrival.node = config->node;
+	bpf->rodata->arrival.qkey = htonl(config->qkey);
+	err = bpf_map__set_max_entries(bpf->maps.fabric_xsk,
+				       RB_FABRIC_QUEUES_MAX * config->workers);
+	if (!err)
+		err = bpf_map__set_max_entries(bpf->maps.fabric_arrivals,
+					       config->express ? SL_EXPRESS_NODES * config->workers
+							       : 1);
 	return err ? err : rb_fabric_bpf__load(bpf);
 }
 
-int rb_fabric_xdp_open(uint32_t ifindex, const uint8_t address[16], uint32_t workers,
-		       uint32_t first_qpn, struct rb_fabric_xdp **out)
+static int map_memory(const struct bpf_map *map, size_t bytes, void *out)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (memory == MAP_FAILED)
+		return -errno;
+	*(void **)out = memory;
+	return 0;
+}
+
+static int map_arrivals(struct rb_fabric_xdp *xdp, uint32_t workers)
+{
+	size_t bytes = sizeof(*xdp->arrivals) * SL_EXPRESS_NODES * workers;
+	int err = map_memory(xdp->bpf->maps.fabric_arrivals, bytes, &xdp->arrivals);
+
+	xdp->arrivals_bytes = bytes;
+	return err ? err
+		   : map_memory(xdp->bpf->maps.fabric_ports, sizeof(*xdp->ports) * SL_ARRIVAL_PORTS,
+				&xdp->ports);
+}
+
+int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabric_xdp **out)
 {
 	struct rb_fabric_xdp *xdp = calloc(1, sizeof(*xdp));
 	uint32_t one = 1;
@@ -71,15 +104,17 @@ int rb_fabric_xdp_open(uint32_t ifindex, const uint8_t address[16], uint32_t wor
 	if (!xdp)
 		return -ENOMEM;
 	xdp->link_fd = -1;
-	err = load(xdp, workers, first_qpn);
+	err = load(xdp, config);
+	if (!err && config->express)
+		err = map_arrivals(xdp, config->workers);
 	if (err)
 		goto out;
-	if (bpf_map_update_elem(bpf_map__fd(xdp->bpf->maps.fabric_address), address, &one,
+	if (bpf_map_update_elem(bpf_map__fd(xdp->bpf->maps.fabric_address), config->address, &one,
 				BPF_ANY)) {
 		err = -errno;
 		goto out;
 	}
-	err = attach(xdp, ifindex);
+	err = attach(xdp, config->ifindex);
 out:
 	if (err)
 		rb_fabric_xdp_close(xdp);
@@ -94,6 +129,10 @@ void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp)
 		return;
 	if (xdp->link_fd >= 0)
 		close(xdp->link_fd);
+	if (xdp->arrivals)
+		munmap(xdp->arrivals, xdp->arrivals_bytes);
+	if (xdp->ports)
+		munmap(xdp->ports, sizeof(*xdp->ports) * SL_ARRIVAL_PORTS);
 	rb_fabric_bpf__destroy(xdp->bpf);
 	free(xdp);
 }
@@ -106,4 +145,19 @@ int rb_fabric_xdp_map(const struct rb_fabric_xdp *xdp)
 bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp)
 {
 	return xdp->native;
+}
+
+struct sl_arrivals *rb_fabric_xdp_arrivals(const struct rb_fabric_xdp *xdp)
+{
+	return xdp->arrivals;
+}
+
+struct sl_arrival_port *rb_fabric_xdp_ports(const struct rb_fabric_xdp *xdp)
+{
+	return xdp->ports;
+}
+
+bool rb_fabric_xdp_lacks_meta(const struct rb_fabric_xdp *xdp)
+{
+	return __atomic_load_n(&xdp->bpf->bss->without_meta, __ATOMIC_RELAXED);
 }

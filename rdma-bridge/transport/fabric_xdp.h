@@ -6,20 +6,37 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/abi/arrival.h"
+
 #define RB_FABRIC_QUEUES_MAX 64
 
 struct rb_fabric_xdp;
+
+struct rb_fabric_xdp_config {
+	uint32_t ifindex;
+	const uint8_t *address; /* 16 bytes */
+	uint32_t workers, first_qpn;
+	bool express; /* take express messages apart; the next two are for that alone */
+	uint8_t node; /* our id */
+	uint32_t qkey;
+};
 
 /*
  * Load the program for our address and the queue pairs of our workers, which have first_qpn and the
  * numbers after it, and attach it: native, else generic. 0, -EBUSY if another program is attached,
  * else -errno of the kernel.
  */
-int rb_fabric_xdp_open(uint32_t ifindex, const uint8_t address[16], uint32_t workers,
-		       uint32_t first_qpn, struct rb_fabric_xdp **out);
+int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabric_xdp **out);
 void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp); /* NULL is fine */
 /* The XSKMAP. Key: receive queue (below RB_FABRIC_QUEUES_MAX) * workers + worker. */
 int rb_fabric_xdp_map(const struct rb_fabric_xdp *xdp);
 bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp);
+
+/* The program's maps in memory, while it is open; NULL without express. Element node * workers +
+ * worker, and by port number. */
+struct sl_arrivals *rb_fabric_xdp_arrivals(const struct rb_fabric_xdp *xdp);
+struct sl_arrival_port *rb_fabric_xdp_ports(const struct rb_fabric_xdp *xdp);
+/* The driver has no room for metadata: messages come without numbers, and none is taken apart. */
+bool rb_fabric_xdp_lacks_meta(const struct rb_fabric_xdp *xdp);
 
 #endif

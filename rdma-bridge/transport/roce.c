@@ -325,11 +325,13 @@ enum rb_roce_verdict rb_roce_parse(const struct rb_roce_config *config,
 	if (bytes < ip_bytes(v4) + UDP_BYTES + BTH_BYTES + ICRC_BYTES)
 		return RB_ROCE_TRUNCATED;
 
+	bth = udp + UDP_BYTES;
+	packet->express =
+		config->express && rb_get16(udp + 6) != 0 && bth[0] == OPCODE_UD_SEND_ONLY;
 	/* The CRC comes first: with a good CRC, a key that differs is wrong and not damaged. */
 	bytes -= ICRC_BYTES;
-	if (get_icrc(ip + bytes) != icrc(ip, bytes, v4))
+	if (!packet->express && get_icrc(ip + bytes) != icrc(ip, bytes, v4))
 		return RB_ROCE_ICRC;
-	bth = udp + UDP_BYTES;
 	if (bth[1] & 0x0f)
 		return RB_ROCE_BTH_VERSION;
 	if (bth[0] != OPCODE_UD_SEND_ONLY && bth[0] != OPCODE_CNP)

@@ -44,7 +44,8 @@ enum rb_ecn { RB_ECN_NOT_ECT = 0, RB_ECN_ECT1 = 1, RB_ECN_ECT0 = 2, RB_ECN_CE = 
 	X(PKEY, "pkey", "another partition")                                               \
 	X(QPN, "qpn", "for another queue pair")                                            \
 	X(QKEY, "qkey", "wrong queue key")                                                 \
-	X(MTU, "mtu", "payload larger than our path MTU")
+	X(MTU, "mtu", "payload larger than our path MTU")                                  \
+	X(EXPRESS, "express", "an express message that is not as agreed with its sender")
 #define RB_ENUM_ROCE(id, name, text) RB_ROCE_##id,
 enum rb_roce_verdict { RB_ROCE_VERDICTS(RB_ENUM_ROCE) RB_ROCE_VERDICT_COUNT };
 const char *rb_roce_verdict_name(enum rb_roce_verdict verdict);
@@ -63,6 +64,8 @@ struct rb_roce_config {
 	uint8_t ecn;		    /* enum rb_ecn of what we send; not CE */
 	uint8_t hop_limit;	    /* TTL of what we send, not 0 */
 	uint16_t payload_max_bytes; /* of frames that we accept */
+	/* A SEND with a UDP checksum is an express message, which has no ICRC. */
+	bool express;
 };
 
 /* The headers to one peer, as far as they are the same for every message. */
@@ -102,6 +105,7 @@ struct rb_roce_packet {
 	uint32_t src_qpn; /* SEND only */
 	uint32_t psn;	  /* 24 bits */
 	bool ce;	  /* the network marked congestion */
+	bool express;	  /* SEND only: the caller must know that its check is good */
 };
 
 /*

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma-bridge/transport/roce_xdp.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/port/xsk.h"
 #include "rdma-bridge/queue/handback.h"
 #include "rdma-bridge/transport/fabric_xdp.h"
 
-#define PATHS_MAX 256
-#define BATCH	  64
+#define ETHER_BYTES 14
+#define PATHS_MAX   256
+#define BATCH	    64
 /* The kernel frees a queue up to half a second after its last user closed it. */
 #define BIND_PATIENCE_NS 1000000000ULL
 /* At most one notification per path in this time, as adapters do. */
@@ -26,7 +31,8 @@ struct rb_path {
 	uint32_t remote_qpn;
 	uint32_t message_max_bytes;
 	uint32_t psn;
-	uint64_t cnp_ns; /* when the last notification left; 0: never */
+	uint64_t last_posted; /* of roce_transport.posted: its newest message */
+	uint64_t cnp_ns;      /* when the last notification left; 0: never */
 	void *context;
 };
 
@@ -39,7 +45,8 @@ struct queue {
 /* Shared by the transports of a netdev. It changes only while no worker runs. */
 struct device {
 	struct rb_fabric_xdp *xdp; /* owned */
-	uint32_t workers, users;   /* transports that were opened, and that are open */
+	uint32_t ifindex;
+	uint32_t workers, users; /* transports that were opened, and that are open */
 	uint32_t n_queues;
 	struct queue queues[RB_FABRIC_QUEUES_MAX];
 };
@@ -54,8 +61,12 @@ struct roce_transport {
 	uint64_t verdicts[RB_ROCE_VERDICT_COUNT];
 	uint32_t message_max_bytes; /* what fits both the MTU and a chunk */
 	int epoll_fd;
-	uint32_t next_queue;	/* where the next poll begins, so that no queue starves */
-	struct rb_path *newest; /* of the last message received; the next often has the same */
+	uint32_t next_queue;	    /* where the next poll begins, so that no queue starves */
+	struct rb_path *newest;	    /* of the last message received; the next often has the same */
+	uint64_t posted, completed; /* frames given to the transmit ring, which keeps their order */
+	/* With express: what XDP and we know of each sender, and the next number of each. */
+	struct sl_arrivals *arrivals; /* NULL: without */
+	uint64_t next_number[256];
 	struct rb_path paths[PATHS_MAX];
 };
 
@@ -86,6 +97,7 @@ static void roce_close(struct rb_transport *base)
 {
 	struct roce_transport *t = of(base);
 
+	base->chunks->on_free = NULL;
 	if (--t->device->users == 0)
 		device_close(t->device);
 	if (t->epoll_fd >= 0)
@@ -172,6 +184,7 @@ static void reap(struct roce_transport *t)
 
 	do {
 		n = rb_xsk_complete(sender(t), offsets, BATCH);
+		t->completed += n;
 		for (uint32_t i = 0; i < n; i++)
 			rb_chunk_release(t->base.chunks, offsets[i], RB_OWNER_SEND);
 	} while (n == BATCH);
@@ -192,6 +205,7 @@ static void transmit(struct roce_transport *t, uint64_t offset, uint32_t len_byt
 	const struct rb_chunk_frame frame = { offset, len_bytes };
 
 	rb_xsk_send(sender(t), &frame, 1);
+	t->posted++;
 }
 
 static int roce_post_send(struct rb_transport *base, struct rb_path *path,
@@ -215,6 +229,7 @@ static int roce_post_send(struct rb_transport *base, struct rb_path *path,
 		at += pieces[i].len_bytes;
 	}
 	transmit(t, offset, rb_roce_frame(&path->wire, path->psn++, frame, (uint32_t)len_bytes));
+	path->last_posted = t->posted;
 	t->stats.sent++;
 	t->stats.sent_bytes += (uint32_t)len_bytes;
 	t->stats.bytes_copied += (uint32_t)len_bytes;
@@ -226,6 +241,9 @@ static int roce_flush(struct rb_transport *base)
 	struct roce_transport *t = of(base);
 	int err = rb_xsk_kick(sender(t));
 
+	/* In copy mode the frames are sent by now. */
+	if (t->arrivals && t->completed != t->posted)
+		reap(t);
 	/* While the netdev is down, the ring keeps what it has, and there is nothing to do. */
 	if (err == -ENETDOWN)
 		return 0;
@@ -277,16 +295,68 @@ static void notify(struct roce_transport *t, struct rb_path *path, uint64_t now_
 	t->stats.cnp_sent++;
 }
 
-/* Judge one frame. True if it is a message for the caller. */
+static struct sl_arrivals *arrivals_of(const struct roce_transport *t, uint8_t node)
+{
+	return &t->arrivals[node * t->device->workers + t->worker];
+}
+
+/* A message from a node, or several, which XDP counted in `handed`, is in the bridge no longer. */
+static void count_left(struct roce_transport *t, uint8_t node, uint64_t n)
+{
+	struct sl_arrivals *from = arrivals_of(t, node);
+
+	__atomic_store_n(&from->left, from->left + n, __ATOMIC_RELEASE);
+}
+
+static void on_free(void *context, uint8_t tag)
+{
+	count_left(context, tag, 1);
+}
+
+/*
+ * What XDP says of a frame. *node: the sender, if it is a data message that counts in `handed`;
+ * else 0. A gap in the numbers is messages that never came; such a one that comes late counts no
+ * more.
+ */
+static bool read_arrival(struct roce_transport *t, const uint8_t *frame, uint8_t *node)
+{
+	struct sl_arrival_meta meta;
+	int64_t ahead;
+
+	*node = 0;
+	if (!t->arrivals || rb_fabric_xdp_lacks_meta(t->device->xdp))
+		return false;
+	memcpy(&meta, frame - sizeof(meta), sizeof(meta));
+	if (meta.magic != SL_ARRIVAL_META_MAGIC)
+		return false;
+	if (meta.node == 0)
+		return false;
+	ahead = (int64_t)(meta.number - t->next_number[meta.node]);
+	if (ahead < 0)
+		return meta.judged;
+	if (ahead > 0)
+		count_left(t, meta.node, (uint64_t)ahead);
+	t->next_number[meta.node] = meta.number + 1;
+	*node = meta.node;
+	return meta.judged;
+}
+
+/*
+ * Judge one frame. True if it is a message for the caller. *node: the caller must see to it that
+ * the message is counted by count_left; 0: it need not.
+ */
 static bool accept_frame(struct roce_transport *t, const struct rb_chunk_frame *frame,
-			 uint64_t now_ns, struct rb_completion *out)
+			 uint64_t now_ns, struct rb_completion *out, uint8_t *node)
 {
 	const uint8_t *data = rb_chunk_data(t->base.chunks, frame->offset);
+	const bool judged = read_arrival(t, data, node);
 	struct rb_roce_packet packet;
 	enum rb_roce_verdict verdict =
 		rb_roce_parse(&t->roce, &t->self, data, frame->len_bytes, &packet);
 	struct rb_path *path;
 
+	if (verdict == RB_ROCE_SEND && packet.express && !judged)
+		verdict = RB_ROCE_EXPRESS;
 	t->verdicts[verdict]++;
 	if (verdict == RB_ROCE_CNP)
 		t->stats.cnp_received++;
@@ -296,6 +366,7 @@ static bool accept_frame(struct roce_transport *t, const struct rb_chunk_frame *
 	*out = (struct rb_completion){
 		.kind = RB_RECEIVED,
 		.ce = packet.ce,
+		.numbered = judged,
 		.len_bytes = packet.payload_bytes,
 		.offset = frame->offset + (uint64_t)(packet.payload - data),
 		.context = path ? path->context : NULL,
@@ -320,13 +391,20 @@ static uint32_t poll_own(struct roce_transport *t, struct queue *q, struct rb_co
 	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
 	*read = n;
 	for (uint32_t i = 0; i < n; i++) {
-		if (accept_frame(t, &frames[i], now_ns, &out[delivered])) {
+		uint8_t node;
+
+		if (accept_frame(t, &frames[i], now_ns, &out[delivered], &node)) {
 			rb_chunk_move(t->base.chunks, frames[i].offset, RB_OWNER_RECEIVE,
 				      RB_OWNER_MESSAGE);
+			if (node)
+				rb_chunk_tag(t->base.chunks, frames[i].offset, RB_OWNER_MESSAGE,
+					     node);
 			q->posted--;
 			delivered++;
 			continue;
 		}
+		if (node)
+			count_left(t, node, 1);
 		/* The fill ring has room, because it had this chunk. */
 		frames[i].offset = rb_chunk_base(t->base.chunks, frames[i].offset);
 		rb_xsk_fill(q->xsk, &frames[i].offset, 1);
@@ -348,11 +426,19 @@ static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct r
 	for (uint32_t i = 0; i < n; i++) {
 		struct rb_completion *c = &out[delivered];
 		uint64_t chunk = RB_CHUNK_NONE, to;
+		bool accepted;
+		uint8_t node;
 
 		back[i] = rb_chunk_base(chunks, frames[i].offset);
-		if (!accept_frame(t, &frames[i], now_ns, c))
+		accepted = accept_frame(t, &frames[i], now_ns, c, &node);
+		if (accepted)
+			chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
+		if (node && chunk != RB_CHUNK_NONE)
+			rb_chunk_tag(chunks, chunk, RB_OWNER_MESSAGE, node);
+		else if (node)
+			count_left(t, node, 1);
+		if (!accepted)
 			continue;
-		chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
 		if (chunk == RB_CHUNK_NONE) {
 			t->stats.received--;
 			t->stats.received_bytes -= c->len_bytes;
@@ -514,21 +600,94 @@ static int open_queue(struct device *device, const struct rb_roce_xdp_config *co
 	return err;
 }
 
+/* --- Express --- */
+
+static uint32_t add_words(uint32_t sum, const uint8_t *bytes, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i += sizeof(uint16_t)) {
+		uint16_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		sum += word;
+	}
+	return sum;
+}
+
+void rb_roce_xdp_express_path(struct rb_transport *base, const struct rb_path *path, uint32_t epoch,
+			      uint8_t node, enum sl_express_check check,
+			      struct sl_express_path *out)
+{
+	const struct roce_transport *t = of(base);
+	const uint8_t *ip = path->wire.header + ETHER_BYTES;
+	const bool v4 = path->wire.header_bytes == SL_EXPRESS_HEADER4_BYTES;
+	const uint16_t protocol = htons(IPPROTO_UDP);
+
+	out->ifindex = t->device->ifindex;
+	out->epoch = epoch;
+	out->node = node;
+	out->check = (uint8_t)check;
+	out->frame_max_bytes = (uint16_t)(path->message_max_bytes - RB_MSG_OVERHEAD_BYTES);
+	out->header_bytes = (uint8_t)path->wire.header_bytes;
+	memcpy(out->header, path->wire.header, path->wire.header_bytes);
+	out->ip_sum = v4 ? add_words(0, ip, sizeof(struct iphdr)) : 0;
+	out->pseudo_sum = v4 ? add_words(0, ip + offsetof(struct iphdr, saddr), 8)
+			     : add_words(0, ip + offsetof(struct ipv6hdr, saddr), 32);
+	out->pseudo_sum += protocol;
+}
+
+bool rb_roce_xdp_is_under_way(struct rb_transport *base, const struct rb_path *path)
+{
+	return path->last_posted > of(base)->completed;
+}
+
+void rb_roce_xdp_expect_express(struct rb_transport *base, uint8_t node,
+				const struct rb_endpoint *remote, uint32_t epoch,
+				enum sl_express_check check)
+{
+	struct sl_arrivals *from = arrivals_of(of(base), node);
+
+	/* Closed while the fields are those of two lives. */
+	__atomic_store_n(&from->check, SL_EXPRESS_NONE, __ATOMIC_SEQ_CST);
+	memcpy(from->ip, remote->gid, sizeof(from->ip));
+	from->epoch = htonl(epoch);
+	from->qpn = htonl(remote->qpn);
+	for (uint32_t i = 0; i < SL_STREAMS_MAX; i++)
+		from->stream[i].span = 0;
+	__atomic_store_n(&from->check, check, __ATOMIC_SEQ_CST);
+}
+
+const struct sl_arrivals *rb_roce_xdp_arrivals(struct rb_transport *base, uint8_t node)
+{
+	return arrivals_of(of(base), node);
+}
+
+struct sl_arrival_port *rb_roce_xdp_ports(struct rb_transport *base)
+{
+	return rb_fabric_xdp_ports(of(base)->device->xdp);
+}
+
 static int device_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
 		       struct device **out)
 {
 	uint32_t queues =
 		netdev->queues < RB_FABRIC_QUEUES_MAX ? netdev->queues : RB_FABRIC_QUEUES_MAX;
 	struct device *device = calloc(1, sizeof(*device));
+	const struct rb_fabric_xdp_config xdp = {
+		.ifindex = netdev->ifindex,
+		.address = config->address,
+		.workers = config->workers ? config->workers : 1,
+		.first_qpn = config->qpn,
+		.express = config->express,
+		.node = config->node,
+		.qkey = config->qkey,
+	};
 	int err;
 
 	if (!device)
 		return -ENOMEM;
-	device->workers = config->workers ? config->workers : 1;
-	err = queues < device->workers
-		      ? -ENOSPC
-		      : rb_fabric_xdp_open(netdev->ifindex, config->address, device->workers,
-					   config->qpn, &device->xdp);
+	device->workers = xdp.workers;
+	device->ifindex = netdev->ifindex;
+	err = queues < device->workers ? -ENOSPC : rb_fabric_xdp_open(&xdp, &device->xdp);
 	for (uint32_t i = 0; i < queues && !err; i++)
 		err = open_queue(device, config, i);
 	if (err)
@@ -562,6 +721,12 @@ static int transport_open(const struct rb_roce_xdp_config *config, const struct 
 	t->message_max_bytes = largest_message(config, netdev->mtu_bytes);
 	t->roce = config->roce;
 	t->roce.payload_max_bytes = (uint16_t)t->message_max_bytes;
+	t->roce.express = config->express;
+	if (config->express) {
+		t->arrivals = rb_fabric_xdp_arrivals(device->xdp);
+		t->base.chunks->on_free = on_free;
+		t->base.chunks->on_free_context = t;
+	}
 	t->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (t->epoll_fd < 0)
 		return -errno;

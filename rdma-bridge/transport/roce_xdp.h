@@ -15,6 +15,7 @@
 #ifndef RB_ROCE_XDP_H
 #define RB_ROCE_XDP_H
 
+#include "bpf/abi/arrival.h"
 #include "rdma-bridge/transport/roce.h"
 #include "rdma-bridge/transport/transport.h"
 
@@ -35,6 +36,12 @@ struct rb_roce_xdp_config {
 	 */
 	struct rb_chunks *const *worker_chunks;
 	const int *wake_fds;
+	/*
+	 * Take express messages apart in XDP (bpf/abi/arrival.h); node: our id. Chunks are tagged
+	 * by the transport then.
+	 */
+	bool express;
+	uint8_t node;
 };
 
 #define RB_ROCE_XDP_WORKERS_MAX 16
@@ -55,5 +62,28 @@ struct rb_roce_xdp_info {
 	uint64_t verdicts[RB_ROCE_VERDICT_COUNT]; /* frames received, by verdict */
 };
 void rb_roce_xdp_info(struct rb_transport *t, struct rb_roce_xdp_info *out);
+
+/* Express; only for transports that were opened with it. */
+
+/*
+ * Fill in the headers of a path, what else depends on them, and the largest frame. The caller opens
+ * the path by until_ns. `epoch` is that of our life, `node` the receiver's.
+ */
+void rb_roce_xdp_express_path(struct rb_transport *t, const struct rb_path *path, uint32_t epoch,
+			      uint8_t node, enum sl_express_check check,
+			      struct sl_express_path *out);
+/* Are messages of this path on their way to the network? */
+bool rb_roce_xdp_is_under_way(struct rb_transport *t, const struct rb_path *path);
+/*
+ * The sender `remote` of a node begins a life: its express messages have this epoch and check. The
+ * numbers of its streams begin anew.
+ */
+void rb_roce_xdp_expect_express(struct rb_transport *t, uint8_t node,
+				const struct rb_endpoint *remote, uint32_t epoch,
+				enum sl_express_check check);
+/* What came from a node. */
+const struct sl_arrivals *rb_roce_xdp_arrivals(struct rb_transport *t, uint8_t node);
+/* Edge ports by number. The caller writes ifindex and busy. */
+struct sl_arrival_port *rb_roce_xdp_ports(struct rb_transport *t);
 
 #endif

@@ -47,6 +47,7 @@ enum rb_completion_kind {
 struct rb_completion {
 	enum rb_completion_kind kind;
 	bool ce;	    /* RECEIVED: the network marked congestion on the way */
+	bool numbered;	    /* RECEIVED: the transport has judged its sequence number */
 	uint32_t len_bytes; /* RECEIVED */
 	/* RECEIVED: first byte of the message in packet memory. The caller now owns the chunk. */
 	uint64_t offset;

@@ -55,6 +55,7 @@ static void put_packing(json_t *row, const struct rb_bridge *b)
 	json_object_set_new(row, "packing", classes);
 	json_object_set_new(row, "data_messages_sent", json_integer(messages));
 	json_object_set_new(row, "frames_sent", json_integer(frames));
+	json_object_set_new(row, "express_frames_received", json_integer(rb_view_express_taken(b)));
 	json_object_set_new(row, "frames_received",
 			    json_integer(rb_view_count(b, RB_COUNT_EGRESS).packets));
 }
@@ -67,7 +68,7 @@ static void put_sequences(json_t *row, const struct rb_bridge *b)
 		const struct rb_worker *w = b->lanes[k].worker;
 
 		for (uint32_t i = 0; i < w->n_nodes; i++)
-			rb_view_add_seqs(&sum, &w->peers.peer[w->nodes[i]]);
+			rb_view_add_seqs(&sum, &b->lanes[k], w->nodes[i]);
 	}
 	json_object_set_new(row, "lost", json_integer(sum.lost));
 	json_object_set_new(row, "late", json_integer(sum.late));
@@ -90,6 +91,7 @@ static void put_roce_xdp(json_t *row, const struct rb_bridge *b)
 		for (uint32_t i = 0; i < RB_ROCE_VERDICT_COUNT; i++)
 			info.verdicts[i] += other.verdicts[i];
 	}
+	info.verdicts[RB_ROCE_EXPRESS] += rb_view_express_damaged(b);
 	json_object_update_new(row,
 			       json_pack("{s:i, s:b, s:b, s:o}", "queues", info.queues, "zero_copy",
 					 info.zero_copy, "native_xdp", info.native_xdp, "frames",

@@ -23,6 +23,10 @@ static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb
 	json_object_set_new(dropped, "missed", json_integer(b->missed));
 	json_object_set_new(dropped, "peer-down", json_integer(b->peer_down));
 	json_object_set_new(dropped, "too-big", json_integer(b->too_big));
+	json_object_set_new(row, "express_frames",
+			    json_integer(__atomic_load_n(&b->express.frames, __ATOMIC_RELAXED)));
+	json_object_set_new(row, "express_bytes",
+			    json_integer(__atomic_load_n(&b->express.bytes, __ATOMIC_RELAXED)));
 	json_object_update_new(
 		row, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 			       "waiting_frames", json_integer(entered - left), "waiting_bytes",

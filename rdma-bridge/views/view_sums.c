@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma-bridge/views/view_sums.h"
 
+#include "rdma-bridge/express/express_paths.h"
+
 struct sl_counter rb_view_count(const struct rb_bridge *b, enum rb_frame_counter which)
 {
 	struct sl_counter sum = { 0 };
@@ -12,13 +14,45 @@ struct sl_counter rb_view_count(const struct rb_bridge *b, enum rb_frame_counter
 	return sum;
 }
 
-void rb_view_add_seqs(struct rb_seq *sum, const struct rb_peer *peer)
+uint64_t rb_view_express_taken(const struct rb_bridge *b)
 {
+	uint64_t taken = 0;
+
+	for (uint32_t i = 0; b->lanes[0].express && i < b->n_ports; i++)
+		taken += rb_express_port(b->lanes[0].express, b->ports[i].system_port & 0xff)
+				 ->express.frames;
+	return taken;
+}
+
+uint64_t rb_view_express_damaged(const struct rb_bridge *b)
+{
+	uint64_t damaged = 0;
+
+	for (uint32_t k = 0; b->lanes[0].express && k < b->n_lanes; k++)
+		for (uint32_t i = 0; i < b->lanes[k].worker->n_nodes; i++)
+			damaged += rb_express_arrivals(b->lanes[k].express,
+						       b->lanes[k].worker->nodes[i])
+					   ->damaged;
+	return damaged;
+}
+
+void rb_view_add_seqs(struct rb_seq *sum, const struct rb_lane *lane, uint8_t node)
+{
+	const struct rb_peer *peer = &lane->worker->peers.peer[node];
+	const struct sl_arrivals *from = rb_express_arrivals(lane->express, node);
+
 	for (int s = 0; s < RB_STREAMS_MAX; s++) {
 		sum->received += peer->seq[s].received;
 		sum->lost += peer->seq[s].lost;
 		sum->late += peer->seq[s].late;
 		sum->duplicate += peer->seq[s].duplicate;
 		sum->stale += peer->seq[s].stale;
+	}
+	for (int s = 0; from && s < SL_STREAMS_MAX; s++) {
+		sum->received += from->stream[s].received;
+		sum->lost += from->stream[s].lost;
+		sum->late += from->stream[s].late;
+		sum->duplicate += from->stream[s].duplicate;
+		sum->stale += from->stream[s].stale;
 	}
 }

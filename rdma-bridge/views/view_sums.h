@@ -7,7 +7,11 @@
 
 /* A frame counter, summed over all workers. */
 struct sl_counter rb_view_count(const struct rb_bridge *bridge, enum rb_frame_counter which);
-/* Add the sequence numbers of a peer, over all its streams. */
-void rb_view_add_seqs(struct rb_seq *sum, const struct rb_peer *peer);
+/* Add the sequence numbers of a lane's peer, over all its streams, express ones included. */
+void rb_view_add_seqs(struct rb_seq *sum, const struct rb_lane *lane, uint8_t node);
+
+/* Frames that XDP redirected to our ports; express messages that it dropped as damaged. */
+uint64_t rb_view_express_taken(const struct rb_bridge *bridge);
+uint64_t rb_view_express_damaged(const struct rb_bridge *bridge);
 
 #endif

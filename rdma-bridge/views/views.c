@@ -102,7 +102,7 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 		for (uint32_t k = 0; k < b->n_lanes; k++) {
 			const struct rb_worker *w = b->lanes[k].worker;
 
-			rb_view_add_seqs(&sum, &w->peers.peer[node]);
+			rb_view_add_seqs(&sum, &b->lanes[k], node);
 			data += w->peer[node]->sent[RB_MSG_DATA];
 			data_bytes += w->peer[node]->sent_bytes[RB_MSG_DATA];
 			hellos += w->peer[node]->sent[RB_MSG_HELLO];

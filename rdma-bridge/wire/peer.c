@@ -151,6 +151,19 @@ void rb_peers_set_liveness(struct rb_peers *peers, uint8_t node, uint64_t dead_a
 		dead_after_ns > peers->dead_after_ns ? dead_after_ns : peers->dead_after_ns;
 }
 
+enum rb_verdict rb_peers_judge_numbered(struct rb_peers *peers, const struct rb_msg_header *header,
+					uint64_t now_ns)
+{
+	struct rb_peer *peer = &peers->peer[header->source];
+
+	if (!peer->introduced)
+		return RB_VERDICT_UNKNOWN_NODE;
+	if (header->epoch != peer->epoch)
+		return RB_VERDICT_EPOCH;
+	peer->heard_ns = now_ns;
+	return RB_VERDICT_OK;
+}
+
 enum rb_verdict rb_peers_judge(struct rb_peers *peers, const struct rb_msg_header *header,
 			       uint64_t now_ns)
 {

@@ -125,6 +125,9 @@ void rb_peers_set_liveness(struct rb_peers *peers, uint8_t node, uint64_t dead_a
  */
 enum rb_verdict rb_peers_judge(struct rb_peers *peers, const struct rb_msg_header *header,
 			       uint64_t now_ns);
+/* The same for a message whose sequence number the transport has judged. */
+enum rb_verdict rb_peers_judge_numbered(struct rb_peers *peers, const struct rb_msg_header *header,
+					uint64_t now_ns);
 /* Note a hello of this peer, after rb_peers_judge found it OK. */
 void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello *hello,
 		    uint64_t now_ns);

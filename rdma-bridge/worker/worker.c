@@ -45,11 +45,16 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 	for (uint32_t i = 0; i < w->n_ports; i++) {
 		struct rb_egress_port *port = w->port[w->ports[i]];
 
+		bool served;
+
 		rb_egress_reap(port, w->chunks);
-		if (serve_port(w, port, now_ns))
-			busy = true;
+		served = serve_port(w, port, now_ns);
 		if (rb_egress_flush(port, w->chunks, w->counters) == -EAGAIN)
 			busy = true;
+		/* In copy mode the frames are sent by now. */
+		if (served)
+			rb_egress_reap(port, w->chunks);
+		busy |= served;
 	}
 	/* Feedback goes before data. */
 	rb_rates_round(w->rates, now_ns);

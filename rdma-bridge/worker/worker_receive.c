@@ -121,7 +121,8 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 	else if (verdict == RB_VERDICT_OK)
 		verdict = unpack_records(w, &header, msg, &records, &n);
 	if (verdict == RB_VERDICT_OK)
-		verdict = rb_peers_judge(&w->peers, &header, now_ns);
+		verdict = c->numbered ? rb_peers_judge_numbered(&w->peers, &header, now_ns)
+				      : rb_peers_judge(&w->peers, &header, now_ns);
 	w->verdicts[verdict]++;
 	if (verdict != RB_VERDICT_OK)
 		return false;

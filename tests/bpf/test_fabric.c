@@ -14,6 +14,7 @@
 #include <linux/bpf.h>
 
 #include "rdma-bridge/transport/roce.h"
+#include "user/datapath/bpf_object.h"
 
 #define WORKERS	  3
 #define FIRST_QPN 0x345
@@ -37,21 +38,15 @@ static void address(uint8_t last, uint8_t out[16])
 
 static int setup(void **state)
 {
-	const struct {
-		uint32_t workers, first_qpn;
-	} rodata = { WORKERS, FIRST_QPN };
-	const uint32_t one = 1;
-	struct bpf_map *map;
+	const uint32_t workers = WORKERS, first_qpn = FIRST_QPN, one = 1;
 	uint8_t self[16];
 
 	(void)state;
 	object = bpf_object__open_file("build/fabric.bpf.o", NULL);
 	assert_int_equal(libbpf_get_error(object), 0);
-	bpf_object__for_each_map(map, object) {
-		if (strstr(bpf_map__name(map), ".rodata"))
-			assert_int_equal(bpf_map__set_initial_value(map, &rodata, sizeof(rodata)),
-					 0);
-	}
+	assert_int_equal(sl_bpf_object_set_rodata(object, "workers", &workers, sizeof(workers)), 0);
+	assert_int_equal(
+		sl_bpf_object_set_rodata(object, "first_qpn", &first_qpn, sizeof(first_qpn)), 0);
 	if (bpf_object__load(object))
 		return -1;
 	program_fd = bpf_program__fd(bpf_object__find_program_by_name(object, "sl_fabric"));

@@ -13,7 +13,7 @@
 #include "rdma-bridge/join/exchange.h"
 
 #define HEADER_BYTES	   8
-#define INTRODUCTION_BYTES 76
+#define INTRODUCTION_BYTES 80
 #define MESSAGE_ANSWER	   2
 #define MESSAGE_CONFIRM	   3
 #define MESSAGE_VERDICT	   4

@@ -251,6 +251,22 @@ int edge_world_cluster(enum sl_engine engine, struct edge **out)
 	return make_world(&config, out);
 }
 
+int edge_world_express(enum sl_engine engine, struct edge **out)
+{
+	const struct sl_config config = {
+		.engine = engine,
+		.managed = 1,
+		.hash_seed = 0x5eed,
+		.node_id = EDGE_NODE,
+		.n_voqs = EDGE_VOQS,
+		.n_queues = EDGE_QUEUES,
+		.n_workers = 1,
+		.express = 1,
+	};
+
+	return make_world(&config, out);
+}
+
 int edge_world_filters(enum sl_engine engine, struct edge **out)
 {
 	const struct sl_config config = {

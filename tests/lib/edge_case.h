@@ -98,7 +98,9 @@ int edge_kernel_routes(void);
  * have no sockets.
  */
 int edge_world_cluster(enum sl_engine engine, struct edge **out);
-/* The same, whose ports may have rule lists. */
+/* The same, whose frames may take the express way. */
+int edge_world_express(enum sl_engine engine, struct edge **out);
+/* The same as edge_world_cluster, whose ports may have rule lists. */
 int edge_world_filters(enum sl_engine engine, struct edge **out);
 /* The frame `in` as it leaves by `adj`. */
 struct frame edge_sent(const struct frame *in, enum edge_adj adj);

@@ -15,6 +15,7 @@
 #include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_rig.h"
 #include "bpf/abi/abi.h"
+#include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/l3_port.h"
@@ -76,6 +77,7 @@ static void set_sizes(struct bpf_object *object, const struct sl_config *config)
 		{ "sl_backlog", n_voqs },
 		{ "sl_xsk", n_rings },
 		{ "sl_ring", n_rings },
+		{ "sl_express", config->express ? SL_EXPRESS_NODES * config->n_workers : 1 },
 		{ "sl_fabric", SL_FABRIC_MAX },
 	};
 

@@ -94,7 +94,8 @@ bool sl_cmd_voq_is_idle(const json_t *row)
 	json_object_foreach(json_object_get(row, "dropped"), name, value)
 		if (json_integer_value(value))
 			return false;
-	return !sl_cmd_number(row, "enqueued_frames") && !sl_cmd_number(row, "taken_frames");
+	return !sl_cmd_number(row, "enqueued_frames") && !sl_cmd_number(row, "taken_frames") &&
+	       !sl_cmd_number(row, "express_frames");
 }
 
 /* A row, and one more row for each reason to drop after the first. */
@@ -111,11 +112,12 @@ void sl_cmd_voq_cells(struct sl_table *table, const json_t *row)
 	quantity_cell(table, row, "waiting_frames");
 	quantity_cell(table, row, "enqueued_frames");
 	quantity_cell(table, row, "taken_frames");
+	quantity_cell(table, row, "express_frames");
 	quantity_cell(table, row, "marked_frames");
 	json_object_foreach(dropped, reason, value) {
 		if (!json_integer_value(value))
 			continue;
-		for (int column = 0; n && column < 7; column++)
+		for (int column = 0; n && column < 8; column++)
 			sl_table_cell(table, "%s", "");
 		quantity_cell(table, dropped, reason);
 		sl_table_cell(table, "%s", reason);

@@ -10,6 +10,7 @@
 int sl_cluster_settings_init(struct sl_cluster_settings *c)
 {
 	c->liveness_ms = SL_CONFIG_DEFAULT_LIVENESS_MS;
+	c->express_check = SL_EXPRESS_UDP;
 	c->fabric_dscp = SL_CONFIG_DEFAULT_FABRIC_DSCP;
 	c->key_file = strdup(SL_CONFIG_DEFAULT_KEY);
 	c->socket = strdup(SL_CONFIG_DEFAULT_RELAY);
@@ -49,6 +50,18 @@ const struct sl_yaml_choice sl_mode_choices[] = {
 	{ "auto", SL_XDP_NONE },
 	{ "native", SL_XDP_NATIVE },
 	{ "generic", SL_XDP_GENERIC },
+	{ NULL, 0 },
+};
+
+const struct sl_yaml_choice sl_express_choices[] = {
+	{ "never", SL_EXPRESS_NEVER },
+	{ "auto", SL_EXPRESS_AUTO },
+	{ NULL, 0 },
+};
+
+const struct sl_yaml_choice sl_express_check_choices[] = {
+	{ "udp", SL_EXPRESS_UDP },
+	{ "header", SL_EXPRESS_HEADER },
 	{ NULL, 0 },
 };
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/abi/express.h"
 #include "user/config/cc_settings.h"
 #include "user/text/rate.h"
 #include "user/config/sysport.h"
@@ -107,6 +108,12 @@ struct sl_bridge_settings {
 #define SL_CONFIG_DEFAULT_FABRIC_DSCP	 26
 #define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
 
+/* When frames take the express way to other nodes (bpf/abi/express.h). */
+enum sl_express {
+	SL_EXPRESS_NEVER,
+	SL_EXPRESS_AUTO, /* while nothing waits */
+};
+
 struct sl_cluster_settings {
 	uint32_t node; /* this node's id; 0: the node is alone, and no field below has a meaning */
 	char *key_file;
@@ -114,6 +121,8 @@ struct sl_cluster_settings {
 	char *socket;	      /* the relay's, which sluice-bridge offers (user/ipc/relay.h) */
 	char *device;	      /* netdev of the fabric */
 	enum sl_transport transport;
+	enum sl_express express;
+	enum sl_express_check express_check; /* of the express messages that this node sends */
 	uint32_t fabric_dscp; /* 0..63: of the packets that the bridge sends into the fabric */
 	/* 0..7: of RDMA devices; with VLAN tags, their priority */
 	uint32_t service_level;
@@ -136,7 +145,8 @@ const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node
 
 /* The words of sluice.yaml(5) for the values of these enums, and the word for one value. */
 extern const struct sl_yaml_choice sl_mode_choices[], sl_tags_choices[], sl_transport_choices[],
-	sl_transmit_choices[], sl_scheduler_choices[], sl_poll_choices[];
+	sl_transmit_choices[], sl_scheduler_choices[], sl_poll_choices[], sl_express_choices[],
+	sl_express_check_choices[];
 const char *sl_transport_name(enum sl_transport transport);
 const char *sl_scheduler_name(enum sl_scheduler scheduler);
 const char *sl_poll_name(enum sl_poll poll);

@@ -15,7 +15,7 @@ struct sl_txdrops;
 #define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
 #define SL_ALONE_MAPS	5 /* and sl_offload, sl_heartbeat */
 #define SL_SHARED_MAPS \
-	10 /* and in a cluster sl_voq, sl_backlog, sl_xsk, sl_ring; and sl_filter_hits */
+	11 /* and in a cluster sl_voq, sl_backlog, sl_xsk, sl_ring, sl_express; sl_filter_hits */
 
 /* The pin of the program; those of bound programs begin so. */
 #define SL_PROG_PIN "sl_edge"

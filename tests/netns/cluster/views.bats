@@ -196,7 +196,7 @@ in_step() {
 in_words() {
 	{
 		bridge_ask 1 voqs | jq -c '"{class=\(.class)}{node=\(.node)}{port=\(.port)}" as $id |
-			("enqueued", "taken") as $k | ("frames", "bytes") as $u | {("sluice_voq_\($k)_\($u)_total\($id)"): .["\($k)_\($u)"]},
+			("enqueued", "taken", "express") as $k | ("frames", "bytes") as $u | {("sluice_voq_\($k)_\($u)_total\($id)"): .["\($k)_\($u)"]},
 			{("sluice_voq_waiting_frames\($id)"): .waiting_frames, ("sluice_voq_waiting_bytes\($id)"): .waiting_bytes,
 			 ("sluice_voq_limit_frames\($id)"): .limit_frames, ("sluice_voq_marked_frames_total\($id)"): .marked_frames,
 			 ("sluice_voq_rate_\(.unit)_per_second\($id)"): .rate},

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "bpf/abi/abi.h"
+#include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/l3_port.h"
@@ -72,6 +73,21 @@ static const struct field fields[] = {
 	FIELD(sl_backlog, peer_down, 88),
 	FIELD(sl_backlog, too_big, 96),
 	FIELD(sl_backlog, worker, 104),
+	FIELD(sl_backlog, system_port, 108),
+	FIELD(sl_backlog, path_plus1, 110),
+	FIELD(sl_backlog, express, 128),
+	FIELD(sl_express_path, until_ns, 0),
+	FIELD(sl_express_path, busy, 8),
+	FIELD(sl_express_path, ifindex, 12),
+	FIELD(sl_express_path, epoch, 16),
+	FIELD(sl_express_path, frame_max_bytes, 20),
+	FIELD(sl_express_path, node, 22),
+	FIELD(sl_express_path, check, 23),
+	FIELD(sl_express_path, ip_sum, 24),
+	FIELD(sl_express_path, pseudo_sum, 28),
+	FIELD(sl_express_path, header_bytes, 32),
+	FIELD(sl_express_path, header, 64),
+	FIELD(sl_express_path, stream, 192),
 	FIELD(sl_frame_meta, arrival_ns, 0),
 	FIELD(sl_frame_meta, voq, 8),
 	FIELD(sl_frame_meta, ingress_port, 10),
@@ -83,10 +99,10 @@ static const struct field fields[] = {
 	FIELD(sl_ring, frame, 128),
 };
 
-static void abi_field_offsets_are_those_of_version_11(void **state)
+static void abi_field_offsets_are_those_of_version_12(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 11);
+	assert_int_equal(SL_ABI_VERSION, 12);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
@@ -122,7 +138,7 @@ static void ring_keys_are_dense_and_unique(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(abi_field_offsets_are_those_of_version_11),
+		cmocka_unit_test(abi_field_offsets_are_those_of_version_12),
 		cmocka_unit_test(adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header),
 		cmocka_unit_test(ring_keys_are_dense_and_unique),
 	};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Express messages at their receiver: what sl_fabric and the bridge that loaded it know of each
+ * other. sl_fabric takes such a message apart itself and redirects the frame to its edge port, if
+ * nothing from that sender is in the bridge and the port is free. It gives everything else to the
+ * bridge.
+ */
+#ifndef SL_ARRIVAL_H
+#define SL_ARRIVAL_H
+
+#include <linux/types.h>
+
+#include "bpf/abi/express.h"
+#include "bpf/abi/voq.h"
+
+/* Read-only data `arrival` of sl_fabric: of the bridge that loads it. */
+struct sl_arrival_config {
+	__u8 express; /* 1: express messages are taken apart here */
+	__u8 node;    /* own id */
+	__be32 qkey;
+};
+
+/*
+ * The sequence numbers of a stream of express messages. sl_fabric judges all of them, also those
+ * that it gives to the bridge. The counters mean what those of struct rb_seq do. The bridge sets
+ * `span` to 0 when the sender begins anew; what else is here is sl_fabric's.
+ */
+struct sl_arrival_stream {
+	__u64 received, lost, late, duplicate, stale;
+	__u64 seen; /* bit i: the number next - 1 - i has come */
+	__u32 next; /* the number expected */
+	__u32 jump; /* the number after that of the latest jump */
+	__u32 span; /* numbers below `next` that `seen` knows, 0..64; 0: the next one begins */
+	__u32 pad;  /* 0 */
+};
+SL_ASSERT_SIZE(struct sl_arrival_stream, 64);
+
+#define SL_ARRIVAL_WINDOW 64
+/* As RB_SEQ_JUMP: one message that skips so many numbers proves nothing. */
+#define SL_ARRIVAL_JUMP (1u << 24)
+
+/*
+ * Map fabric_arrivals: what comes from one worker of one node. Element node * workers + worker.
+ *
+ * Order. sl_fabric counts and numbers each data message that it gives to the bridge. The bridge
+ * counts it in `left` when the last of its frames has left by its port, or is dropped, or when a
+ * later number shows that it never came. While the two differ, all messages of this sender go to
+ * the bridge. So no frame overtakes one of its flow, which enters the cluster at one node.
+ */
+struct sl_arrivals {
+	__u64 handed;  /* sl_fabric: messages given to the bridge */
+	__u64 damaged; /* sl_fabric: express messages dropped, because their check failed */
+	__u64 pad0[6]; /* 0 */
+	__u64 left;    /* bridge: of `handed`, those that are in it no longer */
+	__be32 ip[4];  /* bridge: the sender's address; IPv4 is v4-mapped */
+	__be32 epoch;  /* bridge: the sender's life */
+	__be32 qpn;    /* bridge: the sender's queue pair */
+	__u32 check;   /* bridge: enum sl_express_check of its messages; 0: it sends none */
+	__u32 pad1;    /* 0 */
+	__u64 pad2[3]; /* 0 */
+	struct sl_arrival_stream stream[SL_STREAMS_MAX]; /* 0 is not used: the bridge judges it */
+};
+SL_ASSERT_SIZE(struct sl_arrivals, 128 + 64 * SL_STREAMS_MAX);
+
+/* Map fabric_ports: edge ports by number. */
+struct sl_arrival_port {
+	__u32 ifindex; /* bridge: the netdev; 0: all frames for this port go to the bridge */
+	__u32 busy;    /* bridge: 1: frames wait in its queues */
+	__u64 pad0[7]; /* 0 */
+	struct sl_passed express; /* sl_fabric: frames that it redirected */
+	__u64 pad1[6];		  /* 0 */
+};
+SL_ASSERT_SIZE(struct sl_arrival_port, 128);
+#define SL_ARRIVAL_PORTS 256
+
+/*
+ * sl_fabric writes this just below each message that it gives to the bridge, if express messages
+ * are taken at all.
+ */
+struct sl_arrival_meta {
+	__u64 number; /* of sl_arrivals.handed, unless node is 0 */
+	__u32 magic;  /* SL_ARRIVAL_META_MAGIC */
+	__u8 node;    /* the element of fabric_arrivals is this node's; 0: no data message */
+	__u8 judged;  /* 1: an express message whose fields, check and number are good */
+	__u16 pad;    /* 0 */
+};
+SL_ASSERT_SIZE(struct sl_arrival_meta, 16);
+#define SL_ARRIVAL_META_MAGIC 0x736c6d61u
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/express/express_paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma-bridge/transport/roce_xdp.h"
+
+struct rb_express {
+	struct rb_express_config config;
+	struct rb_transport *transport; /* borrowed */
+	struct sl_express_path *map;	/* borrowed, or NULL */
+	/* By node: what the bridge writes into the map; and what stands for it without one. */
+	struct sl_express_path path[SL_EXPRESS_NODES];
+};
+
+int rb_express_open(const struct rb_express_config *config, struct rb_express **out)
+{
+	struct rb_express *x = calloc(1, sizeof(*x));
+
+	*out = x;
+	if (!x)
+		return -ENOMEM;
+	x->config = *config;
+	x->transport = config->worker->transport;
+	rb_express_set_map(x, NULL);
+	return 0;
+}
+
+void rb_express_close(struct rb_express *x)
+{
+	free(x);
+}
+
+/* --- Paths --- */
+
+static struct sl_express_path *path_of(struct rb_express *x, uint8_t node)
+{
+	return x->map ? &x->map[node * x->config.n_workers + x->config.index] : &x->path[node];
+}
+
+static void close_path(struct sl_express_path *path)
+{
+	__atomic_store_n(&path->until_ns, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Write what is known of the path into the map, except whether it is open. */
+static void write_path(struct rb_express *x, uint8_t node)
+{
+	const struct sl_express_path *from = &x->path[node];
+	struct sl_express_path *path = path_of(x, node);
+
+	if (path == from)
+		return;
+	close_path(path);
+	path->ifindex = from->ifindex;
+	path->epoch = from->epoch;
+	path->frame_max_bytes = from->frame_max_bytes;
+	path->node = from->node;
+	path->check = from->check;
+	path->ip_sum = from->ip_sum;
+	path->pseudo_sum = from->pseudo_sum;
+	path->header_bytes = from->header_bytes;
+	memcpy(path->header, from->header, sizeof(path->header));
+}
+
+void rb_express_set_map(struct rb_express *x, struct sl_express_path *map)
+{
+	const struct rb_worker *w;
+
+	if (!x)
+		return;
+	x->map = map;
+	w = x->config.worker;
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		struct rb_ingress *in = w->peer[w->nodes[i]]->ingress;
+
+		write_path(x, w->nodes[i]);
+		if (!in)
+			continue;
+		in->busy = &path_of(x, w->nodes[i])->busy;
+		*in->busy = 1; /* rb_express_round finds out */
+	}
+}
+
+void rb_express_close_path(struct rb_express *x, uint8_t node)
+{
+	if (!x)
+		return;
+	x->path[node].check = SL_EXPRESS_NONE;
+	close_path(path_of(x, node));
+}
+
+void rb_express_open_path(struct rb_express *x, uint8_t node, uint32_t epoch, uint8_t sends,
+			  uint8_t takes, const struct rb_endpoint *remote)
+{
+	const struct rb_worker_peer *peer = x ? x->config.worker->peer[node] : NULL;
+
+	if (!x || !peer->path)
+		return;
+	rb_roce_xdp_expect_express(x->transport, node, remote, epoch, sends);
+	if (takes >> x->config.check & 1)
+		rb_roce_xdp_express_path(x->transport, peer->path, x->config.worker->config.epoch,
+					 node, x->config.check, &x->path[node]);
+	write_path(x, node);
+}
+
+/* --- What changes --- */
+
+bool rb_express_round(struct rb_express *x)
+{
+	const struct rb_worker *w = x ? x->config.worker : NULL;
+	struct sl_arrival_port *ports;
+	bool under_way = false;
+
+	if (!x)
+		return false;
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		const struct rb_worker_peer *peer = w->peer[w->nodes[i]];
+		struct rb_ingress *in = peer->ingress;
+
+		if (!in || !*in->busy)
+			continue;
+		if (peer->path && rb_roce_xdp_is_under_way(x->transport, peer->path))
+			under_way = true;
+		else if (!rb_ingress_holds(in))
+			__atomic_store_n(in->busy, 0, __ATOMIC_SEQ_CST);
+	}
+	ports = rb_roce_xdp_ports(x->transport);
+	for (uint32_t i = 0; i < w->n_ports; i++) {
+		uint32_t busy = w->port[w->ports[i]]->n_waiting > 0;
+
+		if (ports[w->ports[i]].busy != busy)
+			__atomic_store_n(&ports[w->ports[i]].busy, busy, __ATOMIC_RELAXED);
+	}
+	return under_way || w->chunks->count[RB_OWNER_MESSAGE] > 0;
+}
+
+void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns)
+{
+	const struct rb_worker *w = x ? x->config.worker : NULL;
+
+	for (uint32_t i = 0; x && i < w->n_nodes; i++) {
+		uint8_t node = w->nodes[i];
+		bool open = x->path[node].check && fabric_takes &&
+			    rb_worker_peer_state(w, node) == RB_PEER_UP;
+
+		__atomic_store_n(&path_of(x, node)->until_ns,
+				 open ? now_ns + w->config.dead_after_ns : 0, __ATOMIC_RELAXED);
+	}
+}
+
+void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex)
+{
+	const struct rb_worker *w = x ? x->config.worker : NULL;
+	bool open;
+
+	if (!x)
+		return;
+	open = ifindex && w->port[number]->pace.rate == SL_RATE_UNLIMITED &&
+	       !rb_rates_port_is_controlled(w->rates, number);
+	__atomic_store_n(&rb_roce_xdp_ports(x->transport)[number].ifindex, open ? ifindex : 0,
+			 __ATOMIC_RELAXED);
+}
+
+/* --- Views --- */
+
+const struct sl_arrivals *rb_express_arrivals(const struct rb_express *x, uint8_t node)
+{
+	return x ? rb_roce_xdp_arrivals(x->transport, node) : NULL;
+}
+
+const struct sl_arrival_port *rb_express_port(const struct rb_express *x, uint8_t number)
+{
+	return x ? &rb_roce_xdp_ports(x->transport)[number] : NULL;
+}

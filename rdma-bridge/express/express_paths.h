@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The express paths of one worker: to which nodes XDP may send messages, and from which it may take
+ * them apart, without the worker (bpf/abi/express.h, arrival.h). The worker opens the paths, says
+ * when a path or a port must wait for it, and follows what changes.
+ *
+ * Not thread-safe: belongs to the worker. Every function takes NULL, which means: no express.
+ */
+#ifndef RB_EXPRESS_PATHS_H
+#define RB_EXPRESS_PATHS_H
+
+#include "bpf/abi/arrival.h"
+#include "bpf/abi/express.h"
+#include "rdma-bridge/worker/worker.h"
+
+struct rb_express; /* opaque */
+
+struct rb_express_config {
+	struct rb_worker *worker;    /* borrowed until close, with its transport, a roce-xdp */
+	enum sl_express_check check; /* of the messages that this node sends */
+	uint32_t n_workers, index;   /* of the bridge; the worker's number */
+};
+
+/* What this node takes, as in struct rb_introduction. */
+#define RB_EXPRESS_TAKES (1 << SL_EXPRESS_HEADER | 1 << SL_EXPRESS_UDP)
+
+/* 0 or -ENOMEM. */
+int rb_express_open(const struct rb_express_config *config, struct rb_express **out);
+void rb_express_close(struct rb_express *x);
+
+/* The map sl_express, borrowed until the next call; NULL: there is none now. */
+void rb_express_set_map(struct rb_express *x, struct sl_express_path *map);
+
+/*
+ * The path to a node changes: close it, change it, and open it for the peer's new life, whose queue
+ * pair is `remote`. sends, takes: as the peer has said in its introduction.
+ */
+void rb_express_close_path(struct rb_express *x, uint8_t node);
+void rb_express_open_path(struct rb_express *x, uint8_t node, uint32_t epoch, uint8_t sends,
+			  uint8_t takes, const struct rb_endpoint *remote);
+
+/* At the end of the worker's round. True if what it sent is not all gone yet. */
+bool rb_express_round(struct rb_express *x);
+/* Once a tick: peers may be up or down. fabric_takes: its driver takes frames from XDP. */
+void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns);
+/*
+ * Frames for our port `number` may leave at once by this netdev; 0: they must go by the worker.
+ * They go by it as well while a controller counts them or a rate paces them.
+ */
+void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex);
+
+/* For views: what came from a node, and by a port; NULL without express. */
+const struct sl_arrivals *rb_express_arrivals(const struct rb_express *x, uint8_t node);
+const struct sl_arrival_port *rb_express_port(const struct rb_express *x, uint8_t number);
+
+#endif

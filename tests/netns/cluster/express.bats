@@ -1,0 +1,86 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Two nodes whose XDP programs carry frames past the bridges while nothing waits, one with each
+# check: what goes which way, order across both, and what happens when a bridge dies.
+bats_require_minimum_version 1.5.0
+
+load cluster
+
+setup_file() {
+	cluster_lab
+	cluster_fabric
+	for n in 1 2; do
+		cluster_node $n 2
+		# Controlled and shaped ports, and nodes that send with another check, are among them.
+		CLUSTER_FABRIC="express: auto, express_check: $([ $n = 1 ] && echo udp || echo header)" \
+			CLUSTER_PORT_n2p2="rate: 100mbit" cluster_config $n 2 2 "$TOPO_ENGINE" >"$LAB_DIR/n$n.yaml"
+	done
+	for n in 1 2; do cluster_start $n; done
+	for n in 1 2; do wait_for 20 cluster_is_up $n 1; done
+	for p in 1 2; do
+		wait_for 10 on h1p1 ping -c 1 -W 1 "10.2.$p.2"
+		wait_for 10 on h1p1 ping -c 1 -W 1 "fd00:0:2:$p::2"
+		wait_for 10 on h2p1 ping -c 1 -W 1 "10.1.$p.2"
+	done
+	wait_for 10 goes_by_express 1 h1p1 10.2.1.2 n2p1
+	wait_for 10 goes_by_express 2 h2p1 10.1.1.2 n1p1
+}
+
+# express N PORT: frames that took the express way from node N to a remote port, of all classes
+express() { bridge_ask "$1" voqs | jq -s --arg port "$2" '[.[] | select(.port == $port) | .express_frames] | add'; }
+# queued N PORT: frames that entered the bridge's queues
+queued() { bridge_ask "$1" voqs | jq -s --arg port "$2" '[.[] | select(.port == $port) | .enqueued_frames] | add'; }
+
+# goes_by_express N HOST ADDRESS PORT: does a ping go past the bridge of node N?
+goes_by_express() {
+	local before
+	before=$(express "$1" "$4")
+	on "$2" ping -c 1 -W 1 "$3" && [ "$(express "$1" "$4")" -gt "$before" ]
+}
+
+@test "frames of either check, size and family cross, each accounted for, and none goes by a bridge" {
+	local at
+	accounts_open
+	at=$(queued 1 n2p1)
+	send_all h1p1 n1:eth1 h2p1 3000 --dst 10.2.1.2 --imix --flows 100 --rate 3000
+	send_all h1p1 n1:eth1 h2p1 3000 --dst fd00:0:2:1::2 --flows 100 --rate 3000
+	[ "$(queued 1 n2p1)" = "$at" ]
+	at=$(queued 2 n1p1)
+	send_all h2p1 n2:eth1 h1p1 3000 --dst 10.1.1.2 --imix --flows 100 --rate 3000
+	[ "$(queued 2 n1p1)" = "$at" ]
+	[ "$(bridge_ask 2 fabric | jq .express_frames_received)" -ge 6000 ]
+}
+
+@test "a shaped port, which has a controller, gets its frames by the bridges" {
+	local at
+	at=$(express 1 n2p2)
+	send_all h1p1 n1:eth1 h2p2 1000 --dst 10.2.2.2 --flows 10 --rate 2000
+	[ "$(express 1 n2p2)" = "$at" ]
+}
+
+@test "flows keep their order while they change between the two ways" {
+	local fast slow
+	fast=$(express 1 n2p1)
+	slow=$(queued 1 n2p1)
+	# The node's own kernel sends by the bridge, and what comes meanwhile for that node waits for it.
+	spawn n1 pings ping -q -i 0.002 10.2.1.2
+	send_start h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --imix --flows 50 --rate 5000
+	both_ways() { [ $(($(queued 1 n2p1) - slow)) -ge 200 ] && [ $(($(express 1 n2p1) - fast)) -ge 1000 ]; }
+	wait_for 60 both_ways
+	finish gen
+	finish pings
+	sends_end
+	came_whole
+	echo "by express $(($(express 1 n2p1) - fast)), by the bridge $(($(queued 1 n2p1) - slow))"
+}
+
+@test "a bridge that was killed takes no express frames, and its successor does" {
+	killed_now 2
+	wait_for 30 peer_is 1 2 down
+	at=$(express 1 n2p1)
+	on h1p1 ping -c 1 -W 1 10.2.1.2 && false
+	[ "$(express 1 n2p1)" = "$at" ]
+	bridge_start 2
+	wait_for 30 peer_is 1 2 up
+	wait_for 30 goes_by_express 1 h1p1 10.2.1.2 n2p1
+}
