@@ -75,10 +75,10 @@ static __always_inline __u64 sl_headers_sum(const struct sl_message_headers *hea
 
 #define SL_SUM_PIECE_BYTES 512 /* older kernels sum no more at once */
 #define SL_SUM_PIECES	   7
-#define SL_ADD_PIECE(bytes)                                     \
-	if (at + (bytes) <= end) {                              \
-		sum = bpf_csum_diff(NULL, 0, at, (bytes), sum); \
-		at += (bytes);                                  \
+#define SL_ADD_PIECE(bytes)                                                      \
+	if (at + (bytes) <= end) {                                               \
+		sum = bpf_csum_diff(NULL, 0, at, (bytes), (SL_FORCE __wsum)sum); \
+		at += (bytes);                                                   \
 	}
 
 /*
@@ -90,7 +90,7 @@ static __always_inline __u32 sl_payload_sum(void *at, void *end)
 	__u32 i, sum = 0;
 
 	for (i = 0; i < SL_SUM_PIECES && at + SL_SUM_PIECE_BYTES <= end; i++) {
-		sum = bpf_csum_diff(NULL, 0, at, SL_SUM_PIECE_BYTES, sum);
+		sum = bpf_csum_diff(NULL, 0, at, SL_SUM_PIECE_BYTES, (SL_FORCE __wsum)sum);
 		at += SL_SUM_PIECE_BYTES;
 	}
 	SL_ADD_PIECE(256);

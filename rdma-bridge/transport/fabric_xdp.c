@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma-bridge/transport/fabric_xdp.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,6 +10,7 @@
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 
+#include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/transport/fabric.skel.h"
 
 #define RETRY_NS 10000000L
@@ -63,7 +63,7 @@ static int load(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *co
 	bpf->rodata->first_qpn = config->first_qpn;
 	bpf->rodata->arrival.express = config->express;
 	bpf->rodata->arrival.node = config->node;
-	bpf->rodata->arrival.qkey = htonl(config->qkey);
+	bpf->rodata->arrival.qkey = sl_htonl(config->qkey);
 	err = bpf_map__set_max_entries(bpf->maps.fabric_xsk,
 				       RB_FABRIC_QUEUES_MAX * config->workers);
 	if (!err)

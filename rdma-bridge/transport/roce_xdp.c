@@ -11,6 +11,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 
+#include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/port/xsk.h"
 #include "rdma-bridge/queue/handback.h"
@@ -649,8 +650,8 @@ void rb_roce_xdp_expect_express(struct rb_transport *base, uint8_t node,
 	/* Closed while the fields are those of two lives. */
 	__atomic_store_n(&from->check, SL_EXPRESS_NONE, __ATOMIC_SEQ_CST);
 	memcpy(from->ip, remote->gid, sizeof(from->ip));
-	from->epoch = htonl(epoch);
-	from->qpn = htonl(remote->qpn);
+	from->epoch = sl_htonl(epoch);
+	from->qpn = sl_htonl(remote->qpn);
 	for (uint32_t i = 0; i < SL_STREAMS_MAX; i++)
 		from->stream[i].span = 0;
 	__atomic_store_n(&from->check, check, __ATOMIC_SEQ_CST);

@@ -20,6 +20,7 @@
 
 #include "bpf/abi/arrival.h"
 #include "bpf/abi/express.h"
+#include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/queue/pack.h"
 #include "rdma-bridge/transport/roce.h"
 #include "rdma-bridge/wire/bytes.h"
@@ -306,8 +307,8 @@ static struct sl_arrivals arrivals(void)
 
 static void reset_receiver(void)
 {
-	struct sl_arrivals from = { .epoch = htonl(SENDER_EPOCH),
-				    .qpn = htonl(SENDER_QPN),
+	struct sl_arrivals from = { .epoch = sl_htonl(SENDER_EPOCH),
+				    .qpn = sl_htonl(SENDER_QPN),
 				    .check = way.check };
 	struct sl_arrival_port port = { .ifindex = EGRESS_IFINDEX };
 	const uint32_t one = 1;
@@ -387,7 +388,7 @@ static enum fate fate_of_number(uint32_t number)
 
 static int load_fabric(void)
 {
-	const struct sl_arrival_config config = { 1, RECEIVER, htonl(QKEY) };
+	const struct sl_arrival_config config = { 1, RECEIVER, sl_htonl(QKEY) };
 	const uint32_t workers = 1, first_qpn = RECEIVER_QPN;
 	int err;
 

@@ -128,7 +128,7 @@ static void filter_cells(struct sl_table *table, const json_t *row)
 
 struct view {
 	const char *what, *command;
-	const char *headers[10];
+	const char *headers[11];
 	void (*cells)(struct sl_table *table, const json_t *row); /* a plain table; or: */
 	void (*print)(void *arg, const json_t *row);		  /* each row by itself */
 	/* is this a row that only --all shows? NULL: no row is */
@@ -170,7 +170,7 @@ static const struct view views[] = {
 	  .of_bridge = true },
 	{ .what = "voqs",
 	  .command = "voqs",
-	  .headers = { "queue", "control", ">rate", ">wait", ">in", ">out", ">express", ">marked",
+	  .headers = { "queue", "control", ">rate", ">wait", ">in", ">out", ">past", ">mark",
 		       ">dropped", "why" },
 	  .cells = sl_cmd_voq_cells,
 	  .is_idle = sl_cmd_voq_is_idle,

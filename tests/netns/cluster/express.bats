@@ -62,9 +62,9 @@ goes_by_express() {
 	local fast slow
 	fast=$(express 1 n2p1)
 	slow=$(queued 1 n2p1)
+	send_start h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --imix --flows 50 --rate 5000
 	# The node's own kernel sends by the bridge, and what comes meanwhile for that node waits for it.
 	spawn n1 pings ping -q -i 0.002 10.2.1.2
-	send_start h1p1 n1:eth1 h2p1 --dst 10.2.1.2 --imix --flows 50 --rate 5000
 	both_ways() { [ $(($(queued 1 n2p1) - slow)) -ge 200 ] && [ $(($(express 1 n2p1) - fast)) -ge 1000 ]; }
 	wait_for 60 both_ways
 	finish gen

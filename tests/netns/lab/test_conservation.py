@@ -15,11 +15,12 @@ def node(**changes):
     """The counters of a node, in the form of conservation.node_counters; `frames`, `xdp` and so on change parts of it."""
     frames = {name: 0 for name in ("sent", "egress", "transmitted") + conservation.INGRESS_DROPS + conservation.EGRESS_DROPS}
     counters = {
-        "xdp": {"rx": 0, "forward": 0, "voq": 0, "drops": {"voq-full": 0, "ttl": 0, "tx-ring": 0, "tx-error": 0},
+        "xdp": {"rx": 0, "forward": 0, "voq": 0, "express": 0,
+                "drops": {"voq-full": 0, "ttl": 0, "tx-ring": 0, "tx-error": 0, "express-tx": 0},
                 "punts": {"local": 0, "no-neighbour": 0}},
         "bridge": {"epoch": 7, "violations": 0, "frames": frames, "lost_messages": 0, "refused_messages": 0, "silent": False,
                    "no_room_messages": 0, "message_frames": "4", "waiting_voq": 0, "waiting_egress": 0,
-                   "edges": ["eth1"], "remotes": ["n2p1"]},
+                   "express_taken": 0, "edges": ["eth1"], "remotes": ["n2p1"]},
         "remote": {"read": 0, "refused": 0},
         "edge": {"sent": 0, "refused": 0},
     }
@@ -113,6 +114,34 @@ def test_each_sum_of_a_node():
     equal(wrong(add("bridge/waiting_egress", 1, "n2")), ["n2: egress", "whole"])
     equal(wrong(add("edge/sent", -1, "n2")), ["n2: departure"])
     equal(wrong(add("bridge/violations", 1, "n2")), ["n2: 1 chunks changed hands against the rules"])
+
+
+def test_frames_that_went_past_the_bridges():
+    def change(_, n1, n2):
+        n1["xdp"]["express"], n1["bridge"]["frames"]["sent"] = 400, SENT - 400
+        n2["bridge"]["express_taken"] = 400
+        n2["bridge"]["frames"]["egress"] = n2["bridge"]["frames"]["transmitted"] = SENT - 400
+
+    def and_then(path, n, name="n1"):
+        def both(cluster, n1, n2):
+            change(cluster, n1, n2)
+            place = cluster["nodes"][name]
+            *parts, last = path.split("/")
+            for part in parts:
+                place = place[part]
+            place[last] += n
+        return both
+    equal(wrong(change), [])
+    equal(wrong(and_then("xdp/express", 1)), ["fabric", "n1: ingress"])
+    equal(wrong(and_then("bridge/express_taken", 1, "n2")), ["fabric", "n2: departure"])
+
+    def refused(cluster, n1, n2):  # 5 that the fabric's driver did not take
+        change(cluster, n1, n2)
+        n1["xdp"]["drops"]["express-tx"] = 5
+        n2["bridge"]["express_taken"] -= 5
+        n2["edge"]["sent"] -= 5
+    equal(wrong(refused, received=SENT - 5), [])
+    equal(ledger(refused, received=SENT - 5).drops, {"express-tx": 5})
 
 
 def test_a_drop_counted_once_is_in_the_ledger_under_its_name():
