@@ -101,7 +101,7 @@ static __always_inline bool sl_judge_ip(void *data, void *end, const struct udph
 		struct iphdr *ip = (void *)(eth + 1);
 		const __u32 *word = (const void *)ip;
 
-		if ((void *)(ip + 1) > end || ip->saddr != from->ip[3] ||
+		if ((void *)(ip + 1) > end || ip->version != 4 || ip->saddr != from->ip[3] ||
 		    sl_htonl(0xffff) != from->ip[2] ||
 		    sl_fold((__u64)word[0] + word[1] + word[2] + word[3] + word[4]) != 0xffff ||
 		    end - (void *)ip != sl_ntohs(ip->tot_len) ||
@@ -112,7 +112,7 @@ static __always_inline bool sl_judge_ip(void *data, void *end, const struct udph
 	} else {
 		struct ipv6hdr *ip = (void *)(eth + 1);
 
-		if ((void *)(ip + 1) > end || udp->len != ip->payload_len ||
+		if ((void *)(ip + 1) > end || ip->version != 6 || udp->len != ip->payload_len ||
 		    end - (void *)(ip + 1) != sl_ntohs(ip->payload_len))
 			return false;
 		*ce = (ip->flow_lbl[0] >> 4 & SL_ECN_CE_BITS) == SL_ECN_CE_BITS;

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/abi/express.h"
+
 /* One more with each change of the bytes. A node refuses every other one by name. */
 #define RB_EXCHANGE_VERSION   3
 #define RB_NONCE_BYTES	      32

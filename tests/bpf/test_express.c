@@ -661,7 +661,8 @@ static void flips(void)
 	for (uint32_t bit = 14 * 8; bit < len * 8; bit++) {
 		bool in_frame = bit / 8 >= udp + 64 && bit / 8 < len - 4;
 		/* TOS, TTL, traffic class, flow label and hop limit change on the way. */
-		bool routers = way.ip6 && (bit / 8 < 18 || bit / 8 == 21);
+		bool routers = way.ip6 && (bit / 8 < 18 || bit / 8 == 21) &&
+			       !(bit / 8 == 14 && bit % 8 >= 4); /* the version */
 
 		reset_receiver();
 		memcpy(flipped, message, len);

@@ -236,9 +236,10 @@ int edge_world(enum sl_engine engine, struct edge **out)
 	return make_world(&config, out);
 }
 
-int edge_world_cluster(enum sl_engine engine, struct edge **out)
+/* Node EDGE_NODE of a cluster. */
+static struct sl_config cluster_config(enum sl_engine engine)
 {
-	const struct sl_config config = {
+	return (struct sl_config){
 		.engine = engine,
 		.managed = 1,
 		.hash_seed = 0x5eed,
@@ -247,39 +248,28 @@ int edge_world_cluster(enum sl_engine engine, struct edge **out)
 		.n_queues = EDGE_QUEUES,
 		.n_workers = 1,
 	};
+}
+
+int edge_world_cluster(enum sl_engine engine, struct edge **out)
+{
+	const struct sl_config config = cluster_config(engine);
 
 	return make_world(&config, out);
 }
 
 int edge_world_express(enum sl_engine engine, struct edge **out)
 {
-	const struct sl_config config = {
-		.engine = engine,
-		.managed = 1,
-		.hash_seed = 0x5eed,
-		.node_id = EDGE_NODE,
-		.n_voqs = EDGE_VOQS,
-		.n_queues = EDGE_QUEUES,
-		.n_workers = 1,
-		.express = 1,
-	};
+	struct sl_config config = cluster_config(engine);
 
+	config.express = 1;
 	return make_world(&config, out);
 }
 
 int edge_world_filters(enum sl_engine engine, struct edge **out)
 {
-	const struct sl_config config = {
-		.engine = engine,
-		.managed = 1,
-		.hash_seed = 0x5eed,
-		.node_id = EDGE_NODE,
-		.n_voqs = EDGE_VOQS,
-		.n_queues = EDGE_QUEUES,
-		.n_workers = 1,
-		.filters = 1,
-	};
+	struct sl_config config = cluster_config(engine);
 
+	config.filters = 1;
 	return make_world(&config, out);
 }
 

@@ -321,7 +321,7 @@ static void other_number_of_workers_is_refused_and_both_know(void **state)
 
 static void introduction_that_cannot_be_is_refused(void **state)
 {
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 9; i++) {
 		setup(state);
 		if (i == 0)
 			two.epoch = 0;
@@ -337,13 +337,15 @@ static void introduction_that_cannot_be_is_refused(void **state)
 			two.liveness_ms = 0;
 		else if (i == 6)
 			two.liveness_ms = RB_LIVENESS_MAX_MS + 1;
+		else if (i == 7)
+			two.express_sends = SL_EXPRESS_UDP + 1;
 		else
 			one.qpn = 0x1000000;
 		rb_exchange_open(&opener, &key_a, &one, 2, nonce_1);
 		rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
 		converse(&opener, &responder, &tap, 1000);
 		/* The responder has spoken its verdict when the opener judges. */
-		if (i < 7) {
+		if (i < 8) {
 			expect_refusal(&opener, RB_REFUSAL_INTRODUCTION, false);
 			assert_int_equal(responder.state, RB_EXCHANGE_DONE);
 		} else {
