@@ -185,6 +185,13 @@ static bool recent(const struct rb_peer *peer, uint64_t then_ns, uint64_t now_ns
 	return then_ns != 0 && now_ns - then_ns <= peer->dead_after_ns;
 }
 
+/* After a stall of ours: may a peer that does not hear us just not have had the time to? */
+static bool excused(const struct rb_peers *peers, const struct rb_peer *peer, uint64_t now_ns)
+{
+	return peers->back_ns != 0 &&
+	       now_ns - peers->back_ns <= RB_PEERS_EXCUSE * peer->dead_after_ns;
+}
+
 void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello *hello,
 		    uint64_t now_ns)
 {
@@ -192,7 +199,7 @@ void rb_peers_hello(struct rb_peers *peers, uint8_t node, const struct rb_hello 
 
 	if (hello->heard_epoch == peers->self_epoch)
 		peer->hears_us_ns = now_ns;
-	else if (!recent(peer, peers->back_ns, now_ns))
+	else if (!excused(peers, peer, now_ns))
 		peer->hears_us_ns = 0;
 }
 
@@ -234,9 +241,11 @@ bool rb_peers_tick(struct rb_peers *peers, uint8_t node, uint64_t now_ns)
 {
 	struct rb_peer *peer = &peers->peer[node];
 	enum rb_peer_state state = RB_PEER_DOWN;
+	bool hears_us = recent(peer, peer->hears_us_ns, now_ns) ||
+			(peer->state == RB_PEER_UP && excused(peers, peer, now_ns));
 
 	if (recent(peer, peer->heard_ns, now_ns))
-		state = recent(peer, peer->hears_us_ns, now_ns) ? RB_PEER_UP : RB_PEER_ONE_WAY;
+		state = hears_us ? RB_PEER_UP : RB_PEER_ONE_WAY;
 	if (state == peer->state)
 		return false;
 	for (int i = 0; i < RB_STREAMS_MAX && state == RB_PEER_DOWN; i++)

@@ -137,10 +137,17 @@ uint32_t rb_peers_heard_epoch(const struct rb_peers *peers, uint8_t node, uint64
 #define RB_PEERS_STALL 4 /* a pause longer than dead_after_ns / 4 is a stall of ours */
 
 /*
+ * A peer took us for dead during a stall. Before its hello says that it hears us again, our hello
+ * goes out, the peer looks at the time, and its hello comes back: four ticks of dead_after_ns / 4,
+ * and each of them may be late by as much before it counts as a stall.
+ */
+#define RB_PEERS_EXCUSE 2 /* times dead_after_ns */
+
+/*
  * Say that we run now. Call it as often as possible, and before judging messages of this time.
  * After a stall, the pause beyond dead_after_ns / RB_PEERS_STALL does not count as silence of
- * peers. Hellos that say a peer does not hear us are ignored for dead_after_ns: they speak of the
- * stall.
+ * peers. Hellos that say a peer does not hear us are ignored for RB_PEERS_EXCUSE * dead_after_ns:
+ * they speak of the stall.
  */
 void rb_peers_run(struct rb_peers *peers, uint64_t now_ns);
 
