@@ -29,8 +29,9 @@ $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
 
-# It lets allocations fail.
-$(BUILD)/tests/unit/user/mirror/test_mirror: TEST_LDLIBS += -Wl,--wrap=calloc -Wl,--wrap=realloc
+# It lets allocations fail, and the kernel be silent.
+$(BUILD)/tests/unit/user/mirror/test_mirror: TEST_LDLIBS += -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=poll \
+	-Wl,--wrap=mnl_socket_recvfrom
 
 $(ASAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/asan/%.o) $(sluice-bridge_USES:%=$(BUILD)/asan/%.a)
 	$(call say,LD-ASAN,$@)

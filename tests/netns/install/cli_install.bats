@@ -154,6 +154,18 @@ complete_words() {
 	lab_end
 }
 
+@test "systemd does not start a daemon again that ended because its file is wrong" {
+	local wrong
+	echo "ports: 1" >"$DEST/wrong.yaml"
+	for unit in sluiced sluice-bridge; do
+		run "build/$unit" --config "$DEST/wrong.yaml"
+		echo "$output"
+		[ "$status" -ne 0 ]
+		wrong=$status
+		grep -qx "RestartPreventExitStatus=$wrong" "dist/$unit.service"
+	done
+}
+
 @test "systemd understands the service units, and finds that they expose little" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
 	for unit in sluiced sluice-bridge; do

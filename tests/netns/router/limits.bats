@@ -20,11 +20,11 @@ flood() {
 import socket, sys
 kind, family = sys.argv[1], {"4": socket.AF_INET, "6": socket.AF_INET6}[sys.argv[2]]
 own, far, nowhere = {"4": ("10.0.1.1", "10.0.2.2", "192.0.2.1"), "6": ("fd00:1::1", "fd00:2::2", "2001:db8::1")}[sys.argv[2]]
-if kind == "tcp":
+if kind in ("tcp", "listener"):
     socks = [socket.socket(family, socket.SOCK_STREAM) for _ in range(200)]
     for s in socks:
         s.setblocking(False)
-        s.connect_ex((own, 9))
+        s.connect_ex((own, 4000 if kind == "listener" else 9))
     sys.exit()
 if kind in ("esp", "gre"):
     s = socket.socket(family, socket.SOCK_RAW, {"esp": 50, "gre": 47}[kind])
@@ -48,6 +48,15 @@ bounded() {
 	[ $punts -le $((2 * (SECONDS - start) + 6)) ]
 }
 accounted() { [ $(($(reason punt "$3") - $1 + $(reason drop "$3-limit") - $2)) -ge "$4" ]; }
+
+# Of those that get in, the packets after the first are of a connection: the drops tell.
+limits_syns_for_a_listener() {
+	local drops
+	drops=$(reason drop local-limit)
+	flood listener "$1"
+	wait_for 5 dropped $((drops + 150))
+}
+dropped() { [ "$(reason drop local-limit)" -ge "$1" ]; }
 
 # passes KIND 4|6: all of a flood reaches the kernel
 passes() {
@@ -88,6 +97,7 @@ while True:
 	for family in 4 6; do
 		# The flood has what is due for those without a session; a connection begins with a packet of these.
 		bounded tcp $family local
+		limits_syns_for_a_listener $family
 		passes bound $family
 		passes esp $family
 		passes gre $family

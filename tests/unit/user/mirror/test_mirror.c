@@ -12,9 +12,11 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <net/if.h>
+#include <libmnl/libmnl.h>
 #include <linux/if_arp.h>
 #include <linux/if_ether.h>
 #include <linux/neighbour.h>
@@ -1137,6 +1139,48 @@ void *__wrap_realloc(void *p, size_t size)
 	return fails() ? NULL : __real_realloc(p, size);
 }
 
+/* A kernel that answers nothing for longer than any time-out. */
+static bool kernel_is_silent;
+ssize_t __real_mnl_socket_recvfrom(const struct mnl_socket *nl, void *buffer, size_t bytes);
+ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *nl, void *buffer, size_t bytes);
+int __real_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+
+ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *nl, void *buffer, size_t bytes)
+{
+	if (!kernel_is_silent)
+		return __real_mnl_socket_recvfrom(nl, buffer, bytes);
+	errno = EAGAIN;
+	return -1;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+	return kernel_is_silent ? 0 : __real_poll(fds, n, timeout_ms);
+}
+
+static void a_kernel_that_does_not_answer_is_asked_again(void **state)
+{
+	struct world *w = *state;
+	uint64_t resyncs;
+
+	sl_mirror_close(w->m);
+	assert_int_equal(sl_mirror_open(w->fib, &ops, w, &w->m), 0);
+	assert_int_equal(sl_mirror_poll(w->m), 0); /* what is due first of all */
+	w->m->todo.any = w->m->todo.everything = true;
+	resyncs = w->m->stats.resyncs;
+	kernel_is_silent = true;
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(sl_mirror_poll(w->m), 0);
+		assert_true(w->m->todo.any);
+		assert_true(w->m->todo.everything);
+	}
+	kernel_is_silent = false;
+	assert_true(w->m->stats.resyncs > resyncs);
+	assert_int_equal(sl_mirror_poll(w->m), 0);
+	assert_false(w->m->todo.any);
+}
+
 /* All kinds of state: a dump says the same again. */
 static void feed(struct world *w, bool dump)
 {
@@ -1474,6 +1518,7 @@ int main(void)
 		TEST(two_ipv6_routes_that_may_be_one_replaced_are_dumped_again),
 		TEST(a_dump_of_links_that_shows_a_change_has_the_routes_dumped_again),
 		TEST(long_work_goes_on_by_the_timer_until_it_is_done),
+		TEST(a_kernel_that_does_not_answer_is_asked_again),
 		TEST(without_memory_the_kernel_forwards_until_there_is_some),
 		TEST(without_room_for_next_hops_the_kernel_forwards_until_there_is_some),
 	};
