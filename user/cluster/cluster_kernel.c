@@ -58,7 +58,7 @@ static int entry_remove(struct sl_cluster *c, const struct sl_peer *peer,
 	if (entry->kind == SL_REMOTE_NEIGHBOUR)
 		return sl_rtnl_neigh_delete(c->requests, port->ifindex, entry->family, entry->addr);
 	own_route(peer, entry, port ? port->ifindex : 0, &route);
-	return sl_rtnl_route_delete(c->requests, &route);
+	return sl_rtnl_route_delete(c->requests, &route, SL_RTMETRIC);
 }
 
 static void log_entry(const struct sl_remote_entry *entry, const char *what, int err)
@@ -372,7 +372,9 @@ static bool leads_to_remote_port(const struct sl_rtnl_route *route)
 
 /*
  * A route of an earlier life goes to the peer whose port it leads to. If the configuration does not
- * name that port, the route goes with the port; a route that leads to no remote port is removed.
+ * name that port, the route goes with the port. A route that leads to no remote port is removed,
+ * and so is one of another metric than ours, which an older version has made: it would go before
+ * the operator's.
  */
 static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 {
@@ -396,9 +398,9 @@ static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 			memcpy(entry.source, route->prefsrc, sizeof(entry.source));
 		peer = sl_cluster_peer(c, port->system_port >> 8);
 	}
-	if (peer) {
+	if (peer && route->metric == SL_RTMETRIC) {
 		adopt(peer, &entry);
-	} else if (!leads_to_remote_port(route)) {
+	} else if (peer || !leads_to_remote_port(route)) {
 		/*
 		 * A host route over the fabric does not say to which port it belongs: it will be
 		 * made again.
@@ -408,7 +410,7 @@ static void adopt_route(void *ctx, const struct nlmsghdr *nlh)
 
 		memcpy(own.gateway, route->leg[0].gateway, sizeof(own.gateway));
 		own.ifindex = route->leg[0].ifindex;
-		sl_rtnl_route_delete(c->requests, &own);
+		sl_rtnl_route_delete(c->requests, &own, route->metric);
 	}
 out:
 	free(route);

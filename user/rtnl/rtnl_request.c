@@ -119,7 +119,7 @@ int sl_rtnl_link_delete(struct sl_rtnl_request *r, uint32_t ifindex)
 /* --- Routes --- */
 
 static int route(struct sl_rtnl_request *r, uint16_t type, uint16_t flags,
-		 const struct sl_own_route *route)
+		 const struct sl_own_route *route, uint32_t metric)
 {
 	const uint8_t family = route->prefix.family;
 	struct nlmsghdr *nlh = begin(r, type, flags);
@@ -135,7 +135,7 @@ static int route(struct sl_rtnl_request *r, uint16_t type, uint16_t flags,
 	mnl_attr_put(nlh, RTA_DST, addr_bytes(family), route->prefix.addr);
 	if (route->ifindex)
 		mnl_attr_put_u32(nlh, RTA_OIF, route->ifindex);
-	mnl_attr_put_u32(nlh, RTA_PRIORITY, SL_RTMETRIC);
+	mnl_attr_put_u32(nlh, RTA_PRIORITY, metric);
 	if (route->gateway_family == family) {
 		mnl_attr_put(nlh, RTA_GATEWAY, addr_bytes(family), route->gateway);
 	} else if (route->gateway_family) {
@@ -153,12 +153,12 @@ static int route(struct sl_rtnl_request *r, uint16_t type, uint16_t flags,
 
 int sl_rtnl_route_add(struct sl_rtnl_request *r, const struct sl_own_route *own)
 {
-	return route(r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, own);
+	return route(r, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, own, SL_RTMETRIC);
 }
 
-int sl_rtnl_route_delete(struct sl_rtnl_request *r, const struct sl_own_route *own)
+int sl_rtnl_route_delete(struct sl_rtnl_request *r, const struct sl_own_route *own, uint32_t metric)
 {
-	return route(r, RTM_DELROUTE, 0, own);
+	return route(r, RTM_DELROUTE, 0, own, metric);
 }
 
 /* --- Neighbours --- */

@@ -47,7 +47,8 @@ struct sl_own_route {
 /* -EEXIST: a route of this prefix and metric is there, and stays. */
 int sl_rtnl_route_add(struct sl_rtnl_request *r, const struct sl_own_route *route);
 /* -ESRCH: it is not there. Deletes only a route that has our protocol number. */
-int sl_rtnl_route_delete(struct sl_rtnl_request *r, const struct sl_own_route *route);
+int sl_rtnl_route_delete(struct sl_rtnl_request *r, const struct sl_own_route *route,
+			 uint32_t metric);
 
 /*
  * A neighbour that another node has resolved: permanent, externally learnt. Replaces an entry of

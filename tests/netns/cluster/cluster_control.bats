@@ -430,6 +430,27 @@ leads() {
 	route n1 10.0.2.0/24 "dev n2p1"
 }
 
+@test "a route that an older version made with another metric does not go before the operator's" {
+	local old new
+	old="10.0.2.0/24 dev n2p1 proto 164 scope link"
+	new=$(on n1 ip route show 10.0.2.0/24)
+	[[ $new = *" metric 2048"* ]]
+	kill -KILL "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	# shellcheck disable=SC2086 # words
+	on n1 ip route add $old
+	[[ $(on n1 ip route show 10.0.2.0/24) = "$old"*"$new"* ]]
+	router_start n1
+	wait_for 10 eval '[ "$(on n1 ip route show 10.0.2.0/24)" = "$new" ]'
+	# Without one of our metric beside it, too.
+	kill -KILL "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	# shellcheck disable=SC2086
+	on n1 ip route add $old
+	# shellcheck disable=SC2086
+	on n1 ip route del $new
+	router_start n1
+	wait_for 10 eval '[ "$(on n1 ip route show 10.0.2.0/24)" = "$new" ]'
+}
+
 @test "a remote port that was set down and up has its routes and neighbours again" {
 	wait_for 10 on h2 ping -c 1 -W 1 10.0.2.1
 	wait_for 10 neighbour n1 n2p1 10.0.2.2 02:00:00:00:00:77
