@@ -157,23 +157,34 @@ static int open_share(const struct edge *edge, const struct sl_config *config)
 	return err;
 }
 
-int edge_create(const struct sl_config *config, struct edge **out)
+/* sl_edge_bound must be bound to a netdev, and then runs only there. */
+static void choose_programs(struct bpf_object *object, const char *only)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, object) {
+		const char *name = bpf_program__name(program);
+
+		bpf_program__set_autoload(program, only ? strcmp(name, only) == 0
+							: strcmp(name, "sl_edge_bound") != 0);
+	}
+}
+
+static int create(const struct sl_config *config, const char *only, struct edge **out)
 {
 	struct edge *edge = calloc(1, sizeof(*edge));
 	int err = -ENOMEM;
 
 	if (!edge)
 		goto out;
-	edge->program = "sl_edge";
+	edge->program = only ? only : "sl_edge";
 	edge->object = bpf_object__open_file(OBJECT, NULL);
 	err = libbpf_get_error(edge->object);
 	if (err) {
 		edge->object = NULL;
 		goto out;
 	}
-	/* It must be bound to a netdev, and then runs only there. */
-	bpf_program__set_autoload(bpf_object__find_program_by_name(edge->object, "sl_edge_bound"),
-				  false);
+	choose_programs(edge->object, only);
 	set_sizes(edge->object, config);
 	err = set_config(edge->object, config);
 	if (!err)
@@ -189,6 +200,16 @@ out:
 	}
 	*out = edge;
 	return err;
+}
+
+int edge_create(const struct sl_config *config, struct edge **out)
+{
+	return create(config, NULL, out);
+}
+
+int edge_create_only(const struct sl_config *config, const char *program, struct edge **out)
+{
+	return create(config, program, out);
 }
 
 static void unmap_table(void *memory, size_t bytes)

@@ -44,6 +44,8 @@ int edge_enter_namespace(void);
 
 /* Load. 0 or -errno, with libbpf's own message on stderr. */
 int edge_create(const struct sl_config *config, struct edge **out);
+/* The same with one program, and without the rest. */
+int edge_create_only(const struct sl_config *config, const char *program, struct edge **out);
 void edge_destroy(struct edge *edge); /* NULL is fine */
 
 int edge_map_fd(const struct edge *edge, const char *name);
