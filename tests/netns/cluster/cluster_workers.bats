@@ -1,14 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # Bridges with two workers: order, conservation, the share of each worker, bridges that die, ports
-# that go and come, controllers, and configurations that are refused. The bridges run under TSan, and
-# end with the first report.
+# that go and come, controllers, and configurations that are refused. cluster_threads.bats looks for
+# races.
 bats_require_minimum_version 1.5.0
 
 load cluster
 
 setup_file() {
-	export CLUSTER_PROGRAM=$PWD/build/tests/tsan/sluice-bridge TSAN_OPTIONS=halt_on_error=1
 	export CLUSTER_WORKERS=2 CLUSTER_PORT_n2p2="transmit: inject"
 	cluster_begin 2 2
 	wait_for 20 on h1p1 ping -c 1 -W 1 10.2.1.2
