@@ -29,7 +29,8 @@ $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
 
-# It lets allocations fail, and the kernel be silent.
+# They let allocations fail, and the kernel be silent.
+$(BUILD)/tests/unit/user/fib/test_fib: TEST_LDLIBS += -Wl,--wrap=malloc
 $(BUILD)/tests/unit/user/mirror/test_mirror: TEST_LDLIBS += -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=poll \
 	-Wl,--wrap=mnl_socket_recvfrom
 

@@ -157,6 +157,10 @@ static int replace(struct sl_fib *fib, struct sl_fib_family *family, const struc
 		rc = overflow(fib, family, prefix);
 		fib->engine->remove(fib, family, prefix);
 	}
+	/* As after add: the next attempt must not believe that it is there. */
+	if (rc)
+		sl_store_delete(&family->store,
+				sl_store_find(&family->store, prefix->addr, prefix->len));
 	return rc;
 }
 

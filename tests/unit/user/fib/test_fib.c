@@ -735,6 +735,43 @@ static void bad_arguments_are_refused_and_change_nothing(void **state)
 	world_destroy(w);
 }
 
+/* Linked in place of the function of libc: see tests/build.mk. */
+static bool no_memory;
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
+
+/*
+ * The kernel refuses to replace an entry (a frozen map does), and there is no memory to remember
+ * it: the prefix is gone, and whoever tries again does not hear that it is there.
+ */
+static void a_prefix_that_could_not_be_replaced_is_put_in_again(void **state)
+{
+	struct world *w = world_create(engine_of(state), 100);
+	struct sl_prefix wide, narrow;
+	struct sl_fib_stats stats;
+
+	assert_int_equal(sl_prefix_parse("10.0.0.0/8", &wide), 0);
+	assert_int_equal(sl_prefix_parse("10.1.0.0/16", &narrow), 0);
+	assert_int_equal(sl_fib_insert(w->fib, &wide, w->nexthop_id[0]), 0);
+	assert_int_equal(sl_fib_insert(w->fib, &narrow, w->nexthop_id[1]), 0);
+	assert_int_equal(bpf_map_freeze(w->tables.fib4_fd), 0);
+	no_memory = true;
+	assert_int_equal(sl_fib_insert(w->fib, &narrow, w->nexthop_id[2]), -ENOMEM);
+	no_memory = false;
+	sl_fib_stats(w->fib, &stats);
+	assert_int_equal(stats.prefixes4, 1);
+	assert_int_equal(sl_fib_insert(w->fib, &narrow, w->nexthop_id[2]), 0);
+	sl_fib_stats(w->fib, &stats);
+	assert_int_equal(stats.prefixes4, 2);
+	assert_true(stats.overflow4 >= 1);
+	world_destroy(w);
+}
+
 static void create_refuses_sizes_that_cannot_work(void **state)
 {
 	struct world *w = world_create(SL_ENGINE_FAST, 1);
@@ -785,6 +822,7 @@ int main(void)
 		FOR_ENGINE(replaced_prefix_takes_no_more_room, lpm),
 		FOR_ENGINE(bad_arguments_are_refused_and_change_nothing, fast),
 		FOR_ENGINE(bad_arguments_are_refused_and_change_nothing, lpm),
+		FOR_ENGINE(a_prefix_that_could_not_be_replaced_is_put_in_again, lpm),
 		cmocka_unit_test(create_refuses_sizes_that_cannot_work),
 	};
 	return cmocka_run_group_tests_name("fib", tests, NULL, NULL);
