@@ -121,12 +121,15 @@ static uint8_t *put_ip6(uint8_t *ip, const struct sl_flow *flow, uint32_t id, ui
 	return at;
 }
 
-/* Routers differ in what they do with addresses that no packet should have (RFC 1812 5.3.7). */
-static void make_forwardable(__u64 address[2])
+/*
+ * Routers differ in what they do with addresses that no packet should have (RFC 1812 5.3.7), and
+ * no chain at the hook `forward` sees a packet to a link-local one.
+ */
+static void make_forwardable(uint8_t family, __u64 address[2])
 {
 	uint8_t first = (uint8_t)(address[0] >> 56);
 
-	if (first == 0 || first == 127 || first >= 224)
+	if (first == 0 || (family == AF_INET ? first == 127 || first >= 224 : first >= 0xfe))
 		address[0] = (address[0] & ~0ULL >> 8) | (__u64)((first & 63) + 1) << 56;
 }
 
@@ -141,8 +144,8 @@ static void make_valid(struct sl_flow *flow, uint8_t family)
 	for (size_t i = 0; family == AF_INET6 && i < sizeof(extensions); i++)
 		if (flow->field[SL_FIELD_PROTOCOL] == extensions[i])
 			flow->field[SL_FIELD_PROTOCOL] = IPPROTO_RAW - 2; /* for experiments */
-	for (unsigned int side = 0; family == AF_INET && side < SL_SIDES; side++)
-		make_forwardable(flow->address[side]);
+	for (unsigned int side = 0; side < SL_SIDES; side++)
+		make_forwardable(family, flow->address[side]);
 }
 
 uint32_t lab_flow_frame(const struct sl_flow *wanted, uint8_t family, const uint8_t macs[12],
