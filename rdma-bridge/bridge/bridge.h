@@ -40,6 +40,7 @@ struct rb_bridge_port {
 	const struct sl_cluster_port *settings; /* borrowed */
 	uint16_t system_port;
 	struct rb_edge *edge;	     /* owned; NULL: not open */
+	bool withdrawn;		     /* it is being closed */
 	uint32_t ifindex;	     /* of the netdev it was opened on */
 	int err;		     /* why it is not open; logged when it changes */
 	bool takes;		     /* its driver takes frames that XDP redirects to it */
@@ -113,7 +114,8 @@ struct rb_bridge {
 
 	/* voq_maps */
 	struct rb_maps maps;
-	int maps_err; /* why they are not open; 0: they are */
+	int maps_err;  /* why they are not open; 0: they are */
+	bool maps_old; /* sluiced has made others; these end when all ports are closed */
 	uint32_t n_voqs;
 	uint32_t *voqs;	    /* owned: VOQ ids that lead to other nodes, n_voqs of them */
 	uint8_t *voq_lanes; /* owned: the lane of each */

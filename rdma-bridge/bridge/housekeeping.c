@@ -40,9 +40,21 @@ static void discard_waiting(struct rb_lane *lane)
 					   w->counters);
 }
 
-static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
+static void withdraw_ports(struct rb_bridge *b)
 {
 	sl_info("sluiced has made new maps; opening the ports again");
+	rb_bridge_halt(b);
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		rb_bridge_withdraw_port(&b->ports[i]);
+	rb_bridge_release(b);
+	b->maps_old = true;
+}
+
+static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (rb_bridge_is_closing(&b->ports[i]))
+			return;
 	rb_bridge_halt(b);
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		rb_bridge_close_port(b, &b->ports[i]);
@@ -51,6 +63,7 @@ static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
 	rb_maps_close(&b->maps);
 	rb_bridge_point_voqs(b, now_ns);
 	rb_bridge_release(b);
+	b->maps_old = false;
 }
 
 /* Which netdevs take frames that XDP redirects to them? A kernel that cannot say has none. */
@@ -80,8 +93,14 @@ static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 	uint32_t ifindex;
 	int err = rb_netdev_index(port->settings->name, &ifindex);
 
-	if (port->edge && (err == -ENODEV || (!err && ifindex != port->ifindex))) {
+	if (port->edge && !port->withdrawn &&
+	    (err == -ENODEV || (!err && ifindex != port->ifindex))) {
 		sl_warning("port %s: the netdev is gone", port->settings->name);
+		rb_bridge_halt(b);
+		rb_bridge_withdraw_port(port);
+		rb_bridge_release(b);
+	}
+	if (port->withdrawn && !rb_bridge_is_closing(port)) {
 		rb_bridge_halt(b);
 		rb_bridge_close_port(b, port);
 		rb_bridge_release(b);
@@ -99,8 +118,12 @@ static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 static void renew(struct rb_bridge *b, uint64_t now_ns)
 {
 	rb_fabric_check(b);
-	if (b->maps.voq && rb_maps_changed(&b->maps, b->settings->pin_dir))
+	if (b->maps.voq && !b->maps_old && rb_maps_changed(&b->maps, b->settings->pin_dir))
+		withdraw_ports(b);
+	if (b->maps_old)
 		renew_maps(b, now_ns);
+	if (b->maps_old)
+		return;
 	if (b->maps.voq)
 		rb_maps_refresh(&b->maps);
 	else if (rb_bridge_open_maps(b, now_ns))

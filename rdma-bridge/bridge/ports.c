@@ -48,7 +48,20 @@ void rb_bridge_close_port(struct rb_bridge *b, struct rb_bridge_port *port)
 			 lane->worker->counters);
 	rb_edge_close(port->edge);
 	port->edge = NULL;
+	port->withdrawn = false;
 	port->ifindex = 0;
+}
+
+void rb_bridge_withdraw_port(struct rb_bridge_port *port)
+{
+	port->withdrawn = port->edge;
+	if (port->edge)
+		rb_edge_withdraw(port->edge);
+}
+
+bool rb_bridge_is_closing(const struct rb_bridge_port *port)
+{
+	return port->withdrawn && !rb_edge_is_withdrawn(port->edge);
 }
 
 /* The injector for a port that is configured so, opened with the first such port; else NULL. */

@@ -22,6 +22,12 @@ int rb_bridge_add_port(struct rb_bridge *bridge, const struct sl_cluster_port *s
  */
 void rb_bridge_open_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
 void rb_bridge_close_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
+/*
+ * Begin to close a port, if it is open, without waiting for the kernel. When rb_bridge_is_closing
+ * says false, rb_bridge_close_port ends it at once.
+ */
+void rb_bridge_withdraw_port(struct rb_bridge_port *port);
+bool rb_bridge_is_closing(const struct rb_bridge_port *port);
 
 /* Give a port of ours another controller, or other parameters; errors as rb_rates_set_port. */
 int rb_bridge_set_controller(struct rb_bridge *bridge, uint8_t number,

@@ -2,6 +2,8 @@
 #include "rdma-bridge/port/edge.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <bpf/bpf.h>
@@ -42,10 +44,15 @@ struct rb_edge {
 	struct rb_tx tx;
 	struct rb_inject *inject; /* owned; NULL: AF_XDP alone transmits */
 	struct rb_chunks *chunks;
-	uint32_t number; /* of the port on its node */
-	uint32_t n_queues, meta_queues, meta_voqs, fill_target;
+	uint32_t number;   /* of the port on its node */
+	uint32_t n_queues; /* of these it has sockets and uses them */
+	uint32_t meta_queues, meta_voqs, fill_target;
 	int xsk_fd;
-	bool shut;
+	bool zero_copy;
+	/* Withdrawn: nothing uses the sockets of n_closing queues; closed: there are none. */
+	bool withdrawn, closed, has_closer;
+	uint32_t n_closing;
+	pthread_t closer;
 	uint32_t workers, owner;
 	struct edge_reader readers[RB_EDGE_WORKERS_MAX]; /* by worker */
 	uint64_t *filled; /* owned: a bit for each chunk, set while a ring of the kernel has it */
@@ -312,7 +319,7 @@ static uint32_t tx_room(struct rb_tx *tx)
 {
 	struct rb_edge *edge = edge_of(tx);
 
-	return edge->shut ? 0 : rb_xsk_send_room(edge->queues[0].xsk);
+	return edge->withdrawn ? 0 : rb_xsk_send_room(edge->queues[0].xsk);
 }
 
 static uint32_t tx_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
@@ -329,7 +336,7 @@ static uint32_t tx_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, ui
 
 static int tx_flush(struct rb_tx *tx)
 {
-	return edge_of(tx)->shut ? 0 : rb_xsk_kick(edge_of(tx)->queues[0].xsk);
+	return edge_of(tx)->withdrawn ? 0 : rb_xsk_kick(edge_of(tx)->queues[0].xsk);
 }
 
 /* After the ring is closed: give back the frames that were in it, by their chunks. */
@@ -349,8 +356,9 @@ static uint32_t tx_reap(struct rb_tx *tx, uint64_t *offsets, uint32_t max)
 	struct rb_edge *edge = edge_of(tx);
 	uint32_t n;
 
-	if (edge->shut)
-		return reap_shut(edge, offsets, max);
+	/* Until the sockets are closed, the kernel may still read these frames. */
+	if (edge->withdrawn)
+		return rb_edge_is_withdrawn(edge) ? reap_shut(edge, offsets, max) : 0;
 	n = rb_xsk_complete(edge->queues[0].xsk, offsets, max);
 	for (uint32_t i = 0; i < n; i++)
 		--*sending_of(edge, offsets[i]);
@@ -385,7 +393,7 @@ uint32_t rb_edge_queues(const struct rb_edge *edge)
 
 bool rb_edge_is_zero_copy(const struct rb_edge *edge)
 {
-	return rb_xsk_is_zero_copy(edge->queues[0].xsk);
+	return edge->zero_copy;
 }
 
 uint64_t rb_edge_strangers(const struct rb_edge *edge)
@@ -408,7 +416,7 @@ static int publish(struct rb_edge *edge)
 	return err;
 }
 
-static void withdraw(struct rb_edge *edge)
+static void unpublish(struct rb_edge *edge)
 {
 	for (uint32_t q = 0; q < edge->n_queues; q++)
 		for (uint32_t w = 0; w < edge->workers; w++) {
@@ -506,6 +514,7 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 		err = rb_inject_open(config->injector, netdev.ifindex, &edge->tx, config->chunks,
 				     &edge->inject);
 	if (!err) {
+		edge->zero_copy = rb_xsk_is_zero_copy(edge->queues[0].xsk);
 		rb_edge_refill(edge);
 		for (uint32_t w = 0; w < edge->workers; w++)
 			rb_edge_share(edge, w);
@@ -520,17 +529,53 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 	return err;
 }
 
+static void *close_sockets(void *context)
+{
+	struct rb_edge *edge = context;
+
+	for (uint32_t i = 0; i < edge->n_closing; i++)
+		rb_xsk_close(edge->queues[i].xsk);
+	__atomic_store_n(&edge->closed, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+void rb_edge_withdraw(struct rb_edge *edge)
+{
+	sigset_t all, old;
+
+	if (edge->withdrawn)
+		return;
+	unpublish(edge);
+	rb_inject_shut(edge->inject);
+	edge->withdrawn = true;
+	edge->n_closing = edge->n_queues;
+	edge->n_queues = 0;
+	/* Signals are for the thread that called. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	edge->has_closer = pthread_create(&edge->closer, NULL, close_sockets, edge) == 0;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!edge->has_closer)
+		close_sockets(edge);
+}
+
+bool rb_edge_is_withdrawn(const struct rb_edge *edge)
+{
+	return __atomic_load_n(&edge->closed, __ATOMIC_ACQUIRE);
+}
+
 /*
  * Closing a socket waits until no XDP program uses it any more. So the numbers are final then, and
  * all that have not been taken are lost, whether the frames lie in a ring or nowhere.
  */
 void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters)
 {
-	withdraw(edge);
+	rb_edge_withdraw(edge);
+	if (edge->has_closer)
+		pthread_join(edge->closer, NULL);
+	edge->has_closer = false;
 	take_back(edge);
-	for (uint32_t i = 0; i < edge->n_queues; i++)
-		rb_xsk_close(edge->queues[i].xsk);
-	for (uint32_t i = 0; backlog && i < edge->n_queues * edge->workers; i++) {
+	for (uint32_t i = 0; backlog && i < edge->n_closing * edge->workers; i++) {
 		struct edge_ring *ring = &edge->rings[i];
 
 		lose_until(edge, ring, ring->shared->entered, backlog, counters);
@@ -539,9 +584,6 @@ void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_co
 	for (uint32_t w = 0; backlog && w < edge->workers; w++)
 		rb_count(counters, RB_COUNT_DROP_NO_META,
 			 edge->readers[w].strangers - edge->readers[w].strangers_counted, 0);
-	edge->n_queues = 0;
-	edge->shut = true;
-	rb_inject_shut(edge->inject);
 	/* With the sockets closed, the kernel does not use the chunks of the rings any more. */
 	for (uint32_t i = 0; edge->filled && i < edge->chunks->n; i++) {
 		uint64_t offset = edge->chunks->first_bytes + ((uint64_t)i << edge->chunks->shift);

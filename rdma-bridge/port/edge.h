@@ -8,7 +8,7 @@
  *
  * A port has one owner, the worker that alone fills its rings and transmits. Another worker copies
  * the frames of its rings into chunks of its own and hands the emptied chunks back to the owner.
- * The port is opened, shut and closed while no worker runs.
+ * The port is opened, withdrawn, shut and closed while no worker runs.
  */
 #ifndef RB_EDGE_H
 #define RB_EDGE_H
@@ -46,9 +46,18 @@ struct rb_edge;
  */
 int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out);
 /*
- * Withdraw from the maps and close the sockets. Drops the frames that wait in the rings, and counts
- * them as it counts the kernel's drops. Frees the chunks of the fill rings. The tx's reap gives
- * back the frames that were being sent, sent or not. Works for a netdev that is gone.
+ * Withdraw from the maps and begin to close the sockets, in a thread of the port's own: each takes
+ * the kernel a grace period. The port receives and transmits nothing from now on. It is withdrawn
+ * while no worker runs; the workers may go on then.
+ */
+void rb_edge_withdraw(struct rb_edge *edge);
+/* Has the thread closed all sockets, so that rb_edge_shut does not wait? */
+bool rb_edge_is_withdrawn(const struct rb_edge *edge);
+/*
+ * Wait for the end of rb_edge_withdraw, which this does first where it has not been done. Drops the
+ * frames that wait in the rings, and counts them as it counts the kernel's drops. Frees the chunks
+ * of the fill rings. The tx's reap gives back the frames that were being sent, sent or not. Works
+ * for a netdev that is gone.
  */
 void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters);
 /* Free a port that was shut and whose tx nobody uses any more. NULL is fine. */

@@ -92,9 +92,10 @@ void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answe
 		sl_relay_tap_name(port->system_port, name);
 		row = json_pack(
 			"{s:s, s:s, s:b, s:i, s:s, s:i, s:i, s:o, s:s, s:o, s:o, s:o}", "port",
-			name, "netdev", port->settings->name, "open", port->edge != NULL, "class",
-			class, "scheduler", sl_scheduler_name(port->settings->scheduler), "level",
-			turn->level, "weight", turn->weight, "rate",
+			name, "netdev", port->settings->name, "open",
+			port->edge && !port->withdrawn, "class", class, "scheduler",
+			sl_scheduler_name(port->settings->scheduler), "level", turn->level,
+			"weight", turn->weight, "rate",
 			egress->pace.rate == SL_RATE_UNLIMITED ? json_null()
 							       : json_integer(egress->pace.rate),
 			"unit", egress->unit == SL_UNIT_BYTES ? "bytes" : "frames", "limit_frames",

@@ -667,6 +667,40 @@ static void port_that_closes_gives_back_every_frame_under_way(void **state)
 	port = NULL;
 }
 
+static void port_that_is_withdrawn_keeps_its_frames_until_the_sockets_are_closed(void **state)
+{
+	enum { FRAMES = 10 };
+	const struct frame f = { 0 };
+	struct rb_chunk_frame frames[FRAMES];
+	struct rb_ingress_frame in[FRAMES];
+	struct rb_tx *tx = rb_edge_tx(port);
+	uint64_t offsets[64], end = sl_now_ns() + DEADLINE_NS;
+	uint32_t n;
+
+	(void)state;
+	put(&f);
+	make_frames(frames, FRAMES, 60, 1);
+	assert_int_equal(tx->ops->put(tx, frames, FRAMES), FRAMES);
+	rb_edge_withdraw(port);
+	assert_int_equal(tx->ops->room(tx), 0);
+	assert_int_equal(tx->ops->put(tx, frames, 1), 0);
+	assert_int_equal(tx->ops->flush(tx), 0);
+	assert_int_equal(rb_edge_receive(port, 0, backlog, counters, in, FRAMES), 0);
+	for (n = 0; n == 0; n = tx->ops->reap(tx, offsets, 64))
+		assert_true(sl_now_ns() < end);
+	assert_true(rb_edge_is_withdrawn(port));
+	assert_int_equal(n, FRAMES);
+	for (uint32_t i = 0; i < n; i++)
+		rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
+	rb_edge_shut(port, backlog, counters);
+	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].packets, 1);
+	assert_int_equal(backlog[SL_CLASSES].enqueued.frames, backlog[SL_CLASSES].dequeued.frames);
+	assert_int_equal(chunks->count[RB_OWNER_MESSAGE], 0);
+	assert_int_equal(chunks->count[RB_OWNER_FILL], 0);
+	rb_edge_close(port);
+	port = NULL;
+}
+
 static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **state)
 {
 	enum { FRAMES = 4000 };
@@ -800,6 +834,7 @@ int main(void)
 		T(without_a_bridge_the_frame_is_dropped_by_name),
 		T(transmit_sends_out_of_any_chunk_and_gives_each_back_once),
 		T(port_that_closes_gives_back_every_frame_under_way),
+		T(port_that_is_withdrawn_keeps_its_frames_until_the_sockets_are_closed),
 		T(transmit_goes_on_when_its_ring_has_been_filled_many_times),
 		T_INJECT(injector_sends_many_and_few_whole_and_in_order),
 		T_INJECT(injector_counts_refused_and_too_long_frames),
