@@ -169,14 +169,16 @@ static void put_ports(FILE *f, const json_t *ports)
 		      "1: the driver takes redirected frames.");
 }
 
+static const char *const units[] = { "packets", "bytes" };
+#define UNITS (sizeof(units) / sizeof(units[0]))
+
 static void put_counters(FILE *f, const json_t *rows, const char *kind, const char *label,
 			 const char *help)
 {
-	static const char *const units[] = { "packets", "bytes" };
 	const json_t *row;
 	size_t i;
 
-	for (size_t u = 0; u < 2; u++) {
+	for (size_t u = 0; u < UNITS; u++) {
 		char name[64];
 
 		snprintf(name, sizeof(name), "%s_%s_total", kind, units[u]);
@@ -190,24 +192,29 @@ static void put_counters(FILE *f, const json_t *rows, const char *kind, const ch
 	}
 }
 
-static void put_filter(FILE *f, const char *name, const char *list, const char *rule,
-		       long long value)
+static void put_filter_name(FILE *f, const char *name, const char *list, const char *rule)
 {
 	fprintf(f, "sluice_%s{list=\"", name);
 	sl_metrics_put_label(f, list);
 	fputs("\",rule=\"", f);
 	sl_metrics_put_label(f, rule);
-	fprintf(f, "\"} %lld\n", value);
+	fputc('"', f);
+}
+
+static void put_filter(FILE *f, const char *name, const char *list, const char *rule,
+		       long long value)
+{
+	put_filter_name(f, name, list, rule);
+	fprintf(f, "} %lld\n", value);
 }
 
 /* By name; the rules of a list that have none are one sum. Each list ends in its default. */
 static void put_filters(FILE *f, const json_t *rows)
 {
-	static const char *const units[] = { "packets", "bytes" };
 	const json_t *row;
 	size_t i;
 
-	for (size_t u = 0; u < 2 && json_array_size(rows); u++) {
+	for (size_t u = 0; u < UNITS && json_array_size(rows); u++) {
 		long long unnamed = 0;
 		char name[64];
 
@@ -232,6 +239,67 @@ static void put_filters(FILE *f, const json_t *rows)
 	}
 }
 
+/* The words of `show filters` for the colours of RFC 2697 and 2698. */
+static const char *const police_results[] = { "conformed", "exceeded", "violated" };
+#define POLICE_RESULTS (sizeof(police_results) / sizeof(police_results[0]))
+
+static void put_policer(FILE *f, const char *name, const char *list, const char *rule,
+			const long long values[POLICE_RESULTS])
+{
+	for (size_t r = 0; r < POLICE_RESULTS; r++) {
+		put_filter_name(f, name, list, rule);
+		fprintf(f, ",result=\"%s\"} %lld\n", police_results[r], values[r]);
+	}
+}
+
+static bool any_polices(const json_t *rows)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row)
+		if (json_object_get(row, "policer"))
+			return true;
+	return false;
+}
+
+/* Of the rules that police; named as those of put_filters(). */
+static void put_policers(FILE *f, const json_t *rows)
+{
+	const json_t *row;
+	size_t i;
+
+	for (size_t u = 0; u < UNITS && any_polices(rows); u++) {
+		long long unnamed[POLICE_RESULTS] = { 0 };
+		bool has_unnamed = false;
+		char name[64];
+
+		snprintf(name, sizeof(name), "filter_policed_%s_total", units[u]);
+		sl_metrics_put_head(f, name, counter,
+				    "What the policers of rules of filter lists have seen.");
+		json_array_foreach(rows, i, row) {
+			const json_t *policer = json_object_get(row, "policer");
+			const char *list = sl_metrics_member(row, "list");
+			const char *rule = sl_metrics_member(row, "name");
+			long long values[POLICE_RESULTS];
+
+			if (json_is_null(json_object_get(row, "rule")) && has_unnamed) {
+				put_policer(f, name, list, "unnamed", unnamed);
+				memset(unnamed, 0, sizeof(unnamed));
+				has_unnamed = false;
+			}
+			for (size_t r = 0; policer && r < POLICE_RESULTS; r++) {
+				values[r] = number(json_object_get(
+					json_object_get(policer, police_results[r]), units[u]));
+				unnamed[r] += *rule ? 0 : values[r];
+			}
+			if (policer && *rule)
+				put_policer(f, name, list, rule, values);
+			has_unnamed |= policer && !*rule;
+		}
+	}
+}
+
 char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
 		      const json_t *reasons, const json_t *filters,
 		      const struct sl_metrics_cluster *cluster)
@@ -251,6 +319,7 @@ char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *c
 	put_counters(f, reasons, "drop", "reason", "Frames dropped, by reason.");
 	put_counters(f, reasons, "punt", "reason", "Frames given to the kernel, by reason.");
 	put_filters(f, filters);
+	put_policers(f, filters);
 	if (cluster)
 		sl_metrics_put_cluster(f, cluster);
 	failed = ferror(f);

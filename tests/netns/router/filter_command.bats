@@ -81,7 +81,7 @@ passes() { on h1 ping -c 1 -W 1 10.0.2.2; }
 policer() { sluice -j show filters | jq ".[] | select(.list == \"$1\" and .rule == $2).policer.$3.packets"; }
 
 @test "a rule polices: what goes on and what is dropped add up, and a change of other rules keeps its tokens" {
-	configure
+	configure "metrics: 9100"
 	daemon
 	warm_up
 	put "$LIST"
@@ -105,6 +105,10 @@ policer() { sluice -j show filters | jq ".[] | select(.list == \"$1\" and .rule 
 	[ "$(policer in 2 conformed)" -ge 50 ]
 	[ "$(policer in 2 exceeded)" -ge 50 ]
 	[ $(($(policer in 2 conformed) + $(policer in 2 exceeded))) = "$(received packets)" ]
+	on n1 curl -s http://127.0.0.1:9100/metrics >"$LAB_DIR/metrics"
+	for result in conformed exceeded violated; do
+		grep -x "sluice_filter_policed_packets_total{list=\"in\",rule=\"unnamed\",result=\"$result\"} $(policer in 2 $result)" "$LAB_DIR/metrics"
+	done
 	policers() { on n1 bpftool -j map dump pinned /sys/fs/bpf/sluice/sl_policer | jq length; }
 	[ "$(policers)" = 1 ]
 	sluice filter delete in 2

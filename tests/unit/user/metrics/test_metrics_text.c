@@ -181,12 +181,61 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 		json_decref(cluster.rows[i]);
 }
 
+/* A rule without a name is in the sum of its list, and one that does not police nowhere. */
+static void policers_are_counted_by_result_and_unnamed_ones_summed(void **state)
+{
+	json_t *status = parse("{\"version\": \"1\", \"engine\": \"fast\"}"), *none = json_array();
+	json_t *filters = parse(
+		"[{\"list\": \"a\", \"rule\": 0, \"name\": \"dns\", \"packets\": 6, \"bytes\": 60,"
+		"  \"policer\": {\"conformed\": {\"packets\": 1, \"bytes\": 10},"
+		"  \"exceeded\": {\"packets\": 2, \"bytes\": 20},"
+		"  \"violated\": {\"packets\": 3, \"bytes\": 30}}},"
+		" {\"list\": \"a\", \"rule\": 1, \"packets\": 7, \"bytes\": 70,"
+		"  \"policer\": {\"conformed\": {\"packets\": 7, \"bytes\": 70}}},"
+		" {\"list\": \"a\", \"rule\": 2, \"packets\": 8, \"bytes\": 80,"
+		"  \"policer\": {\"conformed\": {\"packets\": 8, \"bytes\": 80}}},"
+		" {\"list\": \"a\", \"rule\": 3, \"name\": \"web\", \"packets\": 9, \"bytes\": 90},"
+		" {\"list\": \"a\", \"rule\": null, \"packets\": 0, \"bytes\": 0},"
+		" {\"list\": \"b\", \"rule\": 0, \"packets\": 4, \"bytes\": 40},"
+		" {\"list\": \"b\", \"rule\": null, \"packets\": 0, \"bytes\": 0}]");
+	char *text = sl_metrics_text(status, none, none, none, filters, NULL);
+
+	(void)state;
+	assert_non_null(text);
+	assert_line(text, "# TYPE sluice_filter_policed_packets_total counter");
+	assert_line(text, "sluice_filter_packets_total{list=\"a\",rule=\"dns\"} 6");
+	assert_line(
+		text,
+		"sluice_filter_policed_packets_total{list=\"a\",rule=\"dns\",result=\"conformed\"} 1");
+	assert_line(
+		text,
+		"sluice_filter_policed_packets_total{list=\"a\",rule=\"dns\",result=\"exceeded\"} 2");
+	assert_line(
+		text,
+		"sluice_filter_policed_bytes_total{list=\"a\",rule=\"dns\",result=\"violated\"} 30");
+	assert_line(
+		text,
+		"sluice_filter_policed_bytes_total{list=\"a\",rule=\"unnamed\",result=\"conformed\"} 150");
+	assert_null(strstr(text, "rule=\"web\",result"));
+	assert_null(strstr(text, "list=\"b\",rule=\"unnamed\",result"));
+	free(text);
+	json_decref(filters);
+	filters = parse("[{\"list\": \"b\", \"rule\": null, \"packets\": 0, \"bytes\": 0}]");
+	text = sl_metrics_text(status, none, none, none, filters, NULL);
+	assert_null(strstr(text, "policed"));
+	free(text);
+	json_decref(filters);
+	json_decref(status);
+	json_decref(none);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_and_labels_are_written_and_strange_names_escaped),
 		cmocka_unit_test(every_number_of_the_status_is_one_sample),
 		cmocka_unit_test(cluster_rows_become_samples_and_unknown_values_do_not),
+		cmocka_unit_test(policers_are_counted_by_result_and_unnamed_ones_summed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
