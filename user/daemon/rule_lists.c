@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 
 #include "user/classify/compile.h"
+#include "user/config/same_rules.h"
 #include "user/daemon/rule_lists.h"
 #include "user/datapath/counters.h"
 #include "user/daemon/lists.h"
@@ -32,48 +33,12 @@ struct sl_rule_lists {
 
 /* --- Counters and slots --- */
 
-static bool same_text(const char *a, const char *b)
-{
-	return a == b || (a && b && !strcmp(a, b));
-}
-
-static bool same_rule(const struct sl_filter_rule_settings *a,
-		      const struct sl_filter_rule_settings *b)
-{
-	bool same = a->action == b->action && a->family == b->family &&
-		    same_text(a->name, b->name) && same_text(a->class, b->class) &&
-		    same_text(a->set_dscp, b->set_dscp);
-
-	for (unsigned int key = 0; key < SL_POLICE_KEYS && same; key++)
-		same = same_text(a->police[key], b->police[key]);
-	for (unsigned int side = 0; side < SL_SIDES && same; side++)
-		same = same_text(a->prefix[side], b->prefix[side]);
-	for (unsigned int field = 0; field < SL_FIELD_COUNT && same; field++)
-		same = same_text(a->field[field], b->field[field]);
-	return same;
-}
-
 static const struct list *find_list(const struct sl_rule_lists *lists, const char *name)
 {
 	for (uint32_t i = 0; lists && i < lists->n; i++)
 		if (!strcmp(lists->list[i].settings->name, name))
 			return &lists->list[i];
 	return NULL;
-}
-
-/* Rule `i` of `list` is most often where it was; else look through the list. -1: it is new. */
-static int64_t find_rule(const struct list *old, const struct sl_filter_rule_settings *rule,
-			 uint32_t start, const bool *taken)
-{
-	uint32_t n = old->settings->rules.n;
-
-	for (uint32_t k = 0; k < n; k++) {
-		uint32_t i = (start + k) % n;
-
-		if (!taken[i] && same_rule(sl_filter_rule(old->settings, i), rule))
-			return i;
-	}
-	return -1;
 }
 
 static void mark_numbers(const struct sl_rule_lists *lists, bool *used)
@@ -97,35 +62,30 @@ static uint32_t free_number(bool *used, uint32_t *from)
  */
 static int number_rules(struct list *list, const struct list *old, bool *used, uint32_t *from)
 {
-	uint32_t n = list->settings->rules.n, n_old = old ? old->settings->rules.n : 0, at = 0;
-	bool *taken = calloc(n_old + 1, sizeof(*taken));
+	uint32_t n = list->settings->rules.n;
+	int64_t *same = calloc(n + 1, sizeof(*same));
+	int err;
 
 	list->number = calloc(n + 1, sizeof(*list->number));
 	list->before = calloc(n + 1, sizeof(*list->before));
-	if (!taken || !list->number || !list->before) {
-		free(taken);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i <= n; i++) {
-		int64_t same = -1;
-
-		if (i == n && old &&
-		    old->settings->default_action == list->settings->default_action)
-			same = n_old;
-		if (i < n && n_old)
-			same = find_rule(old, sl_filter_rule(list->settings, i), at, taken);
-		if (same >= 0) {
-			taken[same] = true;
-			list->number[i] = old->number[same];
-			list->before[i] = old->before[same];
-			at = n_old ? (uint32_t)(same + 1) % n_old : 0;
+	err = same && list->number && list->before
+		      ? sl_same_rules(list->settings, old ? old->settings : NULL, same)
+		      : -ENOMEM;
+	if (!err)
+		same[n] = old && old->settings->default_action == list->settings->default_action
+				  ? (int64_t)old->settings->rules.n
+				  : -1;
+	for (uint32_t i = 0; i <= n && !err; i++) {
+		if (same[i] >= 0) {
+			list->number[i] = old->number[same[i]];
+			list->before[i] = old->before[same[i]];
 		} else {
 			list->number[i] = free_number(used, from);
 			list->before[i].packets = UINT64_MAX; /* read when it is put */
 		}
 	}
-	free(taken);
-	return 0;
+	free(same);
+	return err;
 }
 
 static uint32_t free_slot(const struct sl_rule_lists *lists, const struct sl_rule_lists *previous)
