@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -507,26 +508,54 @@ static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s
 	return check_protocol(c, s, rule);
 }
 
-/* Views and metrics tell rules of a list apart by name; "default" and "unnamed" are theirs. */
-static int check_name(struct checker *c, const struct sl_filter_list_settings *list, uint32_t j)
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void keep(void *name)
+{
+	(void)name; /* its rule owns it */
+}
+
+/* The first rule of the list that has this name; there is one. */
+static uint32_t rule_of_name(const struct sl_filter_list_settings *list, const char *name)
+{
+	uint32_t i = 0;
+
+	while (!sl_filter_rule(list, i)->name || strcmp(sl_filter_rule(list, i)->name, name) != 0)
+		i++;
+	return i;
+}
+
+/*
+ * Views and metrics tell rules of a list apart by name; "default" and "unnamed" are theirs. *names
+ * is a tree (tsearch) of the names of the rules before.
+ */
+static int check_name(struct checker *c, const struct sl_filter_list_settings *list, uint32_t j,
+		      void **names)
 {
 	const struct sl_filter_rule_settings *rule = sl_filter_rule(list, j);
+	char **found;
 
 	if (!rule->name)
 		return 0;
 	if (!strcmp(rule->name, "default") || !strcmp(rule->name, "unnamed"))
 		return refuse(c, rule->line, rule->name,
 			      "is a name that the metrics use: write another");
-	for (uint32_t i = 0; i < j; i++)
-		if (sl_filter_rule(list, i)->name &&
-		    !strcmp(sl_filter_rule(list, i)->name, rule->name))
-			return refuse(c, rule->line, rule->name,
-				      "is the name of rule %u, too: write another", i);
+	found = tsearch(rule->name, names, compare_names);
+	if (!found)
+		return -ENOMEM;
+	if (*found != rule->name)
+		return refuse(c, rule->line, rule->name,
+			      "is the name of rule %u, too: write another",
+			      rule_of_name(list, rule->name));
 	return 0;
 }
 
 static int check_rules(struct checker *c, uint32_t i, struct sl_filter_list_settings *list)
 {
+	void *names = NULL;
 	int err = 0;
 
 	if (list->parsed) /* it has been checked before */
@@ -536,10 +565,11 @@ static int check_rules(struct checker *c, uint32_t i, struct sl_filter_list_sett
 		return -ENOMEM;
 	for (uint32_t j = 0; j < list->rules.n && !err; j++) {
 		snprintf(c->path, sizeof(c->path), "filters[%u].rules[%u]", i, j);
-		err = check_name(c, list, j);
+		err = check_name(c, list, j, &names);
 		if (!err)
 			err = parse_rule(c, sl_filter_rule(list, j), &list->parsed[j]);
 	}
+	tdestroy(names, keep);
 	if (err) {
 		free(list->parsed);
 		list->parsed = NULL;
