@@ -19,9 +19,6 @@
 
 VM_IMAGE=$LAB_SOURCE/build/vm
 VM_BOOT_SECONDS=600
-# Without what costs an emulated processor much and gives the tests nothing: the kernel then copies
-# by words and not by bytes, and walks four levels of pages.
-VM_CPU=max,erms=off,fsrm=off,la57=off,smap=off,pku=off
 
 # vm_image: make the image that machines boot from; returns 1 and says why if that is impossible
 # here
@@ -52,10 +49,11 @@ vm_up() {
 	[ -n "$first" ] || { first=vm-$name && host_up "$first"; } || return
 	local processors=(-accel "${LAB_ACCEL:-tcg,thread=multi}" -smp "${VM_PROCESSORS:-2}")
 	[ "${VM_CLOCK:-}" != instructions ] || processors=(-accel "tcg,thread=single" -smp 1 -icount "shift=0,sleep=off")
+	# On a busy host the kernel may find that its timer does not work (no_timer_check), and panic.
 	spawn "$first" "vm-$name" nice -n 15 qemu-system-x86_64 \
 		-nodefaults -no-user-config -display none -no-reboot -machine pc "${processors[@]}" \
-		-cpu "$VM_CPU" -m "${VM_MIB:-1024}" -kernel "$VM_IMAGE/vmlinuz" -initrd "$VM_IMAGE/initrd" \
-		-append "console=ttyS0 panic=-1 mitigations=off nokaslr random.trust_cpu=on net.ifnames=0 lab.dir=$LAB_DIR lab.source=$LAB_SOURCE lab.name=$name lab.modules=$VM_IMAGE/modules" \
+		-cpu max -m "${VM_MIB:-1024}" -kernel "$VM_IMAGE/vmlinuz" -initrd "$VM_IMAGE/initrd" \
+		-append "console=ttyS0 panic=-1 no_timer_check mitigations=off nokaslr random.trust_cpu=on net.ifnames=0 lab.dir=$LAB_DIR lab.source=$LAB_SOURCE lab.name=$name lab.modules=$VM_IMAGE/modules" \
 		-serial "file:$LAB_DIR/vm/$name/console" -object rng-random,id=rng,filename=/dev/urandom -device virtio-rng-pci,rng=rng \
 		-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
 		-virtfs "local,path=$LAB_DIR,mount_tag=lab,security_model=none,multidevs=remap" "${nics[@]}"

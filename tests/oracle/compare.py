@@ -43,7 +43,8 @@ def without_clock(frame):
     data = bytearray(frame)
     for at in range(34, len(data) - 3, 4):
         word = struct.unpack("!I", data[at:at + 4])[0]
-        if abs(word - now_ms) < CLOCK_WINDOW_MS:
+        away_ms = abs(word - now_ms)
+        if word < MS_PER_DAY and min(away_ms, MS_PER_DAY - away_ms) < CLOCK_WINDOW_MS:  # midnight may lie between
             data[at:at + 4] = bytes(4)
     end = 14 + (data[14] & 15) * 4
     data[24:26] = bytes(2)

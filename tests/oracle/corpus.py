@@ -305,7 +305,9 @@ def _(_rng):
     for flags in (0, 1, 2, 3, 0x10, 0xf0, 0xf1, 15):
         for pointer in (0, 4, 5, 9, 13, 21, 25):
             yield case4(options4(bytes([68, 20, pointer, flags]) + addresses), note="clock")
-    yield case4(raw4(ip4("10.0.0.1") / ICMP(type=13, id=1, seq=1) / Raw(bytes(12))), note="clock")
+    # RFC 792: a time of another kind than milliseconds since midnight has the highest bit set. It is never now.
+    asked = {"ts_ori": 1 << 31, "ts_rx": 1 << 31, "ts_tx": 1 << 31}
+    yield case4(raw4(ip4("10.0.0.1") / ICMP(type=13, id=1, seq=1, **asked) / Raw(bytes(12))), note="clock")
 
 
 @family("IPv4: total length against the frame", grouped=True)
