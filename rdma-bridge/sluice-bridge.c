@@ -211,8 +211,9 @@ int main(int argc, char **argv)
 		fputs("Try 'sluice-bridge --help'.\n", stderr);
 		return EXIT_CONFIG;
 	}
-	if (load_settings(&options, &settings))
-		return EXIT_CONFIG;
+	err = load_settings(&options, &settings);
+	if (err) /* systemd makes no other start after EXIT_CONFIG */
+		return err == -ENOMEM ? EXIT_FAILURE : EXIT_CONFIG;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);

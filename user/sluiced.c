@@ -155,6 +155,15 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 	return err;
 }
 
+/*
+ * A netdev may come later, and memory be free again: another start with the same file is worth it.
+ * systemd makes none after EXIT_CONFIG.
+ */
+static bool may_pass(int err)
+{
+	return err == -ENODEV || err == -ENOMEM;
+}
+
 /* --- What must be there before anything is changed --- */
 
 static int check_privileges(void)
@@ -526,8 +535,9 @@ int main(int argc, char **argv)
 		return EXIT_CONFIG;
 	}
 	d.options = &options;
-	if (load_settings(&options, &settings))
-		return EXIT_CONFIG;
+	err = load_settings(&options, &settings);
+	if (err)
+		return may_pass(err) && !options.check ? EXIT_FAILURE : EXIT_CONFIG;
 	if (options.check) {
 		printf("%s: ok\n", options.config_path);
 		sl_settings_free(settings);

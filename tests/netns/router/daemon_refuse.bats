@@ -40,13 +40,24 @@ refused() {
 		ports: []\nprots: 1\n|2: "prots" is not a key here: $keys
 		ports: eth1\n|1: ports: "eth1" is not a list: write one item a line, each after "- "
 		ports:\n  - name: eth1\n    optional: 1\n|3: ports[0].optional: "1" is not a truth value: write true or false
-		ports:\n  - name: eth1\n  - name: eth9\n|3: ports[1].name: "eth9" is not a netdev here: write one that \`ip link\` shows, or "optional: true" if it comes later
 		ports:\n  - name: eth1\n  - name: eth1\n|3: ports[1].name: "eth1" is named twice: write each port once
 		engine: turbo\nports: []\n|1: engine: "turbo" is not an engine: write fast, lpm or kernel
 		ports: [\n|2: "" is not YAML (did not find expected node content): write "key: value", indented by spaces
 	LIST
 	run_daemon --config /nonexistent.yaml
 	refused 2 "/nonexistent.yaml: cannot read the configuration file: No such file or directory"
+}
+
+@test "a port whose netdev may come later has a status after which systemd starts it again" {
+	local line
+	printf 'ports:\n  - name: eth1\n  - name: eth9\n' >"$CONFIG"
+	line="$CONFIG:3: ports[1].name: \"eth9\" is not a netdev here: write one that \`ip link\` shows, or \"optional: true\" if it comes later"
+	run_daemon --config "$CONFIG"
+	refused 1 "$line"
+	run grep -c "RestartPreventExitStatus=.*1" dist/sluiced.service
+	[ "$output" = 0 ]
+	run_daemon --check --config "$CONFIG"
+	refused 2 "$line"
 }
 
 @test "without privileges it names the missing capability" {
