@@ -118,7 +118,8 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 		for (uint32_t i = 0; i < b->n_ports; i++)
 			if (rb_bridge_lane(b, b->ports[i].system_port) == lane)
 				rb_express_set_port(lane->express, b->ports[i].system_port & 0xff,
-						    b->ports[i].edge && b->ports[i].takes
+						    b->ports[i].edge && !b->ports[i].withdrawn &&
+								    b->ports[i].takes
 							    ? b->ports[i].ifindex
 							    : 0);
 		for (uint32_t i = 0; i < b->n_ports; i++)

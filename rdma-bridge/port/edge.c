@@ -325,10 +325,11 @@ static uint32_t tx_room(struct rb_tx *tx)
 static uint32_t tx_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
 {
 	struct rb_edge *edge = edge_of(tx);
+	const uint32_t room = tx_room(tx);
 
-	if (n > tx_room(tx))
-		n = tx_room(tx);
-	n = rb_xsk_send(edge->queues[0].xsk, frames, n);
+	if (room == 0) /* maybe withdrawn, and then there is no socket */
+		return 0;
+	n = rb_xsk_send(edge->queues[0].xsk, frames, n < room ? n : room);
 	for (uint32_t i = 0; i < n; i++)
 		++*sending_of(edge, frames[i].offset);
 	return n;

@@ -690,6 +690,7 @@ static void port_that_is_withdrawn_keeps_its_frames_until_the_sockets_are_closed
 		assert_true(sl_now_ns() < end);
 	assert_true(rb_edge_is_withdrawn(port));
 	assert_int_equal(n, FRAMES);
+	assert_int_equal(tx->ops->put(tx, frames, 1), 0);
 	for (uint32_t i = 0; i < n; i++)
 		rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
 	rb_edge_shut(port, backlog, counters);
