@@ -53,7 +53,8 @@ lab_begin() {
 		[[ $1 =~ ^[A-Za-z0-9_-]{1,32}$ ]] ||
 			lab_error "\"$1\" is no lab name: 1 to 32 letters, digits, _ or -" || return
 		LAB_DIR=$LAB_ROOT/sluice-lab.$1
-		mkdir "$LAB_DIR" 2>/dev/null ||
+		# whole or not at all, also when Ctrl-C reaches mkdir
+		(trap "" INT TERM HUP && mkdir "$LAB_DIR") 2>/dev/null ||
 			lab_error "a lab named \"$1\" exists: end it with 'lab down $1'" || return
 	else
 		LAB_DIR=$(mktemp -d "$LAB_ROOT/sluice-lab.XXXXXX") || return

@@ -30,12 +30,15 @@ everything() {
 	on n1 ip -j link show | jq -c '.[] | [.ifname, .address, .mtu, .operstate, .xdp.prog.id]'
 	on n1 ip route show table all
 	on n1 ip -6 route show table all
-	on n1 ip neigh show nud permanent
 	on n1 find /sys/fs/bpf /run/sluice -mindepth 1 | sort
 	on n1 bash -c 'for pin in /sys/fs/bpf/sluice/sl_*; do bpftool -j map show pinned $pin; done' | jq -c '[.name, .id, .max_entries]'
 	on n1 build/sluice -j show system-ports
 	on n1 bpftool map dump pinned /sys/fs/bpf/sluice/sl_meta
 }
+
+# Node 2 announces a neighbour when its kernel has learned it, at any time: so one may come, but none
+# may go.
+neighbours() { on n1 ip neigh show nud permanent | sort; }
 
 # with_node_3: the configuration of node 1, with another engine and one more node
 with_node_3() {
@@ -48,11 +51,14 @@ refused_reload() {
 	local refusals
 	refusals=$(grep -c "reload refused" "$LAB_DIR/sluiced-n1.err" || true)
 	everything >"$LAB_DIR/before"
+	neighbours >"$LAB_DIR/neighbours"
 	cp "$1" "$LAB_DIR/n1.yaml"
 	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
 	wait_for 30 log_has sluiced-n1 "reload refused; the former configuration stays in force" $((refusals + 1))
 	everything >"$LAB_DIR/after"
 	diff "$LAB_DIR/before" "$LAB_DIR/after"
+	[ -s "$LAB_DIR/neighbours" ]
+	[ -z "$(neighbours | comm -23 "$LAB_DIR/neighbours" -)" ]
 }
 
 # without_node_2: the configuration of node 1, with another engine and no other node
