@@ -107,8 +107,6 @@ static int open_workers(struct rb_bridge *b)
 		const struct rb_worker_config config = rb_bridge_worker_config(b, &b->lanes[i]);
 
 		err = rb_worker_create(&config, &b->lanes[i].worker);
-		if (!err)
-			b->lanes[i].worker->ask_always = false;
 		if (!err && rb_fabric_has_express(&b->settings->cluster)) {
 			const struct rb_express_config express = {
 				.worker = b->lanes[i].worker,

@@ -42,7 +42,6 @@ static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 		sl_warning("remote port %s: cannot open its TAP: %s", name, strerror(-err));
 		return;
 	}
-	rb_tap_set_ask(remote->tap, &lane->worker->ask);
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		rb_ingress_add_input(rb_bridge_ingress(b, remote), remote->first_voq + c,
 				     rb_tap_input(remote->tap, c));

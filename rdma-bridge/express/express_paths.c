@@ -11,6 +11,7 @@ struct rb_express {
 	struct rb_express_config config;
 	struct rb_transport *transport; /* borrowed */
 	struct sl_express_path *map;	/* borrowed, or NULL */
+	struct rb_id_set waiting;	/* our ports that XDP knows to be busy */
 	/* By node: what the bridge writes into the map; and what stands for it without one. */
 	struct sl_express_path path[SL_EXPRESS_NODES];
 };
@@ -81,6 +82,7 @@ void rb_express_set_map(struct rb_express *x, struct sl_express_path *map)
 			continue;
 		in->busy = &path_of(x, w->nodes[i])->busy;
 		*in->busy = 1; /* rb_express_round finds out */
+		rb_id_set_add(&x->config.worker->todo.busy, w->nodes[i]);
 	}
 }
 
@@ -108,32 +110,45 @@ void rb_express_open_path(struct rb_express *x, uint8_t node, uint32_t epoch, ui
 
 /* --- What changes --- */
 
+/* Tell XDP whether frames wait for our port `number`. */
+static void show_waiting(struct rb_express *x, uint32_t number)
+{
+	struct sl_arrival_port *port = &rb_roce_xdp_ports(x->transport)[number];
+	uint32_t busy = x->config.worker->port[number]->n_waiting > 0;
+
+	if (busy)
+		rb_id_set_add(&x->waiting, number);
+	else
+		rb_id_set_remove(&x->waiting, number);
+	if (port->busy != busy)
+		__atomic_store_n(&port->busy, busy, __ATOMIC_RELAXED);
+}
+
 bool rb_express_round(struct rb_express *x)
 {
-	const struct rb_worker *w = x ? x->config.worker : NULL;
-	struct sl_arrival_port *ports;
+	struct rb_worker *w = x ? x->config.worker : NULL;
 	bool under_way = false;
 
 	if (!x)
 		return false;
-	for (uint32_t i = 0; i < w->n_nodes; i++) {
-		const struct rb_worker_peer *peer = w->peer[w->nodes[i]];
-		struct rb_ingress *in = peer->ingress;
+	for (uint32_t i = rb_id_set_next(&w->todo.busy, 0); i != RB_ID_NONE;
+	     i = rb_id_set_next(&w->todo.busy, i + 1)) {
+		const struct rb_worker_peer *peer = w->peer[i];
 
-		if (!in || !*in->busy)
-			continue;
-		if (peer->path && rb_roce_xdp_is_under_way(x->transport, peer->path))
+		if (peer->path && rb_roce_xdp_is_under_way(x->transport, peer->path)) {
 			under_way = true;
-		else if (!rb_ingress_holds(in))
-			__atomic_store_n(in->busy, 0, __ATOMIC_SEQ_CST);
+		} else if (!rb_ingress_holds(peer->ingress)) {
+			__atomic_store_n(peer->ingress->busy, 0, __ATOMIC_SEQ_CST);
+			rb_id_set_remove(&w->todo.busy, i);
+		}
 	}
-	ports = rb_roce_xdp_ports(x->transport);
-	for (uint32_t i = 0; i < w->n_ports; i++) {
-		uint32_t busy = w->port[w->ports[i]]->n_waiting > 0;
-
-		if (ports[w->ports[i]].busy != busy)
-			__atomic_store_n(&ports[w->ports[i]].busy, busy, __ATOMIC_RELAXED);
-	}
+	/* A port that waits no more may have left the set of the worker, but not ours. */
+	for (uint32_t i = rb_id_set_next(&x->waiting, 0); i != RB_ID_NONE;
+	     i = rb_id_set_next(&x->waiting, i + 1))
+		show_waiting(x, i);
+	for (uint32_t i = rb_id_set_next(&w->todo_ports, 0); i != RB_ID_NONE;
+	     i = rb_id_set_next(&w->todo_ports, i + 1))
+		show_waiting(x, i);
 	return under_way || w->chunks->count[RB_OWNER_MESSAGE] > 0;
 }
 
@@ -141,8 +156,11 @@ void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns)
 {
 	const struct rb_worker *w = x ? x->config.worker : NULL;
 
-	for (uint32_t i = 0; x && i < w->n_nodes; i++) {
-		uint8_t node = w->nodes[i];
+	if (!x)
+		return;
+	for (uint32_t i = rb_id_set_next(&w->linked, 0); i != RB_ID_NONE;
+	     i = rb_id_set_next(&w->linked, i + 1)) {
+		uint8_t node = (uint8_t)i;
 		bool open = x->path[node].check && fabric_takes &&
 			    rb_worker_peer_state(w, node) == RB_PEER_UP;
 

@@ -31,7 +31,6 @@ struct rb_tap {
 	struct rb_chunks *chunks;
 	struct sl_counter *counters; /* borrowed */
 	int fd;
-	bool *ask;   /* borrowed: see rb_tap_set_ask; may be NULL */
 	bool ready;  /* the thread that watches the descriptor sets it, the reader clears it */
 	int carrier; /* -1: not set yet */
 };
@@ -153,13 +152,17 @@ static uint32_t give(struct waiting *w, struct rb_ingress_frame *out, uint32_t m
 	return n;
 }
 
-/* May the kernel, or a class, have frames for us? */
-static bool any_waits(const struct rb_tap *tap)
+/*
+ * Ask the classes that have frames to be read; if the kernel may have some, all of them. Whichever
+ * is read reads for all, and a class whose VOQ may not send now is not read.
+ */
+static void ask(struct rb_tap *tap)
 {
+	bool kernel_may_have = __atomic_load_n(&tap->ready, __ATOMIC_RELAXED);
+
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
-		if (tap->class[c].n > 0)
-			return true;
-	return __atomic_load_n(&tap->ready, __ATOMIC_RELAXED);
+		if (kernel_may_have || tap->class[c].n > 0)
+			rb_input_ask(&tap->class[c].input);
 }
 
 static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
@@ -167,8 +170,7 @@ static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_
 	struct waiting *w = context;
 
 	read_frames(w->tap);
-	if (w->tap->ask && any_waits(w->tap))
-		__atomic_store_n(w->tap->ask, true, __ATOMIC_RELEASE);
+	ask(w->tap);
 	return give(w, out, max);
 }
 
@@ -186,7 +188,8 @@ int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *
 	if (!tap)
 		return -ENOMEM;
 	for (uint32_t c = 0; c < SL_CLASSES; c++) {
-		tap->class[c].input = (struct rb_input){ tap_receive, &tap->class[c], NULL };
+		tap->class[c].input =
+			(struct rb_input){ .receive = tap_receive, .context = &tap->class[c] };
 		tap->class[c].tap = tap;
 	}
 	tap->maps = maps;
@@ -227,11 +230,6 @@ int rb_tap_fd(const struct rb_tap *tap)
 	return tap->fd;
 }
 
-void rb_tap_set_ask(struct rb_tap *tap, bool *ask)
-{
-	tap->ask = ask;
-}
-
 struct rb_input *rb_tap_input(struct rb_tap *tap, uint32_t class)
 {
 	return &tap->class[class].input;
@@ -240,8 +238,8 @@ struct rb_input *rb_tap_input(struct rb_tap *tap, uint32_t class)
 void rb_tap_ready(struct rb_tap *tap)
 {
 	__atomic_store_n(&tap->ready, true, __ATOMIC_RELAXED);
-	if (tap->ask)
-		__atomic_store_n(tap->ask, true, __ATOMIC_RELEASE);
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		rb_input_ask(&tap->class[c].input);
 }
 
 int rb_tap_carrier(struct rb_tap *tap, bool on)

@@ -43,8 +43,7 @@ int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *
 void rb_tap_close(struct rb_tap *tap); /* NULL is fine; the TAP loses its carrier */
 
 int rb_tap_fd(const struct rb_tap *tap);
-/* Whenever frames may wait here, set *ask (atomically); borrowed until close. */
-void rb_tap_set_ask(struct rb_tap *tap, bool *ask);
+/* An input asks to be read (rb_input_ask) whenever it may have frames. */
 struct rb_input *rb_tap_input(struct rb_tap *tap, uint32_t class);
 /* The descriptor was readable: the inputs read it from now on, until it is empty. */
 void rb_tap_ready(struct rb_tap *tap);

@@ -110,6 +110,7 @@ void rb_egress_set_tx(struct rb_egress_port *port, struct rb_tx *tx, struct rb_c
 		port->tx->ops->close(port->tx);
 	}
 	port->tx = tx;
+	port->lent = 0;
 	port->settled = tx ? tx->refused : 0;
 	if (!tx)
 		drop_waiting(port, chunks, counters);
@@ -198,6 +199,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 		}
 		/* tx has room for all of them: the budget is at most its room. */
 		port->tx->ops->put(port->tx, batch, n);
+		port->lent += n;
 		sent += n;
 	} while (n == BATCH);
 	return sent;
@@ -227,6 +229,7 @@ void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks)
 		return;
 	do {
 		n = port->tx->ops->reap(port->tx, offsets, BATCH);
+		port->lent -= n;
 		for (uint32_t i = 0; i < n; i++)
 			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
 	} while (n == BATCH);

@@ -65,6 +65,7 @@ struct rb_egress_port {
 	struct rb_egress_queue queue[SL_CLASSES];
 	rb_sample_fn on_sample; /* set if the sample_units of a queue is not 0 */
 	void *sample_context;
+	uint32_t lent;		     /* frames that tx has not given back */
 	struct sl_counter under_way; /* given to tx, which has not sent or refused them yet */
 	uint64_t settled;	     /* of tx->refused: counted as drops already */
 };
@@ -95,6 +96,12 @@ void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks);
  */
 void rb_egress_set_tx(struct rb_egress_port *port, struct rb_tx *tx, struct rb_chunks *chunks,
 		      struct sl_counter *counters);
+
+/* Has it frames, or lent some to its tx? If not, there is nothing to serve, flush or reap. */
+static inline bool rb_egress_is_idle(const struct rb_egress_port *port)
+{
+	return port->n_waiting == 0 && port->lent == 0;
+}
 
 uint32_t rb_egress_backlog(const struct rb_egress_port *port, uint32_t class); /* frames */
 

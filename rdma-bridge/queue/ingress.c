@@ -6,15 +6,21 @@
 
 #include "rdma-bridge/queue/backlog.h"
 
-int rb_ingress_open(uint32_t n_voqs, uint32_t frame_max_bytes, uint32_t message_max_bytes,
-		    uint32_t degree, struct rb_ingress **out)
+int rb_ingress_open(struct rb_ingress_todo *todo, uint32_t node, uint32_t n_voqs,
+		    uint32_t frame_max_bytes, uint32_t message_max_bytes, uint32_t degree,
+		    struct rb_ingress **out)
 {
-	struct rb_ingress *in = calloc(1, sizeof(*in));
+	struct rb_ingress *in;
 	int err;
 
 	*out = NULL;
+	if (n_voqs > RB_ID_SET_MAX || node >= RB_ID_SET_MAX)
+		return -EINVAL;
+	in = calloc(1, sizeof(*in));
 	if (!in)
 		return -ENOMEM;
+	in->todo = todo;
+	in->node = node;
 	in->n_voqs = n_voqs;
 	in->voqs = calloc(n_voqs ? n_voqs : 1, sizeof(*in->voqs));
 	err = in->voqs ? rb_pack_init(&in->pack, message_max_bytes, degree) : -ENOMEM;
@@ -38,7 +44,6 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
 		voq->inputs = voq->turn = voq->pool ? &voq->list_input : NULL;
 		voq->list_input.next = NULL;
 	}
-	in->ask = NULL;
 	if (in->drr)
 		rb_ingress_discard(in, UINT32_MAX, chunks, counters);
 	rb_drr_destroy(in->drr);
@@ -59,9 +64,16 @@ void rb_ingress_set_pool(struct rb_ingress *in, struct rb_frame_pool *pool)
 		struct rb_voq *voq = &in->voqs[i];
 
 		voq->pool = pool;
-		voq->list_input = (struct rb_input){ take_from_list, voq, NULL };
+		voq->list_input = (struct rb_input){ .receive = take_from_list, .context = voq };
 		rb_ingress_add_input(in, i, &voq->list_input);
 	}
+}
+
+/* VOQ i has frames. */
+static void activate(struct rb_ingress *in, uint32_t i)
+{
+	rb_drr_activate(in->drr, i);
+	rb_id_set_add(&in->todo->waiting, in->node);
 }
 
 void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_ingress_frame *frame)
@@ -70,7 +82,7 @@ void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_ingress_f
 
 	rb_frame_list_put(voq->pool, &voq->list, frame);
 	if (!in->drr->queue[i].active)
-		rb_drr_activate(in->drr, i);
+		activate(in, i);
 }
 
 void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,
@@ -99,15 +111,29 @@ void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *in
 	input->next = voq->inputs;
 	voq->inputs = input;
 	voq->turn = input;
+	input->ingress = in;
+	input->voq = i;
+	rb_input_ask(input);
 }
 
-void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, const struct rb_input *input)
+void rb_input_ask(const struct rb_input *input)
+{
+	struct rb_ingress *in = input->ingress;
+
+	if (!in)
+		return;
+	rb_id_set_add_shared(&in->asked, input->voq);
+	rb_id_set_add_shared(&in->todo->asked, in->node);
+}
+
+void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, struct rb_input *input)
 {
 	struct rb_voq *voq = &in->voqs[i];
 
 	for (struct rb_input **at = &voq->inputs; *at; at = &(*at)->next)
 		if (*at == input) {
 			*at = input->next;
+			input->ingress = NULL;
 			break;
 		}
 	voq->turn = voq->inputs;
@@ -142,13 +168,19 @@ static bool read_ahead(struct rb_voq *voq, struct sl_counter *counters)
 	return voq->n_ahead > 0;
 }
 
-/* May VOQs that are not active have frames at their inputs? */
-static bool asks(const struct rb_ingress *in)
+/* Read the inputs that may have frames for VOQs that have none. */
+static void read_asked(struct rb_ingress *in, struct sl_counter *counters)
 {
-	return !in->ask || *in->ask;
+	rb_id_set_collect(&in->asked, &in->to_ask);
+	for (uint32_t i = rb_id_set_next(&in->to_ask, 0); i != RB_ID_NONE;
+	     i = rb_id_set_next(&in->to_ask, i + 1)) {
+		rb_id_set_remove(&in->to_ask, i);
+		if (!in->drr->queue[i].active && read_ahead(&in->voqs[i], counters))
+			activate(in, i);
+	}
 }
 
-static struct rb_ingress_frame take(const struct rb_ingress *in, struct rb_voq *voq)
+static struct rb_ingress_frame take(struct rb_ingress *in, struct rb_voq *voq)
 {
 	const struct rb_ingress_frame *frame = &voq->ahead[voq->first++];
 
@@ -157,8 +189,10 @@ static struct rb_ingress_frame take(const struct rb_ingress *in, struct rb_voq *
 	voq->taken.bytes += frame->len_bytes;
 	if (voq->on_taken)
 		voq->on_taken(voq->taken_context, frame->len_bytes);
-	if (in->busy && !*in->busy)
+	if (in->busy && !*in->busy) {
 		__atomic_store_n(in->busy, 1, __ATOMIC_SEQ_CST);
+		rb_id_set_add(&in->todo->busy, in->node);
+	}
 	/* XDP did not count frames of the kernel into the backlog. */
 	if (frame->ingress_port)
 		rb_backlog_take(voq->backlog, frame->len_bytes);
@@ -223,9 +257,7 @@ bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
 	in->now_ns = now_ns;
 	if (in->ready)
 		return true;
-	for (uint32_t i = 0; i < in->n_voqs && asks(in); i++)
-		if (!in->drr->queue[i].active && read_ahead(&in->voqs[i], counters))
-			rb_drr_activate(in->drr, i);
+	read_asked(in, counters);
 	if (in->held) {
 		pack(in, &in->held_frame, in->held_voq, chunks, counters);
 		in->held = false;
@@ -294,13 +326,23 @@ static struct rb_voq *voq_of(struct rb_ingress *in, const struct rb_frame *frame
 	return &in->voqs[i];
 }
 
+/* A frame that is discarded waits for no rate. */
+static int any_head_bytes(void *context, uint32_t i)
+{
+	const struct head_context *c = context;
+	const struct rb_voq *voq = &c->in->voqs[i];
+
+	return read_ahead(&c->in->voqs[i], c->counters) ? (int)voq->ahead[voq->first].len_bytes
+							: RB_DRR_EMPTY;
+}
+
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
 			    struct sl_counter *counters)
 {
+	struct head_context context = { in, counters };
 	uint32_t dropped = in->pack.count + in->held;
+	uint64_t most = 0;
 
-	if (!dropped && !in->drr->levels && !asks(in))
-		return 0;
 	for (uint32_t i = 0; i < in->pack.count; i++) {
 		const struct rb_frame *frame = &in->pack.frame[i];
 
@@ -312,14 +354,20 @@ uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_ch
 		drop(&in->voqs[in->held_voq], in->held_frame.ingress_port == 0,
 		     in->held_frame.offset, in->held_frame.len_bytes, chunks, counters);
 	in->held = false;
-	for (uint32_t i = 0; i < in->n_voqs; i++)
-		for (uint32_t n = 0; n < budget && read_ahead(&in->voqs[i], counters); n++) {
-			struct rb_ingress_frame frame = take(in, &in->voqs[i]);
+	read_asked(in, counters);
+	for (uint32_t level = 0; level < RB_DRR_LEVELS; level++)
+		most += (uint64_t)budget * in->drr->active[level];
+	for (uint64_t n = 0; n < most; n++) {
+		uint32_t i = rb_drr_next(in->drr, any_head_bytes, &context);
+		struct rb_ingress_frame frame;
 
-			drop(&in->voqs[i], frame.ingress_port == 0, frame.offset, frame.len_bytes,
-			     chunks, counters);
-			dropped++;
-		}
+		if (i == RB_DRR_NONE)
+			break;
+		frame = take(in, &in->voqs[i]);
+		drop(&in->voqs[i], frame.ingress_port == 0, frame.offset, frame.len_bytes, chunks,
+		     counters);
+		dropped++;
+	}
 	return dropped;
 }
 
@@ -331,7 +379,7 @@ uint64_t rb_ingress_ready_at(const struct rb_ingress *in, uint64_t delay_ns, uin
 		return now_ns;
 	if (in->pack.count > 0)
 		at_ns = in->opened_ns + delay_ns;
-	for (uint32_t i = 0; i < in->n_voqs; i++) {
+	for (uint32_t i = rb_drr_first(in->drr); i != RB_DRR_NONE; i = rb_drr_after(in->drr, i)) {
 		const struct rb_voq *voq = &in->voqs[i];
 		uint64_t ready_ns =
 			voq->n_ahead ? rb_pace_ready_at(&voq->pace, now_ns) : UINT64_MAX;

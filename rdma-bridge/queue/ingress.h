@@ -4,9 +4,9 @@
  * the frames of all rings into lists, one for each VOQ; frames of the kernel wait at the TAP. A VOQ
  * takes some of them ahead, in turn from each source that it has. Deficit round robin chooses among
  * the VOQs that their token buckets let send, and the chosen frames are packed into messages. A VOQ
- * without frames costs nothing.
+ * without frames costs nothing, and the worker visits only ingress sides that wait.
  *
- * Not thread-safe: belongs to the worker.
+ * Not thread-safe except for rb_input_ask: belongs to the worker.
  */
 #ifndef RB_INGRESS_H
 #define RB_INGRESS_H
@@ -18,17 +18,22 @@
 #include "rdma-bridge/scheduler/drr.h"
 #include "rdma-bridge/queue/frame_counters.h"
 #include "rdma-bridge/queue/frame_pool.h"
+#include "rdma-bridge/queue/id_set.h"
 #include "rdma-bridge/scheduler/pace.h"
 #include "rdma-bridge/queue/pack.h"
 
 #define RB_READ_AHEAD 32 /* frames that a VOQ takes from a source at once */
+
+struct rb_ingress;
 
 /* A source of frames for a VOQ: its list, or a remote port's TAP. */
 struct rb_input {
 	/* Take up to max frames; their chunks become RB_OWNER_INGRESS. Returns how many. */
 	uint32_t (*receive)(void *context, struct rb_ingress_frame *out, uint32_t max);
 	void *context;
-	struct rb_input *next; /* in the VOQ's list */
+	struct rb_input *next;	    /* in the VOQ's list */
+	struct rb_ingress *ingress; /* borrowed: its VOQ is number voq here; NULL: of none */
+	uint32_t voq;
 };
 
 struct rb_voq {
@@ -56,15 +61,21 @@ struct rb_voq {
 	void *taken_context;
 };
 
+/* Which ingress sides of a worker have something to do, by node. */
+struct rb_ingress_todo {
+	struct rb_id_set waiting; /* frames wait in them; the worker removes what is idle */
+	struct rb_id_set asked;	  /* their inputs may have frames; added to from any thread */
+	struct rb_id_set busy;	  /* those that set their *busy */
+};
+
 struct rb_ingress {
+	struct rb_ingress_todo *todo; /* borrowed: its number there is `node` */
+	uint32_t node;
 	uint32_t n_voqs;
 	struct rb_voq *voqs; /* owned */
 	struct rb_drr *drr;  /* owned; queue i is voqs[i] */
-	/*
-	 * Borrowed: do frames wait at inputs of VOQs that have none otherwise? Where it is false,
-	 * such VOQs are not asked. NULL: always ask.
-	 */
-	const bool *ask;
+	/* VOQs whose inputs may have frames, as other threads say, and as the worker has heard. */
+	struct rb_id_set asked, to_ask;
 	/*
 	 * Borrowed: set to 1 before a frame leaves a backlog; NULL: nobody asks. Who clears it
 	 * knows that the frames have reached the network (bpf/abi/express.h).
@@ -82,9 +93,13 @@ struct rb_ingress {
 	uint64_t offsets[RB_RECORDS_MAX + 1]; /* their chunks; room for one more of the sender */
 };
 
-/* n_voqs from 1; message limit and degree as in rb_pack_init. 0, -EINVAL, -ENOMEM. */
-int rb_ingress_open(uint32_t n_voqs, uint32_t frame_max_bytes, uint32_t message_max_bytes,
-		    uint32_t degree, struct rb_ingress **out);
+/*
+ * The ingress side of `node` in `todo`, which is borrowed. n_voqs in 1..RB_ID_SET_MAX; message
+ * limit and degree as in rb_pack_init. 0, -EINVAL, -ENOMEM.
+ */
+int rb_ingress_open(struct rb_ingress_todo *todo, uint32_t node, uint32_t n_voqs,
+		    uint32_t frame_max_bytes, uint32_t message_max_bytes, uint32_t degree,
+		    struct rb_ingress **out);
 /* Drops the frames that it holds as peer-down. NULL is fine. */
 void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl_counter *counters);
 
@@ -104,7 +119,12 @@ void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port,
 void rb_voq_publish_path(struct rb_voq *voq);
 void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input);
 /* Frames that were read from the input stay. No effect if it is no input of VOQ i. */
-void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, const struct rb_input *input);
+void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, struct rb_input *input);
+/*
+ * The input may have frames. The VOQ reads it in the next round, and from then on until it is
+ * empty. From any thread.
+ */
+void rb_input_ask(const struct rb_input *input);
 /* Change message size and degree. -EBUSY while a message is open; else as rb_pack_init. */
 int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uint32_t degree);
 
@@ -123,8 +143,8 @@ void rb_ingress_seal(struct rb_ingress *in, uint64_t sent_ns);
  */
 void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters);
 /*
- * The node is not up: drop the open message and up to `budget` frames of each VOQ. Returns how many
- * frames it dropped.
+ * The node is not up: drop the open message, and up to `budget` frames for each VOQ that has any.
+ * Returns how many frames it dropped.
  */
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
 			    struct sl_counter *counters);

@@ -149,3 +149,23 @@ uint32_t rb_drr_next(struct rb_drr *drr, rb_drr_head_fn head, void *context)
 	}
 	return RB_DRR_NONE;
 }
+
+/* The first queue of the highest of these levels. */
+static uint32_t first_of(const struct rb_drr *drr, uint32_t levels)
+{
+	return levels ? drr->head[31 - (uint32_t)__builtin_clz(levels)] : RB_DRR_NONE;
+}
+
+uint32_t rb_drr_first(const struct rb_drr *drr)
+{
+	return first_of(drr, drr->levels);
+}
+
+uint32_t rb_drr_after(const struct rb_drr *drr, uint32_t queue)
+{
+	const struct rb_drr_queue *q = &drr->queue[queue];
+
+	if (q->next != RB_DRR_NONE)
+		return q->next;
+	return first_of(drr, drr->levels & ((1U << q->level) - 1));
+}

@@ -64,4 +64,8 @@ void rb_drr_activate(struct rb_drr *drr, uint32_t queue);
  */
 uint32_t rb_drr_next(struct rb_drr *drr, rb_drr_head_fn head, void *context);
 
+/* All active queues, one after the other; RB_DRR_NONE: no more. Nothing changes. */
+uint32_t rb_drr_first(const struct rb_drr *drr);
+uint32_t rb_drr_after(const struct rb_drr *drr, uint32_t queue);
+
 #endif

@@ -94,6 +94,8 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 		const uint8_t node = first->worker->nodes[i];
 		const struct rb_worker_peer *peer = first->worker->peer[node];
 		const struct rb_peer *state = &first->worker->peers.peer[node];
+		const uint64_t since_ns =
+			peer->since_ns ? peer->since_ns : first->worker->first_tick_ns;
 		uint64_t data = 0, data_bytes = 0, hellos = 0, refused = 0;
 		struct rb_seq sum = { 0 };
 		json_t *row;
@@ -112,7 +114,7 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 			"{s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "node", peer->node,
 			"address", sl_cluster_find_node(&b->settings->cluster, peer->node)->address,
 			"state", rb_peer_state_name(rb_bridge_peer_state(b, node)), "since_ms",
-			ms_since(peer->since_ns, first->worker->now_ns), "epoch",
+			ms_since(since_ns, first->worker->now_ns), "epoch",
 			state->introduced ? json_integer(state->epoch) : json_null(), "heard_ms",
 			ms_since(state->heard_ns, first->worker->now_ns), "ups",
 			json_integer(state->ups), "downs", json_integer(state->downs),

@@ -27,24 +27,14 @@ static bool serve_port(struct rb_worker *w, struct rb_egress_port *port, uint64_
 	return false;
 }
 
-/*
- * Receiving comes first and nothing after it holds it up. So congestion shows in the egress queues,
- * and not as messages lost for want of a chunk (thesis, section 5.4.3).
- */
-bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
+/* Serve the ports that are not idle. */
+static bool serve_ports(struct rb_worker *w, uint64_t now_ns)
 {
-	bool busy;
+	bool busy = false;
 
-	w->now_ns = now_ns;
-	w->asks = __atomic_exchange_n(&w->ask, false, __ATOMIC_ACQUIRE) || w->ask_always;
-	w->held = false;
-	w->ready_ns = UINT64_MAX;
-	rb_peers_run(&w->peers, now_ns);
-	busy = rb_worker_receive(w, now_ns);
-	rb_worker_post_receives(w);
-	for (uint32_t i = 0; i < w->n_ports; i++) {
-		struct rb_egress_port *port = w->port[w->ports[i]];
-
+	for (uint32_t i = rb_id_set_next(&w->todo_ports, 0); i != RB_ID_NONE;
+	     i = rb_id_set_next(&w->todo_ports, i + 1)) {
+		struct rb_egress_port *port = w->port[i];
 		bool served;
 
 		rb_egress_reap(port, w->chunks);
@@ -54,15 +44,64 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 		/* In copy mode the frames are sent by now. */
 		if (served)
 			rb_egress_reap(port, w->chunks);
+		if (rb_egress_is_idle(port))
+			rb_id_set_remove(&w->todo_ports, i);
 		busy |= served;
 	}
+	return busy;
+}
+
+static bool serve_waiting(struct rb_worker *w, uint32_t from, uint32_t until, uint64_t now_ns)
+{
+	bool busy = false;
+
+	for (uint32_t i = rb_id_set_next(&w->todo.waiting, from); i < until;
+	     i = rb_id_set_next(&w->todo.waiting, i + 1)) {
+		struct rb_worker_peer *peer = w->peer[i];
+
+		busy |= rb_worker_serve_peer(w, peer, now_ns);
+		if (!rb_ingress_is_waiting(peer->ingress))
+			rb_id_set_remove(&w->todo.waiting, i);
+	}
+	return busy;
+}
+
+/* Serve the nodes for which frames wait. Each of them is the first in turn. */
+static bool serve_peers(struct rb_worker *w, uint64_t now_ns)
+{
+	uint32_t first;
+	bool busy;
+
+	rb_id_set_collect(&w->todo.asked, &w->todo.waiting);
+	if (rb_id_set_is_empty(&w->todo.waiting))
+		return false;
+	first = rb_id_set_next(&w->todo.waiting, w->turn);
+	if (first == RB_ID_NONE)
+		first = rb_id_set_next(&w->todo.waiting, 0);
+	busy = serve_waiting(w, first, RB_ID_SET_MAX, now_ns);
+	busy |= serve_waiting(w, 0, first, now_ns);
+	w->turn = first + 1;
+	return busy;
+}
+
+/*
+ * Receiving comes first and nothing after it holds it up. So congestion shows in the egress queues,
+ * and not as messages lost for want of a chunk (thesis, section 5.4.3).
+ */
+bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
+{
+	bool busy;
+
+	w->now_ns = now_ns;
+	w->held = false;
+	w->ready_ns = UINT64_MAX;
+	rb_peers_run(&w->peers, now_ns);
+	busy = rb_worker_receive(w, now_ns);
+	rb_worker_post_receives(w);
+	busy |= serve_ports(w, now_ns);
 	/* Feedback goes before data. */
 	rb_rates_round(w->rates, now_ns);
-	for (uint32_t i = 0; i < w->n_nodes; i++)
-		if (rb_worker_serve_peer(w, w->peer[w->nodes[(w->turn + i) % w->n_nodes]], now_ns))
-			busy = true;
-	if (w->n_nodes)
-		w->turn = (w->turn + 1) % w->n_nodes;
+	busy |= serve_peers(w, now_ns);
 	if (w->transport->ops->flush(w->transport))
 		busy = true;
 	w->rounds++;
@@ -85,15 +124,18 @@ static void say_hello(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 
 void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 {
+	if (w->first_tick_ns == 0)
+		w->first_tick_ns = now_ns;
 	rb_peers_run(&w->peers, now_ns);
-	for (uint32_t i = 0; i < w->n_nodes; i++) {
-		struct rb_worker_peer *peer = w->peer[w->nodes[i]];
+	for (uint32_t i = rb_id_set_next(&w->linked, 0); i != RB_ID_NONE;
+	     i = rb_id_set_next(&w->linked, i + 1)) {
+		struct rb_worker_peer *peer = w->peer[i];
 		bool changed = rb_peers_tick(&w->peers, peer->node, now_ns);
 
 		/* A change goes out at once: the peer is up only after it has heard of it. */
 		if (peer->path && (changed || now_ns >= peer->hello_ns))
 			say_hello(w, peer, now_ns);
-		if (changed || peer->since_ns == 0)
+		if (changed)
 			peer->since_ns = now_ns;
 		if (changed)
 			rb_rates_peer_changed(w->rates, peer->node, now_ns);
@@ -153,7 +195,6 @@ int rb_worker_create(const struct rb_worker_config *config, struct rb_worker **o
 		goto out;
 	}
 	w->self.node = config->node;
-	w->ask_always = true;
 	err = rb_frame_pool_init(&w->pool, w->chunks);
 	if (!err)
 		err = create_rates(w);
@@ -206,16 +247,14 @@ int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint3
 	peer->node = node;
 	w->transport->ops->endpoint(w->transport, &self);
 	if (n_voqs > 0)
-		err = rb_ingress_open(n_voqs, frame_max_bytes, self.message_max_bytes, degree,
-				      &peer->ingress);
+		err = rb_ingress_open(&w->todo, node, n_voqs, frame_max_bytes,
+				      self.message_max_bytes, degree, &peer->ingress);
 	if (err) {
 		free(peer);
 		return err;
 	}
-	if (peer->ingress) {
+	if (peer->ingress)
 		rb_ingress_set_pool(peer->ingress, &w->pool);
-		peer->ingress->ask = &w->asks;
-	}
 	w->peer[node] = peer;
 	w->nodes[w->n_nodes++] = node;
 	rb_rates_add_peer(w->rates, node, peer->ingress);
@@ -261,6 +300,7 @@ int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,
 	if (err)
 		return err;
 	peer->remote = *remote;
+	rb_id_set_add(&w->linked, node);
 	w->transport->ops->endpoint(w->transport, &self);
 	limit = remote->message_max_bytes < self.message_max_bytes ? remote->message_max_bytes
 								   : self.message_max_bytes;

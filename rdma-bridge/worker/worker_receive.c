@@ -39,10 +39,11 @@ static void deliver(struct rb_worker *w, const struct rb_msg_header *header,
 			.len_bytes = frames[i].len_bytes,
 			.source = header->source,
 		};
+		const uint32_t number = frames[i].system_port & 0xff;
 
 		rb_count(w->counters, RB_COUNT_EGRESS, 1, frame.len_bytes);
-		rb_egress_enqueue(w->port[frames[i].system_port & 0xff], frames[i].class, &frame,
-				  w->chunks, w->counters);
+		rb_egress_enqueue(w->port[number], frames[i].class, &frame, w->chunks, w->counters);
+		rb_id_set_add(&w->todo_ports, number);
 	}
 }
 

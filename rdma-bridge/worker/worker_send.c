@@ -145,8 +145,6 @@ bool rb_worker_serve_peer(struct rb_worker *w, struct rb_worker_peer *peer, uint
 	uint64_t ready_ns;
 	bool busy = false;
 
-	if (!peer->ingress)
-		return false;
 	if (rb_worker_peer_state(w, peer->node) != RB_PEER_UP)
 		return rb_ingress_discard(peer->ingress, DISCARD_PER_ROUND, w->chunks,
 					  w->counters) > 0;

@@ -42,7 +42,7 @@ struct rb_worker_peer {
 	uint64_t hello_ns;	    /* when the next hello is due */
 	uint64_t sent[RB_MSG_TYPE_COUNT], sent_bytes[RB_MSG_TYPE_COUNT]; /* messages by type */
 	uint64_t send_refused; /* tries that found no room */
-	uint64_t since_ns;     /* when its state changed last; 0: no tick yet */
+	uint64_t since_ns;     /* when its state changed last; 0: not since the first tick */
 };
 
 struct rb_worker {
@@ -54,24 +54,23 @@ struct rb_worker {
 	struct rb_worker_peer *peer[256]; /* owned, by node id */
 	uint8_t nodes[256];		  /* the ids in use, in order of rb_worker_add_peer */
 	uint32_t n_nodes;
-	uint32_t turn;			  /* which peer is served first */
+	struct rb_id_set linked;	  /* nodes to which there is, or was, a path */
+	struct rb_ingress_todo todo;	  /* by node: which ingress sides to serve */
+	uint32_t turn;			  /* which node is served first, if it waits */
 	struct rb_egress_port *port[256]; /* owned, by port number */
 	uint8_t ports[256];		  /* the numbers in use */
 	uint32_t n_ports;
+	struct rb_id_set todo_ports; /* their numbers: those that are not idle */
 	struct sl_counter counters[RB_COUNT_COUNT];
 	uint64_t verdicts[RB_VERDICT_COUNT]; /* received messages, by the verdict on them */
 	uint64_t packed[RB_PACKED_CLASSES];  /* data messages sent, by log2 of their frames */
 	uint64_t rounds, idle_rounds;
 	uint64_t now_ns;	/* of the current round */
+	uint64_t first_tick_ns; /* 0: no tick yet */
 	bool held;		/* the round left frames waiting for their time alone */
 	uint64_t ready_ns;	/* if held: when the first may leave; UINT64_MAX: all are stopped */
 	struct rb_rates *rates; /* owned */
 	struct rb_frame_pool pool; /* owned: the frames in the lists of VOQs */
-	/*
-	 * Frames wait at inputs of VOQs that may have none otherwise; set from any thread. The
-	 * round asks all inputs then, and never else, if ask_always is false.
-	 */
-	bool ask, asks, ask_always;
 	void *event_context;
 	rb_peer_event_fn on_peer;   /* may be NULL */
 	rb_announce_fn on_announce; /* may be NULL */

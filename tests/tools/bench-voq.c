@@ -47,7 +47,7 @@ static struct rb_edge *port;
 static struct rb_chunks *chunks;
 static struct rb_ingress *ingress;
 static struct rb_frame_pool pool;
-static const bool never;
+static struct rb_ingress_todo todo;
 static struct rb_injector *injector;
 static struct rb_inject *source;
 /* indexed by spreads(); the samples of a row go to its VOQs in turn */
@@ -146,13 +146,11 @@ static int make_port(void)
 	if (!err)
 		err = rb_edge_open(&config, &port);
 	if (!err)
-		err = rb_ingress_open(VOQS, MESSAGE_MAX, MESSAGE_MAX, DEGREE, &ingress);
+		err = rb_ingress_open(&todo, 2, VOQS, MESSAGE_MAX, MESSAGE_MAX, DEGREE, &ingress);
 	if (!err)
 		err = rb_frame_pool_init(&pool, chunks);
-	if (!err) {
+	if (!err)
 		rb_ingress_set_pool(ingress, &pool);
-		ingress->ask = &never;
-	}
 	for (uint32_t i = 0; i < VOQS && !err; i++)
 		rb_ingress_set_voq(ingress, i, SL_SYSTEM_PORT(2, 1 + i / SL_CLASSES),
 				   i % SL_CLASSES, &settings[ids[i]], &backlog[ids[i]], 0);

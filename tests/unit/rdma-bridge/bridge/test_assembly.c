@@ -70,11 +70,6 @@ struct rb_input *rb_tap_input(struct rb_tap *opened, uint32_t class)
 	return &opened->input[class];
 }
 
-void rb_tap_set_ask(struct rb_tap *opened, bool *ask)
-{
-	(void)opened, (void)ask;
-}
-
 void rb_tap_ready(struct rb_tap *opened)
 {
 	(void)opened;

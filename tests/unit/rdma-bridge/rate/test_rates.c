@@ -106,6 +106,8 @@ static void ring_fill(struct ring *ring, uint32_t class)
 		backlog->enqueued.frames++;
 		backlog->enqueued.bytes += FRAME_BYTES;
 	}
+	if (ring->waiting > 0)
+		rb_input_ask(&ring->input);
 }
 
 static struct port *port_of(struct rb_tx *tx)
@@ -204,8 +206,9 @@ static void add_peers(struct node *node)
 
 			node->voq[c] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED, .burst = 16 };
 			node->backlog[c] = (struct sl_backlog){ .marked = 0 };
-			*ring = (struct ring){ .input = { ring_receive, ring, NULL },
-					       .node = node };
+			*ring = (struct ring){
+				.input = { .receive = ring_receive, .context = ring }, .node = node
+			};
 			rb_ingress_set_voq(in, c, SL_SYSTEM_PORT(EGRESS, 1), c, &node->voq[c],
 					   &node->backlog[c], now_ns);
 			rb_ingress_add_input(in, c, &ring->input);

@@ -76,6 +76,7 @@ static json_int_t number(const json_t *row, const char *name)
 
 static void each_counter_of_a_voq_stands_under_its_name(void **state)
 {
+	static struct rb_ingress_todo todo;
 	struct sl_settings settings = { 0 };
 	struct sl_voq voqs[SL_CLASSES] = { 0 };
 	struct sl_backlog backlogs[SL_CLASSES] = { 0 }, *b = &backlogs[CLASS];
@@ -95,7 +96,7 @@ static void each_counter_of_a_voq_stands_under_its_name(void **state)
 	json_t *row, *dropped;
 
 	(void)state;
-	assert_int_equal(rb_ingress_open(SL_CLASSES, 1514, 4096, 8, &peer.ingress), 0);
+	assert_int_equal(rb_ingress_open(&todo, 2, SL_CLASSES, 1514, 4096, 8, &peer.ingress), 0);
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		rb_ingress_set_voq(peer.ingress, c, REMOTE, (uint8_t)c, &voqs[c], &backlogs[c], 0);
 	*b = (struct sl_backlog){ .enqueued = { 1000, 200000 },

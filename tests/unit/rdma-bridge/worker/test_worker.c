@@ -38,6 +38,7 @@ struct ring {
 	uint32_t to_make;   /* frames that wait in it */
 	uint32_t len_bytes; /* of each; 0: varies */
 	uint32_t made;
+	uint32_t reads; /* times that the worker looked into it */
 };
 
 struct port {
@@ -47,6 +48,7 @@ struct port {
 	uint32_t room; /* frames it takes between two reaps */
 	uint64_t held[4096];
 	uint32_t n_held;
+	uint32_t calls;	   /* of flush and reap */
 	bool closed, down; /* down: its device sends nothing and gives nothing back */
 	uint32_t received;
 	uint32_t next[256][SL_CLASSES]; /* number expected next from each node and class */
@@ -107,8 +109,11 @@ static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32
 			.ingress_port = SL_SYSTEM_PORT(ring->node->id, 1),
 		};
 	}
+	ring->reads++;
 	ring->made += n;
 	ring->to_make -= n;
+	if (ring->to_make > 0)
+		rb_input_ask(&ring->input);
 	return n;
 }
 
@@ -153,6 +158,7 @@ static uint32_t port_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, 
 
 static int port_flush(struct rb_tx *tx)
 {
+	port_of(tx)->calls++;
 	return port_of(tx)->down ? -ENETDOWN : 0;
 }
 
@@ -161,6 +167,7 @@ static uint32_t port_reap(struct rb_tx *tx, uint64_t *offsets, uint32_t max)
 	struct port *port = port_of(tx);
 	uint32_t n = port->down ? 0 : port->n_held < max ? port->n_held : max;
 
+	port->calls++;
 	for (uint32_t i = 0; i < n; i++)
 		offsets[i] = port->held[--port->n_held];
 	return n;
@@ -259,7 +266,7 @@ static void start(struct node *node, uint32_t epoch)
 			node->voq[other][i] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED };
 			memset(&node->backlog[other][i], 0, sizeof(node->backlog[other][i]));
 			*ring = (struct ring){
-				.input = { ring_receive, ring, NULL },
+				.input = { .receive = ring_receive, .context = ring },
 				.node = node,
 				.system_port = SL_SYSTEM_PORT(other, 1 + i / SL_CLASSES),
 				.class = i % SL_CLASSES,
@@ -359,6 +366,7 @@ static void offer(int from, int to, uint32_t voq, uint32_t frames, uint32_t len_
 
 	ring->to_make += frames;
 	ring->len_bytes = len_bytes;
+	rb_input_ask(&ring->input);
 }
 
 /* When nothing waits, a counter accounts for every frame that a node took in. */
@@ -591,6 +599,44 @@ static void worker_that_waits_for_time_alone_says_until_when(void **state)
 	assert_true(nodes[2].worker->held);
 	assert_in_range(nodes[2].worker->ready_ns, now_ns + 1, now_ns + 101 * US);
 	run_for(100 * MS);
+	check_conservation();
+	end();
+}
+
+/* A round costs what there is to do, however many nodes, VOQs and ports there are. */
+static void round_visits_only_voqs_and_ports_with_frames(void **state)
+{
+	struct setting s = plain;
+
+	(void)state;
+	begin(&s);
+	for (uint32_t other = 2; other <= NODES; other++)
+		for (uint32_t i = 0; i < VOQS; i++)
+			nodes[1].ring[other][i].reads = 0;
+	for (uint32_t number = 1; number <= PORTS; number++)
+		nodes[2].port[number].calls = 0;
+	offer(1, 2, 1, 500, 60); /* to port 1 of node 2 */
+	run_for(50 * MS);
+	assert_int_equal(nodes[2].port[1].received, 500);
+	for (uint32_t other = 2; other <= NODES; other++)
+		for (uint32_t i = 0; i < VOQS; i++)
+			if (other == 2 && i == 1)
+				assert_in_range(nodes[1].ring[other][i].reads, 500 / 32,
+						500 / 32 + 2);
+			else
+				assert_int_equal(nodes[1].ring[other][i].reads, 0);
+	/* 5,000 rounds, of which at most 500 had a frame to send. */
+	assert_in_range(nodes[2].port[1].calls, 2, 2000);
+	assert_int_equal(nodes[2].port[2].calls, 0);
+	/* And with a node that is not up. */
+	nodes[3].dead = true;
+	run_for(100 * MS);
+	nodes[1].ring[3][2].reads = 0;
+	offer(1, 3, 2, 300, 60);
+	run_for(50 * MS);
+	assert_true(count_of(1, RB_COUNT_DROP_PEER_DOWN) == 300);
+	assert_in_range(nodes[1].ring[3][2].reads, 300 / 32, 300 / 32 + 3);
+	assert_int_equal(nodes[1].ring[3][1].reads, 0);
 	check_conservation();
 	end();
 }
@@ -1060,6 +1106,7 @@ int main(void)
 		cmocka_unit_test(voqs_of_a_node_share_by_bytes_and_a_stopped_one_costs_nothing),
 		cmocka_unit_test(port_is_shaped_and_higher_level_goes_first),
 		cmocka_unit_test(worker_that_waits_for_time_alone_says_until_when),
+		cmocka_unit_test(round_visits_only_voqs_and_ports_with_frames),
 		cmocka_unit_test(worker_with_an_open_message_wakes_when_it_is_due),
 		cmocka_unit_test(message_that_the_transport_refuses_goes_later_and_costs_nothing),
 		cmocka_unit_test(hellos_alone_are_no_work),
