@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The frames, the queues and their round. What the policies share: the buffer's limit, and that
+ * each frame that came in either leaves or is given to drop, once.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "queues/fq.h"
+
+static size_t aligned(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+/* One entry more than the limit: an arrival is queued before the policy chooses a victim. */
+static size_t entries(const struct fq_shape *shape)
+{
+	return (size_t)shape->limit_frames + 1;
+}
+
+size_t fq_port_size(const struct fq_shape *shape)
+{
+	return aligned(sizeof(struct fq_port)) + aligned(shape->queues * sizeof(struct fq_queue)) +
+	       FQ_RANKS_MAX * fq_rank_size(shape->queues) +
+	       aligned(entries(shape) * sizeof(struct fq_entry));
+}
+
+struct fq_port *fq_port_init(void *memory, const struct fq_config *cfg, fq_drop_fn drop,
+			     void *drop_context)
+{
+	const struct fq_shape *shape = &cfg->shape;
+	unsigned char *at = memory;
+	struct fq_port *port = memory;
+
+	memset(port, 0, sizeof(*port));
+	port->config = *cfg;
+	port->drop = drop;
+	port->drop_context = drop_context;
+	port->random = shape->seed ? shape->seed : 1;
+	for (int i = 0; i < 3; i++)
+		port->round[i] = (struct fq_list){ .head = FQ_NONE, .tail = FQ_NONE };
+	at += aligned(sizeof(*port));
+
+	port->queue = (void *)at;
+	memset(port->queue, 0, shape->queues * sizeof(*port->queue));
+	for (uint32_t i = 0; i < shape->queues; i++) {
+		port->queue[i].weight = 1;
+		port->queue[i].prev = port->queue[i].next = FQ_NONE;
+	}
+	at += aligned(shape->queues * sizeof(*port->queue));
+
+	for (int i = 0; i < FQ_RANKS_MAX; i++) {
+		fq_rank_init(&port->rank[i], shape->queues, at);
+		at += fq_rank_size(shape->queues);
+	}
+
+	port->entry = (void *)at;
+	for (uint32_t i = 0; i < entries(shape); i++)
+		port->entry[i].next = i + 1;
+	if (cfg->ops->init)
+		cfg->ops->init(port);
+	return port;
+}
+
+uint32_t fq_queue_of(const struct fq_port *port, uint64_t hash)
+{
+	const struct fq_shape *shape = &port->config.shape;
+
+	return shape->reserved + (uint32_t)((hash >> 32) * (shape->queues - shape->reserved) >> 32);
+}
+
+int fq_set_weight(struct fq_port *port, uint32_t queue, uint32_t weight)
+{
+	if (queue >= port->config.shape.queues || weight < 1 || weight > FQ_WEIGHT_MAX)
+		return -EINVAL;
+	port->queue[queue].weight = (uint16_t)weight;
+	return 0;
+}
+
+static int32_t quantum_bytes(const struct fq_port *port, const struct fq_queue *q)
+{
+	return (int32_t)(q->weight * port->config.shape.frame_max_bytes);
+}
+
+/* Move a queue to the end of a round; FQ_IDLE: out of its round. */
+static void move(struct fq_port *port, uint32_t queue, enum fq_round round)
+{
+	struct fq_queue *q = &port->queue[queue];
+	struct fq_list *list = &port->round[q->round];
+
+	if (q->round != FQ_IDLE) {
+		if (q->prev == FQ_NONE)
+			list->head = q->next;
+		else
+			port->queue[q->prev].next = q->next;
+		if (q->next == FQ_NONE)
+			list->tail = q->prev;
+		else
+			port->queue[q->next].prev = q->prev;
+	}
+	q->round = (uint8_t)round;
+	q->prev = q->next = FQ_NONE;
+	if (round == FQ_IDLE)
+		return;
+	list = &port->round[round];
+	q->prev = list->tail;
+	if (list->tail == FQ_NONE)
+		list->head = (uint16_t)queue;
+	else
+		port->queue[list->tail].next = (uint16_t)queue;
+	list->tail = (uint16_t)queue;
+}
+
+static void changed(struct fq_port *port, uint32_t queue)
+{
+	if (port->config.ops->changed)
+		port->config.ops->changed(port, queue);
+}
+
+static void put(struct fq_port *port, uint32_t queue, const struct fq_frame *frame)
+{
+	struct fq_queue *q = &port->queue[queue];
+	const uint32_t i = port->free_entry;
+	struct fq_entry *entry = &port->entry[i];
+
+	port->free_entry = entry->next;
+	entry->frame = *frame;
+	if (q->n_frames++ == 0)
+		q->first = i;
+	else
+		port->entry[q->last].next = i;
+	q->last = i;
+	q->n_bytes += frame->len_bytes;
+	port->n_frames++;
+	port->n_bytes += frame->len_bytes;
+	if (q->round == FQ_IDLE) {
+		q->deficit_bytes = quantum_bytes(port, q);
+		move(port, queue, port->config.ops->sparse ? FQ_NEW : FQ_OLD);
+	}
+	changed(port, queue);
+}
+
+/* Take the head of a queue that is not empty. The caller calls changed() when it has decided. */
+static struct fq_frame take(struct fq_port *port, uint32_t queue)
+{
+	struct fq_queue *q = &port->queue[queue];
+	const uint32_t i = q->first;
+	struct fq_entry *entry = &port->entry[i];
+	const struct fq_frame frame = entry->frame;
+
+	q->first = entry->next;
+	q->n_frames--;
+	q->n_bytes -= frame.len_bytes;
+	port->n_frames--;
+	port->n_bytes -= frame.len_bytes;
+	entry->next = port->free_entry;
+	port->free_entry = i;
+	if (q->n_frames == 0 && !port->config.ops->sparse)
+		move(port, queue, FQ_IDLE);
+	return frame;
+}
+
+static bool fits(const struct fq_port *port, uint32_t n_frames, uint32_t n_bytes)
+{
+	return n_frames <= port->config.shape.limit_frames &&
+	       n_bytes <= port->config.shape.limit_bytes;
+}
+
+static void discard_head(struct fq_port *port, uint32_t queue, enum fq_reason reason)
+{
+	const struct fq_frame frame = take(port, queue);
+
+	port->drop(port->drop_context, &frame, queue, reason);
+	changed(port, queue);
+}
+
+void fq_enqueue(struct fq_port *port, uint32_t queue, const struct fq_frame *frame, uint64_t now_ns)
+{
+	const struct fq_ops *ops = port->config.ops;
+	struct fq_frame arrival = *frame;
+	enum fq_verdict verdict = FQ_PASS;
+
+	arrival.arrival_ns = now_ns;
+	arrival.ce = false;
+	if (arrival.len_bytes == 0 || arrival.len_bytes > port->config.shape.frame_max_bytes) {
+		port->drop(port->drop_context, &arrival, queue, FQ_BAD_SIZE);
+		return;
+	}
+	if (ops->arrive)
+		verdict = ops->arrive(port, queue, &arrival, now_ns);
+	if (verdict == FQ_DROP) {
+		port->drop(port->drop_context, &arrival, queue, FQ_EARLY);
+		return;
+	}
+	if (!ops->victim && !fits(port, port->n_frames + 1, port->n_bytes + arrival.len_bytes)) {
+		if (ops->full)
+			ops->full(port, now_ns);
+		port->drop(port->drop_context, &arrival, queue, FQ_FULL);
+		return;
+	}
+	arrival.ce = verdict == FQ_MARK;
+	put(port, queue, &arrival);
+	/* Each pass discards at least one of the frames that wait, and none fit always. */
+	while (!fits(port, port->n_frames, port->n_bytes)) {
+		const struct fq_victim victim = ops->victim(port);
+
+		for (uint32_t i = 0; i < victim.frames && port->queue[victim.queue].n_frames; i++)
+			discard_head(port, victim.queue, FQ_PUSHED);
+	}
+}
+
+/*
+ * The queue that sends next, or FQ_NONE. A queue that ends its turn has a quantum for the next, so
+ * each step but a queue's last finds a queue that may send; an empty queue (only in a sparse round)
+ * takes at most two steps to leave. So steps are at most three for each frame that leaves.
+ */
+static uint32_t next_queue(struct fq_port *port)
+{
+	const bool sparse = port->config.ops->sparse;
+
+	for (;;) {
+		const uint16_t fresh = port->round[FQ_NEW].head;
+		const uint16_t queue = fresh != FQ_NONE ? fresh : port->round[FQ_OLD].head;
+		struct fq_queue *q;
+		int32_t wanted;
+
+		if (queue == FQ_NONE)
+			return FQ_NONE;
+		q = &port->queue[queue];
+		if (q->n_frames == 0) {
+			/* Not idle at once: it would be new again, and could starve the old. */
+			move(port, queue, q->round == FQ_NEW ? FQ_OLD : FQ_IDLE);
+			continue;
+		}
+		wanted = sparse ? 1 : (int32_t)port->entry[q->first].frame.len_bytes;
+		if (q->deficit_bytes >= wanted)
+			return queue;
+		q->deficit_bytes += quantum_bytes(port, q);
+		move(port, queue, FQ_OLD);
+	}
+}
+
+uint32_t fq_dequeue(struct fq_port *port, uint64_t now_ns, struct fq_frame *out)
+{
+	const struct fq_ops *ops = port->config.ops;
+
+	/* Each pass takes a frame away. */
+	while (port->n_frames > 0) {
+		const uint32_t queue = next_queue(port);
+		enum fq_verdict verdict = FQ_PASS;
+
+		*out = take(port, queue);
+		if (ops->depart)
+			verdict = ops->depart(port, queue, out, now_ns);
+		if (port->n_frames == 0)
+			port->empty_since_ns = now_ns;
+		if (verdict == FQ_DROP) {
+			port->drop(port->drop_context, out, queue, FQ_LATE);
+			changed(port, queue);
+			continue;
+		}
+		out->ce |= verdict == FQ_MARK;
+		port->queue[queue].deficit_bytes -= (int32_t)out->len_bytes;
+		if (ops->sent)
+			ops->sent(port, queue, out->len_bytes, now_ns);
+		changed(port, queue);
+		return queue;
+	}
+	return FQ_NONE;
+}
+
+void fq_flush(struct fq_port *port)
+{
+	for (uint32_t queue = 0; queue < port->config.shape.queues; queue++)
+		while (port->queue[queue].n_frames > 0)
+			discard_head(port, queue, FQ_FLUSHED);
+}
