@@ -19,6 +19,9 @@
  *        target rate reduction: in a first cycle, TR > 10 CR becomes TR / 8
  *
  * Changed from the standard, with the reason:
+ *   - the source told is drawn by shares of all that arrived since the previous sample of the
+ *     standard's kind, because messages bring frames in batches: between a sample of the timer and
+ *     the next one that is due there may be frames of the same source each time;
  *   - sizes are in full-size frames, so that they hold for ports counted in packets;
  *   - Rai and Rhai are shares of the capacity: 5 and 50 Mb/s of the 10 Gb/s for which the standard
  *     chose them. The paper's runs at 100 and 400 Gb/s keep 5 Mb/s: set 50000 and 12500 ppb;
@@ -66,6 +69,9 @@ static const struct cc_param qcn_params[QCN_PARAMS] = {
 
 #define QCN_FAST_CYCLES 5u
 #define QCN_CYCLES_MAX	1000000u
+/* Cycles that one call may end, and draws of one sample: more would change little. */
+#define QCN_CYCLES_AT_ONCE 16
+#define QCN_DRAWS_MAX	   16
 
 struct qcn_gains {
 	int64_t target_units;	    /* Qeq */
@@ -82,6 +88,8 @@ struct qcn_egress {
 	int64_t old_units;    /* backlog at the previous sample */
 	uint32_t random;      /* of the sampling jitter, never 0 */
 	uint32_t level;	      /* qF of the sample just taken, 0 if none was due */
+	uint64_t seen_units;  /* arrived since the latest sample that was due */
+	uint16_t drawn;	      /* source drawn by its share of these, or CC_NO_SOURCE */
 	uint64_t chosen[CC_SOURCES_MAX / 64]; /* bit i: source i is to be told */
 };
 
@@ -134,6 +142,15 @@ static void qcn_egress_init(void *priv, const struct cc_config *cfg)
 
 	e->random = cfg->port.seed + 1u;
 	e->credit_units = g->sample_units;
+	e->drawn = CC_NO_SOURCE;
+}
+
+/* Each sample's source replaces the one drawn before with the chance of its part of all units. */
+static void qcn_draw(struct qcn_egress *e, const struct cc_sample *s, uint64_t arrived_units)
+{
+	e->seen_units += arrived_units;
+	if ((uint64_t)((cc_u128)e->seen_units * cc_random(&e->random) >> 32) < arrived_units)
+		e->drawn = s->last_source;
 }
 
 static void qcn_choose(struct qcn_egress *e, uint16_t id)
@@ -142,20 +159,31 @@ static void qcn_choose(struct qcn_egress *e, uint16_t id)
 		e->chosen[id / 64] |= UINT64_C(1) << (id % 64);
 }
 
-/*
- * Tell the source of the latest frame. If the caller samples so rarely that several samples were
- * due, also tell the sources whose frames completed the earlier ones, in the order of the list.
- */
-static void qcn_choose_all(struct qcn_egress *e, const struct cc_sample *s, uint32_t every_units)
+/* A source by its share of this sample's arrivals, which are not 0. */
+static uint16_t qcn_any(struct qcn_egress *e, const struct cc_sample *s, uint64_t arrived_units)
 {
-	int64_t due = e->credit_units;
+	uint64_t pick = (uint64_t)((cc_u128)arrived_units * cc_random(&e->random) >> 32);
 
-	qcn_choose(e, s->last_source);
-	for (uint32_t i = 0; i < s->n_sources && due < -(int64_t)every_units; i++) {
-		if (s->sources[i].arrived_units >= every_units)
-			qcn_choose(e, s->sources[i].id);
-		due += s->sources[i].arrived_units;
+	for (uint32_t i = 0; i < s->n_sources; i++) {
+		if (pick < s->sources[i].arrived_units)
+			return s->sources[i].id;
+		pick -= s->sources[i].arrived_units;
 	}
+	return CC_NO_SOURCE;
+}
+
+/*
+ * Tell the source drawn, and draw as many more as further samples were due, if the caller samples
+ * so rarely.
+ */
+static void qcn_choose_all(struct qcn_egress *e, const struct cc_sample *s, uint64_t arrived_units,
+			   uint32_t every_units)
+{
+	int64_t due = e->credit_units + every_units;
+
+	qcn_choose(e, e->drawn);
+	for (uint32_t i = 1; i < QCN_DRAWS_MAX && due < 0; i++, due += every_units)
+		qcn_choose(e, qcn_any(e, s, arrived_units));
 }
 
 static uint32_t qcn_egress_sample(void *priv, const struct cc_config *cfg,
@@ -164,12 +192,15 @@ static uint32_t qcn_egress_sample(void *priv, const struct cc_config *cfg,
 	const struct qcn_gains *g = (const void *)cfg->gains;
 	struct qcn_egress *e = priv;
 	int64_t backlog = (int64_t)cc_min(s->backlog_units, CC_UNITS_MAX), excess;
+	uint64_t arrived_units = 0;
 	uint32_t every_units;
 
 	e->level = 0;
 	memset(e->chosen, 0, sizeof(e->chosen));
 	for (uint32_t i = 0; i < s->n_sources; i++)
-		e->credit_units -= s->sources[i].arrived_units;
+		arrived_units += s->sources[i].arrived_units;
+	qcn_draw(e, s, arrived_units);
+	e->credit_units -= (int64_t)arrived_units;
 	if (e->credit_units >= 0)
 		return (uint32_t)cc_max((uint64_t)e->credit_units, 1);
 	excess = backlog - g->target_units + cfg->param[QCN_W] * (backlog - e->old_units);
@@ -179,7 +210,9 @@ static uint32_t qcn_egress_sample(void *priv, const struct cc_config *cfg,
 	every_units = (uint32_t)cc_max(
 		(uint64_t)g->sample_units * qcn_sample_permille[e->level >> 3] / 1000, 1);
 	if (e->level)
-		qcn_choose_all(e, s, every_units);
+		qcn_choose_all(e, s, arrived_units, every_units);
+	e->seen_units = 0;
+	e->drawn = CC_NO_SOURCE;
 	e->old_units = backlog;
 	e->credit_units = cc_jitter(&e->random, every_units);
 	return (uint32_t)e->credit_units;
@@ -275,8 +308,7 @@ static void qcn_ingress_sent(struct cc_ingress *in, const struct cc_config *cfg,
 	if (!qcn_limited(in, cfg))
 		return;
 	q->cycle_units -= units;
-	/* One call may end several cycles; 16 bound the loop, as more would change little. */
-	for (int i = 0; i < 16 && q->cycle_units < 0 && qcn_limited(in, cfg); i++) {
+	for (int i = 0; i < QCN_CYCLES_AT_ONCE && q->cycle_units < 0 && qcn_limited(in, cfg); i++) {
 		int64_t over = q->cycle_units;
 
 		q->byte_cycles = (uint32_t)cc_min(q->byte_cycles + 1, QCN_CYCLES_MAX);
@@ -293,16 +325,20 @@ static void qcn_ingress_tick(struct cc_ingress *in, const struct cc_config *cfg,
 {
 	const struct qcn_gains *g = (const void *)cfg->gains;
 	struct qcn_ingress *q = (void *)in->priv;
+	uint64_t left_ns = u->elapsed_ns;
 
-	if (!qcn_limited(in, cfg))
-		return;
-	if (q->cycle_left_ns > u->elapsed_ns) {
-		q->cycle_left_ns -= u->elapsed_ns;
-		return;
+	/* What is left of the interval counts for the next cycle, else each would be longer by half
+	 * an interval on average. */
+	for (int i = 0; i < QCN_CYCLES_AT_ONCE && qcn_limited(in, cfg); i++) {
+		if (q->cycle_left_ns > left_ns)
+			break;
+		left_ns -= q->cycle_left_ns;
+		q->timer_cycles = (uint32_t)cc_min(q->timer_cycles + 1, QCN_CYCLES_MAX);
+		qcn_increase(in, cfg);
+		qcn_timer_cycle(q, g);
 	}
-	q->timer_cycles = (uint32_t)cc_min(q->timer_cycles + 1, QCN_CYCLES_MAX);
-	qcn_increase(in, cfg);
-	qcn_timer_cycle(q, g);
+	if (qcn_limited(in, cfg))
+		q->cycle_left_ns -= cc_min(left_ns, q->cycle_left_ns - 1);
 }
 
 const struct cc_ops cc_qcn_ops = {

@@ -337,7 +337,7 @@ static void prepare_responsive(const char *controller, uint16_t n, uint32_t inte
 
 /*
  * Feedback lost (1, 10, 50 %), late (0 to 5 T) and reordered: every controller keeps at least half
- * of the port in use and no source below a third of its share; price does much better. QCN and ASM
+ * of the port in use and no source below half of its share; price does much better. QCN and ASM
  * act by bytes: their T is 100 us, in which 100 frames pass.
  */
 static void lost_late_and_reordered_feedback_locks_nobody_out(void **state)
@@ -356,12 +356,15 @@ static void lost_late_and_reordered_feedback_locks_nobody_out(void **state)
 			continue;
 		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 			double least = 1e18;
+			uint32_t second;
 
-			prepare_responsive(controller, 4, 6000);
+			prepare_responsive(controller, 4, 1);
+			second = 1000000000 / scenario.setup.config.port.interval_ns;
+			scenario.intervals = 11 * second;
 			scenario.setup.delay = cases[i].delay;
 			scenario.setup.jitter = cases[i].jitter;
 			scenario.setup.loss_ppm = cases[i].loss_ppm;
-			scenario.measure_from = 1000;
+			scenario.measure_from = second;
 			run();
 			for (uint32_t s = 0; s < 4; s++)
 				least = fmin(least, result.rate_ups[s] / 250000);
@@ -371,7 +374,7 @@ static void lost_late_and_reordered_feedback_locks_nobody_out(void **state)
 				      cases[i].jitter, result.utilisation * 100, result.jain, least,
 				      result.queue_p99_units, result.egress_drop_share * 100);
 			assert_true(result.utilisation > 0.5);
-			assert_true(least > 0.33);
+			assert_true(least > 0.5);
 			if (strcmp(controller, "price") == 0) {
 				assert_true(result.utilisation > 0.95);
 				assert_true(result.jain > 0.99);
@@ -380,7 +383,6 @@ static void lost_late_and_reordered_feedback_locks_nobody_out(void **state)
 	}
 }
 
-/* No record for 200 intervals: rates sink to the floor; then the port is in use again. */
 /*
  * Four sources of equal weight join a quarter of a second apart and offer the port each. In every
  * window of a second from the third to the tenth, Jain's index of what they sent. QCN compares no
@@ -393,7 +395,7 @@ static void shares_stay_equal_in_every_second_of_ten(void **state)
 		double jain, least; /* of a share */
 	} cases[] = {
 		{ "price", 0.999, 0.99 }, { "dq", 0.999, 0.99 }, { "aimd", 0.999, 0.98 },
-		{ "asm", 0.99, 0.9 },	  { "qcn", 0.9, 0.5 },	 { "weights", 0.97, 0.7 },
+		{ "asm", 0.99, 0.9 },	  { "qcn", 0.95, 0.75 }, { "weights", 0.97, 0.7 },
 	};
 
 	(void)state;
@@ -428,6 +430,7 @@ static void shares_stay_equal_in_every_second_of_ten(void **state)
 	}
 }
 
+/* No record for 200 intervals: rates sink to the floor; then the port is in use again. */
 static void an_outage_of_feedback_ends_in_recovery(void **state)
 {
 	(void)state;

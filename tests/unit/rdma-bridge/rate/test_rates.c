@@ -637,7 +637,7 @@ static void every_controller_works(void **state)
 		double use, least; /* of C, of a fair share */
 	} cases[] = {
 		{ "weights", "", 0.85, 0.6 }, { "price", "", 0.99, 0.98 },
-		{ "aimd", "", 0.97, 0.95 },   { "qcn", "", 0.9, 0.4 },
+		{ "aimd", "", 0.97, 0.95 },   { "qcn", "", 0.99, 0.75 },
 		{ "asm", "", 0.99, 0.9 },     { "dq", "", 0.99, 0.98 },
 	};
 
@@ -665,25 +665,31 @@ static void every_controller_works(void **state)
 }
 
 /*
- * QCN and ASM take their samples between frames: over seconds no source is left behind. QCN
- * promises no shares.
+ * From the third to the tenth second no controller leaves a source behind. QCN compares no rates,
+ * and `weights` halves one source's after another: they promise less.
  */
-static void samples_by_frames_share_the_port_in_every_second(void **state)
+static void sources_have_equal_shares_in_every_second_of_ten(void **state)
 {
 	static const struct {
 		const char *name;
-		double jain, least; /* of a share */
-	} cases[] = { { "asm", 0.99, 0.9 }, { "qcn", 0, 0.25 } };
+		double jain, least, use; /* least: of a share */
+	} cases[] = {
+		{ "price", 0.999, 0.99, 0.99 }, { "dq", 0.999, 0.99, 0.99 },
+		{ "aimd", 0.99, 0.95, 0.98 },	{ "asm", 0.99, 0.9, 0.99 },
+		{ "qcn", 0.96, 0.7, 0.99 },	{ "weights", 0.98, 0.75, 0.9 },
+	};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		double jain = 1, smallest = 1, use = 1;
+
 		begin();
 		set_controller(cases[k].name, "");
 		offer_all(CAPACITY);
-		run_for(500 * MS);
-		for (int second = 0; second < 6; second++) {
+		run_for(2 * SECOND);
+		for (int second = 2; second < 10; second++) {
 			struct mark m = mark();
-			double sum = 0, squares = 0, least = 1;
+			double sum = 0, squares = 0, index;
 
 			run_for(SECOND);
 			for (int i = 1; i < EGRESS; i++) {
@@ -691,15 +697,17 @@ static void samples_by_frames_share_the_port_in_every_second(void **state)
 
 				sum += share;
 				squares += share * share;
-				least = share < least ? share : least;
+				smallest = share < smallest ? share : smallest;
 			}
-			print_message("%s, second %d: Jain %.4f, least share %.2f, use %.1f %%\n",
-				      cases[k].name, second, sum * sum / squares / 4, least,
-				      use_of(&m) * 100);
-			assert_true(sum * sum / squares / 4 >= cases[k].jain);
-			assert_true(least >= cases[k].least);
-			assert_true(use_of(&m) >= 0.99);
+			index = sum * sum / squares / 4;
+			jain = index < jain ? index : jain;
+			use = use_of(&m) < use ? use_of(&m) : use;
 		}
+		print_message("%s, windows of 1 s in 2..10 s: least Jain %.4f, least share %.2f, "
+			      "use %.1f %%\n",
+			      cases[k].name, jain, smallest, use * 100);
+		if (jain < cases[k].jain || smallest < cases[k].least || use < cases[k].use)
+			fail_msg("%s is unfair in a window", cases[k].name);
 		drain();
 		end();
 	}
@@ -1046,6 +1054,9 @@ static void impossible_policies_and_strange_records_change_nothing(void **state)
 
 /* --- Lost, late and reordered feedback --- */
 
+/* That a controller runs under bad feedback, before it is measured as long again. */
+static uint64_t trouble_ns = 200 * MS;
+
 /* Delays for T = 1 ms; they are scaled for a controller with another T. */
 static const struct trouble {
 	const char *name;
@@ -1080,9 +1091,9 @@ static void under(const struct trouble *trouble, const char *name, const char *w
 	bad.reorder_ns = bad.reorder_ns * interval_ns / MS;
 	rb_mem_network_set(network, &bad);
 	offer_all(CAPACITY);
-	run_for(200 * MS);
+	run_for(trouble_ns);
 	m = mark();
-	run_for(150 * MS);
+	run_for(trouble_ns);
 	for (int i = 1; i < EGRESS; i++) {
 		double share = rate_of(&m, i, 0) / (CAPACITY / 4.0);
 
@@ -1106,11 +1117,11 @@ static void bad_feedback_neither_stops_the_port_nor_starves_a_source(void **stat
 		double use, least;
 	} cases[] = {
 		{ "price", "", MS, 0.97, 0.9 },
-		{ "weights", "", MS, 0.6, 0.4 },
+		{ "weights", "", MS, 0.8, 0.5 },
 		{ "aimd", "", MS, 0.93, 0.85 },
 		{ "dq", "", MS, 0.97, 0.9 },
-		{ "qcn", "interval_us=500", 500 * US, 0.8, 0.25 },
-		{ "asm", "interval_us=500", 500 * US, 0.8, 0.25 },
+		{ "qcn", "interval_us=500", 500 * US, 0.95, 0.6 },
+		{ "asm", "interval_us=500", 500 * US, 0.97, 0.6 },
 	};
 
 	(void)state;
@@ -1162,7 +1173,8 @@ static void rates_fall_to_the_floor_without_feedback_and_rise_with_the_first_rec
 	}
 }
 
-int main(void)
+/* An argument: seconds for each row of bad feedback, as for docs/CONTROLLERS.md. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_controller_the_egress_drops_the_excess),
@@ -1172,7 +1184,7 @@ int main(void)
 		cmocka_unit_test(weights_of_nodes_and_classes_share_the_port),
 		cmocka_unit_test(classes_share_the_port_by_weight_whoever_came_first),
 		cmocka_unit_test(every_controller_works),
-		cmocka_unit_test(samples_by_frames_share_the_port_in_every_second),
+		cmocka_unit_test(sources_have_equal_shares_in_every_second_of_ten),
 		cmocka_unit_test(source_that_leaves_or_joins_settles_within_50_intervals),
 		cmocka_unit_test(peer_that_dies_frees_its_share_within_the_liveness_bound),
 		cmocka_unit_test(report_of_a_source_that_reports_no_more_counts_no_more),
@@ -1187,5 +1199,8 @@ int main(void)
 		cmocka_unit_test(
 			rates_fall_to_the_floor_without_feedback_and_rise_with_the_first_record),
 	};
+
+	if (argc > 1)
+		trouble_ns = strtoul(argv[1], NULL, 10) * SECOND;
 	return cmocka_run_group_tests_name("rates", tests, NULL, NULL);
 }
