@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -73,6 +74,9 @@ static void show_summary(const struct sim_scenario *sc, const struct sim_summary
 		r->settle_5, r->settle_1, r->settle_01, r->error * 100);
 	fprintf(stderr, "  utilisation %.2f %%, Jain %.4f, dropped at the egress %.3f %%\n",
 		r->utilisation * 100, r->jain, r->egress_drop_share * 100);
+	if (!isnan(r->second_jain))
+		fprintf(stderr, "  worst second: Jain %.4f, least share %.1f %%\n", r->second_jain,
+			r->second_least * 100);
 	fprintf(stderr, "  queue mean / p99 / max: %.1f / %.1f / %.1f frames\n",
 		r->queue_mean_units / unit, r->queue_p99_units / unit, r->queue_max_units / unit);
 	for (uint32_t i = 0; i < sc->setup.n_sources && i < 16; i++)

@@ -8,51 +8,86 @@
 
 #include "cc/sim/run.h"
 
+/* What the sources sent to output 0, and their shares of it, over some intervals. */
+struct sim_window {
+	double sent_ups[SIM_SOURCES_MAX], share_ups[SIM_SOURCES_MAX]; /* sums */
+	uint32_t intervals;
+};
+
 /* Rates and shares while a run goes on. */
 struct sim_watch {
 	double *queues; /* owned: of each interval and output measured */
 	uint32_t n_queues;
-	double *sum_ups; /* owned: rate of each VOQ, summed over the last half */
-	uint32_t half;	 /* intervals summed */
+	struct sim_window half, second; /* the last half; the second that goes on */
 	double dropped, drained, drainable;
 };
 
-/* The oracle for one output now; n_sources entries. */
+static double sim_interval_s(const struct sim *sim)
+{
+	return sim->setup->config.port.interval_ns * 1e-9;
+}
+
+/*
+ * The oracle for one output now; n_sources entries. A source wants what it offers, and one that has
+ * ended what is left in its VOQ. A backlog beside an offer is no demand: controllers that go by
+ * backlogs keep some of a source that is served in full.
+ */
 static void sim_shares(struct sim *sim, uint32_t output, double *shares)
 {
 	const struct sim_setup *s = sim->setup;
-	double offered[SIM_SOURCES_MAX];
+	double wanted[SIM_SOURCES_MAX];
 	uint16_t weights[SIM_SOURCES_MAX];
 
 	for (uint32_t i = 0; i < s->n_sources; i++) {
 		const struct sim_voq *voq = sim_voq(sim, i, output);
 
-		/* A VOQ with a backlog wants all it can get. */
-		offered[i] = voq->waiting_units > 0 ? INFINITY : voq->offered_ups;
+		wanted[i] = voq->offered_ups;
+		if (wanted[i] <= 0)
+			wanted[i] = (voq->sent_units + voq->waiting_units) / sim_interval_s(sim);
 		weights[i] = voq->weight ? voq->weight : 1;
 	}
-	sim_maxmin(sim->outputs[output].capacity_ups, offered, weights, s->n_sources, shares);
+	sim_maxmin(sim->outputs[output].capacity_ups, wanted, weights, s->n_sources, shares);
 }
 
 /*
  * Largest distance of a rate from its share, as a part of the share (of the capacity if that is 0).
  */
-static double sim_error(struct sim *sim)
+static double sim_error(struct sim *sim, uint32_t output, const double *shares)
 {
-	const struct sim_setup *s = sim->setup;
-	double seconds = s->config.port.interval_ns * 1e-9, worst = 0;
+	double worst = 0;
 
-	for (uint32_t o = 0; o < s->n_outputs; o++) {
-		double shares[SIM_SOURCES_MAX];
+	for (uint32_t i = 0; i < sim->setup->n_sources; i++) {
+		double sent = sim_voq(sim, i, output)->sent_units / sim_interval_s(sim);
+		double whole = shares[i] > 0 ? shares[i] : sim->outputs[output].capacity_ups;
 
-		sim_shares(sim, o, shares);
-		for (uint32_t i = 0; i < s->n_sources; i++)
-			worst = fmax(
-				worst,
-				fabs(sim_voq(sim, i, o)->sent_units / seconds - shares[i]) /
-					(shares[i] > 0 ? shares[i] : sim->outputs[o].capacity_ups));
+		worst = fmax(worst, fabs(sent - shares[i]) / whole);
 	}
 	return worst;
+}
+
+static void sim_window_add(struct sim *sim, struct sim_window *w, const double *shares)
+{
+	w->intervals++;
+	for (uint32_t i = 0; i < sim->setup->n_sources; i++) {
+		w->sent_ups[i] += sim_voq(sim, i, 0)->sent_units / sim_interval_s(sim);
+		w->share_ups[i] += shares[i];
+	}
+}
+
+/* Jain's index of rate / share, and the least of them; sources without a share do not count. */
+static double sim_window_jain(const struct sim_window *w, double *least)
+{
+	double ratios[SIM_SOURCES_MAX];
+	uint32_t n = 0;
+
+	*least = INFINITY;
+	for (uint32_t i = 0; i < SIM_SOURCES_MAX; i++) {
+		if (w->share_ups[i] <= 0)
+			continue;
+		ratios[n] = w->sent_ups[i] / w->share_ups[i];
+		*least = fmin(*least, ratios[n++]);
+	}
+	return sim_jain(ratios, n);
 }
 
 static void sim_trace_head(const struct sim_scenario *sc, FILE *trace)
@@ -69,7 +104,7 @@ static void sim_trace_head(const struct sim_scenario *sc, FILE *trace)
 static void sim_trace(struct sim *sim, FILE *trace)
 {
 	const struct sim_setup *s = sim->setup;
-	double seconds = s->config.port.interval_ns * 1e-9;
+	double seconds = sim_interval_s(sim);
 
 	for (uint32_t o = 0; o < s->n_outputs; o++) {
 		const struct sim_output *out = &sim->outputs[o];
@@ -86,13 +121,36 @@ static void sim_trace(struct sim *sim, FILE *trace)
 	}
 }
 
+/* A second ends: note it if it is the worst so far. */
+static void sim_watch_second(struct sim_watch *w, struct sim_summary *out)
+{
+	double least, jain = sim_window_jain(&w->second, &least);
+
+	out->second_jain = fmin(out->second_jain, jain); /* NAN at first: then jain */
+	out->second_least = fmin(out->second_least, least);
+	memset(&w->second, 0, sizeof(w->second));
+}
+
 static void sim_watch_interval(struct sim *sim, const struct sim_scenario *sc, struct sim_watch *w,
 			       struct sim_summary *out)
 {
 	uint32_t k = sim->interval - 1, since = k + 1 - sc->measure_from;
 	uint32_t measured = sc->intervals - sc->measure_from;
-	double error = sim_error(sim);
+	double error = 0;
 
+	for (uint32_t o = sc->setup.n_outputs; o-- > 0;) {
+		double shares[SIM_SOURCES_MAX];
+
+		sim_shares(sim, o, shares);
+		error = fmax(error, sim_error(sim, o, shares));
+		if (o > 0)
+			continue;
+		sim_window_add(sim, &w->second, shares);
+		if (since > measured / 2)
+			sim_window_add(sim, &w->half, shares);
+	}
+	if (w->second.intervals * sim_interval_s(sim) > 1 - 1e-9)
+		sim_watch_second(w, out);
 	if (error > 0.05)
 		out->settle_5 = since;
 	if (error > 0.01)
@@ -107,13 +165,7 @@ static void sim_watch_interval(struct sim *sim, const struct sim_scenario *sc, s
 		w->queues[w->n_queues++] = output->backlog_units;
 		w->dropped += output->dropped_units;
 		w->drained += output->departed_units;
-		w->drainable += output->capacity_ups * sc->setup.config.port.interval_ns * 1e-9;
-	}
-	if (since > measured / 2) {
-		w->half++;
-		for (uint32_t i = 0; i < sc->setup.n_sources * sc->setup.n_outputs; i++)
-			w->sum_ups[i] += sim->voqs[i].sent_units /
-					 (sc->setup.config.port.interval_ns * 1e-9);
+		w->drainable += output->capacity_ups * sim_interval_s(sim);
 	}
 }
 
@@ -124,11 +176,10 @@ static int sim_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void sim_summarise(struct sim *sim, const struct sim_scenario *sc, struct sim_watch *w,
+static void sim_summarise(const struct sim_scenario *sc, struct sim_watch *w,
 			  struct sim_summary *out)
 {
-	double ratios[SIM_SOURCES_MAX], total = 0;
-	uint32_t n = 0;
+	double total = 0, least;
 
 	qsort(w->queues, w->n_queues, sizeof(*w->queues), sim_compare);
 	for (uint32_t i = 0; i < w->n_queues; i++)
@@ -138,13 +189,11 @@ static void sim_summarise(struct sim *sim, const struct sim_scenario *sc, struct
 	out->queue_max_units = w->queues[w->n_queues - 1];
 	out->utilisation = w->drained / w->drainable;
 	out->egress_drop_share = w->dropped > 0 ? w->dropped / (w->drained + w->dropped) : 0;
-	sim_shares(sim, 0, out->share_ups);
 	for (uint32_t i = 0; i < sc->setup.n_sources; i++) {
-		out->rate_ups[i] = w->sum_ups[i * sc->setup.n_outputs] / w->half;
-		if (out->share_ups[i] > 0)
-			ratios[n++] = out->rate_ups[i] / out->share_ups[i];
+		out->rate_ups[i] = w->half.sent_ups[i] / w->half.intervals;
+		out->share_ups[i] = w->half.share_ups[i] / w->half.intervals;
 	}
-	out->jain = sim_jain(ratios, n);
+	out->jain = sim_window_jain(&w->half, &least);
 }
 
 int sim_run(const struct sim_scenario *sc, FILE *trace, struct sim_summary *out)
@@ -154,6 +203,7 @@ int sim_run(const struct sim_scenario *sc, FILE *trace, struct sim_summary *out)
 	int err = -EINVAL;
 
 	memset(out, 0, sizeof(*out));
+	out->second_jain = out->second_least = NAN;
 	if (sc->measure_from >= sc->intervals)
 		return err;
 	err = sim_create(&sim, &sc->setup);
@@ -162,9 +212,7 @@ int sim_run(const struct sim_scenario *sc, FILE *trace, struct sim_summary *out)
 	err = -ENOMEM;
 	watch.queues = calloc((size_t)(sc->intervals - sc->measure_from) * sc->setup.n_outputs,
 			      sizeof(*watch.queues));
-	watch.sum_ups =
-		calloc((size_t)sc->setup.n_sources * sc->setup.n_outputs, sizeof(*watch.sum_ups));
-	if (!watch.queues || !watch.sum_ups)
+	if (!watch.queues)
 		goto out;
 	if (trace)
 		sim_trace_head(sc, trace);
@@ -175,11 +223,10 @@ int sim_run(const struct sim_scenario *sc, FILE *trace, struct sim_summary *out)
 		if (k >= sc->measure_from)
 			sim_watch_interval(sim, sc, &watch, out);
 	}
-	sim_summarise(sim, sc, &watch, out);
+	sim_summarise(sc, &watch, out);
 	err = 0;
 out:
 	free(watch.queues);
-	free(watch.sum_ups);
 	sim_destroy(sim);
 	return err;
 }
@@ -255,7 +302,7 @@ static void sim_grid_write(const struct sim_grid *grid, FILE *csv)
 	for (uint32_t a = 0; a < sc->n_axes; a++)
 		fprintf(csv, "%s,", sc->axes[a].name);
 	fprintf(csv, "stable,settle_5,settle_1,settle_01,error,utilisation,jain,queue_mean_units,"
-		     "queue_p99_units,egress_drop_share\n");
+		     "queue_p99_units,egress_drop_share,second_jain,second_least\n");
 	for (uint32_t point = 0; point < grid->points; point++) {
 		const struct sim_summary *r = &grid->results[point];
 		double values[SIM_AXES_MAX];
@@ -263,9 +310,10 @@ static void sim_grid_write(const struct sim_grid *grid, FILE *csv)
 		sim_point(sc, point, values);
 		for (uint32_t a = 0; a < sc->n_axes; a++)
 			fprintf(csv, "%.9g,", values[a]);
-		fprintf(csv, "%d,%u,%u,%u,%.6g,%.6f,%.6f,%.6g,%.6g,%.6g\n", r->error <= 0.001,
-			r->settle_5, r->settle_1, r->settle_01, r->error, r->utilisation, r->jain,
-			r->queue_mean_units, r->queue_p99_units, r->egress_drop_share);
+		fprintf(csv, "%d,%u,%u,%u,%.6g,%.6f,%.6f,%.6g,%.6g,%.6g,%.6f,%.6f\n",
+			r->error <= 0.001, r->settle_5, r->settle_1, r->settle_01, r->error,
+			r->utilisation, r->jain, r->queue_mean_units, r->queue_p99_units,
+			r->egress_drop_share, r->second_jain, r->second_least);
 	}
 }
 

@@ -11,15 +11,17 @@
 struct sim_summary {
 	uint32_t settle_5, settle_1, settle_01; /* intervals from measure_from until every source
 		stays within 5, 1, 0.1 % of its share; intervals - measure_from: never */
-	double error;		 /* largest |rate - share| / share in the last tenth */
-	double utilisation;	 /* departures over what the outputs could drain */
-	double jain;		 /* of rate / share in the last half, rates averaged over it */
+	double error;	    /* largest |rate - share| / share in the last tenth */
+	double utilisation; /* departures over what the outputs could drain */
+	double jain;	    /* of rate / share to output 0, both averaged over the last half */
+	/* the worst of each whole second: that index, and the least rate / share; NAN: no second */
+	double second_jain, second_least;
 	double queue_mean_units; /* over outputs and intervals */
 	double queue_p99_units;
 	double queue_max_units;
 	double egress_drop_share;	   /* of arrivals */
 	double rate_ups[SIM_SOURCES_MAX];  /* mean of the last half, to output 0 */
-	double share_ups[SIM_SOURCES_MAX]; /* at the end, of output 0 */
+	double share_ups[SIM_SOURCES_MAX]; /* mean of the last half, of output 0 */
 };
 
 /*
