@@ -39,6 +39,7 @@
 #define CC_SOURCES_MAX	   256u /* sources of one egress queue; ids are below this */
 #define CC_WEIGHT_MAX	   255u /* source weight times class weight */
 #define CC_ONE_PPB	   INT64_C(1000000000)
+#define CC_CLASSES	   4u /* queues of a port: a source has a VOQ for each */
 #define CC_NO_SOURCE	   UINT16_MAX
 #define CC_NAME_BYTES	   16 /* longest controller name, with its NUL */
 #define CC_PARAMS_MAX	   24
@@ -74,7 +75,8 @@ struct cc_config {
 	struct cc_port port;
 	int64_t param[CC_PARAMS_MAX]; /* by the index in ops->params */
 	/* cc_config_prepare derives these from the fields above. */
-	uint64_t floor_q16; /* the least rate, units/s with 16 fraction bits */
+	/* the least rate, units/s with 16 fraction bits: floor_ppb, or less with many sources */
+	uint64_t floor_q16;
 	_Alignas(8) unsigned char gains[CC_GAINS_BYTES]; /* the algorithm's own */
 };
 
@@ -215,7 +217,7 @@ enum {
 #define CC_COMMON_PARAM_TABLE                                                                    \
 	{ "floor_ppb", "1e-9 of capacity",                                                       \
 	  1000000,     1,                                                                        \
-	  CC_ONE_PPB,  "ours: 250 sources at the floor use a quarter of the port" },             \
+	  CC_ONE_PPB,  "ours; less if all VOQs at the floor would use a quarter of the port" },  \
 		{ "stale_intervals",                                                             \
 		  "T",                                                                           \
 		  16,                                                                            \

@@ -6,8 +6,9 @@
  *   - a record older than one already taken, or of another algorithm, is refused;
  *   - without feedback for stale_intervals the rate loses an eighth per interval down to the floor,
  *     and the algorithm does not run; from the next record on, it raises the rate by its own rules;
- *   - the rate stays within floor and line; the bucket holds what the rate sends in one interval,
- *     and at least burst_frames frames.
+ *   - the rate stays within floor and line, and the floors of all VOQs to a port use a quarter of
+ * it at most: else they alone could fill it;
+ *   - the bucket holds what the rate sends in one interval, and at least burst_frames frames.
  */
 #include <errno.h>
 #include <string.h>
@@ -114,7 +115,9 @@ int cc_config_prepare(struct cc_config *cfg, const char **why)
 	memset(cfg->gains, 0, sizeof(cfg->gains));
 	/* Once here, as every VOQ needs it twice an interval, and at high rates it is a long
 	 * division. */
-	cfg->floor_q16 = cc_ppb(cfg->port.capacity_ups << 16, cfg->param[CC_FLOOR_PPB]);
+	cfg->floor_q16 =
+		cc_min(cc_ppb(cfg->port.capacity_ups << 16, cfg->param[CC_FLOOR_PPB]),
+		       (cfg->port.capacity_ups << 16) / (4 * CC_CLASSES * cfg->port.sources));
 	return cfg->ops->prepare(cfg, why);
 }
 

@@ -17,6 +17,8 @@
 #include "rdma-bridge/wire/wire.h"
 #include "user/config/cc_settings.h"
 
+_Static_assert(CC_CLASSES == SL_CLASSES, "classes");
+
 #define RB_RATES_POLICY_MIN_NS 10000000ULL
 
 /* Given by the owner, a worker; every pointer is borrowed for the life of the rates. */

@@ -144,6 +144,37 @@ static void parameters_are_set_by_name_and_range(void **state)
 	assert_int_equal(cc_config_set(&cfg, "floor", 5), -ENOENT);
 }
 
+/* The least rates of 250 sources with four VOQs each, and of 16 with a floor of their whole share.
+ */
+static void floors_of_all_voqs_use_a_quarter_of_the_port_at_most(void **state)
+{
+	static const struct {
+		uint16_t sources;
+		int64_t floor_ppb;
+		uint64_t floor_q16; /* of a port of 1000000 units/s */
+	} cases[] = {
+		{ 4, 1000000, UINT64_C(1000) << 16 },
+		{ 62, 1000000, UINT64_C(1000) << 16 },
+		{ 63, 1000000, (UINT64_C(1000000) << 16) / 1008 },
+		{ 250, 1000000, UINT64_C(250) << 16 },
+		{ 250, 100000, UINT64_C(100) << 16 },
+		{ 16, 100000000, (UINT64_C(1000000) << 16) / 256 },
+	};
+	struct cc_config cfg;
+	struct cc_port p = port;
+
+	(void)state;
+	p.capacity_ups = 1000000;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		p.sources = cases[i].sources;
+		assert_int_equal(cc_config_init(&cfg, "fixed", &p), 0);
+		assert_int_equal(cc_config_set(&cfg, "floor_ppb", cases[i].floor_ppb), 0);
+		assert_int_equal(cc_config_prepare(&cfg, NULL), 0);
+		assert_int_equal(cfg.floor_q16, cases[i].floor_q16);
+		assert_true(cfg.floor_q16 * CC_CLASSES * p.sources <= (p.capacity_ups << 16) / 4);
+	}
+}
+
 static void frame_units_follow_the_port(void **state)
 {
 	struct cc_port p = port;
@@ -315,6 +346,7 @@ int main(void)
 		cmocka_unit_test(a_table_without_a_required_slot_is_refused),
 		cmocka_unit_test(a_port_outside_its_ranges_is_refused),
 		cmocka_unit_test(parameters_are_set_by_name_and_range),
+		cmocka_unit_test(floors_of_all_voqs_use_a_quarter_of_the_port_at_most),
 		cmocka_unit_test(frame_units_follow_the_port),
 		cmocka_unit_test(records_of_another_algorithm_are_refused),
 		cmocka_unit_test(switch_after_a_silence_keeps_the_rate),
