@@ -21,9 +21,11 @@
  *     and only if a record says so: silence changes nothing (see cc/aimd.c);
  *   - w >= 1, so that it can grow again;
  *   - the thesis gives no numbers. In an interval, all N sources add N incr and one hit takes half
- *     of about C / N; with incr = increase / N^2 both stay in proportion for any N.
+ *     of about C / N; with incr = increase / N^2 both stay in proportion for any N. N is the number
+ *     of active sources, which sent something in the latest 16 intervals or said that frames wait:
+ *     with all nodes of the cluster, a few sources that share the port would hardly grow.
  *
- * Record: signal is 1 if q > Qth; addressed is 1 for the source that is to act.
+ * Record: signal is 1 if q > Qth; share is N; addressed is 1 for the source that is to act.
  */
 #include "cc/arith.h"
 
@@ -46,20 +48,24 @@ static const struct cc_param weights_params[WEIGHTS_PARAMS] = {
 
 #define WEIGHTS_MAX_Q16 (UINT64_C(65536) << 16) /* MAXW with 16 fraction bits */
 #define WEIGHTS_MIN_Q16 (UINT64_C(1) << 16)
+#define WEIGHTS_REST	16 /* intervals without a frame that end a source's activity */
 
 struct weights_gains {
-	uint64_t increase_q16; /* of a weight, for a source of weight 1 */
+	uint64_t increase_q16; /* of a weight, for a source of weight 1 alone */
 	uint32_t threshold_units;
 };
 
 struct weights_egress {
-	uint32_t congested; /* 0 or 1 */
-	uint16_t chosen;    /* source to tell, or CC_NO_SOURCE */
+	uint32_t congested;	      /* 0 or 1 */
+	uint32_t active;	      /* sources, 1..CC_SOURCES_MAX */
+	uint16_t chosen;	      /* source to tell, or CC_NO_SOURCE */
+	uint8_t left[CC_SOURCES_MAX]; /* intervals that a source still counts as active, by id */
 };
 
 struct weights_ingress {
 	uint64_t weight_q16; /* WEIGHTS_MIN_Q16..WEIGHTS_MAX_Q16 */
 	uint32_t hit;	     /* this source was told since the previous tick */
+	uint32_t active;     /* N as last heard; at first the sources configured */
 };
 
 _Static_assert(sizeof(struct weights_gains) <= CC_GAINS_BYTES, "gains");
@@ -78,10 +84,28 @@ static int weights_prepare(struct cc_config *cfg, const char **why)
 	if (cfg->param[WEIGHTS_THRESHOLD_UNITS])
 		threshold = (uint64_t)cfg->param[WEIGHTS_THRESHOLD_UNITS];
 	g->threshold_units = (uint32_t)cc_min(threshold, CC_UNITS_MAX);
-	g->increase_q16 = cc_max(cc_ppb(WEIGHTS_MAX_Q16, cfg->param[WEIGHTS_INCREASE]) /
-					 ((uint64_t)port->sources * port->sources),
-				 1);
+	g->increase_q16 = cc_ppb(WEIGHTS_MAX_Q16, cfg->param[WEIGHTS_INCREASE]);
 	return 0;
+}
+
+static uint32_t weights_count_active(struct weights_egress *e, const struct cc_sample *s)
+{
+	uint32_t active = 0;
+
+	for (uint32_t i = 0; i < s->n_sources; i++) {
+		const struct cc_source *source = &s->sources[i];
+		uint8_t *left;
+
+		if (source->id >= CC_SOURCES_MAX)
+			continue;
+		left = &e->left[source->id];
+		if (source->arrived_units || source->waiting_units)
+			*left = WEIGHTS_REST;
+		else if (*left)
+			(*left)--;
+		active += *left > 0;
+	}
+	return (uint32_t)cc_clamp(active, 1, CC_SOURCES_MAX);
 }
 
 static uint32_t weights_egress_sample(void *priv, const struct cc_config *cfg,
@@ -94,6 +118,7 @@ static uint32_t weights_egress_sample(void *priv, const struct cc_config *cfg,
 	if (!s->timer)
 		return 0;
 	e->congested = s->backlog_units > g->threshold_units && before > g->threshold_units;
+	e->active = weights_count_active(e, s);
 	e->chosen = e->congested ? s->last_source : CC_NO_SOURCE;
 	return 0;
 }
@@ -106,6 +131,7 @@ static bool weights_egress_feedback(void *priv, const struct cc_config *cfg,
 
 	(void)cfg;
 	out->signal = e->congested;
+	out->share = e->active;
 	out->addressed = source->id == e->chosen;
 	return s->timer;
 }
@@ -116,6 +142,7 @@ static void weights_ingress_init(struct cc_ingress *in, const struct cc_config *
 
 	w->weight_q16 = cc_clamp(cc_mul_div(in->rate_q16, 65536, cfg->port.capacity_ups),
 				 WEIGHTS_MIN_Q16, WEIGHTS_MAX_Q16);
+	w->active = cfg->port.sources;
 }
 
 static void weights_ingress_feedback(struct cc_ingress *in, const struct cc_config *cfg,
@@ -125,6 +152,8 @@ static void weights_ingress_feedback(struct cc_ingress *in, const struct cc_conf
 
 	(void)cfg;
 	w->hit |= fb->addressed;
+	if (fb->share)
+		w->active = (uint32_t)cc_min(fb->share, CC_SOURCES_MAX);
 }
 
 static void weights_ingress_tick(struct cc_ingress *in, const struct cc_config *cfg,
@@ -137,7 +166,7 @@ static void weights_ingress_tick(struct cc_ingress *in, const struct cc_config *
 	if (w->hit)
 		w->weight_q16 /= 2;
 	else if (in->heard)
-		w->weight_q16 += g->increase_q16 * in->weight;
+		w->weight_q16 += cc_max(g->increase_q16 / (w->active * w->active), 1) * in->weight;
 	w->hit = 0;
 	w->weight_q16 = cc_clamp(w->weight_q16, WEIGHTS_MIN_Q16, WEIGHTS_MAX_Q16);
 	in->rate_q16 = (uint64_t)((cc_u128)cfg->port.capacity_ups * w->weight_q16 >> 16);

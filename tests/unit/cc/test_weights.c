@@ -69,6 +69,36 @@ static void only_the_sampled_source_of_a_queue_long_at_both_ends_is_told(void **
 	}
 }
 
+/* A source is active for 16 intervals after its last frame; one with frames that wait stays so. */
+static void record_has_the_number_of_active_sources(void **state)
+{
+	struct cc_source sources[3] = { { .id = 0, .weight = 1, .arrived_units = 5 },
+					{ .id = 200, .weight = 1, .arrived_units = 1 },
+					{ .id = 255, .weight = 1 } };
+	struct cc_sample s = { .capacity_ups = 1000000,
+			       .elapsed_ns = 1000000,
+			       .last_source = 0,
+			       .n_sources = 3,
+			       .sources = sources,
+			       .timer = true };
+	struct cc_feedback fb;
+	struct cc_config cfg;
+	struct cc_egress e;
+
+	(void)state;
+	configure(&cfg);
+	cc_egress_init(&e, &cfg);
+	for (int i = 0; i < 60; i++) {
+		cc_egress_sample(&e, &cfg, &s);
+		cc_egress_feedback(&e, &cfg, &s, &sources[2], &fb);
+		/* the second falls silent after i = 0, the third has frames waiting from 20 to 39
+		 */
+		assert_int_equal(fb.share, 1 + (i <= 15) + (i >= 20 && i < 55));
+		sources[1].arrived_units = 0;
+		sources[2].waiting_units = i >= 19 && i < 39;
+	}
+}
+
 static void hear(struct cc_ingress *in, const struct cc_config *cfg, uint8_t addressed)
 {
 	const struct cc_feedback fb = { .capacity_ups = 1000000,
@@ -119,11 +149,43 @@ static void weight_halves_when_told_and_grows_when_not(void **state)
 	assert_int_equal(cc_ingress_rate_ups(&in), 187515); /* w = 1 + 3 * 4096 */
 }
 
+/* incr of a source of weight 1 is 16384 / N^2; a record without N leaves the former one. */
+static void increase_goes_by_the_number_of_active_sources(void **state)
+{
+	static const struct {
+		uint32_t share, rate_ups;
+	} steps[] = { { 4, 15625 + 15625 },
+		      { 1, 15625 + 15625 + 250000 },
+		      { 0, 15625 + 15625 + 2 * 250000 },
+		      { 128, 15625 + 15625 + 2 * 250000 + 15 } };
+	const struct cc_usage busy = { .elapsed_ns = 1000000, .backlogged = true };
+	struct cc_config cfg;
+	struct cc_ingress in;
+
+	(void)state;
+	configure(&cfg);
+	cc_ingress_init(&in, &cfg, 1);
+	in.rate_q16 = UINT64_C(15625) << 16; /* w = 1024 */
+	cc_ingress_switch(&in, &cfg);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		const struct cc_feedback fb = { .capacity_ups = 1000000,
+						.algorithm = CC_WEIGHTS,
+						.seq = (uint32_t)i + 1,
+						.share = steps[i].share };
+
+		assert_int_equal(cc_ingress_feedback(&in, &cfg, &fb), 0);
+		cc_ingress_tick(&in, &cfg, &busy);
+		assert_int_equal(cc_ingress_rate_ups(&in), steps[i].rate_ups);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_sampled_source_of_a_queue_long_at_both_ends_is_told),
+		cmocka_unit_test(record_has_the_number_of_active_sources),
 		cmocka_unit_test(weight_halves_when_told_and_grows_when_not),
+		cmocka_unit_test(increase_goes_by_the_number_of_active_sources),
 	};
 
 	return cmocka_run_group_tests_name("weights", tests, NULL, NULL);

@@ -418,6 +418,37 @@ static void shares_stay_equal_in_every_second_of_ten(void **state)
 }
 
 /*
+ * Of 250 nodes four use a port, then one alone: within the 2 s that follow, every controller gives
+ * it the port, whatever the number of nodes configured.
+ */
+static void source_alone_takes_the_port_in_a_large_cluster(void **state)
+{
+	(void)state;
+	for (const struct cc_ops *const *ops = cc_algorithms; *ops; ops++) {
+		uint32_t second;
+
+		if (!(*ops)->needs_feedback)
+			continue;
+		prepare_responsive((*ops)->name, 4, 1);
+		scenario.setup.config.port.sources = 250;
+		assert_int_equal(cc_config_prepare(&scenario.setup.config, NULL), 0);
+		scenario.setup.n_sources = 250;
+		add_flow(249, 0, 1, 0, 0, UINT32_MAX);
+		second = 1000000000 / scenario.setup.config.port.interval_ns;
+		for (uint16_t i = 1; i < 4; i++)
+			scenario.flows[i].to = 2 * second;
+		scenario.measure_from = 2 * second;
+		scenario.intervals = 4 * second;
+		run();
+		print_message(
+			"# %-8s one of 250 is left: settled to 5 %% in %.0f ms, use %.1f %%\n",
+			(*ops)->name, result.settle_5 * 1e3 / second, result.utilisation * 100);
+		assert_true(result.settle_5 < second / 2);
+		assert_true(result.utilisation > 0.95);
+	}
+}
+
+/*
  * Rates that are max-min are found so. DQ serves sources from a backlog that stands in their VOQs,
  * also those that offer less than their part; that is no demand.
  */
@@ -599,6 +630,7 @@ int main(void)
 		cmocka_unit_test(an_idle_source_starts_well),
 		cmocka_unit_test(lost_late_and_reordered_feedback_locks_nobody_out),
 		cmocka_unit_test(shares_stay_equal_in_every_second_of_ten),
+		cmocka_unit_test(source_alone_takes_the_port_in_a_large_cluster),
 		cmocka_unit_test(summary_finds_max_min_rates_fair),
 		cmocka_unit_test(an_outage_of_feedback_ends_in_recovery),
 		cmocka_unit_test(distributed_queueing_runs_the_stress_test),
