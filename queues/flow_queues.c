@@ -212,8 +212,8 @@ void fq_enqueue(struct fq_port *port, uint32_t queue, const struct fq_frame *fra
 
 /*
  * The queue that sends next, or FQ_NONE. A queue that ends its turn has a quantum for the next, so
- * each step but a queue's last finds a queue that may send; an empty queue (only in a sparse round)
- * takes at most two steps to leave. So steps are at most three for each frame that leaves.
+ * it sends in its next turn. An empty queue, which only a sparse round has, takes at most three
+ * steps to leave. So there are at most four steps for each frame that comes.
  */
 static uint32_t next_queue(struct fq_port *port)
 {
@@ -223,31 +223,30 @@ static uint32_t next_queue(struct fq_port *port)
 		const uint16_t fresh = port->round[FQ_NEW].head;
 		const uint16_t queue = fresh != FQ_NONE ? fresh : port->round[FQ_OLD].head;
 		struct fq_queue *q;
-		int32_t wanted;
 
 		if (queue == FQ_NONE)
 			return FQ_NONE;
 		q = &port->queue[queue];
-		if (q->n_frames == 0) {
+		if (q->deficit_bytes <
+		    (sparse ? 1 : (int32_t)port->entry[q->first].frame.len_bytes)) {
+			q->deficit_bytes += quantum_bytes(port, q);
+			move(port, queue, FQ_OLD);
+		} else if (q->n_frames == 0) {
 			/* Not idle at once: it would be new again, and could starve the old. */
 			move(port, queue, q->round == FQ_NEW ? FQ_OLD : FQ_IDLE);
-			continue;
-		}
-		wanted = sparse ? 1 : (int32_t)port->entry[q->first].frame.len_bytes;
-		if (q->deficit_bytes >= wanted)
+		} else {
 			return queue;
-		q->deficit_bytes += quantum_bytes(port, q);
-		move(port, queue, FQ_OLD);
+		}
 	}
 }
 
 uint32_t fq_dequeue(struct fq_port *port, uint64_t now_ns, struct fq_frame *out)
 {
 	const struct fq_ops *ops = port->config.ops;
+	uint32_t queue;
 
 	/* Each pass takes a frame away. */
-	while (port->n_frames > 0) {
-		const uint32_t queue = next_queue(port);
+	while ((queue = next_queue(port)) != FQ_NONE) {
 		enum fq_verdict verdict = FQ_PASS;
 
 		*out = take(port, queue);

@@ -10,8 +10,12 @@
 
 #define FQ_POLICIES(X)      \
 	X(TAIL, tail)       \
+	X(RED, red)         \
+	X(BLUE, blue)       \
 	X(LONGEST, longest) \
-	X(QSDRR, qsdrr)
+	X(TDRR, tdrr)       \
+	X(QSDRR, qsdrr)     \
+	X(CODEL, codel)
 
 #define FQ_ENUM_POLICY(id, name) FQ_##id,
 enum fq_policy { FQ_POLICIES(FQ_ENUM_POLICY) FQ_N_POLICIES };

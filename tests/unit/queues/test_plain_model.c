@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The port against a plain model of it: arrays, linear scans, and the text of the sources. Deficit
- * round robin as its authors write it, with a quantum when the turn comes; the victims as the paper
- * describes them. Random traffic must leave, and be discarded, in exactly the same order.
+ * round robin as its authors write it, with a quantum when the turn comes; the two lists of
+ * RFC 8290, section 4.2; the victims as the sources describe them. Random traffic must leave, and
+ * be discarded, in exactly the same order.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 
 enum { QUEUES = 24, FRAMES = 64, EVENTS = 150000 };
 
-enum kind { TAIL, LONGEST, QSDRR, QSDRR_LONGEST };
+enum kind { TAIL, LONGEST, QSDRR, QSDRR_LONGEST, SPARSE };
 
 struct model {
 	enum kind kind;
@@ -26,9 +27,12 @@ struct model {
 		uint64_t handle;
 	} frame[QUEUES][FRAMES + 1]; /* [q][0] is the head */
 	int n[QUEUES], weight[QUEUES], deficit[QUEUES];
-	int round[QUEUES]; /* active queues in order of their turns */
+	int round[QUEUES + 1]; /* active queues in order of their turns */
 	int n_round;
-	int in_turn;		/* the first of the round has had its quantum */
+	int in_turn;	       /* the first of the round has had its quantum */
+	int fresh[QUEUES + 1]; /* RFC 8290: the new queues; `round` has the old ones */
+	int n_fresh;
+	int is_listed[QUEUES];	/* RFC 8290: in one of the two */
 	int victim;		/* -1: none */
 	uint64_t drops[FRAMES]; /* of the last arrival */
 	int n_drops;
@@ -87,7 +91,7 @@ static uint64_t pop(struct model *m, int q)
 	const uint64_t handle = m->frame[q][0].handle;
 
 	memmove(&m->frame[q][0], &m->frame[q][1], (size_t)--m->n[q] * sizeof(m->frame[q][0]));
-	if (m->n[q] == 0)
+	if (m->n[q] == 0 && m->kind != SPARSE)
 		leave_round(m, q);
 	return handle;
 }
@@ -104,12 +108,27 @@ static void model_put(struct model *m, int q, int len, uint64_t handle)
 	}
 	m->frame[q][m->n[q]].len = len;
 	m->frame[q][m->n[q]].handle = handle;
-	if (m->n[q]++ == 0)
+	if (m->kind == SPARSE) {
+		m->n[q]++;
+		if (!m->is_listed[q]) {
+			m->fresh[m->n_fresh++] = q;
+			m->deficit[q] = m->weight[q] * m->frame_max;
+		}
+		m->is_listed[q] = 1;
+	} else if (m->n[q]++ == 0) {
 		m->round[m->n_round++] = q;
+	}
 	for (;;) {
 		totals(m, &frames, &bytes);
 		if (frames <= m->limit_frames && bytes <= m->limit_bytes)
 			return;
+		if (m->kind == SPARSE) { /* half of the longest queue, no more than 64 */
+			const int victim = longest(m), half = m->n[victim] / 2;
+
+			for (int i = 0; i < (half < 1 ? 1 : half > 64 ? 64 : half); i++)
+				m->drops[m->n_drops++] = pop(m, victim);
+			continue;
+		}
 		if (m->kind == LONGEST || m->victim < 0 || m->n[m->victim] == 0 ||
 		    (m->kind == QSDRR && is_smallest(m, m->victim)) ||
 		    (m->kind == QSDRR_LONGEST && bytes_of(m, longest(m)) > bytes_of(m, m->victim)))
@@ -118,8 +137,45 @@ static void model_put(struct model *m, int q, int len, uint64_t handle)
 	}
 }
 
+static int shift(int *list, int *n)
+{
+	const int first = list[0];
+
+	memmove(&list[0], &list[1], (size_t)-- * n * sizeof(int));
+	return first;
+}
+
+/* RFC 8290, section 4.2. */
+static int64_t model_get_codel(struct model *m, int *queue)
+{
+	while (m->n_fresh > 0 || m->n_round > 0) {
+		const int is_new = m->n_fresh > 0;
+		const int q = is_new ? m->fresh[0] : m->round[0];
+
+		if (m->deficit[q] <= 0) {
+			m->deficit[q] += m->weight[q] * m->frame_max;
+			if (is_new)
+				shift(m->fresh, &m->n_fresh);
+			else
+				shift(m->round, &m->n_round);
+			m->round[m->n_round++] = q;
+		} else if (m->n[q] > 0) {
+			m->deficit[q] -= m->frame[q][0].len;
+			*queue = q;
+			return (int64_t)pop(m, q);
+		} else if (is_new) {
+			m->round[m->n_round++] = shift(m->fresh, &m->n_fresh);
+		} else {
+			m->is_listed[shift(m->round, &m->n_round)] = 0;
+		}
+	}
+	return -1;
+}
+
 static int64_t model_get(struct model *m, int *queue)
 {
+	if (m->kind == SPARSE)
+		return model_get_codel(m, queue);
 	while (m->n_round > 0) {
 		const int q = m->round[0];
 
@@ -175,10 +231,9 @@ static void port_and_plain_model_do_the_same(void **state)
 		enum kind kind;
 		const char *policy, *param;
 	} cases[] = {
-		{ TAIL, "tail", NULL },
-		{ LONGEST, "longest", NULL },
-		{ QSDRR, "qsdrr", NULL },
-		{ QSDRR_LONGEST, "qsdrr", "until_longest=1" },
+		{ TAIL, "tail", NULL },	   { LONGEST, "longest", NULL },
+		{ QSDRR, "qsdrr", NULL },  { QSDRR_LONGEST, "qsdrr", "until_longest=1" },
+		{ SPARSE, "codel", NULL }, /* no time passes, so it never signals */
 	};
 	static const int queues[] = { 1, 2, 5, QUEUES };
 
