@@ -65,6 +65,8 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 	if (!adj)
 		return verdict;
 	verdict = sl_egress_checks(pkt, adj);
+	if (verdict == SL_GO_ON && sl_managed() && sl_lacks_crc(pkt))
+		verdict = SL_PUNT(OTHER);
 	if (verdict != SL_GO_ON)
 		return verdict;
 	return sl_clustered() && adj->voq_plus1 ? sl_enqueue(pkt, adj) : sl_transmit(pkt, adj);

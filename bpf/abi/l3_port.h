@@ -34,6 +34,8 @@
 /* IPv4 flows that differ only in protocol or ports take the same member of a group */
 #define SL_PORT_HASH_L3_4 (1u << 14)
 #define SL_PORT_HASH_L3_6 (1u << 15) /* the same for IPv6 */
+/* generic mode: the kernel completes the checksums of what XDP redirects to a netdev */
+#define SL_PORT_GENERIC (1u << 16)
 
 /*
  * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).

@@ -16,6 +16,8 @@
 #include "bpf/edge/ip4.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 
+#define SL_SCTP_CRC_OFFSET 8 /* ports, verification tag */
+
 #define SL_SUM_BYTES	 512 /* what bpf_csum_diff adds up at once */
 #define SL_SUM_MAX_BYTES (32 * SL_SUM_BYTES)
 
@@ -78,6 +80,27 @@ static __always_inline __u16 sl_sum_pseudo(const struct sl_packet *pkt, __u8 pro
 			sum += word[i];
 	}
 	return sl_fold(sum);
+}
+
+/*
+ * SCTP's is a CRC (RFC 9260 6.8), which a program cannot compute at a sensible cost. A sender that
+ * leaves it to its device writes 0.
+ */
+static __always_inline bool sl_lacks_crc(const struct sl_packet *pkt)
+{
+	const struct iphdr *ip4 = pkt->l3;
+	const struct ipv6hdr *ip6 = pkt->l3;
+	const __be32 *crc;
+
+	if (!(pkt->port_flags & SL_PORT_PARTIAL))
+		return false;
+	if (pkt->ip4) {
+		crc = (const void *)(ip4 + 1) + SL_SCTP_CRC_OFFSET;
+		return (void *)(crc + 1) <= pkt->end && ip4->protocol == IPPROTO_SCTP &&
+		       !(ip4->frag_off & sl_htons(SL_IP4_FRAGMENT)) && !*crc;
+	}
+	crc = (const void *)(ip6 + 1) + SL_SCTP_CRC_OFFSET;
+	return (void *)(crc + 1) <= pkt->end && ip6->nexthdr == IPPROTO_SCTP && !*crc;
 }
 
 /* Once the frame can no longer go to the kernel, which would add to what we complete. */

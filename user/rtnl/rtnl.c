@@ -222,6 +222,17 @@ static bool parse_settings(const struct attr *spec, struct sl_rtnl_link *out)
 	return !families.bad;
 }
 
+static bool parse_xdp(const struct attr *xdp, struct sl_rtnl_link *out)
+{
+	struct attrs it = attrs_of(xdp->data, xdp->len);
+	struct attr a;
+
+	while (attr_next(&it, &a))
+		if (a.type == IFLA_XDP_ATTACHED && a.len == 1)
+			out->generic_xdp = a.data[0] == XDP_ATTACHED_SKB;
+	return !it.bad;
+}
+
 int sl_rtnl_parse_link(const struct nlmsghdr *nlh, struct sl_rtnl_link *out)
 {
 	struct ifinfomsg head;
@@ -269,6 +280,9 @@ int sl_rtnl_parse_link(const struct nlmsghdr *nlh, struct sl_rtnl_link *out)
 			break;
 		case IFLA_AF_SPEC:
 			ok &= parse_settings(&a, out);
+			break;
+		case IFLA_XDP:
+			ok &= parse_xdp(&a, out);
 			break;
 		}
 	}

@@ -112,6 +112,48 @@ sends_datagrams() {
 	[ "$(on h2 nstat -asz TcpInCsumErrors UdpInCsumErrors Udp6InCsumErrors --json | jq '.kernel | add')" = 0 ]
 }
 
+@test "in generic mode the kernel completes these checksums, once, also after a second router" {
+	head -c 1000000 /dev/urandom >"$LAB_DIR/file"
+	host_up h3
+	link h2:eth1 h3:eth0
+	on h2 ip addr add 10.0.3.1/24 dev eth1
+	on h2 sysctl -qw net.ipv4.ip_forward=1
+	on h3 ip addr add 10.0.3.2/24 dev eth0
+	on h3 ip route add default via 10.0.3.1
+	on n1 ip route add 10.0.3.0/24 via 10.0.2.2
+	on h1 ethtool -K eth0 tx on tso off gso off >/dev/null
+	printf '%s\n' "ports:" "  - {name: eth1, mode: generic, hidden_tags: ignore}" \
+		"  - {name: eth2, mode: generic, hidden_tags: ignore}" >"$CONFIG"
+	daemon
+	warm_up
+	spawn h3 taken socat -u TCP-LISTEN:9,reuseaddr "CREATE:$LAB_DIR/taken"
+	on h1 timeout 20 socat -u "OPEN:$LAB_DIR/file" TCP:10.0.3.2:9,retry=50,interval=0.1
+	await_end taken
+	cmp "$LAB_DIR/file" "$LAB_DIR/taken"
+	[ "$(counter forward)" -gt 300 ]
+	[ "$(on h3 nstat -asz TcpInCsumErrors --json | jq '.kernel | add')" = 0 ]
+}
+
+# sends_sctp CRC: h1 sends five packets of each family whose checksum has this value
+sends_sctp() {
+	on h1 python3 -c '
+import socket, struct, sys
+for family, host in (socket.AF_INET, "10.0.2.2"), (socket.AF_INET6, "fd00:2::2"):
+    s = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_SCTP)
+    for _ in range(5):
+        s.sendto(struct.pack("!HHII", 9, 9, 1, int(sys.argv[1])), (host, 0))' "$1"
+}
+
+@test "SCTP whose sender leaves the checksum to its device goes by the kernel, which can compute it" {
+	local before
+	daemon
+	warm_up
+	before=$(reason punt other)
+	sends_sctp 1
+	sends_sctp 0
+	wait_for 5 eval '[ $(($(reason punt other) - before)) = 10 ]'
+}
+
 # large_frames N: have N frames of more than 8,000 bytes come out of the TAP?
 large_frames() { [ "$(grep -c large "$LAB_DIR/tap.out")" = "$1" ]; }
 
