@@ -53,13 +53,12 @@ lab_begin() {
 		[[ $1 =~ ^[A-Za-z0-9_-]{1,32}$ ]] ||
 			lab_error "\"$1\" is no lab name: 1 to 32 letters, digits, _ or -" || return
 		LAB_DIR=$LAB_ROOT/sluice-lab.$1
-		# whole or not at all, also when Ctrl-C reaches mkdir
-		(trap "" INT TERM HUP && mkdir "$LAB_DIR" && mkdir "$LAB_DIR"/{node,host}) 2>/dev/null ||
-			lab_error "a lab named \"$1\" exists: end it with 'lab down $1'" || return
+		[ ! -e "$LAB_DIR" ] || lab_error "a lab named \"$1\" exists: end it with 'lab down $1'" || return
 	else
-		LAB_DIR=$(trap "" INT TERM HUP && mktemp -d "$LAB_ROOT/sluice-lab.XXXXXX") &&
-			(trap "" INT TERM HUP && mkdir "$LAB_DIR"/{node,host}) || return
+		LAB_DIR=$(mktemp --dry-run "$LAB_ROOT/sluice-lab.XXXXXX") || return
 	fi
+	# whole or not at all, also when Ctrl-C reaches mkdir
+	(trap "" INT TERM HUP && mkdir "$LAB_DIR" && mkdir "$LAB_DIR/node" "$LAB_DIR/host") || return
 	LAB_ID=${LAB_DIR##*/sluice-lab.}
 	export LAB_ID LAB_DIR
 }

@@ -210,13 +210,13 @@ fault_is_survived() {
 fault_is_accounted_for() {
 	local ledger wrong
 	ledger=$(cluster_conserves 2>/dev/null)
-	# A frame may be overtaken only if it was still in the kernel of n1 when the fast path took over.
-	[ "$3" -le "$(jq .nodes.n1.punts <<<"$ledger")" ] || return
 	# No sum includes the frames that a restarted bridge held, so then sent and received cannot
 	# be compared. While a path is broken, the kernel gets frames and ends them.
 	[ "$(jq '.restarted | length' <<<"$ledger")" != 0 ] ||
 		ledger=$(cluster_conserves "$1" "$2" no-route,unreachable,neighbour 2>/dev/null)
-	[ -n "$ledger" ] && jq -c '{drops, restarted}' <<<"$ledger" || return
+	[ -n "$ledger" ] && jq -c '{drops, restarted, punts: .nodes.n1.punts}' <<<"$ledger" || return
+	# A frame may be overtaken only if it was still in the kernel of n1 when the fast path took over.
+	[ "$3" -le "$(jq .nodes.n1.punts <<<"$ledger")" ] || { echo "$3 frames were overtaken"; return 1; }
 	# Only the receiver knows the messages that were under way when the path broke: it counts
 	# them as lost.
 	wrong=$(jq -r '.wrong[]' <<<"$ledger" | grep -v '^fabric: ')
