@@ -65,7 +65,9 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 	if (!adj)
 		return verdict;
 	verdict = sl_egress_checks(pkt, adj);
-	if (verdict == SL_GO_ON && sl_managed() && sl_lacks_crc(pkt))
+	if (verdict == SL_GO_ON && sl_managed() &&
+	    pkt->port_flags & (SL_PORT_PARTIAL | SL_PORT_NOTED) &&
+	    sl_lacks_crc(pkt->ctx, pkt->l3 - pkt->l2))
 		verdict = SL_PUNT(OTHER);
 	if (verdict != SL_GO_ON)
 		return verdict;

@@ -27,15 +27,18 @@
 /* give all IPv4 to the kernel: netfilter has rules for forwarded packets */
 #define SL_PORT_NETFILTER4 (1u << 10)
 #define SL_PORT_NETFILTER6 (1u << 11) /* the same for IPv6 */
-/* packets may come without a TCP or UDP checksum: from a veth, or a TAP */
+/*
+ * Packets may come without a TCP or UDP checksum, from a veth or a TAP, with a note of the kernel's
+ * which of them do, and where it belongs. XDP completes what leaves without that note.
+ */
 #define SL_PORT_PARTIAL (1u << 12)
 /* IPv4 route_localnet: 127/8 is an address like others, if the kernel says so */
 #define SL_PORT_LOCALNET4 (1u << 13)
 /* IPv4 flows that differ only in protocol or ports take the same member of a group */
 #define SL_PORT_HASH_L3_4 (1u << 14)
 #define SL_PORT_HASH_L3_6 (1u << 15) /* the same for IPv6 */
-/* generic mode: the kernel completes the checksums of what XDP redirects to a netdev */
-#define SL_PORT_GENERIC (1u << 16)
+/* the same in generic mode, where what XDP redirects to a netdev keeps the note */
+#define SL_PORT_NOTED (1u << 16)
 
 /*
  * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).

@@ -73,10 +73,8 @@ static __always_inline struct sl_express_path *sl_express_way(struct sl_packet *
 	path = bpf_map_lookup_elem(&sl_express, &key);
 	if (!path || voq->rate != SL_RATE_UNLIMITED || len_bytes > path->frame_max_bytes ||
 	    sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames) || path->busy ||
-	    (pkt->port_flags & (SL_PORT_PARTIAL | SL_PORT_GENERIC)) ==
-		    (SL_PORT_PARTIAL | SL_PORT_GENERIC) || /* the kernel would change the inside */
-	    pkt->end - pkt->l2 != pkt->len_bytes ||
-	    bpf_ktime_get_ns() >= path->until_ns || !sl_express_trailer(pkt, len_bytes))
+	    pkt->end - pkt->l2 != pkt->len_bytes || bpf_ktime_get_ns() >= path->until_ns ||
+	    pkt->port_flags & SL_PORT_NOTED || !sl_express_trailer(pkt, len_bytes))
 		return NULL;
 	if (pkt->l3 + ip_bytes > pkt->end)
 		return NULL; /* for the verifier: earlier steps have seen the headers */

@@ -84,23 +84,29 @@ static __always_inline __u16 sl_sum_pseudo(const struct sl_packet *pkt, __u8 pro
 
 /*
  * SCTP's is a CRC (RFC 9260 6.8), which a program cannot compute at a sensible cost. A sender that
- * leaves it to its device writes 0.
+ * leaves it to its device writes 0. Not inlined, so that it is verified only once.
  */
-static __always_inline bool sl_lacks_crc(const struct sl_packet *pkt)
+__attribute__((noinline)) int sl_lacks_crc(struct xdp_md *ctx, __u32 l3_offset)
 {
-	const struct iphdr *ip4 = pkt->l3;
-	const struct ipv6hdr *ip6 = pkt->l3;
+	const void *l3 = (void *)(long)ctx->data + (l3_offset & 0xff);
+	const void *end = (void *)(long)ctx->data_end;
+	const struct iphdr *ip4 = l3;
+	const struct ipv6hdr *ip6 = l3;
 	const __be32 *crc;
+	__u8 protocol;
 
-	if (!(pkt->port_flags & SL_PORT_PARTIAL))
+	if ((const void *)(ip4 + 1) > end)
 		return false;
-	if (pkt->ip4) {
+	if (ip4->version == 4) {
+		if (ip4->frag_off & sl_htons(SL_IP4_FRAGMENT))
+			return false;
+		protocol = ip4->protocol;
 		crc = (const void *)(ip4 + 1) + SL_SCTP_CRC_OFFSET;
-		return (void *)(crc + 1) <= pkt->end && ip4->protocol == IPPROTO_SCTP &&
-		       !(ip4->frag_off & sl_htons(SL_IP4_FRAGMENT)) && !*crc;
+	} else {
+		protocol = ip6->nexthdr;
+		crc = (const void *)(ip6 + 1) + SL_SCTP_CRC_OFFSET;
 	}
-	crc = (const void *)(ip6 + 1) + SL_SCTP_CRC_OFFSET;
-	return (void *)(crc + 1) <= pkt->end && ip6->nexthdr == IPPROTO_SCTP && !*crc;
+	return protocol == IPPROTO_SCTP && (const void *)(crc + 1) <= end && !*crc;
 }
 
 /* Once the frame can no longer go to the kernel, which would add to what we complete. */

@@ -69,23 +69,16 @@ static __always_inline bool sl_write_tags(struct sl_packet *pkt, const struct sl
 }
 
 /*
- * In generic mode a frame keeps the kernel's note that its checksum is partial, and where. So the
- * kernel completes it, and would do so a second time; but the bridge gets no such note.
+ * partial: on frames of ports with one of these flags, a missing checksum is completed. SL_GO_ON,
+ * or a drop where the frame has no room for a tag.
  */
-static __always_inline bool sl_completes_checksum(const struct sl_packet *pkt,
-						  const struct sl_adj *adj)
-{
-	return pkt->port_flags & SL_PORT_PARTIAL &&
-	       (adj->voq_plus1 || !(pkt->port_flags & SL_PORT_GENERIC));
-}
-
-/* SL_GO_ON, or a drop where the frame has no room for a tag. */
-static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_adj *adj)
+static __always_inline sl_verdict sl_rewrite(struct sl_packet *pkt, struct sl_adj *adj,
+					     __u32 partial)
 {
 	if (!adj->used)
 		adj->used = 1;
 
-	if (sl_managed() && sl_completes_checksum(pkt, adj))
+	if (sl_managed() && pkt->port_flags & partial)
 		sl_complete_checksum(pkt);
 	if (pkt->ip4)
 		sl_ip4_decrement_ttl(pkt->l3);

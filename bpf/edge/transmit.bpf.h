@@ -32,7 +32,7 @@ static __always_inline sl_verdict sl_transmit(struct sl_packet *pkt, struct sl_a
 	} else if (!sl_redirect(pkt, adj->port_ifindex)) {
 		return SL_PUNT(NOT_A_PORT);
 	}
-	return sl_rewrite(pkt, adj);
+	return sl_rewrite(pkt, adj, SL_PORT_PARTIAL);
 }
 
 #endif

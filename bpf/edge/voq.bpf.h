@@ -186,7 +186,7 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 		return SL_PUNT(OTHER); /* user space writes no such VOQ */
 	express = sl_express_way(pkt, voq, backlog, len_bytes);
 	if (express) {
-		verdict = sl_rewrite(pkt, adj);
+		verdict = sl_rewrite(pkt, adj, SL_PORT_PARTIAL);
 		return verdict == SL_GO_ON ? sl_express_send(pkt, express, backlog, id, len_bytes)
 					   : verdict;
 	}
@@ -199,7 +199,7 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	if (!sl_put_meta(pkt, id))
 		return SL_PUNT(NO_META);
 	mark = mark && sl_mark_ce(pkt);
-	verdict = sl_rewrite(pkt, adj);
+	verdict = sl_rewrite(pkt, adj, SL_PORT_PARTIAL | SL_PORT_NOTED);
 	if (verdict != SL_GO_ON)
 		return verdict;
 	__sync_fetch_and_add(&backlog->enqueued.frames, 1);

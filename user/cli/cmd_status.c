@@ -68,6 +68,22 @@ static void print_filters(const json_t *filters, const char *what)
 		       ipv6 ? " IPv6" : "", sl_cmd_text(filters, "example"));
 }
 
+/* Of the punts that have one. */
+static void print_limits(const json_t *limits)
+{
+	const char *reason, *before = "limits     ";
+	json_t *limit;
+
+	json_object_foreach((json_t *)limits, reason, limit) {
+		if (!json_integer_value(limit))
+			continue;
+		printf("%s%lld %s", before, (long long)json_integer_value(limit), reason);
+		before = ", ";
+	}
+	if (*before == ',')
+		printf(", packets to the kernel a second and processor\n");
+}
+
 static void print_status(void *arg, const json_t *row)
 {
 	const json_t *mirror = member(row, "mirror"), *tables = member(row, "tables"),
@@ -118,6 +134,7 @@ static void print_status(void *arg, const json_t *row)
 		printf(" + to other nodes %lld", sl_cmd_number(packets, "voq"));
 	printf(" + dropped %lld + to the kernel %lld\n", sl_cmd_number(packets, "drops"),
 	       sl_cmd_number(packets, "punts"));
+	print_limits(member(row, "punt_limits"));
 	if (sl_cmd_number(packets, "unsent"))
 		printf("           %lld of those forwarded were not taken by the egress driver\n",
 		       sl_cmd_number(packets, "unsent"));

@@ -165,9 +165,7 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 	if (m->stats.policy6 || is->master || m->stats.starved)
 		flags |= SL_PORT_PUNT6;
 	if (port && port->is.partial_checksums)
-		flags |= SL_PORT_PARTIAL;
-	if (port && port->is.generic_xdp)
-		flags |= SL_PORT_GENERIC;
+		flags |= port->is.generic_xdp ? SL_PORT_NOTED : SL_PORT_PARTIAL;
 	if (m->xfrm & SL_FILTER_IP4)
 		flags |= SL_PORT_XFRM4;
 	if (m->xfrm & SL_FILTER_IP6)

@@ -36,7 +36,7 @@ struct sl_rtnl_link {
 	bool parent_elsewhere; /* the link below is in another network namespace */
 	/* a veth or a TAP: its packets may come without a TCP or UDP checksum */
 	bool partial_checksums;
-	bool generic_xdp; /* the program at this netdev runs in generic mode */
+	bool generic_xdp;	   /* the program at this netdev runs in generic mode */
 	bool is_vlan, vlan_remaps; /* vlan_remaps: priorities are rewritten on egress */
 	uint16_t vlan_id;
 	__be16 vlan_tpid;

@@ -69,6 +69,7 @@ punted() { [ "$(reason punt local)" -ge "$1" ]; }
 
 @test "the kernel gets as many packets as it shall answer; what is dropped has a name" {
 	local family
+	sluice status | grep -q "^limits     1 ttl, 1 no-route, 1 local,"
 	for family in 4 6; do
 		bounded ttl $family ttl
 		bounded no-route $family no-route
@@ -78,6 +79,8 @@ punted() { [ "$(reason punt local)" -ge "$1" ]; }
 	configure "punt_limits: {ttl: 0, no_route: 0, local: 0}"
 	kill -HUP "$DAEMON"
 	wait_for 5 log_says reloaded
+	[ "$(sluice status | grep -c ^limits)" = 0 ]
+	[ "$(sluice -j status | jq -c .punt_limits)" = '{"ttl":0,"no-route":0,"local":0}' ]
 	passes udp 4
 	passes tcp 6
 }
