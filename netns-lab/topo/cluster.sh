@@ -84,9 +84,10 @@ cluster_wire_port() {
 # cluster_config N NODES PORTS ENGINE: print the configuration of node N. Variables: CLUSTER_BRIDGE
 # has keys of `bridge:`; CLUSTER_LIVENESS_MS is liveness_ms, the silence after which a node counts
 # as dead; CLUSTER_PORT_n2p1 has more keys of that port, CLUSTER_PORTS of all of this node; CLUSTER_TRANSPORT is the transport, CLUSTER_FABRIC has more keys of `fabric:`;
-# CLUSTER_WORKERS is the number of a bridge's workers
+# CLUSTER_WORKERS is the number of a bridge's workers; CLUSTER_ABSENT nodes of 4 ports are configured
+# that do not exist
 cluster_config() {
-	local i p keys
+	local i p keys ports=$3
 	cat <<-END
 		engine: $4
 		heartbeat_s: 600
@@ -98,9 +99,10 @@ cluster_config() {
 		  bridge: {${CLUSTER_WORKERS:+workers: $CLUSTER_WORKERS, }${CLUSTER_BRIDGE:-}}
 		  nodes:
 	END
-	for ((i = 1; i <= $2; i++)); do
+	for ((i = 1; i <= $2 + ${CLUSTER_ABSENT:-0}; i++)); do
 		printf '    - id: %d\n      address: 10.9.0.%d\n      ports:\n' "$i" "$i"
-		for ((p = 1; p <= $3; p++)); do
+		[ "$i" -le "$2" ] || ports=4
+		for ((p = 1; p <= ports; p++)); do
 			keys=CLUSTER_PORT_n${i}p$p
 			printf '        - {number: %d, name: eth%d%s}\n' "$p" "$p" "${CLUSTER_PORTS:+, $CLUSTER_PORTS}${!keys:+, ${!keys}}"
 		done

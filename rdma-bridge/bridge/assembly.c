@@ -2,6 +2,7 @@
 #include "rdma-bridge/bridge/assembly.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,52 +24,85 @@
 #include "user/config/sysport.h"
 #include "user/lib/log.h"
 
-#define CHUNK_BYTES	4096
-#define HELLOS_PER_LIFE 5 /* hellos in the time after which a silent peer is down */
+#define CHUNK_BYTES 4096
+/* Open files beside those of ports and nodes: maps, programs, control sockets and their clients. */
+#define DESCRIPTORS	     160
+#define DESCRIPTORS_PER_LANE 16
+#define HELLOS_PER_LIFE	     5 /* hellos in the time after which a silent peer is down */
 
 /* --- Memory --- */
 
-/* How many chunks a lane needs. */
-static uint64_t chunks_needed(const struct rb_bridge *b, const struct rb_lane *lane)
+/* What a lane uses chunks for. */
+struct demand {
+	uint64_t rings;	  /* it does not work with fewer */
+	uint64_t waiting; /* frames, before and after the fabric */
+};
+
+static uint32_t receive_queues(const char *name)
+{
+	struct rb_netdev netdev = { .queues = 1 };
+
+	rb_netdev_query(name, &netdev);
+	return netdev.queues ? netdev.queues : 1;
+}
+
+static struct demand demand_of(const struct rb_bridge *b, const struct rb_lane *lane)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
-	uint64_t chunks = RB_BRIDGE_RECEIVE_TARGET + 2 * RB_BRIDGE_TRANSPORT_RING;
+	struct demand demand = { .rings = RB_BRIDGE_RECEIVE_TARGET + 2 * RB_BRIDGE_TRANSPORT_RING };
 
 	for (uint32_t p = 0; p < self->ports.n; p++) {
 		const struct sl_cluster_port *port = sl_cluster_port(self, p);
-		struct rb_netdev netdev = { .queues = 1 };
-		uint64_t waiting = 0;
+		uint64_t queues = receive_queues(port->name), queued = 0;
 
 		if (rb_bridge_lane(b, SL_SYSTEM_PORT(cluster->node, port->number)) != lane)
 			continue;
-		rb_netdev_query(port->name, &netdev);
 		for (uint32_t c = 0; c < SL_CLASSES; c++)
-			waiting += port->queue[c].frames;
+			queued += port->queue[c].frames;
+		demand.rings += queues * RB_BRIDGE_FILL_TARGET;
 		/* Many small frames share a chunk. */
-		chunks += (netdev.queues ? netdev.queues : 1) *
-				  (RB_BRIDGE_FILL_TARGET + (uint64_t)rb_bridge_waiting_frames(b)) +
-			  waiting / 2;
+		demand.waiting += queues * rb_bridge_waiting_frames(b) + queued / 2;
 	}
 	/* One of several lanes also copies frames out of the rings of the others. */
-	return b->n_lanes == 1 ? chunks : chunks + rb_bridge_waiting_frames(b);
+	if (b->n_lanes > 1)
+		demand.waiting += rb_bridge_waiting_frames(b);
+	return demand;
+}
+
+static uint64_t mib_of(uint64_t chunks)
+{
+	return (chunks * CHUNK_BYTES + (1 << 20) - 1) >> 20;
 }
 
 static int open_memory(struct rb_bridge *b)
 {
-	uint64_t needed[RB_EDGE_WORKERS_MAX], total = 0, first = 0;
+	uint64_t needed[RB_EDGE_WORKERS_MAX], total = 0, first = 0, rings = 0;
+	uint32_t mib = b->settings->cluster.bridge.memory_mib;
 	int err = 0;
 
-	for (uint32_t i = 0; i < b->n_lanes; i++)
-		total += needed[i] = chunks_needed(b, &b->lanes[i]);
-	b->area_bytes = (uint64_t)b->settings->cluster.bridge.memory_mib << 20;
-	if (b->area_bytes == 0)
-		b->area_bytes = total * CHUNK_BYTES;
+	for (uint32_t i = 0; i < b->n_lanes; i++) {
+		struct demand demand = demand_of(b, &b->lanes[i]);
+
+		rings += demand.rings;
+		total += needed[i] = demand.rings + demand.waiting;
+	}
+	b->area_bytes = mib ? (uint64_t)mib << 20 : total * CHUNK_BYTES;
+	if (b->area_bytes <= rings * CHUNK_BYTES) {
+		sl_error("memory_mib: %u MiB leave nothing for frames, since the rings of this "
+			 "node's ports and fabric take %" PRIu64 " MiB: write %" PRIu64
+			 " for all that may wait, or 0",
+			 mib, mib_of(rings), mib_of(total));
+		return -EINVAL;
+	}
 	b->area = mmap(NULL, b->area_bytes, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (b->area == MAP_FAILED) {
+		err = -errno;
 		b->area = NULL;
-		return -errno;
+		sl_error("packet memory of %" PRIu64 " MiB: %s; memory_mib says how much is taken",
+			 b->area_bytes >> 20, strerror(-err));
+		return err;
 	}
 	for (uint32_t i = 0; i < b->n_lanes && !err; i++) {
 		uint64_t share = b->area_bytes / CHUNK_BYTES * needed[i] / total;
@@ -184,17 +218,37 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 
 /* --- The whole --- */
 
+/* A ring for each worker and receive queue of a port, a TAP for each other port, calls to nodes. */
+static uint64_t descriptors_needed(const struct sl_cluster_settings *cluster)
+{
+	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
+	uint64_t workers = cluster->bridge.workers;
+	uint64_t n = DESCRIPTORS + cluster->nodes.n + cluster->table.n +
+		     workers * (DESCRIPTORS_PER_LANE + receive_queues(cluster->device));
+
+	for (uint32_t p = 0; p < self->ports.n; p++)
+		n += workers * receive_queues(sl_cluster_port(self, p)->name);
+	return n;
+}
+
 /* Without CAP_IPC_LOCK, the memory of a UMEM counts against RLIMIT_MEMLOCK. */
-static void raise_limits(void)
+static int raise_limits(const struct sl_cluster_settings *cluster)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	uint64_t needed = descriptors_needed(cluster);
 	struct rlimit files;
 
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	if (getrlimit(RLIMIT_NOFILE, &files))
+		return 0;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_max >= needed)
+		return 0;
+	sl_error("this cluster of %u ports needs %" PRIu64 " open files, and %" PRIu64
+		 " are allowed: raise LimitNOFILE= of the unit, or `ulimit -n`",
+		 cluster->table.n, needed, (uint64_t)files.rlim_max);
+	return -EMFILE;
 }
 
 int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
@@ -208,7 +262,9 @@ int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
 	b->settings = settings;
 	b->maps_err = 1; /* not known yet */
 	b->maps.xsk_fd = b->maps.dscp_fd = b->sockets_fd = -1;
-	raise_limits();
+	err = raise_limits(&settings->cluster);
+	if (err)
+		goto out;
 	b->cc_overrides_path = rb_cc_overrides_path(settings->cluster.bridge.control);
 	if (!b->cc_overrides_path) {
 		err = -ENOMEM;

@@ -13,10 +13,9 @@
 #include "rdma-bridge/queue/backlog.h"
 #include "rdma-bridge/queue/handback.h"
 
-#define BATCH	   64
-#define QUEUES_MAX 64
-#define SEND_SIZE  1024
-#define STUCK_NS   100000000ULL /* after which missing numbers are given up */
+#define BATCH	  64
+#define SEND_SIZE 1024
+#define STUCK_NS  100000000ULL /* after which missing numbers are given up */
 
 /* A worker that reads rings of this port. */
 struct edge_reader {
@@ -62,8 +61,8 @@ struct rb_edge {
 	 * the lowest bit of the offset.
 	 */
 	uint16_t *sending;
-	struct edge_queue queues[QUEUES_MAX];
-	struct edge_ring *rings; /* owned: queue * workers + worker */
+	struct edge_queue *queues; /* owned */
+	struct edge_ring *rings;   /* owned: queue * workers + worker */
 };
 
 static uint64_t *filled_word(struct rb_edge *edge, uint64_t offset, uint64_t *bit)
@@ -479,8 +478,6 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 	err = rb_netdev_query(config->netdev, &netdev);
 	if (err)
 		return err;
-	if (netdev.queues > QUEUES_MAX)
-		netdev.queues = QUEUES_MAX;
 	if (netdev.queues > config->meta_queues)
 		netdev.queues = config->meta_queues;
 	if (number == 0 || number > config->meta_ports || netdev.queues == 0 ||
@@ -500,10 +497,11 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 		.workers = config->workers ? config->workers : 1,
 		.owner = config->owner,
 	};
+	edge->queues = calloc(netdev.queues, sizeof(*edge->queues));
 	edge->rings = calloc((size_t)netdev.queues * edge->workers, sizeof(*edge->rings));
 	edge->filled = calloc((config->chunks->n + 63) / 64, sizeof(*edge->filled));
 	edge->sending = calloc(config->chunks->n, sizeof(*edge->sending));
-	if (!edge->rings || !edge->filled || !edge->sending)
+	if (!edge->queues || !edge->rings || !edge->filled || !edge->sending)
 		err = -ENOMEM;
 	if (!err)
 		err = open_readers(edge, config, netdev.queues);
@@ -604,5 +602,6 @@ void rb_edge_close(struct rb_edge *edge)
 	free(edge->sending);
 	free(edge->filled);
 	free(edge->rings);
+	free(edge->queues);
 	free(edge);
 }

@@ -64,8 +64,7 @@ static int load(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *co
 	bpf->rodata->arrival.express = config->express;
 	bpf->rodata->arrival.node = config->node;
 	bpf->rodata->arrival.qkey = sl_htonl(config->qkey);
-	err = bpf_map__set_max_entries(bpf->maps.fabric_xsk,
-				       RB_FABRIC_QUEUES_MAX * config->workers);
+	err = bpf_map__set_max_entries(bpf->maps.fabric_xsk, config->queues * config->workers);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf->maps.fabric_arrivals,
 					       config->express ? SL_EXPRESS_NODES * config->workers

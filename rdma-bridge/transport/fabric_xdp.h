@@ -8,14 +8,12 @@
 
 #include "bpf/abi/arrival.h"
 
-#define RB_FABRIC_QUEUES_MAX 64
-
 struct rb_fabric_xdp;
 
 struct rb_fabric_xdp_config {
 	uint32_t ifindex;
 	const uint8_t *address; /* 16 bytes */
-	uint32_t workers, first_qpn;
+	uint32_t queues, workers, first_qpn;
 	bool express; /* take express messages apart; the next two are for that alone */
 	uint8_t node; /* our id */
 	uint32_t qkey;
@@ -28,7 +26,7 @@ struct rb_fabric_xdp_config {
  */
 int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabric_xdp **out);
 void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp); /* NULL is fine */
-/* The XSKMAP. Key: receive queue (below RB_FABRIC_QUEUES_MAX) * workers + worker. */
+/* The XSKMAP. Key: receive queue (below `queues`) * workers + worker. */
 int rb_fabric_xdp_map(const struct rb_fabric_xdp *xdp);
 bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp);
 

@@ -49,7 +49,7 @@ struct device {
 	uint32_t ifindex;
 	uint32_t workers, users; /* transports that were opened, and that are open */
 	uint32_t n_queues;
-	struct queue queues[RB_FABRIC_QUEUES_MAX];
+	struct queue *queues; /* owned */
 };
 
 struct roce_transport {
@@ -91,6 +91,7 @@ static void device_close(struct device *device)
 		for (uint32_t w = 0; w < device->workers; w++)
 			rb_handback_fini(&device->queues[i].back[w]);
 	}
+	free(device->queues);
 	free(device);
 }
 
@@ -670,12 +671,11 @@ struct sl_arrival_port *rb_roce_xdp_ports(struct rb_transport *base)
 static int device_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
 		       struct device **out)
 {
-	uint32_t queues =
-		netdev->queues < RB_FABRIC_QUEUES_MAX ? netdev->queues : RB_FABRIC_QUEUES_MAX;
 	struct device *device = calloc(1, sizeof(*device));
 	const struct rb_fabric_xdp_config xdp = {
 		.ifindex = netdev->ifindex,
 		.address = config->address,
+		.queues = netdev->queues,
 		.workers = config->workers ? config->workers : 1,
 		.first_qpn = config->qpn,
 		.express = config->express,
@@ -688,8 +688,13 @@ static int device_open(const struct rb_roce_xdp_config *config, const struct rb_
 		return -ENOMEM;
 	device->workers = xdp.workers;
 	device->ifindex = netdev->ifindex;
-	err = queues < device->workers ? -ENOSPC : rb_fabric_xdp_open(&xdp, &device->xdp);
-	for (uint32_t i = 0; i < queues && !err; i++)
+	device->queues = calloc(netdev->queues, sizeof(*device->queues));
+	if (!device->queues && netdev->queues)
+		err = -ENOMEM;
+	else
+		err = netdev->queues < device->workers ? -ENOSPC
+						       : rb_fabric_xdp_open(&xdp, &device->xdp);
+	for (uint32_t i = 0; i < netdev->queues && !err; i++)
 		err = open_queue(device, config, i);
 	if (err)
 		device_close(device);

@@ -9,23 +9,12 @@ load cluster
 NODES=66
 PORTS=4
 
-# other_nodes: those that are configured and absent
-other_nodes() {
-	local i p
-	for ((i = 3; i <= NODES; i++)); do
-		printf '    - id: %d\n      address: 10.9.0.%d\n      ports:\n' "$i" "$i"
-		for ((p = 1; p <= PORTS; p++)); do
-			printf '        - {number: %d, name: eth%d}\n' "$p" "$p"
-		done
-	done
-}
-
 setup_file() {
 	cluster_lab
 	cluster_fabric
 	for n in 1 2; do
 		cluster_node $n 1
-		{ cluster_config $n 2 1 "$TOPO_ENGINE" && other_nodes; } >"$LAB_DIR/n$n.yaml"
+		CLUSTER_ABSENT=$((NODES - 2)) cluster_config $n 2 1 "$TOPO_ENGINE" >"$LAB_DIR/n$n.yaml"
 	done
 	for n in 1 2; do cluster_start $n; done
 	for n in 1 2; do wait_for 60 cluster_is_up $n 1; done
@@ -52,4 +41,19 @@ all_remote_ports() { [ "$(remote_ports "$1")" -eq $((1 + (NODES - 2) * PORTS)) ]
 @test "frames cross whole and in order, to the packet" {
 	send_all h1p1 n1:eth1 h2p1 2500 --dst 10.2.1.2 --imix --flows 100
 	send_all h2p1 n2:eth1 h1p1 2500 --dst 10.1.1.2 --imix --flows 100
+}
+
+# refused_start KEYS COMMAND...: start a bridge for node 2 that refuses; $output has its words
+refused_start() {
+	CLUSTER_BRIDGE="$1" CLUSTER_ABSENT=$((NODES - 2)) cluster_config 2 2 1 fast >"$LAB_DIR/other.yaml"
+	shift
+	run -1 on n2 "$@" build/sluice-bridge --config "$LAB_DIR/other.yaml"
+}
+
+@test "what the machine does not allow is refused with both numbers, while the bridge that runs goes on" {
+	refused_start "" prlimit --nofile=300:300
+	[[ "$output" =~ "this cluster of 258 ports needs "[4-6][0-9][0-9]" open files, and 300 are allowed" ]]
+	refused_start "memory_mib: 16"
+	[[ "$output" =~ "memory_mib: 16 MiB leave nothing for frames, since the rings of this node's ports and fabric take "[0-9]+" MiB" ]]
+	send_all h1p1 n1:eth1 h2p1 2500 --dst 10.2.1.2 --imix --flows 100
 }
