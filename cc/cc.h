@@ -37,7 +37,7 @@
 #define CC_INTERVAL_MIN_NS 1000u
 #define CC_INTERVAL_MAX_NS 1000000000u
 #define CC_SOURCES_MAX	   256u /* sources of one egress queue; ids are below this */
-#define CC_WEIGHT_MAX	   255u /* source weight times class weight */
+#define CC_WEIGHT_MAX	   255u /* of a source */
 #define CC_ONE_PPB	   INT64_C(1000000000)
 #define CC_CLASSES	   4u /* queues of a port: a source has a VOQ for each */
 #define CC_NO_SOURCE	   UINT16_MAX
@@ -92,7 +92,7 @@ struct cc_param {
 /* One source as an egress queue sees it. */
 struct cc_source {
 	uint16_t id;		/* 0..CC_SOURCES_MAX-1, unique in the sample */
-	uint16_t weight;	/* source weight times class weight, 1..CC_WEIGHT_MAX */
+	uint16_t weight;	/* 1..CC_WEIGHT_MAX */
 	uint32_t arrived_units; /* from it since the previous sample, dropped ones included */
 	uint32_t waiting_units; /* in its VOQ for this queue, as it last reported; 0 if unknown */
 };
@@ -150,7 +150,7 @@ struct cc_egress {
 struct cc_ingress {
 	uint64_t rate_q16;    /* what the VOQ may send, units/s with 16 fraction bits */
 	uint32_t burst_units; /* depth of the VOQ's token bucket */
-	uint16_t weight;      /* of this source and class, 1..CC_WEIGHT_MAX */
+	uint16_t weight;      /* of this source, 1..CC_WEIGHT_MAX */
 	bool heard;	      /* a record was accepted since the previous tick */
 	bool ever;	      /* a record was accepted since the start */
 	uint32_t seq;	      /* of the latest record accepted */

@@ -107,8 +107,6 @@ static uint32_t fill_sources(struct rb_rates_queue *queue, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < r->n_nodes; i++) {
 		uint8_t node = r->nodes[i];
-		uint32_t weight = (uint32_t)port->settings.node_weight[node] *
-				  port->settings.class_weight[queue->class];
 
 		if (queue->waiting[node] && now_ns - queue->report_ns[node] > stale_ns)
 			queue->waiting[node] = 0;
@@ -116,7 +114,7 @@ static uint32_t fill_sources(struct rb_rates_queue *queue, uint64_t now_ns)
 			queue->position[node] = (uint8_t)n;
 			queue->sources[n++] = (struct cc_source){
 				.id = node,
-				.weight = weight < CC_WEIGHT_MAX ? (uint16_t)weight : CC_WEIGHT_MAX,
+				.weight = port->settings.node_weight[node],
 				.arrived_units =
 					to_units(q->arrived_from[node] - queue->from[node]),
 				.waiting_units = queue->waiting[node],
@@ -329,8 +327,7 @@ static void send_policy(struct rb_rates_port *port, const struct rb_rates_peer *
 	uint8_t body[RB_POLICY_BYTES + 8 * RB_POLICY_PARAMS_MAX];
 
 	for (uint32_t k = 0; k < SL_CLASSES; k++)
-		policy.weight[k] = (uint16_t)(port->settings.node_weight[peer->node] *
-					      port->settings.class_weight[k]);
+		policy.weight[k] = port->settings.node_weight[peer->node];
 	for (uint32_t i = 0; i < policy.n_params; i++)
 		policy.param[i] = (uint64_t)port->config.param[i];
 	if (r->config.send(r->config.context, peer->node, RB_MSG_POLICY, 1, body,

@@ -59,13 +59,11 @@ static int put_queue(struct sl_ctl_answer *answer, const struct rb_rates_queue *
 
 	json_object_update_new(
 		row,
-		json_pack("{s:b, s:o, s:o, s:i, s:i, s:i}", "awake", queue->awake, "rate",
+		json_pack("{s:b, s:o, s:o, s:i, s:i}", "awake", queue->awake, "rate",
 			  json_integer(queue->sample.capacity_ups ? queue->sample.capacity_ups
 								  : port->config.port.capacity_ups),
 			  "waiting", json_integer(queue->backlog_units), "sources",
-			  queue->sample.n_sources, "class_weight",
-			  port->settings.class_weight[queue->class], "generation",
-			  (int)port->generation));
+			  queue->sample.n_sources, "generation", (int)port->generation));
 	return sl_ctl_put(answer, row);
 }
 

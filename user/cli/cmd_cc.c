@@ -74,8 +74,6 @@ static json_t *parameter_rows(const struct cc_ops *ops)
 						  60, 65535, "a full-size frame"));
 	json_array_append_new(rows, parameter_row("nodeN.weight", "", 1, 1, CC_WEIGHT_MAX,
 						  "of what enters at node N"));
-	json_array_append_new(rows, parameter_row("classC.weight", "", 1, 1, CC_WEIGHT_MAX,
-						  "of class C, times the node's"));
 	return rows;
 }
 

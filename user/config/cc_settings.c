@@ -25,7 +25,6 @@ int sl_cc_settings_init(struct sl_cc_settings *s, const char *controller)
 {
 	*s = (struct sl_cc_settings){ .interval_us = SL_CC_INTERVAL_DEFAULT_US,
 				      .frame_bytes = SL_CC_FRAME_DEFAULT_BYTES };
-	memset(s->class_weight, 1, sizeof(s->class_weight));
 	memset(s->node_weight, 1, sizeof(s->node_weight));
 	return sl_cc_settings_switch(s, controller);
 }
@@ -120,7 +119,7 @@ static int unknown(const struct cc_ops *ops, const char *name, char *why)
 		n += snprintf(why + n, (size_t)(SL_CC_WHY_BYTES - n), "%s, ", ops->params[i].name);
 	if (n < SL_CC_WHY_BYTES)
 		snprintf(why + n, (size_t)(SL_CC_WHY_BYTES - n),
-			 "interval_us, frame_bytes, nodeN.weight or classC.weight");
+			 "interval_us, frame_bytes or nodeN.weight");
 	return -EINVAL;
 }
 
@@ -157,9 +156,11 @@ int sl_cc_settings_set(struct sl_cc_settings *s, const char *word, char why[SL_C
 	index = weight_of(name, "node", 255);
 	if (index > 0)
 		return set_weight(&s->node_weight[index], name, value, why);
-	index = weight_of(name, "class", SL_CLASSES - 1);
-	if (index >= 0)
-		return set_weight(&s->class_weight[index], name, value, why);
+	if (weight_of(name, "class", SL_CLASSES - 1) >= 0)
+		return refuse(why,
+			      "\"%s\" is no parameter: classes share a port by the weights of its "
+			      "queues: write `queues` of the port",
+			      name);
 	return set_param(s, name, value, why);
 }
 
@@ -202,9 +203,6 @@ int sl_cc_settings_text(const struct sl_cc_settings *s, char **out)
 	for (int i = 1; i < 256; i++)
 		if (s->node_weight[i] != 1)
 			fprintf(f, " node%d.weight=%u", i, s->node_weight[i]);
-	for (int i = 0; i < SL_CLASSES; i++)
-		if (s->class_weight[i] != 1)
-			fprintf(f, " class%d.weight=%u", i, s->class_weight[i]);
 	return fclose(f) ? -ENOMEM : 0;
 }
 

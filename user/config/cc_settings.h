@@ -4,7 +4,7 @@
  * controller and any number of words `name=value`. The configuration file and `sluice cc set` are
  * read by the same code.
  *
- *   price interval_us=500 kappa_ppb=130804447 node2.weight=3 class3.weight=4
+ *   price interval_us=500 kappa_ppb=130804447 node2.weight=3
  *
  * A word sets a parameter of the controller itself (`sluice cc list`), or one that all controllers
  * have:
@@ -12,7 +12,8 @@
  *   interval_us     T, 100..1000000 microseconds
  *   frame_bytes     a full-size frame, 60..65535
  *   nodeN.weight    of the traffic that enters at node N, 1..255
- *   classC.weight   of class C, times the node's, 1..255
+ *
+ * Classes share a port by its scheduler, and by the weights of its queues in the configuration.
  */
 #ifndef SL_CC_SETTINGS_H
 #define SL_CC_SETTINGS_H
@@ -34,7 +35,6 @@ struct sl_cc_settings {
 	int64_t param[CC_PARAMS_MAX];
 	uint32_t interval_us;
 	uint32_t frame_bytes;
-	uint8_t class_weight[SL_CLASSES];
 	uint8_t node_weight[256]; /* by node id */
 };
 

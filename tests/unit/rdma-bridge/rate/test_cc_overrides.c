@@ -69,8 +69,7 @@ static void settings_text_has_what_is_not_at_its_default(void **state)
 		"fixed",
 		"fixed rate_ups=7000",
 		"price kappa_ppb=100 target_ppb=5",
-		("dq floor_ppb=7 interval_us=500 frame_bytes=60 node2.weight=3 node255.weight=9 "
-		 "class0.weight=4 class3.weight=255"),
+		"dq floor_ppb=7 interval_us=500 frame_bytes=60 node2.weight=3 node255.weight=9",
 	};
 	char why[SL_CC_WHY_BYTES];
 	struct sl_cc_settings s;
@@ -83,6 +82,8 @@ static void settings_text_has_what_is_not_at_its_default(void **state)
 	assert_non_null(strstr(why, "\"prize\" is not a controller"));
 	assert_int_equal(sl_cc_settings_read(&s, "price kappa=1", why), -EINVAL);
 	assert_non_null(strstr(why, "has no parameter \"kappa\""));
+	assert_int_equal(sl_cc_settings_read(&s, "price class3.weight=2", why), -EINVAL);
+	assert_non_null(strstr(why, "weights of its queues"));
 }
 
 static void override_holds_while_the_configuration_stays_the_same(void **state)

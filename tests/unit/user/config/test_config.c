@@ -206,7 +206,7 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, parameters: rate_ps=1}]}\n",
 	  "f:5: cluster.nodes[0].ports[0].parameters: \"rate_ps=1\" fixed has no parameter \"rate_ps\": write one of floor_ppb, "
-	  "stale_intervals, burst_frames, rate_ups, interval_us, frame_bytes, nodeN.weight or classC.weight" },
+	  "stale_intervals, burst_frames, rate_ups, interval_us, frame_bytes or nodeN.weight" },
 	{ "cluster_parameter_out_of_its_range",
 	  "cluster:\n"
 	  "  node: 1\n"
@@ -589,7 +589,7 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 		"      address: 10.9.0.7\n"
 		"      ports:\n"
 		"        - {number: 2, name: eth2, mode: generic, optional: true, hidden_tags: ignore, rate: 5kpps, burst_us: 2500, transmit: inject, parameters: interval_us=500 "
-		"node9.weight=7 class3.weight=2 kappa_ppb=5}\n"
+		"node9.weight=7 kappa_ppb=5}\n"
 		"        - {number: 1, name: eth1}\n");
 	const struct sl_cluster_settings *c = &s->cluster;
 	const struct sl_cc_settings *control;
@@ -629,7 +629,6 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 	assert_int_equal(control->interval_us, 500);
 	assert_int_equal(control->node_weight[9], 7);
 	assert_int_equal(control->node_weight[8], 1);
-	assert_int_equal(control->class_weight[3], 2);
 	assert_int_equal(control->param[3], 5);
 	control = &sl_cluster_port(sl_cluster_node(c, 1), 1)->control;
 	assert_string_equal(control->ops->name, "fixed");
