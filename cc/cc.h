@@ -138,6 +138,8 @@ struct cc_usage {
 	bool backlogged;     /* the VOQ never ran empty: it sent what its rate allowed */
 	/* of all VOQs of this node, from cc_ingress_urgency; 0 if unused */
 	uint64_t urgency_total;
+	/* what this node can send into the fabric, all VOQs together; 0: as the port's line_ups */
+	uint64_t node_ups;
 };
 
 struct cc_egress {

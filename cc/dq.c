@@ -25,8 +25,8 @@
  *     at queue_ppb of C T, and less beyond, so that the queue also shrinks: hi is scaled by a
  *     straight line through 1 (empty) and 1 / S (there). queue_ppb = 0 is as printed;
  *   - 0 / 0 is 0;
- *   - S L of a source is its line rate, and that of an output speedup times its capacity: ports
- *     need not be alike;
+ *   - S L of a source is what its node can send into the fabric, and that of an output speedup
+ *     times its capacity: nodes and ports need not be alike;
  *   - a source's backlog counts `weight` times;
  *   - T is the common interval (paper: 500 us), and staleness is the common rule (4 periods).
  *
@@ -168,6 +168,7 @@ static void dq_ingress_tick(struct cc_ingress *in, const struct cc_config *cfg,
 	const struct dq_gains *g = (const void *)cfg->gains;
 	const struct dq_ingress *d = (const void *)in->priv;
 	uint64_t total = cc_max(u->urgency_total, d->lo_q31), cap_q16, part_q16;
+	uint64_t line_ups = u->node_ups ? cc_min(u->node_ups, CC_RATE_MAX) : cfg->port.line_ups;
 	uint64_t share_q31 = total ? ((uint64_t)d->lo_q31 << 31) / total : 0;
 
 	if (d->capacity_ups == 0)
@@ -175,7 +176,7 @@ static void dq_ingress_tick(struct cc_ingress *in, const struct cc_config *cfg,
 	/* S L: 2^37 times 2^26. */
 	cap_q16 = cc_min(d->capacity_ups * g->speedup_q20 >> 4, CC_RATE_MAX_Q16);
 	cap_q16 = (uint64_t)((cc_u128)cap_q16 * d->hi_q31 >> 31);
-	part_q16 = (uint64_t)((cc_u128)(cfg->port.line_ups << 16) * share_q31 >> 31);
+	part_q16 = (uint64_t)((cc_u128)(line_ups << 16) * share_q31 >> 31);
 	in->rate_q16 = cc_min(cap_q16, part_q16);
 }
 

@@ -130,13 +130,22 @@ struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *b,
 		.receive_target = RB_BRIDGE_RECEIVE_TARGET,
 		.transport = lane->transport,
 		.epoch = b->epoch,
+		.fabric_Bps = rb_fabric_speed_Bps(b),
+		.urgency = b->urgency,
+		.worker = lane->index,
+		.n_workers = b->n_lanes,
 	};
 }
 
 static int open_workers(struct rb_bridge *b)
 {
+	size_t bytes = b->n_lanes * sizeof(*b->urgency);
 	int err = 0;
 
+	b->urgency = aligned_alloc(_Alignof(struct rb_rates_urgency), bytes);
+	if (!b->urgency)
+		return -ENOMEM;
+	memset(b->urgency, 0, bytes);
 	for (uint32_t i = 0; i < b->n_lanes && !err; i++) {
 		const struct rb_worker_config config = rb_bridge_worker_config(b, &b->lanes[i]);
 
@@ -333,6 +342,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	if (b->sockets_fd >= 0)
 		close(b->sockets_fd);
 	free(b->lanes);
+	free(b->urgency);
 	free(b->ports);
 	free(b->remotes);
 	free(b->voqs);

@@ -110,7 +110,8 @@ struct rb_bridge {
 	uint64_t area_bytes;
 	struct rb_lane *lanes; /* owned, n_lanes of them */
 	uint32_t n_lanes;
-	struct rb_lane_threads *threads; /* owned */
+	struct rb_lane_threads *threads;  /* owned */
+	struct rb_rates_urgency *urgency; /* owned: of each lane's rates, n_lanes of them */
 
 	/* voq_maps */
 	struct rb_maps maps;

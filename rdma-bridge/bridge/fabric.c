@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <openssl/rand.h>
 
+#include "rdma-bridge/rate/rates.h"
 #include "rdma-bridge/transport/roce_xdp.h"
 #include "rdma-bridge/transport/verbs/verbs.h"
 #include "user/lib/log.h"
@@ -205,6 +206,13 @@ int rb_fabric_open(struct rb_bridge *b)
 			   cluster->device, b->fabric.mtu_bytes, endpoint.message_max_bytes,
 			   needed);
 	return 0;
+}
+
+uint64_t rb_fabric_speed_Bps(const struct rb_bridge *b)
+{
+	if (b->settings->cluster.fabric_rate.per_s)
+		return b->settings->cluster.fabric_rate.per_s;
+	return b->fabric.speed_Bps ? b->fabric.speed_Bps : RB_RATES_SPEED_DEFAULT;
 }
 
 /* --- Loss and return --- */

@@ -17,6 +17,12 @@ int rb_fabric_open(struct rb_bridge *bridge);
 /* May XDP carry frames past the bridge? */
 bool rb_fabric_has_express(const struct sl_cluster_settings *cluster);
 
+/*
+ * Bytes a second that this node can send into the fabric: as the configuration says, else as the
+ * netdev's driver does, else those of 10 Gb/s Ethernet.
+ */
+uint64_t rb_fabric_speed_Bps(const struct rb_bridge *bridge);
+
 /* Set bridge->lost, and log it, if the device is gone or is not the one that was opened. */
 void rb_fabric_check(struct rb_bridge *bridge);
 /*

@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <string.h>
 
+#include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/voq_maps.h"
 #include "rdma-bridge/port/edge.h"
@@ -162,11 +163,20 @@ int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settin
 	return rb_worker_add_port(rb_bridge_lane(b, port->system_port)->worker, &egress, now_ns);
 }
 
-/* The rate taken for an unshaped port and for any source: that of 10 Gb/s Ethernet. */
-static uint64_t link_rate(enum sl_unit unit)
+static uint64_t in_units(uint64_t speed_Bps, enum sl_unit unit)
 {
-	return unit == SL_UNIT_BYTES ? RB_RATES_SPEED_DEFAULT
-				     : RB_RATES_SPEED_DEFAULT / FRAME_MIN_BYTES;
+	return unit == SL_UNIT_BYTES ? speed_Bps : speed_Bps / FRAME_MIN_BYTES;
+}
+
+/* The speed of a port's link: what its netdev says, or that of 10 Gb/s Ethernet. */
+static uint64_t link_speed_Bps(const struct rb_bridge *b, uint8_t number)
+{
+	struct rb_netdev netdev = { 0 };
+
+	for (uint32_t p = 0; p < b->n_ports; p++)
+		if (b->ports[p].settings->number == number)
+			rb_netdev_query(b->ports[p].settings->name, &netdev);
+	return netdev.speed_Bps ? netdev.speed_Bps : RB_RATES_SPEED_DEFAULT;
 }
 
 int rb_bridge_set_controller(struct rb_bridge *b, uint8_t number,
@@ -179,8 +189,10 @@ int rb_bridge_set_controller(struct rb_bridge *b, uint8_t number,
 
 	if (!port)
 		return -ENOENT;
-	return rb_rates_set_port(worker->rates, number, settings, link_rate(port->unit),
-				 link_rate(port->unit), now_ns, why);
+	/* A source's line is taken to be ours; each source knows its own. */
+	return rb_rates_set_port(worker->rates, number, settings,
+				 in_units(link_speed_Bps(b, number), port->unit),
+				 in_units(rb_fabric_speed_Bps(b), port->unit), now_ns, why);
 }
 
 int rb_bridge_set_controllers(struct rb_bridge *b, uint64_t now_ns)

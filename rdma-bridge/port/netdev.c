@@ -32,6 +32,19 @@ static uint32_t queues_of(int fd, const char *name)
 	return n ? n : 1;
 }
 
+/* What the driver says is the speed of the link, in bytes a second; 0: it does not know. */
+static uint64_t speed_of(int fd, const char *name)
+{
+	struct ethtool_cmd settings = { .cmd = ETHTOOL_GSET };
+	struct ifreq request = { .ifr_data = (void *)&settings };
+	uint32_t mbps;
+
+	if (ask(fd, name, SIOCETHTOOL, &request))
+		return 0;
+	mbps = ethtool_cmd_speed(&settings);
+	return mbps == (uint32_t)SPEED_UNKNOWN ? 0 : mbps * UINT64_C(125000);
+}
+
 int rb_netdev_index(const char *name, uint32_t *ifindex)
 {
 	*ifindex = if_nametoindex(name);
@@ -63,6 +76,7 @@ int rb_netdev_query(const char *name, struct rb_netdev *out)
 		goto out;
 	out->up = request.ifr_flags & IFF_UP;
 	out->queues = queues_of(fd, name);
+	out->speed_Bps = speed_of(fd, name);
 out:
 	close(fd);
 	return err;

@@ -9,7 +9,8 @@
 struct rb_netdev {
 	uint32_t ifindex;
 	uint32_t mtu_bytes;
-	uint32_t queues; /* receive queues, at least 1 */
+	uint32_t queues;    /* receive queues, at least 1 */
+	uint64_t speed_Bps; /* of its link; 0: the driver does not know */
 	uint8_t mac[6];
 	bool up;
 };

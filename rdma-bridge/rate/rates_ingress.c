@@ -356,6 +356,7 @@ static bool has_urgency(const struct rb_rates_remote *remote)
 /* The sum over all VOQs of the node, which share its way into the fabric by urgency. */
 static uint64_t urgency_total(const struct rb_rates *r)
 {
+	const struct rb_rates_config *config = &r->config;
 	uint64_t total = 0;
 
 	for (uint32_t i = 0; i < r->n_remotes; i++) {
@@ -368,7 +369,35 @@ static uint64_t urgency_total(const struct rb_rates *r)
 				total += cc_ingress_urgency(&remote->voq[k].ingress,
 							    &remote->config);
 	}
+	if (config->urgency)
+		__atomic_store_n(&config->urgency[config->worker].total, total, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; config->urgency && i < config->n_workers; i++)
+		if (i != config->worker)
+			total += __atomic_load_n(&config->urgency[i].total, __ATOMIC_RELAXED);
 	return total;
+}
+
+/* Note what left a VOQ; half is forgotten every 65,536 frames. */
+static void count_sent(struct rb_rates *r, uint64_t packets, uint64_t bytes)
+{
+	r->sent.packets += packets;
+	r->sent.bytes += bytes;
+	if (r->sent.packets <= UINT16_MAX)
+		return;
+	r->sent.packets /= 2;
+	r->sent.bytes /= 2;
+}
+
+/* What the node can send into the fabric in the port's units, by the mean length of its frames. */
+static uint64_t node_ups(const struct rb_rates *r, const struct rb_rates_remote *remote)
+{
+	uint64_t frame_bytes = remote->config.port.frame_bytes;
+
+	if (remote->config.port.units == CC_BYTES)
+		return r->config.fabric_Bps;
+	if (r->sent.bytes > 0)
+		frame_bytes = r->sent.bytes / r->sent.packets;
+	return r->config.fabric_Bps / frame_bytes;
 }
 
 static void trace(const struct rb_rates_remote *remote, const struct rb_rates_voq *v,
@@ -388,20 +417,23 @@ static void trace(const struct rb_rates_remote *remote, const struct rb_rates_vo
 }
 
 /* End an interval of a VOQ. True if the VOQ is not at rest. */
-static bool tick(struct rb_rates_remote *remote, struct rb_rates_voq *v, uint64_t urgency,
-		 uint64_t now_ns)
+static bool tick(struct rb_rates *r, struct rb_rates_remote *remote, struct rb_rates_voq *v,
+		 uint64_t urgency, uint64_t now_ns)
 {
-	uint64_t elapsed_ns = now_ns - v->ticked_ns, sent;
+	uint64_t packets = v->voq->taken.packets - v->taken.packets;
+	uint64_t bytes = v->voq->taken.bytes - v->taken.bytes;
+	uint64_t sent = remote->config.port.units == CC_BYTES ? bytes : packets;
+	uint64_t elapsed_ns = now_ns - v->ticked_ns;
 	struct cc_usage usage = { .backlogged = !v->voq->ran_empty, .urgency_total = urgency };
 	bool active = is_active(v) || v->ingress.heard;
 
-	sent = remote->config.port.units == CC_BYTES ? v->voq->taken.bytes - v->taken.bytes
-						     : v->voq->taken.packets - v->taken.packets;
+	count_sent(r, packets, bytes);
 	v->taken = v->voq->taken;
 	v->voq->ran_empty = v->voq->n_ahead == 0 && waiting_frames(v->voq) == 0;
 	v->ticked_ns = now_ns;
 	if (!active)
 		return false;
+	usage.node_ups = node_ups(r, remote);
 	usage.sent_units = sent < CC_UNITS_MAX ? (uint32_t)sent : CC_UNITS_MAX;
 	usage.elapsed_ns =
 		elapsed_ns < CC_INTERVAL_MAX_NS ? (uint32_t)elapsed_ns : CC_INTERVAL_MAX_NS;
@@ -455,7 +487,7 @@ void rb_rates_ingress_run(struct rb_rates *r, uint64_t now_ns)
 			continue;
 		for (uint32_t k = 0; k < SL_CLASSES; k++)
 			if (remote->has[k])
-				awake |= tick(remote, &remote->voq[k], urgency, now_ns);
+				awake |= tick(r, remote, &remote->voq[k], urgency, now_ns);
 		awake |= report(r, remote);
 		remote->awake = awake;
 		remote->due_ns = rb_rates_next_ns(r, remote->due_ns,

@@ -21,9 +21,21 @@ _Static_assert(CC_CLASSES == SL_CLASSES, "classes");
 
 #define RB_RATES_POLICY_MIN_NS 10000000ULL
 
+/* A worker's sum of urgency over its VOQs. Written by the worker, relaxed; in a line of its own. */
+struct rb_rates_urgency {
+	_Alignas(64) uint64_t total;
+};
+
 /* Given by the owner, a worker; every pointer is borrowed for the life of the rates. */
 struct rb_rates_config {
-	uint32_t seed;			      /* of their random numbers, not 0 */
+	uint32_t seed;	     /* of their random numbers, not 0 */
+	uint64_t fabric_Bps; /* what this node can send into the fabric; 0: unknown */
+	/*
+	 * The sums of urgency of all workers of the node, n_workers of them; each writes its own,
+	 * at `worker`, and reads the others'. NULL: there is no other worker.
+	 */
+	struct rb_rates_urgency *urgency;
+	uint32_t worker, n_workers;
 	const struct rb_peers *peers;	      /* states of the other nodes */
 	const struct sl_counter *counters;    /* frame counters, by enum rb_frame_counter */
 	const uint64_t *now_ns;		      /* of the worker's current round */
@@ -146,10 +158,11 @@ struct rb_rates {
 	uint32_t n_remotes;
 	/* owned: the same by node and port number; NULL: none */
 	struct rb_rates_remote **by_node[256];
-	uint64_t random;  /* state, never 0 */
-	uint64_t now_ns;  /* of the current call */
-	uint64_t due_ns;  /* the earliest thing to do; UINT64_MAX: nothing */
-	uint64_t scan_ns; /* what rests is not looked at before */
+	uint64_t random;	/* state, never 0 */
+	struct sl_counter sent; /* out of VOQs: what came recently weighs most */
+	uint64_t now_ns;	/* of the current call */
+	uint64_t due_ns;	/* the earliest thing to do; UINT64_MAX: nothing */
+	uint64_t scan_ns;	/* what rests is not looked at before */
 	/* the worker's frame counters when it was looked at */
 	uint64_t seen_ingress, seen_egress;
 	struct rb_rates_stats stats;

@@ -2,6 +2,7 @@
 #include "rdma-bridge/views/view_fabric.h"
 
 #include "rdma-bridge/bridge/bridge.h"
+#include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/join/join.h"
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/transport/roce_xdp.h"
@@ -133,12 +134,13 @@ static json_t *fabric_device(const struct rb_bridge *b)
 	transport->ops->endpoint(transport, &endpoint);
 	rb_netdev_query(cluster->device, &netdev);
 	/* memory_address: of the area that is the UMEM of every AF_XDP socket. */
-	row = json_pack("{s:i, s:s, s:s, s:s, s:i, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "node",
+	row = json_pack("{s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "node",
 			(int)cluster->node, "address",
 			sl_cluster_find_node(cluster, cluster->node)->address, "transport",
-			transport->ops->name, "device", cluster->device, "mtu_bytes",
-			(int)netdev.mtu_bytes, "message_max_bytes", endpoint.message_max_bytes,
-			"poll", sl_poll_name(cluster->bridge.poll), "workers", (int)b->n_lanes,
+			transport->ops->name, "device", cluster->device, "speed_Bps",
+			json_integer(rb_fabric_speed_Bps(b)), "mtu_bytes", (int)netdev.mtu_bytes,
+			"message_max_bytes", endpoint.message_max_bytes, "poll",
+			sl_poll_name(cluster->bridge.poll), "workers", (int)b->n_lanes,
 			"memory_address", json_integer((uintptr_t)b->area), "memory_bytes",
 			json_integer(b->area_bytes), "chunks", json_integer(chunks), "chunks_free",
 			json_integer(chunks_free));

@@ -151,6 +151,10 @@ static int create_rates(struct rb_worker *w)
 {
 	const struct rb_rates_config config = {
 		.seed = w->config.epoch,
+		.fabric_Bps = w->config.fabric_Bps,
+		.urgency = w->config.urgency,
+		.worker = w->config.worker,
+		.n_workers = w->config.n_workers,
 		.peers = &w->peers,
 		.counters = w->counters,
 		.now_ns = &w->now_ns,

@@ -26,6 +26,10 @@ struct rb_worker_config {
 	uint32_t degree;		/* most frames in one message, 1..RB_RECORDS_MAX */
 	uint32_t receive_target;	/* chunks kept posted; 0: a default */
 	struct rb_transport *transport; /* borrowed; closed by its owner after the worker */
+	/* of the rates: struct rb_rates_config says what they mean */
+	uint64_t fabric_Bps;
+	struct rb_rates_urgency *urgency; /* borrowed */
+	uint32_t worker, n_workers;
 };
 
 /* The state of a peer changed. Called from rb_worker_tick and rb_worker_connect. */

@@ -117,9 +117,12 @@ enum sl_express {
 struct sl_cluster_settings {
 	uint32_t node; /* this node's id; 0: the node is alone, and no field below has a meaning */
 	char *key_file;
-	uint32_t liveness_ms; /* a peer that is silent for so long is down */
-	char *socket;	      /* the relay's, which sluice-bridge offers (user/ipc/relay.h) */
-	char *device;	      /* netdev of the fabric */
+	uint32_t liveness_ms;	/* a peer that is silent for so long is down */
+	char *socket;		/* the relay's, which sluice-bridge offers (user/ipc/relay.h) */
+	char *device;		/* netdev of the fabric */
+	char *fabric_rate_text; /* or NULL */
+	/* in bytes, what this node can send into the fabric; per_s 0: what its netdev says */
+	struct sl_rate fabric_rate;
 	enum sl_transport transport;
 	enum sl_express express;
 	enum sl_express_check express_check; /* of the express messages that this node sends */

@@ -222,6 +222,8 @@ int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *f
 			"is not among cluster.nodes: write the id of this node, and its entry there");
 		return -EINVAL;
 	}
+	if (cluster->fabric_rate_text)
+		sl_rate_parse(cluster->fabric_rate_text, &cluster->fabric_rate);
 	err = check_workers(&c);
 	if (err)
 		return err;

@@ -57,6 +57,13 @@ static bool valid_rate(const char *text)
 	return !sl_rate_parse(text, &rate);
 }
 
+static bool valid_bit_rate(const char *text)
+{
+	struct sl_rate rate;
+
+	return !sl_rate_parse(text, &rate) && !rate.frames;
+}
+
 static bool valid_dscp(const char *text)
 {
 	uint64_t mask;
@@ -225,6 +232,11 @@ static const struct sl_yaml_key fabric_keys[] = {
 	  FIELD(sl_cluster_settings, transport),
 	  .choices = sl_transport_choices,
 	  .what = "a transport" },
+	{ .name = "rate",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_settings, fabric_rate_text),
+	  .valid = valid_bit_rate,
+	  .what = "a rate: write bits a second as 10gbit or 500mbit" },
 	{ .name = "express",
 	  .type = SL_YAML_CHOICE,
 	  FIELD(sl_cluster_settings, express),

@@ -72,8 +72,8 @@ peer_is() { [ "$(sluice "$1" -j show peers | jq -r ".[] | select(.node == $2) | 
 	run -0 sluice 1 show fabric
 	fits_80
 	[[ $output = *"transport  roce-xdp on fab0"* ]]
-	jq -ne --argjson f "$(sluice 1 -j show fabric)" '$f,
-		($f.mtu_bytes == 3500 and $f.device == "fab0" and $f.chunks * 4096 == $f.memory_bytes and
+	jq -ne --argjson f "$(sluice 1 -j show fabric)" --argjson mbps "$(on n1 cat /sys/class/net/fab0/speed)" '$f,
+		($f.mtu_bytes == 3500 and $f.device == "fab0" and $f.speed_Bps == $mbps * 125000 and $f.chunks * 4096 == $f.memory_bytes and
 		 ([$f.packing[].messages] | add) == $f.data_messages_sent and
 		 $f.frames_sent >= $f.data_messages_sent)'
 	before=$(sluice 2 -j show fabric | jq .frames_received)

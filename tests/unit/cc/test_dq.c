@@ -126,6 +126,12 @@ static void source_takes_the_smaller_of_cap_and_urgency(void **state)
 	usage.urgency_total = 2 * UINT64_C(1288490188);
 	cc_ingress_tick(&in, &cfg, &usage); /* half of the source's 2 L */
 	assert_int_equal(cc_ingress_rate_ups(&in), 1000000);
+	usage.node_ups = 500000;
+	cc_ingress_tick(&in, &cfg, &usage); /* half of what its node can send */
+	assert_int_equal(cc_ingress_rate_ups(&in), 250000);
+	usage.node_ups = CC_RATE_MAX;
+	cc_ingress_tick(&in, &cfg, &usage); /* then the cap */
+	assert_int_equal(cc_ingress_rate_ups(&in), 1500000);
 }
 
 /*

@@ -209,6 +209,29 @@ static void worker_has_the_times_and_sizes_of_the_settings(void **state)
 	assert_ptr_equal(config.transport, &transport);
 }
 
+/* What the configuration says goes before the driver, which goes before 10 Gb/s. */
+static void worker_knows_the_speed_of_the_fabric_and_its_place_among_the_lanes(void **state)
+{
+	struct sl_settings settings = { 0 };
+	struct rb_rates_urgency urgency[3];
+	struct rb_bridge b = { .settings = &settings, .urgency = urgency, .n_lanes = 3 };
+	const struct rb_lane lane = { .index = 2 };
+	struct rb_worker_config config;
+
+	(void)state;
+	config = rb_bridge_worker_config(&b, &lane);
+	assert_int_equal(config.fabric_Bps, 1250000000);
+	assert_ptr_equal(config.urgency, urgency);
+	assert_int_equal(config.worker, 2);
+	assert_int_equal(config.n_workers, 3);
+	b.fabric.speed_Bps = 12500000000;
+	config = rb_bridge_worker_config(&b, &lane);
+	assert_int_equal(config.fabric_Bps, 12500000000);
+	settings.cluster.fabric_rate.per_s = 3125000000;
+	config = rb_bridge_worker_config(&b, &lane);
+	assert_int_equal(config.fabric_Bps, 3125000000);
+}
+
 /* By a configuration that leaves liveness_ms out. Time here is what we say it is. */
 static void silent_peer_is_down_after_50_ms_by_default(void **state)
 {
@@ -255,6 +278,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(worker_has_the_times_and_sizes_of_the_settings),
+		cmocka_unit_test(
+			worker_knows_the_speed_of_the_fabric_and_its_place_among_the_lanes),
 		cmocka_unit_test(silent_peer_is_down_after_50_ms_by_default),
 		cmocka_unit_test(remote_port_has_carrier_while_it_and_its_node_are_up),
 		cmocka_unit_test(sluiced_hears_of_the_end_before_a_remote_port_closes),

@@ -65,6 +65,9 @@ static uint32_t egress_message_max_bytes = 2048;
 static uint32_t turn; /* of the order in which the nodes run */
 static uint32_t unit; /* of the rate of the egress's port, enum sl_unit */
 static uint32_t class_weights[SL_CLASSES];
+static uint64_t fabric_Bps; /* of each node; 0: unknown */
+/* Of node 1: itself, and another worker that has no VOQs here. */
+static struct rb_rates_urgency urgency[2];
 
 static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
 {
@@ -225,6 +228,9 @@ static void start(struct node *node, uint32_t epoch)
 		.hello_interval_ns = DEAD_NS / 5,
 		.degree = 16,
 		.receive_target = 512,
+		.fabric_Bps = fabric_Bps,
+		.urgency = node->id == 1 ? urgency : NULL,
+		.n_workers = 2,
 	};
 	struct rb_endpoint self;
 
@@ -713,6 +719,48 @@ static void sources_have_equal_shares_in_every_second_of_ten(void **state)
 	}
 }
 
+/*
+ * Node 1 feeds two classes, and its way into the fabric carries half of what the port drains, of
+ * frames of 60 bytes: dq gives them all of that, as both are as urgent. If another worker of the
+ * node has VOQs that are three times as urgent as these two together, they get a fourth.
+ */
+static void dq_divides_the_way_into_the_fabric_among_all_workers(void **state)
+{
+	static const struct {
+		uint32_t unit;
+		uint64_t others; /* urgency of the other worker's VOQs by that of ours */
+	} cases[] = { { SL_UNIT_FRAMES, 0 }, { SL_UNIT_FRAMES, 3 }, { SL_UNIT_BYTES, 3 } };
+	static const uint32_t alike[SL_CLASSES] = { 1, 1, 1, 1 };
+
+	(void)state;
+	fabric_Bps = CAPACITY * FRAME_BYTES / 2;
+	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+		struct mark m;
+
+		memset(urgency, 0, sizeof(urgency));
+		begin_with(cases[k].unit, alike);
+		set_controller("dq", "");
+		offer(1, 0, CAPACITY);
+		offer(1, 1, CAPACITY);
+		run_for(20 * MS);
+		for (int ms = 0; ms < 300; ms++) {
+			if (ms == 100)
+				m = mark();
+			urgency[1].total = cases[k].others * urgency[0].total;
+			run_for(MS);
+		}
+		for (uint32_t c = 0; c < 2; c++)
+			assert_share(&m, 1, c,
+				     (unit == SL_UNIT_BYTES ? FRAME_BYTES : 1) * CAPACITY / 4.0 /
+					     (1 + cases[k].others),
+				     0.02);
+		drain();
+		end();
+	}
+	fabric_Bps = 0;
+	memset(urgency, 0, sizeof(urgency));
+}
+
 static const struct rb_rates_stats *stats_of(int node)
 {
 	return &nodes[node].worker->rates->stats;
@@ -1185,6 +1233,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(classes_share_the_port_by_weight_whoever_came_first),
 		cmocka_unit_test(every_controller_works),
 		cmocka_unit_test(sources_have_equal_shares_in_every_second_of_ten),
+		cmocka_unit_test(dq_divides_the_way_into_the_fabric_among_all_workers),
 		cmocka_unit_test(source_that_leaves_or_joins_settles_within_50_intervals),
 		cmocka_unit_test(peer_that_dies_frees_its_share_within_the_liveness_bound),
 		cmocka_unit_test(report_of_a_source_that_reports_no_more_counts_no_more),

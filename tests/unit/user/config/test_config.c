@@ -235,6 +235,13 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
 	  "f:3: cluster.fabric.transport: \"tcp\" is not a transport: write roce-xdp, verbs-ud or verbs-rc" },
+	{ "cluster_fabric_rate_in_frames",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0, rate: 2mpps}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: []}\n",
+	  "f:3: cluster.fabric.rate: \"2mpps\" is not a rate: write bits a second as 10gbit or 500mbit" },
 	{ "cluster_fabric_dscp_too_large",
 	  "cluster:\n"
 	  "  node: 1\n"
@@ -582,7 +589,7 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 		"  bridge: {poll: busy, realtime: 10, packing: 8, pack_delay_us: 50, voq_frames: 64,\n"
 		"    queue_frames: 256, memory_mib: 32, control: /run/b.sock}\n"
 		"  socket: /s\n"
-		"  fabric: {device: fab0, transport: verbs-rc, dscp: 46, service_level: 3}\n"
+		"  fabric: {device: fab0, rate: 25gbit, transport: verbs-rc, dscp: 46, service_level: 3}\n"
 		"  nodes:\n"
 		"    - {id: 9, address: 10.9.0.9, ports: [{number: 3, name: eth3, rate: 8gbit}]}\n"
 		"    - id: 7\n"
@@ -598,6 +605,7 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 	assert_int_equal(c->node, 7);
 	assert_string_equal(c->key_file, "/k");
 	assert_int_equal(c->liveness_ms, 20);
+	assert_int_equal(c->fabric_rate.per_s, 3125000000);
 	assert_int_equal(c->fabric_dscp, 46);
 	assert_int_equal(c->service_level, 3);
 	assert_int_equal(c->bridge.poll, SL_POLL_BUSY);
