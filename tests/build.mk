@@ -18,8 +18,8 @@ ASAN_BRIDGE := $(BUILD)/tests/sluice-bridge
 TSAN_BRIDGE := $(BUILD)/tests/tsan/sluice-bridge
 # sluice-delay likewise, as tests/oracle/test_delay.py runs it
 ASAN_DELAY := $(BUILD)/tests/sluice-delay
-# tests/netns/lab/ns3.bats runs it where ns-3 is installed.
-NS3_TEST := $(if $(wildcard /usr/include/ns3/core-module.h),$(BUILD)/cc-ns3)
+# tests/netns/lab/ns3.bats and fq_ns3.bats run them where ns-3 is installed.
+NS3_TEST := $(if $(wildcard /usr/include/ns3/core-module.h),$(BUILD)/cc-ns3 $(BUILD)/fq-ns3)
 test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(ASAN_DAEMON) $(ASAN_BRIDGE) $(TSAN_BRIDGE) $(ASAN_DELAY) $(NS3_TEST) ## build the tests without running them
 
 # Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain.
