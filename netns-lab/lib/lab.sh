@@ -227,9 +227,8 @@ await_end() {
 	wait_for 60 has_ended
 }
 
-# link NAME:DEV NAME:DEV [MTU]: a veth pair, up at both ends. Checksums are complete when frames
-# leave (a redirected frame carries no offload), and NAPI is on, without which veth takes no
-# redirected frames.
+# link NAME:DEV NAME:DEV [MTU]: a veth pair, up at both ends, with the offloads of any veth, and with
+# NAPI, without which a veth takes no redirected frames.
 link() {
 	local a=${1%%:*} a_dev=${1#*:} b=${2%%:*} b_dev=${2#*:} mtu=${3:-1500} a_pid b_pid
 	a_pid=$(holder_of "$a") && b_pid=$(holder_of "$b") || return
@@ -237,7 +236,7 @@ link() {
 		peer name "$b_dev" mtu "$mtu" netns "$b_pid" || return
 	on "$a" ip link set dev "$a_dev" up && on "$b" ip link set dev "$b_dev" up || return
 	# GRO switched on before a veth is up does not let its peer redirect to it.
-	on "$a" ethtool -K "$a_dev" tx off gro on >/dev/null && on "$b" ethtool -K "$b_dev" tx off gro on >/dev/null
+	on "$a" ethtool -K "$a_dev" gro on >/dev/null && on "$b" ethtool -K "$b_dev" gro on >/dev/null
 }
 
 # xdp_out NAME: frames that programs have redirected out of its eth0; xdp_in NAME: frames that came
