@@ -49,12 +49,13 @@ struct sl_adj {
 	__u32 mtu_bytes;
 	__u8 dst_mac[6];     /* the neighbour */
 	__u8 src_mac[6];     /* the interface */
-	__u16 vlan_tags;     /* tags to write, 0..2, outer first */
+	__u8 vlan_tags;	     /* tags to write, 0..2, outer first */
+	__u8 remote;	     /* 1: the port is another node's */
 	__be16 vlan_tpid[2]; /* 0x8100 or 0x88a8 */
 	__be16 vlan_tci[2];  /* priority and DEI 0, VLAN id */
 	/*
-	 * 0: the port is this node's; else it is a remote port, and this is one more than the VOQ
-	 * of its class 0
+	 * 0: frames leave at once; else they wait in a VOQ, and this is one more than that of class
+	 * 0. Frames for remote ports always do.
 	 */
 	__u16 voq_plus1;
 	/* XDP sets it to 1 when it is 0 and a packet leaves here; the daemon clears it */

@@ -122,9 +122,10 @@ static inline __attribute__((always_inline)) __u32 sl_ring_key(__u32 port, __u32
 	return ((port - 1) * n_queues + queue) * n_workers + worker;
 }
 
-#define SL_RING_FRAMES 1024 /* that a ring holds; a power of two */
-#define SL_VOQ_FLOOR   8    /* frames of a VOQ that no lack of memory refuses */
-#define SL_WORKERS_MAX 16
+#define SL_QUEUED_MAX_BYTES 3500 /* of a frame that a chunk of the bridge holds */
+#define SL_RING_FRAMES	    1024 /* that a ring holds; a power of two */
+#define SL_VOQ_FLOOR	    8	 /* frames of a VOQ that no lack of memory refuses */
+#define SL_WORKERS_MAX	    16
 
 /*
  * Map sl_ring: what went into a ring and what came out. XDP numbers the frames that it redirects

@@ -15,6 +15,7 @@
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/rewrite.bpf.h"
 #include "bpf/edge/stats.bpf.h"
+#include "bpf/edge/transmit.bpf.h"
 
 #define SL_ECN_MASK    3 /* the two low bits of TOS and traffic class: RFC 3168 5 */
 #define SL_ECN_NOT_ECT 0
@@ -171,6 +172,18 @@ static __always_inline bool sl_mark_ce(const struct sl_packet *pkt)
 	return true;
 }
 
+/*
+ * May the frame wait in queues of this node's own ports? Not if it is too large for them, or if no
+ * bridge serves them: then it leaves at once.
+ */
+static __always_inline struct sl_ring *sl_own_ring(const struct sl_packet *pkt,
+						   const struct sl_backlog *backlog)
+{
+	if (pkt->len_bytes + SL_TAGS_MAX * sizeof(struct sl_tag) > SL_QUEUED_MAX_BYTES)
+		return NULL;
+	return sl_redirect_to_ring(pkt, *(const volatile __u32 *)&backlog->worker);
+}
+
 static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_adj *adj)
 {
 	__u32 id = adj->voq_plus1 - 1 + sl_class(pkt);
@@ -184,15 +197,22 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 
 	if (!voq || !backlog)
 		return SL_PUNT(OTHER); /* user space writes no such VOQ */
-	express = sl_express_way(pkt, voq, backlog, len_bytes);
-	if (express) {
-		verdict = sl_rewrite(pkt, adj, SL_PORT_PARTIAL);
-		return verdict == SL_GO_ON ? sl_express_send(pkt, express, backlog, id, len_bytes)
-					   : verdict;
+	if (!adj->remote) {
+		ring = sl_own_ring(pkt, backlog);
+		if (!ring)
+			return sl_transmit(pkt, adj);
+	} else {
+		express = sl_express_way(pkt, voq, backlog, len_bytes);
+		if (express) {
+			verdict = sl_rewrite(pkt, adj, SL_PORT_PARTIAL);
+			return verdict == SL_GO_ON
+				       ? sl_express_send(pkt, express, backlog, id, len_bytes)
+				       : verdict;
+		}
+		ring = sl_redirect_to_ring(pkt, *(volatile __u32 *)&backlog->worker);
+		if (!ring)
+			return sl_refuse(backlog, SL_DROP_NO_BRIDGE);
 	}
-	ring = sl_redirect_to_ring(pkt, *(volatile __u32 *)&backlog->worker);
-	if (!ring)
-		return sl_refuse(backlog, SL_DROP_NO_BRIDGE);
 	verdict = sl_admit(voq, ring, backlog, &mark);
 	if (verdict != SL_GO_ON)
 		return verdict;

@@ -18,7 +18,7 @@ sum that does not hold. Exit status: 0 all sums hold, 1 not, 2 wrong use.
 The sums, over what happened since `begin`, on each node:
 
     edge ports   rx = forward + voq + drops + punts
-    ingress      voq + frames read from remote ports = sent by bridge and express + the bridge's
+    ingress      voq + frames read from remote ports = sent by bridge and express + local + the bridge's
                  drops + waiting in VOQs
     egress       egress = transmitted + the bridge's drops + waiting in egress queues
     departure    sent or refused by edge ports >= forward + transmitted + taken from express
@@ -27,7 +27,7 @@ The sums, over what happened since `begin`, on each node:
 
 and for the cluster
 
-    fabric       frames sent = frames of egress + those in lost messages: no more of them than the
+    fabric       frames sent = frames of egress, but local ones, + those in lost messages: no more of them than the
                  messages that were lost or refused can hold
     whole        --sent = --received + all drops by name + frames that wait + frames that ended in a
                  kernel: none, unless --punted names why the generator's frames may go there; then
@@ -336,14 +336,14 @@ class Ledger:
         self.message_frames = max(self.message_frames, int(d["bridge"]["message_frames"]))
         for reason in INGRESS_DROPS + EGRESS_DROPS:
             self.drop(reason, frames.get(reason, 0))
-        self.nodes[name].update(remote=remote["read"], sent=frames["sent"], egress=frames["egress"],
+        self.nodes[name].update(remote=remote["read"], sent=frames["sent"], egress=frames["egress"] - frames["local"],
                                 transmitted=frames["transmitted"])
         express, taken_at_once = xdp.get("express", 0), d["bridge"]["express_taken"]
         self.nodes[name].update(express=express, express_taken=taken_at_once,
                                 express_sent=express - sum(xdp["drops"].get(r, 0) for r in EXPRESS_DROPS))
         lost, waiting = sum(frames.get(r, 0) for r in INGRESS_DROPS), d["bridge"]["waiting_voq"]
-        self.claim(xdp["voq"] + remote["read"] == frames["sent"] + express + lost + waiting,
-                   f"{name}: ingress: voq {xdp['voq']} + read from remote ports {remote['read']}, sent {frames['sent']} + "
+        self.claim(xdp["voq"] + remote["read"] == frames["sent"] + frames["local"] + express + lost + waiting,
+                   f"{name}: ingress: voq {xdp['voq']} + read from remote ports {remote['read']}, sent {frames['sent']} + local {frames['local']} + "
                    f"by express {express} + dropped {lost} + waiting {waiting}")
         self.waiting += waiting
         lost, waiting = sum(frames.get(r, 0) for r in EGRESS_DROPS), d["bridge"]["waiting_egress"]

@@ -164,18 +164,25 @@ static int open_workers(struct rb_bridge *b)
 	return err;
 }
 
-static int add_peer(struct rb_bridge *b, const struct sl_cluster_node *node)
+/* A node and its ports that have VOQs: all, or, of this node, those that have queues. */
+static int add_destination(struct rb_bridge *b, const struct sl_cluster_node *node)
 {
 	const struct sl_sysport_table *table = &b->settings->cluster.table;
+	bool own = node->id == b->settings->cluster.node;
 	uint32_t n[RB_EDGE_WORKERS_MAX] = { 0 };
 	int err = 0;
 
 	for (uint32_t p = 0; p < node->ports.n; p++) {
-		struct rb_bridge_remote *remote = &b->remotes[b->n_remotes++];
+		const struct sl_cluster_port *port = sl_cluster_port(node, p);
+		struct rb_bridge_remote *remote = &b->remotes[b->n_remotes];
 		uint32_t lane;
 		int index;
 
-		remote->system_port = SL_SYSTEM_PORT(node->id, sl_cluster_port(node, p)->number);
+		if (own && !sl_cluster_port_is_queued(port))
+			continue;
+		b->n_remotes++;
+		remote->own = own;
+		remote->system_port = SL_SYSTEM_PORT(node->id, port->number);
 		lane = rb_bridge_lane(b, remote->system_port)->index;
 		remote->first_voq = n[lane];
 		n[lane] += SL_CLASSES;
@@ -186,8 +193,11 @@ static int add_peer(struct rb_bridge *b, const struct sl_cluster_node *node)
 		}
 	}
 	for (uint32_t i = 0; i < b->n_lanes && !err; i++)
-		err = rb_worker_add_peer(b->lanes[i].worker, (uint8_t)node->id, n[i],
-					 RB_BRIDGE_FRAME_MAX_BYTES);
+		if (!own)
+			err = rb_worker_add_peer(b->lanes[i].worker, (uint8_t)node->id, n[i],
+						 SL_QUEUED_MAX_BYTES);
+		else if (n[i])
+			err = rb_worker_add_self(b->lanes[i].worker, n[i], SL_QUEUED_MAX_BYTES);
 	return err;
 }
 
@@ -207,12 +217,10 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++) {
 		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
 
-		if (node->id != cluster->node) {
-			err = add_peer(b, node);
-			continue;
-		}
-		for (uint32_t p = 0; p < node->ports.n && !err; p++)
+		for (uint32_t p = 0; node->id == cluster->node && p < node->ports.n && !err; p++)
 			err = rb_bridge_add_port(b, sl_cluster_port(node, p), now_ns);
+		if (!err)
+			err = add_destination(b, node);
 	}
 	for (uint32_t i = 0; i < b->n_voqs && !err; i++) {
 		struct rb_bridge_place *place = &b->places[b->voqs[i]];

@@ -22,10 +22,9 @@
 #include "rdma-bridge/worker/worker.h"
 #include "user/config/config.h"
 
-#define RB_BRIDGE_TRANSPORT_RING  2048
-#define RB_BRIDGE_RECEIVE_TARGET  2048 /* chunks that a lane keeps posted to its transport */
-#define RB_BRIDGE_BURST_FRAMES	  16   /* of a VOQ or port that is shaped by frames, at least */
-#define RB_BRIDGE_FRAME_MAX_BYTES 3500 /* what a chunk holds beside headers and headroom */
+#define RB_BRIDGE_TRANSPORT_RING 2048
+#define RB_BRIDGE_RECEIVE_TARGET 2048 /* chunks that a lane keeps posted to its transport */
+#define RB_BRIDGE_BURST_FRAMES	 16   /* of a VOQ or port that is shaped by frames, at least */
 
 struct rb_edge;
 struct rb_express;
@@ -48,10 +47,11 @@ struct rb_bridge_port {
 	uint64_t retry_ns, pause_ns; /* the next try to open it, and the pause after that */
 };
 
-/* A port of another node. */
+/* A port that frames wait for in VOQs: of another node, or of this one. */
 struct rb_bridge_remote {
 	uint16_t system_port;
-	uint32_t first_voq; /* class 0, among the VOQs of its peer's ingress in its lane */
+	bool own;	    /* of this node */
+	uint32_t first_voq; /* class 0, among the VOQs of its node's ingress in its lane */
 	struct rb_tap *tap; /* owned; NULL: not open */
 	bool up;	    /* as its owner announced */
 };
@@ -66,7 +66,7 @@ enum rb_awake {
 
 /* Where the frames of a VOQ go, by VOQ id. */
 struct rb_bridge_place {
-	struct rb_ingress *ingress; /* borrowed from a worker; NULL: no VOQ for another node */
+	struct rb_ingress *ingress; /* borrowed from a worker; NULL: no such VOQ */
 	uint32_t local;		    /* the VOQ's number there */
 	uint32_t lane;
 };

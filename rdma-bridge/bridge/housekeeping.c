@@ -29,14 +29,14 @@ static bool ports_are_settled(const struct rb_bridge *b)
 	return true;
 }
 
-/* Drop all frames that wait for other nodes. */
+/* Drop all frames that wait in VOQs. */
 static void discard_waiting(struct rb_lane *lane)
 {
 	struct rb_worker *w = lane->worker;
 
-	for (uint32_t i = 0; i < w->n_nodes; i++)
-		if (w->peer[w->nodes[i]]->ingress)
-			rb_ingress_discard(w->peer[w->nodes[i]]->ingress, UINT32_MAX, lane->chunks,
+	for (uint32_t i = 0; i < 256; i++)
+		if (w->peer[i] && w->peer[i]->ingress)
+			rb_ingress_discard(w->peer[i]->ingress, UINT32_MAX, lane->chunks,
 					   w->counters);
 }
 

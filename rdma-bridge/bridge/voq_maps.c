@@ -26,12 +26,14 @@ struct rb_ingress *rb_bridge_voq_ingress(const struct rb_bridge *b, uint32_t i, 
 	return rb_bridge_ingress(b, remote);
 }
 
-/* The element of sl_express by which VOQ i leaves. */
-static uint16_t path_number(const struct rb_bridge *b, uint32_t i)
+/* Plus 1: the element of sl_express by which VOQ i leaves; 0: there is no express way. */
+static uint16_t path_plus1(const struct rb_bridge *b, uint32_t i)
 {
-	uint32_t node = b->remotes[i / SL_CLASSES].system_port >> 8;
+	const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
 
-	return (uint16_t)(node * b->n_lanes + b->voq_lanes[i]);
+	if (!b->lanes[0].express || remote->own)
+		return 0;
+	return (uint16_t)((remote->system_port >> 8) * b->n_lanes + b->voq_lanes[i] + 1);
 }
 
 void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
@@ -55,7 +57,7 @@ void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
 						.controller = "fixed" };
 		rb_backlog_adopt(backlog, b->voq_lanes[i]);
 		backlog->system_port = b->remotes[i / SL_CLASSES].system_port;
-		in->voqs[local].path_plus1 = b->lanes[0].express ? path_number(b, i) + 1 : 0;
+		in->voqs[local].path_plus1 = path_plus1(b, i);
 		rb_ingress_set_voq(in, local, b->remotes[i / SL_CLASSES].system_port,
 				   (uint8_t)(i % SL_CLASSES), voq ? voq : &b->open_voqs[i], backlog,
 				   now_ns);

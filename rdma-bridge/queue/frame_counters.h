@@ -6,13 +6,13 @@
  *   frames that XDP redirected + frames read from remote ports
  *           = ingress + drop-voq-ring + drop-no-meta + drop-not-unicast + drop-kernel-full
  *             + frames waiting in the rings
- *   ingress = sent + drop-peer-down + drop-too-big
+ *   ingress = sent + local + drop-peer-down + drop-too-big
  *             + frames that VOQs have read ahead + frames in open messages
  *   egress  = transmitted + drop-queue-full + drop-port-down + drop-transmit
  *             + frames waiting in egress queues
  *
- * and over all nodes, sent = egress + frames that the fabric lost. The sequence numbers of messages
- * tell how many messages were lost.
+ * and over all nodes, sent = egress - local + frames that the fabric lost. The sequence numbers of
+ * messages tell how many messages were lost.
  */
 #ifndef RB_FRAME_COUNTERS_H
 #define RB_FRAME_COUNTERS_H
@@ -21,23 +21,24 @@
 
 #include "bpf/abi/reasons.h"
 
-#define RB_FRAME_COUNTERS(X)                                                               \
-	X(INGRESS, "ingress", "frames taken out of VOQ rings and remote ports")            \
-	X(SENT, "sent", "frames given to the fabric")                                      \
-	X(DROP_PEER_DOWN, "drop-peer-down", "frames for a node that is not up")            \
-	X(DROP_TOO_BIG, "drop-too-big", "frames larger than the fabric carries")           \
-	X(DROP_VOQ_RING, "drop-voq-ring",                                                  \
-	  "frames that XDP admitted and the kernel had no room for (bytes are not known)") \
-	X(DROP_NO_META, "drop-no-meta",                                                    \
-	  "frames in a VOQ's ring that our XDP program did not put there")                 \
-	X(DROP_NOT_UNICAST, "drop-not-unicast",                                            \
-	  "frames of the kernel for a remote port that are no unicast IPv4 or IPv6")       \
-	X(DROP_KERNEL_FULL, "drop-kernel-full",                                            \
-	  "frames of the kernel for a remote port and class that has too many waiting")    \
-	X(EGRESS, "egress", "frames out of good messages")                                 \
-	X(TRANSMITTED, "transmitted", "frames given to an edge port")                      \
-	X(DROP_QUEUE_FULL, "drop-queue-full", "frames that found their egress queue full") \
-	X(DROP_PORT_DOWN, "drop-port-down", "frames for an edge port that is not open")    \
+#define RB_FRAME_COUNTERS(X)                                                                  \
+	X(INGRESS, "ingress", "frames taken out of VOQ rings and remote ports")               \
+	X(SENT, "sent", "frames given to the fabric")                                         \
+	X(LOCAL, "local", "frames given to queues of ports of this node")                     \
+	X(DROP_PEER_DOWN, "drop-peer-down", "frames for a node that is not up")               \
+	X(DROP_TOO_BIG, "drop-too-big", "frames larger than the fabric carries")              \
+	X(DROP_VOQ_RING, "drop-voq-ring",                                                     \
+	  "frames that XDP admitted and the kernel had no room for (bytes are not known)")    \
+	X(DROP_NO_META, "drop-no-meta",                                                       \
+	  "frames in a VOQ's ring that our XDP program did not put there")                    \
+	X(DROP_NOT_UNICAST, "drop-not-unicast",                                               \
+	  "frames of the kernel for a remote port that are no unicast IPv4 or IPv6")          \
+	X(DROP_KERNEL_FULL, "drop-kernel-full",                                               \
+	  "frames of the kernel for a remote port and class that has too many waiting")       \
+	X(EGRESS, "egress", "frames given to queues of ports, out of good messages or local") \
+	X(TRANSMITTED, "transmitted", "frames given to an edge port")                         \
+	X(DROP_QUEUE_FULL, "drop-queue-full", "frames that found their egress queue full")    \
+	X(DROP_PORT_DOWN, "drop-port-down", "frames for an edge port that is not open")       \
 	X(DROP_TRANSMIT, "drop-transmit", "frames that the edge port's driver did not take")
 #define RB_ENUM_COUNTER(id, name, text) RB_COUNT_##id,
 enum rb_frame_counter { RB_FRAME_COUNTERS(RB_ENUM_COUNTER) RB_COUNT_COUNT };

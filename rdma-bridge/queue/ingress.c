@@ -307,6 +307,11 @@ void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters)
 	begin(in);
 }
 
+void rb_ingress_delivered(struct rb_ingress *in)
+{
+	begin(in);
+}
+
 /* Drop a frame of this VOQ. from_kernel: it came from a TAP, so the map did not count it. */
 static void drop(struct rb_voq *voq, bool from_kernel, uint64_t offset, uint32_t len_bytes,
 		 struct rb_chunks *chunks, struct sl_counter *counters)

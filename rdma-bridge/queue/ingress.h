@@ -142,6 +142,8 @@ void rb_ingress_seal(struct rb_ingress *in, uint64_t sent_ns);
  * of the frames, in->offsets.
  */
 void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters);
+/* The same, but the frames are for this node: they have left without a message. */
+void rb_ingress_delivered(struct rb_ingress *in);
 /*
  * The node is not up: drop the open message, and up to `budget` frames for each VOQ that has any.
  * Returns how many frames it dropped.

@@ -347,6 +347,12 @@ static bool is_up(const struct rb_rates *r, const struct rb_rates_remote *remote
 	return rb_rates_peer_is_up(r, (uint8_t)(remote->system_port >> 8));
 }
 
+/* Frames between ports of this node take nothing of its way into the fabric. */
+static bool is_own(const struct rb_rates *r, const struct rb_rates_remote *remote)
+{
+	return remote->system_port >> 8 == r->config.node;
+}
+
 /* True for dq alone, whose halves compare urgencies and backlogs. */
 static bool has_urgency(const struct rb_rates_remote *remote)
 {
@@ -362,7 +368,7 @@ static uint64_t urgency_total(const struct rb_rates *r)
 	for (uint32_t i = 0; i < r->n_remotes; i++) {
 		const struct rb_rates_remote *remote = r->remote[i];
 
-		if (!has_urgency(remote) || !is_up(r, remote))
+		if (!has_urgency(remote) || !is_up(r, remote) || is_own(r, remote))
 			continue;
 		for (uint32_t k = 0; k < SL_CLASSES; k++)
 			if (remote->has[k])
@@ -433,7 +439,10 @@ static bool tick(struct rb_rates *r, struct rb_rates_remote *remote, struct rb_r
 	v->ticked_ns = now_ns;
 	if (!active)
 		return false;
-	usage.node_ups = node_ups(r, remote);
+	if (is_own(r, remote))
+		usage.urgency_total = 0;
+	else
+		usage.node_ups = node_ups(r, remote);
 	usage.sent_units = sent < CC_UNITS_MAX ? (uint32_t)sent : CC_UNITS_MAX;
 	usage.elapsed_ns =
 		elapsed_ns < CC_INTERVAL_MAX_NS ? (uint32_t)elapsed_ns : CC_INTERVAL_MAX_NS;

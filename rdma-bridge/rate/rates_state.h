@@ -28,6 +28,7 @@ struct rb_rates_urgency {
 
 /* Given by the owner, a worker; every pointer is borrowed for the life of the rates. */
 struct rb_rates_config {
+	uint8_t node;	     /* this one */
 	uint32_t seed;	     /* of their random numbers, not 0 */
 	uint64_t fabric_Bps; /* what this node can send into the fabric; 0: unknown */
 	/*
@@ -49,7 +50,7 @@ struct rb_rates_config {
 	void *context; /* of send */
 };
 
-/* Another node. */
+/* Another node; or this one, if frames between its ports go through queues. */
 struct rb_rates_peer {
 	uint8_t node;
 	struct rb_ingress *ingress; /* borrowed: our VOQs that lead to it; NULL: none */
@@ -180,7 +181,7 @@ static inline uint64_t rb_rates_next_ns(struct rb_rates *r, uint64_t due_ns, uin
 
 static inline bool rb_rates_peer_is_up(const struct rb_rates *r, uint8_t node)
 {
-	return r->config.peers->peer[node].state == RB_PEER_UP;
+	return node == r->config.node || r->config.peers->peer[node].state == RB_PEER_UP;
 }
 
 #endif

@@ -59,7 +59,8 @@ static bool serve_waiting(struct rb_worker *w, uint32_t from, uint32_t until, ui
 	     i = rb_id_set_next(&w->todo.waiting, i + 1)) {
 		struct rb_worker_peer *peer = w->peer[i];
 
-		busy |= rb_worker_serve_peer(w, peer, now_ns);
+		busy |= i == w->self.node ? rb_worker_serve_own(w, peer, now_ns)
+					  : rb_worker_serve_peer(w, peer, now_ns);
 		if (!rb_ingress_is_waiting(peer->ingress))
 			rb_id_set_remove(&w->todo.waiting, i);
 	}
@@ -150,6 +151,7 @@ void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 static int create_rates(struct rb_worker *w)
 {
 	const struct rb_rates_config config = {
+		.node = w->config.node,
 		.seed = w->config.epoch,
 		.fabric_Bps = w->config.fabric_Bps,
 		.urgency = w->config.urgency,
@@ -218,12 +220,13 @@ void rb_worker_destroy(struct rb_worker *w)
 	if (!w)
 		return;
 	rb_rates_destroy(w->rates);
-	for (uint32_t i = 0; i < w->n_nodes; i++) {
-		struct rb_worker_peer *peer = w->peer[w->nodes[i]];
+	for (uint32_t i = 0; i < 256; i++) {
+		struct rb_worker_peer *peer = w->peer[i];
 
-		if (peer->path)
+		if (peer && peer->path)
 			w->transport->ops->path_destroy(w->transport, peer->path);
-		rb_ingress_close(peer->ingress, w->chunks, w->counters);
+		if (peer)
+			rb_ingress_close(peer->ingress, w->chunks, w->counters);
 		free(peer);
 	}
 	for (uint32_t i = 0; i < w->n_ports; i++)
@@ -233,10 +236,33 @@ void rb_worker_destroy(struct rb_worker *w)
 	free(w);
 }
 
+/* The sending side of a destination: another node, or this one. */
+static int add_destination(struct rb_worker *w, uint8_t node, uint32_t n_voqs,
+			   uint32_t frame_max_bytes, uint32_t message_max_bytes, uint32_t degree)
+{
+	struct rb_worker_peer *peer = calloc(1, sizeof(*peer));
+	int err = 0;
+
+	if (!peer)
+		return -ENOMEM;
+	peer->node = node;
+	if (n_voqs > 0)
+		err = rb_ingress_open(&w->todo, node, n_voqs, frame_max_bytes, message_max_bytes,
+				      degree, &peer->ingress);
+	if (err) {
+		free(peer);
+		return err;
+	}
+	if (peer->ingress)
+		rb_ingress_set_pool(peer->ingress, &w->pool);
+	w->peer[node] = peer;
+	rb_rates_add_peer(w->rates, node, peer->ingress);
+	return 0;
+}
+
 int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint32_t frame_max_bytes)
 {
 	struct rb_endpoint self;
-	struct rb_worker_peer *peer;
 	uint32_t degree = w->config.degree;
 	int err = rb_peers_add(&w->peers, node);
 
@@ -245,24 +271,24 @@ int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint3
 	/* The headers take one gather entry. */
 	if (degree > w->transport->pieces_max - 1)
 		degree = w->transport->pieces_max - 1;
-	peer = calloc(1, sizeof(*peer));
-	if (!peer)
-		return -ENOMEM;
-	peer->node = node;
 	w->transport->ops->endpoint(w->transport, &self);
-	if (n_voqs > 0)
-		err = rb_ingress_open(&w->todo, node, n_voqs, frame_max_bytes,
-				      self.message_max_bytes, degree, &peer->ingress);
-	if (err) {
-		free(peer);
-		return err;
-	}
-	if (peer->ingress)
-		rb_ingress_set_pool(peer->ingress, &w->pool);
-	w->peer[node] = peer;
-	w->nodes[w->n_nodes++] = node;
-	rb_rates_add_peer(w->rates, node, peer->ingress);
-	return 0;
+	err = add_destination(w, node, n_voqs, frame_max_bytes, self.message_max_bytes, degree);
+	if (!err)
+		w->nodes[w->n_nodes++] = node;
+	return err;
+}
+
+int rb_worker_add_self(struct rb_worker *w, uint32_t n_voqs, uint32_t frame_max_bytes)
+{
+	uint8_t node = w->self.node;
+	int err = w->peer[node] ? -EEXIST : 0;
+
+	if (!err)
+		err = add_destination(w, node, n_voqs, frame_max_bytes, RB_MSG_MAX_BYTES,
+				      RB_RECORDS_MAX);
+	if (!err)
+		rb_rates_set_message_max(w->rates, node, RB_MSG_MAX_BYTES);
+	return err;
 }
 
 int rb_worker_add_port(struct rb_worker *w, const struct rb_egress_config *config, uint64_t now_ns)

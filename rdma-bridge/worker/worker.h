@@ -24,6 +24,11 @@ void rb_worker_destroy(struct rb_worker *worker);
  */
 int rb_worker_add_peer(struct rb_worker *worker, uint8_t node, uint32_t n_voqs,
 		       uint32_t frame_max_bytes);
+/*
+ * n_voqs virtual output queues of ports of this node, for what enters by one of its ports and
+ * leaves by another: w->peer[node]->ingress, as for a peer. -EINVAL, -EEXIST, -ENOMEM.
+ */
+int rb_worker_add_self(struct rb_worker *worker, uint32_t n_voqs, uint32_t frame_max_bytes);
 /* A port of ours; it takes no frame until it has a tx. -EINVAL: not ours, -EEXIST, -ENOMEM. */
 int rb_worker_add_port(struct rb_worker *worker, const struct rb_egress_config *config,
 		       uint64_t now_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma-bridge/worker/worker_receive.h"
 
+#include "rdma-bridge/worker/worker_deliver.h"
 #include "rdma-bridge/worker/worker_send.h"
 
 #define COMPLETIONS_MAX 8 /* taken from the transport at once */
@@ -33,72 +34,9 @@ static void deliver(struct rb_worker *w, const struct rb_msg_header *header,
 		    const uint8_t *msg)
 {
 	rb_chunk_set_uses(w->chunks, message_offset, RB_OWNER_MESSAGE, (uint16_t)n);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct rb_egress_frame frame = {
-			.offset = message_offset + (uint64_t)(frames[i].data - msg),
-			.len_bytes = frames[i].len_bytes,
-			.source = header->source,
-		};
-		const uint32_t number = frames[i].system_port & 0xff;
-
-		rb_count(w->counters, RB_COUNT_EGRESS, 1, frame.len_bytes);
-		rb_egress_enqueue(w->port[number], frames[i].class, &frame, w->chunks, w->counters);
-		rb_id_set_add(&w->todo_ports, number);
-	}
-}
-
-/* The records of a message without frames, by its type. */
-union records {
-	struct rb_feedback feedback[RB_RECORDS_MAX];
-	struct rb_report reports[RB_RECORDS_MAX];
-	struct rb_policy policy;
-	struct rb_hello hello;
-};
-
-static enum rb_verdict unpack_records(const struct rb_worker *w, const struct rb_msg_header *header,
-				      const uint8_t *msg, union records *out, uint32_t *n)
-{
-	switch (header->type) {
-	case RB_MSG_FEEDBACK:
-		return rb_unpack_feedback(header, msg, out->feedback, n);
-	case RB_MSG_HELLO:
-		return rb_unpack_hello(header, msg, &out->hello);
-	case RB_MSG_POLICY:
-		return rb_unpack_policy(header, msg, &out->policy);
-	case RB_MSG_REPORT:
-		return rb_unpack_reports(&w->self, header, msg, out->reports, n);
-	default:
-		return RB_VERDICT_OK;
-	}
-}
-
-static void use_records(struct rb_worker *w, const struct rb_msg_header *header, const uint8_t *msg,
-			const union records *records, uint32_t n, uint64_t now_ns)
-{
-	const uint8_t *body;
-	uint32_t body_bytes;
-
-	switch (header->type) {
-	case RB_MSG_FEEDBACK:
-		rb_rates_feedback(w->rates, records->feedback, n, now_ns);
-		break;
-	case RB_MSG_HELLO:
-		rb_peers_hello(&w->peers, header->source, &records->hello, now_ns);
-		break;
-	case RB_MSG_POLICY:
-		rb_rates_policy(w->rates, &records->policy, now_ns);
-		break;
-	case RB_MSG_REPORT:
-		rb_rates_reports(w->rates, header->source, records->reports, n, now_ns);
-		break;
-	case RB_MSG_ANNOUNCE:
-		rb_unpack_announce(header, msg, &body, &body_bytes);
-		if (w->on_announce)
-			w->on_announce(w->event_context, header->source, body, body_bytes);
-		break;
-	default:
-		break;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		rb_worker_deliver(w, &frames[i], message_offset + (uint64_t)(frames[i].data - msg),
+				  header->source);
 }
 
 /* Judge the whole message, then use it. True if its chunk now belongs to its frames. */
@@ -108,7 +46,7 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 	const struct rb_worker_peer *peer = c->context;
 	struct rb_frame frames[RB_RECORDS_MAX];
 	struct rb_msg_header header;
-	union records records;
+	union rb_records records;
 	uint32_t n = 0;
 	enum rb_verdict verdict = rb_msg_header_decode(&w->self, msg, c->len_bytes, &header);
 
@@ -120,7 +58,7 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 	if (verdict == RB_VERDICT_OK && header.type == RB_MSG_DATA)
 		verdict = rb_unpack_frames(&w->self, &header, msg, frames, &n);
 	else if (verdict == RB_VERDICT_OK)
-		verdict = unpack_records(w, &header, msg, &records, &n);
+		verdict = rb_worker_unpack_records(w, &header, msg, &records, &n);
 	if (verdict == RB_VERDICT_OK)
 		verdict = c->numbered ? rb_peers_judge_numbered(&w->peers, &header, now_ns)
 				      : rb_peers_judge(&w->peers, &header, now_ns);
@@ -132,7 +70,7 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 		deliver(w, &header, frames, n, c->offset, msg);
 		return true;
 	}
-	use_records(w, &header, msg, &records, n, now_ns);
+	rb_worker_use_records(w, &header, msg, &records, n, now_ns);
 	return false;
 }
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rdma-bridge/worker/worker_deliver.h"
+
 #define MESSAGES_PER_ROUND 4 /* to one peer, before the next one has its turn */
 #define DISCARD_PER_ROUND  64
 
@@ -74,9 +76,11 @@ int rb_worker_send_records(void *context, uint8_t node, enum rb_msg_type type, u
 	struct rb_worker *w = context;
 	struct rb_worker_peer *peer = w->peer[node];
 	struct rb_msg_header header = header_to(w, peer, type, now_ns);
+	union rb_records records;
 	struct rb_piece piece;
 	uint64_t offset;
 	uint8_t *bytes;
+	uint32_t n;
 	int err;
 
 	if (RB_MSG_HEADER_BYTES + body_bytes > rb_chunk_bytes(w->chunks))
@@ -89,6 +93,13 @@ int rb_worker_send_records(void *context, uint8_t node, enum rb_msg_type type, u
 	header.length_bytes = (uint16_t)(RB_MSG_HEADER_BYTES + body_bytes);
 	rb_msg_header_encode(&header, bytes);
 	memcpy(bytes + RB_MSG_HEADER_BYTES, body, body_bytes);
+	if (node == w->self.node) {
+		err = rb_worker_unpack_records(w, &header, bytes, &records, &n) ? -EINVAL : 0;
+		if (!err)
+			rb_worker_use_records(w, &header, bytes, &records, n, now_ns);
+		rb_chunk_release(w->chunks, offset, RB_OWNER_INGRESS);
+		return err;
+	}
 	piece = (struct rb_piece){ bytes, header.length_bytes };
 	err = post(w, peer, &piece, 1, &offset, 1);
 	if (err)
@@ -140,9 +151,22 @@ static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 	return true;
 }
 
-bool rb_worker_serve_peer(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
+/* After a round that moved nothing: do frames wait for room, or for their time? */
+static bool waits_for_room(struct rb_worker *w, const struct rb_ingress *in, uint64_t now_ns)
 {
 	uint64_t ready_ns;
+
+	if (!rb_ingress_is_waiting(in))
+		return false;
+	ready_ns = rb_ingress_ready_at(in, w->config.pack_delay_ns, now_ns);
+	if (ready_ns <= now_ns)
+		return true;
+	rb_worker_hold(w, ready_ns);
+	return false;
+}
+
+bool rb_worker_serve_peer(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
+{
 	bool busy = false;
 
 	if (rb_worker_peer_state(w, peer->node) != RB_PEER_UP)
@@ -156,11 +180,22 @@ bool rb_worker_serve_peer(struct rb_worker *w, struct rb_worker_peer *peer, uint
 		if (!send_data(w, peer, now_ns))
 			break;
 	}
-	if (busy || !rb_ingress_is_waiting(peer->ingress))
-		return busy;
-	ready_ns = rb_ingress_ready_at(peer->ingress, w->config.pack_delay_ns, now_ns);
-	if (ready_ns <= now_ns)
-		return true;
-	rb_worker_hold(w, ready_ns);
-	return false;
+	return busy || waits_for_room(w, peer->ingress, now_ns);
+}
+
+bool rb_worker_serve_own(struct rb_worker *w, struct rb_worker_peer *self, uint64_t now_ns)
+{
+	struct rb_ingress *in = self->ingress;
+
+	if (!rb_ingress_fill(in, 0, now_ns, w->chunks, w->counters))
+		return waits_for_room(w, in, now_ns);
+	for (uint32_t i = 0; i < in->pack.count; i++) {
+		const struct rb_frame *frame = &in->pack.frame[i];
+
+		rb_chunk_move(w->chunks, in->offsets[i], RB_OWNER_INGRESS, RB_OWNER_MESSAGE);
+		rb_count(w->counters, RB_COUNT_LOCAL, 1, frame->len_bytes);
+		rb_worker_deliver(w, frame, in->offsets[i], w->self.node);
+	}
+	rb_ingress_delivered(in);
+	return true;
 }

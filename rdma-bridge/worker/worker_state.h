@@ -55,8 +55,12 @@ struct rb_worker {
 	struct rb_chunks *chunks; /* the transport's */
 	struct rb_receiver self;
 	struct rb_peers peers;
-	struct rb_worker_peer *peer[256]; /* owned, by node id */
-	uint8_t nodes[256];		  /* the ids in use, in order of rb_worker_add_peer */
+	/*
+	 * Owned: destinations by node id; that of this node has no path, and exists if ports of its
+	 * own have VOQs
+	 */
+	struct rb_worker_peer *peer[256];
+	uint8_t nodes[256]; /* ids of the other nodes, in order of rb_worker_add_peer */
 	uint32_t n_nodes;
 	struct rb_id_set linked;	  /* nodes to which there is, or was, a path */
 	struct rb_ingress_todo todo;	  /* by node: which ingress sides to serve */

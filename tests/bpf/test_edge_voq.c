@@ -376,6 +376,7 @@ static void queue_beyond_those_in_use_punts(void **state)
 		.port_ifindex = EDGE_TAP(3),
 		.l3_ifindex = EDGE_TAP(3),
 		.mtu_bytes = 1500,
+		.remote = 1,
 		.voq_plus1 = EDGE_VOQS + 1,
 	};
 	uint32_t id;

@@ -93,6 +93,7 @@ static struct sl_adj adjacency(uint32_t n)
 		.mtu_bytes = 3400,
 		.dst_mac = { 2, 0, 0, 0, 0, (uint8_t)(0xc0 + n) },
 		.src_mac = { 2, 0, 0, 0, 0, (uint8_t)(0xe0 + n) },
+		.remote = 1,
 		.voq_plus1 = (uint16_t)((1 + n) * SL_CLASSES + 1),
 	};
 }

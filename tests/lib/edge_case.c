@@ -78,6 +78,7 @@ static struct sl_adj adj_of(enum edge_adj which)
 		.port_ifindex = adjs[which].port,
 		.l3_ifindex = adjs[which].l3_ifindex,
 		.mtu_bytes = adjs[which].mtu_bytes,
+		.remote = adjs[which].voq_plus1 != 0,
 		.voq_plus1 = adjs[which].voq_plus1,
 	};
 

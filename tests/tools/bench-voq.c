@@ -73,6 +73,7 @@ static int make_routes(void)
 					    .mtu_bytes = 3400,
 					    .dst_mac = { 2, 0, 0, 0, 0, 0xc0 },
 					    .src_mac = { 2, 0, 0, 0, 0, (uint8_t)(0xe0 + k) },
+					    .remote = 1,
 					    .voq_plus1 = (uint16_t)((1 + n) * SL_CLASSES + 1) };
 		char prefix[32];
 		uint32_t id;

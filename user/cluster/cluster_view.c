@@ -110,6 +110,21 @@ uint16_t sl_cluster_voq_plus1(const struct sl_cluster *c, uint32_t ifindex)
 	return port ? port->voq_plus1 : 0;
 }
 
+uint16_t sl_cluster_own_voq_plus1(const struct sl_cluster *c, uint8_t number)
+{
+	const struct sl_cluster_node *self = sl_cluster_find_node(c->settings, c->settings->node);
+
+	for (uint32_t i = 0; i < self->ports.n; i++) {
+		const struct sl_cluster_port *port = sl_cluster_port(self, i);
+		uint16_t system_port = SL_SYSTEM_PORT(self->id, (uint16_t)port->number);
+		int index = sl_sysport_index(&c->settings->table, system_port);
+
+		if (port->number == number && sl_cluster_port_is_queued(port))
+			return (uint16_t)(sl_sysport_voq((uint32_t)index) + 1);
+	}
+	return 0;
+}
+
 const char *sl_system_port_state_name(enum sl_system_port_state state)
 {
 	static const char *const names[] = { "up", "down", "absent", "unreachable", "unknown" };

@@ -65,5 +65,7 @@ bool sl_cluster_remote(const struct sl_cluster *c, uint16_t voq_plus1, struct sl
 bool sl_cluster_is_cut(const struct sl_cluster *c, uint32_t ifindex);
 /* As in sl_adj; 0: it is no remote port. */
 uint16_t sl_cluster_voq_plus1(const struct sl_cluster *c, uint32_t ifindex);
+/* The same for port `number` of this node; 0: what leaves by it waits in no queue. */
+uint16_t sl_cluster_own_voq_plus1(const struct sl_cluster *c, uint8_t number);
 
 #endif

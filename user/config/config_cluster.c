@@ -40,6 +40,11 @@ const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node
 	return &((const struct sl_cluster_port *)node->ports.items)[i];
 }
 
+bool sl_cluster_port_is_queued(const struct sl_cluster_port *port)
+{
+	return port->rate.per_s || port->queues.n || port->control.ops->needs_feedback;
+}
+
 const struct sl_yaml_choice sl_tags_choices[] = {
 	{ "refuse", SL_HIDDEN_TAGS_REFUSE },
 	{ "ignore", SL_HIDDEN_TAGS_IGNORE },

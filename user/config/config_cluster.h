@@ -146,6 +146,12 @@ const struct sl_cluster_node *sl_cluster_find_node(const struct sl_cluster_setti
 						   uint32_t id); /* or NULL */
 const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node, uint32_t i);
 
+/*
+ * Does everything that leaves by this port go through its egress queues, also what comes in by
+ * another port of its node? So it is where a port has a rate, queues of its own or a controller.
+ */
+bool sl_cluster_port_is_queued(const struct sl_cluster_port *port);
+
 /* The words of sluice.yaml(5) for the values of these enums, and the word for one value. */
 extern const struct sl_yaml_choice sl_mode_choices[], sl_tags_choices[], sl_transport_choices[],
 	sl_transmit_choices[], sl_scheduler_choices[], sl_poll_choices[], sl_express_choices[],

@@ -25,11 +25,15 @@ static bool on_is_port(void *ctx, uint32_t port_ifindex)
 	return (port && port->state == SL_PORT_ON) || remote(g, port_ifindex);
 }
 
-static uint16_t on_voq_plus1(void *ctx, uint32_t port_ifindex)
+static void on_queues(void *ctx, uint32_t port_ifindex, struct sl_adj *adj)
 {
-	struct sl_generation *g = ctx;
+	const struct sl_generation *g = ctx;
+	const struct sl_edge_port *port = sl_edge_port_by_ifindex(g->ports, port_ifindex);
 
-	return remote(g, port_ifindex);
+	adj->voq_plus1 = remote(g, port_ifindex);
+	adj->remote = adj->voq_plus1 != 0;
+	if (*g->cluster && port)
+		adj->voq_plus1 = sl_cluster_own_voq_plus1(*g->cluster, port->number);
 }
 
 static bool on_is_cut(void *ctx, uint32_t port_ifindex)
@@ -93,7 +97,7 @@ static int on_netfilter_hooks(void *ctx, char name[SL_FILTER_NAME_BYTES])
 
 static const struct sl_mirror_ops mirror_ops = {
 	.is_port = on_is_port,
-	.voq_plus1 = on_voq_plus1,
+	.queues = on_queues,
 	.is_cut = on_is_cut,
 	.port_set = on_port_set,
 	.port_clear = on_port_clear,

@@ -26,10 +26,10 @@ struct sl_mirror_ops {
 	/* Does XDP transmit on this netdev? Routes name it, or a VLAN on it. */
 	bool (*is_port)(void *ctx, uint32_t port_ifindex);
 	/*
-	 * Is the port remote? 0: no; else one more than its VOQ of class 0 (sl_adj). The mirror
-	 * asks this only about netdevs that is_port accepts. NULL: no port is remote.
+	 * Set `remote` and `voq_plus1` of an adjacency on this port, which is_port accepts. NULL:
+	 * no port is remote or has queues.
 	 */
-	uint16_t (*voq_plus1)(void *ctx, uint32_t port_ifindex);
+	void (*queues)(void *ctx, uint32_t port_ifindex, struct sl_adj *adj);
 	/*
 	 * Is the port remote and out of reach now? The mirror then treats it as one without
 	 * carrier, even before the kernel does. It asks only about netdevs that is_port accepts.

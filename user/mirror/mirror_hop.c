@@ -55,8 +55,8 @@ static bool adjacent(const struct sl_mirror *m, const struct sl_hop *hop, struct
 	memcpy(adj->src_mac, link->is.mac, sizeof(adj->src_mac));
 	memcpy(adj->vlan_tpid, link->vlan_tpid, sizeof(adj->vlan_tpid));
 	memcpy(adj->vlan_tci, link->vlan_vid, sizeof(adj->vlan_tci));
-	if (m->ops->voq_plus1)
-		adj->voq_plus1 = m->ops->voq_plus1(m->ctx, link->port_ifindex);
+	if (m->ops->queues)
+		m->ops->queues(m->ctx, link->port_ifindex, adj);
 	return true;
 }
 

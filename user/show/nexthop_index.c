@@ -125,8 +125,8 @@ json_t *sl_nexthop_legs_json(struct sl_nexthop_index *index, uint32_t id)
 	return legs;
 }
 
-/* The queues that lead to a remote port, and the node at their other end. */
-static void set_remote(const struct sl_router *router, json_t *row, const struct sl_adj *adj)
+/* The queues that lead to the port, and the node of a remote one. */
+static void set_queues(const struct sl_router *router, json_t *row, const struct sl_adj *adj)
 {
 	const struct sl_cluster *cluster = sl_router_cluster(router);
 	json_t *voqs = json_array();
@@ -136,7 +136,7 @@ static void set_remote(const struct sl_router *router, json_t *row, const struct
 		json_array_append_new(
 			voqs, json_pack("{s:i, s:i}", "class", i, "voq", adj->voq_plus1 - 1 + i));
 	json_object_set_new(row, "voqs", voqs);
-	if (!cluster || !sl_cluster_remote(cluster, adj->voq_plus1, &view))
+	if (!adj->remote || !cluster || !sl_cluster_remote(cluster, adj->voq_plus1, &view))
 		return;
 	json_object_set_new(row, "node", json_integer(view.system_port >> 8));
 	json_object_set_new(row, "node_address", json_string(view.address));
@@ -158,7 +158,7 @@ static void set_adjacency(const struct sl_router *router, json_t *row, const str
 	else
 		json_decref(tags);
 	if (adj->voq_plus1)
-		set_remote(router, row, adj);
+		set_queues(router, row, adj);
 }
 
 /* How many of a group's buckets lead to each member. */

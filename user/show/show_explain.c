@@ -79,9 +79,12 @@ static const char *text_of_way_out(const struct sl_router *router, const struct 
 
 	if (!adj)
 		return NULL;
-	if (adj->voq_plus1)
+	if (adj->remote)
 		return "into the virtual output queue of the remote port with new MAC addresses; TTL or "
 		       "hop limit falls by one";
+	if (adj->voq_plus1)
+		return "through the queues of the port, where all that leaves by it shares its rate, with "
+		       "new MAC addresses; TTL or hop limit falls by one";
 	port = sl_router_find_port(router, adj->port_ifindex);
 	if (!port || !port->transmits)
 		return NULL;

@@ -7,6 +7,7 @@ bats_require_minimum_version 1.5.0
 
 load cluster
 . netns-lab/faults/faults.sh
+. tests/lib/shaped.bash
 
 setup_file() {
 	local queues="burst_us: 100000, controller: fixed, queues: [{class: 0, frames: 8192}, {class: 1, frames: 8192"
@@ -22,69 +23,6 @@ setup_file() {
 
 # End what a failed test has left running.
 teardown() { flows_kill; }
-
-# voq PORT CLASS FIELD: a field of node 1's VOQ. queue PORT CLASS FIELD: one of node 2's egress
-# queue.
-voq() { bridge_ask 1 voqs | jq "select(.port == \"$1\" and .class == $2).$3"; }
-queue() { bridge_ask 2 egress-queues | jq "select(.port == \"$1\" and .class == $2).$3"; }
-holds() { [ "$(queue "$1" "$2" waiting_frames)" -ge "$3" ]; }
-
-# flow CLASS PORT RATE [OPTION...]: send from behind port CLASS + 1 of node 1, with flow numbers
-# from 1000 * CLASS, until `gens_end CLASS`
-flow() {
-	local class=$1 port=$2 rate=$3
-	shift 3
-	spawn "h1p$((class + 1))" "gen$class" build/lab/gen eth0 --json --dst-mac "$(mac_of n1 "eth$((class + 1))")" \
-		--dst "10.2.$port.2" --dscp $((16 * class)) --first-flow $((1000 * class)) --rate "$rate" --duration 3600 "$@"
-}
-
-# window PORT PACKETS CLASS...: wait until the queues of these classes are full, then count what
-# comes to the host behind that port of node 2: at least PACKETS, in $LAB_DIR/window.out. PACKETS is
-# so small that no queue runs empty even if nothing is sent meanwhile, or so large that one would
-# run empty only if nothing were sent for seconds.
-window() {
-	local port=$1 packets=$2 class
-	shift 2
-	for class in "$@"; do wait_for 60 holds "n2p$port" "$class" 7900 || return; done
-	spawn "h2p$port" window build/lab/sink eth0 --json --flows --expect "$packets"
-	wait_for 120 no_processes "$(cat "$LAB_DIR/window.pid")"
-}
-
-# waited: nanoseconds that the bridge of node 2 has waited for a processor
-waited() { cat "/proc/$(cat "$LAB_DIR/bridge-n2.pid")/task/"*/schedstat | awk '{ ns += $2 } END { printf "%d", ns }'; }
-
-# paced PORT PACKETS AMOUNT RATE: is AMOUNT of a window RATE a second? In no window more, and in one
-# of five not less: a bridge that waits long for a processor is slower, but never faster.
-paced() {
-	local before rate least
-	for _ in 1 2 3 4 5; do
-		before=$(waited)
-		window "$1" "$2" 0 || return
-		rate=$(jq "$3 / (.last_ns - .first_ns) * 1e9 / $4" "$LAB_DIR/window.out")
-		least=$(jq "0.96 * (1 - $(($(waited) - before)) / (.last_ns - .first_ns))" "$LAB_DIR/window.out")
-		within "$rate" 0 1.03 || return
-		! within "$rate" "$least" 1.03 || return 0
-	done
-	return 1
-}
-
-# gens_end CLASS...: end these flows; when all queues are empty, every frame must be accounted for
-gens_end() {
-	local class
-	for class in "$@"; do interrupt "gen$class"; done
-	none_waits() { [ "$(bridge_ask 2 egress-queues | jq -s 'map(.waiting_frames) | add')" = 0 ]; }
-	wait_for 60 none_waits
-	cluster_conserves
-}
-
-# share FIRST-FLOW: packets of the window with these flow numbers
-share() { jq "[.flow[] | select(.flow >= $1 and .flow < $1 + 1000).packets] | add // 0" "$LAB_DIR/window.out"; }
-
-# within VALUE LOW HIGH: is the value in this range?
-within() {
-	echo "$1, expected $2 to $3"
-	/usr/bin/python3 -c 'import sys; v, low, high = map(float, sys.argv[1:]); sys.exit(not low <= v <= high)' "$@"
-}
 
 @test "a port shaped in frames a second sends at that rate, whatever the frames' size" {
 	wait_for 60 cluster_counts

@@ -13,7 +13,7 @@ SENT = 1000
 
 def node(**changes):
     """The counters of a node, in the form of conservation.node_counters; `frames`, `xdp` and so on change parts of it."""
-    frames = {name: 0 for name in ("sent", "egress", "transmitted") + conservation.INGRESS_DROPS + conservation.EGRESS_DROPS}
+    frames = {name: 0 for name in ("sent", "local", "egress", "transmitted") + conservation.INGRESS_DROPS + conservation.EGRESS_DROPS}
     counters = {
         "xdp": {"rx": 0, "forward": 0, "voq": 0, "express": 0,
                 "drops": {"voq-full": 0, "ttl": 0, "tx-ring": 0, "tx-error": 0, "express-tx": 0},

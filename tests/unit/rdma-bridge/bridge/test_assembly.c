@@ -115,8 +115,8 @@ static void open_lane(struct rb_bridge *b, struct rb_mem_network *network)
 	assert_int_equal(rb_mem_open(network, &self, lane->chunks, 16, &lane->transport), 0);
 	config.transport = lane->transport;
 	assert_int_equal(rb_worker_create(&config, &lane->worker), 0);
-	assert_int_equal(
-		rb_worker_add_peer(lane->worker, PEER, SL_CLASSES, RB_BRIDGE_FRAME_MAX_BYTES), 0);
+	assert_int_equal(rb_worker_add_peer(lane->worker, PEER, SL_CLASSES, SL_QUEUED_MAX_BYTES),
+			 0);
 }
 
 static void connect_sluiced(struct rb_bridge *b, const char *path)

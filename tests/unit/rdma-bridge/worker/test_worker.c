@@ -197,6 +197,7 @@ struct setting {
 	uint32_t limit_frames;
 	uint64_t pack_delay_ns;
 	uint64_t port_rate;
+	bool own; /* nodes have VOQs to their own ports */
 	struct rb_mem_config network;
 };
 static struct setting setting;
@@ -256,9 +257,12 @@ static void start(struct node *node, uint32_t epoch)
 				 node->worker->counters);
 	}
 	for (uint8_t other = 1; other <= NODES; other++) {
-		if (other == node->id)
+		if (other == node->id && !setting.own)
 			continue;
-		assert_int_equal(rb_worker_add_peer(node->worker, other, VOQS, 1514), 0);
+		assert_int_equal(other == node->id
+					 ? rb_worker_add_self(node->worker, VOQS, 1514)
+					 : rb_worker_add_peer(node->worker, other, VOQS, 1514),
+				 0);
 		for (uint32_t i = 0; i < VOQS; i++) {
 			struct ring *ring = &node->ring[other][i];
 			struct rb_ingress *in = node->worker->peer[other]->ingress;
@@ -376,7 +380,8 @@ static void check_conservation(void)
 		const struct sl_counter *c = nodes[i].worker->counters;
 
 		assert_int_equal(c[RB_COUNT_INGRESS].packets,
-				 c[RB_COUNT_SENT].packets + c[RB_COUNT_DROP_PEER_DOWN].packets +
+				 c[RB_COUNT_SENT].packets + c[RB_COUNT_LOCAL].packets +
+					 c[RB_COUNT_DROP_PEER_DOWN].packets +
 					 c[RB_COUNT_DROP_TOO_BIG].packets);
 		assert_int_equal(c[RB_COUNT_EGRESS].packets,
 				 c[RB_COUNT_TRANSMITTED].packets +
@@ -561,6 +566,41 @@ static void port_is_shaped_and_higher_level_goes_first(void **state)
 }
 
 /* So that a lane may sleep until then. */
+static void frames_between_ports_of_a_node_wait_in_the_queues_of_the_port(void **state)
+{
+	struct setting s = plain;
+	const struct port *port = &nodes[1].port[1];
+	uint64_t sent;
+
+	(void)state;
+	s.own = true;
+	s.port_rate = 10000;
+	begin(&s);
+	offer(1, 1, 0, 300, 0);
+	offer(2, 1, 0, 300, 0);
+	run_for(20 * MS);
+	assert_in_range(port->received, 200, 232); /* the rate, and what may come at once */
+	assert_int_equal(count_of(1, RB_COUNT_LOCAL), 300);
+	assert_int_equal(nodes[1].worker->port[1]->queue[0].arrived_from[1], 300);
+	assert_int_equal(nodes[1].worker->port[1]->queue[0].arrived_from[2], 300);
+	run_for(60 * MS);
+	assert_int_equal(port->next[1][0], 300);
+	assert_int_equal(port->next[2][0], 300);
+	assert_int_equal(port->out_of_order + port->skipped, 0);
+	assert_int_equal(nodes[1].backlog[1][0].dequeued.frames, 300);
+	check_conservation();
+
+	/* A VOQ of its own obeys its rate, and the node sends itself no message. */
+	nodes[1].voq[1][0].rate = 1000;
+	sent = nodes[1].worker->peer[1]->sent[RB_MSG_DATA];
+	offer(1, 1, 0, 300, 0);
+	run_for(100 * MS);
+	assert_in_range(port->next[1][0], 398, 404);
+	assert_int_equal(nodes[1].worker->peer[1]->sent[RB_MSG_DATA], sent);
+	nodes[1].ring[1][0].to_make = 0;
+	end();
+}
+
 static void worker_that_waits_for_time_alone_says_until_when(void **state)
 {
 	struct setting s = plain;
@@ -1105,6 +1145,7 @@ int main(void)
 		cmocka_unit_test(voq_is_paced_to_the_rate_in_its_settings),
 		cmocka_unit_test(voqs_of_a_node_share_by_bytes_and_a_stopped_one_costs_nothing),
 		cmocka_unit_test(port_is_shaped_and_higher_level_goes_first),
+		cmocka_unit_test(frames_between_ports_of_a_node_wait_in_the_queues_of_the_port),
 		cmocka_unit_test(worker_that_waits_for_time_alone_says_until_when),
 		cmocka_unit_test(round_visits_only_voqs_and_ports_with_frames),
 		cmocka_unit_test(worker_with_an_open_message_wakes_when_it_is_due),

@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# All that leaves by a port with a rate goes through its queues: what comes from another node, and
+# what enters by another port of the same node. Ports without a rate, queues or a controller switch
+# frames in XDP as ever. The sink counts at the far end; all sums hold to the packet.
+bats_require_minimum_version 1.5.0
+
+load cluster
+. netns-lab/faults/faults.sh
+. tests/lib/shaped.bash
+
+setup_file() {
+	local queues="burst_us: 100000, queues: [{class: 0, frames: 8192}, {class: 1, frames: 8192, weight: 3}]"
+	export CLUSTER_PORT_n2p1="rate: 2kpps, scheduler: drr, controller: fixed, $queues"
+	export CLUSTER_PORT_n2p2="rate: 4kpps, scheduler: drr, controller: price, $queues"
+	cluster_begin 2 3
+	for p in 1 2 3; do
+		wait_for 30 on h1p1 ping -c 1 -W 1 10.2.$p.2
+	done
+	for p in 1 2; do
+		wait_for 30 on h2p3 ping -c 1 -W 1 10.2.$p.2
+	done
+}
+
+# End what a failed test has left running.
+teardown() { flows_kill; }
+
+# own PORT CLASS FIELD: a field of node 2's VOQ of a port of its own
+own() { bridge_ask 2 voqs | jq "select(.port == \"$1\" and .class == $2).$3"; }
+local_frames() { frames 2 local; }
+
+@test "what is switched within a node has the port's rate" {
+	wait_for 60 cluster_counts
+	flow_from h2p3 0 1 5000 --imix
+	paced 1 20000 '(.packets - 1)' 2000
+	gens_end 0
+	[ "$(local_frames)" -ge 20000 ]
+}
+
+@test "classes share the port by weight, wherever they enter" {
+	wait_for 60 cluster_counts
+	flow 0 1 4000 --size 1500
+	flow_from h2p3 1 1 4000 --size 1500
+	window 1 2000 0 1
+	gens_end 0 1
+	within "$(jq -n "$(share 1000) / $(share 0)")" 2.9 3.1
+}
+
+@test "under a controller the node is a source of its own ports as others are: both have half" {
+	half() { [ "$(own n2p2 0 rate)" -le 3000 ] && [ "$(own n2p2 0 rate)" -ge 1000 ]; }
+	wait_for 60 cluster_counts
+	flow 0 2 20000
+	FLOW_NAME=own flow_from h2p3 0 2 20000 --first-flow 1000
+	wait_for 60 half
+	spawn h2p2 window build/lab/sink eth0 --json --flows --expect 12000
+	wait_for 120 no_processes "$(cat "$LAB_DIR/window.pid")"
+	gens_end 0 own
+	within "$(jq -n "$(share 1000) / ($(share 0) + $(share 1000))")" 0.4 0.6
+}
+
+@test "a port without a rate switches frames of its node in XDP" {
+	local before
+	before=$(local_frames)
+	wait_for 10 on h2p1 ping -c 1 -W 1 10.2.3.2
+	send_all h2p1 n2:eth1 h2p3 2500 --dst 10.2.3.2 --imix --flows 100
+	[ "$(local_frames)" -le $((before + 20)) ] # answers to pings
+}
+
+@test "sluice explain says which way a packet takes" {
+	[[ "$(on n2 build/sluice explain 10.2.1.2)" == *"through the queues of the port"* ]]
+	[[ "$(on n2 build/sluice explain 10.2.3.2)" == *"sent straight to the port"* ]]
+	[[ "$(on n1 build/sluice explain 10.2.1.2)" == *"into the virtual output queue of the remote port"* ]]
+}
+
+@test "while no bridge runs, frames leave at once" {
+	bridge_stop 2
+	wait_for 10 on h2p3 ping -c 3 -i 0.05 -W 1 10.2.1.2
+	bridge_start 2
+	wait_for 60 cluster_is_up 1 1
+	wait_for 10 on h2p3 ping -c 3 -i 0.05 -W 1 10.2.1.2
+}
