@@ -17,7 +17,8 @@
 	X(4, AIMD, aimd)       \
 	X(5, QCN, qcn)         \
 	X(6, ASM, asm)         \
-	X(7, DQ, dq)
+	X(7, DQ, dq)           \
+	X(8, CREDIT, credit)
 
 #define CC_ENUM_ALGORITHM(number, id, name) CC_##id = (number),
 enum cc_algorithm { CC_ALGORITHMS(CC_ENUM_ALGORITHM) };

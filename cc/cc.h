@@ -44,7 +44,7 @@
 #define CC_NAME_BYTES	   16 /* longest controller name, with its NUL */
 #define CC_PARAMS_MAX	   24
 #define CC_GAINS_BYTES	   192
-#define CC_EGRESS_BYTES	   1280
+#define CC_EGRESS_BYTES	   2304
 #define CC_INGRESS_BYTES   96
 
 enum cc_units {
@@ -170,8 +170,11 @@ struct cc_ops {
 	const char *name;
 	uint8_t algorithm;	       /* (required) enum cc_algorithm */
 	bool needs_feedback;	       /* without feedback the rate decays to its floor */
+	bool needs_reports;	       /* its egress half looks at waiting_units */
 	uint8_t n_params;	       /* CC_COMMON_PARAMS..CC_PARAMS_MAX */
 	const struct cc_param *params; /* (required) begins with CC_COMMON_PARAM_TABLE */
+	/* what it uses of priv: at most CC_EGRESS_BYTES and CC_INGRESS_BYTES */
+	uint16_t egress_bytes, ingress_bytes;
 
 	/*
 	 * (required) Turn port and parameters into gains. 0, or -EINVAL with *why saying what is

@@ -45,6 +45,8 @@ int cc_ops_check(const struct cc_ops *ops)
 	if (ops->needs_feedback &&
 	    (!ops->egress_sample || !ops->egress_feedback || !ops->ingress_feedback))
 		return -EINVAL;
+	if (ops->egress_bytes > CC_EGRESS_BYTES || ops->ingress_bytes > CC_INGRESS_BYTES)
+		return -EINVAL;
 	return cc_params_check(ops);
 }
 

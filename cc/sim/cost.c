@@ -98,7 +98,8 @@ void sim_cost(uint16_t n)
 			us[round] = (cpu_seconds() - start) / INTERVALS * 1e6;
 		}
 		qsort(us, ROUNDS, sizeof(us[0]), compare);
-		printf("  %-8s %6.1f [%.1f-%.1f]  %.2f %% of a core\n", (*ops)->name,
-		       us[ROUNDS / 2], us[0], us[ROUNDS - 1], us[ROUNDS / 2] / 10);
+		printf("  %-8s %6.1f [%.1f-%.1f]  %.2f %% of a core;  state of a queue %u bytes, of a VOQ %u\n",
+		       (*ops)->name, us[ROUNDS / 2], us[0], us[ROUNDS - 1], us[ROUNDS / 2] / 10,
+		       (*ops)->egress_bytes, (*ops)->ingress_bytes);
 	}
 }

@@ -243,6 +243,22 @@ static void sim_measure(struct sim *sim, uint32_t output)
 	out->arrived_units = 0;
 }
 
+/* Show the ingress halves what left in this interval, before the records of its end arrive. */
+static void sim_show_sent(struct sim *sim)
+{
+	const struct sim_setup *s = sim->setup;
+
+	for (uint32_t i = 0; i < s->n_sources * s->n_outputs; i++) {
+		struct sim_voq *voq = &sim->voqs[i];
+
+		if (!voq->used)
+			continue;
+		voq->owed_units += voq->sent_units;
+		voq->shown_units = sim_whole(&voq->owed_units);
+		cc_ingress_sent(&voq->ingress, &s->config, voq->shown_units);
+	}
+}
+
 static void sim_deliver(struct sim *sim)
 {
 	const struct sim_setup *s = sim->setup;
@@ -281,10 +297,8 @@ static void sim_tick(struct sim *sim)
 
 			if (!voq->used)
 				continue;
-			voq->owed_units += voq->sent_units;
-			usage.sent_units = sim_whole(&voq->owed_units);
+			usage.sent_units = voq->shown_units;
 			usage.backlogged = voq->waiting_units > 0;
-			cc_ingress_sent(&voq->ingress, &s->config, usage.sent_units);
 			cc_ingress_tick(&voq->ingress, &s->config, &usage);
 		}
 	}
@@ -298,6 +312,7 @@ void sim_step(struct sim *sim)
 		sim_drain(sim, &sim->outputs[o]);
 		sim_measure(sim, o);
 	}
+	sim_show_sent(sim);
 	sim_deliver(sim);
 	sim_tick(sim);
 	sim->interval++;

@@ -62,6 +62,7 @@ struct sim_voq {
 	double waiting_units;
 	double sent_units;    /* in this interval */
 	double owed_units;    /* sent, but not yet shown to the ingress half: below 1 */
+	uint32_t shown_units; /* sent in this interval, as the ingress half has seen it */
 	double arrived_part;  /* arrived, but not yet shown to the egress half: below 1 */
 	double dropped_units; /* since the start */
 };

@@ -353,7 +353,7 @@ static bool is_own(const struct rb_rates *r, const struct rb_rates_remote *remot
 	return remote->system_port >> 8 == r->config.node;
 }
 
-/* True for dq alone, whose halves compare urgencies and backlogs. */
+/* True for dq alone. */
 static bool has_urgency(const struct rb_rates_remote *remote)
 {
 	return remote->config.ops->ingress_urgency;
@@ -461,7 +461,7 @@ static bool report(struct rb_rates *r, struct rb_rates_remote *remote)
 	uint32_t n = 0;
 	bool any = false;
 
-	if (!has_urgency(remote))
+	if (!remote->config.ops->needs_reports)
 		return false;
 	for (uint32_t k = 0; k < SL_CLASSES; k++) {
 		struct rb_rates_voq *v = &remote->voq[k];

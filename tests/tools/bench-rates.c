@@ -195,7 +195,7 @@ static void measure(const struct cc_ops *ops)
 {
 	double egress_us[ROUNDS], ingress_us[ROUNDS];
 	struct sl_cc_settings cc;
-	uint64_t sent;
+	uint64_t sent, reports;
 
 	need(sl_cc_settings_init(&cc, ops->name), ops->name);
 	need(rb_rates_set_port(worker->rates, 1, &cc, CAPACITY, CAPACITY, now_ns, NULL), ops->name);
@@ -216,6 +216,7 @@ static void measure(const struct cc_ops *ops)
 	need(sl_cc_settings_init(&cc, "fixed"), "fixed");
 	need(rb_rates_set_port(worker->rates, 1, &cc, CAPACITY, CAPACITY, now_ns, NULL), "fixed");
 	take_policies(ops);
+	reports = worker->rates->stats.reports_sent;
 	for (int round = 0; round < ROUNDS; round++) {
 		uint64_t ns = 0;
 
@@ -223,11 +224,13 @@ static void measure(const struct cc_ops *ops)
 			ns += ingress_interval(ops);
 		ingress_us[round] = (double)ns / INTERVALS / 1e3;
 	}
+	reports = worker->rates->stats.reports_sent - reports;
 	take_policies(cc_lookup("fixed"));
 	printf("%-8s", ops->name);
 	print(egress_us);
 	print(ingress_us);
-	printf("  %.0f records an interval\n", (double)sent / ROUNDS / INTERVALS);
+	printf("  %.0f records and %.0f reports an interval\n", (double)sent / ROUNDS / INTERVALS,
+	       (double)reports / ROUNDS / INTERVALS);
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 
 const char *sl_cc_names(void)
 {
-	static char names[128];
+	static char names[256];
 	size_t n = 0;
 
 	for (const struct cc_ops *const *ops = cc_algorithms; *ops; ops++)

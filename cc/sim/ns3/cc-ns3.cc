@@ -12,13 +12,15 @@
 //
 // A device gets a frame only when it is idle, so devices never drop (thesis 7.6.1). The egress
 // samples every T by its own timer, and between if the controller asks. Each ingress ticks every T
-// with a phase of its own. Writes one CSV line of results, and with --trace a CSV of every T.
+// with a phase of its own, and then reports its backlog if the controller wants that; reports take
+// the time of the way, but none of its rate. Writes one CSV line of results, and with --trace a CSV of every T.
 
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -44,6 +46,7 @@ namespace
 
 constexpr uint16_t PROTOCOL_DATA = 0x0800;	// what PPP and Ethernet both carry
 constexpr uint16_t PROTOCOL_FEEDBACK = 0x86DD; // told apart by the receiver, never parsed as IP
+constexpr uint32_t GREEDY_UNITS = 1u << 28;    // what a source reports that never runs empty
 
 struct Options {
 	std::string experiment = "thesis", controller = "price", params, offered, trace;
@@ -120,8 +123,14 @@ class Ingress
 	}
 
 	uint64_t m_dropped = 0; // frames, at the VOQ
+	std::function<void(uint32_t)> m_report; // tells the egress what waits; may be empty
 
   private:
+	uint32_t WaitingUnits() const
+	{
+		return m_shape.voq_limit_frames ? m_waiting * m_shape.frame_units : GREEDY_UNITS;
+	}
+
 	bool Waiting() const
 	{
 		return !m_shape.voq_limit_frames || m_waiting > 0;
@@ -203,6 +212,8 @@ class Ingress
 		Refill();
 		cc_ingress_tick(&m_cc, &m_cfg, &usage);
 		m_sent_units = 0;
+		if (m_report)
+			m_report(WaitingUnits());
 		m_ran_empty = m_shape.voq_limit_frames && m_waiting == 0;
 		Send();
 		Simulator::Schedule(NanoSeconds(m_cfg.port.interval_ns), &Ingress::Tick, this);
@@ -242,6 +253,12 @@ class Egress
 		m_addresses[i] = address;
 		m_by_address[address] = i;
 		device->SetReceiveCallback(MakeCallback(&Egress::Receive, this));
+	}
+
+	// What waits at source i for this queue, as its report says that has just come.
+	void Report(uint32_t i, uint32_t units)
+	{
+		m_sources[i].waiting_units = units;
 	}
 
 	void Start(Time discard)
@@ -526,6 +543,11 @@ Run(int argc, char **argv)
 		in.emplace_back(cfg, shape, i, rng);
 	Egress egress(cfg, shape, o.sources);
 	Wire(o, shape, in, egress);
+	const Time way = o.experiment == "thesis" ? NanoSeconds(1) : NanoSeconds(o.rtt_us * 500);
+	for (uint32_t i = 0; i < o.sources && cfg.ops->needs_reports; i++)
+		in[i].m_report = [&egress, i, way](uint32_t units) {
+			Simulator::Schedule(way, &Egress::Report, &egress, i, units);
+		};
 
 	const std::vector<double> offered = Offered(o);
 	for (uint32_t i = 0; i < o.sources; i++)

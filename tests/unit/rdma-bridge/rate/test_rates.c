@@ -583,6 +583,8 @@ static const struct class_case {
 	{ "price", SL_UNIT_FRAMES, { 1023, 1, 1024, 1 }, 0.05 }, /* 185 frames/s: one is 2 % */
 	{ "dq", SL_UNIT_BYTES, { 10, 10, 20, 1 }, 0.01 },
 	{ "dq", SL_UNIT_FRAMES, { 10, 1, 11, 1 }, 0.01 },
+	{ "credit", SL_UNIT_BYTES, { 10, 10, 20, 1 }, 0.01 },
+	{ "credit", SL_UNIT_FRAMES, { 10, 1, 11, 1 }, 0.01 },
 	{ "aimd", SL_UNIT_FRAMES, { 10, 10, 20, 1 }, 0.03 },
 	{ "aimd", SL_UNIT_BYTES, { 10, 1, 11, 1 }, 0.03 },
 	{ "qcn", SL_UNIT_BYTES, { 10, 10, 20, 1 }, 0.01 },
@@ -645,6 +647,7 @@ static void every_controller_works(void **state)
 		{ "weights", "", 0.85, 0.6 }, { "price", "", 0.99, 0.98 },
 		{ "aimd", "", 0.97, 0.95 },   { "qcn", "", 0.99, 0.75 },
 		{ "asm", "", 0.99, 0.9 },     { "dq", "", 0.99, 0.98 },
+		{ "credit", "", 0.99, 0.98 },
 	};
 
 	(void)state;
@@ -680,9 +683,10 @@ static void sources_have_equal_shares_in_every_second_of_ten(void **state)
 		const char *name;
 		double jain, least, use; /* least: of a share */
 	} cases[] = {
-		{ "price", 0.999, 0.99, 0.99 }, { "dq", 0.999, 0.99, 0.99 },
-		{ "aimd", 0.99, 0.95, 0.98 },	{ "asm", 0.99, 0.9, 0.99 },
-		{ "qcn", 0.96, 0.7, 0.99 },	{ "weights", 0.98, 0.75, 0.9 },
+		{ "price", 0.999, 0.99, 0.99 },	 { "dq", 0.999, 0.99, 0.99 },
+		{ "credit", 0.999, 0.99, 0.99 }, { "aimd", 0.99, 0.95, 0.98 },
+		{ "asm", 0.99, 0.9, 0.99 },	 { "qcn", 0.96, 0.7, 0.99 },
+		{ "weights", 0.98, 0.75, 0.9 },
 	};
 
 	(void)state;
@@ -1168,6 +1172,7 @@ static void bad_feedback_neither_stops_the_port_nor_starves_a_source(void **stat
 		{ "weights", "", MS, 0.8, 0.5 },
 		{ "aimd", "", MS, 0.93, 0.85 },
 		{ "dq", "", MS, 0.97, 0.9 },
+		{ "credit", "", MS, 0.9, 0.85 },
 		{ "qcn", "interval_us=500", 500 * US, 0.95, 0.6 },
 		{ "asm", "interval_us=500", 500 * US, 0.97, 0.6 },
 	};
@@ -1185,10 +1190,9 @@ static void rates_fall_to_the_floor_without_feedback_and_rise_with_the_first_rec
 		const char *name;
 		uint32_t ms;
 	} cases[] = {
-		{ "price", 20 },
-		{ "weights", 20 },
+		{ "price", 20 }, { "weights", 20 },
 		{ "aimd", 50 }, /* four sources add C / 200 each: 45 intervals */
-		{ "dq", 20 },
+		{ "dq", 20 },	 { "credit", 20 },
 	};
 
 	(void)state;
