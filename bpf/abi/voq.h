@@ -86,7 +86,7 @@ struct sl_backlog {
 	__u64 peer_down;   /* for a node that was not up */
 	__u64 too_big;	   /* larger than the fabric carries */
 	__u32 worker;	   /* of the bridge: the one that reads this queue */
-	__u16 system_port; /* where the queue leads */
+	__u16 system_port; /* of the bridge: where the queue leads; 0: it serves no such queue */
 	/* Plus 1: its path (express.h), if its frames may take the express way; 0: never. */
 	__u16 path_plus1;
 	__u64 pad1[2]; /* 0 */

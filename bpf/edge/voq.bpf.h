@@ -174,12 +174,13 @@ static __always_inline bool sl_mark_ce(const struct sl_packet *pkt)
 
 /*
  * May the frame wait in queues of this node's own ports? Not if it is too large for them, or if no
- * bridge serves them: then it leaves at once.
+ * bridge serves them, maybe because its configuration is another one: then it leaves at once.
  */
 static __always_inline struct sl_ring *sl_own_ring(const struct sl_packet *pkt,
 						   const struct sl_backlog *backlog)
 {
-	if (pkt->len_bytes + SL_TAGS_MAX * sizeof(struct sl_tag) > SL_QUEUED_MAX_BYTES)
+	if (!*(const volatile __u16 *)&backlog->system_port ||
+	    pkt->len_bytes + SL_TAGS_MAX * sizeof(struct sl_tag) > SL_QUEUED_MAX_BYTES)
 		return NULL;
 	return sl_redirect_to_ring(pkt, *(const volatile __u32 *)&backlog->worker);
 }

@@ -36,10 +36,19 @@ static uint16_t path_plus1(const struct rb_bridge *b, uint32_t i)
 	return (uint16_t)((remote->system_port >> 8) * b->n_lanes + b->voq_lanes[i] + 1);
 }
 
+/* A bridge before us may have served other VOQs than we do: its configuration was another one. */
+static void disown_voqs(struct rb_bridge *b)
+{
+	for (uint32_t i = 0; b->maps.voq && i < b->maps.meta.n_voqs; i++)
+		if (!b->places[i].ingress)
+			b->maps.backlog[i].system_port = 0;
+}
+
 void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
 {
 	static struct sl_backlog no_backlog;
 
+	disown_voqs(b);
 	for (uint32_t i = 0; i < b->n_voqs; i++) {
 		struct sl_voq *voq = b->maps.voq ? &b->maps.voq[b->voqs[i]] : NULL;
 		struct sl_backlog *backlog = voq ? &b->maps.backlog[b->voqs[i]] : &no_backlog;

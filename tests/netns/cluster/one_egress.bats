@@ -79,3 +79,26 @@ local_frames() { frames 2 local; }
 	wait_for 60 cluster_is_up 1 1
 	wait_for 10 on h2p3 ping -c 3 -i 0.05 -W 1 10.2.1.2
 }
+
+@test "a rate that the bridge does not know yet stops no frame" {
+	local before
+	sed 's/number: 3, name: eth3/&, rate: 2kpps/' "$LAB_DIR/n2.yaml" >"$LAB_DIR/other.yaml"
+	cp "$LAB_DIR/n2.yaml" "$LAB_DIR/first.yaml"
+	mv "$LAB_DIR/other.yaml" "$LAB_DIR/n2.yaml"
+	before=$(local_frames)
+	kill -HUP "$(cat "$LAB_DIR/sluiced-n2.pid")"
+	queued() { [[ "$(on n2 build/sluice explain 10.2.3.2)" == *"through the queues of the port"* ]]; }
+	wait_for 30 queued
+	send_all h2p1 n2:eth1 h2p3 500 --dst 10.2.3.2 --imix --flows 100
+	[ "$(local_frames)" -le $((before + 20)) ] # answers to pings
+	# The bridge learns of it, then forgets it while the daemon does not.
+	bridge_stop 2
+	bridge_start 2
+	wait_for 60 cluster_is_up 1 1
+	queued_frames() { on h2p1 ping -q -c 5 -i 0.02 -W 1 10.2.3.2 && [ "$(own n2p3 0 taken_frames)" -ge 5 ]; }
+	wait_for 30 queued_frames
+	bridge_stop 2
+	bridge_start 2 "$LAB_DIR/first.yaml"
+	wait_for 60 cluster_is_up 1 1
+	send_all h2p1 n2:eth1 h2p3 500 --dst 10.2.3.2 --imix --flows 100
+}
