@@ -43,6 +43,7 @@ struct peer {
 	bool knocked; /* and we have not called it since */
 	uint8_t address[16];
 	uint64_t called_ns; /* when we called it last; 0: never */
+	uint64_t away_ns;   /* since when no call has reached it; 0: the last one has */
 };
 
 struct rb_join {
@@ -258,6 +259,16 @@ static void accept_calls(struct rb_join *join)
 	}
 }
 
+static void not_reached(struct rb_join *join, struct call *call)
+{
+	struct peer *peer = &join->peers[call->node];
+
+	join->stats.unreachable++;
+	if (!peer->away_ns)
+		peer->away_ns = join->now_ns;
+	hang_up(join, call);
+}
+
 static void start_call(struct rb_join *join, uint8_t node)
 {
 	struct peer *peer = &join->peers[node];
@@ -285,8 +296,7 @@ static void start_call(struct rb_join *join, uint8_t node)
 	if (!nonce(random) || bind(fd, (struct sockaddr *)&from, from_len) ||
 	    (connect(fd, (struct sockaddr *)&to, to_len) && errno != EINPROGRESS) ||
 	    watch(join, call, EPOLLIN | EPOLLOUT)) {
-		join->stats.unreachable++;
-		hang_up(join, call);
+		not_reached(join, call);
 		return;
 	}
 	if (node > join->config.self.node)
@@ -347,6 +357,7 @@ static bool is_connected(struct rb_join *join, struct call *call)
 	if (getsockopt(call->fd, SOL_SOCKET, SO_ERROR, &err, &len) || err)
 		return false;
 	call->connecting = false;
+	join->peers[call->node].away_ns = 0;
 	call->deadline_ns = join->now_ns + RB_JOIN_PATIENCE_NS;
 	return epoll_ctl(join->epoll_fd, EPOLL_CTL_MOD, call->fd, &event) == 0;
 }
@@ -374,8 +385,7 @@ static void serve(struct rb_join *join, struct call *call)
 	if (call->fd < 0)
 		return; /* hung up since the event was reported */
 	if (call->connecting && !is_connected(join, call)) {
-		join->stats.unreachable++;
-		hang_up(join, call);
+		not_reached(join, call);
 		return;
 	}
 	if (!push(call))
@@ -464,13 +474,23 @@ void rb_join_stats(const struct rb_join *join, struct rb_join_stats *out)
 	*out = join->stats;
 }
 
+/* A peer that has been away for long is called less often: in a sixteenth of that time. */
+static uint64_t pause_ns(const struct peer *peer, uint64_t now_ns)
+{
+	uint64_t pause_ns = peer->away_ns ? (now_ns - peer->away_ns) / 16 : 0;
+
+	if (pause_ns < RB_JOIN_RETRY_NS)
+		return RB_JOIN_RETRY_NS;
+	return pause_ns < RB_JOIN_PAUSE_NS ? pause_ns : RB_JOIN_PAUSE_NS;
+}
+
 static bool is_due(const struct peer *peer, uint64_t now_ns)
 {
 	uint64_t since_ns = peer->called_ns ? now_ns - peer->called_ns : UINT64_MAX;
 
 	if (!peer->known || peer->calling)
 		return false;
-	return (peer->wanted && since_ns >= RB_JOIN_RETRY_NS) ||
+	return (peer->wanted && since_ns >= pause_ns(peer, now_ns)) ||
 	       (peer->knocked && since_ns >= RB_JOIN_KNOCK_NS);
 }
 
@@ -492,8 +512,7 @@ void rb_join_poll(struct rb_join *join, uint64_t now_ns)
 		if (call->fd < 0 || now_ns < call->deadline_ns)
 			continue;
 		if (call->connecting) {
-			join->stats.unreachable++;
-			hang_up(join, call);
+			not_reached(join, call);
 			continue;
 		}
 		rb_exchange_closed(&call->x);

@@ -21,7 +21,8 @@
 #define RB_JOIN_PORT	    4792
 #define RB_JOIN_PATIENCE_NS 1000000000ULL /* for one exchange */
 #define RB_JOIN_CONNECT_NS  300000000ULL  /* for a connection to be made */
-#define RB_JOIN_RETRY_NS    200000000ULL  /* between two tries with one peer */
+#define RB_JOIN_RETRY_NS    200000000ULL  /* between two tries with one peer, at first */
+#define RB_JOIN_PAUSE_NS    5000000000ULL /* the same, with one that has long been away */
 #define RB_JOIN_KNOCK_NS    20000000ULL	  /* between two calls, however much a peer knocks */
 
 struct rb_join;

@@ -226,6 +226,26 @@ static void answered_knock_causes_no_further_call(void **state)
 	assert_in_range(stats_of(1).unreachable, 0, 1);
 }
 
+/* 0.2 s at first, then a sixteenth of the time since it went, 5 s at most. */
+static void peer_that_stays_away_is_called_ever_less_often_and_found_when_it_returns(void **state)
+{
+	const uint64_t step_ns = 50000000;
+	uint64_t before;
+
+	(void)state;
+	assert_true(run_until(all_introduced, 0));
+	end(3);
+	before = stats_of(1).unreachable;
+	for (int i = 0; i < 200 * 20; i++) {
+		now_ns += step_ns;
+		rb_join_poll(nodes[1].join, now_ns);
+	}
+	/* 16 in the first 3.2 s, log(25) / log(17/16) = 53 until 80 s, 24 in 120 s */
+	assert_in_range(stats_of(1).unreachable - before, 80, 100);
+	begin(3, 777);
+	assert_true(run_until(knows_new_epoch, 3));
+}
+
 static bool has_knocks(int n)
 {
 	return stats_of(1).knocks >= (uint64_t)n;
@@ -431,6 +451,7 @@ int main(void)
 		T(all_nodes_are_introduced_at_once_whoever_begins),
 		T(restarted_node_is_introduced_at_once_to_peers_that_did_not_miss_it),
 		T(answered_knock_causes_no_further_call),
+		T(peer_that_stays_away_is_called_ever_less_often_and_found_when_it_returns),
 		T(knocks_cause_no_more_calls_than_one_in_the_interval),
 		T(node_id_from_a_foreign_address_is_refused_and_not_called),
 		T(second_node_of_one_id_is_refused_by_address),
