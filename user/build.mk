@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # libsluice is everything but the main files, so that tests link what the daemon runs.
-USER_MAINS := user/sluiced.c user/sluice.c user/sluice-delay.c
+USER_MAINS := user/sluiced.c user/sluice.c
 LIBS += libsluice
 libsluice_SRCS := $(filter-out $(USER_MAINS),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 
@@ -10,7 +10,3 @@ sluiced_USES := libsluice libcc
 sluiced_LDLIBS := -lmicrohttpd
 sluice_SRCS  := user/sluice.c
 sluice_USES  := libsluice libcc
-# Only what reads captures needs libpcap.
-sluice-delay_SRCS := user/sluice-delay.c
-sluice-delay_USES := libsluice
-sluice-delay_LDLIBS := -lpcap -lm

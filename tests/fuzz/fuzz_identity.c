@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/delay/identity.h"
+#include "delay/capture/identity.h"
 
 static const int types[] = { 0, 1, 9, 12, 50, 101, 104, 108, 113, 228, 229, 276 };
 

@@ -21,7 +21,7 @@ from scapy.all import (ARP, ICMP, IP, TCP, UDP, Dot1Q, Ether, IPOption_RR, IPv6,
                        PPP, Raw, raw)  # pylint: disable=wrong-import-order
 
 PROGRAM = "build/tests/sluice-delay"  # under ASan and UBSan
-PLOT = "user/delay/sluice-delay-plot"
+PLOT = "delay/sluice-delay-plot"
 SEEDS = 6
 
 
