@@ -18,7 +18,11 @@
 	X(5, QCN, qcn)         \
 	X(6, ASM, asm)         \
 	X(7, DQ, dq)           \
-	X(8, CREDIT, credit)
+	X(8, CREDIT, credit)   \
+	X(9, RCP, rcp)         \
+	X(10, SWIFT, swift)    \
+	X(11, HPCC, hpcc)      \
+	X(12, DCQCN, dcqcn)
 
 #define CC_ENUM_ALGORITHM(number, id, name) CC_##id = (number),
 enum cc_algorithm { CC_ALGORITHMS(CC_ENUM_ALGORITHM) };

@@ -14,7 +14,7 @@ TABLE71_CAPACITY = 739
 SETTLED = 0.05  # a step has settled when the rates stay within this share of their ideal
 # W, M and Q of the thesis's simulation (7.6). With our defaults instead, the port stays in use.
 THESIS_AIMD = ("increase_ppb=65402224", "decrease_ppb=500000000", "threshold_ppb=130804447")
-FILL = ("price", "aimd", "dq", "credit")  # these must use 99 % of the port, with a Jain index of 0.99
+FILL = ("price", "aimd", "dq", "credit", "rcp")  # these must use 99 % of the port, with a Jain index of 0.99
 
 
 def max_min(capacity, offered):
@@ -42,7 +42,8 @@ def missed(results):
 
 def overload(options, out):
     """four times too much, by each controller and by none: shares, use, drops, queue"""
-    names = options.controllers or ["fixed", "weights", "price", "aimd", "aimd-thesis", "qcn", "asm", "dq", "credit"]
+    names = options.controllers or ["fixed", "weights", "price", "aimd", "aimd-thesis", "qcn", "asm", "dq", "credit", "rcp", "swift",
+                                    "hpcc", "dcqcn"]
     words = {"aimd-thesis": THESIS_AIMD}
     results = {}
     with Lab(options, keys={"n4p1": shaped(options)}) as lab:

@@ -88,7 +88,7 @@ ended() { [ -s "$LAB_DIR/$1.out" ]; }
 		offer "$name" 200 1000000
 		gens+=("$SPAWNED")
 	done
-	for name in aimd dq credit "fixed" weights "price kappa_ppb=100000000" price "dq interval_us=10000" "price interval_us=5000"; do
+	for name in aimd dq credit rcp swift hpcc dcqcn "fixed" weights "price kappa_ppb=100000000" price "dq interval_us=10000" "price interval_us=5000"; do
 		# shellcheck disable=SC2086
 		sluice 3 cc set n3p1 $name
 		wait_for 30 voq_is 1 controller "${name%% *}"

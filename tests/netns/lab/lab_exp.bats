@@ -43,7 +43,7 @@ refused_with() {
 	refused_with 'argument --warm-up: "-1" is not a number from 0 to 86400' unequal --warm-up=-1
 	refused_with 'argument --queue-frames: "65537" is not a number from 1 to 65536' unequal --queue-frames 65537
 	refused_with 'argument --burst-us: "0" is not a number from 1 to 1000000' unequal --burst-us 0
-	refused_with "argument --controller: invalid choice: 'fixed' (choose from 'weights', 'price', 'aimd', 'qcn', 'asm', 'dq', 'credit')" \
+	refused_with "argument --controller: invalid choice: 'fixed' (choose from 'weights', 'price', 'aimd', 'qcn', 'asm', 'dq', 'credit', 'rcp', 'swift', 'hpcc', 'dcqcn')" \
 		unequal --controller fixed
 }
 

@@ -293,14 +293,17 @@ static void without_feedback_the_rate_decays_to_the_floor_and_comes_back(void **
 		/* An idle port: within 30000 intervals the source has its share again. */
 		cc_egress_init(&e, &cfg);
 		for (int i = 0; i < 30000 && cc_ingress_rate_ups(&in) < 250000; i++) {
+			struct cc_usage usage = busy;
+
 			source.arrived_units = (uint32_t)(cc_ingress_rate_ups(&in) / 1000);
 			source.waiting_units = 1000;
 			sample.departed_units = source.arrived_units;
 			cc_egress_sample(&e, &cfg, &sample);
 			if (cc_egress_feedback(&e, &cfg, &sample, &source, &fb))
 				assert_int_equal(cc_ingress_feedback(&in, &cfg, &fb), 0);
-			cc_ingress_sent(&in, &cfg, source.arrived_units);
-			cc_ingress_tick(&in, &cfg, &busy);
+			usage.sent_units = source.arrived_units;
+			cc_ingress_sent(&in, &cfg, usage.sent_units);
+			cc_ingress_tick(&in, &cfg, &usage);
 		}
 		if (cc_ingress_rate_ups(&in) < 250000)
 			fail_msg("%s stays at %llu", cfg.ops->name,

@@ -395,9 +395,10 @@ static void shares_stay_equal_in_every_second_of_ten(void **state)
 		const char *controller;
 		double jain, least; /* of a share */
 	} cases[] = {
-		{ "price", 0.999, 0.99 },  { "dq", 0.999, 0.99 }, { "aimd", 0.999, 0.98 },
-		{ "credit", 0.999, 0.99 }, { "asm", 0.99, 0.9 },  { "qcn", 0.95, 0.75 },
-		{ "weights", 0.97, 0.7 },
+		{ "price", 0.999, 0.99 },  { "dq", 0.999, 0.99 },  { "aimd", 0.999, 0.98 },
+		{ "credit", 0.999, 0.99 }, { "asm", 0.99, 0.9 },   { "qcn", 0.95, 0.75 },
+		{ "weights", 0.97, 0.7 },  { "rcp", 0.999, 0.99 }, { "swift", 0.99, 0.95 },
+		{ "hpcc", 0.99, 0.95 },	   { "dcqcn", 0.95, 0.7 },
 	};
 
 	(void)state;
@@ -417,6 +418,24 @@ static void shares_stay_equal_in_every_second_of_ten(void **state)
 		if (result.second_jain < cases[k].jain || result.second_least < cases[k].least)
 			fail_msg("%s is unfair in a window", cases[k].controller);
 	}
+}
+
+/* What one source that is left alone may take and leave, of a second and of the port. */
+static struct steady {
+	const char *name;
+	double settle_seconds, use;
+} steady_of(const char *name)
+{
+	static const struct steady slow[] = {
+		{ "swift", 0.5, 0.9 },	/* adds a hundredth of the port in a round trip */
+		{ "hpcc", 0.5, 0.9 },	/* fills 95 % of a port */
+		{ "dcqcn", 0.75, 0.8 }, /* adds a thousandth until 240 C T are sent */
+	};
+
+	for (size_t k = 0; k < sizeof(slow) / sizeof(slow[0]); k++)
+		if (strcmp(slow[k].name, name) == 0)
+			return slow[k];
+	return (struct steady){ name, 0.5, 0.95 };
 }
 
 /*
@@ -445,8 +464,8 @@ static void source_alone_takes_the_port_in_a_large_cluster(void **state)
 		print_message(
 			"# %-8s one of 250 is left: settled to 5 %% in %.0f ms, use %.1f %%\n",
 			(*ops)->name, result.settle_5 * 1e3 / second, result.utilisation * 100);
-		assert_true(result.settle_5 < second / 2);
-		assert_true(result.utilisation > 0.95);
+		assert_true(result.settle_5 < second * steady_of((*ops)->name).settle_seconds);
+		assert_true(result.utilisation > steady_of((*ops)->name).use);
 	}
 }
 

@@ -585,6 +585,14 @@ static const struct class_case {
 	{ "dq", SL_UNIT_FRAMES, { 10, 1, 11, 1 }, 0.01 },
 	{ "credit", SL_UNIT_BYTES, { 10, 10, 20, 1 }, 0.01 },
 	{ "credit", SL_UNIT_FRAMES, { 10, 1, 11, 1 }, 0.01 },
+	{ "rcp", SL_UNIT_BYTES, { 10, 10, 20, 1 }, 0.03 },
+	{ "rcp", SL_UNIT_FRAMES, { 10, 1, 11, 1 }, 0.03 },
+	{ "swift", SL_UNIT_FRAMES, { 10, 10, 20, 1 }, 0.05 },
+	{ "swift", SL_UNIT_BYTES, { 10, 1, 11, 1 }, 0.05 },
+	{ "hpcc", SL_UNIT_BYTES, { 10, 10, 20, 1 }, 0.05 },
+	{ "hpcc", SL_UNIT_FRAMES, { 10, 1, 11, 1 }, 0.05 },
+	{ "dcqcn", SL_UNIT_FRAMES, { 10, 10, 20, 1 }, 0.05 },
+	{ "dcqcn", SL_UNIT_BYTES, { 10, 1, 11, 1 }, 0.05 },
 	{ "aimd", SL_UNIT_FRAMES, { 10, 10, 20, 1 }, 0.03 },
 	{ "aimd", SL_UNIT_BYTES, { 10, 1, 11, 1 }, 0.03 },
 	{ "qcn", SL_UNIT_BYTES, { 10, 10, 20, 1 }, 0.01 },
@@ -647,7 +655,9 @@ static void every_controller_works(void **state)
 		{ "weights", "", 0.85, 0.6 }, { "price", "", 0.99, 0.98 },
 		{ "aimd", "", 0.97, 0.95 },   { "qcn", "", 0.99, 0.75 },
 		{ "asm", "", 0.99, 0.9 },     { "dq", "", 0.99, 0.98 },
-		{ "credit", "", 0.99, 0.98 },
+		{ "credit", "", 0.99, 0.98 }, { "rcp", "", 0.99, 0.98 },
+		{ "swift", "", 0.97, 0.95 },  { "hpcc", "", 0.99, 0.98 },
+		{ "dcqcn", "", 0.95, 0.7 },
 	};
 
 	(void)state;
@@ -686,7 +696,9 @@ static void sources_have_equal_shares_in_every_second_of_ten(void **state)
 		{ "price", 0.999, 0.99, 0.99 },	 { "dq", 0.999, 0.99, 0.99 },
 		{ "credit", 0.999, 0.99, 0.99 }, { "aimd", 0.99, 0.95, 0.98 },
 		{ "asm", 0.99, 0.9, 0.99 },	 { "qcn", 0.96, 0.7, 0.99 },
-		{ "weights", 0.98, 0.75, 0.9 },
+		{ "weights", 0.98, 0.75, 0.9 },	 { "rcp", 0.999, 0.99, 0.99 },
+		{ "swift", 0.99, 0.95, 0.97 },	 { "hpcc", 0.99, 0.95, 0.98 },
+		{ "dcqcn", 0.95, 0.7, 0.95 },
 	};
 
 	(void)state;
@@ -1173,6 +1185,10 @@ static void bad_feedback_neither_stops_the_port_nor_starves_a_source(void **stat
 		{ "aimd", "", MS, 0.93, 0.85 },
 		{ "dq", "", MS, 0.97, 0.9 },
 		{ "credit", "", MS, 0.9, 0.85 },
+		{ "rcp", "", MS, 0.75, 0.7 },
+		{ "swift", "", MS, 0.55, 0.5 },
+		{ "hpcc", "", MS, 0.55, 0.5 },
+		{ "dcqcn", "", MS, 0.5, 0.4 },
 		{ "qcn", "interval_us=500", 500 * US, 0.95, 0.6 },
 		{ "asm", "interval_us=500", 500 * US, 0.97, 0.6 },
 	};
@@ -1190,9 +1206,10 @@ static void rates_fall_to_the_floor_without_feedback_and_rise_with_the_first_rec
 		const char *name;
 		uint32_t ms;
 	} cases[] = {
-		{ "price", 20 }, { "weights", 20 },
-		{ "aimd", 50 }, /* four sources add C / 200 each: 45 intervals */
-		{ "dq", 20 },	 { "credit", 20 },
+		{ "price", 20 }, { "weights", 20 }, { "aimd", 50 }, /* four sources add C / 200
+								       each: 45 intervals */
+		{ "dq", 20 },	 { "credit", 20 },  { "rcp", 20 },  { "swift", 200 },
+		{ "hpcc", 30 },	 { "dcqcn", 20 },
 	};
 
 	(void)state;
