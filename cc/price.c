@@ -34,6 +34,9 @@
  *     comes back need not fill the queue first to raise the price.
  *   - u has two values. An empty queue says nothing about how far below C the load is; then only
  *     -u q0 lowers the price. u_below is 10 times u_above (thesis: 0.01 for both).
+ *   - The pull u (q - q0) is bounded from above by u_below q0, with normalise: the price rises by
+ * it no faster than it can fall. Else a queue of 100 C T, which takes 100 T to drain whatever the
+ *     price is, winds the price up by 38 that take 3800 T to unwind. Up to 11 q0 nothing changes.
  *   - dropped units count as growth of the queue, at most half of C T per interval.
  *   - The step of a source is limited, kappa pi <= step_max: a step with kappa pi > 2 diverges, and
  *     a price may be high for a while.
@@ -205,7 +208,7 @@ static void price_move(struct price_egress *e, const struct cc_config *cfg,
 {
 	uint64_t target = cc_max(cc_ppb(e->due_units, cfg->param[PRICE_TARGET]),
 				 4 * (uint64_t)cc_frame_units(&cfg->port));
-	int64_t drive_q20 = e->drive_units * (1 << 20), error;
+	int64_t drive_q20 = e->drive_units * (1 << 20), error, pull_q20;
 	uint64_t step_q32;
 
 	if (cfg->param[PRICE_QUEUE_FORM]) {
@@ -213,7 +216,10 @@ static void price_move(struct price_egress *e, const struct cc_config *cfg,
 			target = (uint64_t)cfg->param[PRICE_TARGET_UNITS];
 		error = (int64_t)cc_min(s->backlog_units, CC_UNITS_MAX) -
 			(int64_t)cc_min(target, CC_UNITS_MAX);
-		drive_q20 += error * (error > 0 ? g->u_above_q20 : g->u_below_q20);
+		pull_q20 = error * (error > 0 ? g->u_above_q20 : g->u_below_q20);
+		if (cfg->param[PRICE_NORMALISE] && pull_q20 > (int64_t)target * g->u_below_q20)
+			pull_q20 = (int64_t)target * g->u_below_q20;
+		drive_q20 += pull_q20;
 	}
 	step_q32 = cc_mul_div(drive_q20 < 0 ? -(uint64_t)drive_q20 : (uint64_t)drive_q20,
 			      UINT64_C(1) << 32, g->rho_q20 * e->due_units);

@@ -420,6 +420,29 @@ static void shares_stay_equal_in_every_second_of_ten(void **state)
 	}
 }
 
+/*
+ * One source has the port alone, then 249 join it and fill any queue at once. When the queue has
+ * drained, price has the port in use and the sources at their shares: the drain did not wind it up.
+ */
+static void queue_that_fills_at_once_does_not_wind_the_price_up(void **state)
+{
+	static const double queues[] = { 5000, 20000, 100000 }; /* 5, 20, 100 C T */
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(queues) / sizeof(queues[0]); k++) {
+		prepare("price", 1e6, 250, 3000);
+		scenario.setup.queue_limit_units = queues[k];
+		for (uint16_t i = 0; i < 250; i++)
+			add_flow(i, 0, 1, 1e6, i ? 1000 : 0, UINT32_MAX);
+		scenario.measure_from = 1000;
+		run();
+		print_message("# 249 join one, queue of %.0f C T: use %.1f %%, settled in %u\n",
+			      queues[k] / 1000, result.utilisation * 100, result.settle_5);
+		assert_true(result.utilisation > 0.94);
+		assert_true(result.settle_5 < 450);
+	}
+}
+
 /* What one source that is left alone may take and leave, of a second and of the port. */
 static struct steady {
 	const char *name;
@@ -651,6 +674,7 @@ int main(void)
 		cmocka_unit_test(an_idle_source_starts_well),
 		cmocka_unit_test(lost_late_and_reordered_feedback_locks_nobody_out),
 		cmocka_unit_test(shares_stay_equal_in_every_second_of_ten),
+		cmocka_unit_test(queue_that_fills_at_once_does_not_wind_the_price_up),
 		cmocka_unit_test(source_alone_takes_the_port_in_a_large_cluster),
 		cmocka_unit_test(summary_finds_max_min_rates_fair),
 		cmocka_unit_test(an_outage_of_feedback_ends_in_recovery),
