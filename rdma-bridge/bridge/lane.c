@@ -69,7 +69,7 @@ void rb_bridge_wake(const struct rb_bridge *b, uint16_t system_port)
 static void sort_frames(struct rb_lane *lane, struct rb_edge *edge)
 {
 	const struct rb_bridge *b = lane->bridge;
-	struct rb_ingress_frame frames[SORT_BATCH];
+	struct rb_frame frames[SORT_BATCH];
 	uint32_t n, total = 0;
 
 	do {

@@ -113,7 +113,7 @@ static bool read_meta(const struct rb_edge *edge, const uint8_t *frame, struct s
 }
 
 /* Where a frame goes after its metadata has been read: the chunk stays, or the frame is copied. */
-static uint64_t own(struct rb_edge *edge, uint32_t worker, const struct rb_chunk_frame *frame)
+static uint64_t own(struct rb_edge *edge, uint32_t worker, const struct rb_frame *frame)
 {
 	struct rb_chunks *chunks = edge->readers[worker].chunks;
 	uint64_t bit, *word, to;
@@ -131,28 +131,27 @@ static uint64_t own(struct rb_edge *edge, uint32_t worker, const struct rb_chunk
 
 static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t worker,
 			      struct sl_backlog *backlog, struct sl_counter *counters,
-			      struct rb_ingress_frame *out, uint32_t max)
+			      struct rb_frame *out, uint32_t max)
 {
 	struct edge_ring *ring = ring_of(edge, queue, worker);
 	struct edge_reader *reader = &edge->readers[worker];
-	struct rb_chunk_frame frames[BATCH];
 	uint64_t back[BATCH];
 	uint32_t n, taken = 0;
 
 	if (worker != edge->owner && max > reader->chunks->n_free)
 		max = reader->chunks->n_free;
-	n = rb_xsk_receive(edge->queues[queue].xsk, worker, frames, max < BATCH ? max : BATCH);
+	n = rb_xsk_receive(edge->queues[queue].xsk, worker, out, max < BATCH ? max : BATCH);
 	for (uint32_t i = 0; i < n; i++) {
+		struct rb_frame frame = out[i];
 		struct sl_frame_meta meta;
-		bool ours = read_meta(edge, rb_chunk_data(reader->chunks, frames[i].offset), &meta);
+		bool ours = read_meta(edge, rb_chunk_data(reader->chunks, frame.offset), &meta);
 		int32_t ahead = (int32_t)(meta.number - (uint32_t)ring->taken);
-		uint64_t offset;
 
-		back[i] = rb_chunk_base(reader->chunks, frames[i].offset);
+		back[i] = rb_chunk_base(reader->chunks, frame.offset);
 		if (!ours) {
 			reader->strangers++;
 			if (worker == edge->owner)
-				rb_chunk_release(reader->chunks, own(edge, worker, &frames[i]),
+				rb_chunk_release(reader->chunks, own(edge, worker, &frame),
 						 RB_OWNER_INGRESS);
 			continue;
 		}
@@ -161,15 +160,14 @@ static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t wor
 			ring->taken++;
 		} else {
 			/* It was given up too early. */
-			rb_backlog_find(&backlog[meta.voq], frames[i].len_bytes);
+			rb_backlog_find(&backlog[meta.voq], frame.len_bytes);
 			ring->lost--;
 		}
-		offset = own(edge, worker, &frames[i]);
-		out[taken++] = (struct rb_ingress_frame){ .offset = offset,
-							  .arrival_ns = meta.arrival_ns,
-							  .len_bytes = frames[i].len_bytes,
-							  .ingress_port = meta.ingress_port,
-							  .voq = meta.voq };
+		frame.offset = own(edge, worker, &frame);
+		frame.arrival_ns = meta.arrival_ns;
+		frame.ingress_port = meta.ingress_port;
+		frame.voq = meta.voq;
+		out[taken++] = frame;
 	}
 	if (n > 0)
 		__atomic_store_n(&ring->shared->taken, ring->taken, __ATOMIC_RELEASE);
@@ -179,7 +177,7 @@ static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t wor
 }
 
 uint32_t rb_edge_receive(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
-			 struct sl_counter *counters, struct rb_ingress_frame *out, uint32_t max)
+			 struct sl_counter *counters, struct rb_frame *out, uint32_t max)
 {
 	struct edge_reader *reader = &edge->readers[worker];
 	uint32_t taken = 0;
@@ -321,7 +319,7 @@ static uint32_t tx_room(struct rb_tx *tx)
 	return edge->withdrawn ? 0 : rb_xsk_send_room(edge->queues[0].xsk);
 }
 
-static uint32_t tx_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
+static uint32_t tx_put(struct rb_tx *tx, const struct rb_frame *frames, uint32_t n)
 {
 	struct rb_edge *edge = edge_of(tx);
 	const uint32_t room = tx_room(tx);

@@ -71,7 +71,7 @@ bool rb_edge_is_zero_copy(const struct rb_edge *edge);
  * off the backlog, as soon as a later frame of the same ring comes. Returns how many it took.
  */
 uint32_t rb_edge_receive(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
-			 struct sl_counter *counters, struct rb_ingress_frame *out, uint32_t max);
+			 struct sl_counter *counters, struct rb_frame *out, uint32_t max);
 /* The back end that transmits on the port. It ends with the port; its close does nothing. */
 struct rb_tx *rb_edge_tx(struct rb_edge *edge);
 /* Readable when frames wait for this worker. */

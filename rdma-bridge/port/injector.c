@@ -46,7 +46,7 @@ struct rb_inject {
 	uint32_t ifindex;
 	bool few_waits; /* `few` still has frames to send */
 	bool shut;
-	struct rb_chunk_frame staged[SL_INJECT_SLOTS]; /* put and not yet flushed */
+	struct rb_frame staged[SL_INJECT_SLOTS]; /* put and not yet flushed */
 	uint32_t n_staged;
 	uint64_t sent[SL_INJECT_SLOTS]; /* injected and not yet reaped */
 	uint32_t n_sent;
@@ -204,7 +204,7 @@ static uint32_t inject_room(struct rb_tx *tx)
 	return inject->shut ? 0 : SL_INJECT_SLOTS - inject->n_staged - inject->n_sent;
 }
 
-static uint32_t inject_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
+static uint32_t inject_put(struct rb_tx *tx, const struct rb_frame *frames, uint32_t n)
 {
 	struct rb_inject *inject = of(tx);
 
@@ -216,7 +216,7 @@ static uint32_t inject_put(struct rb_tx *tx, const struct rb_chunk_frame *frames
 }
 
 static void fill_slot(const struct rb_inject *inject, struct sl_inject_slot *slot,
-		      const struct rb_chunk_frame *frame)
+		      const struct rb_frame *frame)
 {
 	slot->ifindex = inject->ifindex;
 	slot->len_bytes = frame->len_bytes;

@@ -19,8 +19,8 @@
 
 struct waiting {
 	struct rb_input input;
-	struct rb_tap *tap; /* borrowed: the TAP that this is a class of */
-	struct rb_ingress_frame frame[RB_TAP_WAITING]; /* a ring */
+	struct rb_tap *tap;		       /* borrowed: the TAP that this is a class of */
+	struct rb_frame frame[RB_TAP_WAITING]; /* a ring */
 	uint32_t first, n;
 	uint64_t moved_ns; /* when a frame last left, or came to an empty class */
 };
@@ -94,7 +94,7 @@ static void take_in(struct rb_tap *tap, uint64_t offset, uint32_t len_bytes)
 		goto out;
 	if (w->n == 0)
 		w->moved_ns = now;
-	w->frame[(w->first + w->n++) % RB_TAP_WAITING] = (struct rb_ingress_frame){
+	w->frame[(w->first + w->n++) % RB_TAP_WAITING] = (struct rb_frame){
 		.offset = offset + FRAME_OFFSET, .arrival_ns = now, .len_bytes = len_bytes
 	};
 	return;
@@ -138,7 +138,7 @@ static void read_frames(struct rb_tap *tap)
 	}
 }
 
-static uint32_t give(struct waiting *w, struct rb_ingress_frame *out, uint32_t max)
+static uint32_t give(struct waiting *w, struct rb_frame *out, uint32_t max)
 {
 	uint32_t n = 0;
 
@@ -165,7 +165,7 @@ static void ask(struct rb_tap *tap)
 			rb_input_ask(&tap->class[c].input);
 }
 
-static uint32_t tap_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+static uint32_t tap_receive(void *context, struct rb_frame *out, uint32_t max)
 {
 	struct waiting *w = context;
 
@@ -212,7 +212,7 @@ void rb_tap_close(struct rb_tap *tap)
 	if (!tap)
 		return;
 	for (uint32_t c = 0; c < SL_CLASSES; c++) {
-		struct rb_ingress_frame frame;
+		struct rb_frame frame;
 
 		while (give(&tap->class[c], &frame, 1) == 1) {
 			rb_count(tap->counters, RB_COUNT_INGRESS, 1, frame.len_bytes);

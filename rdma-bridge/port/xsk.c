@@ -183,7 +183,7 @@ bool rb_xsk_waits(struct rb_xsk_queue *queue, uint32_t socket)
 	return xsk_cons_nb_avail(&queue->rings[socket].receive, 1) > 0;
 }
 
-uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_chunk_frame *out,
+uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_frame *out,
 			uint32_t max)
 {
 	struct xsk_ring_cons *ring = &queue->rings[socket].receive;
@@ -192,7 +192,7 @@ uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_c
 	for (uint32_t i = 0; i < n; i++) {
 		const struct xdp_desc *desc = xsk_ring_cons__rx_desc(ring, at + i);
 
-		out[i] = (struct rb_chunk_frame){ desc->addr, desc->len };
+		out[i] = (struct rb_frame){ .offset = desc->addr, .len_bytes = desc->len };
 	}
 	if (n)
 		xsk_ring_cons__release(ring, n);
@@ -208,7 +208,7 @@ uint32_t rb_xsk_send_room(struct rb_xsk_queue *queue)
 	return room < unreaped ? room : unreaped;
 }
 
-uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_chunk_frame *frames, uint32_t n)
+uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_frame *frames, uint32_t n)
 {
 	uint32_t room = rb_xsk_send_room(queue), at;
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rdma-bridge/queue/chunk.h"
+#include "rdma-bridge/wire/descriptor.h"
 
 #define RB_XSK_SOCKETS_MAX 1024 /* receive rings of one queue */
 
@@ -57,12 +57,12 @@ uint32_t rb_xsk_filled(struct rb_xsk_queue *queue); /* chunks in the fill ring *
 uint32_t rb_xsk_fill(struct rb_xsk_queue *queue, const uint64_t *offsets, uint32_t n);
 bool rb_xsk_waits(struct rb_xsk_queue *queue, uint32_t socket); /* do received frames wait? */
 /* Take received frames of one socket, at most max. Returns how many. */
-uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_chunk_frame *out,
+uint32_t rb_xsk_receive(struct rb_xsk_queue *queue, uint32_t socket, struct rb_frame *out,
 			uint32_t max);
 /* Frames that rb_xsk_send would take now. */
 uint32_t rb_xsk_send_room(struct rb_xsk_queue *queue);
 /* Put frames into the transmit ring, for rb_xsk_kick. Returns how many fitted, the first ones. */
-uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_chunk_frame *frames, uint32_t n);
+uint32_t rb_xsk_send(struct rb_xsk_queue *queue, const struct rb_frame *frames, uint32_t n);
 /* Make the kernel send the transmit ring. 0, -EAGAIN if some frames wait, -errno of the device. */
 int rb_xsk_kick(struct rb_xsk_queue *queue);
 /* Take back frames that were sent, by their offsets, at most max. Returns how many. */

@@ -16,12 +16,6 @@
 
 #define RB_CHUNK_NONE UINT64_MAX
 
-/* A frame in packet memory. */
-struct rb_chunk_frame {
-	uint64_t offset; /* of its first byte in the area */
-	uint32_t len_bytes;
-};
-
 enum rb_owner {
 	RB_OWNER_FREE = 0,
 	RB_OWNER_FILL,	  /* in the fill ring of an edge port */

@@ -52,8 +52,8 @@ uint32_t rb_egress_backlog(const struct rb_egress_port *port, uint32_t class)
 	return port->queue[class].tail - port->queue[class].head;
 }
 
-static void drop(struct rb_egress_queue *q, const struct rb_egress_frame *frame,
-		 enum rb_frame_counter why, struct rb_chunks *chunks, struct sl_counter *counters)
+static void drop(struct rb_egress_queue *q, const struct rb_frame *frame, enum rb_frame_counter why,
+		 struct rb_chunks *chunks, struct sl_counter *counters)
 {
 	q->dropped.packets++;
 	q->dropped.bytes += frame->len_bytes;
@@ -127,11 +127,10 @@ void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 	free(port);
 }
 
-static void enqueue(struct rb_egress_port *port, uint32_t class,
-		    const struct rb_egress_frame *frame, struct rb_chunks *chunks,
-		    struct sl_counter *counters)
+static void enqueue(struct rb_egress_port *port, const struct rb_frame *frame,
+		    struct rb_chunks *chunks, struct sl_counter *counters)
 {
-	struct rb_egress_queue *q = &port->queue[class];
+	struct rb_egress_queue *q = &port->queue[frame->class];
 
 	if (!port->tx) {
 		drop(q, frame, RB_COUNT_DROP_PORT_DOWN, chunks, counters);
@@ -145,17 +144,16 @@ static void enqueue(struct rb_egress_port *port, uint32_t class,
 	port->n_waiting++;
 }
 
-void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
-		       const struct rb_egress_frame *frame, struct rb_chunks *chunks,
-		       struct sl_counter *counters)
+void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame,
+		       struct rb_chunks *chunks, struct sl_counter *counters)
 {
-	struct rb_egress_queue *q = &port->queue[class];
+	struct rb_egress_queue *q = &port->queue[frame->class];
 	uint32_t units = units_of(port, frame->len_bytes);
 
 	q->arrived.packets++;
 	q->arrived.bytes += frame->len_bytes;
 	q->arrived_from[frame->source] += units;
-	enqueue(port, class, frame, chunks, counters);
+	enqueue(port, frame, chunks, counters);
 	if (!q->sample_units)
 		return;
 	if (q->sample_units > units) {
@@ -163,12 +161,12 @@ void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
 		return;
 	}
 	q->sample_units = 0;
-	port->on_sample(port->sample_context, class);
+	port->on_sample(port->sample_context, frame->class);
 }
 
 uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns)
 {
-	struct rb_chunk_frame batch[BATCH];
+	struct rb_frame batch[BATCH];
 	uint32_t sent = 0, room, n;
 
 	if (!port->tx || port->n_waiting == 0)
@@ -179,7 +177,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 	do {
 		for (n = 0; n < BATCH && sent + n < budget; n++) {
 			struct rb_egress_queue *q;
-			const struct rb_egress_frame *frame;
+			const struct rb_frame *frame;
 			uint32_t class;
 
 			if (!rb_pace_ready(&port->pace, now_ns))
@@ -189,7 +187,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 				break;
 			q = &port->queue[class];
 			frame = &q->frames[q->head++ & q->mask];
-			batch[n] = (struct rb_chunk_frame){ frame->offset, frame->len_bytes };
+			batch[n] = *frame;
 			port->n_waiting--;
 			rb_pace_spend(&port->pace, units_of(port, frame->len_bytes));
 			q->departed.packets++;

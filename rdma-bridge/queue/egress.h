@@ -35,14 +35,8 @@ struct rb_egress_config {
 	struct rb_egress_class_config class[SL_CLASSES];
 };
 
-struct rb_egress_frame {
-	uint64_t offset;
-	uint32_t len_bytes;
-	uint8_t source; /* node that sent it */
-};
-
 struct rb_egress_queue {
-	struct rb_egress_frame *frames; /* owned ring */
+	struct rb_frame *frames; /* owned ring */
 	uint32_t mask;
 	uint32_t head, tail; /* tail - head frames wait */
 	/* For controllers; since the port was opened. */
@@ -76,9 +70,8 @@ void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 		     struct sl_counter *counters); /* drops what waits; NULL is fine */
 
 /* Put a frame in a MESSAGE chunk into its queue, or drop it and end its use of the chunk. */
-void rb_egress_enqueue(struct rb_egress_port *port, uint32_t class,
-		       const struct rb_egress_frame *frame, struct rb_chunks *chunks,
-		       struct sl_counter *counters);
+void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame,
+		       struct rb_chunks *chunks, struct sl_counter *counters);
 /* Give tx the frames that may leave now, at most `budget`. Returns how many. */
 uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns);
 /*

@@ -11,19 +11,11 @@
 #include <stdint.h>
 
 #include "rdma-bridge/queue/chunk.h"
-
-/* A frame on its way to other nodes, in a chunk of RB_OWNER_INGRESS. */
-struct rb_ingress_frame {
-	uint64_t offset;
-	uint64_t arrival_ns;
-	uint32_t len_bytes;
-	uint16_t ingress_port; /* system port; 0: the kernel */
-	uint16_t voq;	       /* VOQ id, as the metadata names it; of frames of the kernel 0 */
-};
+#include "rdma-bridge/wire/descriptor.h"
 
 struct rb_frame_pool {
 	const struct rb_chunks *chunks; /* borrowed */
-	struct rb_ingress_frame *frame; /* owned: by chunk */
+	struct rb_frame *frame;		/* owned: by chunk */
 	uint32_t *next;			/* owned: chunk of the next frame in the list */
 };
 
@@ -37,7 +29,7 @@ int rb_frame_pool_init(struct rb_frame_pool *pool, const struct rb_chunks *chunk
 void rb_frame_pool_fini(struct rb_frame_pool *pool);
 
 static inline void rb_frame_list_put(struct rb_frame_pool *pool, struct rb_frame_list *list,
-				     const struct rb_ingress_frame *frame)
+				     const struct rb_frame *frame)
 {
 	uint32_t i = (uint32_t)((frame->offset - pool->chunks->first_bytes) >> pool->chunks->shift);
 
@@ -51,7 +43,7 @@ static inline void rb_frame_list_put(struct rb_frame_pool *pool, struct rb_frame
 
 /* Take up to max frames, in the order of put. Returns how many. */
 static inline uint32_t rb_frame_list_take(struct rb_frame_pool *pool, struct rb_frame_list *list,
-					  struct rb_ingress_frame *out, uint32_t max)
+					  struct rb_frame *out, uint32_t max)
 {
 	uint32_t n = 0;
 

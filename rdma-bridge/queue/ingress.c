@@ -51,7 +51,7 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
 	free(in);
 }
 
-static uint32_t take_from_list(void *context, struct rb_ingress_frame *out, uint32_t max)
+static uint32_t take_from_list(void *context, struct rb_frame *out, uint32_t max)
 {
 	struct rb_voq *voq = context;
 
@@ -76,7 +76,7 @@ static void activate(struct rb_ingress *in, uint32_t i)
 	rb_id_set_add(&in->todo->waiting, in->node);
 }
 
-void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_ingress_frame *frame)
+void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_frame *frame)
 {
 	struct rb_voq *voq = &in->voqs[i];
 
@@ -146,9 +146,10 @@ int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uin
 	return rb_pack_init(&in->pack, message_max_bytes, degree);
 }
 
-/* Read ahead from the VOQ's inputs in turn. Returns true if the VOQ has a frame. */
-static bool read_ahead(struct rb_voq *voq, struct sl_counter *counters)
+/* Read ahead from the inputs of VOQ i in turn. Returns true if the VOQ has a frame. */
+static bool read_ahead(struct rb_ingress *in, uint32_t i, struct sl_counter *counters)
 {
+	struct rb_voq *voq = &in->voqs[i];
 	struct rb_input *begin = voq->turn;
 
 	if (voq->n_ahead > 0)
@@ -157,8 +158,15 @@ static bool read_ahead(struct rb_voq *voq, struct sl_counter *counters)
 	while (voq->turn && voq->n_ahead == 0) {
 		uint32_t n = voq->turn->receive(voq->turn->context, voq->ahead, RB_READ_AHEAD);
 
-		for (uint32_t i = 0; i < n; i++)
-			rb_count(counters, RB_COUNT_INGRESS, 1, voq->ahead[i].len_bytes);
+		for (uint32_t k = 0; k < n; k++) {
+			struct rb_frame *frame = &voq->ahead[k];
+
+			frame->voq = (uint16_t)i;
+			frame->system_port = voq->system_port;
+			frame->class = voq->class;
+			frame->flags = frame->ingress_port ? 0 : RB_FRAME_FROM_KERNEL;
+			rb_count(counters, RB_COUNT_INGRESS, 1, frame->len_bytes);
+		}
 		voq->n_ahead = n;
 		voq->turn = voq->turn->next ? voq->turn->next : voq->inputs;
 		if (voq->turn == begin)
@@ -175,14 +183,15 @@ static void read_asked(struct rb_ingress *in, struct sl_counter *counters)
 	for (uint32_t i = rb_id_set_next(&in->to_ask, 0); i != RB_ID_NONE;
 	     i = rb_id_set_next(&in->to_ask, i + 1)) {
 		rb_id_set_remove(&in->to_ask, i);
-		if (!in->drr->queue[i].active && read_ahead(&in->voqs[i], counters))
+		if (!in->drr->queue[i].active && read_ahead(in, i, counters))
 			activate(in, i);
 	}
 }
 
-static struct rb_ingress_frame take(struct rb_ingress *in, struct rb_voq *voq)
+static struct rb_frame take(struct rb_ingress *in, uint32_t i)
 {
-	const struct rb_ingress_frame *frame = &voq->ahead[voq->first++];
+	struct rb_voq *voq = &in->voqs[i];
+	const struct rb_frame *frame = &voq->ahead[voq->first++];
 
 	voq->n_ahead--;
 	voq->taken.packets++;
@@ -209,7 +218,7 @@ static int head_bytes(void *context, uint32_t i)
 	const struct head_context *c = context;
 	struct rb_voq *voq = &c->in->voqs[i];
 
-	if (!read_ahead(voq, c->counters))
+	if (!read_ahead(c->in, i, c->counters))
 		return RB_DRR_EMPTY;
 	/* A new rate holds from the next frame on. */
 	rb_pace_set(&voq->pace, voq->settings->rate, voq->settings->burst, c->in->now_ns);
@@ -219,33 +228,23 @@ static int head_bytes(void *context, uint32_t i)
 }
 
 /* Put a chosen frame into the message. Returns false if it must wait for the next message. */
-static bool pack(struct rb_ingress *in, const struct rb_ingress_frame *frame, uint32_t i,
-		 struct rb_chunks *chunks, struct sl_counter *counters)
+static bool pack(struct rb_ingress *in, const struct rb_frame *frame, struct rb_chunks *chunks,
+		 struct sl_counter *counters)
 {
-	const struct rb_frame f = {
-		.data = rb_chunk_data(chunks, frame->offset),
-		.len_bytes = (uint16_t)frame->len_bytes,
-		.system_port = in->voqs[i].system_port,
-		.ingress_port = frame->ingress_port,
-		.class = in->voqs[i].class,
-		.flags = frame->ingress_port ? 0 : RB_FRAME_FROM_KERNEL,
-	};
-	uint32_t at = in->pack.count;
-	int err = rb_pack_add(&in->pack, &f);
+	bool first = in->pack.count == 0;
+	int err = rb_pack_add(&in->pack, frame);
 
 	if (err == -ENOSPC)
 		return false;
 	if (err) {
 		if (frame->ingress_port)
-			rb_backlog_too_big(in->voqs[i].backlog);
+			rb_backlog_too_big(in->voqs[frame->voq].backlog);
 		rb_count(counters, RB_COUNT_DROP_TOO_BIG, 1, frame->len_bytes);
 		rb_chunk_release(chunks, frame->offset, RB_OWNER_INGRESS);
 		return true;
 	}
-	if (at == 0)
+	if (first)
 		in->opened_ns = in->now_ns;
-	in->offsets[at] = frame->offset;
-	in->arrival_ns[at] = frame->arrival_ns;
 	return true;
 }
 
@@ -259,39 +258,29 @@ bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
 		return true;
 	read_asked(in, counters);
 	if (in->held) {
-		pack(in, &in->held_frame, in->held_voq, chunks, counters);
+		pack(in, &in->held_frame, chunks, counters);
 		in->held = false;
 	}
 	while (in->pack.count < in->pack.degree) {
 		uint32_t i = rb_drr_next(in->drr, head_bytes, &context);
-		struct rb_ingress_frame frame;
+		struct rb_frame frame;
 		struct rb_voq *voq;
 
 		if (i == RB_DRR_NONE)
 			break;
 		voq = &in->voqs[i];
-		frame = take(in, voq);
+		frame = take(in, i);
 		rb_pace_spend(&voq->pace,
 			      voq->settings->unit == SL_UNIT_BYTES ? frame.len_bytes : 1);
-		if (!pack(in, &frame, i, chunks, counters)) {
+		if (!pack(in, &frame, chunks, counters)) {
 			in->held = true;
 			in->held_frame = frame;
-			in->held_voq = i;
 			break;
 		}
 	}
 	in->ready = in->held || in->pack.count == in->pack.degree ||
 		    (in->pack.count > 0 && now_ns - in->opened_ns >= delay_ns);
 	return in->ready;
-}
-
-void rb_ingress_seal(struct rb_ingress *in, uint64_t sent_ns)
-{
-	for (uint32_t i = 0; i < in->pack.count; i++) {
-		uint64_t age_ns = sent_ns > in->arrival_ns[i] ? sent_ns - in->arrival_ns[i] : 0;
-
-		in->pack.frame[i].age_ns = age_ns < UINT32_MAX ? (uint32_t)age_ns : UINT32_MAX;
-	}
 }
 
 static void begin(struct rb_ingress *in)
@@ -312,23 +301,14 @@ void rb_ingress_delivered(struct rb_ingress *in)
 	begin(in);
 }
 
-/* Drop a frame of this VOQ. from_kernel: it came from a TAP, so the map did not count it. */
-static void drop(struct rb_voq *voq, bool from_kernel, uint64_t offset, uint32_t len_bytes,
-		 struct rb_chunks *chunks, struct sl_counter *counters)
+/* Drop a frame that was taken. */
+static void drop(struct rb_ingress *in, const struct rb_frame *frame, struct rb_chunks *chunks,
+		 struct sl_counter *counters)
 {
-	if (!from_kernel)
-		rb_backlog_peer_down(voq->backlog);
-	rb_count(counters, RB_COUNT_DROP_PEER_DOWN, 1, len_bytes);
-	rb_chunk_release(chunks, offset, RB_OWNER_INGRESS);
-}
-
-static struct rb_voq *voq_of(struct rb_ingress *in, const struct rb_frame *frame)
-{
-	uint32_t i = 0;
-
-	while (in->voqs[i].system_port != frame->system_port || in->voqs[i].class != frame->class)
-		i++;
-	return &in->voqs[i];
+	if (frame->ingress_port)
+		rb_backlog_peer_down(in->voqs[frame->voq].backlog);
+	rb_count(counters, RB_COUNT_DROP_PEER_DOWN, 1, frame->len_bytes);
+	rb_chunk_release(chunks, frame->offset, RB_OWNER_INGRESS);
 }
 
 /* A frame that is discarded waits for no rate. */
@@ -337,8 +317,8 @@ static int any_head_bytes(void *context, uint32_t i)
 	const struct head_context *c = context;
 	const struct rb_voq *voq = &c->in->voqs[i];
 
-	return read_ahead(&c->in->voqs[i], c->counters) ? (int)voq->ahead[voq->first].len_bytes
-							: RB_DRR_EMPTY;
+	return read_ahead(c->in, i, c->counters) ? (int)voq->ahead[voq->first].len_bytes
+						 : RB_DRR_EMPTY;
 }
 
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
@@ -348,29 +328,23 @@ uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_ch
 	uint32_t dropped = in->pack.count + in->held;
 	uint64_t most = 0;
 
-	for (uint32_t i = 0; i < in->pack.count; i++) {
-		const struct rb_frame *frame = &in->pack.frame[i];
-
-		drop(voq_of(in, frame), frame->flags & RB_FRAME_FROM_KERNEL, in->offsets[i],
-		     frame->len_bytes, chunks, counters);
-	}
+	for (uint32_t i = 0; i < in->pack.count; i++)
+		drop(in, &in->pack.frame[i], chunks, counters);
 	begin(in);
 	if (in->held)
-		drop(&in->voqs[in->held_voq], in->held_frame.ingress_port == 0,
-		     in->held_frame.offset, in->held_frame.len_bytes, chunks, counters);
+		drop(in, &in->held_frame, chunks, counters);
 	in->held = false;
 	read_asked(in, counters);
 	for (uint32_t level = 0; level < RB_DRR_LEVELS; level++)
 		most += (uint64_t)budget * in->drr->active[level];
 	for (uint64_t n = 0; n < most; n++) {
 		uint32_t i = rb_drr_next(in->drr, any_head_bytes, &context);
-		struct rb_ingress_frame frame;
+		struct rb_frame frame;
 
 		if (i == RB_DRR_NONE)
 			break;
-		frame = take(in, &in->voqs[i]);
-		drop(&in->voqs[i], frame.ingress_port == 0, frame.offset, frame.len_bytes, chunks,
-		     counters);
+		frame = take(in, i);
+		drop(in, &frame, chunks, counters);
 		dropped++;
 	}
 	return dropped;

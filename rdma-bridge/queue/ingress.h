@@ -29,7 +29,7 @@ struct rb_ingress;
 /* A source of frames for a VOQ: its list, or a remote port's TAP. */
 struct rb_input {
 	/* Take up to max frames; their chunks become RB_OWNER_INGRESS. Returns how many. */
-	uint32_t (*receive)(void *context, struct rb_ingress_frame *out, uint32_t max);
+	uint32_t (*receive)(void *context, struct rb_frame *out, uint32_t max);
 	void *context;
 	struct rb_input *next;	    /* in the VOQ's list */
 	struct rb_ingress *ingress; /* borrowed: its VOQ is number voq here; NULL: of none */
@@ -52,7 +52,7 @@ struct rb_voq {
 	struct rb_input list_input; /* the input that gives what the list holds */
 	struct rb_frame_list list;  /* frames from edge ports */
 	struct rb_frame_pool *pool; /* borrowed: of the list */
-	struct rb_ingress_frame ahead[RB_READ_AHEAD];
+	struct rb_frame ahead[RB_READ_AHEAD];
 	uint32_t first, n_ahead;
 	bool ran_empty; /* it had no frame to send at some time since a controller cleared this */
 	struct sl_counter taken; /* frames that left it, packed or dropped */
@@ -87,10 +87,7 @@ struct rb_ingress {
 	bool ready;	     /* the open message takes no more frames and is to be sent */
 	/* A chosen frame that did not fit; it will be the first of the next message. */
 	bool held;
-	struct rb_ingress_frame held_frame;
-	uint32_t held_voq;
-	uint64_t arrival_ns[RB_RECORDS_MAX];  /* of the frames in pack */
-	uint64_t offsets[RB_RECORDS_MAX + 1]; /* their chunks; room for one more of the sender */
+	struct rb_frame held_frame;
 };
 
 /*
@@ -107,7 +104,7 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
  * Put a frame at the end of VOQ i's list; its chunk is RB_OWNER_INGRESS of the pool's chunks. The
  * VOQ has been given the pool by rb_ingress_set_pool.
  */
-void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_ingress_frame *frame);
+void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_frame *frame);
 /* Give the VOQs lists, whose frames `pool` holds; borrowed until rb_ingress_close. */
 void rb_ingress_set_pool(struct rb_ingress *in, struct rb_frame_pool *pool);
 
@@ -135,11 +132,9 @@ int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uin
  */
 bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
 		     struct rb_chunks *chunks, struct sl_counter *counters);
-/* Set the ages of the frames in the open message, which the caller sends at sent_ns. */
-void rb_ingress_seal(struct rb_ingress *in, uint64_t sent_ns);
 /*
  * The message has left: count its frames and begin the next message. The caller now owns the chunks
- * of the frames, in->offsets.
+ * of the frames.
  */
 void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters);
 /* The same, but the frames are for this node: they have left without a message. */

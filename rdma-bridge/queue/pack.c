@@ -40,26 +40,28 @@ uint32_t rb_pack_headers(const struct rb_pack *pack, struct rb_msg_header *heade
 	header->length_bytes = (uint16_t)pack->bytes;
 	rb_msg_header_encode(header, out);
 	for (uint32_t i = 0; i < pack->count; i++)
-		rb_frame_header_encode(&pack->frame[i],
+		rb_frame_header_encode(&pack->frame[i], header->sent_ns,
 				       out + RB_MSG_HEADER_BYTES + i * RB_FRAME_HEADER_BYTES);
 	return RB_MSG_HEADER_BYTES + pack->count * RB_FRAME_HEADER_BYTES;
 }
 
-uint32_t rb_pack_gather(const struct rb_pack *pack, const uint8_t *headers, uint32_t headers_bytes,
-			struct rb_piece *out)
+uint32_t rb_pack_gather(const struct rb_pack *pack, const uint8_t *area, const uint8_t *headers,
+			uint32_t headers_bytes, struct rb_piece *out)
 {
 	out[0] = (struct rb_piece){ headers, headers_bytes };
 	for (uint32_t i = 0; i < pack->count; i++)
-		out[i + 1] = (struct rb_piece){ pack->frame[i].data, pack->frame[i].len_bytes };
+		out[i + 1] =
+			(struct rb_piece){ area + pack->frame[i].offset, pack->frame[i].len_bytes };
 	return pack->count + 1;
 }
 
-uint32_t rb_pack_copy(const struct rb_pack *pack, struct rb_msg_header *header, uint8_t *out)
+uint32_t rb_pack_copy(const struct rb_pack *pack, const uint8_t *area, struct rb_msg_header *header,
+		      uint8_t *out)
 {
 	uint32_t offset = rb_pack_headers(pack, header, out);
 
 	for (uint32_t i = 0; i < pack->count; i++) {
-		memcpy(out + offset, pack->frame[i].data, pack->frame[i].len_bytes);
+		memcpy(out + offset, area + pack->frame[i].offset, pack->frame[i].len_bytes);
 		offset += pack->frame[i].len_bytes;
 	}
 	return offset;

@@ -3,7 +3,7 @@
  * Packing: many frames into one message for one node (thesis, section 2.3.3). A pack collects
  * frames without touching their bytes, and then makes the message as a gather list (one piece for
  * the headers, one for each frame where it lies) or as one copy. It never splits a frame, and never
- * waits for more frames. Pure.
+ * waits for more frames. Pure. `area` is packet memory, in which the frames lie.
  *
  * All frame headers stand before all frames, so a gather list has one piece more than frames.
  */
@@ -38,12 +38,12 @@ struct rb_pack {
  */
 int rb_pack_init(struct rb_pack *pack, uint32_t limit_bytes, uint32_t degree);
 
-/* Forget the frames. Their bytes are no longer borrowed. */
+/* Forget the frames. */
 void rb_pack_reset(struct rb_pack *pack);
 
 /*
- * Add a frame. Its bytes stay where they are, borrowed until rb_pack_reset. Returns 0, -ENOSPC (the
- * frame fits only an empty message), or -EMSGSIZE (it fits no message of this size).
+ * Add a frame. Returns 0, -ENOSPC (the frame fits only an empty message), or -EMSGSIZE (it fits no
+ * message of this size).
  */
 int rb_pack_add(struct rb_pack *pack, const struct rb_frame *frame);
 
@@ -57,10 +57,11 @@ uint32_t rb_pack_headers(const struct rb_pack *pack, struct rb_msg_header *heade
  * Make a gather list of the message: `headers` (which rb_pack_headers wrote), then each frame. out
  * has room for count + 1 pieces. Returns the number of pieces written.
  */
-uint32_t rb_pack_gather(const struct rb_pack *pack, const uint8_t *headers, uint32_t headers_bytes,
-			struct rb_piece *out);
+uint32_t rb_pack_gather(const struct rb_pack *pack, const uint8_t *area, const uint8_t *headers,
+			uint32_t headers_bytes, struct rb_piece *out);
 
 /* Write the whole message. out has room for pack->bytes. Returns pack->bytes. */
-uint32_t rb_pack_copy(const struct rb_pack *pack, struct rb_msg_header *header, uint8_t *out);
+uint32_t rb_pack_copy(const struct rb_pack *pack, const uint8_t *area, struct rb_msg_header *header,
+		      uint8_t *out);
 
 #endif

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "rdma-bridge/queue/chunk.h"
+#include "rdma-bridge/wire/descriptor.h"
 
 struct rb_tx;
 
@@ -23,7 +23,7 @@ struct rb_tx_ops {
 	/* How many frames put would take now. */
 	uint32_t (*room)(struct rb_tx *tx);
 	/* Take frames for the next flush. Returns how many it took, the first ones. */
-	uint32_t (*put)(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n);
+	uint32_t (*put)(struct rb_tx *tx, const struct rb_frame *frames, uint32_t n);
 	/*
 	 * Send what was put. Returns 0, -EAGAIN if some of it waits for the next flush, or another
 	 * -errno if the device refuses.

@@ -204,7 +204,7 @@ static uint64_t take_send_chunk(struct roce_transport *t)
 
 static void transmit(struct roce_transport *t, uint64_t offset, uint32_t len_bytes)
 {
-	const struct rb_chunk_frame frame = { offset, len_bytes };
+	const struct rb_frame frame = { .offset = offset, .len_bytes = len_bytes };
 
 	rb_xsk_send(sender(t), &frame, 1);
 	t->posted++;
@@ -347,8 +347,8 @@ static bool read_arrival(struct roce_transport *t, const uint8_t *frame, uint8_t
  * Judge one frame. True if it is a message for the caller. *node: the caller must see to it that
  * the message is counted by count_left; 0: it need not.
  */
-static bool accept_frame(struct roce_transport *t, const struct rb_chunk_frame *frame,
-			 uint64_t now_ns, struct rb_completion *out, uint8_t *node)
+static bool accept_frame(struct roce_transport *t, const struct rb_frame *frame, uint64_t now_ns,
+			 struct rb_completion *out, uint8_t *node)
 {
 	const uint8_t *data = rb_chunk_data(t->base.chunks, frame->offset);
 	const bool judged = read_arrival(t, data, node);
@@ -387,7 +387,7 @@ static bool accept_frame(struct roce_transport *t, const struct rb_chunk_frame *
 static uint32_t poll_own(struct roce_transport *t, struct queue *q, struct rb_completion *out,
 			 uint32_t max, uint64_t now_ns, uint32_t *read)
 {
-	struct rb_chunk_frame frames[BATCH];
+	struct rb_frame frames[BATCH];
 	uint32_t delivered = 0, n;
 
 	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);
@@ -420,7 +420,7 @@ static uint32_t poll_foreign(struct roce_transport *t, struct queue *q, struct r
 {
 	struct rb_chunks *chunks = t->base.chunks;
 	uint64_t back[BATCH];
-	struct rb_chunk_frame frames[BATCH];
+	struct rb_frame frames[BATCH];
 	uint32_t delivered = 0, n;
 
 	n = rb_xsk_receive(q->xsk, t->worker, frames, max < BATCH ? max : BATCH);

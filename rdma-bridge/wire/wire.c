@@ -30,14 +30,23 @@ void rb_msg_header_encode(const struct rb_msg_header *header, uint8_t *out)
 	rb_put64(out + 16, header->sent_ns);
 }
 
-void rb_frame_header_encode(const struct rb_frame *frame, uint8_t *out)
+static uint32_t age_ns(const struct rb_frame *frame, uint64_t sent_ns)
 {
-	rb_put16(out, frame->len_bytes);
+	int64_t ns = (int64_t)(sent_ns - frame->arrival_ns);
+
+	if (ns < 0)
+		return 0;
+	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+}
+
+void rb_frame_header_encode(const struct rb_frame *frame, uint64_t sent_ns, uint8_t *out)
+{
+	rb_put16(out, (uint16_t)frame->len_bytes);
 	rb_put16(out + 2, frame->system_port);
 	rb_put16(out + 4, frame->ingress_port);
 	out[6] = frame->class;
 	out[7] = frame->flags;
-	rb_put32(out + 8, frame->age_ns);
+	rb_put32(out + 8, age_ns(frame, sent_ns));
 }
 
 void rb_feedback_encode(const struct rb_feedback *record, uint8_t *out)
@@ -181,31 +190,33 @@ static enum rb_verdict judge_frame(const struct rb_receiver *self,
 }
 
 enum rb_verdict rb_unpack_frames(const struct rb_receiver *self, const struct rb_msg_header *header,
-				 const uint8_t *msg, struct rb_frame *out, uint32_t *n)
+				 const uint8_t *msg, uint64_t offset, uint64_t now_ns,
+				 struct rb_frame *out, uint32_t *n)
 {
-	uint32_t offset = RB_MSG_HEADER_BYTES + header->count * RB_FRAME_HEADER_BYTES;
+	uint32_t at = RB_MSG_HEADER_BYTES + header->count * RB_FRAME_HEADER_BYTES;
 	const uint8_t *h = msg + RB_MSG_HEADER_BYTES;
 	enum rb_verdict verdict;
 
 	*n = 0;
 	for (uint32_t i = 0; i < header->count; i++, h += RB_FRAME_HEADER_BYTES) {
 		out[i] = (struct rb_frame){
-			.data = msg + offset,
+			.offset = offset + at,
+			.arrival_ns = now_ns - rb_get32(h + 8),
 			.len_bytes = rb_get16(h),
 			.system_port = rb_get16(h + 2),
 			.ingress_port = rb_get16(h + 4),
 			.class = h[6],
 			.flags = h[7],
-			.age_ns = rb_get32(h + 8),
+			.source = header->source,
 		};
 		verdict = judge_frame(self, header, &out[i]);
 		if (verdict != RB_VERDICT_OK)
 			return verdict;
-		offset += out[i].len_bytes;
-		if (offset > header->length_bytes)
+		at += out[i].len_bytes;
+		if (at > header->length_bytes)
 			return RB_VERDICT_FRAME_LENGTH;
 	}
-	if (offset != header->length_bytes)
+	if (at != header->length_bytes)
 		return RB_VERDICT_FRAME_LENGTH;
 	*n = header->count;
 	return RB_VERDICT_OK;

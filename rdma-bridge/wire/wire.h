@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "bpf/abi/voq.h"
+#include "rdma-bridge/wire/descriptor.h"
 
 #define RB_WIRE_VERSION 1
 
@@ -90,21 +91,6 @@ struct rb_msg_header {
 	uint64_t sent_ns;      /* sender's clock when it made the message; base of frame ages */
 };
 
-/* Frame flags. */
-#define RB_FRAME_FROM_KERNEL (1u << 0) /* the sender's kernel sent it to a remote port */
-#define RB_FRAME_FLAGS	     RB_FRAME_FROM_KERNEL
-
-/* One frame, on its way into or out of a message. */
-struct rb_frame {
-	const uint8_t *data;   /* borrowed: the Ethernet header is its first byte */
-	uint16_t len_bytes;    /* without FCS */
-	uint16_t system_port;  /* where it leaves: (node id << 8) | port number */
-	uint16_t ingress_port; /* where it entered, a system port; 0: the sender's kernel */
-	uint8_t class;	       /* below SL_CLASSES */
-	uint8_t flags;	       /* RB_FRAME_* */
-	uint32_t age_ns;       /* from the frame's arrival to sent_ns; UINT32_MAX: that or more */
-};
-
 /*
  * Feedback from an egress to an ingress that feeds one of its queues. The controllers of cc/ define
  * word and wide; the fabric only carries them. The receiver ignores a record older than the newest
@@ -154,7 +140,8 @@ struct rb_hello {
 
 /* Encoders write exactly the RB_*_BYTES of their kind, and do not check values. */
 void rb_msg_header_encode(const struct rb_msg_header *header, uint8_t *out);
-void rb_frame_header_encode(const struct rb_frame *frame, uint8_t *out);
+/* The frame's age is from its arrival to sent_ns, the time of the message's header. */
+void rb_frame_header_encode(const struct rb_frame *frame, uint64_t sent_ns, uint8_t *out);
 void rb_feedback_encode(const struct rb_feedback *record, uint8_t *out);
 void rb_hello_encode(const struct rb_hello *hello, uint8_t *out);
 /* Writes and returns RB_POLICY_BYTES + 8 * n_params bytes. */
@@ -180,13 +167,16 @@ enum rb_verdict rb_msg_header_decode(const struct rb_receiver *self, const uint8
 /*
  * Turn a message's body into records. `header` is what rb_msg_header_decode made of the same bytes
  * with verdict OK, and its type is the function's. OK means that every record is good; on any other
- * verdict *n is 0 and the caller uses nothing of the message. Frames point into msg.
+ * verdict *n is 0 and the caller uses nothing of the message.
  *
- * out  borrowed array of RB_RECORDS_MAX entries; *n entries are written, in the order they were
- *      packed
+ * offset  of msg in packet memory; the frames stay where they are
+ * now_ns  the receiver's clock; their ages are counted back from it
+ * out     borrowed array of RB_RECORDS_MAX entries; *n entries are written, in the order they were
+ *         packed
  */
 enum rb_verdict rb_unpack_frames(const struct rb_receiver *self, const struct rb_msg_header *header,
-				 const uint8_t *msg, struct rb_frame *out, uint32_t *n);
+				 const uint8_t *msg, uint64_t offset, uint64_t now_ns,
+				 struct rb_frame *out, uint32_t *n);
 enum rb_verdict rb_unpack_feedback(const struct rb_msg_header *header, const uint8_t *msg,
 				   struct rb_feedback *out, uint32_t *n);
 /* Find the daemon's announcement in the message: first byte and length, at least 1. */

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma-bridge/worker/worker_deliver.h"
 
-void rb_worker_deliver(struct rb_worker *w, const struct rb_frame *frame, uint64_t offset,
-		       uint8_t source)
+void rb_worker_deliver(struct rb_worker *w, const struct rb_frame *frame)
 {
-	const struct rb_egress_frame queued = {
-		.offset = offset,
-		.len_bytes = frame->len_bytes,
-		.source = source,
-	};
 	const uint32_t number = frame->system_port & 0xff;
 
 	rb_count(w->counters, RB_COUNT_EGRESS, 1, frame->len_bytes);
-	rb_egress_enqueue(w->port[number], frame->class, &queued, w->chunks, w->counters);
+	rb_egress_enqueue(w->port[number], frame, w->chunks, w->counters);
 	rb_id_set_add(&w->todo_ports, number);
 }
 

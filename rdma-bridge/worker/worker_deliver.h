@@ -16,9 +16,8 @@ union rb_records {
 	struct rb_hello hello;
 };
 
-/* Put a frame in a MESSAGE chunk, which lies at that offset, into its egress queue. */
-void rb_worker_deliver(struct rb_worker *worker, const struct rb_frame *frame, uint64_t offset,
-		       uint8_t source);
+/* Put a frame in a MESSAGE chunk into its egress queue. */
+void rb_worker_deliver(struct rb_worker *worker, const struct rb_frame *frame);
 /* RB_VERDICT_OK, with the n records of a message in *out; else what is wrong with them. */
 enum rb_verdict rb_worker_unpack_records(const struct rb_worker *worker,
 					 const struct rb_msg_header *header, const uint8_t *msg,

@@ -29,14 +29,12 @@ void rb_worker_post_receives(struct rb_worker *w)
 	}
 }
 
-static void deliver(struct rb_worker *w, const struct rb_msg_header *header,
-		    const struct rb_frame *frames, uint32_t n, uint64_t message_offset,
-		    const uint8_t *msg)
+static void deliver(struct rb_worker *w, uint64_t message_offset, const struct rb_frame *frames,
+		    uint32_t n)
 {
 	rb_chunk_set_uses(w->chunks, message_offset, RB_OWNER_MESSAGE, (uint16_t)n);
 	for (uint32_t i = 0; i < n; i++)
-		rb_worker_deliver(w, &frames[i], message_offset + (uint64_t)(frames[i].data - msg),
-				  header->source);
+		rb_worker_deliver(w, &frames[i]);
 }
 
 /* Judge the whole message, then use it. True if its chunk now belongs to its frames. */
@@ -56,7 +54,7 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 	if (verdict == RB_VERDICT_OK && peer->node != header.source)
 		verdict = RB_VERDICT_SOURCE;
 	if (verdict == RB_VERDICT_OK && header.type == RB_MSG_DATA)
-		verdict = rb_unpack_frames(&w->self, &header, msg, frames, &n);
+		verdict = rb_unpack_frames(&w->self, &header, msg, c->offset, now_ns, frames, &n);
 	else if (verdict == RB_VERDICT_OK)
 		verdict = rb_worker_unpack_records(w, &header, msg, &records, &n);
 	if (verdict == RB_VERDICT_OK)
@@ -67,7 +65,7 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 		return false;
 
 	if (header.type == RB_MSG_DATA) {
-		deliver(w, &header, frames, n, c->offset, msg);
+		deliver(w, c->offset, frames, n);
 		return true;
 	}
 	rb_worker_use_records(w, &header, msg, &records, n, now_ns);

@@ -24,11 +24,12 @@ static struct rb_msg_header header_to(const struct rb_worker *w, const struct rb
 }
 
 /*
- * Lend a message to the transport: `pieces`, which lie in the n chunks of `offsets`, all INGRESS.
- * The chunks are freed when the transport has sent them. 0; after an error the caller keeps them.
+ * Lend a message to the transport: `pieces`, which lie in the chunks of the n frames and in that of
+ * the headers, all INGRESS. The chunks are freed when the transport has sent them. 0; after an
+ * error the caller keeps them.
  */
 static int post(struct rb_worker *w, struct rb_worker_peer *peer, const struct rb_piece *pieces,
-		uint32_t n_pieces, const uint64_t *offsets, uint32_t n)
+		uint32_t n_pieces, uint64_t headers, const struct rb_frame *frames, uint32_t n)
 {
 	uint32_t slot;
 	int err;
@@ -45,12 +46,15 @@ static int post(struct rb_worker *w, struct rb_worker_peer *peer, const struct r
 		return err;
 	if (err == 0) {
 		w->n_free_lent--;
-		w->lent[slot].n = n;
-		memcpy(w->lent[slot].offsets, offsets, n * sizeof(offsets[0]));
+		w->lent[slot].n = n + 1;
+		w->lent[slot].offsets[n] = headers;
+		for (uint32_t i = 0; i < n; i++)
+			w->lent[slot].offsets[i] = frames[i].offset;
 		return 0;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		rb_chunk_release(w->chunks, offsets[i], RB_OWNER_INGRESS);
+		rb_chunk_release(w->chunks, frames[i].offset, RB_OWNER_INGRESS);
+	rb_chunk_release(w->chunks, headers, RB_OWNER_INGRESS);
 	return 0;
 }
 
@@ -101,7 +105,7 @@ int rb_worker_send_records(void *context, uint8_t node, enum rb_msg_type type, u
 		return err;
 	}
 	piece = (struct rb_piece){ bytes, header.length_bytes };
-	err = post(w, peer, &piece, 1, &offset, 1);
+	err = post(w, peer, &piece, 1, offset, NULL, 0);
 	if (err)
 		rb_chunk_release(w->chunks, offset, RB_OWNER_INGRESS);
 	else
@@ -130,18 +134,18 @@ static bool send_data(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 	struct rb_msg_header header = header_to(w, peer, RB_MSG_DATA, now_ns);
 	struct rb_piece pieces[RB_PIECES_MAX];
 	uint32_t count = in->pack.count, n;
+	uint64_t offset;
 	uint8_t *headers;
 
-	/* The headers are lent as the frames are, in a chunk of their own: the last of the list. */
-	in->offsets[count] = rb_chunk_take(w->chunks, RB_OWNER_INGRESS);
-	if (in->offsets[count] == RB_CHUNK_NONE)
+	/* The headers are lent as the frames are, in a chunk of their own. */
+	offset = rb_chunk_take(w->chunks, RB_OWNER_INGRESS);
+	if (offset == RB_CHUNK_NONE)
 		return false;
-	headers = rb_chunk_data(w->chunks, in->offsets[count]);
-	rb_ingress_seal(in, now_ns);
-	n = rb_pack_gather(&in->pack, headers, rb_pack_headers(&in->pack, &header, headers),
-			   pieces);
-	if (post(w, peer, pieces, n, in->offsets, count + 1)) {
-		rb_chunk_release(w->chunks, in->offsets[count], RB_OWNER_INGRESS);
+	headers = rb_chunk_data(w->chunks, offset);
+	n = rb_pack_gather(&in->pack, w->chunks->area, headers,
+			   rb_pack_headers(&in->pack, &header, headers), pieces);
+	if (post(w, peer, pieces, n, offset, in->pack.frame, count)) {
+		rb_chunk_release(w->chunks, offset, RB_OWNER_INGRESS);
 		peer->send_refused++;
 		return false;
 	}
@@ -190,11 +194,12 @@ bool rb_worker_serve_own(struct rb_worker *w, struct rb_worker_peer *self, uint6
 	if (!rb_ingress_fill(in, 0, now_ns, w->chunks, w->counters))
 		return waits_for_room(w, in, now_ns);
 	for (uint32_t i = 0; i < in->pack.count; i++) {
-		const struct rb_frame *frame = &in->pack.frame[i];
+		struct rb_frame *frame = &in->pack.frame[i];
 
-		rb_chunk_move(w->chunks, in->offsets[i], RB_OWNER_INGRESS, RB_OWNER_MESSAGE);
+		rb_chunk_move(w->chunks, frame->offset, RB_OWNER_INGRESS, RB_OWNER_MESSAGE);
 		rb_count(w->counters, RB_COUNT_LOCAL, 1, frame->len_bytes);
-		rb_worker_deliver(w, frame, in->offsets[i], w->self.node);
+		frame->source = w->self.node;
+		rb_worker_deliver(w, frame);
 	}
 	rb_ingress_delivered(in);
 	return true;

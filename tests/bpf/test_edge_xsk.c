@@ -107,10 +107,10 @@ static int teardown(void **state)
 }
 
 /* Wait for the only frame there is; *queue says which ring held it. */
-static struct rb_chunk_frame take(uint32_t *queue)
+static struct rb_frame take(uint32_t *queue)
 {
 	uint64_t deadline_ns = sl_now_ns() + DEADLINE_NS;
-	struct rb_chunk_frame frame, more;
+	struct rb_frame frame, more;
 	uint32_t found = 0;
 
 	while (!found) {
@@ -123,7 +123,7 @@ static struct rb_chunk_frame take(uint32_t *queue)
 	return frame;
 }
 
-static void give_back(uint32_t queue, const struct rb_chunk_frame *frame)
+static void give_back(uint32_t queue, const struct rb_frame *frame)
 {
 	uint64_t chunk = frame->offset / CHUNK_BYTES * CHUNK_BYTES;
 
@@ -139,7 +139,7 @@ static void expect(const struct frame *in, uint32_t class, uint64_t begin_ns, ui
 	static uint8_t want[FRAME_MAX_BYTES];
 	struct frame sent = edge_sent(in, EDGE_REMOTE);
 	uint32_t want_len = frame_build(&sent, want);
-	struct rb_chunk_frame frame = take(queue);
+	struct rb_frame frame = take(queue);
 	struct sl_frame_meta meta;
 
 	assert_int_equal(frame.len_bytes, want_len);
@@ -212,7 +212,7 @@ static void enqueued_is_what_came_out_and_what_the_socket_refused(void **state)
 		    .ctx_size_in = sizeof(ctx), .repeat = 1, .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
 	struct sl_backlog before, after;
 	struct rb_xsk_drops drops;
-	struct rb_chunk_frame frame;
+	struct rb_frame frame;
 
 	(void)state;
 	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &id, &before), 0);

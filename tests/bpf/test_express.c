@@ -235,8 +235,8 @@ static uint32_t expected_message(const uint8_t *frame, uint32_t len, uint32_t cl
 {
 	const struct rb_roce_path path = path_to_receiver();
 	const uint8_t *got_message = got + path.header_bytes;
-	const struct rb_frame f = { .data = frame,
-				    .len_bytes = (uint16_t)len,
+	const struct rb_frame f = { .arrival_ns = rb_get64(got_message + 16),
+				    .len_bytes = len,
 				    .system_port = SYSTEM_PORT,
 				    .ingress_port = SL_SYSTEM_PORT(EDGE_NODE, 1),
 				    .class = (uint8_t) class };
@@ -254,7 +254,7 @@ static uint32_t expected_message(const uint8_t *frame, uint32_t len, uint32_t cl
 
 	assert_int_equal(rb_pack_init(&pack, 4096, 1), 0);
 	assert_int_equal(rb_pack_add(&pack, &f), 0);
-	bytes = rb_pack_copy(&pack, &header, out + path.header_bytes);
+	bytes = rb_pack_copy(&pack, frame, &header, out + path.header_bytes);
 	bytes = rb_roce_frame(&path, header.sequence, out, bytes);
 	memset(out + bytes - 4, 0, 4); /* no ICRC */
 	put_check(out, bytes);

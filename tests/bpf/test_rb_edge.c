@@ -56,7 +56,7 @@ static struct sl_voq *voqs;
 static struct sl_backlog *backlog;
 static struct sl_ring *rings;
 /* Frames that have come out of the ring, by VOQ, and that no test has taken. */
-static struct rb_ingress_frame sorted[VOQS][FILL];
+static struct rb_frame sorted[VOQS][FILL];
 static uint32_t n_sorted[VOQS];
 static struct sl_counter counters[RB_COUNT_COUNT];
 static int raw_fd = -1;
@@ -227,9 +227,9 @@ static struct edge_counters seen(uint64_t frames)
 	return c;
 }
 
-static uint32_t take(uint32_t voq, struct rb_ingress_frame *out, uint32_t max)
+static uint32_t take(uint32_t voq, struct rb_frame *out, uint32_t max)
 {
-	struct rb_ingress_frame in[RING];
+	struct rb_frame in[RING];
 	uint32_t n;
 
 	while ((n = rb_edge_receive(port, 0, backlog, counters, in, RING)) > 0)
@@ -247,7 +247,7 @@ static uint32_t take(uint32_t voq, struct rb_ingress_frame *out, uint32_t max)
 	return n;
 }
 
-static void release(const struct rb_ingress_frame *frames, uint32_t n)
+static void release(const struct rb_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		rb_chunk_release(chunks, frames[i].offset, RB_OWNER_INGRESS);
@@ -257,7 +257,7 @@ static void release(const struct rb_ingress_frame *frames, uint32_t n)
 static void put_and_expect(uint32_t voq, const struct frame *in, uint32_t remote)
 {
 	struct frame want = *in;
-	struct rb_ingress_frame got;
+	struct rb_frame got;
 	uint8_t bytes[FRAME_MAX_BYTES];
 	uint64_t begin_ns = sl_now_ns();
 	uint32_t n;
@@ -325,7 +325,7 @@ static void frames_of_every_size_come_out_whole(void **state)
 static void voq_at_its_frame_limit_drops_and_admits_again_when_drained(void **state)
 {
 	const struct frame f = { 0 };
-	struct rb_ingress_frame got[RING];
+	struct rb_frame got[RING];
 	struct edge_counters c;
 
 	(void)state;
@@ -363,7 +363,7 @@ static uint64_t waiting(uint32_t voq)
 /* FILL chunks, then frames that the kernel has none for, then chunks again. */
 static void frames_that_never_came_leave_their_own_backlog_with_the_next_frame(void **state)
 {
-	struct rb_ingress_frame got[FILL];
+	struct rb_frame got[FILL];
 
 	(void)state;
 	put_class(1, FILL);
@@ -393,7 +393,7 @@ static void frames_that_never_came_leave_their_own_backlog_with_the_next_frame(v
 
 static void last_frames_that_never_came_leave_the_backlog_by_the_count_of_the_socket(void **state)
 {
-	struct rb_ingress_frame got[FILL];
+	struct rb_frame got[FILL];
 
 	(void)state;
 	put_class(1, FILL);
@@ -415,7 +415,7 @@ static void last_frames_that_never_came_leave_the_backlog_by_the_count_of_the_so
 
 static void voq_beyond_its_share_of_free_memory_is_refused_and_others_are_not(void **state)
 {
-	struct rb_ingress_frame got[FILL];
+	struct rb_frame got[FILL];
 	struct edge_counters c;
 
 	(void)state;
@@ -439,7 +439,7 @@ static void voq_beyond_its_share_of_free_memory_is_refused_and_others_are_not(vo
 static void ring_that_nobody_reads_refuses_instead_of_losing(void **state)
 {
 	const uint32_t key = sl_ring_key(NUMBER, 0, 0, EDGE_QUEUES, 1);
-	struct rb_ingress_frame got[FILL];
+	struct rb_frame got[FILL];
 	struct edge_counters c;
 
 	(void)state;
@@ -464,7 +464,7 @@ static void ring_that_nobody_reads_refuses_instead_of_losing(void **state)
 static void voqs_that_nobody_drains_cost_the_others_nothing(void **state)
 {
 	enum { ROUNDS = 200, LIMIT = 60 };
-	struct rb_ingress_frame got[RING];
+	struct rb_frame got[RING];
 	struct edge_counters c;
 	uint32_t out = 0;
 
@@ -497,7 +497,7 @@ static void voqs_that_nobody_drains_cost_the_others_nothing(void **state)
 
 static void each_receive_queue_has_rings_of_its_own(void **state)
 {
-	struct rb_ingress_frame got[RING];
+	struct rb_frame got[RING];
 	const struct frame f = { 0 };
 
 	(void)state;
@@ -548,7 +548,7 @@ static void without_a_bridge_the_frame_is_dropped_by_name(void **state)
 }
 
 /* Put and flush all the frames, and reap all of them. */
-static void transmit(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n_frames)
+static void transmit(struct rb_tx *tx, const struct rb_frame *frames, uint32_t n_frames)
 {
 	uint64_t offsets[64], end = sl_now_ns() + DEADLINE_NS;
 	uint32_t sent = 0, back = 0;
@@ -571,8 +571,7 @@ static void transmit(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint
  * Make frames for transmit. Frame i has first_bytes + i * step bytes with a value of its own. A
  * chunk holds several frames at odd offsets, as messages do.
  */
-static void make_frames(struct rb_chunk_frame *frames, uint32_t n, uint32_t first_bytes,
-			uint32_t step)
+static void make_frames(struct rb_frame *frames, uint32_t n, uint32_t first_bytes, uint32_t step)
 {
 	uint32_t room_bytes = (first_bytes + n * step) | 1, per_chunk = CHUNK_BYTES / room_bytes;
 	uint64_t chunk = 0;
@@ -585,8 +584,8 @@ static void make_frames(struct rb_chunk_frame *frames, uint32_t n, uint32_t firs
 			rb_chunk_set_uses(chunks, chunk, RB_OWNER_MESSAGE,
 					  (uint16_t)(n - i < per_chunk ? n - i : per_chunk));
 		}
-		frames[i] = (struct rb_chunk_frame){ chunk + i % per_chunk * room_bytes,
-						     first_bytes + i * step };
+		frames[i] = (struct rb_frame){ .offset = chunk + i % per_chunk * room_bytes,
+					       .len_bytes = first_bytes + i * step };
 		data = rb_chunk_data(chunks, frames[i].offset);
 		memset(data, (int)i, frames[i].len_bytes);
 		memset(data, 0xff, 6);
@@ -636,7 +635,7 @@ static void expect_frames(int fd, uint32_t n_frames, uint32_t first_bytes, uint3
 static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **state)
 {
 	enum { FRAMES = 100 };
-	struct rb_chunk_frame frames[FRAMES];
+	struct rb_frame frames[FRAMES];
 	int fd = listen_behind();
 
 	(void)state;
@@ -649,7 +648,7 @@ static void transmit_sends_out_of_any_chunk_and_gives_each_back_once(void **stat
 static void port_that_closes_gives_back_every_frame_under_way(void **state)
 {
 	enum { FRAMES = 10 };
-	struct rb_chunk_frame frames[FRAMES];
+	struct rb_frame frames[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
 	uint64_t offsets[64];
 	uint32_t n;
@@ -672,8 +671,8 @@ static void port_that_is_withdrawn_keeps_its_frames_until_the_sockets_are_closed
 {
 	enum { FRAMES = 10 };
 	const struct frame f = { 0 };
-	struct rb_chunk_frame frames[FRAMES];
-	struct rb_ingress_frame in[FRAMES];
+	struct rb_frame frames[FRAMES];
+	struct rb_frame in[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
 	uint64_t offsets[64], end = sl_now_ns() + DEADLINE_NS;
 	uint32_t n;
@@ -712,7 +711,7 @@ static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **sta
 
 	(void)state;
 	while (back < FRAMES) {
-		struct rb_chunk_frame frame = { .len_bytes = 60 };
+		struct rb_frame frame = { .len_bytes = 60 };
 		uint32_t n;
 
 		assert_true(sl_now_ns() < end);
@@ -740,7 +739,7 @@ static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **sta
 static void injector_sends_many_and_few_whole_and_in_order(void **state)
 {
 	enum { FRAMES = 200 };
-	struct rb_chunk_frame frames[FRAMES];
+	struct rb_frame frames[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
 	int fd = listen_behind();
 
@@ -763,7 +762,7 @@ static void injector_sends_many_and_few_whole_and_in_order(void **state)
 static void injector_counts_refused_and_too_long_frames(void **state)
 {
 	enum { FRAMES = 100 };
-	struct rb_chunk_frame frames[FRAMES];
+	struct rb_frame frames[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
 
 	(void)state;
@@ -784,7 +783,7 @@ static void injector_counts_refused_and_too_long_frames(void **state)
 static void injector_without_page_pools_sends_by_af_xdp_whole_and_in_order(void **state)
 {
 	enum { FRAMES = 200 };
-	struct rb_chunk_frame frames[FRAMES];
+	struct rb_frame frames[FRAMES];
 	struct rb_tx *tx = rb_edge_tx(port);
 	uint64_t begin_ns = sl_now_ns();
 	int fd = listen_behind();

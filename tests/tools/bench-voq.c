@@ -51,7 +51,7 @@ static struct rb_ingress_todo todo;
 static struct rb_injector *injector;
 static struct rb_inject *source;
 /* indexed by spreads(); the samples of a row go to its VOQs in turn */
-static struct rb_chunk_frame samples[3][VOQS];
+static struct rb_frame samples[3][VOQS];
 static struct sl_voq *settings;
 static struct sl_backlog *backlog;
 static struct sl_counter counters[RB_COUNT_COUNT];
@@ -182,7 +182,7 @@ static int make_source(void)
 		const uint64_t chunk = rb_chunk_take(chunks, RB_OWNER_MESSAGE);
 
 		for (uint32_t i = 0; i < VOQS; i++) {
-			struct rb_chunk_frame *sample = &samples[spreads(n)][i];
+			struct rb_frame *sample = &samples[spreads(n)][i];
 			char to[32];
 			const struct frame f = { .dst = to, .tos = (uint8_t)(dscp_of(n, i) << 2) };
 
@@ -199,7 +199,7 @@ static int make_source(void)
 static void inject(uint32_t n)
 {
 	struct rb_tx *tx = rb_inject_tx(source);
-	struct rb_chunk_frame frames[FRAMES];
+	struct rb_frame frames[FRAMES];
 	uint64_t offsets[FRAMES];
 
 	for (uint32_t i = 0; i < FRAMES; i++)
@@ -211,7 +211,7 @@ static void inject(uint32_t n)
 
 static uint32_t drain(void)
 {
-	struct rb_ingress_frame in[64];
+	struct rb_frame in[64];
 	uint32_t frames = 0, n;
 
 	while ((n = rb_edge_receive(port, 0, backlog, counters, in, 64)) > 0)
@@ -219,7 +219,7 @@ static uint32_t drain(void)
 			rb_ingress_put(ingress, in[i].voq - SL_CLASSES, &in[i]);
 	while (rb_ingress_fill(ingress, 0, sl_clock_ns(CLOCK_MONOTONIC), chunks, counters)) {
 		for (uint32_t i = 0; i < ingress->pack.count; i++)
-			rb_chunk_release(chunks, ingress->offsets[i], RB_OWNER_INGRESS);
+			rb_chunk_release(chunks, ingress->pack.frame[i].offset, RB_OWNER_INGRESS);
 		frames += ingress->pack.count;
 		rb_ingress_sent(ingress, counters);
 	}

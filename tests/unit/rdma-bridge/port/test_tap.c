@@ -116,7 +116,7 @@ static void transmit(uint32_t n, uint8_t dscp)
 static uint32_t receive(uint32_t class, uint32_t number, uint8_t dscp)
 {
 	struct rb_input *input = rb_tap_input(tap, class);
-	struct rb_ingress_frame frames[RB_READ_AHEAD];
+	struct rb_frame frames[RB_READ_AHEAD];
 	uint32_t n = input->receive(input->context, frames, RB_READ_AHEAD);
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -165,7 +165,7 @@ static void frame_larger_than_a_chunk_is_dropped_as_too_big_and_none_is_cut(void
 	enum { ROOM = CHUNK_BYTES - 256 };
 	static uint8_t frame[2 * CHUNK_BYTES];
 	struct rb_input *input = rb_tap_input(tap, 0);
-	struct rb_ingress_frame out[RB_READ_AHEAD];
+	struct rb_frame out[RB_READ_AHEAD];
 	static const uint32_t lengths[] = { ROOM + 1, sizeof(frame), ROOM };
 
 	(void)state;

@@ -69,7 +69,7 @@ static uint64_t fabric_Bps; /* of each node; 0: unknown */
 /* Of node 1: itself, and another worker that has no VOQs here. */
 static struct rb_rates_urgency urgency[2];
 
-static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+static uint32_t ring_receive(void *context, struct rb_frame *out, uint32_t max)
 {
 	struct ring *ring = context;
 	uint32_t n;
@@ -79,7 +79,7 @@ static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32
 
 		if (offset == RB_CHUNK_NONE)
 			break;
-		out[n] = (struct rb_ingress_frame){
+		out[n] = (struct rb_frame){
 			.offset = offset + 256,
 			.arrival_ns = now_ns,
 			.len_bytes = FRAME_BYTES,
@@ -128,7 +128,7 @@ static uint32_t port_room(struct rb_tx *tx)
 	return 4096 - port_of(tx)->n_held;
 }
 
-static uint32_t port_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
+static uint32_t port_put(struct rb_tx *tx, const struct rb_frame *frames, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		port_of(tx)->held[port_of(tx)->n_held++] = frames[i].offset;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "rdma-bridge/queue/pack.h"
+#include "rdma-bridge/wire/bytes.h"
 #include "rdma-bridge/wire/wire.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -122,7 +123,7 @@ static enum rb_verdict judge(const uint8_t *bytes, uint32_t n_bytes, struct reco
 	out->n = 0;
 	verdict = rb_msg_header_decode(&node2, msg, n_bytes, &out->header);
 	if (verdict == RB_VERDICT_OK && out->header.type == RB_MSG_DATA)
-		verdict = rb_unpack_frames(&node2, &out->header, msg, out->frame, &out->n);
+		verdict = rb_unpack_frames(&node2, &out->header, msg, 0, 0, out->frame, &out->n);
 	else if (verdict == RB_VERDICT_OK && out->header.type == RB_MSG_FEEDBACK)
 		verdict = rb_unpack_feedback(&out->header, msg, out->feedback, &out->n);
 	else if (verdict == RB_VERDICT_OK && out->header.type == RB_MSG_HELLO)
@@ -138,6 +139,7 @@ static enum rb_verdict judge(const uint8_t *bytes, uint32_t n_bytes, struct reco
 static void data_message_of_two_frames_decodes_field_by_field(void **state)
 {
 	static struct rb_frame frames[RB_RECORDS_MAX];
+	const uint64_t now_ns = 1ULL << 40;
 	struct rb_msg_header h;
 	uint32_t n;
 
@@ -154,21 +156,24 @@ static void data_message_of_two_frames_decodes_field_by_field(void **state)
 	assert_int_equal(h.sequence, 0x102);
 	assert_true(h.sent_ns == 0x0000000102030405ULL);
 
-	assert_int_equal(rb_unpack_frames(&node2, &h, data_msg, frames, &n), RB_VERDICT_OK);
+	assert_int_equal(rb_unpack_frames(&node2, &h, data_msg, 8192, now_ns, frames, &n),
+			 RB_VERDICT_OK);
 	assert_int_equal(n, 2);
-	assert_ptr_equal(frames[0].data, data_msg + 48);
+	assert_true(frames[0].offset == 8192 + 48);
 	assert_int_equal(frames[0].len_bytes, 14);
 	assert_int_equal(frames[0].system_port, SL_SYSTEM_PORT(2, 1));
 	assert_int_equal(frames[0].ingress_port, SL_SYSTEM_PORT(1, 7));
 	assert_int_equal(frames[0].class, 3);
 	assert_int_equal(frames[0].flags, 0);
-	assert_int_equal(frames[0].age_ns, 4096);
-	assert_ptr_equal(frames[1].data, data_msg + 62);
+	assert_int_equal(frames[0].source, 1);
+	assert_true(frames[0].arrival_ns == now_ns - 4096);
+	assert_true(frames[1].offset == 8192 + 62);
 	assert_int_equal(frames[1].len_bytes, 17);
 	assert_int_equal(frames[1].system_port, SL_SYSTEM_PORT(2, 200));
 	assert_int_equal(frames[1].ingress_port, 0);
 	assert_int_equal(frames[1].flags, RB_FRAME_FROM_KERNEL);
-	assert_true(frames[1].age_ns == UINT32_MAX);
+	assert_int_equal(frames[1].source, 1);
+	assert_true(frames[1].arrival_ns == now_ns - UINT32_MAX);
 }
 
 static void data_message_of_two_frames_encodes_to_the_same_bytes(void **state)
@@ -183,25 +188,50 @@ static void data_message_of_two_frames_encodes_to_the_same_bytes(void **state)
 		.sequence = 0x102,
 		.sent_ns = 0x0000000102030405ULL,
 	};
-	const struct rb_frame one = { .data = data_msg + 48,
+	const struct rb_frame one = { .offset = 48,
+				      .arrival_ns = h.sent_ns - 4096,
 				      .len_bytes = 14,
 				      .system_port = SL_SYSTEM_PORT(2, 1),
 				      .ingress_port = SL_SYSTEM_PORT(1, 7),
-				      .class = 3,
-				      .age_ns = 4096 };
-	const struct rb_frame two = { .data = data_msg + 62,
+				      .class = 3 };
+	const struct rb_frame two = { .offset = 62,
+				      .arrival_ns = h.sent_ns - UINT32_MAX,
 				      .len_bytes = 17,
 				      .system_port = SL_SYSTEM_PORT(2, 200),
-				      .flags = RB_FRAME_FROM_KERNEL,
-				      .age_ns = UINT32_MAX };
+				      .flags = RB_FRAME_FROM_KERNEL };
 	uint8_t out[sizeof(data_msg)];
 
 	(void)state;
 	assert_int_equal(rb_pack_init(&pack, sizeof(data_msg), 2), 0);
 	assert_int_equal(rb_pack_add(&pack, &one), 0);
 	assert_int_equal(rb_pack_add(&pack, &two), 0);
-	assert_int_equal(rb_pack_copy(&pack, &h, out), sizeof(data_msg));
+	assert_int_equal(rb_pack_copy(&pack, data_msg, &h, out), sizeof(data_msg));
 	assert_memory_equal(out, data_msg, sizeof(data_msg));
+}
+
+/* Clocks of two processors may differ: a frame may seem to arrive after its message was made. */
+static void an_age_is_at_least_0_and_at_most_what_its_field_holds(void **state)
+{
+	static const struct {
+		uint64_t arrival_ns, sent_ns;
+		uint32_t age_ns;
+	} cases[] = {
+		{ 1000, 1000, 0 },
+		{ 1001, 1000, 0 },
+		{ 1000, 1234, 234 },
+		{ 1000, 1000 + (uint64_t)UINT32_MAX - 1, UINT32_MAX - 1 },
+		{ 1000, 1000 + (uint64_t)UINT32_MAX, UINT32_MAX },
+		{ 1000, 1000 + ((uint64_t)1 << 32), UINT32_MAX },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(cases); i++) {
+		const struct rb_frame frame = { .arrival_ns = cases[i].arrival_ns };
+		uint8_t out[RB_FRAME_HEADER_BYTES];
+
+		rb_frame_header_encode(&frame, cases[i].sent_ns, out);
+		assert_int_equal(rb_get32(out + 8), cases[i].age_ns);
+	}
 }
 
 static void feedback_decodes_and_encodes_to_the_same_bytes(void **state)
@@ -468,6 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_message_of_two_frames_decodes_field_by_field),
 		cmocka_unit_test(data_message_of_two_frames_encodes_to_the_same_bytes),
+		cmocka_unit_test(an_age_is_at_least_0_and_at_most_what_its_field_holds),
 		cmocka_unit_test(feedback_decodes_and_encodes_to_the_same_bytes),
 		cmocka_unit_test(hello_decodes_and_encodes_to_the_same_bytes),
 		cmocka_unit_test(policy_decodes_and_encodes_to_the_same_bytes),

@@ -80,7 +80,7 @@ static uint32_t length_of(const struct ring *ring, uint32_t n)
 	return ring->len_bytes ? ring->len_bytes : 60 + n * 37 % 1455;
 }
 
-static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32_t max)
+static uint32_t ring_receive(void *context, struct rb_frame *out, uint32_t max)
 {
 	struct ring *ring = context;
 	struct rb_chunks *chunks = ring->node->chunks;
@@ -102,7 +102,7 @@ static uint32_t ring_receive(void *context, struct rb_ingress_frame *out, uint32
 		data[3] = ring->class;
 		rb_put32(data + 4, number);
 		rb_put16(data + 8, (uint16_t)len);
-		out[n] = (struct rb_ingress_frame){
+		out[n] = (struct rb_frame){
 			.offset = offset,
 			.arrival_ns = now_ns,
 			.len_bytes = len,
@@ -132,7 +132,7 @@ static uint32_t port_room(struct rb_tx *tx)
 	return port_of(tx)->room - port_of(tx)->n_held;
 }
 
-static uint32_t port_put(struct rb_tx *tx, const struct rb_chunk_frame *frames, uint32_t n)
+static uint32_t port_put(struct rb_tx *tx, const struct rb_frame *frames, uint32_t n)
 {
 	struct port *port = port_of(tx);
 
@@ -1039,7 +1039,7 @@ static void bad_messages_are_counted_by_name_and_change_nothing(void **state)
 		if (expected[i] == RB_VERDICT_EPOCH)
 			bad.epoch++;
 		rb_msg_header_encode(&bad, msg);
-		rb_frame_header_encode(&bad_frame, msg + 24);
+		rb_frame_header_encode(&bad_frame, 0, msg + 24);
 		rb_put16(msg + 36, SL_SYSTEM_PORT(1, 1));
 		msg[38] = 2;
 		rb_put16(msg + 36 + 8, 60);
