@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sluiced: start the router, then follow the kernel, the control socket and signals, in one thread.
+ * sluiced: start the router, then follow the kernel, the control socket and signals, in one thread;
+ * user/copies/ has another.
  *
  * The fast path outlives the daemon: only SIGTERM with --detach stops it.
  */

@@ -25,6 +25,8 @@
 
 #define SL_RULES_MAX	  4096 /* of a list; 64 words of 64 bits, so a sum is one word */
 #define SL_RULE_WORDS_MAX (SL_RULES_MAX / 64)
+/* Of those, auxiliary ones: they have a word of their own, the first. */
+#define SL_AUXILIARY_MAX 64
 
 /*
  * The fields that a rule can ask for beside addresses: X(enumerator, number of values). A packet
@@ -55,6 +57,9 @@ enum sl_filter_action {
 	SL_FILTER_PERMIT = 0,
 	SL_FILTER_DENY = 1,
 	SL_FILTER_KERNEL = 2, /* give it to this node's kernel */
+	SL_FILTER_REJECT = 3, /* deny it, and tell its sender: ICMP port unreachable */
+	SL_FILTER_RESET = 4,  /* deny it, and end its connection: TCP reset */
+	SL_FILTER_COUNT = 5,  /* of an auxiliary rule, which never decides */
 };
 
 /* What a rule does with the packets that it decides: enum sl_filter_action and what it sets. */
@@ -78,6 +83,9 @@ struct sl_flow {
 	__u32 field[SL_FIELD_COUNT]; /* by enum sl_field */
 	__u32 action;		     /* answer: of the rule, see SL_RULE_*; or the default */
 	__u32 number;		     /* answer: its counter; SL_RULE_NONE: there is no list */
+	__u32 sample;		     /* answer: struct sl_class_rule */
+	__u32 pad;
+	__u64 auxiliary; /* answer: bits of the auxiliary rules that match */
 };
 
 /*
@@ -127,7 +135,16 @@ struct sl_class_rule {
 	__u32 order;  /* in the list, from 0: the lowest that matches decides */
 	__u32 number; /* of its counter in sl_filter_hits */
 	__u32 action; /* SL_RULE_* */
+	__u32 sample; /* one in so many of its packets is copied (copy.h); 0: none */
+};
+
+/* The auxiliary rules that a packet has matched: each counts it, and may copy it. */
+struct sl_auxiliary {
+	__u32 n;
 	__u32 pad;
+	struct {
+		__u32 number, sample; /* as in struct sl_class_rule */
+	} rule[SL_AUXILIARY_MAX];
 };
 
 #define SL_CLASS_GROUPS SL_FIELD_COUNT
@@ -145,8 +162,8 @@ struct sl_classifier {
 	__u32 rules;	      /* u32 at: bit -> struct sl_class_rule */
 	__u32 default_action; /* where no rule matches: SL_RULE_* */
 	__u32 default_number; /* the counter of such packets */
-	__u32 pad;
-	__u32 zero; /* 0; the verifier does not know it */
+	__u32 auxiliary;      /* number of auxiliary rules, which have word 0; 0: none has it */
+	__u32 zero;	      /* 0; the verifier does not know it */
 };
 _Static_assert(sizeof(struct sl_classifier) % sizeof(__u64) == 0, "the pool follows, aligned");
 

@@ -9,6 +9,7 @@
 #define SL_FILTER_BPF_H
 
 #include "bpf/edge/classify.bpf.h"
+#include "bpf/edge/copy.bpf.h"
 #include "bpf/edge/ip6.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/police.bpf.h"
@@ -193,6 +194,25 @@ static __always_inline void sl_set_dscp(const struct sl_packet *pkt)
 	}
 }
 
+/* Count and copy for the auxiliary rules. Not inlined, so that the verifier looks at it once. */
+__attribute__((noinline)) int sl_filter_auxiliary(struct xdp_md *ctx, __u32 frame_bytes,
+						  __u32 l3_ifindex)
+{
+	__u32 zero = 0, i;
+	const struct sl_auxiliary *all = bpf_map_lookup_elem(&sl_auxiliary, &zero);
+
+	if (!all)
+		return 0;
+	for (i = 0; i < SL_AUXILIARY_MAX; i++) {
+		if (i >= all->n)
+			break;
+		sl_count(&sl_filter_hits, all->rule[i].number, 1, frame_bytes);
+		if (all->rule[i].sample)
+			sl_copy_sample(ctx, all->rule[i].number, all->rule[i].sample, l3_ifindex);
+	}
+	return 0;
+}
+
 /* SL_GO_ON, or the end that the port's list has for the packet. Called once its header is valid. */
 static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 {
@@ -214,6 +234,10 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 	sl_classify(&flow, slot);
 	if (flow.number != SL_RULE_NONE)
 		sl_count(&sl_filter_hits, flow.number, 1, pkt->len_bytes);
+	if (flow.sample)
+		sl_copy_sample(pkt->ctx, flow.number, flow.sample, pkt->l3_ifindex);
+	if (flow.auxiliary)
+		sl_filter_auxiliary(pkt->ctx, pkt->len_bytes, pkt->l3_ifindex);
 	pkt->class_plus1 = flow.action >> SL_RULE_CLASS_SHIFT & 0xff;
 	pkt->dscp_plus1 = flow.action >> SL_RULE_DSCP_SHIFT & 0xff;
 	switch (flow.action & SL_RULE_ACTION_MASK) {
@@ -225,6 +249,12 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 		return SL_GO_ON;
 	case SL_FILTER_KERNEL:
 		return SL_PUNT(FILTER);
+	case SL_FILTER_REJECT:
+		sl_copy_for_answer(pkt, SL_COPY_REJECT, flow.number);
+		return SL_DROP(FILTER);
+	case SL_FILTER_RESET:
+		sl_copy_for_answer(pkt, SL_COPY_RESET, flow.number);
+		return SL_DROP(FILTER);
 	default:
 		return SL_DROP(FILTER);
 	}

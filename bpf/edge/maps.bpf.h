@@ -97,6 +97,23 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_policer SEC(".maps");
 
+/* What the classifier tells the step that it works for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sl_auxiliary);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_auxiliary SEC(".maps");
+
+/* Copies of packets, one ring for each processor: as many as the machine has. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_copies SEC(".maps");
+
 /*
  * Not pinned by name: the kernel sets BPF_F_RDONLY_PROG on a devmap by itself, so libbpf (seen in
  * 1.1) takes the pinned one for another map and refuses the second port. Bare mode does not use it;

@@ -200,6 +200,7 @@ static __always_inline void sl_class_walk(const struct sl_classifier *c, __u32 w
 	__u32 row_src, row_dst, first_src, first_dst;
 	__u64 sum_src, sum_dst, sum;
 
+	flow->auxiliary = 0;
 	sl_class_addresses(c, words, flow, class);
 	sl_class_groups(c, words, flow, row);
 	row_src = c->address_rows + (c->address[SL_SIDE_SOURCE].row + class[0]) * 2;
@@ -224,6 +225,10 @@ static __always_inline void sl_class_walk(const struct sl_classifier *c, __u32 w
 		rules = sl_class_and(c, words, rules, row, c->rows + word, c->words);
 		if (!rules)
 			continue;
+		if (!word && SL_REREAD(c->auxiliary)) {
+			flow->auxiliary = rules;
+			continue;
+		}
 		/* bits of a word are in the order of the list */
 		at = c->rules + (word * 64 + sl_lowest_bit(rules)) * 4;
 		order = sl_pool32(c, words, at);
@@ -234,9 +239,11 @@ static __always_inline void sl_class_walk(const struct sl_classifier *c, __u32 w
 	}
 	flow->action = c->default_action;
 	flow->number = c->default_number;
+	flow->sample = 0;
 	if (best != SL_RULE_NONE) {
 		flow->number = sl_pool32(c, words, best_at + 1);
 		flow->action = sl_pool32(c, words, best_at + 2);
+		flow->sample = sl_pool32(c, words, best_at + 3);
 	}
 }
 

@@ -149,8 +149,10 @@ static struct sl_classifier *header(struct pool *pool)
 struct compiler {
 	uint8_t family;
 	const struct sl_rule *rules;
-	uint32_t n;	  /* rules of the family */
-	uint32_t *of_bit; /* owned: bit -> place in the list */
+	uint32_t n;	    /* rules of the family */
+	uint32_t auxiliary; /* of those, auxiliary ones */
+	uint32_t bits;	    /* of a row that stand for a rule, or are free behind auxiliary ones */
+	uint32_t *of_bit;   /* owned: bit -> place in the list; NO_RULE */
 	uint32_t words;
 	uint64_t *active; /* owned: rules that allow the value that a sweep has reached */
 	struct rows address[SL_SIDES];
@@ -181,6 +183,9 @@ struct place {
 	position first, second;
 };
 
+#define AUXILIARY 0 /* the first kind */
+#define NO_RULE	  UINT32_MAX
+
 static int compare_places(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
@@ -202,8 +207,9 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /*
- * Rules with a long destination first, then those with a long source, then the rest: a packet meets
- * few of the first two, and the rest stand together. Within a word, in the order of the list.
+ * Auxiliary rules have the first word to themselves. Then those with a long destination,
+ * those with a long source, and the rest: a packet meets few of the first two, and the rest stand
+ * together. Within a word, in the order of the list.
  */
 static int order_rules(struct compiler *c)
 {
@@ -222,25 +228,31 @@ static int order_rules(struct compiler *c)
 			continue;
 		places[n++] = (struct place){
 			.rule = i,
-			.kind = dst->len >= specific ? 0
-				: by_source	     ? 1
-						     : 2,
+			.kind = sl_rule_is_auxiliary(&c->rules[i]) ? AUXILIARY
+				: dst->len >= specific		   ? 1
+				: by_source			   ? 2
+								   : 3,
 			.first = prefix_start(by_source ? src : dst),
 			.second = prefix_start(by_source ? dst : src),
 		};
 	}
 	qsort(places, n, sizeof(*places), compare_places);
+	for (uint32_t bit = 0; bit < c->bits; bit++)
+		c->of_bit[bit] = NO_RULE;
 	for (uint32_t i = 0; i < n; i++)
-		c->of_bit[i] = places[i].rule;
-	for (uint32_t i = 0; i < n; i += 64)
-		qsort(c->of_bit + i, n - i < 64 ? n - i : 64, sizeof(*c->of_bit), compare_numbers);
+		c->of_bit[i < c->auxiliary ? i : c->bits - n + i] = places[i].rule;
+	/* NO_RULE, which is the highest number, stays behind */
+	for (uint32_t i = 0; i < c->bits; i += 64)
+		qsort(c->of_bit + i, c->bits - i < 64 ? c->bits - i : 64, sizeof(*c->of_bit),
+		      compare_numbers);
 	free(places);
 	return 0;
 }
 
+/* NULL: the bit is free. */
 static const struct sl_rule *rule_of(const struct compiler *c, uint32_t bit)
 {
-	return &c->rules[c->of_bit[bit]];
+	return c->of_bit[bit] == NO_RULE ? NULL : &c->rules[c->of_bit[bit]];
 }
 
 /* --- Sweeps: the rules that allow a value, from one end of a range to the next --- */
@@ -458,17 +470,21 @@ static int put_address(struct compiler *c, enum sl_side side, const struct bound
 
 static int compile_address(struct compiler *c, enum sl_side side)
 {
-	struct edge *edges = calloc(2 * c->n + 1, sizeof(*edges));
-	struct bound *bounds = calloc(2 * c->n + 2, sizeof(*bounds));
+	struct edge *edges = calloc(2 * c->bits + 1, sizeof(*edges));
+	struct bound *bounds = calloc(2 * c->bits + 2, sizeof(*bounds));
 	uint32_t n = 0;
 	int n_bounds, err = -ENOMEM;
 
 	if (!edges || !bounds)
 		goto out;
 	memset(c->active, 0, c->words * sizeof(*c->active));
-	for (uint32_t bit = 0; bit < c->n; bit++) {
-		const struct sl_prefix *prefix = &rule_of(c, bit)->prefix[side];
+	for (uint32_t bit = 0; bit < c->bits; bit++) {
+		const struct sl_rule *rule = rule_of(c, bit);
+		const struct sl_prefix *prefix;
 
+		if (!rule)
+			continue;
+		prefix = &rule->prefix[side];
 		edges[n++] = (struct edge){ prefix_start(prefix), bit, true };
 		if (prefix_end(prefix))
 			edges[n++] = (struct edge){ prefix_end(prefix), bit, false };
@@ -518,17 +534,21 @@ static int classes_of_ranges(struct compiler *c, enum sl_field field, struct row
 			     uint16_t *of)
 {
 	const uint32_t n_values = sl_field_values(field) + 1;
-	struct edge *edges = calloc(2 * SL_RANGES_MAX * c->n + 1, sizeof(*edges));
-	struct bound *bounds = calloc(2 * SL_RANGES_MAX * c->n + 2, sizeof(*bounds));
+	struct edge *edges = calloc(2 * SL_RANGES_MAX * c->bits + 1, sizeof(*edges));
+	struct bound *bounds = calloc(2 * SL_RANGES_MAX * c->bits + 2, sizeof(*bounds));
 	uint32_t n = 0, value = 0;
 	int n_bounds = -ENOMEM;
 
 	if (!edges || !bounds)
 		goto out;
 	memset(c->active, 0, c->words * sizeof(*c->active));
-	for (uint32_t bit = 0; bit < c->n; bit++) {
-		const struct sl_ranges *ranges = &rule_of(c, bit)->field[field];
+	for (uint32_t bit = 0; bit < c->bits; bit++) {
+		const struct sl_rule *rule = rule_of(c, bit);
+		const struct sl_ranges *ranges;
 
+		if (!rule)
+			continue;
+		ranges = &rule->field[field];
 		if (!ranges->n)
 			activate(c, bit, true);
 		for (uint32_t i = 0; i < ranges->n; i++) {
@@ -553,9 +573,10 @@ static int classes_of_flags(struct compiler *c, struct rows *rows, uint16_t *of)
 	for (uint32_t value = 0; value <= SL_FIELD_TCP_FLAGS_ABSENT; value++) {
 		uint32_t class;
 
-		for (uint32_t bit = 0; bit < c->n; bit++)
+		for (uint32_t bit = 0; bit < c->bits; bit++)
 			activate(c, bit,
-				 sl_rule_allows(rule_of(c, bit), SL_FIELD_TCP_FLAGS, value));
+				 rule_of(c, bit) && sl_rule_allows(rule_of(c, bit),
+								   SL_FIELD_TCP_FLAGS, value));
 		if (row_number(rows, c->active, &class))
 			return -ENOMEM;
 		of[value] = (uint16_t) class;
@@ -598,10 +619,13 @@ static int put_values(struct compiler *c, enum sl_field field, const uint16_t *o
 
 static bool is_asked(const struct compiler *c, enum sl_field field)
 {
-	for (uint32_t bit = 0; bit < c->n; bit++)
-		if (field == SL_FIELD_TCP_FLAGS ? rule_of(c, bit)->flags_mask != 0
-						: rule_of(c, bit)->field[field].n != 0)
+	for (uint32_t bit = 0; bit < c->bits; bit++) {
+		const struct sl_rule *rule = rule_of(c, bit);
+
+		if (rule && (field == SL_FIELD_TCP_FLAGS ? rule->flags_mask != 0
+							 : rule->field[field].n != 0))
 			return true;
+	}
 	return false;
 }
 
@@ -758,18 +782,20 @@ static int compile_fields(struct compiler *c)
 
 static int put_rules(struct compiler *c)
 {
-	struct sl_class_rule *rules = calloc(c->n + 1, sizeof(*rules));
+	struct sl_class_rule *rules = calloc(c->bits + 1, sizeof(*rules));
 	uint32_t at;
 
 	if (!rules)
 		return -ENOMEM;
-	for (uint32_t bit = 0; bit < c->n; bit++)
-		rules[bit] = (struct sl_class_rule){
-			.order = c->of_bit[bit],
-			.number = rule_of(c, bit)->number,
-			.action = rule_of(c, bit)->action,
-		};
-	at = pool_put(&c->pool, rules, c->n * sizeof(*rules), sizeof(uint32_t));
+	for (uint32_t bit = 0; bit < c->bits; bit++)
+		if (rule_of(c, bit))
+			rules[bit] = (struct sl_class_rule){
+				.order = c->of_bit[bit],
+				.number = rule_of(c, bit)->number,
+				.action = rule_of(c, bit)->action,
+				.sample = rule_of(c, bit)->sample,
+			};
+	at = pool_put(&c->pool, rules, c->bits * sizeof(*rules), sizeof(uint32_t));
 	header(&c->pool)->rules = at;
 	free(rules);
 	return 0;
@@ -782,13 +808,18 @@ int sl_compile(const struct sl_rule *rules, uint32_t n, uint8_t family, uint32_t
 	int err;
 
 	*out = (struct sl_image){ 0 };
-	for (uint32_t i = 0; i < n; i++)
-		c.n += sl_rule_has_family(&rules[i], family);
-	if (c.n > SL_RULES_MAX)
+	for (uint32_t i = 0; i < n; i++) {
+		bool counts = sl_rule_has_family(&rules[i], family);
+
+		c.n += counts;
+		c.auxiliary += counts && sl_rule_is_auxiliary(&rules[i]);
+	}
+	c.bits = c.auxiliary ? SL_AUXILIARY_MAX + c.n - c.auxiliary : c.n;
+	if (c.bits > SL_RULES_MAX || c.auxiliary > SL_AUXILIARY_MAX)
 		return -E2BIG;
-	c.words = (c.n + 63) / 64;
+	c.words = (c.bits + 63) / 64;
 	c.words = c.words ? c.words : 1;
-	c.of_bit = calloc(c.n + 1, sizeof(*c.of_bit));
+	c.of_bit = calloc(c.bits + 1, sizeof(*c.of_bit));
 	c.active = calloc(c.words, sizeof(*c.active));
 	pool_take(&c.pool, header_bytes, 1);
 	err = c.of_bit && c.active && !c.pool.no_memory ? order_rules(&c) : -ENOMEM;
@@ -808,6 +839,7 @@ int sl_compile(const struct sl_rule *rules, uint32_t n, uint8_t family, uint32_t
 		header(&c.pool)->words = c.words;
 		header(&c.pool)->default_action = default_action;
 		header(&c.pool)->default_number = default_number;
+		header(&c.pool)->auxiliary = c.auxiliary;
 		out->n_bytes = c.pool.n;
 		if (c.pool.n > sizeof(struct sl_classifier_large))
 			err = -ENOSPC;

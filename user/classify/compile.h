@@ -16,8 +16,9 @@ struct sl_image {
 /*
  * Make the image of those of the n rules that concern `family`; default_action (SL_RULE_*) and
  * default_number, the counter, are for packets that none matches. 0; -ENOMEM; -E2BIG: more than
- * SL_RULES_MAX rules; -ENOSPC: the image would be larger than struct sl_classifier_large,
- * *out->n_bytes says how large. The caller frees out->bytes.
+ * SL_RULES_MAX rules, or SL_AUXILIARY_MAX auxiliary ones and as many less of the others; -ENOSPC:
+ * the image would be larger than struct sl_classifier_large, *out->n_bytes says how large. The
+ * caller frees out->bytes.
  *
  * Takes some 25 ms for 4,096 rules.
  */

@@ -70,11 +70,16 @@ bool sl_rule_matches(const struct sl_rule *rule, uint8_t family, const struct sl
 	return true;
 }
 
+bool sl_rule_is_auxiliary(const struct sl_rule *rule)
+{
+	return (rule->action & SL_RULE_ACTION_MASK) == SL_FILTER_COUNT;
+}
+
 const struct sl_rule *sl_rules_first(const struct sl_rule *rules, uint32_t n, uint8_t family,
 				     const struct sl_flow *flow)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (sl_rule_matches(&rules[i], family, flow))
+		if (!sl_rule_is_auxiliary(&rules[i]) && sl_rule_matches(&rules[i], family, flow))
 			return &rules[i];
 	return NULL;
 }

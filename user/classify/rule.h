@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A rule of a filter list: what it asks of a packet, and what it does with those that match. A list
- * is an array of rules; the first that matches decides.
+ * is an array of rules; the first that matches decides. Auxiliary rules never do: each that matches
+ * counts the packet.
  */
 #ifndef SL_RULE_H
 #define SL_RULE_H
@@ -12,7 +13,8 @@
 #include "bpf/abi/classifier.h"
 #include "user/text/prefix.h"
 
-#define SL_RANGES_MAX 16
+#define SL_RANGES_MAX	   16
+#define SL_NETDEV_NAME_MAX 16 /* IFNAMSIZ */
 
 /* Both ends belong to it. */
 struct sl_range {
@@ -42,6 +44,8 @@ struct sl_rule {
 	uint32_t action;			/* SL_RULE_*: what it does, as in the image */
 	uint32_t number;			/* of its counter, and of its policer */
 	struct sl_police police;
+	uint32_t sample;		 /* one in so many of its packets is copied; 0: none */
+	char mirror[SL_NETDEV_NAME_MAX]; /* the netdev that sends the copies */
 };
 
 /* Number of values of a field, which is also the value of a packet that does not have it. */
@@ -54,9 +58,12 @@ bool sl_rule_allows(const struct sl_rule *rule, enum sl_field field, uint32_t va
 /* Does the rule match the packet, which is of the family? */
 bool sl_rule_matches(const struct sl_rule *rule, uint8_t family, const struct sl_flow *flow);
 
+/* An auxiliary rule counts and copies packets, and does not decide them. */
+bool sl_rule_is_auxiliary(const struct sl_rule *rule);
+
 /*
- * The first of n rules that matches, or NULL: what a classifier must answer, by looking at one rule
- * after the other.
+ * The first of n rules that matches and decides, or NULL: what a classifier must answer, by looking
+ * at one rule after the other.
  */
 const struct sl_rule *sl_rules_first(const struct sl_rule *rules, uint32_t n, uint8_t family,
 				     const struct sl_flow *flow);

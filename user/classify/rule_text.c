@@ -178,6 +178,11 @@ int sl_rule_dscp_parse(const char *text, uint8_t *out)
 	return 0;
 }
 
+int sl_sample_parse(const char *text, uint32_t *out)
+{
+	return find_number(text, strlen(text), out) && *out ? 0 : -EINVAL;
+}
+
 int sl_burst_parse(const char *text, uint64_t *out_bytes)
 {
 	size_t digits = strspn(text, "0123456789");

@@ -18,6 +18,9 @@ int sl_ranges_parse(enum sl_field field, const char *text, struct sl_ranges *out
  */
 int sl_flags_parse(const char *text, uint8_t *flags, uint8_t *mask);
 
+/* One in how many packets: 1 to 9,999,999. 0 or -EINVAL. */
+int sl_sample_parse(const char *text, uint32_t *out);
+
 /* A burst in bytes, 1 to 4,294,967,296: a number, or one with k or m (1,000). 0 or -EINVAL. */
 int sl_burst_parse(const char *text, uint64_t *out_bytes);
 /* A rate in bits, as sl_rate_parse reads it. 0 or -EINVAL. */

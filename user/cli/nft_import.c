@@ -333,6 +333,20 @@ static bool put_mangle(struct draft *d, const json_t *mangle)
 	       put_value(d, "set_dscp", json_object_get(mangle, "value"));
 }
 
+/* `reject` alone is an ICMP error, port unreachable. */
+static bool put_reject(struct draft *d, const json_t *reject)
+{
+	const char *type = text_at(reject, "type"), *why = text_at(reject, "expr");
+
+	if (strcmp(type, "tcp reset") == 0)
+		d->verdict = "reset";
+	else if (!*why || strcmp(why, "port-unreachable") == 0)
+		d->verdict = "reject";
+	else
+		return cannot(d, "the statement \"reject with %s\"", why);
+	return true;
+}
+
 static bool put_statement(struct draft *d, const json_t *statement)
 {
 	const char *key = json_object_iter_key(json_object_iter((json_t *)statement));
@@ -350,6 +364,8 @@ static bool put_statement(struct draft *d, const json_t *statement)
 		d->verdict = *key == 'a' ? "permit" : "deny";
 		return true;
 	}
+	if (strcmp(key, "reject") == 0)
+		return put_reject(d, value);
 	return cannot(d, "the statement \"%s\"", key);
 }
 

@@ -41,6 +41,18 @@ static const struct sl_yaml_choice actions[] = {
 	{ "permit", SL_FILTER_PERMIT },
 	{ "deny", SL_FILTER_DENY },
 	{ "kernel", SL_FILTER_KERNEL },
+	{ "reject", SL_FILTER_REJECT },
+	{ "reset", SL_FILTER_RESET },
+	{ "count", SL_FILTER_COUNT },
+	{ NULL, 0 },
+};
+
+/* Of packets that no rule decides. */
+static const struct sl_yaml_choice default_actions[] = {
+	{ "permit", SL_FILTER_PERMIT },
+	{ "deny", SL_FILTER_DENY },
+	{ "kernel", SL_FILTER_KERNEL },
+	{ "reject", SL_FILTER_REJECT },
 	{ NULL, 0 },
 };
 
@@ -122,6 +134,13 @@ static bool valid_rate(const char *text)
 	return !sl_police_rate_parse(text, &rate_Bps);
 }
 
+static bool valid_sample(const char *text)
+{
+	uint32_t packets;
+
+	return !sl_sample_parse(text, &packets);
+}
+
 static bool valid_class(const char *text)
 {
 	return text[0] >= '0' && text[0] < '0' + SL_CLASSES && !text[1];
@@ -176,6 +195,10 @@ static const struct sl_yaml_key rule_keys[] = {
 	       "IPv6 flow labels: write numbers and ranges up to 1048575"),
 	STRING("class", class, valid_class, "a traffic class: write 0 to 3"),
 	STRING("set_dscp", set_dscp, valid_dscp, "a DSCP: write a name or a number, such as ef"),
+	STRING("mirror", mirror, sl_valid_netdev,
+	       "a netdev name: write 1 to 15 characters, as `ip link` shows them"),
+	STRING("sample", sample, valid_sample,
+	       "a number of packets, of which one is mirrored: write 1 to 9999999"),
 	STRING("police_rate", police[SL_POLICE_RATE], valid_rate, RATE_TEXT),
 	STRING("police_burst", police[SL_POLICE_BURST], valid_burst, BURST_TEXT),
 	STRING("police_excess_burst", police[SL_POLICE_EXCESS_BURST], valid_burst, BURST_TEXT),
@@ -215,7 +238,7 @@ const struct sl_yaml_key sl_filter_list_keys[] = {
 	{ .name = "default",
 	  .type = SL_YAML_CHOICE,
 	  .offset = offsetof(struct sl_filter_list_settings, default_action),
-	  .choices = actions,
+	  .choices = default_actions,
 	  .what = "an action" },
 	{ .name = "rules",
 	  .type = SL_YAML_LIST,
@@ -400,6 +423,9 @@ static int check_protocol(struct checker *c, const struct sl_filter_rule_setting
 		{ SL_FIELD_TCP_FLAGS, tcp, 1, "tcp" },
 	};
 
+	if (s->action == SL_FILTER_RESET && !protocols_are(rule, tcp, 1))
+		return refuse(c, s->line, "reset",
+			      "ends TCP connections: write protocol: tcp, or action: reject");
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
 		if (s->field[needs[i].field] &&
 		    !protocols_are(rule, needs[i].protocols, needs[i].n))
@@ -499,6 +525,15 @@ static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s
 		return refuse(c, s->line, s->class ? s->class : s->set_dscp,
 			      "changes a packet that the fast path does not forward: write action: "
 			      "permit");
+	if (s->mirror) {
+		snprintf(rule->mirror, sizeof(rule->mirror), "%s", s->mirror);
+		rule->sample = 1;
+	}
+	if (s->sample && !s->mirror)
+		return refuse(c, s->line, s->sample,
+			      "is a sample without a netdev for it: write mirror, too");
+	if (s->sample)
+		sl_sample_parse(s->sample, &rule->sample);
 	parse_police(s, rule);
 	if (rule->police.peak_rate_Bps && rule->police.peak_rate_Bps < rule->police.rate_Bps)
 		return refuse(c, s->line, s->police[SL_POLICE_PEAK_RATE],
@@ -553,6 +588,24 @@ static int check_name(struct checker *c, const struct sl_filter_list_settings *l
 	return 0;
 }
 
+static int check_numbers(struct checker *c, uint32_t i, const struct sl_filter_list_settings *list)
+{
+	uint32_t auxiliary = 0;
+
+	for (uint32_t j = 0; j < list->rules.n; j++)
+		auxiliary += sl_rule_is_auxiliary(&list->parsed[j]);
+	snprintf(c->path, sizeof(c->path), "filters[%u].rules", i);
+	if (auxiliary > SL_AUXILIARY_MAX)
+		return refuse(c, list->line, list->name,
+			      "has %u rules with action: count: write at most %u", auxiliary,
+			      SL_AUXILIARY_MAX);
+	if (auxiliary && list->rules.n - auxiliary > SL_RULES_MAX - SL_AUXILIARY_MAX)
+		return refuse(c, list->line, list->name,
+			      "has %u rules beside those with action: count: write at most %u",
+			      list->rules.n - auxiliary, SL_RULES_MAX - SL_AUXILIARY_MAX);
+	return 0;
+}
+
 static int check_rules(struct checker *c, uint32_t i, struct sl_filter_list_settings *list)
 {
 	void *names = NULL;
@@ -570,6 +623,8 @@ static int check_rules(struct checker *c, uint32_t i, struct sl_filter_list_sett
 			err = parse_rule(c, sl_filter_rule(list, j), &list->parsed[j]);
 	}
 	tdestroy(names, keep);
+	if (!err)
+		err = check_numbers(c, i, list);
 	if (err) {
 		free(list->parsed);
 		list->parsed = NULL;

@@ -30,6 +30,8 @@ struct sl_filter_rule_settings {
 	char *field[SL_FIELD_COUNT]; /* by enum sl_field */
 	char *class;
 	char *set_dscp;
+	char *mirror;
+	char *sample;
 	char *police[SL_POLICE_KEYS];
 };
 
@@ -85,7 +87,7 @@ const struct sl_filter_rule_settings *sl_filter_rule(const struct sl_filter_list
 						     uint32_t i);
 const char *sl_filter_port_name(const struct sl_filter_list_settings *list, uint32_t i);
 
-/* The key of each field in the file, and "permit", "deny" or "kernel". */
+/* The key of each field in the file, and the word for an action. */
 extern const char *const sl_filter_field_names[SL_FIELD_COUNT];
 const char *sl_filter_action_name(uint32_t action);
 const char *sl_filter_origin_name(enum sl_filter_origin origin); /* "file", "changed", "command" */

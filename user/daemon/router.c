@@ -17,6 +17,7 @@ struct sl_router {
 	struct sl_generation *current; /* owned */
 	struct sl_cluster *cluster;    /* owned; NULL: this node is alone */
 	struct sl_rule_lists *lists;   /* owned */
+	struct sl_copies *copies;      /* owned */
 	struct sl_edge_ports ports;
 	bool overflow_warned;
 	time_t started_s; /* CLOCK_MONOTONIC */
@@ -104,6 +105,25 @@ static int lists_create(const struct sl_settings *settings, const struct sl_rule
 	return err;
 }
 
+/* Serve the copies that the fast path makes for the lists in force. */
+static void serve_copies(struct sl_router *r)
+{
+	struct sl_copy_target *targets = NULL;
+	uint32_t n;
+	bool any;
+	int err = sl_rule_lists_targets(r->lists, &targets, &n, &any);
+
+	if (!err)
+		err = sl_copies_serve(
+			r->copies, any ? sl_datapath_map_fd(r->current->datapath, "sl_copies") : -1,
+			targets, n);
+	if (err)
+		sl_error(
+			"filters: nothing is mirrored, and nobody is told of what is rejected: %s%s",
+			strerror(-err), err == -EPERM ? "; the daemon needs CAP_NET_RAW, too" : "");
+	free(targets);
+}
+
 int sl_router_start(struct sl_settings *settings, const char *object_path, struct sl_router **out)
 {
 	struct sl_router *r = calloc(1, sizeof(*r));
@@ -123,6 +143,8 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	if (!err)
 		err = cluster_open(r, settings, &r->cluster);
 	if (!err)
+		err = sl_copies_create(&r->copies);
+	if (!err)
 		err = lists_create(settings, NULL, &r->lists);
 	if (!err)
 		err = sl_generation_create(settings, r->object_path, r->current, &r->ports,
@@ -135,6 +157,7 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	}
 	if (r->cluster)
 		sl_cluster_take_charge(r->cluster);
+	serve_copies(r);
 	r->settings = settings;
 	r->started_s = now_s();
 	*out = r;
@@ -148,6 +171,7 @@ void sl_router_stop(struct sl_router *r)
 	sl_generation_destroy(r->current);
 	sl_cluster_close(r->cluster);
 	sl_rule_lists_destroy(r->lists);
+	sl_copies_destroy(r->copies);
 	sl_xdp_features_close(r->ports.xdp_features);
 	sl_settings_free(r->settings);
 	free(r);
@@ -221,6 +245,7 @@ int sl_router_set_filters(struct sl_router *r, struct sl_yaml_list *filters)
 		activate(r, g);
 	else
 		put_lists(r, old_lists);
+	serve_copies(r);
 	sl_rule_lists_destroy(old_lists);
 	*filters = old;
 	return 0;
@@ -282,6 +307,7 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		sl_generation_limit(r->current, settings);
 		put_lists(r, old_lists);
 	}
+	serve_copies(r);
 	sl_rule_lists_destroy(old_lists);
 	for (uint32_t i = 0; !g && i < r->ports.n; i++)
 		if (r->ports.port[i].state == SL_PORT_ON)
@@ -400,6 +426,11 @@ const struct sl_fib *sl_router_fib(const struct sl_router *r)
 const struct sl_rule_lists *sl_router_lists(const struct sl_router *r)
 {
 	return r->lists;
+}
+
+void sl_router_copies(const struct sl_router *r, struct sl_copy_stats *out)
+{
+	sl_copies_stats(r->copies, out);
 }
 
 const struct sl_mirror *sl_router_mirror(const struct sl_router *r)

@@ -11,6 +11,7 @@
 
 #include "user/cluster/cluster.h"
 #include "user/config/config.h"
+#include "user/copies/copies.h"
 #include "user/daemon/edge_ports.h"
 #include "user/daemon/rule_lists.h"
 #include "user/datapath/datapath.h"
@@ -72,6 +73,7 @@ const struct sl_datapath *sl_router_datapath(const struct sl_router *router);
 const struct sl_fib *sl_router_fib(const struct sl_router *router);
 const struct sl_mirror *sl_router_mirror(const struct sl_router *router);
 const struct sl_rule_lists *sl_router_lists(const struct sl_router *router);
+void sl_router_copies(const struct sl_router *router, struct sl_copy_stats *out);
 const struct sl_cluster *sl_router_cluster(const struct sl_router *router); /* or NULL */
 uint64_t sl_router_uptime_s(const struct sl_router *router); /* since sl_router_start */
 const struct sl_edge_ports *sl_router_ports(const struct sl_router *router);

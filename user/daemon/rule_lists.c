@@ -328,6 +328,40 @@ void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 		delete_policers(lists, previous, dp);
 }
 
+static bool answers(uint32_t action)
+{
+	action &= SL_RULE_ACTION_MASK;
+	return action == SL_FILTER_REJECT || action == SL_FILTER_RESET;
+}
+
+int sl_rule_lists_targets(const struct sl_rule_lists *lists, struct sl_copy_target **out,
+			  uint32_t *n, bool *any)
+{
+	struct sl_copy_target *all = calloc(SL_FILTER_RULES_MAX, sizeof(*all));
+
+	*out = all;
+	*n = 0;
+	*any = false;
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < lists->n; i++) {
+		const struct list *list = &lists->list[i];
+
+		*any |= answers((uint32_t)list->settings->default_action);
+		for (uint32_t j = 0; j < list->settings->rules.n; j++) {
+			const struct sl_rule *rule = &list->settings->parsed[j];
+
+			*any |= rule->sample || answers(rule->action);
+			if (!rule->sample)
+				continue;
+			all[*n].number = list->number[j];
+			memcpy(all[*n].netdev, rule->mirror, sizeof(all[*n].netdev));
+			++*n;
+		}
+	}
+	return 0;
+}
+
 static const struct list *list_for(const struct sl_rule_lists *lists, const char *netdev)
 {
 	const struct list *others = NULL;

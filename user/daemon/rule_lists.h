@@ -11,6 +11,7 @@
 #include "bpf/abi/policer.h"
 #include "bpf/abi/reasons.h"
 #include "user/config/config.h"
+#include "user/copies/copies.h"
 #include "user/datapath/datapath.h"
 
 struct sl_rule_lists;
@@ -33,6 +34,13 @@ int sl_rule_lists_prepare(struct sl_rule_lists *lists);
 void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp);
 void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 			       const struct sl_rule_lists *previous, struct sl_datapath *dp);
+
+/*
+ * The rules that mirror, an array that the caller frees, and *n of them; *any says whether XDP
+ * makes copies at all, which rules that reject need, too. 0 or -ENOMEM.
+ */
+int sl_rule_lists_targets(const struct sl_rule_lists *lists, struct sl_copy_target **out,
+			  uint32_t *n, bool *any);
 
 /* The list of an L3 interface, as in sl_port: slot + 1, or 0. */
 uint8_t sl_rule_lists_of(const struct sl_rule_lists *lists, const char *netdev);

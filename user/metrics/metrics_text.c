@@ -41,6 +41,8 @@ static const struct {
 	{ "mirror_resync_changes_total", counter, NULL, "Differences that those dumps found." },
 	{ "mirror_parse_errors_total", counter, NULL, "Messages that made no sense." },
 	{ "neighbour_probes_total", counter, NULL, "Requests to resolve or keep a neighbour." },
+	{ "filter_copies_total", counter, "result",
+	  "Copies of packets that rules mirror, sample or reject." },
 };
 
 /* Where each sample stands in the status: names joined by dots. */
@@ -88,6 +90,11 @@ static const struct {
 	{ "mirror_resync_changes_total", NULL, "mirror.resync_changes" },
 	{ "mirror_parse_errors_total", NULL, "mirror.parse_errors" },
 	{ "neighbour_probes_total", NULL, "mirror.neighbour_probes" },
+	{ "filter_copies_total", "mirrored", "filter_copies.mirrored" },
+	{ "filter_copies_total", "failed", "filter_copies.failed" },
+	{ "filter_copies_total", "answered", "filter_copies.answered" },
+	{ "filter_copies_total", "unanswered", "filter_copies.unanswered" },
+	{ "filter_copies_total", "lost", "filter_copies.lost" },
 };
 
 static void put_name(FILE *f, const char *name, const char *label, const char *value)

@@ -161,7 +161,7 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 		if (!matches && !all)
 			continue;
 		json_array_append_new(rules, rule_row(list, i, matches, family, &flow));
-		if (matches && !decides)
+		if (matches && !decides && !sl_rule_is_auxiliary(&list->parsed[i]))
 			decides = json_array_get(rules, json_array_size(rules) - 1);
 	}
 	answer = json_pack("{s:s, s:s?, s:O?, s:s, s:O}", "port", port, "list",

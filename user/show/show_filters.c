@@ -22,6 +22,8 @@ static void set_rule(json_t *row, const struct sl_filter_rule_settings *rule)
 		set_text(row, sl_filter_field_names[field], rule->field[field]);
 	set_text(row, "class", rule->class);
 	set_text(row, "set_dscp", rule->set_dscp);
+	set_text(row, "mirror", rule->mirror);
+	set_text(row, "sample", rule->sample);
 	for (enum sl_police_key key = 0; key < SL_POLICE_KEYS; key++)
 		set_text(row, sl_police_key_names[key], rule->police[key]);
 }

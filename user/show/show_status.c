@@ -115,20 +115,34 @@ static json_t *limits_json(const struct sl_limit_settings *limits)
 			 json_integer(limits->no_route), "local", json_integer(limits->local));
 }
 
+/* Of packets that rules mirror, sample or reject: what became of the copies. */
+static json_t *copies_json(const struct sl_router *router)
+{
+	struct sl_copy_stats s;
+
+	sl_router_copies(router, &s);
+	return json_pack(
+		"{s:o, s:o, s:o, s:o, s:o}", "mirrored", json_integer((json_int_t)s.mirrored),
+		"failed", json_integer((json_int_t)s.failed), "answered",
+		json_integer((json_int_t)s.answered), "unanswered",
+		json_integer((json_int_t)s.unanswered), "lost", json_integer((json_int_t)s.lost));
+}
+
 json_t *sl_status_json(const struct sl_router *router)
 {
 	const struct sl_settings *settings = sl_router_settings(router);
 	const struct sl_datapath *dp = sl_router_datapath(router);
 
 	return json_pack(
-		"{s:b, s:i, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:b, s:i, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"running", 1, "heartbeat_s", (int)settings->heartbeat_s, "version", SL_VERSION,
 		"pid", (int)getpid(), "uptime_s", json_integer(sl_router_uptime_s(router)),
 		"engine", sl_engine_name(settings->engine), "config", settings->file_name,
 		"pin_dir", settings->pin_dir, "frags", sl_datapath_frags(dp), "process_bytes",
 		json_integer(process_bytes()), "ports", ports_json(router), "packets",
 		packets_json(router), "mirror", mirror_json(router), "tables", tables_json(router),
-		"punt_limits", limits_json(&settings->punt_limits));
+		"punt_limits", limits_json(&settings->punt_limits), "filter_copies",
+		copies_json(router));
 }
 
 void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer)

@@ -133,7 +133,7 @@ policer() { sluice -j show filters | jq ".[] | select(.list == \"$1\" and .rule 
 		add in at 9 action=deny|9 is no place in list "in": write 0 to 1
 		add in action=deny destination_port=80|sluice filter:1: filters[0].rules[1]: "80" is a destination_port, which needs a protocol that has it: write protocol: tcp, udp, sctp, dccp or udplite
 		add in action=deny name=web|sluice filter:1: filters[0].rules[1]: "web" is the name of rule 0, too: write another
-		add in action=sink|sluice filter:1: filters[0].rules[1].action: "sink" is not an action: write permit, deny or kernel
+		add in action=sink|sluice filter:1: filters[0].rules[1].action: "sink" is not an action: write permit, deny, kernel, reject, reset or count
 		list out|"out" is not a filter list: write one that `sluice filter list` shows
 		replace /nonexistent|cannot read "/nonexistent": No such file or directory
 	END

@@ -103,7 +103,7 @@ static const struct field fields[] = {
 static void abi_field_offsets_are_those_of_version_13(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 13);
+	assert_int_equal(SL_ABI_VERSION, 14);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);

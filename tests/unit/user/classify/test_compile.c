@@ -123,6 +123,68 @@ static void ends_of_prefixes_are_exact(void **state)
 	free(image);
 }
 
+/*
+ * Any 64 rules of a list are auxiliary: those of them that match are all found, and the others
+ * decide as if they were alone.
+ */
+static void auxiliary_rules_are_found_all(void **state)
+{
+	static const uint32_t sizes[] = { 1, 64, 65, 128, 500, 4096 };
+	static const uint8_t families[] = { AF_INET, AF_INET6 };
+	uint64_t found_sum = 0;
+
+	(void)state;
+	for (int style = 0; style < LAB_RULE_STYLES; style++)
+		for (size_t f = 0; f < 2; f++)
+			for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+				const uint32_t n = sizes[s], flows = n > 1000 ? FLOWS / 20 : FLOWS;
+				const uint32_t every =
+					(n + SL_AUXILIARY_MAX - 1) / SL_AUXILIARY_MAX;
+				struct sl_classifier_large *image;
+				uint64_t random = 4;
+
+				lab_rules_make(style, families[f], n, 7 + n, rules);
+				for (uint32_t i = 0; i < n; i++) {
+					rules[i].number = i;
+					rules[i].sample = i + 1;
+					if (i % every == 0)
+						rules[i].action = SL_FILTER_COUNT;
+				}
+				image = image_of(rules, n, families[f]);
+				for (uint32_t i = 0; i < flows; i++) {
+					const struct sl_rule *want;
+					struct sl_flow flow;
+					uint32_t at = image->c.rules, matching = 0;
+
+					lab_rules_flow(rules, n, families[f], &random, &flow);
+					want = sl_rules_first(rules, n, families[f], &flow);
+					sl_class_walk(&image->c, SL_CLASSIFIER_LARGE_WORDS, &flow);
+					assert_int_equal(flow.number,
+							 want ? want->number : DEFAULT_NUMBER);
+					assert_int_equal(flow.sample, want ? want->sample : 0);
+					for (uint32_t j = 0; j < n; j += every)
+						matching += sl_rule_matches(&rules[j], families[f],
+									    &flow);
+					assert_int_equal(__builtin_popcountll(flow.auxiliary),
+							 matching);
+					for (; flow.auxiliary; at += 4, flow.auxiliary >>= 1) {
+						uint32_t rule = sl_pool32(&image->c,
+									  SL_CLASSIFIER_LARGE_WORDS,
+									  at + 1);
+
+						if (!(flow.auxiliary & 1))
+							continue;
+						assert_int_equal(rule % every, 0);
+						assert_true(sl_rule_matches(&rules[rule],
+									    families[f], &flow));
+						found_sum++;
+					}
+				}
+				free(image);
+			}
+	assert_true(found_sum > 10000);
+}
+
 static void more_rules_than_a_list_may_have_are_refused(void **state)
 {
 	struct sl_image image;
@@ -134,6 +196,20 @@ static void more_rules_than_a_list_may_have_are_refused(void **state)
 	/* rules of the other family do not count */
 	rules[0].family = AF_INET6;
 	assert_int_equal(sl_compile(rules, SL_RULES_MAX + 1, AF_INET, 0, 0, &image), 0);
+	free(image.bytes);
+	/* auxiliary rules have 64 places, used or not */
+	rules[0].family = 0;
+	rules[0].action = SL_FILTER_COUNT;
+	assert_int_equal(
+		sl_compile(rules, SL_RULES_MAX - SL_AUXILIARY_MAX + 2, AF_INET, 0, 0, &image),
+		-E2BIG);
+	assert_int_equal(
+		sl_compile(rules, SL_RULES_MAX - SL_AUXILIARY_MAX + 1, AF_INET, 0, 0, &image), 0);
+	free(image.bytes);
+	for (uint32_t i = 0; i <= SL_AUXILIARY_MAX; i++)
+		rules[i].action = SL_FILTER_COUNT;
+	assert_int_equal(sl_compile(rules, SL_AUXILIARY_MAX + 1, AF_INET, 0, 0, &image), -E2BIG);
+	assert_int_equal(sl_compile(rules, SL_AUXILIARY_MAX, AF_INET, 0, 0, &image), 0);
 	free(image.bytes);
 }
 
@@ -167,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(walk_answers_as_a_scan),
 		cmocka_unit_test(ends_of_prefixes_are_exact),
+		cmocka_unit_test(auxiliary_rules_are_found_all),
 		cmocka_unit_test(more_rules_than_a_list_may_have_are_refused),
 		cmocka_unit_test(image_that_is_too_large_is_refused_with_its_size),
 	};

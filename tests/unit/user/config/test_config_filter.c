@@ -26,7 +26,22 @@ static const struct refusal {
 	{ "rule_without_action", RULE("protocol: tcp"),
 	  "f:5: filters[0].rules[0]: \"action\" is missing: write \"action: ...\"" },
 	{ "unknown_action", RULE("action: drop"),
-	  "f:5: filters[0].rules[0].action: \"drop\" is not an action: write permit, deny or kernel" },
+	  "f:5: filters[0].rules[0].action: \"drop\" is not an action: write permit, deny, "
+	  "kernel, reject, reset or count" },
+	{ "default_that_never_decides",
+	  "ports: []\nfilters:\n- {name: a, default: count, rules: []}\n",
+	  "f:3: filters[0].default: \"count\" is not an action: write permit, deny, kernel or reject" },
+	{ "reset_without_tcp", RULE("action: reset, protocol: 'tcp,udp'"),
+	  "f:5: filters[0].rules[0]: \"reset\" ends TCP connections: write protocol: tcp, or action: "
+	  "reject" },
+	{ "sample_without_mirror", RULE("action: permit, sample: 5"),
+	  "f:5: filters[0].rules[0]: \"5\" is a sample without a netdev for it: write mirror, too" },
+	{ "mirror_to_no_netdev", RULE("action: permit, mirror: a/b"),
+	  "f:5: filters[0].rules[0].mirror: \"a/b\" is not a netdev name: write 1 to 15 characters, as "
+	  "`ip link` shows them" },
+	{ "class_of_an_auxiliary_rule", RULE("action: count, class: 1"),
+	  "f:5: filters[0].rules[0]: \"1\" changes a packet that the fast path does not forward: write "
+	  "action: permit" },
 	{ "host_bits", RULE("action: deny, source: 10.0.0.1/8"),
 	  "f:5: filters[0].rules[0].source: \"10.0.0.1/8\" is not a prefix: write an address, or one "
 	  "with /LENGTH and no bits set beyond it" },
@@ -157,7 +172,10 @@ static void all_keys_are_read(void **state)
 		"  - {action: permit, protocol: tcp, tcp_flags: 'ack,!syn', dscp: ef, length: 40-100,\n"
 		"     fragment: none, class: 3, set_dscp: cs6}\n"
 		"  - {action: kernel, family: ipv6, protocol: icmpv6, icmp_type: '1-4', icmp_code: 0,\n"
-		"     flow_label: 7}\n";
+		"     flow_label: 7}\n"
+		"  - {action: reset, protocol: tcp, mirror: eth9}\n"
+		"  - {action: count, mirror: eth9, sample: 1000}\n"
+		"  - {action: reject}\n";
 	char error[SL_YAML_ERROR_BYTES];
 	const struct sl_filter_list_settings *list;
 	const struct sl_rule *rule;
@@ -171,7 +189,7 @@ static void all_keys_are_read(void **state)
 	assert_int_equal(list->default_action, SL_FILTER_DENY);
 	assert_int_equal(list->ports.n, 2);
 	assert_string_equal(sl_filter_port_name(list, 1), "eth1.100");
-	assert_int_equal(list->rules.n, 4);
+	assert_int_equal(list->rules.n, 7);
 	rule = list->parsed;
 	assert_int_equal(rule[0].family, AF_INET);
 	assert_int_equal(rule[0].prefix[SL_SIDE_SOURCE].len, 24);
@@ -193,6 +211,13 @@ static void all_keys_are_read(void **state)
 	assert_int_equal(rule[3].field[SL_FIELD_ICMP_TYPE].range[0].high, 4);
 	assert_int_equal(rule[3].field[SL_FIELD_ICMP_CODE].n, 1);
 	assert_int_equal(rule[3].field[SL_FIELD_FLOW_LABEL].range[0].low, 7);
+	assert_int_equal(rule[3].sample, 0);
+	assert_int_equal(rule[4].action, SL_FILTER_RESET);
+	assert_string_equal(rule[4].mirror, "eth9");
+	assert_int_equal(rule[4].sample, 1);
+	assert_true(sl_rule_is_auxiliary(&rule[5]));
+	assert_int_equal(rule[5].sample, 1000);
+	assert_int_equal(rule[6].action, SL_FILTER_REJECT);
 	sl_settings_free(s);
 }
 
