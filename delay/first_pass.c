@@ -134,17 +134,19 @@ static int add_to_interval(struct sl_pair *pair, uint64_t number, int64_t delay_
 	return 0;
 }
 
-static int add_least(struct sl_pair *pair, uint32_t ip_bytes, int64_t delay_ns)
+static int add_least(struct sl_pair *pair, const struct sl_matched *p, int64_t delay_ns)
 {
 	uint64_t size = pair->n_least;
 	void *least = pair->least;
-	int err = make_room(&least, ip_bytes + 1ULL, &size, sizeof(*pair->least));
+	int err = make_room(&least, p->ip_bytes + 1ULL, &size, sizeof(*pair->least));
 
 	if (err)
 		return err;
 	pair->least = least;
 	pair->n_least = (uint32_t)size;
-	sl_least_add(&pair->least[ip_bytes], delay_ns);
+	if (pair->delay.count == 1 || p->out_tags < pair->least_tags)
+		pair->least_tags = p->out_tags;
+	sl_least_add(&pair->least[p->ip_bytes], delay_ns);
 	return 0;
 }
 
@@ -190,7 +192,7 @@ static int add_delay(struct sl_first_pass *pass, const struct sl_matched *p)
 	pair->negative += delay_ns < 0;
 	sl_histogram_add(&pair->delay, positive_ns);
 	err = add_to_interval(pair, (uint64_t)p->time_ns / m->settings.interval_ns, delay_ns);
-	return err ? err : add_least(pair, p->ip_bytes, delay_ns);
+	return err ? err : add_least(pair, p, delay_ns);
 }
 
 /* Any packet, seen at its output */
@@ -213,7 +215,8 @@ static void add_departure(struct sl_first_pass *pass, const struct sl_matched *p
 
 		if (p->other_ns + pair->least[p->ip_bytes].delay_ns <= before_ns)
 			sl_line_add(&output->gaps,
-				    sl_tapped_link_wire_bytes(link, p->ip_bytes) - overhead_bytes,
+				    sl_tapped_link_wire_bytes(link, p->ip_bytes, p->out_tags) -
+					    overhead_bytes,
 				    (double)gap_ns);
 	}
 	d->any = true;

@@ -65,6 +65,7 @@ struct sl_pair {
 	struct sl_histogram interval_delay; /* of the last of them */
 	struct sl_least *least;		    /* owned; by IP bytes; n_least of them */
 	uint32_t n_least;
+	uint32_t least_tags; /* the fewest VLAN tags on the output of a packet in `least` */
 	bool fitted; /* excess(L) = excess_at_zero_ns + excess_per_byte_ns L, over reliable sizes */
 	double excess_at_zero_ns, excess_per_byte_ns;
 };
@@ -139,10 +140,13 @@ struct sl_measure {
 
 void sl_measure_destroy(struct sl_measure *measure);
 
-/* What a packet takes of the output's time, in bytes. */
-uint32_t sl_measure_wire_bytes(const struct sl_measure *measure, uint32_t output,
-			       uint32_t ip_bytes);
-/* Least delay less serialisation, for a size that was seen. The output has a rate. */
+/* What a packet with so many VLAN tags takes of the output's time, in bytes. */
+uint32_t sl_measure_wire_bytes(const struct sl_measure *measure, uint32_t output, uint32_t ip_bytes,
+			       uint32_t vlan_tags);
+/*
+ * Least delay less serialisation, for a size that was seen (paper, equation 4). The output has a
+ * rate.
+ */
 int64_t sl_measure_excess_ns(const struct sl_measure *measure, uint32_t input, uint32_t output,
 			     uint32_t ip_bytes);
 

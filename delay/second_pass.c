@@ -20,7 +20,7 @@ struct arrival {
 	int64_t arrival_ns, in_ns, out_ns;
 	uint32_t serial; /* of all pushed; it may wrap, but not within a heap */
 	uint16_t ip_bytes;
-	uint8_t input;
+	uint8_t input, vlan_tags;
 	bool background;
 };
 
@@ -62,10 +62,11 @@ static void init_queue(struct sl_measure *m, uint32_t j, struct queue *q)
 
 	sl_two_stage_init(&q->two_stage, output->rate_bps);
 	q->busy.guard_ns = m->settings.guard_ns;
-	q->largest_ns = sl_serialisation_ps(sl_measure_wire_bytes(m, j, output->largest_ip_bytes),
-					    output->rate_bps) /
-				1000 +
-			1;
+	q->largest_ns =
+		sl_serialisation_ps(sl_measure_wire_bytes(m, j, output->largest_ip_bytes, 2),
+				    output->rate_bps) /
+			1000 +
+		1;
 	q->least_excess_ns = -(int64_t)q->largest_ns;
 	for (uint32_t i = 0; i < m->settings.n_links; i++) {
 		const struct sl_pair *pair = m->pair[i][j];
@@ -91,7 +92,7 @@ static void init_queue(struct sl_measure *m, uint32_t j, struct queue *q)
 
 static void init_model(struct sl_measure *m, uint32_t j, struct sl_model *model)
 {
-	const uint32_t packet = sl_measure_wire_bytes(m, j, 1500);
+	const uint32_t packet = sl_measure_wire_bytes(m, j, 1500, 0);
 
 	model->episode_ns = m->settings.episode_ns;
 	if (!model->episode_ns)
@@ -214,7 +215,7 @@ static void serve(struct sl_measure *m, uint32_t j, struct queue *q, const struc
 	const int64_t arrival_ns =
 		q->any && a->arrival_ns < q->latest_ns ? q->latest_ns : a->arrival_ns;
 	const struct sl_service service = sl_two_stage_serve(
-		&q->two_stage, arrival_ns, sl_measure_wire_bytes(m, j, a->ip_bytes));
+		&q->two_stage, arrival_ns, sl_measure_wire_bytes(m, j, a->ip_bytes, a->vlan_tags));
 	const int64_t delay_ns = a->out_ns - a->in_ns;
 	const struct sl_passage passage = { .in_ns = arrival_ns,
 					    .out_ns = service.departure_ns,
@@ -290,13 +291,13 @@ static struct arrival pop(struct queue *q)
 }
 
 /* When a packet whose delay no size explains reaches stage 2: just in time. */
-static int64_t just_in_time_ns(const struct sl_measure *m, uint32_t j, int64_t out_ns,
-			       uint32_t ip_bytes)
+static int64_t just_in_time_ns(const struct sl_measure *m, uint32_t j, const struct arrival *a)
 {
-	return out_ns - (int64_t)((sl_serialisation_ps(sl_measure_wire_bytes(m, j, ip_bytes),
-						       m->output[j]->rate_bps) +
-				   500) /
-				  1000);
+	return a->out_ns - (int64_t)((sl_serialisation_ps(sl_measure_wire_bytes(m, j, a->ip_bytes,
+										a->vlan_tags),
+							  m->output[j]->rate_bps) +
+				      500) /
+				     1000);
 }
 
 int sl_second_pass_packet(void *second_pass, const struct sl_matched *p)
@@ -306,7 +307,7 @@ int sl_second_pass_packet(void *second_pass, const struct sl_matched *p)
 	const int64_t late_ns = (int64_t)m->settings.clock_error_ns;
 	const uint32_t j = p->output ? p->link : p->other_link;
 	struct queue *q = &pass->queue[j];
-	struct arrival a = { .input = p->link, .ip_bytes = p->ip_bytes };
+	struct arrival a = { .input = p->link, .ip_bytes = p->ip_bytes, .vlan_tags = p->out_tags };
 	int64_t now_ns;
 
 	/* A matched packet is taken at its input, others at the output, where they took time. */
@@ -316,7 +317,7 @@ int sl_second_pass_packet(void *second_pass, const struct sl_matched *p)
 	a.in_ns = p->output ? p->time_ns - late_ns : p->time_ns;
 	a.out_ns = p->output ? a.in_ns : p->other_ns - late_ns;
 	if (a.background)
-		a.arrival_ns = just_in_time_ns(m, j, a.out_ns, p->ip_bytes);
+		a.arrival_ns = just_in_time_ns(m, j, &a);
 	else
 		a.arrival_ns = sl_two_stage_arrival_ns(&q->two_stage, p->link, p->time_ns,
 						       model_excess_ns(m, p->link, j, p->ip_bytes));

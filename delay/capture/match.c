@@ -23,7 +23,8 @@ struct waiting {
 	uint16_t ip_bytes;
 	uint8_t link, other_link;
 	uint8_t fate; /* so far */
-	bool output, slow;
+	uint8_t output : 1, slow : 1;
+	uint8_t out_tags : 6; /* see struct sl_matched */
 };
 _Static_assert(sizeof(struct waiting) == 48, "memory is what the header says");
 
@@ -140,6 +141,7 @@ static int seal_oldest(struct sl_match *m)
 		.link = w->link,
 		.other_link = w->other_link,
 		.fate = w->fate,
+		.out_tags = w->out_tags,
 		.output = w->output,
 		.slow = w->slow,
 	};
@@ -244,6 +246,7 @@ int sl_match_add(struct sl_match *m, int64_t time_ns, uint8_t link, bool output,
 		.link = link,
 		.output = output,
 		.slow = packet->slow,
+		.out_tags = packet->vlan_tags < 63 ? packet->vlan_tags : 63,
 	};
 	c = find_company(m, new);
 	if (c.copy) {
@@ -257,6 +260,7 @@ int sl_match_add(struct sl_match *m, int64_t time_ns, uint8_t link, bool output,
 		in->other = new->other = (uint32_t)(m->end - c.candidate);
 		in->other_ns = time_ns;
 		in->other_link = link;
+		in->out_tags = new->out_tags;
 		new->other_ns = in->time_ns;
 		new->other_link = in->link;
 	} else if (output && c.n_candidates > 1) {

@@ -35,7 +35,8 @@ struct sl_matched {
 	int64_t other_ns; /* matched: its time on the other link */
 	uint16_t ip_bytes;
 	uint8_t link, other_link;
-	uint8_t fate; /* enum sl_fate */
+	uint8_t fate;	  /* enum sl_fate */
+	uint8_t out_tags; /* VLAN tags on the output; those on the input if there is no match */
 	bool output;
 	bool slow; /* has IP options */
 };

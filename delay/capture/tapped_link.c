@@ -175,12 +175,13 @@ void sl_tapped_link_fini(struct sl_tapped_link *link)
 	*link = (struct sl_tapped_link){ .name = "" };
 }
 
-uint32_t sl_tapped_link_wire_bytes(const struct sl_tapped_link *link, uint32_t ip_bytes)
+uint32_t sl_tapped_link_wire_bytes(const struct sl_tapped_link *link, uint32_t ip_bytes,
+				   uint32_t vlan_tags)
 {
 	if (link->overhead_given)
 		return ip_bytes + link->overhead_bytes;
 	return (ip_bytes < link->type->least_bytes ? link->type->least_bytes : ip_bytes) +
-	       link->type->overhead_bytes;
+	       link->type->overhead_bytes + 4 * vlan_tags;
 }
 
 uint64_t sl_tapped_link_correction_ns(const struct sl_tapped_link *link, uint32_t ip_bytes,

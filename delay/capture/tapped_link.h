@@ -49,8 +49,12 @@ int sl_tapped_link_parse(const char *text, bool output, struct sl_tapped_link *l
 			 size_t why_bytes);
 void sl_tapped_link_fini(struct sl_tapped_link *link);
 
-/* What a packet takes of the link's time, in bytes. The link has a type. */
-uint32_t sl_tapped_link_wire_bytes(const struct sl_tapped_link *link, uint32_t ip_bytes);
+/*
+ * What a packet takes of the link's time, in bytes: with its VLAN tags, unless the link's overhead
+ * was given, which is then all that counts. The link has a type.
+ */
+uint32_t sl_tapped_link_wire_bytes(const struct sl_tapped_link *link, uint32_t ip_bytes,
+				   uint32_t vlan_tags);
 
 /* From the tap's stamp to the last bit of this packet, in ns. The link has a type. */
 uint64_t sl_tapped_link_correction_ns(const struct sl_tapped_link *link, uint32_t ip_bytes,

@@ -8,10 +8,12 @@ sluice-delay on captures of routers whose truth is known, and against a slow ref
 import json
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
 from fractions import Fraction
+from functools import reduce
 
 import delay_reference as reference
 import delay_world as world
@@ -22,7 +24,7 @@ from scapy.all import (ARP, ICMP, IP, TCP, UDP, Dot1Q, Ether, IPOption_RR, IPv6,
 
 PROGRAM = "build/tests/sluice-delay"  # under ASan and UBSan
 PLOT = "delay/sluice-delay-plot"
-SEEDS = 6
+SEEDS = 9
 
 
 def run(*words):
@@ -196,18 +198,44 @@ def random_packet(rng, small):
     return IP(src=source, dst="10.1.0.1", id=ident) / UDP(sport=rng.randrange(2)) / data
 
 
-LINK_TYPES = {1: lambda p: Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / p,
-              101: lambda p: p,
-              9: lambda p: PPP() / p,
-              2: lambda p: Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / Dot1Q(vlan=7) / p}
-OVERHEADS = {1: (38, 46), 2: (38, 46), 101: (0, 0), 9: (9, 0)}
+def ethertype(packet):
+    return 0x0800 if IP in packet else 0x86dd
+
+
+def ethernet(*tags):
+    """Frames with these VLAN tags, the outer one first."""
+    outer = {"type": 0x88a8} if len(tags) > 1 else {}
+    return lambda p: Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02", **outer) / reduce(
+        lambda inner, tag: Dot1Q(vlan=tag) / inner, reversed(tags), p)
+
+
+class LinkType:
+    """A link layer: libpcap's number; bytes on the wire beyond IP, and the least of IP; how a packet looks there."""
+
+    def __init__(self, number, overhead, least, wrap):
+        self.number, self.overhead, self.least, self.wrap = number, overhead, least, wrap
+
+
+LINK_TYPES = [
+    LinkType(1, 38, 46, ethernet()),
+    LinkType(1, 42, 46, ethernet(7)),
+    LinkType(1, 46, 46, ethernet(7, 9)),
+    LinkType(101, 0, 0, lambda p: p),
+    LinkType(9, 9, 0, lambda p: PPP() / p),
+    LinkType(50, 9, 0, lambda p: Raw(b"\xff\x03") / PPP() / p),
+    LinkType(104, 9, 0, lambda p: Raw(struct.pack(">BBH", 0x0f, 0, ethertype(p))) / p),
+    LinkType(113, 38, 46, lambda p: Raw(struct.pack(">HHHQH", 0, 1, 6, 0x0200000000010000, ethertype(p))) / p),
+    LinkType(276, 38, 46, lambda p: Raw(struct.pack(">HHIHBBQ", ethertype(p), 0, 1, 1, 0, 6, 0x0200000000010000)) / p),
+    LinkType(0, 0, 0, lambda p: Raw(struct.pack("<I", 2 if IP in p else 30)) / p),
+    LinkType(108, 0, 0, lambda p: Raw(struct.pack(">I", 2 if IP in p else 24)) / p),
+]
 
 
 def random_case(seed, directory):
     """Captures of two inputs and two outputs. Returns (arguments, records in order, link types, window)."""
     rng = random.Random(seed)
     small, window = seed % 3 == 0, 3_000_000
-    kinds = [rng.choice((1, 2, 101, 9)) for _ in range(4)]
+    kinds = rng.sample(LINK_TYPES, 4)
     rows = [[] for _ in range(4)]
     now = 10_000
     for _ in range(400):
@@ -216,9 +244,9 @@ def random_case(seed, directory):
         copies = 2 if rng.random() < 0.03 else 1
         link = rng.randrange(2)
         for c in range(copies):
-            rows[link].append((now + 700 * c, raw(LINK_TYPES[kinds[link]](packet))))
+            rows[link].append((now + 700 * c, packet))
         if rng.random() < 0.03:
-            rows[1 - link].append((now + 100, raw(LINK_TYPES[kinds[1 - link]](packet))))
+            rows[1 - link].append((now + 100, packet))
         if rng.random() < 0.1:
             continue
         out = 2 + rng.randrange(2)
@@ -228,21 +256,21 @@ def random_case(seed, directory):
         else:
             forwarded[IPv6].hlim = 63
         left = now + rng.choice((5000, 5000, 7000, 30_000, 2_900_000, 3_100_000 if seed % 2 else 8000))
-        rows[out].append((left, raw(LINK_TYPES[kinds[out]](forwarded))))
+        rows[out].append((left, forwarded))
         if rng.random() < 0.03:
-            rows[out].append((left + 900, raw(LINK_TYPES[kinds[out]](forwarded))))
+            rows[out].append((left + 900, forwarded))
         if rng.random() < 0.03:
-            rows[out].append((left + 50, raw(LINK_TYPES[kinds[out]](random_packet(rng, False)))))
+            rows[out].append((left + 50, random_packet(rng, False)))
     arguments, records = ["-w", f"{window}ns", "-t", "100us"], []
     for i, list_ in enumerate(rows):
         path = f"{directory}/r{i}.pcap"
-        writer = world.Writer(path, link_type=1 if kinds[i] == 2 else kinds[i])
-        for order, (time, data) in enumerate(sorted(list_, key=lambda row: row[0])):
-            if kinds[i] < 3 and order % 40 == 0:
+        writer = world.Writer(path, link_type=kinds[i].number)
+        for order, (time, packet) in enumerate(sorted(list_, key=lambda row: row[0])):
+            if kinds[i].number == 1 and order % 40 == 0:
                 writer.add(world.EPOCH_NS + time, raw(Ether(src="02:00:00:00:00:01") / ARP()))
-            writer.add(world.EPOCH_NS + time, data)
-            frame = {1: Ether, 2: Ether, 9: PPP}.get(kinds[i], IPv6 if data[0] >> 4 == 6 else IP)(data)
-            records.append((time, i >= 2, i, order, *reference.identity(frame)))
+            writer.add(world.EPOCH_NS + time, raw(kinds[i].wrap(packet)))
+            ip = (IP if IP in packet else IPv6)(raw(packet))
+            records.append((time, i >= 2, i, order, *reference.identity(ip)))
         writer.close()
         arguments += ["-o" if i >= 2 else "-i", f"l{i}={path},rate=100mbit"]
     records.sort(key=lambda r: r[:4])
@@ -328,6 +356,9 @@ def compare_case(seed, directory):
     compared = Compared(f"seed {seed}")
     for i, link in enumerate(report["links"]):
         mine = [r for r in records if r.link == i]
+        seen = reference.read_by_tshark(f"{directory}/r{i}.pcap")
+        compared.equal(f"link {i} by tshark", [packet for packet in seen if packet], [(r.key, r.length, r.slow) for r in mine])
+        compared.equal(f"link {i}, no IP by tshark", link["not_ip"], seen.count(None))
         compared.equal(f"link {i}", [link[k] for k in ("packets", "cut", "broken")], [len(mine), 0, 0])
         compared.equal(f"link {i}", {k: link[k] for k in ("matched", "unmatched", "duplicates", "ambiguous")},
                        {k: sum(r.fate == k for r in mine) for k in ("matched", "unmatched", "duplicates", "ambiguous")})
@@ -335,10 +366,8 @@ def compare_case(seed, directory):
     base, rate = records[0].time, 100_000_000
     pairs = {(int(p["input"][1]), int(p["output"][1])): p for p in report["pairs"]}
     for j in (2, 3):
-        overhead, least = OVERHEADS[kinds[j]]
-
         def wire(size):
-            return max(size, least) + overhead  # pylint: disable=cell-var-from-loop
+            return max(size, kinds[j].least) + kinds[j].overhead  # pylint: disable=cell-var-from-loop
 
         def sending(size):
             return reference.round_half(Fraction(8 * 10**9 * wire(size), rate))
@@ -486,7 +515,7 @@ def main():
         paper(tap, directory)
         planted(tap, directory)
         faults = [fault for seed in range(SEEDS) for fault in compare_case(seed, directory)]
-        tap.result(not faults, f"{SEEDS} random captures: matching, delays, sizes, model, busy periods, levels as the reference has them",
+        tap.result(not faults, f"{SEEDS} random captures, as tshark reads them: matching, delays, sizes, model, busy periods, levels as the reference has them",
                    faults[:30])
         formats(tap, directory)
         clock_error(tap, directory)
