@@ -80,6 +80,7 @@ $(COUNT_MALLOC): tests/tools/count_malloc.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $< -o $@
 
+$(BUILD)/tests/fuzz/fuzz_capture: LDLIBS += -lpcap
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
 	$(call say,LD-FUZZ,$@)
 	@mkdir -p $(@D)
