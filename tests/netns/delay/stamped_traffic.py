@@ -1,0 +1,185 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+UDP packets of which the kernel says when they were sent and when they came, so that the delay of each is known without
+a capture, and what a report of sluice-delay says of them. A packet's first eight bytes are its flow and its number.
+
+    stamped_traffic.py send ADDRESS FLOW BYTES,... BURSTS PACKETS PERIOD_S START_NS    > sent
+    stamped_traffic.py receive PACKETS                                                 > received
+    stamped_traffic.py delays REPORT SENT RECEIVED
+    stamped_traffic.py episodes REPORT RECEIVED SENT...
+
+Lines of `sent` and `received` are FLOW NUMBER TIME BYTES; times are CLOCK_REALTIME in ns, bytes those of IP. The last two
+print what differs, and fail if anything does.
+"""
+import json
+import select
+import socket
+import statistics
+import struct
+import sys
+import time
+
+PORT = 9000
+HEADERS = 28  # IPv4 and UDP
+OVERHEAD = 14  # of Ethernet, as a port of sluice counts its rate
+STAMP = struct.Struct(">II")
+SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_RCVBUFFORCE = 35, 37, 33
+TX_SCHEDULED, SOFTWARE, WITH_ID, WITHOUT_PACKET = 1 << 8, 1 << 4, 1 << 7, 1 << 11
+SPEC = struct.Struct("qq")
+NEAR_NS, NEAR = 2000, 0.05  # within 2 us or 5 %
+
+
+def stamps_of(sock, wanted):
+    """{number of the packet: time} of the packets that the kernel has sent since the last call."""
+    found = {}
+    poll = select.poll()
+    poll.register(sock, 0)  # the error queue needs no asking for
+    while len(found) < wanted:
+        assert poll.poll(60_000), f"the kernel stamped {len(found)} of {wanted} packets"
+        _, messages, _, _ = sock.recvmsg(0, 512, socket.MSG_ERRQUEUE)
+        values = {kind: data for _, kind, data in messages}
+        seconds, ns = SPEC.unpack_from(values[SO_TIMESTAMPING])
+        number = struct.unpack_from("=IBBBBII", values[11])[6]  # IP_RECVERR: ee_data
+        found[number] = seconds * 10**9 + ns
+    return found
+
+
+def send(address, flow, sizes, bursts, packets, period_s, start_ns):
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
+    sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_SCHEDULED | SOFTWARE | WITH_ID | WITHOUT_PACKET)
+    sock.connect((address, PORT))
+    sizes = [int(size) for size in sizes.split(",")]
+    for burst in range(bursts):
+        time.sleep(max(0, (start_ns + burst * int(period_s * 1e9) - time.time_ns()) / 1e9))
+        numbers = range(burst * packets, (burst + 1) * packets)
+        for number in numbers:
+            size = sizes[number % len(sizes)]
+            sock.send(STAMP.pack(flow, number) + bytes(size - HEADERS - STAMP.size))
+        for number, at in sorted(stamps_of(sock, packets).items()):
+            print(flow, number, at, sizes[number % len(sizes)])
+
+
+def receive(packets):
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+    sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    sock.bind(("", PORT))
+    sock.settimeout(120)
+    print("ready", file=sys.stderr, flush=True)
+    for _ in range(packets):
+        data, messages, _, _ = sock.recvmsg(65536, 256)
+        seconds, ns = SPEC.unpack_from(messages[0][2])
+        print(*STAMP.unpack_from(data), seconds * 10**9 + ns, len(data) + HEADERS)
+
+
+def table(path):
+    """{(flow, number): (time, bytes)}"""
+    with open(path, encoding="ascii") as file:
+        rows = [[int(word) for word in line.split()] for line in file]
+    return {(flow, number): (at, size) for flow, number, at, size in rows}
+
+
+def near(what, got, wanted, faults):
+    print(f"# {what}: {got:.0f} ns, by the kernel's stamps {wanted:.0f} ns")
+    if abs(got - wanted) > max(NEAR_NS, NEAR * abs(wanted)):
+        faults.append(f"{what}: {got:.0f} ns, not {wanted:.0f} ns")
+
+
+def quantile(values, ppm):
+    return sorted(values)[-(-len(values) * ppm // 1_000_000) - 1]
+
+
+def delays(report, sent, received):
+    """The delays of the only pair of links against those of the stamps."""
+    faults, pair = [], report["pairs"][0]
+    true = [received[key][0] - sent[key][0] for key in received]
+    for link in report["links"]:
+        if link["matched"] != len(received) or link["duplicates"] or link["ambiguous"]:
+            faults.append(f"{link['name']}: {link['matched']} matched, of {len(received)} that came")
+    for what, wanted in (("min", min(true)), ("p50", quantile(true, 500_000)), ("p90", quantile(true, 900_000)),
+                         ("p99", quantile(true, 990_000)), ("mean", statistics.mean(true))):
+        near(what, pair[f"{what}_ns"], wanted, faults)
+    by_size = {}
+    for key, (at, size) in received.items():
+        by_size.setdefault(size, []).append(at - sent[key][0])
+    got = {row["bytes"]: row for row in pair["sizes"]}
+    for size, list_ in by_size.items():
+        if size not in got or got[size]["packets"] != len(list_):
+            faults.append(f"{size} bytes: {got.get(size)}, not {len(list_)} packets")
+        else:
+            near(f"least of {size} bytes", got[size]["least_ns"], min(list_), faults)
+    return faults
+
+
+def most_waiting_ns(came, received, rate_bps):
+    """How long a link of this rate takes for what was sent and has not come, when that is most."""
+    events = sorted([(at, size) for _, at, size in came] + [(received[key][0], -size) for key, _, size in came])
+    waiting = most = 0
+    for _, size in events:
+        waiting += size + (OVERHEAD if size > 0 else -OVERHEAD)
+        most = max(most, waiting)
+    return most * 8e9 / rate_bps
+
+
+def episodes(report, received, *sent):
+    """The episodes of the only output against the bursts, of which each flow sent as many."""
+    faults, bursts = [], []
+    all_sent = {key: row for table_ in sent for key, row in table_.items()}
+    for key, (at, size) in sorted(all_sent.items(), key=lambda row: row[1][0]):
+        if not bursts or at - bursts[-1][-1][1] > 200_000_000:
+            bursts.append([])
+        bursts[-1].append((key, at, size))
+    output = report["outputs"][0]
+    near("longest delay", output["system"]["max_amplitude_ns"], max(received[key][0] - all_sent[key][0] for key in received), faults)
+    got = sorted(output["model"]["largest_episodes"], key=lambda row: row["start_s"])
+    if len(got) != len(bursts) or output["model"]["episodes"] != len(bursts):
+        return [f"{output['model']['episodes']} episodes, not {len(bursts)}"]
+    off, queue_shares = {"amplitude": [], "duration": [], "start": []}, []
+    for episode, burst in zip(got, bursts):
+        came = [(key, at, size) for key, at, size in burst if key in received]
+        true = {"amplitude": most_waiting_ns(came, received, output["rate_bps"]),
+                "duration": max(received[key][0] for key, _, _ in came) - burst[0][1],
+                "start": burst[0][1]}
+        measured = {"amplitude": episode["amplitude_ns"], "duration": episode["duration_ns"],
+                    "start": report["start_ns"] + episode["start_s"] * 1e9}
+        for what, list_ in off.items():
+            list_.append((measured[what] - true[what]) / true["duration"])
+        total = sum(size for _, _, size in came)
+        for flow in sorted({key[0] for key in all_sent}):
+            share = sum(size for key, _, size in came if key[0] == flow) / total
+            if abs(episode["input_shares"].get(f"in{flow}", 0) - share) > 0.01:
+                faults.append(f"share of in{flow}: {episode['input_shares']}, not {share}")
+        # The first packets may have left before the others came.
+        if not 0.98 * len(came) <= episode["packets"] <= len(came):
+            faults.append(f"{episode['packets']} packets, not {len(came)}")
+        queue_shares.append(episode["queue_share"])
+    if statistics.median(queue_shares) < 0.7:
+        faults.append(f"the queue's shares of their delay: {queue_shares}")
+    for what, list_ in off.items():
+        # A machine that is busy may stop the router in one burst, or in two.
+        middle = statistics.median(abs(share) for share in list_)
+        print(f"# {what} of {len(list_)} episodes: off by {', '.join(f'{100 * share:.2f} %' for share in list_)} of the duration")
+        if middle > NEAR:
+            faults.append(f"{what} is off by {100 * middle:.1f} %")
+    return faults
+
+
+def main():
+    command, *words = sys.argv[1:]
+    if command == "send":
+        send(words[0], int(words[1]), words[2], int(words[3]), int(words[4]), float(words[5]), int(words[6]))
+        return 0
+    if command == "receive":
+        receive(int(words[0]))
+        return 0
+    with open(words[0], encoding="utf-8") as file:
+        report = json.load(file)
+    compare = {"delays": delays, "episodes": episodes}[command]
+    faults = compare(report, *[table(path) for path in words[1:]])
+    print("\n".join(faults))
+    return bool(faults)
+
+
+sys.exit(main())
