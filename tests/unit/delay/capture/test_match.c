@@ -118,6 +118,25 @@ static void two_inputs_make_an_output_ambiguous(void **state)
 	     { 6, IN1, 1, SL_FATE_MATCHED }, { 10, OUT1, 1, SL_FATE_MATCHED });
 }
 
+/* Tags of the output decide how long it sends; those of the input are gone by then. */
+static void tags_are_those_of_the_output(void **state)
+{
+	const struct sl_identity in = { .id = { 1, 2 }, .ip_bytes = 100, .vlan_tags = 2 },
+				 out = { .id = { 1, 2 }, .ip_bytes = 100, .vlan_tags = 1 },
+				 own = { .id = { 3, 4 }, .ip_bytes = 100, .vlan_tags = 200 };
+	struct sl_match *m = begin();
+
+	(void)state;
+	assert_int_equal(sl_match_add(m, 0, IN0, false, &in), 0);
+	assert_int_equal(sl_match_add(m, 5, OUT0, true, &out), 0);
+	assert_int_equal(sl_match_add(m, 6, OUT0, true, &own), 0);
+	assert_int_equal(sl_match_finish(m), 0);
+	assert_int_equal(sealed[0].out_tags, 1);
+	assert_int_equal(sealed[1].out_tags, 1);
+	assert_int_equal(sealed[2].out_tags, 63); /* as many as are counted */
+	sl_match_destroy(m);
+}
+
 static void fates_are_told_two_windows_later(void **state)
 {
 	struct sl_match *m = begin();
@@ -166,6 +185,7 @@ int main(void)
 		cmocka_unit_test(all_copies_on_one_link_are_set_aside),
 		cmocka_unit_test(a_copy_undoes_a_match),
 		cmocka_unit_test(two_inputs_make_an_output_ambiguous),
+		cmocka_unit_test(tags_are_those_of_the_output),
 		cmocka_unit_test(fates_are_told_two_windows_later),
 		cmocka_unit_test(growing_loses_nothing),
 	};
