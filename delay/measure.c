@@ -143,8 +143,11 @@ static int run_second(struct sl_measure *m, char *why, size_t why_bytes)
 		explain(&pass, err);
 	else
 		err = run_pass(&pass);
-	if (!err)
-		sl_second_pass_finish(second);
+	if (!err) {
+		err = sl_second_pass_finish(second);
+		if (err)
+			explain(&pass, err);
+	}
 	sl_second_pass_destroy(second);
 	return err;
 }

@@ -12,6 +12,7 @@
 
 #include "delay/capture/capture.h"
 #include "delay/capture/match.h"
+#include "delay/semi_experiments.h"
 #include "delay/stats/busy_period.h"
 #include "delay/stats/histogram.h"
 #include "delay/stats/least_delay.h"
@@ -88,6 +89,12 @@ struct sl_sample {
 	struct sl_point point[SL_MEASURE_SAMPLE];
 };
 
+/* A busy period of a queue whose amplitude is large */
+struct sl_episode {
+	struct sl_busy_period period;
+	uint64_t alone_ns; /* the amplitude that the inputs would have, each alone; the largest */
+};
+
 struct sl_model {
 	uint64_t packets;			 /* matched packets that it predicted */
 	uint64_t background;			 /* other packets that took the output's time */
@@ -100,10 +107,13 @@ struct sl_model {
 	uint64_t bound_checked, bound_broken; /* periods against A <= D (1 - 1/R) + one packet */
 	uint64_t episodes;
 	uint64_t episode_ns;
-	struct sl_busy_period top[SL_MEASURE_EPISODES]; /* by falling amplitude */
+	struct sl_episode top[SL_MEASURE_EPISODES]; /* by falling amplitude */
 	uint32_t n_top;
 	struct sl_sample periods; /* x duration, y amplitude: of two packets or more */
 	uint64_t joint[SL_MEASURE_OCTAVES][SL_MEASURE_OCTAVES]; /* [log2 D][log2 A] */
+	struct sl_semi_result semi;
+	/* over busy periods: sums of A, and of what its largest input alone has of it */
+	double sum_amplitude_ns, sum_alone_ns;
 };
 
 enum sl_rate_source { SL_RATE_NONE, SL_RATE_GIVEN, SL_RATE_GAPS };

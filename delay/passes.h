@@ -20,7 +20,8 @@ int sl_second_pass_create(struct sl_measure *measure, struct sl_second_pass **ou
 void sl_second_pass_destroy(struct sl_second_pass *pass);
 /* A `sealed` of sl_match_settings. 0 or -ENOMEM. */
 int sl_second_pass_packet(void *second_pass, const struct sl_matched *packet);
-void sl_second_pass_finish(struct sl_second_pass *pass);
+/* Serve what waits, and settle sums. 0 or -ENOMEM. */
+int sl_second_pass_finish(struct sl_second_pass *pass);
 
 /* Add a period to the sums. */
 void sl_periods_add(struct sl_periods *periods, const struct sl_busy_period *period);

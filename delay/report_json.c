@@ -230,8 +230,9 @@ static json_t *levels_json(struct builder *b, const struct sl_model *model)
 	return rows;
 }
 
-static json_t *episode_json(struct builder *b, uint32_t j, const struct sl_busy_period *period)
+static json_t *episode_json(struct builder *b, uint32_t j, const struct sl_episode *episode)
 {
+	const struct sl_busy_period *period = &episode->period;
 	json_t *object = json_object(), *shares = json_object();
 
 	put_real(b, object, "start_s", (double)period->start_ns / 1e9);
@@ -241,11 +242,53 @@ static json_t *episode_json(struct builder *b, uint32_t j, const struct sl_busy_
 	put_uint(b, object, "packets", period->packets);
 	put_uint(b, object, "bytes", period->bytes);
 	put_ratio(b, object, "queue_share", (double)period->wait_ns, (double)period->delay_ns);
+	put_ratio(b, object, "multiplexing_share",
+		  (double)period->amplitude_ns - (double)episode->alone_ns,
+		  (double)period->amplitude_ns);
 	for (uint32_t i = 0; i < b->m->settings.n_links; i++)
 		if (period->input_bytes[i])
 			put_ratio(b, shares, i == j ? "" : b->m->settings.links[i].name,
 				  (double)period->input_bytes[i], (double)period->bytes);
 	put(b, object, "input_shares", shares);
+	return object;
+}
+
+/* What a cause has of the mean wait: the rest is what remains without it. */
+static json_t *cause_json(struct builder *b, const struct sl_semi_result *semi, uint64_t without_ns)
+{
+	json_t *object = json_object();
+
+	put_ratio(b, object, "mean_wait_ns", (double)without_ns, (double)semi->packets);
+	put_ratio(b, object, "share", (double)semi->wait_ns - (double)without_ns,
+		  (double)semi->wait_ns);
+	return object;
+}
+
+static json_t *semi_experiments_json(struct builder *b, uint32_t j, const struct sl_model *model)
+{
+	const struct sl_semi_result *semi = &model->semi;
+	json_t *object = json_object(), *inputs = json_array(), *multiplexing;
+
+	put_ratio(b, object, "mean_wait_ns", (double)semi->wait_ns, (double)semi->packets);
+	put(b, object, "bandwidth", cause_json(b, semi, semi->slow_inputs_ns));
+	multiplexing = cause_json(b, semi, semi->alone_ns);
+	put_ratio(b, multiplexing, "share_of_amplitude",
+		  model->sum_amplitude_ns - model->sum_alone_ns, model->sum_amplitude_ns);
+	for (uint32_t i = 0; i < b->m->settings.n_links; i++) {
+		json_t *input;
+
+		if (!semi->input_packets[i])
+			continue;
+		input = json_object();
+		put(b, input, "input", json_string(i == j ? "" : b->m->settings.links[i].name));
+		put_uint(b, input, "packets", semi->input_packets[i]);
+		put_ratio(b, input, "mean_wait_ns", (double)semi->input_alone_ns[i],
+			  (double)semi->input_packets[i]);
+		append(b, inputs, input);
+	}
+	put(b, multiplexing, "inputs", inputs);
+	put(b, object, "multiplexing", multiplexing);
+	put(b, object, "burstiness", cause_json(b, semi, semi->smooth_ns));
 	return object;
 }
 
@@ -296,6 +339,7 @@ static json_t *model_json(struct builder *b, uint32_t j, const struct sl_model *
 	    json_pack("{s:I,s:I}", "checked", (json_int_t)model->bound_checked, "broken",
 		      (json_int_t)model->bound_broken));
 	put(b, object, "levels", levels_json(b, model));
+	put(b, object, "semi_experiments", semi_experiments_json(b, j, model));
 	put_uint(b, object, "episode_ns", model->episode_ns);
 	put_uint(b, object, "episodes", model->episodes);
 	for (uint32_t k = 0; k < model->n_top; k++)

@@ -214,9 +214,10 @@ static int levels_text(const struct sl_measure *m, const struct sl_model *model,
 	return print(t, out);
 }
 
-static void episode_text(const struct sl_measure *m, uint32_t j, const struct sl_busy_period *p,
+static void episode_text(const struct sl_measure *m, uint32_t j, const struct sl_episode *episode,
 			 FILE *out)
 {
+	const struct sl_busy_period *p = &episode->period;
 	char a[SL_DURATION_BYTES], d[SL_DURATION_BYTES];
 
 	fprintf(out,
@@ -230,6 +231,27 @@ static void episode_text(const struct sl_measure *m, uint32_t j, const struct sl
 				i == j ? "unmatched" : m->settings.links[i].name,
 				100 * (double)p->input_bytes[i] / (double)p->bytes);
 	fputc('\n', out);
+}
+
+/* Which causes have how much of the waiting */
+static void causes_text(const struct sl_measure *m, uint32_t j, FILE *out)
+{
+	const struct sl_semi_result *semi = &m->output[j]->model->semi;
+	const double wait_ns = (double)semi->wait_ns;
+	char mean[SL_DURATION_BYTES];
+
+	if (!semi->wait_ns)
+		return;
+	fprintf(out,
+		"\nPackets for %s wait for %s on average. Without one of its causes, which overlap, less:\n",
+		m->settings.links[j].name,
+		sl_duration_ns_text(llround(wait_ns / (double)semi->packets), mean));
+	fprintf(out, "  %5.1f %%  without inputs faster than the output\n",
+		100 * (1 - (double)semi->slow_inputs_ns / wait_ns));
+	fprintf(out, "  %5.1f %%  if each input had the output for itself\n",
+		100 * (1 - (double)semi->alone_ns / wait_ns));
+	fprintf(out, "  %5.1f %%  without bursts, each packet at any time of its second\n",
+		100 * (1 - (double)semi->smooth_ns / wait_ns));
 }
 
 static int model_text(const struct sl_measure *m, uint32_t j, FILE *out)
@@ -251,6 +273,7 @@ static int model_text(const struct sl_measure *m, uint32_t j, FILE *out)
 		model->packets);
 	periods_text("queue", &model->queue, out);
 	err = levels_text(m, model, out);
+	causes_text(m, j, out);
 	fprintf(out, "\nMicrocongestion at %s: %" PRIu64 " episodes of A from %s on\n",
 		m->settings.links[j].name, model->episodes,
 		sl_duration_ns_text((int64_t)model->episode_ns, level));

@@ -33,9 +33,10 @@ struct queue {
 	uint64_t work_ns;	 /* that it found and brought */
 	bool any;
 	struct sl_busy busy;
-	int64_t measured_ns; /* amplitude of the period under way, by times measured */
-	double bound;	     /* 1 - 1/R; below 0: rates of inputs are not known */
-	uint64_t largest_ns; /* sending the largest packet */
+	int64_t measured_ns;  /* amplitude of the period under way, by times measured */
+	double bound;	      /* 1 - 1/R; below 0: rates of inputs are not known */
+	uint64_t largest_ns;  /* sending the largest packet */
+	struct sl_semi *semi; /* owned */
 };
 
 struct sl_second_pass {
@@ -54,7 +55,7 @@ static int64_t model_excess_ns(const struct sl_measure *m, uint32_t input, uint3
 	return sl_measure_excess_ns(m, input, output, ip_bytes);
 }
 
-static void init_queue(struct sl_measure *m, uint32_t j, struct queue *q)
+static int init_queue(struct sl_measure *m, uint32_t j, struct queue *q)
 {
 	struct sl_output *output = m->output[j];
 	uint64_t inputs_bps = 0;
@@ -88,6 +89,7 @@ static void init_queue(struct sl_measure *m, uint32_t j, struct queue *q)
 	q->bound = -1;
 	if (known && inputs_bps > output->rate_bps)
 		q->bound = 1 - (double)output->rate_bps / (double)inputs_bps;
+	return sl_semi_create(output->rate_bps, &q->semi);
 }
 
 static void init_model(struct sl_measure *m, uint32_t j, struct sl_model *model)
@@ -120,7 +122,10 @@ int sl_second_pass_create(struct sl_measure *m, struct sl_second_pass **out)
 			return -ENOMEM;
 		}
 		init_model(m, j, m->output[j]->model);
-		init_queue(m, j, &pass->queue[j]);
+		if (init_queue(m, j, &pass->queue[j])) {
+			sl_second_pass_destroy(pass);
+			return -ENOMEM;
+		}
 	}
 	*out = pass;
 	return 0;
@@ -130,8 +135,10 @@ void sl_second_pass_destroy(struct sl_second_pass *pass)
 {
 	if (!pass)
 		return;
-	for (uint32_t j = 0; j < SL_LINKS_MAX; j++)
+	for (uint32_t j = 0; j < SL_LINKS_MAX; j++) {
 		free(pass->queue[j].heap);
+		sl_semi_destroy(pass->queue[j].semi);
+	}
 	free(pass);
 }
 
@@ -157,17 +164,18 @@ static uint32_t octave(uint64_t value_ns)
 	return log2 < SL_MEASURE_OCTAVES ? log2 : SL_MEASURE_OCTAVES - 1;
 }
 
-static void keep_if_large(struct sl_model *model, const struct sl_busy_period *period)
+static void keep_if_large(struct sl_model *model, const struct sl_busy_period *period,
+			  uint64_t alone_ns)
 {
 	uint32_t at;
 
 	if (model->n_top == SL_MEASURE_EPISODES &&
-	    period->amplitude_ns <= model->top[SL_MEASURE_EPISODES - 1].amplitude_ns)
+	    period->amplitude_ns <= model->top[SL_MEASURE_EPISODES - 1].period.amplitude_ns)
 		return;
 	at = model->n_top < SL_MEASURE_EPISODES ? model->n_top++ : SL_MEASURE_EPISODES - 1;
-	for (; at && model->top[at - 1].amplitude_ns < period->amplitude_ns; at--)
+	for (; at && model->top[at - 1].period.amplitude_ns < period->amplitude_ns; at--)
 		model->top[at] = model->top[at - 1];
-	model->top[at] = *period;
+	model->top[at] = (struct sl_episode){ *period, alone_ns };
 }
 
 static void period_ended(struct sl_model *model, const struct queue *q,
@@ -175,7 +183,10 @@ static void period_ended(struct sl_model *model, const struct queue *q,
 {
 	const uint64_t duration_ns = (uint64_t)(period->end_ns - period->start_ns);
 	const int64_t off_ns = q->measured_ns - (int64_t)period->amplitude_ns;
+	const uint64_t alone_ns = sl_semi_take_amplitude_ns(q->semi);
 
+	model->sum_amplitude_ns += (double)period->amplitude_ns;
+	model->sum_alone_ns += (double)alone_ns;
 	sl_periods_add(&model->queue, period);
 	sl_above_period(&model->above, period->amplitude_ns, duration_ns);
 	model->joint[octave(duration_ns)][octave(period->amplitude_ns)]++;
@@ -193,7 +204,7 @@ static void period_ended(struct sl_model *model, const struct queue *q,
 	}
 	if (period->amplitude_ns >= model->episode_ns) {
 		model->episodes++;
-		keep_if_large(model, period);
+		keep_if_large(model, period, alone_ns);
 	}
 }
 
@@ -208,14 +219,14 @@ static void judge(struct sl_model *model, const struct arrival *a, int64_t depar
 	offer(&model->delays, a->out_ns - a->in_ns, departure_ns - a->in_ns);
 }
 
-static void serve(struct sl_measure *m, uint32_t j, struct queue *q, const struct arrival *a)
+static int serve(struct sl_measure *m, uint32_t j, struct queue *q, const struct arrival *a)
 {
 	struct sl_model *model = m->output[j]->model;
 	/* What could not be foreseen, a packet of the past, is served now. */
 	const int64_t arrival_ns =
 		q->any && a->arrival_ns < q->latest_ns ? q->latest_ns : a->arrival_ns;
-	const struct sl_service service = sl_two_stage_serve(
-		&q->two_stage, arrival_ns, sl_measure_wire_bytes(m, j, a->ip_bytes, a->vlan_tags));
+	const uint32_t wire_bytes = sl_measure_wire_bytes(m, j, a->ip_bytes, a->vlan_tags);
+	const struct sl_service service = sl_two_stage_serve(&q->two_stage, arrival_ns, wire_bytes);
 	const int64_t delay_ns = a->out_ns - a->in_ns;
 	const struct sl_passage passage = { .in_ns = arrival_ns,
 					    .out_ns = service.departure_ns,
@@ -240,6 +251,7 @@ static void serve(struct sl_measure *m, uint32_t j, struct queue *q, const struc
 		model->background++;
 	else
 		judge(model, a, service.departure_ns);
+	return sl_semi_add(q->semi, arrival_ns, a->input, wire_bytes, service.wait_ns);
 }
 
 /* The order of service: by arrival; at one time by entry, then by input, then as captured. */
@@ -309,6 +321,7 @@ int sl_second_pass_packet(void *second_pass, const struct sl_matched *p)
 	struct queue *q = &pass->queue[j];
 	struct arrival a = { .input = p->link, .ip_bytes = p->ip_bytes, .vlan_tags = p->out_tags };
 	int64_t now_ns;
+	int err;
 
 	/* A matched packet is taken at its input, others at the output, where they took time. */
 	if (p->output == (p->fate == SL_FATE_MATCHED) || !m->output[j] || !m->output[j]->model)
@@ -325,13 +338,15 @@ int sl_second_pass_packet(void *second_pass, const struct sl_matched *p)
 	while (q->n && q->heap[0].arrival_ns < now_ns) {
 		const struct arrival first = pop(q);
 
-		serve(m, j, q, &first);
+		err = serve(m, j, q, &first);
+		if (err)
+			return err;
 	}
 	a.serial = q->pushed++;
 	return push(q, &a);
 }
 
-void sl_second_pass_finish(struct sl_second_pass *pass)
+int sl_second_pass_finish(struct sl_second_pass *pass)
 {
 	struct sl_measure *m = pass->measure;
 	struct sl_busy_period closed;
@@ -345,13 +360,18 @@ void sl_second_pass_finish(struct sl_second_pass *pass)
 		model = m->output[j]->model;
 		while (q->n) {
 			const struct arrival first = pop(q);
+			const int err = serve(m, j, q, &first);
 
-			serve(m, j, q, &first);
+			if (err)
+				return err;
 		}
 		if (q->any)
 			sl_above_fall(&model->above, q->work_ns, q->work_ns);
 		if (sl_busy_close(&q->busy, &closed))
 			period_ended(model, q, &closed);
 		model->queue.raw = q->busy.raw;
+		sl_semi_finish(q->semi);
+		model->semi = *sl_semi_result(q->semi);
 	}
+	return 0;
 }

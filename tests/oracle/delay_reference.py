@@ -132,6 +132,18 @@ def serve(arrivals, rate):
     return out
 
 
+def waits_without(arrivals, rate):
+    """The mean wait with each input's packets alone at the output, and with all behind such queues."""
+    alone, behind = Fraction(0), []
+    numbered = [(row[0], number, row[2], (number, row[1][1], row[2])) for number, row in enumerate(sorted(arrivals, key=lambda a: a[:2]))]
+    for input_ in {row[3][1] for row in numbered}:
+        for arrival, departure, (number, _, wire) in serve([row for row in numbered if row[3][1] == input_], rate):
+            sending = Fraction(8 * 10**9 * wire, rate)
+            alone += departure - sending - arrival
+            behind.append((departure, number, wire, sending))
+    return alone / len(arrivals), sum(departure - sending - arrival for arrival, departure, sending in serve(behind, rate)) / len(arrivals)
+
+
 def time_above(period, level):
     """How long the work of a period lies above a level: between arrivals it falls by one second a second."""
     total = Fraction(0)
