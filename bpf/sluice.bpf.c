@@ -8,6 +8,7 @@
 #include "bpf/edge/fabric_guard.bpf.h"
 #include "bpf/edge/fib.bpf.h"
 #include "bpf/edge/filter.bpf.h"
+#include "bpf/edge/frame.bpf.h"
 #include "bpf/edge/heartbeat.bpf.h"
 #include "bpf/edge/ingress.bpf.h"
 #include "bpf/edge/ip4.bpf.h"
@@ -66,8 +67,7 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 		return verdict;
 	verdict = sl_egress_checks(pkt, adj);
 	if (verdict == SL_GO_ON && sl_managed() &&
-	    pkt->port_flags & (SL_PORT_PARTIAL | SL_PORT_NOTED) &&
-	    sl_lacks_crc(pkt->ctx, pkt->l3 - pkt->l2))
+	    pkt->port_flags & (SL_PORT_PARTIAL | SL_PORT_NOTED) && sl_lacks_crc(pkt))
 		verdict = SL_PUNT(OTHER);
 	if (verdict != SL_GO_ON)
 		return verdict;
@@ -79,7 +79,7 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags, bool bo
 	struct sl_packet pkt;
 	sl_verdict verdict;
 
-	sl_packet_init(&pkt, ctx, frags);
+	sl_packet_init(&pkt, ctx, sl_frame_bytes(ctx, frags));
 	verdict = sl_parse_link(&pkt, bound);
 	sl_count_rx(&pkt);
 	if (sl_clustered() && !(verdict & SL_VERDICT_DROP) && sl_is_for_fabric(&pkt))

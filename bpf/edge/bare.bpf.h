@@ -18,7 +18,6 @@
 #include "bpf/lib/kernel_types.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
 
 #define SL_AS(type, address) \

@@ -82,31 +82,40 @@ static __always_inline __u16 sl_sum_pseudo(const struct sl_packet *pkt, __u8 pro
 	return sl_fold(sum);
 }
 
-/*
- * SCTP's is a CRC (RFC 9260 6.8), which a program cannot compute at a sensible cost. A sender that
- * leaves it to its device writes 0. Not inlined, so that it is verified only once.
- */
-__attribute__((noinline)) int sl_lacks_crc(struct xdp_md *ctx, __u32 l3_offset)
+static __always_inline __u8 sl_l4_protocol(const struct sl_packet *pkt)
+{
+	return pkt->ip4 ? ((struct iphdr *)pkt->l3)->protocol
+			: ((struct ipv6hdr *)pkt->l3)->nexthdr;
+}
+
+/* Is the CRC of the SCTP packet 0? Not inlined, so that it is verified only once. */
+__attribute__((noinline)) int sl_crc_is_zero(struct xdp_md *ctx, __u32 l3_offset)
 {
 	const void *l3 = (void *)(long)ctx->data + (l3_offset & 0xff);
 	const void *end = (void *)(long)ctx->data_end;
 	const struct iphdr *ip4 = l3;
 	const struct ipv6hdr *ip6 = l3;
 	const __be32 *crc;
-	__u8 protocol;
 
 	if ((const void *)(ip4 + 1) > end)
 		return false;
 	if (ip4->version == 4) {
 		if (ip4->frag_off & sl_htons(SL_IP4_FRAGMENT))
 			return false;
-		protocol = ip4->protocol;
 		crc = (const void *)(ip4 + 1) + SL_SCTP_CRC_OFFSET;
 	} else {
-		protocol = ip6->nexthdr;
 		crc = (const void *)(ip6 + 1) + SL_SCTP_CRC_OFFSET;
 	}
-	return protocol == IPPROTO_SCTP && (const void *)(crc + 1) <= end && !*crc;
+	return (const void *)(crc + 1) <= end && !*crc;
+}
+
+/*
+ * SCTP's is a CRC (RFC 9260 6.8), which a program cannot compute at a sensible cost. A sender that
+ * leaves it to its device writes 0. Packets of other protocols do not pay for the call.
+ */
+static __always_inline bool sl_lacks_crc(const struct sl_packet *pkt)
+{
+	return sl_l4_protocol(pkt) == IPPROTO_SCTP && sl_crc_is_zero(pkt->ctx, pkt->l3 - pkt->l2);
 }
 
 /* Once the frame can no longer go to the kernel, which would add to what we complete. */
@@ -114,8 +123,7 @@ static __always_inline void sl_complete_checksum(const struct sl_packet *pkt)
 {
 	__u32 header_bytes = pkt->ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	__u32 bytes = pkt->ip_len_bytes - header_bytes;
-	__u8 protocol = pkt->ip4 ? ((struct iphdr *)pkt->l3)->protocol
-				 : ((struct ipv6hdr *)pkt->l3)->nexthdr;
+	__u8 protocol = sl_l4_protocol(pkt);
 	void *l4 = pkt->l3 + header_bytes;
 	__u16 *check;
 	int sum;

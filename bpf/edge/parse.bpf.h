@@ -21,12 +21,13 @@ static __always_inline bool sl_is_tag(__be16 ethertype)
 extern int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *tpid,
 					__u16 *tci) __ksym __weak;
 
-static __always_inline void sl_packet_init(struct sl_packet *pkt, struct xdp_md *ctx, bool frags)
+static __always_inline void sl_packet_init(struct sl_packet *pkt, struct xdp_md *ctx,
+					   __u32 len_bytes)
 {
 	pkt->ctx = ctx;
 	pkt->l2 = (void *)(long)ctx->data;
 	pkt->end = (void *)(long)ctx->data_end;
-	pkt->len_bytes = frags ? bpf_xdp_get_buff_len(ctx) : ctx->data_end - ctx->data;
+	pkt->len_bytes = len_bytes;
 	pkt->port_ifindex = ctx->ingress_ifindex;
 	pkt->l3_ifindex = pkt->port_ifindex;
 	pkt->tags = 0;

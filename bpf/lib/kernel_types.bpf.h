@@ -7,6 +7,7 @@
 #define SL_KERNEL_TYPES_BPF_H
 
 #include <linux/types.h>
+#include <bpf/bpf_helpers.h>
 
 #define SL_KERNEL_TYPE __attribute__((preserve_access_index))
 
@@ -78,7 +79,15 @@ struct xdp_rxq_info {
 
 struct xdp_buff {
 	struct xdp_rxq_info *rxq;
+	__u32 flags; /* enum xdp_buff_flags */
 } SL_KERNEL_TYPE;
+
+enum xdp_buff_flags {
+	XDP_FLAGS_HAS_FRAGS = 1,
+};
+
+/* The context of an XDP program as the kernel has it (Linux 6.2). */
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 
 /* Indices of net_device.xdp_state: enum bpf_xdp_mode */
 #define SL_XDP_MODE_SKB 0

@@ -16,7 +16,6 @@
 #include <bpf/bpf_helpers.h>
 
 #define bpf_map_lookup_elem(map, key) fuzz_lookup(map, key)
-#define bpf_xdp_get_buff_len(ctx)     ((ctx)->data_end - (ctx)->data)
 static void *fuzz_lookup(const void *map, const void *key);
 #undef __ksym
 #define __ksym
@@ -181,7 +180,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(frame, data, size);
 	ctx.data = (__u32)(uintptr_t)frame;
 	ctx.data_end = (__u32)((uintptr_t)frame + size);
-	sl_packet_init(&pkt, &ctx, false);
+	sl_packet_init(&pkt, &ctx, ctx.data_end - ctx.data);
 	if (sl_parse_link(&pkt, true) == SL_GO_ON)
 		check(&pkt, frame, size);
 	return 0;
