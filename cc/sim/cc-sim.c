@@ -79,6 +79,11 @@ static void show_summary(const struct sim_scenario *sc, const struct sim_summary
 			r->second_least * 100);
 	fprintf(stderr, "  queue mean / p99 / max: %.1f / %.1f / %.1f frames\n",
 		r->queue_mean_units / unit, r->queue_p99_units / unit, r->queue_max_units / unit);
+	if (r->flows)
+		fprintf(stderr,
+			"  %u of %u flows done, median / 99 / 99.9 %%: %.2f / %.2f / %.2f ms\n",
+			r->flows_done, r->flows, r->flow_p50_s * 1e3, r->flow_p99_s * 1e3,
+			r->flow_p999_s * 1e3);
 	for (uint32_t i = 0; i < sc->setup.n_sources && i < 16; i++)
 		fprintf(stderr, "  source %u to output 0: %.0f frames/s (share %.0f)\n", i,
 			r->rate_ups[i] / unit, r->share_ups[i] / unit);

@@ -39,12 +39,37 @@ static int sim_setup_check(const struct sim_setup *s)
 	    s->delay + s->jitter >= SIM_DELAY_MAX || s->loss_ppm > 1000000 || s->seed == 0)
 		return -EINVAL;
 	for (uint32_t i = 0; i < s->n_flows; i++)
-		if (s->flows[i].source >= s->n_sources || s->flows[i].output >= s->n_outputs)
+		if (s->flows[i].source >= s->n_sources || s->flows[i].output >= s->n_outputs ||
+		    s->delay + s->jitter + s->flows[i].extra_delay >= SIM_DELAY_MAX)
 			return -EINVAL;
 	for (uint32_t i = 0; i < s->n_changes; i++)
 		if (s->changes[i].output >= s->n_outputs)
 			return -EINVAL;
 	return 0;
+}
+
+static void sim_add_flow(struct sim *sim, uint32_t i)
+{
+	const struct sim_setup *setup = sim->setup;
+	const struct sim_flow *flow = &setup->flows[i];
+	struct sim_voq *voq = sim_voq(sim, flow->source, flow->output);
+	struct cc_config own = setup->config;
+
+	own.port.seed ^= (uint16_t)((i + setup->seed) * 2654435769u >> 16); /* as in the bridge */
+	sim->max_delay =
+		(uint32_t)fmax(sim->max_delay, setup->delay + setup->jitter + flow->extra_delay);
+	sim->flow_seconds[i] = NAN;
+	voq->delivered_units += flow->size_units; /* a sum, until the start */
+	sim->flow_end_units[i] = voq->delivered_units;
+	voq->sized |= flow->size_units > 0;
+	if (voq->used)
+		return;
+	voq->used = true;
+	voq->weight = flow->weight;
+	voq->extra_delay = flow->extra_delay;
+	cc_ingress_init(&voq->ingress, &own, voq->weight);
+	if (setup->start_ups >= 0)
+		voq->ingress.rate_q16 = (uint64_t)(setup->start_ups * 65536.0);
 }
 
 int sim_create(struct sim **out, const struct sim_setup *setup)
@@ -65,25 +90,18 @@ int sim_create(struct sim **out, const struct sim_setup *setup)
 	sim->outputs = calloc(setup->n_outputs, sizeof(*sim->outputs));
 	sim->voqs = calloc(n_voqs, sizeof(*sim->voqs));
 	sim->line = calloc((size_t)SIM_DELAY_MAX * n_voqs, sizeof(*sim->line));
-	if (!sim->outputs || !sim->voqs || !sim->line)
+	sim->flow_end_units = calloc(setup->n_flows + 1, sizeof(double));
+	sim->flow_seconds = calloc(setup->n_flows + 1, sizeof(double));
+	if (!sim->outputs || !sim->voqs || !sim->line || !sim->flow_end_units || !sim->flow_seconds)
 		goto out;
 	for (uint32_t o = 0; o < setup->n_outputs; o++) {
 		cc_egress_init(&sim->outputs[o].egress, &setup->config);
 		sim->outputs[o].capacity_ups = (double)setup->config.port.capacity_ups;
 	}
-	for (uint32_t i = 0; i < setup->n_flows; i++) {
-		struct sim_voq *voq = sim_voq(sim, setup->flows[i].source, setup->flows[i].output);
-
-		struct cc_config own = setup->config;
-
-		own.port.seed ^=
-			(uint16_t)((i + setup->seed) * 2654435769u >> 16); /* as in the bridge */
-		voq->used = true;
-		voq->weight = setup->flows[i].weight;
-		cc_ingress_init(&voq->ingress, &own, voq->weight);
-		if (setup->start_ups >= 0)
-			voq->ingress.rate_q16 = (uint64_t)(setup->start_ups * 65536.0);
-	}
+	for (uint32_t i = 0; i < setup->n_flows; i++)
+		sim_add_flow(sim, i);
+	for (uint32_t i = 0; i < n_voqs; i++)
+		sim->voqs[i].delivered_units = 0;
 	*out = sim;
 	sim = NULL;
 	err = 0;
@@ -99,6 +117,8 @@ void sim_destroy(struct sim *sim)
 	free(sim->outputs);
 	free(sim->voqs);
 	free(sim->line);
+	free(sim->flow_end_units);
+	free(sim->flow_seconds);
 	free(sim);
 }
 
@@ -122,6 +142,8 @@ static void sim_offer(struct sim *sim)
 
 		if (sim->interval >= f->from && sim->interval < f->to)
 			sim_voq(sim, f->source, f->output)->offered_ups += f->offered_ups;
+		if (sim->interval == f->from)
+			sim_voq(sim, f->source, f->output)->waiting_units += f->size_units;
 	}
 }
 
@@ -148,11 +170,44 @@ static void sim_send(struct sim *sim)
 
 			voq->sent_units *= scale;
 			voq->waiting_units -= voq->sent_units;
-			excess = fmax(voq->waiting_units - s->voq_limit_units, 0);
+			excess = voq->sized ? 0 : fmax(voq->waiting_units - s->voq_limit_units, 0);
 			voq->waiting_units -= excess;
 			voq->dropped_units += excess;
 			sim->outputs[o].arrived_units += voq->sent_units;
 		}
+	}
+}
+
+/* What an output has dropped of this interval's arrivals waits at its sources again. */
+static void sim_deliver_units(struct sim *sim, uint32_t output)
+{
+	const struct sim_output *out = &sim->outputs[output];
+	double lost = out->arrived_units > 0 ? out->dropped_units / out->arrived_units : 0;
+
+	for (uint32_t source = 0; source < sim->setup->n_sources; source++) {
+		struct sim_voq *voq = sim_voq(sim, source, output);
+
+		voq->delivered_units += voq->sent_units * (1 - lost);
+		if (voq->sized)
+			voq->waiting_units += voq->sent_units * lost;
+	}
+}
+
+/* Note the flows whose last unit has come into its egress queue, which leaves when that drains. */
+static void sim_note_ends(struct sim *sim)
+{
+	const struct sim_setup *s = sim->setup;
+
+	for (uint32_t i = 0; i < s->n_flows; i++) {
+		const struct sim_flow *f = &s->flows[i];
+		const struct sim_output *out = &sim->outputs[f->output];
+		double delivered = sim_voq(sim, f->source, f->output)->delivered_units;
+
+		if (f->size_units <= 0 || !isnan(sim->flow_seconds[i]) || sim->interval < f->from ||
+		    delivered < sim->flow_end_units[i] - 1e-3)
+			continue;
+		sim->flow_seconds[i] = (sim->interval + 1 - f->from) * sim_seconds(sim) +
+				       out->backlog_units / out->capacity_ups;
 	}
 }
 
@@ -182,7 +237,7 @@ static uint32_t sim_whole(double *part)
 static void sim_post(struct sim *sim, uint32_t voq, const struct cc_feedback *feedback)
 {
 	const struct sim_setup *s = sim->setup;
-	uint32_t due = sim->interval + s->delay;
+	uint32_t due = sim->interval + s->delay + sim->voqs[voq].extra_delay;
 	size_t place = (size_t)(sim->interval % SIM_DELAY_MAX) * s->n_sources * s->n_outputs + voq;
 
 	if (s->loss_ppm && sim_random(sim) % 1000000 < s->loss_ppm)
@@ -264,7 +319,7 @@ static void sim_deliver(struct sim *sim)
 	const struct sim_setup *s = sim->setup;
 	uint32_t n_voqs = s->n_sources * s->n_outputs;
 
-	for (uint32_t age = s->delay + s->jitter + 1; age-- > 0;) {
+	for (uint32_t age = sim->max_delay + 1; age-- > 0;) {
 		/* wraps before the start: nothing is there */
 		uint32_t made = sim->interval - age;
 		struct sim_record *slot = &sim->line[(size_t)(made % SIM_DELAY_MAX) * n_voqs];
@@ -310,8 +365,10 @@ void sim_step(struct sim *sim)
 	sim_send(sim);
 	for (uint32_t o = 0; o < sim->setup->n_outputs; o++) {
 		sim_drain(sim, &sim->outputs[o]);
+		sim_deliver_units(sim, o);
 		sim_measure(sim, o);
 	}
+	sim_note_ends(sim);
 	sim_show_sent(sim);
 	sim_deliver(sim);
 	sim_tick(sim);

@@ -19,16 +19,22 @@
 
 #define SIM_SOURCES_MAX 256u
 #define SIM_OUTPUTS_MAX 16u
-#define SIM_FLOWS_MAX	512u
-#define SIM_DELAY_MAX	64u /* delay + jitter, intervals */
+#define SIM_FLOWS_MAX	4096u
+#define SIM_DELAY_MAX	64u /* delay + jitter + extra_delay, intervals */
 
-/* Traffic of one source to one output, from interval `from` up to and without `to`. */
+/*
+ * Traffic of one source to one output: an offer from interval `from` up to and without `to`, or, if
+ * size_units is not 0, so many units that are there at `from`. What the egress drops of these is
+ * sent again. One source has either kind to an output, and the second in order of `from`.
+ */
 struct sim_flow {
 	uint16_t source; /* 0..SIM_SOURCES_MAX-1 */
 	uint16_t output; /* 0..SIM_OUTPUTS_MAX-1 */
 	uint16_t weight; /* 1..CC_WEIGHT_MAX */
 	double offered_ups;
 	uint32_t from, to;
+	double size_units;
+	uint16_t extra_delay; /* of feedback to this source about this output, intervals */
 };
 
 /* A change of an output's capacity at the start of an interval. */
@@ -56,15 +62,19 @@ struct sim_setup {
 /* One VOQ: source s, output o. */
 struct sim_voq {
 	struct cc_ingress ingress;
-	bool used; /* some flow goes this way */
+	bool used;  /* some flow goes this way */
+	bool sized; /* these flows have a size: nothing is dropped here, and losses are sent again
+		     */
+	uint16_t extra_delay;
 	uint16_t weight;
 	double offered_ups; /* in this interval */
 	double waiting_units;
-	double sent_units;    /* in this interval */
-	double owed_units;    /* sent, but not yet shown to the ingress half: below 1 */
-	uint32_t shown_units; /* sent in this interval, as the ingress half has seen it */
-	double arrived_part;  /* arrived, but not yet shown to the egress half: below 1 */
-	double dropped_units; /* since the start */
+	double sent_units;	/* in this interval */
+	double owed_units;	/* sent, but not yet shown to the ingress half: below 1 */
+	uint32_t shown_units;	/* sent in this interval, as the ingress half has seen it */
+	double arrived_part;	/* arrived, but not yet shown to the egress half: below 1 */
+	double dropped_units;	/* since the start */
+	double delivered_units; /* into the egress queue, since the start */
 };
 
 struct sim_output {
@@ -86,6 +96,10 @@ struct sim {
 	struct sim_output *outputs; /* owned: n_outputs */
 	struct sim_voq *voqs;	    /* owned: n_sources x n_outputs, source first */
 	struct sim_record *line;    /* owned: records on their way */
+	uint32_t max_delay;	    /* of a record, intervals */
+	/* owned: of each flow with a size, the units of its VOQ up to its end, and the seconds that
+	 * it took until its last unit left the port; NAN until then */
+	double *flow_end_units, *flow_seconds;
 };
 
 /* Start a model. Returns 0, -ENOMEM, or -EINVAL if a number of *setup is out of its range. */

@@ -20,7 +20,18 @@ struct sim_watch {
 	uint32_t n_queues;
 	struct sim_window half, second; /* the last half; the second that goes on */
 	double dropped, drained, drainable;
+	double busy_drainable; /* while something left or waited at a source */
 };
+
+/* Something left the output in this interval, or waits for it at a source. */
+static bool sim_busy(struct sim *sim, uint32_t output)
+{
+	bool busy = sim->outputs[output].departed_units > 0;
+
+	for (uint32_t i = 0; i < sim->setup->n_sources && !busy; i++)
+		busy = sim_voq(sim, i, output)->waiting_units > 0;
+	return busy;
+}
 
 static double sim_interval_s(const struct sim *sim)
 {
@@ -166,6 +177,8 @@ static void sim_watch_interval(struct sim *sim, const struct sim_scenario *sc, s
 		w->dropped += output->dropped_units;
 		w->drained += output->departed_units;
 		w->drainable += output->capacity_ups * sim_interval_s(sim);
+		if (sim_busy(sim, o))
+			w->busy_drainable += output->capacity_ups * sim_interval_s(sim);
 	}
 }
 
@@ -176,10 +189,36 @@ static int sim_compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Completion times; without flows that have a size all stay 0. */
+static int sim_summarise_flows(const struct sim *sim, struct sim_summary *out)
+{
+	const struct sim_setup *s = sim->setup;
+	double *seconds = calloc(s->n_flows + 1, sizeof(*seconds));
+
+	if (!seconds)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < s->n_flows; i++) {
+		bool done = !isnan(sim->flow_seconds[i]);
+
+		if (s->flows[i].size_units <= 0)
+			continue;
+		seconds[out->flows++] = done ? sim->flow_seconds[i] : INFINITY;
+		out->flows_done += done;
+	}
+	qsort(seconds, out->flows, sizeof(*seconds), sim_compare);
+	if (out->flows) {
+		out->flow_p50_s = seconds[(out->flows - 1) / 2];
+		out->flow_p99_s = seconds[(uint32_t)((out->flows - 1) * 0.99)];
+		out->flow_p999_s = seconds[(uint32_t)((out->flows - 1) * 0.999)];
+	}
+	free(seconds);
+	return 0;
+}
+
 static void sim_summarise(const struct sim_scenario *sc, struct sim_watch *w,
 			  struct sim_summary *out)
 {
-	double total = 0, least;
+	double total = 0;
 
 	qsort(w->queues, w->n_queues, sizeof(*w->queues), sim_compare);
 	for (uint32_t i = 0; i < w->n_queues; i++)
@@ -188,12 +227,13 @@ static void sim_summarise(const struct sim_scenario *sc, struct sim_watch *w,
 	out->queue_p99_units = w->queues[(uint32_t)((w->n_queues - 1) * 0.99)];
 	out->queue_max_units = w->queues[w->n_queues - 1];
 	out->utilisation = w->drained / w->drainable;
+	out->busy_use = w->busy_drainable > 0 ? w->drained / w->busy_drainable : 1;
 	out->egress_drop_share = w->dropped > 0 ? w->dropped / (w->drained + w->dropped) : 0;
 	for (uint32_t i = 0; i < sc->setup.n_sources; i++) {
 		out->rate_ups[i] = w->half.sent_ups[i] / w->half.intervals;
 		out->share_ups[i] = w->half.share_ups[i] / w->half.intervals;
 	}
-	out->jain = sim_window_jain(&w->half, &least);
+	out->jain = sim_window_jain(&w->half, &out->least);
 }
 
 int sim_run(const struct sim_scenario *sc, FILE *trace, struct sim_summary *out)
@@ -224,7 +264,7 @@ int sim_run(const struct sim_scenario *sc, FILE *trace, struct sim_summary *out)
 			sim_watch_interval(sim, sc, &watch, out);
 	}
 	sim_summarise(sc, &watch, out);
-	err = 0;
+	err = sim_summarise_flows(sim, out);
 out:
 	free(watch.queues);
 	sim_destroy(sim);
@@ -302,7 +342,9 @@ static void sim_grid_write(const struct sim_grid *grid, FILE *csv)
 	for (uint32_t a = 0; a < sc->n_axes; a++)
 		fprintf(csv, "%s,", sc->axes[a].name);
 	fprintf(csv, "stable,settle_5,settle_1,settle_01,error,utilisation,jain,queue_mean_units,"
-		     "queue_p99_units,egress_drop_share,second_jain,second_least\n");
+		     "queue_p99_units,egress_drop_share,second_jain,second_least,"
+		     "queue_max_units,least,rate_0_ups,flows,flows_done,flow_p50_s,flow_p99_s,"
+		     "flow_p999_s,busy_use\n");
 	for (uint32_t point = 0; point < grid->points; point++) {
 		const struct sim_summary *r = &grid->results[point];
 		double values[SIM_AXES_MAX];
@@ -310,10 +352,13 @@ static void sim_grid_write(const struct sim_grid *grid, FILE *csv)
 		sim_point(sc, point, values);
 		for (uint32_t a = 0; a < sc->n_axes; a++)
 			fprintf(csv, "%.9g,", values[a]);
-		fprintf(csv, "%d,%u,%u,%u,%.6g,%.6f,%.6f,%.6g,%.6g,%.6g,%.6f,%.6f\n",
+		fprintf(csv, "%d,%u,%u,%u,%.6g,%.6f,%.6f,%.6g,%.6g,%.6g,%.6f,%.6f,",
 			r->error <= 0.001, r->settle_5, r->settle_1, r->settle_01, r->error,
 			r->utilisation, r->jain, r->queue_mean_units, r->queue_p99_units,
 			r->egress_drop_share, r->second_jain, r->second_least);
+		fprintf(csv, "%.6g,%.6f,%.6g,%u,%u,%.6g,%.6g,%.6g,%.6f\n", r->queue_max_units,
+			r->least, r->rate_ups[0], r->flows, r->flows_done, r->flow_p50_s,
+			r->flow_p99_s, r->flow_p999_s, r->busy_use);
 	}
 }
 

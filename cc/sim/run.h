@@ -13,12 +13,18 @@ struct sim_summary {
 		stays within 5, 1, 0.1 % of its share; intervals - measure_from: never */
 	double error;	    /* largest |rate - share| / share in the last tenth */
 	double utilisation; /* departures over what the outputs could drain */
+	double busy_use;    /* the same, while something left or waited at a source */
 	double jain;	    /* of rate / share to output 0, both averaged over the last half */
 	/* the worst of each whole second: that index, and the least rate / share; NAN: no second */
 	double second_jain, second_least;
 	double queue_mean_units; /* over outputs and intervals */
 	double queue_p99_units;
 	double queue_max_units;
+	double least; /* of rate / share to output 0, both averaged over the last half */
+	/* of flows with a size: how many, how many came to their end, and the seconds that took:
+	 * median, 99 and 99.9 %; INFINITY if so many did not */
+	uint32_t flows, flows_done;
+	double flow_p50_s, flow_p99_s, flow_p999_s;
 	double egress_drop_share;	   /* of arrivals */
 	double rate_ups[SIM_SOURCES_MAX];  /* mean of the last half, to output 0 */
 	double share_ups[SIM_SOURCES_MAX]; /* mean of the last half, of output 0 */

@@ -52,7 +52,7 @@ struct yaml_param {
 };
 
 struct yaml_flow {
-	uint32_t line, source, output, weight, count, offered_pps, from, to;
+	uint32_t line, source, output, weight, count, offered_pps, size_frames, delay, from, to;
 };
 
 struct yaml_change {
@@ -135,7 +135,9 @@ static const struct sl_yaml_key flow_keys[] = {
 	UINT_KEY(struct yaml_flow, output, false, 0, SIM_OUTPUTS_MAX - 1, "an output"),
 	UINT_KEY(struct yaml_flow, weight, false, 1, CC_WEIGHT_MAX, "a weight"),
 	UINT_KEY(struct yaml_flow, count, false, 1, SIM_SOURCES_MAX, "a number of sources"),
-	UINT_KEY(struct yaml_flow, offered_pps, true, 0, RATE_MAX_PPS, "a rate, frames/s"),
+	UINT_KEY(struct yaml_flow, offered_pps, false, 0, RATE_MAX_PPS, "a rate, frames/s"),
+	UINT_KEY(struct yaml_flow, size_frames, false, 1, 1000000000, "a number of frames"),
+	UINT_KEY(struct yaml_flow, delay, false, 0, SIM_DELAY_MAX - 1, "a number of intervals"),
 	UINT_KEY(struct yaml_flow, from, false, 0, UINT32_MAX, "an interval"),
 	UINT_KEY(struct yaml_flow, to, false, 1, UINT32_MAX, "an interval"),
 	{ 0 },
@@ -226,6 +228,8 @@ static int translate_flows(struct translation *t)
 				.output = (uint16_t)f->output,
 				.weight = f->weight ? (uint16_t)f->weight : 1,
 				.offered_ups = f->offered_pps * t->unit,
+				.size_units = f->size_frames * t->unit,
+				.extra_delay = (uint16_t)f->delay,
 				.from = f->from,
 				.to = f->to ? f->to : UINT32_MAX,
 			};
@@ -308,6 +312,11 @@ static int translate_rest(struct translation *t)
 	s->delay = y->delay;
 	s->jitter = y->jitter;
 	s->loss_ppm = y->loss_ppm;
+	for (uint32_t i = 0; i < s->n_flows; i++)
+		if (s->delay + s->jitter + s->flows[i].extra_delay >= SIM_DELAY_MAX)
+			return REFUSE(t, y->line, "flows", "delay",
+				      "is too large: with delay and jitter at most %u",
+				      SIM_DELAY_MAX - 1);
 	if (s->delay + s->jitter >= SIM_DELAY_MAX)
 		return REFUSE(t, y->line, "", "jitter", "is too large: with delay at most %u",
 			      SIM_DELAY_MAX - 1);

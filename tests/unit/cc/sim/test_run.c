@@ -24,8 +24,12 @@ static struct sim_summary result;
 static void add_flow(uint16_t source, uint16_t output, uint16_t weight, double offered_ups,
 		     uint32_t from, uint32_t to)
 {
-	scenario.flows[scenario.setup.n_flows++] =
-		(struct sim_flow){ source, output, weight, offered_ups, from, to };
+	scenario.flows[scenario.setup.n_flows++] = (struct sim_flow){ .source = source,
+								      .output = output,
+								      .weight = weight,
+								      .offered_ups = offered_ups,
+								      .from = from,
+								      .to = to };
 }
 
 static void set(const char *name, int64_t value)

@@ -35,6 +35,8 @@ static void scenario_files_are_read_or_refused_with_a_reason(void **state)
 		{ "params: [{name: kappa, value: 1}]\n", "is not a parameter of price" },
 		{ "params: [{name: kappa_ppb, value: 0}]\n", "out of its range" },
 		{ "delay: 60\njitter: 4\n", "jitter" },
+		{ "  - {source: 1, size_frames: 5, delay: 63}\ndelay: 1\n", "delay" },
+		{ "  - {source: 1, size_frames: 0}\n", "size_frames" },
 		{ "loss_ppm: 1000001\n", "loss_ppm" },
 		{ "measure_from: 200\n", "measure_from" },
 		{ "interval_us: 2000000\n", "interval_us" },
