@@ -197,7 +197,7 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		sl_error("cannot set up the fast path for the cluster: %s", strerror(-err));
 		goto out;
 	}
-	sl_rule_lists_put(*lists, g->datapath);
+	sl_rule_lists_put(*lists, g->datapath, true);
 	for (uint32_t i = 0; i < ports->n; i++)
 		if (ports->port[i].state == SL_PORT_ON)
 			sl_edge_port_open(ports, g->datapath, &ports->port[i]);

@@ -46,23 +46,60 @@ void sl_list_close(struct sl_list *list)
 	list->fd = -1;
 }
 
+/*
+ * The kernel waits for a grace period in each call that changes an array of maps, also in one that
+ * deletes what is not there.
+ */
 static int take_out(int outer_fd, uint32_t slot)
 {
+	uint32_t id;
+
+	if (bpf_map_lookup_elem(outer_fd, &slot, &id))
+		return errno == ENOENT ? 0 : -errno;
 	return bpf_map_delete_elem(outer_fd, &slot) && errno != ENOENT ? -errno : 0;
+}
+
+/* All lists of one size, in one call. */
+static int put_size(int outer_fd, const struct sl_list_place *places, uint32_t n, bool small)
+{
+	LIBBPF_OPTS(bpf_map_batch_opts, opts);
+	uint32_t slots[SL_FILTER_SLOTS], count = 0;
+	int fds[SL_FILTER_SLOTS];
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (places[i].list->fd < 0 || places[i].list->small != small)
+			continue;
+		slots[count] = places[i].slot;
+		fds[count++] = places[i].list->fd;
+	}
+	return count && bpf_map_update_batch(outer_fd, slots, fds, &count, &opts) ? -errno : 0;
+}
+
+int sl_lists_put(const struct sl_list_maps *maps, const struct sl_list_place *places, uint32_t n)
+{
+	int err;
+
+	if (n > SL_FILTER_SLOTS)
+		return -E2BIG;
+	err = put_size(maps->small_fd, places, n, true);
+	if (!err)
+		err = put_size(maps->large_fd, places, n, false);
+	/* XDP looks into the small map first: a small list is in force now, a large one after this.
+	 */
+	for (uint32_t i = 0; i < n && !err; i++) {
+		const struct sl_list *list = places[i].list;
+
+		if (list->fd < 0 || !list->small)
+			err = take_out(maps->small_fd, places[i].slot);
+		if (!err && (list->fd < 0 || list->small))
+			err = take_out(maps->large_fd, places[i].slot);
+	}
+	return err;
 }
 
 int sl_list_put(const struct sl_list_maps *maps, uint32_t slot, const struct sl_list *list)
 {
-	int err;
+	const struct sl_list_place place = { .slot = slot, .list = list };
 
-	if (list->fd < 0) {
-		err = take_out(maps->small_fd, slot);
-		return err ? err : take_out(maps->large_fd, slot);
-	}
-	if (bpf_map_update_elem(list->small ? maps->small_fd : maps->large_fd, &slot, &list->fd,
-				BPF_ANY))
-		return -errno;
-	/* XDP looks into the small map first: a small list is in force now, a large one after this.
-	 */
-	return take_out(list->small ? maps->large_fd : maps->small_fd, slot);
+	return sl_lists_put(maps, &place, 1);
 }

@@ -28,10 +28,18 @@ struct sl_list {
 int sl_list_make(const void *image, size_t image_bytes, struct sl_list *out);
 void sl_list_close(struct sl_list *list);
 
+struct sl_list_place {
+	uint32_t slot;
+	const struct sl_list *list; /* borrowed; its fd -1: the slot gets none */
+};
+
 /*
- * Put a list into the slot, and take out what else is there; `none` of fd -1 takes out alone. When
- * this returns no packet sees the old list any more. 0 or -errno.
+ * Put n lists into their slots, each another, and take out what else is there. When this returns no
+ * packet sees an old list any more, which the kernel waits for once for all of them. 0 or -errno:
+ * some may be in their slots.
  */
+int sl_lists_put(const struct sl_list_maps *maps, const struct sl_list_place *places, uint32_t n);
+/* The same for one. */
 int sl_list_put(const struct sl_list_maps *maps, uint32_t slot, const struct sl_list *list);
 
 #endif

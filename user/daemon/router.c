@@ -216,7 +216,7 @@ static bool needs_generation(const struct sl_settings *a, const struct sl_settin
 static void put_lists(struct sl_router *r, const struct sl_rule_lists *old_lists)
 {
 	/* A packet sees the old lists of its port or the new ones, each whole. */
-	sl_rule_lists_put(r->lists, r->current->datapath);
+	sl_rule_lists_put(r->lists, r->current->datapath, false);
 	sl_generation_bind_lists(r->current);
 	sl_rule_lists_remove_gone(r->lists, old_lists, r->current->datapath);
 }

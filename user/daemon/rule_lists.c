@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,6 +25,7 @@ struct list {
 	struct sl_counter *before;
 	struct sl_image image[FAMILIES];
 	struct sl_list map[FAMILIES];
+	bool kept[FAMILIES]; /* the image, and so the map, is that of the previous list */
 };
 
 struct sl_rule_lists {
@@ -121,6 +123,24 @@ static int compile(struct list *list)
 	return err;
 }
 
+/*
+ * Take over the maps of those images that are as they were. A change of one list leaves the others
+ * alone, and rules of one family often the other's.
+ */
+static void keep_maps(struct list *list, const struct list *old)
+{
+	for (unsigned int f = 0; f < FAMILIES; f++) {
+		const struct sl_image *image = &list->image[f], *before = &old->image[f];
+
+		if (old->map[f].fd < 0 || image->n_bytes != before->n_bytes ||
+		    memcmp(image->bytes, before->bytes, image->n_bytes) != 0)
+			continue;
+		list->map[f] = old->map[f];
+		list->map[f].fd = fcntl(old->map[f].fd, F_DUPFD_CLOEXEC, 0);
+		list->kept[f] = list->map[f].fd >= 0; /* else it gets a map of its own */
+	}
+}
+
 int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rule_lists *previous,
 			 struct sl_rule_lists **out)
 {
@@ -143,6 +163,8 @@ int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rul
 		err = number_rules(list, old, used, &from);
 		if (!err)
 			err = compile(list);
+		if (!err && old)
+			keep_maps(list, old);
 		if (err == -ENOSPC)
 			sl_error("filters: list \"%s\" needs %zu MiB, and at most %zu fit: write "
 				 "fewer different ports, lengths and flow labels, or fewer rules",
@@ -290,9 +312,12 @@ int sl_rule_list_policer(const struct sl_rule_lists *lists, const struct sl_data
 		       : 0;
 }
 
-void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp)
+void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool all)
 {
+	struct sl_list_place places[SL_FILTER_SLOTS];
 	struct sl_list_maps maps = maps_of(dp);
+	uint32_t n = 0;
+	int err;
 
 	for (uint32_t i = 0; i < lists->n; i++) {
 		struct list *list = &lists->list[i];
@@ -301,14 +326,14 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp)
 			if (list->before[j].packets == UINT64_MAX)
 				read_hits(dp, list->number[j], &list->before[j]);
 		make_policers(list, dp);
-		for (unsigned int f = 0; f < FAMILIES; f++) {
-			int err = sl_list_put(&maps, slot_of(list, f), &list->map[f]);
-
-			if (err)
-				sl_error("filters: list \"%s\" is not in force: %s",
-					 list->settings->name, strerror(-err));
-		}
+		for (unsigned int f = 0; f < FAMILIES; f++)
+			if (all || !list->kept[f])
+				places[n++] = (struct sl_list_place){ .slot = slot_of(list, f),
+								      .list = &list->map[f] };
 	}
+	err = sl_lists_put(&maps, places, n);
+	if (err)
+		sl_error("filters: not all lists are in force: %s", strerror(-err));
 }
 
 void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,

@@ -30,8 +30,11 @@ void sl_rule_lists_destroy(struct sl_rule_lists *lists); /* NULL is fine */
  * logged.
  */
 int sl_rule_lists_prepare(struct sl_rule_lists *lists);
-/* Put them into the slots of dp. Lists of `previous` that are gone leave theirs, if not NULL. */
-void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp);
+/*
+ * Put them into the slots of dp: all, or, where dp has those of `previous`, those that differ.
+ * Lists of `previous` that are gone leave theirs, if not NULL.
+ */
+void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool all);
 void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 			       const struct sl_rule_lists *previous, struct sl_datapath *dp);
 

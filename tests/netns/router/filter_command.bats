@@ -115,6 +115,36 @@ policer() { sluice -j show filters | jq ".[] | select(.list == \"$1\" and .rule 
 	[ "$(policers)" = 0 ]
 }
 
+@test "a change replaces the image of its list and family alone" {
+	local file=/sys/fs/bpf/sluice before after
+	images() {
+		for map in sl_filter_small sl_filter_large; do on n1 bpftool -j map dump pinned $file/$map; done |
+			jq -sc 'add | map(.value // .formatted.value)'
+	}
+	configure
+	daemon
+	put "$LIST"
+	put '{"filters": [{"name": "other", "ports": [{"name": "eth2"}], "rules": [{"action": "deny", "protocol": "igmp"}]}]}'
+	before=$(images)
+	sluice filter add other action=deny family=ipv6 protocol=udp
+	after=$(images)
+	echo "$before" "$after"
+	[ "$(jq -n "$before - $after | length")" = 1 ]
+	[ "$(jq -n "$after - $before | length")" = 1 ]
+	# also where the image has the size it had
+	before=$after
+	sluice filter replace - <<<"${LIST/deny/permit}"
+	after=$(images)
+	[ "$(jq -n "$before - $after | length")" = 1 ]
+	warm_up
+	# a daemon that starts again puts all of them in
+	kill -9 "$DAEMON"
+	wait_for 10 daemon_gone
+	daemon
+	before=$(images)
+	[ "$(jq -n "$before - $after | length")" = 4 ]
+}
+
 @test "what is wrong is refused in one line, and changes nothing" {
 	configure
 	daemon
