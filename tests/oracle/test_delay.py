@@ -517,6 +517,34 @@ def refused(tap, directory):
     tap.result(done.returncode == 1 and "standard output did not take" in done.stderr, "a full disk is an error")
 
 
+def on_a_terminal(*words):
+    """Run with standard error on a terminal. Returns (status, standard output, what the terminal got)."""
+    master, slave = os.openpty()
+    with subprocess.Popen([PROGRAM, *words], stdout=subprocess.PIPE, stderr=slave) as process:
+        os.close(slave)
+        out, got = process.stdout.read(), b""
+        try:
+            while part := os.read(master, 65536):
+                got += part
+        except OSError:  # all of it is read, and nobody holds the other end
+            pass
+    os.close(master)
+    return process.returncode, out.decode(), got.decode()
+
+
+def progress(tap, directory):
+    inputs, departures = world.bursty_trace(6, 2000)
+    paths = world.write_trace(directory, inputs, departures)
+    status, out, got = on_a_terminal(*links_of(paths))
+    steps = got.split("\r")
+    faults = [] if (status, out) == (0, run(*links_of(paths)).stdout) else [f"status {status}, or another report"]
+    faults += [f"no {text!r} in {got!r}" for text in ("pass 1 of 2 [", "pass 2 of 2 [", "] 100 %, 4.00 k") if text not in got]
+    faults += [f"the line stays: {steps[-1]!r}"] * (steps[-1] != "\x1b[K")
+    tap.result(not faults, "on a terminal a bar shows how far it is, and goes in the end", faults)
+    quiet = on_a_terminal("-q", *links_of(paths))[2] + on_a_terminal("--version")[2] + run(*links_of(paths)).stderr
+    tap.result(quiet == "", "no bar with --quiet, or where no terminal is", [repr(quiet)] * (quiet != ""))
+
+
 def main():
     tap = Tap()
     with tempfile.TemporaryDirectory() as directory:
@@ -528,6 +556,7 @@ def main():
         formats(tap, directory)
         clock_error(tap, directory)
         refused(tap, directory)
+        progress(tap, directory)
     return 0 if tap.finish() else 1
 
 
