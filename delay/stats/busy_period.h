@@ -7,7 +7,10 @@
  *
  * Two flavours use one object. Fed with the times when packets entered and left, it finds the
  * periods of the whole system; fed with arrivals at the queue and departures from it (two_stage.h),
- * those of the queue. Integers only, no allocation.
+ * those of the queue. Integers only, no allocation; one writer. All zero, but for guard_ns, is an
+ * object that has seen no packet.
+ *
+ * The paper has the term only; this is the definition of docs/DELAY.md.
  */
 #ifndef SL_BUSY_PERIOD_H
 #define SL_BUSY_PERIOD_H
@@ -19,7 +22,7 @@
 
 /* One packet on its way through what is measured */
 struct sl_passage {
-	int64_t in_ns, out_ns; /* when it came and left */
+	int64_t in_ns, out_ns; /* when it came and left, of one clock */
 	uint64_t wait_ns;      /* of its stay, how long it waited for others */
 	uint64_t delay_ns;     /* its delay through all of the router */
 	uint32_t bytes;

@@ -2,7 +2,7 @@
 /*
  * A log-linear histogram of durations: each octave is cut into 32 buckets of one width, so that the
  * middle of a bucket lies within 1/64 (1.6 %) of every value in it. Integers only, no allocation,
- * one writer: the same object fits packet-rate code.
+ * one writer: the same object fits packet-rate code. All zero is an empty one.
  */
 #ifndef SL_HISTOGRAM_H
 #define SL_HISTOGRAM_H
@@ -25,6 +25,7 @@ struct sl_histogram {
 uint32_t sl_histogram_index(uint64_t value_ns);
 /* The least value of bucket `index`; that of the next bucket ends it. */
 uint64_t sl_histogram_edge_ns(uint32_t index);
+/* Count a value of any size. Not thread-safe: the caller has one writer, or a lock. */
 void sl_histogram_add(struct sl_histogram *h, uint64_t value_ns);
 /* The quantile of `ppm` millionths, 1..1000000, within 1.6 % of the value of that rank; 0 if empty.
  */

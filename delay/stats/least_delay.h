@@ -5,6 +5,9 @@
  *
  *     excess(L) = min over packets of size L of (delay - 8 L / rate of the output)
  *
+ * (the paper's equation 4, with the output's rate; see docs/DELAY.md for the choice). All zero is
+ * an empty least, and an empty line. One writer, no allocation; lines alone use floating point.
+ *
  * A line fitted to the excess over size stands in where a size is too rare for its own minimum.
  */
 #ifndef SL_LEAST_DELAY_H
@@ -16,12 +19,13 @@
 /* With fewer packets of a size, the least of their delays may well have met a queue. */
 #define SL_LEAST_RELIABLE 30
 
-/* One size; a table of them is indexed by the IP length in bytes. */
+/* One size; whoever has many keeps a table of them, indexed by the IP length in bytes. */
 struct sl_least {
 	uint64_t count;
 	int64_t delay_ns; /* least so far */
 };
 
+/* A packet of this size took so long; below 0 if clocks differ. */
 void sl_least_add(struct sl_least *least, int64_t delay_ns);
 
 /* A line y = at_zero + slope x, by least squares, added up point by point (Welford) */

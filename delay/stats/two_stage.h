@@ -8,7 +8,9 @@
  *     start = max(a, departure of the packet before it)
  *     departure = start + 8 bytes / rate;  predicted delay = departure - T_in;  wait = start - a
  *
- * Integers only; picoseconds inside, so that a long busy period does not add up rounding.
+ * Integers only; picoseconds inside, so that a long busy period does not add up rounding: times
+ * lie within 106 days of 0. One writer, no allocation. The model is that of Hohn, Veitch,
+ * Papagiannaki and Diot (SIGMETRICS 2004), with the choices of docs/DELAY.md.
  */
 #ifndef SL_TWO_STAGE_H
 #define SL_TWO_STAGE_H
