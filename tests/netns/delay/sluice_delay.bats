@@ -46,7 +46,7 @@ delay() { build/tests/sluice-delay -C -j "$@" >"$LAB_DIR/report.json"; }
 	capture h1p1 out
 	capture h2p2 in
 	receive h2p2 3000
-	on h1p1 $TRAFFIC send 10.2.2.2 0 52,552,1400 3000 1 0.001 0 >"$LAB_DIR/sent"
+	on h1p1 $TRAFFIC send 10.2.2.2 0 52,552,1400 30 100 0 "$LAB_DIR/received.out" 0 100 0 >"$LAB_DIR/sent"
 	received_all
 	capture_end h1p1 3000
 	capture_end h2p2 3000
@@ -55,20 +55,25 @@ delay() { build/tests/sluice-delay -C -j "$@" >"$LAB_DIR/report.json"; }
 }
 
 @test "bursts of three hosts onto one port are episodes: start, A, D, and each host's share" {
-	local p start size=500
+	# Each burst fits into the ring of a veth, of 256 places.
+	local p start singles=40 burst=200 bursts=5 came=0
 	for p in 2 3 4; do capture "h2p$p" out; done
 	capture h2p1 in
-	receive h2p1 4500
+	receive h2p1 $((3 * (singles + bursts * burst)))
+	# Packets that meet nobody, from which the least delay of each size is known
+	for p in 2 3 4; do
+		on h2p$p $TRAFFIC send 10.2.1.2 1$p $((p - 1))000 $singles 1 0 "$LAB_DIR/received.out" $came 1 0.01 >"$LAB_DIR/single$p"
+		came=$((came + singles))
+	done
 	start=$(($(date +%s%N) + 1000000000))
 	for p in 2 3 4; do
-		spawn "h2p$p" "sent$p" $TRAFFIC send 10.2.1.2 $p $size 5 300 1 $start
-		size=$((size + 500))
+		spawn "h2p$p" "sent$p" $TRAFFIC send 10.2.1.2 $p $((p - 1))000 $bursts $burst $start "$LAB_DIR/received.out" $came $((3 * burst)) 0.5
 	done
 	received_all
-	for p in 2 3 4; do capture_end "h2p$p" 1500; done
-	capture_end h2p1 4500
+	for p in 2 3 4; do capture_end "h2p$p" $((singles + bursts * burst)); done
+	capture_end h2p1 $((3 * (singles + bursts * burst)))
 	# The port's rate counts frames without preamble, checksum and gap.
-	delay -w 2s -e 50ms -i "in2=$LAB_DIR/h2p2.pcap" -i "in3=$LAB_DIR/h2p3.pcap" -i "in4=$LAB_DIR/h2p4.pcap" \
+	delay -w 5s -g 100ms -e 100ms -i "in2=$LAB_DIR/h2p2.pcap" -i "in3=$LAB_DIR/h2p3.pcap" -i "in4=$LAB_DIR/h2p4.pcap" \
 		-o "out=$LAB_DIR/h2p1.pcap,rate=20mbit,overhead=14"
 	$TRAFFIC episodes "$LAB_DIR/report.json" "$LAB_DIR/received.out" "$LAB_DIR"/sent[234].out
 }

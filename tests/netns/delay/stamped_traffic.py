@@ -4,13 +4,14 @@
 UDP packets of which the kernel says when they were sent and when they came, so that the delay of each is known without
 a capture, and what a report of sluice-delay says of them. A packet's first eight bytes are its flow and its number.
 
-    stamped_traffic.py send ADDRESS FLOW BYTES,... BURSTS PACKETS PERIOD_S START_NS    > sent
-    stamped_traffic.py receive PACKETS                                                 > received
+    stamped_traffic.py send ADDRESS FLOW BYTES,... BURSTS PACKETS START_NS RECEIVED FIRST ALL PAUSE_S    > sent
+    stamped_traffic.py receive PACKETS                                                                   > received
     stamped_traffic.py delays REPORT SENT RECEIVED
     stamped_traffic.py episodes REPORT RECEIVED SENT...
 
-Lines of `sent` and `received` are FLOW NUMBER TIME BYTES; times are CLOCK_REALTIME in ns, bytes those of IP. The last two
-print what differs, and fail if anything does.
+Lines of `sent` and `received` are FLOW NUMBER TIME BYTES; times are CLOCK_REALTIME in ns, bytes those of IP. A sender starts
+at START_NS. Burst k waits until the file RECEIVED has FIRST + k ALL lines, so that no queue on the way overflows, and then
+for PAUSE_S. The last two commands print what differs, and fail if anything does.
 """
 import json
 import select
@@ -22,7 +23,6 @@ import time
 
 PORT = 9000
 HEADERS = 28  # IPv4 and UDP
-OVERHEAD = 14  # of Ethernet, as a port of sluice counts its rate
 STAMP = struct.Struct(">II")
 SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_RCVBUFFORCE = 35, 37, 33
 TX_SCHEDULED, SOFTWARE, WITH_ID, WITHOUT_PACKET = 1 << 8, 1 << 4, 1 << 7, 1 << 11
@@ -45,14 +45,26 @@ def stamps_of(sock, wanted):
     return found
 
 
-def send(address, flow, sizes, bursts, packets, period_s, start_ns):
+def wait_for_lines(path, wanted):
+    deadline = time.monotonic() + 120
+    while True:
+        with open(path, encoding="ascii") as file:
+            if sum(1 for _ in file) >= wanted:
+                return
+        assert time.monotonic() < deadline, f"{path}: not {wanted} packets within two minutes"
+        time.sleep(0.001)
+
+
+def send(address, flow, sizes, bursts, packets, start_ns, received, first, all_packets, pause_s):
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
     sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_SCHEDULED | SOFTWARE | WITH_ID | WITHOUT_PACKET)
     sock.connect((address, PORT))
     sizes = [int(size) for size in sizes.split(",")]
+    time.sleep(max(0, (start_ns - time.time_ns()) / 1e9))
     for burst in range(bursts):
-        time.sleep(max(0, (start_ns + burst * int(period_s * 1e9) - time.time_ns()) / 1e9))
+        wait_for_lines(received, first + burst * all_packets)
+        time.sleep(pause_s if burst else 0)
         numbers = range(burst * packets, (burst + 1) * packets)
         for number in numbers:
             size = sizes[number % len(sizes)]
@@ -71,7 +83,7 @@ def receive(packets):
     for _ in range(packets):
         data, messages, _, _ = sock.recvmsg(65536, 256)
         seconds, ns = SPEC.unpack_from(messages[0][2])
-        print(*STAMP.unpack_from(data), seconds * 10**9 + ns, len(data) + HEADERS)
+        print(*STAMP.unpack_from(data), seconds * 10**9 + ns, len(data) + HEADERS, flush=True)
 
 
 def table(path):
@@ -113,35 +125,39 @@ def delays(report, sent, received):
     return faults
 
 
-def most_waiting_ns(came, received, rate_bps):
-    """How long a link of this rate takes for what was sent and has not come, when that is most."""
-    events = sorted([(at, size) for _, at, size in came] + [(received[key][0], -size) for key, _, size in came])
-    waiting = most = 0
-    for _, size in events:
-        waiting += size + (OVERHEAD if size > 0 else -OVERHEAD)
-        most = max(most, waiting)
-    return most * 8e9 / rate_bps
+def longest_ns(period, received):
+    return max(received[key][0] - at for key, at, _ in period)
+
+
+def busy_periods(sent, received, guard_ns):
+    """Lists of (key, time, bytes) of the packets that came: a new one where nobody was there for guard_ns."""
+    periods, end = [], None
+    for key, (at, size) in sorted(sent.items(), key=lambda row: row[1][0]):
+        if key not in received:
+            continue
+        if end is None or at - end >= guard_ns:
+            periods.append([])
+        periods[-1].append((key, at, size))
+        end = max(end or 0, received[key][0])
+    return periods
 
 
 def episodes(report, received, *sent):
-    """The episodes of the only output against the bursts, of which each flow sent as many."""
-    faults, bursts = [], []
+    """The episodes of the only output against the bursts."""
+    faults = []
     all_sent = {key: row for table_ in sent for key, row in table_.items()}
-    for key, (at, size) in sorted(all_sent.items(), key=lambda row: row[1][0]):
-        if not bursts or at - bursts[-1][-1][1] > 200_000_000:
-            bursts.append([])
-        bursts[-1].append((key, at, size))
     output = report["outputs"][0]
-    near("longest delay", output["system"]["max_amplitude_ns"], max(received[key][0] - all_sent[key][0] for key in received), faults)
+    near("longest delay", output["system"]["max_amplitude_ns"], max(received[key][0] - all_sent[key][0] for key in received if key in all_sent), faults)
+    bursts = [period for period in busy_periods(all_sent, received, report["guard_ns"])
+              if longest_ns(period, received) >= output["model"]["episode_ns"]]
     got = sorted(output["model"]["largest_episodes"], key=lambda row: row["start_s"])
     if len(got) != len(bursts) or output["model"]["episodes"] != len(bursts):
         return [f"{output['model']['episodes']} episodes, not {len(bursts)}"]
     off, queue_shares = {"amplitude": [], "duration": [], "start": []}, []
-    for episode, burst in zip(got, bursts):
-        came = [(key, at, size) for key, at, size in burst if key in received]
-        true = {"amplitude": most_waiting_ns(came, received, output["rate_bps"]),
-                "duration": max(received[key][0] for key, _, _ in came) - burst[0][1],
-                "start": burst[0][1]}
+    for episode, came in zip(got, bursts):
+        true = {"amplitude": longest_ns(came, received),
+                "duration": max(received[key][0] for key, _, _ in came) - came[0][1],
+                "start": came[0][1]}
         measured = {"amplitude": episode["amplitude_ns"], "duration": episode["duration_ns"],
                     "start": report["start_ns"] + episode["start_s"] * 1e9}
         for what, list_ in off.items():
@@ -169,7 +185,8 @@ def episodes(report, received, *sent):
 def main():
     command, *words = sys.argv[1:]
     if command == "send":
-        send(words[0], int(words[1]), words[2], int(words[3]), int(words[4]), float(words[5]), int(words[6]))
+        send(words[0], int(words[1]), words[2], int(words[3]), int(words[4]), int(words[5]), words[6], int(words[7]), int(words[8]),
+             float(words[9]))
         return 0
     if command == "receive":
         receive(int(words[0]))
