@@ -68,51 +68,6 @@ static void traffic_arrives_over_a_transport_that_borrows(void **state)
 	traffic_of_all_nodes_arrives_whole_and_in_order(RB_RECORDS_MAX, 4096, true);
 }
 
-static void voq_is_paced_to_the_rate_in_its_settings(void **state)
-{
-	(void)state;
-	rig_begin(&rig, &rig_plain);
-	rig.node[1].voq[2][0] = (struct sl_voq){ .rate = 10000, .burst = 1 };
-	rig.node[1].voq[2][1] =
-		(struct sl_voq){ .rate = 1000000, .unit = SL_UNIT_BYTES, .burst = 1500 };
-	rig.node[1].voq[2][2] = (struct sl_voq){ .rate = 0 };
-	for (uint32_t v = 0; v < 3; v++)
-		rig_offer(&rig, 1, 2, v, 10000, 100);
-	rig_run_for(&rig, 100 * RIG_MS);
-	assert_in_range(rig.node[2].port[1].next[1][0], 998, 1002);
-	assert_in_range(rig.node[2].port[1].next[1][1], 998, 1018);
-	assert_int_equal(rig.node[2].port[1].next[1][2], 0);
-	/* A rate that an operator writes holds at once. */
-	rig.node[1].voq[2][0].rate = 50000;
-	rig.node[1].voq[2][2].rate = 10000;
-	rig_run_for(&rig, 100 * RIG_MS);
-	assert_in_range(rig.node[2].port[1].next[1][0], 5996, 6004);
-	assert_in_range(rig.node[2].port[1].next[1][2], 998, 1002);
-	rig_end(&rig);
-}
-
-static void voqs_of_a_node_share_by_bytes_and_a_stopped_one_costs_nothing(void **state)
-{
-	struct rig_setting s = rig_plain;
-	uint64_t a, b;
-
-	(void)state;
-	s.degree = 4;
-	rig_begin(&rig, &s);
-	rig.node[1].voq[2][2].rate = 0;
-	rig_offer(&rig, 1, 2, 0, 100000, 100);
-	rig_offer(&rig, 1, 2, 1, 100000, 1000);
-	rig_offer(&rig, 1, 2, 2, 100000, 1000);
-	rig_run_for(&rig, 20 * RIG_MS);
-	a = rig.node[2].port[1].next[1][0] * 100ULL;
-	b = rig.node[2].port[1].next[1][1] * 1000ULL;
-	assert_true(a > 100000 && b > 100000);
-	assert_in_range(a, b * 95 / 100, b * 105 / 100);
-	rig.node[1].ring[2][0].to_make = rig.node[1].ring[2][1].to_make =
-		rig.node[1].ring[2][2].to_make = 0;
-	rig_end(&rig);
-}
-
 static void port_is_shaped_and_higher_level_goes_first(void **state)
 {
 	struct rig_setting s = rig_plain;
@@ -425,8 +380,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(traffic_arrives_at_every_packing_degree),
 		cmocka_unit_test(traffic_arrives_over_a_transport_that_borrows),
-		cmocka_unit_test(voq_is_paced_to_the_rate_in_its_settings),
-		cmocka_unit_test(voqs_of_a_node_share_by_bytes_and_a_stopped_one_costs_nothing),
 		cmocka_unit_test(port_is_shaped_and_higher_level_goes_first),
 		cmocka_unit_test(worker_that_waits_for_time_alone_says_until_when),
 		cmocka_unit_test(round_visits_only_voqs_and_ports_with_frames),
