@@ -134,9 +134,10 @@ void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, struct rb_input 
 		if (*at == input) {
 			*at = input->next;
 			input->ingress = NULL;
-			break;
+			if (voq->turn == input)
+				voq->turn = input->next ? input->next : voq->inputs;
+			return;
 		}
-	voq->turn = voq->inputs;
 }
 
 int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uint32_t degree)

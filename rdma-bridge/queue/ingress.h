@@ -140,8 +140,8 @@ void rb_ingress_sent(struct rb_ingress *in, struct sl_counter *counters);
 /* The same, but the frames are for this node: they have left without a message. */
 void rb_ingress_delivered(struct rb_ingress *in);
 /*
- * The node is not up: drop the open message, and up to `budget` frames for each VOQ that has any.
- * Returns how many frames it dropped.
+ * The node is not up: drop the open message, and frames that wait: at most `budget` times the VOQs
+ * that have any, whose turns are as in rb_ingress_fill. Returns how many frames it dropped.
  */
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
 			    struct sl_counter *counters);

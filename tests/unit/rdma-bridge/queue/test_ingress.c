@@ -414,6 +414,40 @@ static void removed_input_is_not_read_and_may_still_ask(void **state)
 	end();
 }
 
+static void removing_an_input_takes_no_turn_from_the_others(void **state)
+{
+	struct rb_voq *voq;
+	struct rb_input *next;
+
+	(void)state;
+	begin(65535, 1);
+	voq = &w.in->voqs[0];
+	for (uint32_t k = 0; k < INPUTS; k++)
+		offer_from(0, k, PORT, 100, 60);
+	for (uint32_t k = 0; k < 3; k++) { /* wherever the turn is */
+		const struct rb_input *turn;
+
+		drain(RB_READ_AHEAD);
+		turn = voq->turn;
+		rb_ingress_remove_input(w.in, 0, &w.source[1][0].input); /* of another VOQ */
+		assert_ptr_equal(voq->turn, turn);
+		assert_ptr_equal(w.source[1][0].input.ingress, w.in);
+	}
+	while (voq->turn != &w.source[0][0].input)
+		drain(1);
+	rb_ingress_remove_input(w.in, 0, &w.source[0][1].input);
+	assert_ptr_equal(voq->turn, &w.source[0][0].input);
+	/* The one in turn goes: the turn is the next one's, or the first one's after the last. */
+	next = voq->turn->next ? voq->turn->next : voq->inputs;
+	rb_ingress_remove_input(w.in, 0, voq->turn);
+	assert_ptr_equal(voq->turn, next);
+	rb_ingress_remove_input(w.in, 0, voq->turn);
+	assert_null(voq->turn);
+	offer_from(0, 0, PORT, 0, 60);
+	drain(UINT32_MAX);
+	end();
+}
+
 /*
  * What a token bucket promises: by any time no more than burst + rate * time and the rest of one
  * frame, and no less than rate * time once a frame always waits. (The bursts here are no less than
@@ -823,6 +857,7 @@ int main(void)
 		cmocka_unit_test(sources_of_a_voq_take_turns),
 		cmocka_unit_test(input_is_read_when_it_asks_and_no_other_is),
 		cmocka_unit_test(removed_input_is_not_read_and_may_still_ask),
+		cmocka_unit_test(removing_an_input_takes_no_turn_from_the_others),
 		cmocka_unit_test(voq_keeps_to_the_rate_in_its_settings),
 		cmocka_unit_test(voqs_share_by_bytes_and_one_that_is_stopped_costs_nothing),
 		cmocka_unit_test(chosen_frame_without_room_leads_the_next_message),
