@@ -500,7 +500,7 @@ static void voq_keeps_to_the_rate_in_its_settings(void **state)
 
 /*
  * Deficit round robin: what two VOQs that always have frames have sent never differs by more than
- * three times the largest frame (Shreedhar and Varghese, theorem on the fairness index).
+ * three times the largest frame, which is the quantum (Shreedhar and Varghese, 1995).
  */
 static void voqs_share_by_bytes_and_one_that_is_stopped_costs_nothing(void **state)
 {

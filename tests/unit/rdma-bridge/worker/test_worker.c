@@ -68,37 +68,6 @@ static void traffic_arrives_over_a_transport_that_borrows(void **state)
 	traffic_of_all_nodes_arrives_whole_and_in_order(RB_RECORDS_MAX, 4096, true);
 }
 
-static void port_is_shaped_and_higher_level_goes_first(void **state)
-{
-	struct rig_setting s = rig_plain;
-	const struct rig_port *port = &rig.node[2].port[1];
-	uint32_t received;
-
-	(void)state;
-	s.port_rate = 10000;
-	s.limit_frames = 512;
-	rig_begin(&rig, &s);
-	rig_offer(&rig, 1, 2, 0, 3000, 60);
-	rig_run_for(&rig, 20 * RIG_MS);
-	assert_in_range(port->received, 220, 240);
-	/* 512 found a place and 32 left as the first burst; the rest found the queue full. */
-	assert_in_range(rig_count_of(&rig, 2, RB_COUNT_DROP_QUEUE_FULL), 3000 - 512 - 40,
-			3000 - 512 - 32);
-	assert_int_equal(rig_count_of(&rig, 2, RB_COUNT_DROP_QUEUE_FULL) + port->received +
-				 rb_egress_backlog(rig.node[2].worker->port[1], 0),
-			 3000);
-	/* Class 3 has a level of its own: its frames pass those that wait. */
-	received = port->received;
-	rig_offer(&rig, 1, 2, 3, 10, 60);
-	rig_run_for(&rig, 3 * RIG_MS);
-	assert_in_range(port->received - received, 29, 31);
-	assert_int_equal(port->next[1][3], 10);
-	rig_run_for(&rig, 200 * RIG_MS);
-	rig_check_conservation(&rig);
-	assert_int_equal(port->out_of_order, 0);
-	rig_end(&rig);
-}
-
 static void worker_that_waits_for_time_alone_says_until_when(void **state)
 {
 	struct rig_setting s = rig_plain;
@@ -204,28 +173,6 @@ static void port_whose_device_is_down_drops_by_name_and_costs_no_round(void **st
 	rig_offer(&rig, 1, 2, 0, 3, 60);
 	rig_run_for(&rig, 5 * RIG_MS);
 	assert_int_equal(rig_count_of(&rig, 2, RB_COUNT_TRANSMITTED), 7);
-	rig_check_conservation(&rig);
-	rig_end(&rig);
-}
-
-static void port_that_is_down_drops_by_name_and_comes_back(void **state)
-{
-	struct rb_worker *w;
-
-	(void)state;
-	rig_begin(&rig, &rig_plain);
-	w = rig.node[2].worker;
-	rb_egress_set_tx(w->port[1], NULL, rig.node[2].chunks, w->counters);
-	assert_true(rig.node[2].port[1].closed);
-	rig_offer(&rig, 1, 2, 0, 10, 60);
-	rig_offer(&rig, 1, 2, SL_CLASSES, 10, 60);
-	rig_run_for(&rig, 5 * RIG_MS);
-	assert_int_equal(rig_count_of(&rig, 2, RB_COUNT_DROP_PORT_DOWN), 10);
-	assert_int_equal(rig.node[2].port[2].received, 10);
-	rb_egress_set_tx(w->port[1], &rig.node[2].port[1].tx, rig.node[2].chunks, w->counters);
-	rig_offer(&rig, 1, 2, 0, 10, 60);
-	rig_run_for(&rig, 5 * RIG_MS);
-	assert_int_equal(rig.node[2].port[1].received, 10);
 	rig_check_conservation(&rig);
 	rig_end(&rig);
 }
@@ -380,11 +327,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(traffic_arrives_at_every_packing_degree),
 		cmocka_unit_test(traffic_arrives_over_a_transport_that_borrows),
-		cmocka_unit_test(port_is_shaped_and_higher_level_goes_first),
 		cmocka_unit_test(worker_that_waits_for_time_alone_says_until_when),
 		cmocka_unit_test(round_visits_only_voqs_and_ports_with_frames),
 		cmocka_unit_test(port_whose_device_is_down_drops_by_name_and_costs_no_round),
-		cmocka_unit_test(port_that_is_down_drops_by_name_and_comes_back),
 		cmocka_unit_test(slow_port_takes_nothing_from_the_others),
 		cmocka_unit_test(
 			peer_that_falls_silent_is_down_within_the_bound_and_its_frames_are_dropped),
