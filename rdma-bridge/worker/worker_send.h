@@ -19,9 +19,9 @@ bool rb_worker_serve_own(struct rb_worker *worker, struct rb_worker_peer *self, 
 
 /*
  * Send a peer a message of `count` records, body_bytes together, at once; `context` is the worker.
- * What is for this node itself is used at once. 0; -EMSGSIZE: a chunk does not hold it; -EAGAIN: no
- * room, or no path to the peer; or what else the transport says. After an error the message is
- * lost.
+ * What is for this node itself is used at once, if it has VOQs to its own ports. 0; -EMSGSIZE: a
+ * chunk does not hold it; -EAGAIN: no room, or no path to the peer; -EINVAL: impossible records for
+ * this node itself; or what else the transport says. After an error the message is lost.
  */
 int rb_worker_send_records(void *context, uint8_t node, enum rb_msg_type type, uint32_t count,
 			   const uint8_t *body, uint32_t body_bytes, uint64_t now_ns);

@@ -62,7 +62,7 @@ static void flood_of_messages_without_frames_does_not_prolong_a_round(void **sta
 	flood.poll = poll_flood;
 	rig.node[1].transport->ops = &flood;
 	flood_polls = 0;
-	rb_worker_round(rig.node[1].worker, rig.now_ns);
+	assert_false(rb_worker_receive(rig.node[1].worker, rig.now_ns)); /* no frames, no work */
 	assert_int_equal(flood_polls, RB_RECEIVE_BATCHES);
 	rig.node[1].transport->ops = ops;
 	rig_end(&rig);
@@ -171,6 +171,236 @@ static void lossy_network_loses_messages_and_nothing_else(void **state)
 	rig_end(&rig);
 }
 
+/* --- Completions as a test wants them --- */
+
+static const struct rb_transport_ops *real;
+static struct rb_transport_ops replaced;
+static uint32_t polls;
+static bool as_numbered, as_unknown;
+
+static uint32_t change_poll(struct rb_transport *t, struct rb_completion *out, uint32_t max,
+			    uint64_t now)
+{
+	uint32_t n = real->poll(t, out, max, now);
+
+	polls++;
+	for (uint32_t k = 0; k < n; k++) {
+		out[k].numbered = as_numbered;
+		if (as_unknown)
+			out[k].context = NULL;
+	}
+	return n;
+}
+
+static void replace_poll(int node)
+{
+	as_numbered = as_unknown = false;
+	polls = 0;
+	real = rig.node[node].transport->ops;
+	replaced = *real;
+	replaced.poll = change_poll;
+	rig.node[node].transport->ops = &replaced;
+}
+
+/* Node 2 sends node 1 a message of one frame with this number. */
+static void send_numbered(uint32_t sequence)
+{
+	const struct rb_msg_header h = { .type = RB_MSG_DATA,
+					 .source = 2,
+					 .destination = 1,
+					 .count = 1,
+					 .length_bytes = 24 + 12 + 60,
+					 .epoch = rig.node[2].epoch,
+					 .sequence = sequence };
+	const struct rb_frame frame = { .len_bytes = 60,
+					.system_port = SL_SYSTEM_PORT(1, 1),
+					.ingress_port = SL_SYSTEM_PORT(2, 1) };
+	uint8_t msg[24 + 12 + 60] = { 0 };
+	const struct rb_piece piece = { msg, sizeof(msg) };
+	struct rb_transport *t = rig.node[2].transport;
+
+	rb_msg_header_encode(&h, msg);
+	rb_frame_header_encode(&frame, 0, msg + 24);
+	rb_put16(msg + 36, SL_SYSTEM_PORT(1, 1));
+	msg[36 + 2] = 2;
+	rb_put16(msg + 36 + 8, 60);
+	for (uint32_t b = 10; b < 60; b++)
+		msg[36 + b] = (uint8_t)b;
+	assert_int_equal(t->ops->post_send(t, rig.node[2].worker->peer[1]->path, &piece, 1, 0), 1);
+	rig_run_for(&rig, 200 * RIG_US);
+}
+
+/* Over a transport that judges numbers itself, a number that came before is no duplicate. */
+static void number_is_judged_once_by_transport_or_worker(void **state)
+{
+	const struct rb_worker *w;
+	uint64_t duplicates;
+
+	(void)state;
+	rig_begin(&rig, &rig_plain);
+	w = rig.node[1].worker;
+	replace_poll(1);
+	duplicates = w->verdicts[RB_VERDICT_DUPLICATE];
+	for (uint32_t k = 0; k < 2; k++)
+		send_numbered(500);
+	assert_int_equal(w->verdicts[RB_VERDICT_DUPLICATE], duplicates + 1);
+	assert_int_equal(rig_count_of(&rig, 1, RB_COUNT_EGRESS), 1);
+	as_numbered = true;
+	for (uint32_t k = 0; k < 2; k++)
+		send_numbered(500);
+	assert_int_equal(w->verdicts[RB_VERDICT_DUPLICATE], duplicates + 1);
+	assert_int_equal(rig_count_of(&rig, 1, RB_COUNT_EGRESS), 3);
+	assert_int_equal(rig_count_of(&rig, 1, RB_COUNT_TRANSMITTED), 3);
+	rig.node[1].transport->ops = real;
+	rig_end(&rig);
+}
+
+static void message_without_a_path_is_of_an_unknown_node(void **state)
+{
+	const struct rb_worker *w;
+	uint64_t unknown;
+
+	(void)state;
+	rig_begin(&rig, &rig_plain);
+	w = rig.node[1].worker;
+	replace_poll(1);
+	as_unknown = true;
+	unknown = w->verdicts[RB_VERDICT_UNKNOWN_NODE];
+	send_numbered(500);
+	assert_int_equal(w->verdicts[RB_VERDICT_UNKNOWN_NODE], unknown + 1);
+	assert_int_equal(rig_count_of(&rig, 1, RB_COUNT_EGRESS), 0);
+	assert_int_equal(w->chunks->count[RB_OWNER_MESSAGE], 0);
+	rig.node[1].transport->ops = real;
+	rig_end(&rig);
+}
+
+/* What waits in the transport waits for the next round. */
+static void round_takes_in_no_more_batches_after_so_many_frames(void **state)
+{
+	struct rig_setting s = rig_plain;
+	struct rb_worker *w;
+
+	(void)state;
+	s.degree = 1;
+	rig_begin(&rig, &s);
+	w = rig.node[1].worker;
+	w->config.receive_target = 512;
+	rb_worker_post_receives(w);
+	rig.node[1].dead = true;
+	rig_offer(&rig, 2, 1, 0, 400, 60);
+	rig_run_for(&rig, 3 * RIG_MS / 2);
+	assert_int_equal(rig_count_of(&rig, 2, RB_COUNT_SENT), 400);
+	replace_poll(1);
+	assert_true(rb_worker_receive(w, rig.now_ns));
+	/* A batch has at most 8 frames; hellos may have come among them. */
+	assert_in_range(rig_count_of(&rig, 1, RB_COUNT_EGRESS), RB_RECEIVE_FRAMES,
+			RB_RECEIVE_FRAMES + 7);
+	assert_in_range(polls, RB_RECEIVE_FRAMES / 8, RB_RECEIVE_FRAMES / 8 + 1);
+	assert_true(rb_worker_receive(w, rig.now_ns));
+	assert_int_equal(rig_count_of(&rig, 1, RB_COUNT_EGRESS), 400);
+	assert_false(rb_worker_receive(w, rig.now_ns));
+	rig.node[1].transport->ops = real;
+	rig.node[1].dead = false;
+	rig_run_for(&rig, RIG_MS);
+	assert_int_equal(rig.node[1].port[1].received, 400);
+	rig_end(&rig);
+}
+
+static void message_that_was_sent_is_taken_in_and_no_work(void **state)
+{
+	struct rig_setting s = rig_plain;
+	struct rb_worker *w;
+
+	(void)state;
+	s.network.lend = true;
+	rig_begin(&rig, &s);
+	w = rig.node[1].worker;
+	rig_run_for(&rig, RIG_STEP_NS);
+	rig_offer(&rig, 1, 2, 0, 4, 60);
+	assert_true(rb_worker_serve_peer(w, w->peer[2], rig.now_ns));
+	assert_int_equal(w->chunks->count[RB_OWNER_INGRESS], 4 + 1);
+	assert_false(rb_worker_receive(w, rig.now_ns));
+	assert_int_equal(w->chunks->count[RB_OWNER_INGRESS], 0);
+	assert_int_equal(w->n_free_lent, RB_LENT_MAX);
+	rig_end(&rig);
+}
+
+static void announcement_that_nobody_awaits_is_received(void **state)
+{
+	const uint8_t body[3] = { 1, 2, 3 };
+	const struct rb_worker *w;
+	uint64_t ok;
+
+	(void)state;
+	rig_begin(&rig, &rig_plain);
+	w = rig.node[1].worker;
+	assert_null(w->on_announce);
+	ok = w->verdicts[RB_VERDICT_OK];
+	assert_int_equal(rb_worker_announce(rig.node[2].worker, 1, body, 3, rig.now_ns), 0);
+	rig_run_for(&rig, 200 * RIG_US);
+	assert_true(w->verdicts[RB_VERDICT_OK] > ok);
+	assert_int_equal(w->chunks->count[RB_OWNER_MESSAGE], 0);
+	rig_end(&rig);
+}
+
+/* --- Chunks to receive into --- */
+
+static uint32_t take_max, posts;
+
+static uint32_t post_few(struct rb_transport *t, const uint64_t *offsets, uint32_t n)
+{
+	posts++;
+	return real->post_receive(t, offsets, n < take_max ? n : take_max);
+}
+
+/* As many as wanted are posted; those that the transport or the memory refuse are no loss. */
+static void chunks_are_posted_up_to_the_target(void **state)
+{
+	static uint64_t offsets[RIG_CHUNKS];
+	struct rb_worker *w;
+	uint32_t n_taken = 0;
+
+	(void)state;
+	rig_begin(&rig, &rig_plain);
+	w = rig.node[1].worker;
+	assert_int_equal(w->chunks->count[RB_OWNER_RECEIVE], RIG_RECEIVES);
+	rb_worker_post_receives(w);
+	assert_int_equal(w->chunks->count[RB_OWNER_RECEIVE], RIG_RECEIVES);
+	w->config.receive_target = RIG_RECEIVES + 65; /* one more than a batch */
+	rb_worker_post_receives(w);
+	assert_int_equal(w->chunks->count[RB_OWNER_RECEIVE], RIG_RECEIVES + 65);
+
+	/* The transport takes a few. */
+	real = rig.node[1].transport->ops;
+	replaced = *real;
+	replaced.post_receive = post_few;
+	rig.node[1].transport->ops = &replaced;
+	take_max = 10;
+	posts = 0;
+	w->config.receive_target = RIG_RECEIVES + 165;
+	rb_worker_post_receives(w);
+	assert_int_equal(posts, 1);
+	assert_int_equal(w->chunks->count[RB_OWNER_RECEIVE], RIG_RECEIVES + 75);
+	rig.node[1].transport->ops = real;
+
+	/* Few chunks are free. */
+	while (w->chunks->n_free > 7)
+		offsets[n_taken++] = rb_chunk_take(w->chunks, RB_OWNER_TX);
+	rb_worker_post_receives(w);
+	assert_int_equal(w->chunks->count[RB_OWNER_RECEIVE], RIG_RECEIVES + 82);
+	assert_int_equal(w->chunks->n_free, 0);
+	rb_worker_post_receives(w);
+	while (n_taken > 0)
+		rb_chunk_release(w->chunks, offsets[--n_taken], RB_OWNER_TX);
+
+	/* It has no room for more than 512. */
+	w->config.receive_target = 600;
+	rb_worker_post_receives(w);
+	assert_int_equal(w->chunks->count[RB_OWNER_RECEIVE], 512);
+	assert_int_equal(w->chunks->n_free, RIG_CHUNKS - 512);
+	rig_end(&rig);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +408,12 @@ int main(void)
 		cmocka_unit_test(flood_of_messages_without_frames_does_not_prolong_a_round),
 		cmocka_unit_test(bad_messages_are_counted_by_name_and_change_nothing),
 		cmocka_unit_test(lossy_network_loses_messages_and_nothing_else),
+		cmocka_unit_test(number_is_judged_once_by_transport_or_worker),
+		cmocka_unit_test(message_without_a_path_is_of_an_unknown_node),
+		cmocka_unit_test(round_takes_in_no_more_batches_after_so_many_frames),
+		cmocka_unit_test(message_that_was_sent_is_taken_in_and_no_work),
+		cmocka_unit_test(announcement_that_nobody_awaits_is_received),
+		cmocka_unit_test(chunks_are_posted_up_to_the_target),
 	};
 	return cmocka_run_group_tests_name("worker_receive", tests, NULL, NULL);
 }
