@@ -308,6 +308,38 @@ def two_ports(options, out):
         f"largest error of a share {max(map(abs, errors)):.2%}; egress drops {dropped}")
 
 
+def classes(options, out):
+    """two classes of weight 10 each at one port, 10 and 1 at another: the second comes later; shares after 2 s"""
+    weights = {1: (10, 10), 2: (10, 1)}
+    keys = {f"n4p{p}": shaped(options, options.controller, options.rate // 2) + ", scheduler: drr, queues: ["
+            + ", ".join(f"{{class: {c}, frames: {options.queue_frames}, weight: {w}}}" for c, w in enumerate(pair)) + "]"
+            for p, pair in weights.items()}
+    seconds, generators = options.warm_up + options.seconds + 60, []
+    with Lab(options, ports=2, keys=keys) as lab:
+        def departed():
+            return {(q["port"], q["class"]): q["departed_frames"] for q in lab.ask(EGRESS, command="egress-queues")}
+
+        for c in (0, 1):
+            # Class 1 finds its port full. Source c + 1 sends it, so that what differs is the class alone.
+            generators += [lab.send(c + 1, options.rate, seconds, port=p, to=(EGRESS, p), dscp=16 * c) for p in weights]
+            time.sleep(2)
+        before = departed()
+        time.sleep(options.seconds)
+        after = departed()
+        stop(generators)
+    result, errors = {}, []
+    for p, pair in weights.items():
+        frames = [after[f"n4p{p}", c] - before[f"n4p{p}", c] for c in (0, 1)]
+        errors.append(frames[0] * pair[1] / (frames[1] * pair[0]) - 1 if frames[1] else 1)
+        result[f"{pair[0]}:{pair[1]}"] = {"frames": frames, "error": round(errors[-1], 4)}
+    with open(f"{out}/classes.csv", "w", encoding="ascii") as file:
+        print("weights,class_0_frames,class_1_frames", file=file)
+        for name, row in result.items():
+            print(f"{name},{row['frames'][0]},{row['frames'][1]}", file=file)
+    return result, abs(errors[0]) <= 0.02 and abs(errors[1]) <= 0.05, "; ".join(
+        f"{name}: {row['frames'][0]} and {row['frames'][1]} frames, off by {row['error']:.1%}" for name, row in result.items())
+
+
 def slow_node(options, out):
     """a port of node 3 takes a twentieth: does what goes to node 4 from the same sources suffer?"""
     slow = options.rate // 20
@@ -351,4 +383,4 @@ def delay(options, out):
 
 
 EXPERIMENTS = {f.__name__.replace("_", "-"): f for f in (collapse, overload, table71, unequal, step, sync, tcp, two_ports,
-                                                          slow_node, delay)}
+                                                          classes, slow_node, delay)}
