@@ -29,6 +29,11 @@ def l2(packet):
     return Ether(src=HOST, dst=ROUTER) / packet
 
 
+def frame(packet):
+    """As it lies on the wire: with padding, which is no part of the packet."""
+    return raw(l2(packet)).ljust(60, b"\xaa")
+
+
 def wrong(packet, layer):
     """The packet with a wrong checksum of this layer."""
     packet = packet.copy()
@@ -129,7 +134,7 @@ def answers(sluice, nft):
         del mark[UDP].chksum
         got = []
         for sock in socks:
-            sock.send(raw(l2(packet)))
+            sock.send(frame(packet))
             sock.send(raw(mark))
             answer, end = None, next_frame(sock, 30)
             if end is None:
@@ -150,7 +155,7 @@ def answers(sluice, nft):
 def send(netdev):
     sock = open_socket(netdev)
     for _, packet in both_families():
-        sock.send(raw(l2(packet)))
+        sock.send(frame(packet))
 
 
 def watch(netdevs):
@@ -159,7 +164,7 @@ def watch(netdevs):
     for name, packet in both_families():
         for sock, where in zip(socks, netdevs):
             came = next_frame(sock, 30)
-            if came is None or raw(came) != raw(l2(packet)):
+            if came is None or raw(came) != frame(packet):
                 raise SystemExit(f"{where}: {name}: {came and came.summary()}")
     print("all came")
 
