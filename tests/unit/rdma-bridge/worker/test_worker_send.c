@@ -445,7 +445,7 @@ static void records_that_cannot_be_sent_cost_nothing(void **state)
 		struct rb_path *path;
 		struct rb_worker *w;
 		uint32_t n_taken = 0, n_free, sequence, bytes = 2048 - RB_MSG_HEADER_BYTES;
-		uint8_t *behind; /* the chunk that will be taken */
+		uint8_t *behind; /* the byte after the chunk that will be taken */
 		uint64_t sent;
 
 		rig_begin(&rig, &s);
@@ -472,6 +472,7 @@ static void records_that_cannot_be_sent_cost_nothing(void **state)
 		assert_int_equal(
 			rb_worker_send_records(w, 2, RB_MSG_ANNOUNCE, 1, body, bytes, rig.now_ns),
 			errors[i]);
+		assert_int_equal(*behind, 0x5a);
 		assert_int_equal(w->chunks->n_free, n_free);
 		assert_int_equal(w->n_free_lent, RB_LENT_MAX);
 		assert_int_equal(peer->sequence, sequence + (i == FITS));
