@@ -28,13 +28,19 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 	uninstall-lab deb clean help
 
 # Each build.mk adds to these; the rules below make them.
-#   LIBS      static libraries, each with NAME_SRCS
-#   PROGRAMS  binaries at build/NAME, each with NAME_SRCS (its main), NAME_USES (libraries),
-#             NAME_LDLIBS (foreign libraries beyond PKGS)
+#   LIBS      static libraries, each with NAME_SRCS and NAME_USES, the libraries below it
+#   PROGRAMS  binaries at build/NAME, each with NAME_SRCS (its main), NAME_USES (libraries; those
+#             below them come by themselves), NAME_LDLIBS (foreign libraries beyond PKGS)
 #   BPF_OBJS  BPF objects: build/NAME.bpf.o of bpf/NAME.bpf.c
 LIBS     :=
 PROGRAMS :=
 BPF_OBJS :=
+sources_in   = $(wildcard $(1:%=%/*.c))
+with_below   = $(foreach l,$(1),$(l) $(call with_below,$($(l)_USES)))
+# The libraries of a program, in the KIND of objects
+archives     = $(addprefix $(BUILD)/$(2)/,$(addsuffix .a,$(sort $(call with_below,$($(1)_USES)))))
+# In any order: the linker goes through them until nothing is missing.
+link_objects = $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 # Programs that netns-lab/bench starts beside those of the lab
 BENCH_TOOLS := $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-verbs
 # tests/build.mk links every library: it comes last
@@ -76,10 +82,10 @@ $(foreach l,$(LIBS),$(eval $(call library_rules,$(l))))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 define program_rules
-$(BUILD)/$(1): $$($(1)_SRCS:%.c=$(BUILD)/obj/%.o) $$($(1)_USES:%=$(BUILD)/obj/%.a)
+$(BUILD)/$(1): $$($(1)_SRCS:%.c=$(BUILD)/obj/%.o) $$(call archives,$(1),obj)
 	$$(call say,LD,$$@)
 	@mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) $$^ -o $$@ $$(LDLIBS) $$($(1)_LDLIBS)
+	$$(Q)$$(CC) $$(CFLAGS) $$(LDFLAGS) $$(link_objects) -o $$@ $$(LDLIBS) $$($(1)_LDLIBS)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p))))
 
@@ -137,6 +143,11 @@ mutants: ## put one fault at a time into a copy of the last commit; its suite mu
 
 lint: all ## formatting, shellcheck, sparse, headers, includes, licences
 	tests/lint/run
+
+# For lint: "NAME: FILE..." and "NAME uses NAME...", of each library.
+.PHONY: print-libraries
+print-libraries:
+	@$(foreach l,$(LIBS),printf '%s: %s\n%s uses %s\n' '$(l)' '$($(l)_SRCS)' '$(l)' '$(sort $(call with_below,$($(l)_USES)))';)
 
 format: ## rewrite C sources with clang-format
 	clang-format-14 -i $$(git ls-files '*.c' '*.h')

@@ -3,9 +3,10 @@
 LIBS += libcc libccsim
 libcc_SRCS := $(wildcard cc/*.c)
 libccsim_SRCS := cc/sim/model.c cc/sim/run.c cc/sim/scenario.c
+libccsim_USES := libcc libbase
 PROGRAMS += cc-sim
 cc-sim_SRCS := cc/sim/cc-sim.c cc/sim/cost.c
-cc-sim_USES := libccsim libcc libsluice
+cc-sim_USES := libccsim
 cc-sim_LDLIBS := -lm -lpthread
 
 # Packet-level experiments: apart from `all`, because ns-3 is large and only they need it.

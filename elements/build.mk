@@ -3,7 +3,8 @@
 LIBS += libelements libelementssim
 libelements_SRCS := $(wildcard elements/sched/*.c)
 libelementssim_SRCS := elements/sim/processor.c elements/sim/experiments.c
+libelementssim_USES := libelements
 PROGRAMS += elements-sim
 elements-sim_SRCS := elements/sim/elements-sim.c
-elements-sim_USES := libelementssim libelements
+elements-sim_USES := libelementssim
 elements-sim_LDLIBS := -lm

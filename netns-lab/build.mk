@@ -28,18 +28,20 @@ $(LAB_SKELETON_OBJS): CPPFLAGS += -I$(BUILD)
 # Lookups measured (bench-lookup) and tested (tests/bpf/test_lookup.c) by one rig.
 LIBS += liblookup
 liblookup_SRCS := $(addprefix netns-lab/lookup/,lookup_rig.c kernel_routes.c route_batch.c routes.c)
+liblookup_USES := libdaemon
 PROGRAMS += lab/bench-lookup lab/reroute
 lab/bench-lookup_SRCS := netns-lab/lookup/bench-lookup.c netns-lab/gen/tool.c
-lab/bench-lookup_USES := liblookup libsluice
+lab/bench-lookup_USES := liblookup
 lab/reroute_SRCS := netns-lab/lookup/reroute.c netns-lab/gen/tool.c
-lab/reroute_USES := liblookup libsluice
+lab/reroute_USES := liblookup
 
 # The classifier, in the same way (tests/bpf/test_classify.c).
 LIBS += libclassify
 libclassify_SRCS := $(addprefix netns-lab/classify/,classify_rig.c rule_sets.c)
+libclassify_USES := liblookup
 PROGRAMS += lab/bench-classify
 lab/bench-classify_SRCS := netns-lab/classify/bench-classify.c netns-lab/gen/tool.c
-lab/bench-classify_USES := libclassify liblookup libsluice
+lab/bench-classify_USES := libclassify
 PROGRAMS += lab/filter-twins
 lab/filter-twins_SRCS := $(addprefix netns-lab/classify/,filter-twins.c flow_frame.c rule_print.c) netns-lab/gen/tool.c
-lab/filter-twins_USES := libclassify liblookup libsluice
+lab/filter-twins_USES := libclassify

@@ -2,6 +2,7 @@
 # Flow queues and discard policies: pure objects, for the bridge and for the simulator alike.
 LIBS += libqueues
 libqueues_SRCS := $(wildcard queues/*.c)
+libqueues_USES := libcc
 # No program of `all` links it yet: the tests and the simulator do.
 all: $(BUILD)/obj/libqueues.a
 

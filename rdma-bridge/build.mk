@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-LIBS += librb
-librb_SRCS := $(filter-out rdma-bridge/sluice-bridge.c,$(wildcard rdma-bridge/*.c rdma-bridge/*/*.c rdma-bridge/*/*/*.c))
+# Frames in packet memory, their queues and schedulers, AF_XDP: for every process that moves frames.
+LIBS += libpacket libbridge
+libpacket_SRCS := $(call sources_in,$(addprefix rdma-bridge/,wire scheduler queue port))
+libpacket_USES := libbase
+# The bridge but for its main file.
+libbridge_SRCS := $(call sources_in,$(addprefix rdma-bridge/,transport transport/verbs join ipc rate worker express bridge views))
+libbridge_USES := libpacket libcc
 # What only the bridge needs: CRC-32 of RoCE, AF_XDP sockets, HMAC.
 RB_LDLIBS := $(shell pkg-config --libs libisal libxdp libcrypto 2>/dev/null)
 
 PROGRAMS += sluice-bridge
 sluice-bridge_SRCS := rdma-bridge/sluice-bridge.c
-sluice-bridge_USES := librb libsluice libcc
+sluice-bridge_USES := libbridge
 sluice-bridge_LDLIBS := $(RB_LDLIBS)
 
 # The programs for the fabric's netdev and for injecting travel inside the bridge, as skeletons.

@@ -27,51 +27,51 @@ $(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.
 		$(LIBS:%=$(BUILD)/asan/%.a)
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(link_objects) -o $@ $(TEST_LDLIBS)
 
 # They let allocations fail, and the kernel be silent.
 $(BUILD)/tests/unit/user/fib/test_fib: TEST_LDLIBS += -Wl,--wrap=malloc
 $(BUILD)/tests/unit/user/mirror/test_mirror: TEST_LDLIBS += -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=poll \
 	-Wl,--wrap=mnl_socket_recvfrom
 
-$(ASAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/asan/%.o) $(sluice-bridge_USES:%=$(BUILD)/asan/%.a)
+$(ASAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/asan/%.o) $(call archives,sluice-bridge,asan)
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $^ -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(link_objects) -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
 
-$(ASAN_DAEMON): $(sluiced_SRCS:%.c=$(BUILD)/asan/%.o) $(sluiced_USES:%=$(BUILD)/asan/%.a)
+$(ASAN_DAEMON): $(sluiced_SRCS:%.c=$(BUILD)/asan/%.o) $(call archives,sluiced,asan)
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $^ -o $@ $(LDLIBS) $(sluiced_LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(link_objects) -o $@ $(LDLIBS) $(sluiced_LDLIBS)
 
-$(TSAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/tsan/%.o) $(sluice-bridge_USES:%=$(BUILD)/tsan/%.a)
+$(TSAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/tsan/%.o) $(call archives,sluice-bridge,tsan)
 	$(call say,LD-TSAN,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -fsanitize=thread $^ -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
+	$(Q)$(CC) $(CFLAGS) -fsanitize=thread $(link_objects) -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
 
-$(ASAN_DELAY): $(sluice-delay_SRCS:%.c=$(BUILD)/asan/%.o) $(sluice-delay_USES:%=$(BUILD)/asan/%.a)
+$(ASAN_DELAY): $(sluice-delay_SRCS:%.c=$(BUILD)/asan/%.o) $(call archives,sluice-delay,asan)
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $^ -o $@ $(LDLIBS) $(sluice-delay_LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(link_objects) -o $@ $(LDLIBS) $(sluice-delay_LDLIBS)
 
 $(BPF_TESTS) $(RDMA_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(TEST_LIB:%.c=$(BUILD)/obj/%.o) \
 		$(LIBS:%=$(BUILD)/obj/%.a)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(TEST_LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(TEST_LDLIBS)
 $(BPF_TESTS): | $(BPF_OBJS) # loaded at run time, not linked
 
 # Programs by which the oracles of tests/oracle/*.py read and write our bytes.
 $(ORACLE_TOOLS): $(BUILD)/tests/oracle/%: $(BUILD)/obj/tests/oracle/%.o $(LIBS:%=$(BUILD)/obj/%.a)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(LDLIBS) $(RB_LDLIBS) -lm
+	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(LDLIBS) $(RB_LDLIBS) -lm
 
 # Programs that tests of tests/netns drive.
 $(TEST_TOOLS): $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIBS:%=$(BUILD)/obj/%.a)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(LDLIBS)
 $(BUILD)/tests/tools/bench-voq: $(BUILD)/obj/tests/lib/edge_rig.o $(BUILD)/obj/tests/lib/frame.o
 $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-rates: LDLIBS += $(RB_LDLIBS)
 
@@ -84,4 +84,4 @@ $(BUILD)/tests/fuzz/fuzz_capture: LDLIBS += -lpcap
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
 	$(call say,LD-FUZZ,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -o $@ $(LDLIBS) $(RB_LDLIBS) -lz -lm
+	$(Q)$(CLANG) $(CFLAGS) $(SANITIZE) -fsanitize=fuzzer $(link_objects) -o $@ $(LDLIBS) $(RB_LDLIBS) -lz -lm

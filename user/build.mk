@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# libsluice is everything but the main files, so that tests link what the daemon runs.
-USER_MAINS := user/sluiced.c user/sluice.c
-LIBS += libsluice
-libsluice_SRCS := $(filter-out $(USER_MAINS),$(wildcard user/*.c user/*/*.c user/*/*/*.c))
+# What daemon, command and bridge share: values and texts, the configuration, netlink, sockets between the processes.
+LIBS += libbase libdaemon libcli
+libbase_SRCS := $(call sources_in,$(addprefix user/,text lib classify rtnl ipc config))
+libbase_USES := libcc
+# The daemon but for its main file, so that tests link what it runs.
+libdaemon_SRCS := $(call sources_in,$(addprefix user/,fib datapath mirror mirror/sync cluster copies daemon show metrics))
+libdaemon_USES := libbase
+# The command reads counters and pins where the daemon does not answer.
+libcli_SRCS := $(call sources_in,user/cli)
+libcli_USES := libdaemon
 
-PROGRAMS += $(patsubst user/%.c,%,$(wildcard $(USER_MAINS)))
+PROGRAMS += sluiced sluice
 sluiced_SRCS := user/sluiced.c
-sluiced_USES := libsluice libcc
+sluiced_USES := libdaemon
 sluiced_LDLIBS := -lmicrohttpd
-sluice_SRCS  := user/sluice.c
-sluice_USES  := libsluice libcc
+sluice_SRCS := user/sluice.c
+sluice_USES := libcli

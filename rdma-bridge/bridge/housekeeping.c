@@ -14,7 +14,7 @@
 #include "rdma-bridge/ipc/relay_server.h"
 #include "rdma-bridge/join/join.h"
 #include "rdma-bridge/port/netdev.h"
-#include "user/datapath/xdp_features.h"
+#include "user/rtnl/xdp_features.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 

@@ -5,7 +5,7 @@
 
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/voq_maps.h"
-#include "user/datapath/counters.h"
+#include "user/ipc/counter_texts.h"
 #include "user/ipc/relay.h"
 
 /* The counters of XDP and of the bridge; `taken` also has frames of the remote port's netdev. */

@@ -14,7 +14,7 @@
 
 #include "user/config/config.h"
 #include "user/datapath/datapath.h"
-#include "user/datapath/xdp_features.h"
+#include "user/rtnl/xdp_features.h"
 
 #define SL_EDGE_PORTS_MAX 512
 

@@ -34,12 +34,4 @@ struct sl_counter sl_counters_dropped(const struct sl_counters *counters);
 struct sl_counter sl_counters_punted(const struct sl_counters *counters);
 struct sl_counter sl_counters_unsent(const struct sl_counters *counters);
 
-/* Name and explanation of each slot: the strings of bpf/abi/reasons.h. */
-struct sl_counter_text {
-	const char *name, *text;
-};
-extern const struct sl_counter_text sl_stat_texts[SL_STAT_COUNT];
-extern const struct sl_counter_text sl_drop_texts[SL_DROP_COUNT];
-extern const struct sl_counter_text sl_punt_texts[SL_PUNT_COUNT];
-
 #endif

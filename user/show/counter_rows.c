@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "user/ipc/counter_texts.h"
 #include "user/show/counter_rows.h"
 
 static void append_counter(json_t *rows, const char *kind, const struct sl_counter_text *text,

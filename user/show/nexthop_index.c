@@ -3,6 +3,7 @@
 
 #include "bpf/lib/endian.bpf.h"
 #include "user/datapath/counters.h"
+#include "user/ipc/counter_texts.h"
 #include "user/show/json_values.h"
 #include "user/show/nexthop_index.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "user/ipc/counter_texts.h"
 #include "user/text/rtnetlink_names.h"
 #include "user/text/prefix.h"
 #include "user/show/json_values.h"

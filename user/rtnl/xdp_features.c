@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "user/datapath/xdp_features.h"
+#include "user/rtnl/xdp_features.h"
 
 /* Of linux/netdev.h, which is younger than the oldest headers we build with. */
 enum { NETDEV_CMD_DEV_GET = 1 };
