@@ -9,13 +9,20 @@
 
 #include "bpf/abi/abi.h"
 
+#define SL_ROCE_PORT 4791
+
+/*
+ * TTL or hop limit of all that nodes send each other. A node that receives less drops the frame:
+ * it was forwarded, so no neighbour on the fabric sent it (RFC 5082).
+ */
+#define SL_FABRIC_HOP_LIMIT 255
+
 /*
  * Map sl_fabric: the addresses that this node and its peers have on the fabric -> 1. XDP drops a
  * frame from an edge port to one of them if it may be the fabric's own protocol: UDP port
  * SL_ROCE_PORT, or UDP whose port cannot be seen (a fragment, options, extension headers). IPv4 is
  * v4-mapped.
  */
-#define SL_ROCE_PORT 4791
 struct sl_fabric_key {
 	__be32 word[4];
 };

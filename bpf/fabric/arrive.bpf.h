@@ -7,6 +7,7 @@
 #define SL_ARRIVE_BPF_H
 
 #include "bpf/abi/arrival.h"
+#include "bpf/abi/fabric_address.h"
 #include "bpf/fabric/message.bpf.h"
 #include "bpf/fabric/roce_frame.bpf.h"
 
@@ -87,7 +88,10 @@ static __always_inline bool sl_check_is_good(struct sl_message_headers *headers,
 	return sl_fold(sum) == 0xffff;
 }
 
-/* Do the IP and UDP lengths fill the frame, and is it from that address? Sums the pseudo header. */
+/*
+ * Do the IP and UDP lengths fill the frame, and is it from that address, which is on our link? Sums
+ * the pseudo header.
+ */
 static __always_inline bool sl_judge_ip(void *data, void *end, const struct udphdr *udp,
 					const struct sl_arrivals *from, __u32 *pseudo_sum, bool *ce)
 {
@@ -101,8 +105,8 @@ static __always_inline bool sl_judge_ip(void *data, void *end, const struct udph
 		struct iphdr *ip = (void *)(eth + 1);
 		const __u32 *word = (const void *)ip;
 
-		if ((void *)(ip + 1) > end || ip->version != 4 || ip->saddr != from->ip[3] ||
-		    sl_htonl(0xffff) != from->ip[2] ||
+		if ((void *)(ip + 1) > end || ip->version != 4 || ip->ttl != SL_FABRIC_HOP_LIMIT ||
+		    ip->saddr != from->ip[3] || sl_htonl(0xffff) != from->ip[2] ||
 		    sl_fold((__u64)word[0] + word[1] + word[2] + word[3] + word[4]) != 0xffff ||
 		    end - (void *)ip != sl_ntohs(ip->tot_len) ||
 		    sl_ntohs(udp->len) != sl_ntohs(ip->tot_len) - sizeof(*ip))
@@ -112,7 +116,8 @@ static __always_inline bool sl_judge_ip(void *data, void *end, const struct udph
 	} else {
 		struct ipv6hdr *ip = (void *)(eth + 1);
 
-		if ((void *)(ip + 1) > end || ip->version != 6 || udp->len != ip->payload_len ||
+		if ((void *)(ip + 1) > end || ip->version != 6 ||
+		    ip->hop_limit != SL_FABRIC_HOP_LIMIT || udp->len != ip->payload_len ||
 		    end - (void *)(ip + 1) != sl_ntohs(ip->payload_len))
 			return false;
 		*ce = (ip->flow_lbl[0] >> 4 & SL_ECN_CE_BITS) == SL_ECN_CE_BITS;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <openssl/rand.h>
 
+#include "bpf/abi/fabric_address.h"
 #include "rdma-bridge/rate/rates.h"
 #include "rdma-bridge/transport/roce_xdp.h"
 #include "rdma-bridge/transport/verbs/verbs.h"
@@ -15,7 +16,6 @@
 #include "user/text/prefix.h"
 
 #define ETHER_BYTES 14 /* Ethernet header: what a frame has beyond its port's MTU */
-#define HOP_LIMIT   64
 
 bool rb_fabric_has_express(const struct sl_cluster_settings *cluster)
 {
@@ -96,7 +96,7 @@ static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_
 		.roce = { .pkey = RB_ROCE_PKEY_DEFAULT,
 			  .dscp = (uint8_t)cluster->fabric_dscp,
 			  .ecn = RB_ECN_ECT0,
-			  .hop_limit = HOP_LIMIT },
+			  .hop_limit = SL_FABRIC_HOP_LIMIT },
 		.chunks = b->lanes[0].chunks,
 		.area_bytes = b->area_bytes,
 		.ring_size = RB_BRIDGE_TRANSPORT_RING,
@@ -145,7 +145,7 @@ static int open_verbs(struct rb_bridge *b, const uint8_t address[16], uint32_t q
 		.qkey = qkey,
 		.traffic_class = (uint8_t)(cluster->fabric_dscp << 2 | RB_ECN_ECT0),
 		.service_level = (uint8_t)cluster->service_level,
-		.hop_limit = HOP_LIMIT,
+		.hop_limit = SL_FABRIC_HOP_LIMIT,
 		.chunks = b->lanes[0].chunks,
 		.area_bytes = b->area_bytes,
 		.receive_depth = RB_BRIDGE_RECEIVE_TARGET,

@@ -41,6 +41,7 @@ static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction
 		.liveness_ms = cluster->liveness_ms,
 		.express_sends = rb_fabric_has_express(cluster) ? cluster->express_check : 0,
 		.express_takes = rb_fabric_has_express(cluster) ? RB_EXPRESS_TAKES : 0,
+		.hop_limit = endpoint.hop_limit,
 	};
 	memcpy(self->gid, endpoint.gid, sizeof(self->gid));
 	return EVP_Digest(table, sl_sysport_encode(&cluster->table, table), self->table_hash, &len,
@@ -56,7 +57,8 @@ static void on_introduced(void *context, const struct rb_introduction *peer)
 	uint32_t needed = rb_fabric_message_needed_bytes(b);
 	struct rb_endpoint remote = { .qpn = peer->qpn,
 				      .qkey = peer->qkey,
-				      .message_max_bytes = peer->message_max_bytes };
+				      .message_max_bytes = peer->message_max_bytes,
+				      .hop_limit = peer->hop_limit };
 	const uint32_t ours_ms = b->settings->cluster.liveness_ms;
 	int err = 0;
 

@@ -116,7 +116,8 @@ static void put_introduction(uint8_t *p, const struct rb_introduction *i)
 	rb_put32(p + 72, i->liveness_ms);
 	p[76] = i->express_sends;
 	p[77] = i->express_takes;
-	rb_put16(p + 78, 0);
+	p[78] = i->hop_limit;
+	p[79] = 0;
 }
 
 static void get_introduction(const uint8_t *p, struct rb_introduction *i)
@@ -133,6 +134,7 @@ static void get_introduction(const uint8_t *p, struct rb_introduction *i)
 		.liveness_ms = rb_get32(p + 72),
 		.express_sends = p[76],
 		.express_takes = p[77],
+		.hop_limit = p[78],
 	};
 	memcpy(i->gid, p + 8, 16);
 	memcpy(i->table_hash, p + 40, RB_TABLE_HASH_BYTES);

@@ -17,7 +17,7 @@
 #include "bpf/abi/express.h"
 
 /* One more with each change of the bytes. A node refuses every other one by name. */
-#define RB_EXCHANGE_VERSION   3
+#define RB_EXCHANGE_VERSION   4
 #define RB_NONCE_BYTES	      32
 #define RB_MAC_BYTES	      32
 #define RB_TABLE_HASH_BYTES   32
@@ -57,6 +57,7 @@ struct rb_introduction {
 	uint32_t liveness_ms;  /* 1..RB_LIVENESS_MAX_MS */
 	uint8_t express_sends; /* enum sl_express_check of its express messages */
 	uint8_t express_takes; /* bit n: it takes express messages with check n */
+	uint8_t hop_limit;     /* of what it sends; 0: its adapter chooses */
 };
 
 /* Why an exchange failed, as users see it. */

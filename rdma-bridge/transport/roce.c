@@ -250,6 +250,7 @@ static enum rb_roce_verdict judge_ip(const struct rb_roce_end *local, const uint
 		memcpy(packet->src_ip + 12, ip + 12, 4);
 		memcpy(destination, mapped, 12);
 		memcpy(destination + 12, ip + 16, 4);
+		packet->hop_limit = ip[8];
 		packet->ce = (ip[1] & 3) == RB_ECN_CE;
 	} else {
 		if (ip[0] >> 4 != 6)
@@ -259,6 +260,7 @@ static enum rb_roce_verdict judge_ip(const struct rb_roce_end *local, const uint
 		*bytes = IP6_BYTES + rb_get16(ip + 4);
 		memcpy(packet->src_ip, ip + 8, 16);
 		memcpy(destination, ip + 24, 16);
+		packet->hop_limit = ip[7];
 		packet->ce = (ip[1] >> 4 & 3) == RB_ECN_CE;
 	}
 	if (*bytes > room_bytes || *bytes < ip_bytes(v4) + UDP_BYTES)

@@ -45,7 +45,8 @@ enum rb_ecn { RB_ECN_NOT_ECT = 0, RB_ECN_ECT1 = 1, RB_ECN_ECT0 = 2, RB_ECN_CE = 
 	X(QPN, "qpn", "for another queue pair")                                            \
 	X(QKEY, "qkey", "wrong queue key")                                                 \
 	X(MTU, "mtu", "payload larger than our path MTU")                                  \
-	X(EXPRESS, "express", "an express message that is not as agreed with its sender")
+	X(EXPRESS, "express", "an express message that is not as agreed with its sender")  \
+	X(HOP_LIMIT, "hop-limit", "forwarded on its way: its TTL or hop limit is not 255")
 #define RB_ENUM_ROCE(id, name, text) RB_ROCE_##id,
 enum rb_roce_verdict { RB_ROCE_VERDICTS(RB_ENUM_ROCE) RB_ROCE_VERDICT_COUNT };
 const char *rb_roce_verdict_name(enum rb_roce_verdict verdict);
@@ -104,8 +105,9 @@ struct rb_roce_packet {
 	uint8_t src_ip[16];
 	uint32_t src_qpn; /* SEND only */
 	uint32_t psn;	  /* 24 bits */
-	bool ce;	  /* the network marked congestion */
-	bool express;	  /* SEND only: the caller must know that its check is good */
+	uint8_t hop_limit;
+	bool ce;      /* the network marked congestion */
+	bool express; /* SEND only: the caller must know that its check is good */
 };
 
 /*

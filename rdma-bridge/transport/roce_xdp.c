@@ -11,6 +11,7 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 
+#include "bpf/abi/fabric_address.h"
 #include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/port/xsk.h"
@@ -31,6 +32,7 @@ struct rb_path {
 	uint8_t remote_ip[16];
 	uint32_t remote_qpn;
 	uint32_t message_max_bytes;
+	uint8_t hop_limit; /* of what comes from there; 0: any */
 	uint32_t psn;
 	uint64_t last_posted; /* of roce_transport.posted: its newest message */
 	uint64_t cnp_ns;      /* when the last notification left; 0: never */
@@ -114,7 +116,8 @@ static void roce_endpoint(struct rb_transport *base, struct rb_endpoint *out)
 
 	*out = (struct rb_endpoint){ .qpn = t->self.qpn,
 				     .qkey = t->self.qkey,
-				     .message_max_bytes = t->message_max_bytes };
+				     .message_max_bytes = t->message_max_bytes,
+				     .hop_limit = t->roce.hop_limit };
 	memcpy(out->gid, t->self.ip, sizeof(out->gid));
 	memcpy(out->mac, t->self.mac, sizeof(out->mac));
 }
@@ -165,6 +168,7 @@ static int roce_path_create(struct rb_transport *base, const struct rb_endpoint 
 	path->message_max_bytes = remote->message_max_bytes < t->message_max_bytes
 					  ? remote->message_max_bytes
 					  : t->message_max_bytes;
+	path->hop_limit = remote->hop_limit;
 	path->context = context;
 	path->open = true;
 	*out = path;
@@ -355,16 +359,20 @@ static bool accept_frame(struct roce_transport *t, const struct rb_frame *frame,
 	struct rb_roce_packet packet;
 	enum rb_roce_verdict verdict =
 		rb_roce_parse(&t->roce, &t->self, data, frame->len_bytes, &packet);
-	struct rb_path *path;
+	struct rb_path *path = NULL;
 
+	if (verdict == RB_ROCE_SEND)
+		path = find_path(t, packet.src_ip, packet.src_qpn);
 	if (verdict == RB_ROCE_SEND && packet.express && !judged)
 		verdict = RB_ROCE_EXPRESS;
+	if (path && path->hop_limit == SL_FABRIC_HOP_LIMIT &&
+	    packet.hop_limit != SL_FABRIC_HOP_LIMIT)
+		verdict = RB_ROCE_HOP_LIMIT;
 	t->verdicts[verdict]++;
 	if (verdict == RB_ROCE_CNP)
 		t->stats.cnp_received++;
 	if (verdict != RB_ROCE_SEND)
 		return false;
-	path = find_path(t, packet.src_ip, packet.src_qpn);
 	*out = (struct rb_completion){
 		.kind = RB_RECEIVED,
 		.ce = packet.ce,

@@ -34,6 +34,11 @@ struct rb_endpoint {
 	uint32_t qpn;		    /* 24 bits */
 	uint32_t qkey;		    /* at most RB_QKEY_MAX */
 	uint32_t message_max_bytes; /* the largest message it receives */
+	/*
+	 * TTL of what it sends; 0: its adapter chooses. From one that sends SL_FABRIC_HOP_LIMIT, a
+	 * path takes nothing that was forwarded.
+	 */
+	uint8_t hop_limit;
 };
 
 /* A way to one remote queue pair. Completions of received messages name its context. */

@@ -67,7 +67,7 @@ static void address(uint8_t node, uint8_t out[16])
 static struct rb_roce_path path_to_receiver(void)
 {
 	const struct rb_roce_config config = {
-		.pkey = 0xffff, .dscp = 26, .ecn = RB_ECN_ECT0, .hop_limit = 64
+		.pkey = 0xffff, .dscp = 26, .ecn = RB_ECN_ECT0, .hop_limit = 255
 	};
 	struct rb_roce_end local = { .mac = { 2, 0, 0, 0, 7, 1 }, .qpn = SENDER_QPN };
 	struct rb_roce_end remote = { .mac = { 2, 0, 0, 0, 9, 1 },
@@ -616,6 +616,25 @@ static void congestion_on_the_way_is_told_to_the_bridge(void **state)
 	assert_int_equal(fate_of(message, len), TO_BRIDGE_JUDGED);
 }
 
+/* It was forwarded, so no neighbour sent it: the bridge drops it by name. */
+static void a_message_with_a_lower_hop_limit_is_not_taken(void **state)
+{
+	static uint8_t message[MESSAGE_MAX];
+	uint32_t len;
+
+	(void)state;
+	reset(false, SL_EXPRESS_UDP);
+	len = make_message(1, message);
+	message[22]--;
+	rb_put16(message + 24, (uint16_t)(rb_get16(message + 24) + 0x100)); /* IPv4 checksum */
+	assert_int_equal(fate_of(message, len), TO_BRIDGE);
+	reset(true, SL_EXPRESS_UDP);
+	len = make_message(1, message);
+	message[21]--;
+	assert_int_equal(fate_of(message, len), TO_BRIDGE);
+	assert_int_equal(fate_of_number(1), TO_BRIDGE_JUDGED);
+}
+
 static void numbers_are_judged(void **state)
 {
 	struct sl_arrival_stream s;
@@ -752,6 +771,7 @@ int main(void)
 		cmocka_unit_test(nothing_overtakes_what_is_in_the_bridge),
 		cmocka_unit_test(a_port_that_is_busy_or_shut_gets_its_frames_by_the_bridge),
 		cmocka_unit_test(congestion_on_the_way_is_told_to_the_bridge),
+		cmocka_unit_test(a_message_with_a_lower_hop_limit_is_not_taken),
 		cmocka_unit_test(numbers_are_judged),
 		cmocka_unit_test(flipped_bits_are_found_as_far_as_the_check_reaches),
 		cmocka_unit_test(a_message_of_somebody_else_goes_to_the_bridge),

@@ -26,10 +26,14 @@ struct rb_verbs_config {
 	enum rb_verbs_kind kind;
 	/* Ours on the fabric: a GID of a device of this host, RoCE v2 or InfiniBand. */
 	uint8_t address[16];
-	uint32_t qkey;		  /* random per session, at most RB_QKEY_MAX */
-	uint8_t traffic_class;	  /* of the IP header: DSCP and ECN of what we send */
-	uint8_t service_level;	  /* 0..7; RoCE: the priority of a VLAN tag */
-	uint8_t hop_limit;	  /* TTL of what we send, not 0 */
+	uint32_t qkey;	       /* random per session, at most RB_QKEY_MAX */
+	uint8_t traffic_class; /* of the IP header: DSCP and ECN of what we send */
+	uint8_t service_level; /* 0..7; RoCE: the priority of a VLAN tag */
+	/*
+	 * TTL of what we send, not 0. For datagrams, the kernel takes that of its route instead
+	 * (net.ipv4.ip_default_ttl, hoplimit).
+	 */
+	uint8_t hop_limit;
 	struct rb_chunks *chunks; /* packet memory, of the transport's thread */
 	uint64_t area_bytes;	  /* the whole area that chunks->area points to */
 	uint32_t receive_depth;	  /* most chunks posted to receive into */

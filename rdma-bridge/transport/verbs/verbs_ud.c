@@ -10,13 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/abi/fabric_address.h"
 #include "rdma-bridge/transport/roce.h"
 #include "rdma-bridge/transport/verbs/verbs_shared.h"
 
 #define PATHS_MAX 256
 /* The least time between two recoveries of a queue pair. */
 #define RECOVER_AGAIN_NS 10000000ULL
-#define GRH_V4_TOS	 (20 + 1) /* offset in the route header, which ends with the IPv4 header */
+/* Offsets in the route header, which is an IPv6 header, or ends with the IPv4 header. */
+#define GRH_V4_TOS	 (20 + 1)
+#define GRH_V4_TTL	 (20 + 8)
+#define GRH_V6_HOP_LIMIT 7
 
 struct rb_path {
 	bool open;
@@ -24,6 +28,7 @@ struct rb_path {
 	uint8_t remote_gid[16];
 	uint32_t remote_qpn, remote_qkey;
 	uint32_t message_max_bytes;
+	uint8_t hop_limit; /* of what comes from there; 0: any */
 	void *context;
 };
 
@@ -114,6 +119,7 @@ static int ud_path_create(struct rb_transport *base, const struct rb_endpoint *r
 	}
 	*path = (struct rb_path){ .remote_qpn = remote->qpn,
 				  .remote_qkey = remote->qkey,
+				  .hop_limit = remote->hop_limit,
 				  .context = context };
 	rb_verbs_address(&t->v, remote->gid, &address);
 	errno = 0;
@@ -174,6 +180,14 @@ static uint32_t ud_post_receive(struct rb_transport *base, const uint64_t *offse
 	return rb_verbs_receive(&t->v, t->pair->qp, offsets, n);
 }
 
+/* Was a datagram from there forwarded on its way, as far as its hop limit tells? */
+static bool was_forwarded(const struct rb_path *path, const uint8_t *grh)
+{
+	uint8_t hop_limit = grh[rb_ip_is_v4(path->remote_gid) ? GRH_V4_TTL : GRH_V6_HOP_LIMIT];
+
+	return path->hop_limit == SL_FABRIC_HOP_LIMIT && hop_limit != SL_FABRIC_HOP_LIMIT;
+}
+
 static void deliver(struct ud_transport *t, const struct ibv_wc *wc, uint64_t offset,
 		    struct rb_completion *out)
 {
@@ -184,6 +198,8 @@ static void deliver(struct ud_transport *t, const struct ibv_wc *wc, uint64_t of
 
 	rb_verbs_source(&t->v, grh, source);
 	path = wc->wc_flags & IBV_WC_GRH ? find_path(t, source, wc->src_qp) : NULL;
+	if (path && was_forwarded(path, grh))
+		path = NULL;
 	*out = (struct rb_completion){
 		.kind = RB_RECEIVED,
 		.ce = (wc->wc_flags & IBV_WC_GRH) && ecn == RB_ECN_CE,

@@ -283,11 +283,12 @@ many_by() {
 
 # --- Bad input ---
 
-# capture N: capture what the fabric brings to node N while data goes there, in $LAB_DIR/replay.pcap
-capture() {
-	spawn fabric tap tcpdump -i "n$1" -w "$LAB_DIR/replay.pcap" -s 0 -U -Q out "udp port 4791 and dst host 10.9.0.$1"
+# capture_from FROM N: capture what the fabric brings node N of node FROM while data goes there, in $LAB_DIR/replay.pcap
+capture_from() {
+	spawn fabric tap tcpdump -i "n$2" -w "$LAB_DIR/replay.pcap" -s 0 -U -Q out \
+		"udp port 4791 and src host 10.9.0.$1 and dst host 10.9.0.$2"
 	wait_for 10 grep -q listening "$LAB_DIR/tap.err"
-	on h1p1 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" --dst "10.$1.1.2" --count 200 --rate 2000 >"$LAB_DIR/gen.json"
+	on "h$1p1" build/lab/gen eth0 --json --dst-mac "$(mac_of "n$1" eth1)" --dst "10.$2.1.2" --count 200 --rate 2000 >"$LAB_DIR/gen.json"
 	wait_for 10 holds_data
 	kill -INT "$(cat "$LAB_DIR/tap.pid")"
 	wait "$(cat "$LAB_DIR/tap.pid")"
@@ -299,7 +300,7 @@ dropped() { bridge_ask "$1" fabric | jq ".$2[\"$3\"]"; }
 has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 
 @test "messages that are replayed or changed are dropped whole and counted by name" {
-	capture 2
+	capture_from 1 2
 	wait_for 10 all_quiet
 	before=$(frames 2 egress)
 	stale=$(($(dropped 2 messages duplicate) + $(dropped 2 messages stale)))
@@ -321,6 +322,26 @@ has_dropped() { [ "$(dropped "$1" "$2" "$3")" -ge "$4" ]; }
 	[ "$(frames 2 egress)" = 0 ]
 }
 
+
+# They are good messages of another node, which a host sends into a tunnel of ours: our kernel takes them out and forwards.
+@test "messages of the fabric's protocol out of a tunnel are dropped by the node that they reach" {
+	capture_from 3 2
+	on n1 ip link add vx0 type vxlan id 7 dstport 4789 local 10.1.1.1 dev eth1
+	on n1 ip link set vx0 up
+	on n1 sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.vx0.rp_filter=0
+	mac=$(on n1 cat /sys/class/net/vx0/address)
+	wait_for 10 all_quiet
+	before=$(dropped 2 frames hop-limit)
+	taken=$(frames 2 egress)
+	judged=$(bridge_ask 2 fabric | jq '.messages.duplicate + .messages.stale')
+	sent=$(on h1p1 /usr/bin/python3 -B tests/tools/replay_frames.py --vxlan 10.1.1.1 "$mac" "$LAB_DIR/replay.pcap")
+	[ "$sent" -gt 0 ]
+	wait_for 10 has_dropped 2 frames hop-limit $((before + sent))
+	[ "$(bridge_ask 2 fabric | jq '.messages.duplicate + .messages.stale')" = "$judged" ]
+	[ "$(frames 2 egress)" = "$taken" ]
+	on n1 ip link del vx0
+	peer_is 2 3 up
+}
 
 @test "messages of the fabric's protocol from an edge port are dropped, for its own node and for others" {
 	spoofed() { on n1 build/sluice --json --all show drops | jq '.[] | select(.name == "fabric-spoof").packets'; }

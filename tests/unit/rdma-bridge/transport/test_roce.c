@@ -287,6 +287,25 @@ static void fields_that_routers_change_do_not_matter(void **state)
 	}
 }
 
+/* The caller judges it: whether a sender chooses its own differs from path to path. */
+static void hop_limit_is_told(void **state)
+{
+	static const uint32_t at[] = { [V4] = 22, [V6] = 21 };
+	struct rb_roce_packet p;
+
+	(void)state;
+	for (int family = V4; family <= V6; family++)
+		for (uint32_t hop_limit = 0; hop_limit <= 255; hop_limit++) {
+			uint32_t n = make(family, 7, 5);
+
+			frame[at[family]] = (uint8_t)hop_limit;
+			if (family == V4)
+				reseal(V4, frame, n);
+			assert_int_equal(parse(family, frame, n, &p), RB_ROCE_SEND);
+			assert_int_equal(p.hop_limit, hop_limit);
+		}
+}
+
 static void congestion_mark_is_seen(void **state)
 {
 	struct rb_roce_packet p;
@@ -468,6 +487,7 @@ int main(void)
 		cmocka_unit_test(bad_field_is_refused_under_its_name),
 		cmocka_unit_test(bad_field_over_ipv6_is_refused_under_its_name),
 		cmocka_unit_test(fields_that_routers_change_do_not_matter),
+		cmocka_unit_test(hop_limit_is_told),
 		cmocka_unit_test(congestion_mark_is_seen),
 		cmocka_unit_test(frame_cut_anywhere_is_refused),
 		cmocka_unit_test(ethernet_padding_is_ignored),
