@@ -15,7 +15,8 @@
 
 #define BATCH	  64
 #define SEND_SIZE 1024
-#define STUCK_NS  100000000ULL /* after which missing numbers are given up */
+#define STUCK_NS  100000000ULL	 /* after which missing numbers are given up */
+#define CLOSE_NS  10000000000ULL /* how long to wait for a zero-copy device to let go */
 
 /* A worker that reads rings of this port. */
 struct edge_reader {
@@ -43,6 +44,7 @@ struct rb_edge {
 	struct rb_tx tx;
 	struct rb_inject *inject; /* owned; NULL: AF_XDP alone transmits */
 	struct rb_chunks *chunks;
+	uint32_t ifindex;
 	uint32_t number;   /* of the port on its node */
 	uint32_t n_queues; /* of these it has sockets and uses them */
 	uint32_t meta_queues, meta_voqs, fill_target;
@@ -487,6 +489,7 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 	*edge = (struct rb_edge){
 		.tx = { .ops = &edge_tx_ops },
 		.chunks = config->chunks,
+		.ifindex = netdev.ifindex,
 		.number = number,
 		.meta_queues = config->meta_queues,
 		.meta_voqs = config->meta_voqs,
@@ -532,6 +535,10 @@ static void *close_sockets(void *context)
 
 	for (uint32_t i = 0; i < edge->n_closing; i++)
 		rb_xsk_close(edge->queues[i].xsk);
+	/* Else a device could write into chunks that hold something new. */
+	for (uint32_t i = 0; edge->zero_copy && i < edge->n_closing; i++)
+		if (rb_xsk_wait_closed(edge->ifindex, i, CLOSE_NS) == -ENODEV)
+			break;
 	__atomic_store_n(&edge->closed, true, __ATOMIC_RELEASE);
 	return NULL;
 }

@@ -127,6 +127,36 @@ void rb_xsk_close(struct rb_xsk_queue *queue)
 	free(queue);
 }
 
+/* Nobody can bind a queue of which the kernel has not let go. */
+int rb_xsk_wait_closed(uint32_t ifindex, uint32_t queue, uint64_t patience_ns)
+{
+	const uint32_t page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+	struct rb_xsk_queue *probe = NULL;
+	char netdev[IF_NAMESIZE];
+	struct rb_xsk_config config = {
+		.netdev = netdev,
+		.queue = queue,
+		.area_bytes = page_bytes,
+		.chunk_bytes = page_bytes < 4096 ? page_bytes : 4096,
+		.sockets = 1,
+		.fill_size = 2,
+		.receive_size = 2,
+		.send_size = 2,
+		.patience_ns = patience_ns,
+	};
+	int err;
+
+	if (!if_indextoname(ifindex, netdev))
+		return -ENODEV;
+	config.area = aligned_alloc(page_bytes, page_bytes);
+	if (!config.area)
+		return -ENOMEM;
+	err = rb_xsk_open(&config, &probe);
+	rb_xsk_close(probe);
+	free(config.area);
+	return err;
+}
+
 bool rb_xsk_is_zero_copy(const struct rb_xsk_queue *queue)
 {
 	return queue->zero_copy;

@@ -45,6 +45,13 @@ struct rb_xsk_queue;
  */
 int rb_xsk_open(const struct rb_xsk_config *config, struct rb_xsk_queue **out);
 void rb_xsk_close(struct rb_xsk_queue *queue); /* NULL is fine */
+/*
+ * Wait until the kernel has let go of a queue that was closed: some time after the close. Until
+ * then a zero-copy device may still write into the chunks of the fill ring. 0; -ENODEV: the netdev
+ * is gone, and with it the queue; -EBUSY: not within patience_ns, as when another process has the
+ * queue now; or what rb_xsk_open says.
+ */
+int rb_xsk_wait_closed(uint32_t ifindex, uint32_t queue, uint64_t patience_ns);
 
 bool rb_xsk_is_zero_copy(const struct rb_xsk_queue *queue);
 int rb_xsk_fd(const struct rb_xsk_queue *queue, uint32_t socket); /* readable when frames wait */

@@ -31,6 +31,7 @@
 #include "bpf/abi/voq.h"
 #include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/port/edge.h"
+#include "rdma-bridge/port/xsk.h"
 #include "tests/lib/deadline.h"
 #include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
@@ -702,6 +703,19 @@ static void port_that_is_withdrawn_keeps_its_frames_until_the_sockets_are_closed
 	port = NULL;
 }
 
+/* As the port does for a zero-copy device, which may write into its chunks until then. */
+static void the_kernel_lets_go_of_a_closed_queue(void **state)
+{
+	(void)state;
+	assert_int_equal(rb_xsk_wait_closed(EDGE_PORT(1), 0, 20000000), -EBUSY);
+	rb_edge_shut(port, backlog, counters);
+	rb_edge_close(port);
+	port = NULL;
+	for (uint32_t queue = 0; queue < EDGE_QUEUES; queue++)
+		assert_int_equal(rb_xsk_wait_closed(EDGE_PORT(1), queue, DEADLINE_NS), 0);
+	assert_int_equal(rb_xsk_wait_closed(0x7fffffff, 0, DEADLINE_NS), -ENODEV);
+}
+
 static void transmit_goes_on_when_its_ring_has_been_filled_many_times(void **state)
 {
 	enum { FRAMES = 4000 };
@@ -836,6 +850,7 @@ int main(void)
 		T(transmit_sends_out_of_any_chunk_and_gives_each_back_once),
 		T(port_that_closes_gives_back_every_frame_under_way),
 		T(port_that_is_withdrawn_keeps_its_frames_until_the_sockets_are_closed),
+		T(the_kernel_lets_go_of_a_closed_queue),
 		T(transmit_goes_on_when_its_ring_has_been_filled_many_times),
 		T_INJECT(injector_sends_many_and_few_whole_and_in_order),
 		T_INJECT(injector_counts_refused_and_too_long_frames),
