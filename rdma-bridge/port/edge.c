@@ -10,12 +10,11 @@
 
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/port/xsk.h"
-#include "rdma-bridge/queue/backlog.h"
 #include "rdma-bridge/queue/handback.h"
+#include "rdma-bridge/queue/ring_numbers.h"
 
 #define BATCH	  64
 #define SEND_SIZE 1024
-#define STUCK_NS  100000000ULL	 /* after which missing numbers are given up */
 #define CLOSE_NS  10000000000ULL /* how long to wait for a zero-copy device to let go */
 
 /* A worker that reads rings of this port. */
@@ -25,15 +24,6 @@ struct edge_reader {
 	struct rb_handback back;
 	uint32_t turn; /* the queue that is read first */
 	uint64_t strangers, strangers_counted;
-};
-
-/* The ring of one queue that one worker reads. */
-struct edge_ring {
-	struct sl_ring *shared; /* borrowed: its element of the map */
-	uint64_t taken;		/* as shared->taken; the next number */
-	uint64_t lost;		/* numbers that never came */
-	/* What was missing while the ring was empty, and since when nothing changed. */
-	uint64_t stuck_entered, stuck_taken, stuck_ns;
 };
 
 struct edge_queue {
@@ -63,8 +53,8 @@ struct rb_edge {
 	 * the lowest bit of the offset.
 	 */
 	uint16_t *sending;
-	struct edge_queue *queues; /* owned */
-	struct edge_ring *rings;   /* owned: queue * workers + worker */
+	struct edge_queue *queues;     /* owned */
+	struct rb_ring_numbers *rings; /* owned: queue * workers + worker */
 };
 
 static uint64_t *filled_word(struct rb_edge *edge, uint64_t offset, uint64_t *bit)
@@ -80,7 +70,7 @@ static uint16_t *sending_of(struct rb_edge *edge, uint64_t offset)
 	return &edge->sending[(offset - edge->chunks->first_bytes) >> edge->chunks->shift];
 }
 
-static struct edge_ring *ring_of(struct rb_edge *edge, uint32_t queue, uint32_t worker)
+static struct rb_ring_numbers *ring_of(struct rb_edge *edge, uint32_t queue, uint32_t worker)
 {
 	return &edge->rings[queue * edge->workers + worker];
 }
@@ -91,21 +81,6 @@ static uint32_t key_of(const struct rb_edge *edge, uint32_t queue, uint32_t work
 }
 
 /* --- Receiving --- */
-
-/* The frames with numbers below `end` have come, or never will: count off those that did not. */
-static void lose_until(const struct rb_edge *edge, struct edge_ring *ring, uint64_t end,
-		       struct sl_backlog *backlog, struct sl_counter *counters)
-{
-	for (; ring->taken < end; ring->taken++) {
-		uint32_t note = ring->shared->frame[ring->taken & (SL_RING_FRAMES - 1)];
-		uint32_t voq = note & 0xffff, len_bytes = note >> 16;
-
-		ring->lost++;
-		rb_count(counters, RB_COUNT_DROP_VOQ_RING, 1, len_bytes);
-		if (voq < edge->meta_voqs)
-			rb_backlog_lose(&backlog[voq], len_bytes);
-	}
-}
 
 /* Copy the metadata before a frame out. False if our XDP program did not write it. */
 static bool read_meta(const struct rb_edge *edge, const uint8_t *frame, struct sl_frame_meta *meta)
@@ -132,10 +107,10 @@ static uint64_t own(struct rb_edge *edge, uint32_t worker, const struct rb_frame
 }
 
 static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t worker,
-			      struct sl_backlog *backlog, struct sl_counter *counters,
-			      struct rb_frame *out, uint32_t max)
+			      const struct rb_ring_accounts *accounts, struct rb_frame *out,
+			      uint32_t max)
 {
-	struct edge_ring *ring = ring_of(edge, queue, worker);
+	struct rb_ring_numbers *ring = ring_of(edge, queue, worker);
 	struct edge_reader *reader = &edge->readers[worker];
 	uint64_t back[BATCH];
 	uint32_t n, taken = 0;
@@ -147,7 +122,6 @@ static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t wor
 		struct rb_frame frame = out[i];
 		struct sl_frame_meta meta;
 		bool ours = read_meta(edge, rb_chunk_data(reader->chunks, frame.offset), &meta);
-		int32_t ahead = (int32_t)(meta.number - (uint32_t)ring->taken);
 
 		back[i] = rb_chunk_base(reader->chunks, frame.offset);
 		if (!ours) {
@@ -157,14 +131,7 @@ static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t wor
 						 RB_OWNER_INGRESS);
 			continue;
 		}
-		if (ahead >= 0) {
-			lose_until(edge, ring, ring->taken + (uint32_t)ahead, backlog, counters);
-			ring->taken++;
-		} else {
-			/* It was given up too early. */
-			rb_backlog_find(&backlog[meta.voq], frame.len_bytes);
-			ring->lost--;
-		}
+		rb_ring_came(ring, meta.number, meta.voq, frame.len_bytes, accounts);
 		frame.offset = own(edge, worker, &frame);
 		frame.arrival_ns = meta.arrival_ns;
 		frame.ingress_port = meta.ingress_port;
@@ -172,7 +139,7 @@ static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t wor
 		out[taken++] = frame;
 	}
 	if (n > 0)
-		__atomic_store_n(&ring->shared->taken, ring->taken, __ATOMIC_RELEASE);
+		rb_ring_publish(ring);
 	if (n > 0 && worker != edge->owner)
 		rb_handback_put(&reader->back, back, n);
 	return taken;
@@ -181,14 +148,14 @@ static uint32_t receive_queue(struct rb_edge *edge, uint32_t queue, uint32_t wor
 uint32_t rb_edge_receive(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
 			 struct sl_counter *counters, struct rb_frame *out, uint32_t max)
 {
+	const struct rb_ring_accounts accounts = { backlog, edge->meta_voqs, counters };
 	struct edge_reader *reader = &edge->readers[worker];
 	uint32_t taken = 0;
 
 	for (uint32_t i = 0; i < edge->n_queues && taken < max; i++) {
 		uint32_t queue = (reader->turn + i) % edge->n_queues;
 
-		taken += receive_queue(edge, queue, worker, backlog, counters, out + taken,
-				       max - taken);
+		taken += receive_queue(edge, queue, worker, &accounts, out + taken, max - taken);
 	}
 	if (edge->n_queues)
 		reader->turn = (reader->turn + 1) % edge->n_queues;
@@ -253,46 +220,24 @@ void rb_edge_refill(struct rb_edge *edge)
 	}
 }
 
-/*
- * Numbers are missing at an empty ring. That the kernel refused as many frames is certain where the
- * socket has counted them. It counts none when the socket's netdev is gone and another one of that
- * name has come; then the numbers are given up when nothing has moved for a while.
- */
-static void settle_ring(struct rb_edge *edge, uint32_t queue, uint32_t worker,
-			struct sl_backlog *backlog, struct sl_counter *counters, uint64_t now_ns)
-{
-	struct edge_ring *ring = ring_of(edge, queue, worker);
-	uint64_t entered = __atomic_load_n(&ring->shared->entered, __ATOMIC_ACQUIRE);
-	struct rb_xsk_drops drops;
-
-	if (entered == ring->taken || rb_xsk_waits(edge->queues[queue].xsk, worker)) {
-		ring->stuck_ns = 0;
-		return;
-	}
-	rb_xsk_drops(edge->queues[queue].xsk, worker, &drops);
-	if (drops.no_chunk + drops.ring_full < ring->lost + (entered - ring->taken)) {
-		if (ring->stuck_ns == 0 || entered != ring->stuck_entered ||
-		    ring->taken != ring->stuck_taken) {
-			ring->stuck_entered = entered;
-			ring->stuck_taken = ring->taken;
-			ring->stuck_ns = now_ns;
-		}
-		if (now_ns - ring->stuck_ns < STUCK_NS)
-			return;
-	}
-	lose_until(edge, ring, entered, backlog, counters);
-	__atomic_store_n(&ring->shared->taken, ring->taken, __ATOMIC_RELEASE);
-}
-
 void rb_edge_settle(struct rb_edge *edge, uint32_t worker, struct sl_backlog *backlog,
 		    struct sl_counter *counters, uint64_t now_ns)
 {
+	const struct rb_ring_accounts accounts = { backlog, edge->meta_voqs, counters };
 	struct edge_reader *reader = &edge->readers[worker];
 
 	rb_count(counters, RB_COUNT_DROP_NO_META, reader->strangers - reader->strangers_counted, 0);
 	reader->strangers_counted = reader->strangers;
-	for (uint32_t queue = 0; queue < edge->n_queues; queue++)
-		settle_ring(edge, queue, worker, backlog, counters, now_ns);
+	for (uint32_t queue = 0; queue < edge->n_queues; queue++) {
+		struct rb_ring_numbers *ring = ring_of(edge, queue, worker);
+		struct rb_xsk_queue *xsk = edge->queues[queue].xsk;
+		struct rb_xsk_drops drops;
+
+		if (!rb_ring_misses(ring) || rb_xsk_waits(xsk, worker))
+			continue;
+		rb_xsk_drops(xsk, worker, &drops);
+		rb_ring_settle(ring, drops.no_chunk + drops.ring_full, now_ns, &accounts);
+	}
 }
 
 void rb_edge_share(struct rb_edge *edge, uint32_t worker)
@@ -441,13 +386,8 @@ static int open_queue(struct rb_edge *edge, const struct rb_edge_config *config,
 	};
 
 	/* No socket is published here yet, so XDP numbers no frame. */
-	for (uint32_t w = 0; w < edge->workers; w++) {
-		struct edge_ring *ring = ring_of(edge, queue, w);
-
-		ring->shared = &config->rings[key_of(edge, queue, w)];
-		ring->taken = ring->shared->entered;
-		ring->shared->taken = ring->taken;
-	}
+	for (uint32_t w = 0; w < edge->workers; w++)
+		rb_ring_begin(ring_of(edge, queue, w), &config->rings[key_of(edge, queue, w)]);
 	return rb_xsk_open(&xsk, &edge->queues[queue].xsk);
 }
 
@@ -574,17 +514,15 @@ bool rb_edge_is_withdrawn(const struct rb_edge *edge)
  */
 void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_counter *counters)
 {
+	const struct rb_ring_accounts accounts = { backlog, edge->meta_voqs, counters };
+
 	rb_edge_withdraw(edge);
 	if (edge->has_closer)
 		pthread_join(edge->closer, NULL);
 	edge->has_closer = false;
 	take_back(edge);
-	for (uint32_t i = 0; backlog && i < edge->n_closing * edge->workers; i++) {
-		struct edge_ring *ring = &edge->rings[i];
-
-		lose_until(edge, ring, ring->shared->entered, backlog, counters);
-		ring->shared->taken = ring->taken;
-	}
+	for (uint32_t i = 0; backlog && i < edge->n_closing * edge->workers; i++)
+		rb_ring_end(&edge->rings[i], &accounts);
 	for (uint32_t w = 0; backlog && w < edge->workers; w++)
 		rb_count(counters, RB_COUNT_DROP_NO_META,
 			 edge->readers[w].strangers - edge->readers[w].strangers_counted, 0);

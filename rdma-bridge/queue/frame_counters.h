@@ -28,7 +28,7 @@
 	X(DROP_PEER_DOWN, "drop-peer-down", "frames for a node that is not up")               \
 	X(DROP_TOO_BIG, "drop-too-big", "frames larger than the fabric carries")              \
 	X(DROP_VOQ_RING, "drop-voq-ring",                                                     \
-	  "frames that XDP admitted and the kernel had no room for (bytes are not known)")    \
+	  "frames that XDP admitted and the kernel had no room for")                          \
 	X(DROP_NO_META, "drop-no-meta",                                                       \
 	  "frames in a VOQ's ring that our XDP program did not put there")                    \
 	X(DROP_NOT_UNICAST, "drop-not-unicast",                                               \
