@@ -73,7 +73,7 @@ $(TEST_TOOLS): $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIBS:%=$(B
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(LDLIBS)
 $(BUILD)/tests/tools/bench-voq: $(BUILD)/obj/tests/lib/edge_rig.o $(BUILD)/obj/tests/lib/frame.o
-$(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-rates: LDLIBS += $(RB_LDLIBS)
+$(addprefix $(BUILD)/tests/tools/,bench-voq bench-rates hold-queue): LDLIBS += $(RB_LDLIBS)
 
 $(COUNT_MALLOC): tests/tools/count_malloc.c
 	$(call say,LD,$@)

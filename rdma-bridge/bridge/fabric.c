@@ -232,9 +232,10 @@ void rb_fabric_check(struct rb_bridge *b)
 		sl_error("fabric: the netdev %s is gone; waiting for its return", device);
 		b->lost = true;
 	} else if (now.ifindex != b->fabric.ifindex || now.mtu_bytes != b->fabric.mtu_bytes ||
+		   now.queues != b->fabric.queues ||
 		   memcmp(now.mac, b->fabric.mac, sizeof(now.mac)) != 0) {
-		sl_warning("fabric: %s is another netdev now, or has another MAC address or MTU; "
-			   "starting over",
+		sl_warning("fabric: %s is another netdev now, or has another MAC address, MTU or "
+			   "number of receive queues; starting over",
 			   device);
 		b->lost = true;
 	} else if (b->settings->cluster.transport != SL_TRANSPORT_ROCE_XDP &&

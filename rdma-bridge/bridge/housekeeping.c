@@ -13,6 +13,7 @@
 #include "rdma-bridge/bridge/voq_maps.h"
 #include "rdma-bridge/ipc/relay_server.h"
 #include "rdma-bridge/join/join.h"
+#include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/port/netdev.h"
 #include "user/rtnl/xdp_features.h"
 #include "user/lib/clock.h"
@@ -88,14 +89,33 @@ static void find_takers(struct rb_bridge *b)
 	sl_xdp_features_close(features);
 }
 
+/*
+ * Why a port that is open must be closed now; NULL: it need not. Queues that have sockets cannot
+ * go: the kernel refuses it.
+ */
+static const char *why_close(const struct rb_bridge *b, const struct rb_bridge_port *port,
+			     const struct rb_netdev *netdev, int err)
+{
+	uint32_t queues =
+		netdev->queues < b->maps.meta.n_queues ? netdev->queues : b->maps.meta.n_queues;
+
+	if (err == -ENODEV || (!err && netdev->ifindex != port->ifindex))
+		return "the netdev is gone";
+	if (!err && queues > rb_edge_queues(port->edge))
+		return "the netdev has more receive queues";
+	return NULL;
+}
+
 static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
-	uint32_t ifindex;
-	int err = rb_netdev_index(port->settings->name, &ifindex);
+	const char *why = NULL;
+	struct rb_netdev netdev;
+	int err = rb_netdev_query(port->settings->name, &netdev);
 
-	if (port->edge && !port->withdrawn &&
-	    (err == -ENODEV || (!err && ifindex != port->ifindex))) {
-		sl_warning("port %s: the netdev is gone", port->settings->name);
+	if (port->edge && !port->withdrawn)
+		why = why_close(b, port, &netdev, err);
+	if (why) {
+		sl_warning("port %s: %s", port->settings->name, why);
 		rb_bridge_halt(b);
 		rb_bridge_withdraw_port(port);
 		rb_bridge_release(b);

@@ -45,12 +45,6 @@ static uint64_t speed_of(int fd, const char *name)
 	return mbps == (uint32_t)SPEED_UNKNOWN ? 0 : mbps * UINT64_C(125000);
 }
 
-int rb_netdev_index(const char *name, uint32_t *ifindex)
-{
-	*ifindex = if_nametoindex(name);
-	return *ifindex ? 0 : -errno;
-}
-
 int rb_netdev_query(const char *name, struct rb_netdev *out)
 {
 	struct ifreq request = { 0 };

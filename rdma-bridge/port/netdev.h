@@ -19,7 +19,6 @@ struct rb_netdev {
  * Ask the kernel. 0; -ENODEV: no netdev has this name; another -errno of the kernel, as -EMFILE,
  * says nothing of the netdev.
  */
-int rb_netdev_index(const char *name, uint32_t *ifindex);
 int rb_netdev_query(const char *name, struct rb_netdev *out);
 
 #endif

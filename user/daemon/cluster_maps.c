@@ -2,16 +2,39 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 
 #include "user/daemon/cluster_maps.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/voq.h"
 #include "user/text/prefix.h"
 
+/* The most receive queues that the operator can give a netdev; 0: its driver does not say. */
+static uint32_t receive_queues_max(const char *netdev)
+{
+	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
+	struct ifreq request = { .ifr_data = (void *)&channels };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", netdev);
+	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request))
+		channels = (struct ethtool_channels){ 0 };
+	if (fd >= 0)
+		close(fd);
+	return channels.max_rx + channels.max_combined;
+}
+
+/* Receive queues that a netdev has, or may have later. */
 static uint32_t receive_queues(const char *netdev)
 {
+	const uint32_t max = receive_queues_max(netdev);
 	const struct dirent *entry;
 	uint32_t n = 0;
 	char path[64];
@@ -23,7 +46,7 @@ static uint32_t receive_queues(const char *netdev)
 		n += strncmp(entry->d_name, "rx-", 3) == 0;
 	if (queues)
 		closedir(queues);
-	return n;
+	return n > max ? n : max;
 }
 
 void sl_cluster_size_maps(const struct sl_cluster_settings *cluster,

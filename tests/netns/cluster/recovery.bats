@@ -281,6 +281,70 @@ many_by() {
 	[ "$FLOW_WRONG" = 0 ]
 }
 
+# untouched FLOW_TEST...: run it while traffic crosses from h1p1 to h2p1; all of that arrives, and no peer goes down
+untouched() {
+	local downs delivered
+	downs() { for n in 1 2 3; do bridge_ask $n peers | jq '[.node, .epoch, .downs]'; done; }
+	delivered() { on h2p1 cat /sys/class/net/eth0/statistics/rx_packets; }
+	downs=$(downs)
+	cluster_counts
+	flow_start through h1p1 n1:eth1 10.2.1.2 2000 h2p1
+	"$@"
+	before=$(delivered)
+	goes_on() { [ "$(delivered)" -gt $((before + 1000)) ]; }
+	wait_for 20 goes_on
+	flow_arrives through h2p1
+	cluster_conserves "$FLOW_SENT" "$FLOW_RECEIVED"
+	echo "sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
+	[ "$FLOW_SENT" = "$FLOW_RECEIVED" ]
+	[ "$FLOW_WRONG" = 0 ]
+	[ "$(downs)" = "$downs" ]
+}
+
+# said TEXT N: has the bridge of node 1 logged this N times?
+said() { [ "$(grep -c "$1" "$LAB_DIR/bridge-n1.err")" -ge "$2" ]; }
+
+rename_again_and_again() {
+	local gone opened i
+	gone=$(grep -c "port eth2: the netdev is gone" "$LAB_DIR/bridge-n1.err" || true)
+	opened=$(grep -c "port eth2: n1p2, " "$LAB_DIR/bridge-n1.err")
+	for i in 1 2 3 4 5 6; do
+		on n1 ip link set eth2 name away
+		wait_for 10 said "port eth2: the netdev is gone" $((gone + i))
+		on n1 ip link set away name eth2
+		wait_for 10 said "port eth2: n1p2, " $((opened + i))
+	done
+}
+
+@test "an edge netdev that is renamed again and again costs another port no packet, and no peer" {
+	untouched rename_again_and_again
+	wait_for 30 cluster_is_healthy "$LAB_DIR/whole"
+}
+
+# Another program takes a queue of eth2 while the netdev has another name, and keeps it for a second or more.
+hold_queue() {
+	local busy
+	busy=$(grep -c "port eth2: cannot open AF_XDP rings: Device or resource busy" "$LAB_DIR/bridge-n1.err" || true)
+	gone=$(grep -c "port eth2: the netdev is gone" "$LAB_DIR/bridge-n1.err")
+	on n1 ip link set eth2 name away
+	wait_for 10 said "port eth2: the netdev is gone" $((gone + 1))
+	mkfifo "$LAB_DIR/hold"
+	on n1 build/tests/tools/hold-queue away 0 <"$LAB_DIR/hold" >"$LAB_DIR/held" 3>&- &
+	exec 8>"$LAB_DIR/hold"
+	wait_for 20 grep -q held "$LAB_DIR/held"
+	on n1 ip link set away name eth2
+	wait_for 30 said "port eth2: cannot open AF_XDP rings: Device or resource busy" $((busy + 1))
+}
+
+@test "a receive queue that another program holds closes its port alone, which opens when the queue is free" {
+	untouched hold_queue
+	opened=$(grep -c "port eth2: n1p2, " "$LAB_DIR/bridge-n1.err")
+	exec 8>&-
+	wait_for 30 said "port eth2: n1p2, " $((opened + 1))
+	wait_for 30 cluster_is_healthy "$LAB_DIR/whole"
+	send_all h1p2 n1:eth2 h2p1 1000 --dst 10.2.1.2
+}
+
 # --- Bad input ---
 
 # capture_from FROM N: capture what the fabric brings node N of node FROM while data goes there, in $LAB_DIR/replay.pcap

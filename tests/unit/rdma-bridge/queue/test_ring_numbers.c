@@ -269,6 +269,10 @@ static void a_frame_that_comes_late_is_no_loss(void **state)
 	read_ring(ring, 1);
 	check_rest();
 	assert_int_equal(counters[RB_COUNT_DROP_VOQ_RING].bytes, 0);
+	/* Nor does it hide the next one. */
+	admit(ring, 2, 78, COUNTED);
+	settle(ring, 200 * MS);
+	check_rest();
 }
 
 /* A new bridge begins with empty backlogs, whatever its predecessor held. */
