@@ -13,6 +13,12 @@
 #include "bpf/abi/express.h"
 #include "bpf/abi/voq.h"
 
+/*
+ * sl_fabric is attached by a link that is pinned beside the directory of pins, under its name and
+ * this: so the program stays while one bridge follows another, and is replaced in one step.
+ */
+#define SL_FABRIC_LINK "-fabric"
+
 /* Read-only data `arrival` of sl_fabric: of the bridge that loads it. */
 struct sl_arrival_config {
 	__u8 express; /* 1: express messages are taken apart here */

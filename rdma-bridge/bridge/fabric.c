@@ -2,12 +2,15 @@
 #include "rdma-bridge/bridge/fabric.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <openssl/rand.h>
 
+#include "bpf/abi/arrival.h"
 #include "bpf/abi/fabric_address.h"
 #include "rdma-bridge/rate/rates.h"
 #include "rdma-bridge/transport/roce_xdp.h"
@@ -84,11 +87,18 @@ uint32_t rb_fabric_mtu_to(const struct rb_bridge *b, uint8_t node)
 
 /* --- Opening --- */
 
+/* Where the link of sl_fabric is pinned. */
+static void link_path(const struct rb_bridge *b, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s%s", b->settings->pin_dir, SL_FABRIC_LINK);
+}
+
 static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_t qkey)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	struct rb_chunks *chunks[RB_ROCE_XDP_WORKERS_MAX];
 	int wake_fds[RB_ROCE_XDP_WORKERS_MAX];
+	char pin[PATH_MAX];
 	struct rb_transport *transports[RB_ROCE_XDP_WORKERS_MAX];
 	struct rb_roce_xdp_config config = {
 		.netdev = cluster->device,
@@ -105,11 +115,13 @@ static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_
 		.wake_fds = wake_fds,
 		.express = rb_fabric_has_express(cluster),
 		.node = (uint8_t)cluster->node,
+		.pin = pin,
 	};
 	struct rb_roce_xdp_info info;
 	struct rb_endpoint endpoint;
 	int err = random_u32(2, 0xffffff - b->n_lanes, &config.qpn);
 
+	link_path(b, pin);
 	memcpy(config.address, address, sizeof(config.address));
 	for (uint32_t i = 0; i < b->n_lanes; i++) {
 		chunks[i] = b->lanes[i].chunks;
@@ -134,6 +146,10 @@ static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_
 	sl_info("fabric: roce-xdp on %s, %u queues, %s XDP, %s, messages up to %u bytes",
 		cluster->device, info.queues, info.native_xdp ? "native" : "generic",
 		info.zero_copy ? "zero-copy" : "copy mode", endpoint.message_max_bytes);
+	if (info.pin_err)
+		sl_warning("fabric: the XDP program of %s ends with this bridge: it cannot be "
+			   "pinned at \"%s\": %s",
+			   cluster->device, pin, strerror(-info.pin_err));
 	return 0;
 }
 
@@ -155,8 +171,12 @@ static int open_verbs(struct rb_bridge *b, const uint8_t address[16], uint32_t q
 	const char *name = sl_transport_name(cluster->transport);
 	struct rb_endpoint endpoint;
 	struct rb_verbs_info info;
+	char link[PATH_MAX];
 	int err;
 
+	/* Of a bridge before us, whose transport was another one. */
+	link_path(b, link);
+	unlink(link);
 	memcpy(config.address, address, sizeof(config.address));
 	err = rb_verbs_open(&config, &b->lanes[0].transport);
 	if (err) {

@@ -17,8 +17,9 @@
 #define TRIES	 100
 
 struct rb_fabric_xdp {
-	struct rb_fabric_bpf *bpf;     /* owned */
-	int link_fd;		       /* owned; the program is attached while it is open */
+	struct rb_fabric_bpf *bpf; /* owned */
+	int link_fd;		   /* owned; attached while it is open or pinned */
+	int pin_err;
 	struct sl_arrivals *arrivals;  /* owned: mapped, of all nodes and workers */
 	struct sl_arrival_port *ports; /* owned: mapped */
 	size_t arrivals_bytes;
@@ -41,14 +42,52 @@ static int try_attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
 	return xdp->link_fd < 0 ? xdp->link_fd : 0;
 }
 
+/* Is the program attached in the driver? A link does not tell. */
+static bool is_native(uint32_t ifindex)
+{
+	LIBBPF_OPTS(bpf_xdp_query_opts, opts);
+
+	return bpf_xdp_query((int)ifindex, 0, &opts) == 0 && opts.attach_mode == XDP_ATTACHED_DRV;
+}
+
+/* Put our program in the place of a former bridge's, whose link is pinned. */
+static int replace(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *config)
+{
+	struct bpf_link_info info = { 0 };
+	uint32_t bytes = sizeof(info);
+	int err = 0;
+
+	xdp->link_fd = bpf_obj_get(config->pin);
+	if (xdp->link_fd < 0)
+		return -errno;
+	if (bpf_obj_get_info_by_fd(xdp->link_fd, &info, &bytes))
+		err = -errno;
+	else if (info.type != BPF_LINK_TYPE_XDP || info.xdp.ifindex != config->ifindex)
+		err = -ENODEV; /* the netdev is gone, or the fabric another one now */
+	else if (bpf_link_update(xdp->link_fd, bpf_program__fd(xdp->bpf->progs.sl_fabric), NULL))
+		err = -errno;
+	if (!err) {
+		xdp->native = is_native(config->ifindex);
+		return 0;
+	}
+	unlink(config->pin);
+	close(xdp->link_fd);
+	xdp->link_fd = -1;
+	return err;
+}
+
 /* The program of a killed bridge stays until the kernel has cleaned up, so busy may pass. */
-static int attach(struct rb_fabric_xdp *xdp, uint32_t ifindex)
+static int attach(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *config)
 {
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
 	int err;
 
-	for (int i = 0; (err = try_attach(xdp, ifindex)) == -EBUSY && i < TRIES; i++)
+	if (config->pin && replace(xdp, config) == 0)
+		return 0;
+	for (int i = 0; (err = try_attach(xdp, config->ifindex)) == -EBUSY && i < TRIES; i++)
 		nanosleep(&pause, NULL);
+	if (!err && config->pin && bpf_obj_pin(xdp->link_fd, config->pin))
+		xdp->pin_err = -errno;
 	return err;
 }
 
@@ -113,7 +152,7 @@ int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabr
 		err = -errno;
 		goto out;
 	}
-	err = attach(xdp, config->ifindex);
+	err = attach(xdp, config);
 out:
 	if (err)
 		rb_fabric_xdp_close(xdp);
@@ -126,6 +165,8 @@ void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp)
 {
 	if (!xdp)
 		return;
+	for (uint32_t i = 0; xdp->ports && i < SL_ARRIVAL_PORTS; i++)
+		__atomic_store_n(&xdp->ports[i].ifindex, 0, __ATOMIC_RELAXED);
 	if (xdp->link_fd >= 0)
 		close(xdp->link_fd);
 	if (xdp->arrivals)
@@ -139,6 +180,11 @@ void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp)
 int rb_fabric_xdp_map(const struct rb_fabric_xdp *xdp)
 {
 	return bpf_map__fd(xdp->bpf->maps.fabric_xsk);
+}
+
+int rb_fabric_xdp_pin_error(const struct rb_fabric_xdp *xdp)
+{
+	return xdp->pin_err;
 }
 
 bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The XDP program bpf/fabric.bpf.c on the fabric's netdev. The kernel detaches it when we end. */
+/*
+ * The XDP program bpf/fabric.bpf.c on the fabric's netdev. Drivers of adapters reset their queues
+ * when a program comes or goes, so it outlives us: the next bridge replaces it in one step.
+ */
 #ifndef RB_FABRIC_XDP_H
 #define RB_FABRIC_XDP_H
 
@@ -13,6 +16,7 @@ struct rb_fabric_xdp;
 struct rb_fabric_xdp_config {
 	uint32_t ifindex;
 	const uint8_t *address; /* 16 bytes */
+	const char *pin;	/* of the link; NULL: the program goes with us */
 	uint32_t queues, workers, first_qpn;
 	bool express; /* take express messages apart; the next two are for that alone */
 	uint8_t node; /* our id */
@@ -21,11 +25,14 @@ struct rb_fabric_xdp_config {
 
 /*
  * Load the program for our address and the queue pairs of our workers, which have first_qpn and the
- * numbers after it, and attach it: native, else generic. 0, -EBUSY if another program is attached,
- * else -errno of the kernel.
+ * numbers after it, and attach it: native, else generic; or in place of a former bridge's, if that
+ * is pinned. 0, -EBUSY if another program is attached, else -errno of the kernel.
  */
 int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabric_xdp **out);
-void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp); /* NULL is fine */
+/* A program that is pinned stays and gives every frame to the kernel. NULL is fine. */
+void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp);
+/* 0; else why the link is not pinned, so that the program goes with us: -errno. */
+int rb_fabric_xdp_pin_error(const struct rb_fabric_xdp *xdp);
 /* The XSKMAP. Key: receive queue (below `queues`) * workers + worker. */
 int rb_fabric_xdp_map(const struct rb_fabric_xdp *xdp);
 bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp);

@@ -549,6 +549,7 @@ void rb_roce_xdp_info(struct rb_transport *base, struct rb_roce_xdp_info *out)
 	out->queues = t->device->n_queues;
 	out->zero_copy = rb_xsk_is_zero_copy(sender(t));
 	out->native_xdp = rb_fabric_xdp_is_native(t->device->xdp);
+	out->pin_err = rb_fabric_xdp_pin_error(t->device->xdp);
 	memcpy(out->verdicts, t->verdicts, sizeof(out->verdicts));
 }
 
@@ -689,6 +690,7 @@ static int device_open(const struct rb_roce_xdp_config *config, const struct rb_
 		.express = config->express,
 		.node = config->node,
 		.qkey = config->qkey,
+		.pin = config->pin,
 	};
 	int err;
 

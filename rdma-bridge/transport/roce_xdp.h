@@ -42,6 +42,7 @@ struct rb_roce_xdp_config {
 	 */
 	bool express;
 	uint8_t node;
+	const char *pin; /* where the link of the XDP program is pinned; NULL: nowhere */
 };
 
 #define RB_ROCE_XDP_WORKERS_MAX 16
@@ -57,8 +58,9 @@ int rb_roce_xdp_open(const struct rb_roce_xdp_config *config, struct rb_transpor
 /* Facts that only this transport has. */
 struct rb_roce_xdp_info {
 	uint32_t queues;
-	bool zero_copy;				  /* AF_XDP without a copy in the kernel */
-	bool native_xdp;			  /* else generic */
+	bool zero_copy;	 /* AF_XDP without a copy in the kernel */
+	bool native_xdp; /* else generic */
+	int pin_err;	 /* 0; else why the program will not outlive us: -errno */
 	uint64_t verdicts[RB_ROCE_VERDICT_COUNT]; /* frames received, by verdict */
 };
 void rb_roce_xdp_info(struct rb_transport *t, struct rb_roce_xdp_info *out);

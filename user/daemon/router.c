@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "bpf/abi/arrival.h"
 #include "user/daemon/cluster_maps.h"
 #include "user/daemon/command_lists.h"
 #include "user/daemon/generation.h"
@@ -177,6 +181,17 @@ void sl_router_stop(struct sl_router *r)
 	free(r);
 }
 
+/* The program of the fabric's netdev outlives its bridge; a bridge that runs keeps it until it
+ * ends. */
+static void remove_fabric_link(const struct sl_router *r)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", r->settings->pin_dir, SL_FABRIC_LINK);
+	if (unlink(path) && errno != ENOENT)
+		sl_error("cannot remove the pin at \"%s\": %s", path, strerror(errno));
+}
+
 int sl_router_detach_all(struct sl_router *r)
 {
 	int err, first = 0;
@@ -196,6 +211,7 @@ int sl_router_detach_all(struct sl_router *r)
 	}
 	if (r->cluster)
 		sl_cluster_remove_all(r->cluster);
+	remove_fabric_link(r);
 	err = sl_pins_remove(r->settings->pin_dir);
 	if (err)
 		sl_error("cannot remove the pins at \"%s\": %s", r->settings->pin_dir,

@@ -297,11 +297,38 @@ cross() {
 	wait_for 30 carrier 1 2 1
 }
 
-@test "a bridge that is told to stop leaves no socket and no program behind" {
+# The drivers of adapters reset their queues when an XDP program comes or goes.
+@test "a bridge that is stopped or killed leaves its program to the next one, and nothing else" {
+	local program
+	fabric_program() { on n1 ip -j link show fab0 | jq '.[0].xdp.prog.id'; }
+	program=$(fabric_program)
+	[ "$program" != null ]
+	killed_now 1
+	[ "$(fabric_program)" = "$program" ]
+	bridge_start 1
+	wait_for 10 carrier 2 1 1
+	[ "$(fabric_program)" != null ]
+	[ "$(fabric_program)" != "$program" ]
+	program=$(fabric_program)
 	bridge_stop 1
 	run ! on n1 test -e /run/sluice/bridge.sock
 	run ! on n1 test -e /run/sluice/sluice-bridge.sock
-	[ "$(on n1 ip -j link show fab0 | jq '.[0] | has("xdp")')" = false ]
+	[ "$(fabric_program)" = "$program" ]
 	bridge_start 1
 	wait_for 10 carrier 2 1 1
+}
+
+has_ended() { ! kill -0 "$1" 2>/dev/null; }
+
+@test "sluiced --detach takes the program of a bridge that has ended off the fabric" {
+	bridge_stop 1
+	kill -TERM "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	wait_for 5 has_ended "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	on n1 test -e /sys/fs/bpf/sluice-fabric
+	spawn n1 sluiced-n1 build/sluiced --detach --config "$LAB_DIR/n1.yaml"
+	wait_for 10 on n1 build/sluice status
+	kill -TERM "$SPAWNED"
+	wait_for 5 has_ended "$SPAWNED"
+	[ "$(on n1 ip -j link show fab0 | jq '.[0] | has("xdp")')" = false ]
+	run ! on n1 test -e /sys/fs/bpf/sluice-fabric
 }
