@@ -184,6 +184,42 @@ void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex)
 
 /* --- Views --- */
 
+#define NAME(id, name, text) name,
+static const char *const state_names[] = { RB_EXPRESS_STATES(NAME) };
+#undef NAME
+
+const char *rb_express_state_name(enum rb_express_state state)
+{
+	return state_names[state];
+}
+
+/* As sl_express_way judges, but for what differs from frame to frame. */
+enum rb_express_state rb_express_state(struct rb_express *x, uint8_t node, const struct rb_voq *voq,
+				       bool fabric_takes)
+{
+	const struct rb_worker *w = x ? x->config.worker : NULL;
+	const struct sl_backlog *b = voq->backlog;
+
+	if (!x)
+		return RB_EXPRESS_OFF;
+	if (node == w->self.node)
+		return RB_EXPRESS_OWN;
+	if (rb_worker_peer_state(w, node) != RB_PEER_UP)
+		return RB_EXPRESS_DOWN;
+	if (!x->path[node].check)
+		return RB_EXPRESS_PEER;
+	if (!fabric_takes)
+		return RB_EXPRESS_DRIVER;
+	if (voq->controlled)
+		return RB_EXPRESS_CONTROLLER;
+	if (voq->settings->rate != SL_RATE_UNLIMITED)
+		return RB_EXPRESS_RATE;
+	if (__atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED) !=
+	    __atomic_load_n(&b->dequeued.frames, __ATOMIC_RELAXED))
+		return RB_EXPRESS_WAITING;
+	return path_of(x, node)->busy ? RB_EXPRESS_UNDER_WAY : RB_EXPRESS_OPEN;
+}
+
 const struct sl_arrivals *rb_express_arrivals(const struct rb_express *x, uint8_t node)
 {
 	return x ? rb_roce_xdp_arrivals(x->transport, node) : NULL;

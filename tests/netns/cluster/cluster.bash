@@ -65,3 +65,15 @@ accounted() {
 	echo "sent $1, received $2: $(cat "$LAB_DIR/ledger.json")"
 	return $status
 }
+
+# set_voq VOQ RATE UNIT BURST LIMIT DELAY ECN: change a VOQ of node 1 as an operator does with bpftool, by the layout of
+# bpf/abi/voq.h
+set_voq() {
+	on n1 /usr/bin/python3 - "$@" <<-'END'
+		import struct, subprocess, sys
+		voq, rate, unit, burst, limit, delay, ecn = map(int, sys.argv[1:8])
+		value = struct.pack("<QIIIIII16s", rate, unit, burst, limit, delay, ecn, 0, b"fixed")
+		subprocess.run(["bpftool", "map", "update", "pinned", "/sys/fs/bpf/sluice/sl_voq", "key", "hex",
+		    *(f"{b:02x}" for b in struct.pack("<I", voq)), "value", "hex", *(f"{b:02x}" for b in value)], check=True)
+	END
+}

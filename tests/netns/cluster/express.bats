@@ -31,6 +31,10 @@ express() { bridge_ask "$1" voqs | jq -s --arg port "$2" '[.[] | select(.port ==
 # queued N PORT: frames that entered the bridge's queues
 queued() { bridge_ask "$1" voqs | jq -s --arg port "$2" '[.[] | select(.port == $port) | .enqueued_frames] | add'; }
 
+# way N PORT: why frames of class 0 from node N to a remote port go by the bridge now
+way() { bridge_ask "$1" voqs | jq -r --arg port "$2" 'select(.port == $port and .class == 0).express'; }
+way_is() { [ "$(way "$1" "$2")" = "$3" ]; }
+
 # goes_by_express N HOST ADDRESS PORT: does a ping go past the bridge of node N?
 goes_by_express() {
 	local before
@@ -58,6 +62,18 @@ goes_by_express() {
 	[ "$(express 1 n2p2)" = "$at" ]
 }
 
+@test "each queue says why its frames go by the bridge" {
+	local id
+	wait_for 10 way_is 1 n2p1 yes
+	way_is 1 n2p2 controller
+	way_is 2 n2p2 own-port
+	id=$(bridge_ask 1 voqs | jq 'select(.port == "n2p1" and .class == 0).voq')
+	set_voq "$id" 1000000 0 16 1024 0 0
+	way_is 1 n2p1 rate
+	set_voq "$id" 18446744073709551615 0 16 1024 0 0
+	wait_for 10 way_is 1 n2p1 yes
+}
+
 @test "flows keep their order while they change between the two ways" {
 	local fast slow
 	fast=$(express 1 n2p1)
@@ -80,6 +96,7 @@ goes_by_express() {
 	at=$(express 1 n2p1)
 	on h1p1 ping -c 1 -W 1 10.2.1.2 && false
 	[ "$(express 1 n2p1)" = "$at" ]
+	way_is 1 n2p1 peer-down
 	bridge_start 2
 	wait_for 30 peer_is 1 2 up
 	wait_for 30 goes_by_express 1 h1p1 10.2.1.2 n2p1

@@ -117,17 +117,6 @@ queue() { sluice 2 -j show egress-queues | jq -c ".[] | select(.port == \"$1\" a
 		.dequeued_frames == $m.dequeued.frames and .marked_frames == $m.marked and .dropped.missed == $m.missed)'
 }
 
-# set_voq VOQ JQ-ASSIGNMENTS: change a VOQ as an operator does with bpftool, by the layout of bpf/abi/voq.h
-set_voq() {
-	on n1 /usr/bin/python3 - "$@" <<-'END'
-		import struct, subprocess, sys
-		voq, rate, unit, burst, limit, delay, ecn = map(int, sys.argv[1:8])
-		value = struct.pack("<QIIIIII16s", rate, unit, burst, limit, delay, ecn, 0, b"fixed")
-		subprocess.run(["bpftool", "map", "update", "pinned", "/sys/fs/bpf/sluice/sl_voq", "key", "hex",
-		    *(f"{b:02x}" for b in struct.pack("<I", voq)), "value", "hex", *(f"{b:02x}" for b in value)], check=True)
-	END
-}
-
 # in_fast_path ADDRESS: does XDP of node 1 have a next hop for it?
 in_fast_path() { [ "$(sluice 1 -j explain "$1" | jq -r .verdict)" = forward ]; }
 
