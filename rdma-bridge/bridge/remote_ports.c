@@ -45,7 +45,7 @@ static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		rb_ingress_add_input(rb_bridge_ingress(b, remote), remote->first_voq + c,
 				     rb_tap_input(remote->tap, c));
-	rb_watch(b->sockets_fd, rb_tap_fd(remote->tap), remote->tap);
+	rb_watch(b->sockets_fd, rb_tap_fd(remote->tap), remote);
 }
 
 static void close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
@@ -85,11 +85,14 @@ void rb_bridge_remote_port_changed(struct rb_bridge *b, uint16_t system_port, bo
 	}
 }
 
-void rb_bridge_tap_ready(struct rb_bridge *b, const void *tap)
+void rb_bridge_tap_ready(struct rb_bridge *b, const void *what)
 {
-	for (uint32_t i = 0; tap && i < b->n_remotes; i++)
-		if (b->remotes[i].tap == tap) {
-			rb_tap_ready(b->remotes[i].tap);
-			rb_bridge_wake(b, b->remotes[i].system_port);
-		}
+	const uintptr_t first = (uintptr_t)b->remotes, end = (uintptr_t)(b->remotes + b->n_remotes);
+	const struct rb_bridge_remote *remote = what;
+
+	/* Events of other sockets name something else, or nothing. */
+	if ((uintptr_t)what < first || (uintptr_t)what >= end || !remote->tap)
+		return;
+	rb_tap_ready(remote->tap);
+	rb_bridge_wake(b, remote->system_port);
 }

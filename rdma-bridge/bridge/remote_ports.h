@@ -10,8 +10,8 @@ void rb_bridge_remote_port_changed(struct rb_bridge *bridge, uint16_t system_por
 				   bool gone);
 /* A peer's state changed: set the carriers of its ports. */
 void rb_bridge_set_carriers(struct rb_bridge *bridge, uint8_t node);
-/* The TAP of an event of sockets_fd can be read; NULL, or any other pointer, is ignored. */
-void rb_bridge_tap_ready(struct rb_bridge *bridge, const void *tap);
+/* An event of sockets_fd: if it is a remote port's, its TAP can be read. */
+void rb_bridge_tap_ready(struct rb_bridge *bridge, const void *what);
 void rb_bridge_close_taps(struct rb_bridge *bridge);
 
 #endif

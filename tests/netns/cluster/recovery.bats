@@ -283,7 +283,7 @@ many_by() {
 
 # untouched FLOW_TEST...: run it while traffic crosses from h1p1 to h2p1; all of that arrives, and no peer goes down
 untouched() {
-	local downs delivered
+	local downs
 	downs() { for n in 1 2 3; do bridge_ask $n peers | jq '[.node, .epoch, .downs]'; done; }
 	delivered() { on h2p1 cat /sys/class/net/eth0/statistics/rx_packets; }
 	downs=$(downs)
