@@ -60,16 +60,16 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 		verdict = SL_PUNT(AWAY);
 	if (verdict == SL_GO_ON)
 		verdict = ip4 ? sl_ip4_input(pkt) : sl_ip6_input(pkt);
-	if (verdict != SL_GO_ON)
+	if (sl_unlikely(verdict != SL_GO_ON))
 		return verdict;
 	adj = sl_route(pkt, &local, &verdict);
-	if (!adj)
+	if (sl_unlikely(!adj))
 		return verdict;
 	verdict = sl_egress_checks(pkt, adj);
 	if (verdict == SL_GO_ON && sl_managed() &&
 	    pkt->port_flags & (SL_PORT_PARTIAL | SL_PORT_NOTED) && sl_lacks_crc(pkt))
 		verdict = SL_PUNT(OTHER);
-	if (verdict != SL_GO_ON)
+	if (sl_unlikely(verdict != SL_GO_ON))
 		return verdict;
 	return sl_clustered() && adj->voq_plus1 ? sl_enqueue(pkt, adj) : sl_transmit(pkt, adj);
 }
@@ -84,7 +84,7 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags, bool bo
 	sl_count_rx(&pkt);
 	if (sl_clustered() && !(verdict & SL_VERDICT_DROP) && sl_is_for_fabric(&pkt))
 		verdict = SL_DROP(FABRIC_SPOOF);
-	if (verdict != SL_GO_ON)
+	if (sl_unlikely(verdict != SL_GO_ON))
 		return sl_finish(&pkt, verdict);
 	if (pkt.ethertype == sl_htons(ETH_P_IP))
 		return sl_finish(&pkt, sl_limit_punts(&pkt, sl_forward(&pkt, true)));

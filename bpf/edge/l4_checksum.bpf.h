@@ -63,8 +63,8 @@ __attribute__((noinline)) int sl_sum_bytes(struct xdp_md *ctx, __u32 offset, __u
 	return sl_fold((__u32)sum);
 }
 
-/* The sum of the pseudo-header (RFC 9293 3.1, RFC 8200 8.1), folded. */
-static __always_inline __u16 sl_sum_pseudo(const struct sl_packet *pkt, __u8 protocol, __u32 bytes)
+/* The sum of the pseudo-header (RFC 9293 3.1, RFC 8200 8.1). */
+static __always_inline __u64 sl_sum_pseudo(const struct sl_packet *pkt, __u8 protocol, __u32 bytes)
 {
 	__u64 sum = (SL_FORCE __u32)sl_htonl(bytes) + (__u64)(SL_FORCE __u32)sl_htonl(protocol);
 	__u32 i;
@@ -79,7 +79,7 @@ static __always_inline __u16 sl_sum_pseudo(const struct sl_packet *pkt, __u8 pro
 		for (i = 0; i < 8; i++)
 			sum += word[i];
 	}
-	return sl_fold(sum);
+	return sum;
 }
 
 static __always_inline __u8 sl_l4_protocol(const struct sl_packet *pkt)
@@ -136,7 +136,9 @@ static __always_inline void sl_complete_checksum(const struct sl_packet *pkt)
 		check = l4 + __builtin_offsetof(struct udphdr, check);
 	else
 		return;
-	if ((void *)(check + 1) > pkt->end || *check != sl_sum_pseudo(pkt, protocol, bytes))
+	/* Folded, a sum is never 0; and it is *check if, with the complement, it folds to ones. */
+	if ((void *)(check + 1) > pkt->end || !*check ||
+	    !sl_folds_to_ones(sl_sum_pseudo(pkt, protocol, bytes) + (__u16) ~*check))
 		return;
 	sum = sl_sum_bytes(pkt->ctx, pkt->l3 - pkt->l2 + header_bytes, bytes);
 	if (sum < 0)

@@ -124,7 +124,7 @@ static __always_inline sl_verdict sl_limit_punts(const struct sl_packet *pkt, sl
 {
 	__u32 class;
 
-	if (!sl_managed())
+	if (!sl_managed() || !sl_unlikely(verdict & SL_VERDICT_PUNT))
 		return verdict;
 	if (verdict == SL_PUNT(TTL))
 		return sl_within_limit(SL_LIMIT_TTL) ? verdict : SL_DROP(TTL_LIMIT);

@@ -30,6 +30,9 @@ typedef __u32 sl_verdict;
 #define SL_DROP(reason) (SL_VERDICT_DROP | SL_DROP_##reason)
 #define SL_PUNT(reason) (SL_VERDICT_PUNT | SL_PUNT_##reason)
 
+/* What few packets do: the compiler puts it behind the rest. */
+#define sl_unlikely(condition) __builtin_expect(!!(condition), 0)
+
 #define SL_TAGS_MAX 2
 
 /* One 802.1Q or 802.1ad tag, as it stands between the source MAC and the ethertype. */

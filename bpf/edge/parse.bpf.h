@@ -92,13 +92,13 @@ static __always_inline sl_verdict sl_parse_link(struct sl_packet *pkt, bool boun
 	struct sl_vlan_key key = { .port_ifindex = pkt->port_ifindex };
 	struct ethhdr *eth = pkt->l2;
 
-	if ((void *)(eth + 1) > pkt->end)
+	if (sl_unlikely((void *)(eth + 1) > pkt->end))
 		return SL_DROP(ETH_TRUNCATED);
-	pkt->ethertype = eth->h_proto;
+	pkt->ethertype = *(const __be16 *)((void *)eth + 2 * ETH_ALEN);
 	pkt->l3 = eth + 1;
-	if (bound && sl_tag_beside(pkt, &key))
+	if (bound && sl_unlikely(sl_tag_beside(pkt, &key)))
 		return sl_parse_tags(pkt, key, 1);
-	if (sl_is_tag(pkt->ethertype))
+	if (sl_unlikely(sl_is_tag(pkt->ethertype)))
 		return sl_parse_tags(pkt, key, 0);
 	return SL_GO_ON;
 }
