@@ -24,6 +24,7 @@
 #include "bpf/edge/voq.bpf.h"
 
 const volatile struct sl_config sl_config = {};
+const volatile __u32 sl_bound_to_veth = 0;
 
 /*
  * Returns the adjacency, or NULL with *verdict saying how the packet ends. The engine `kernel`
@@ -80,7 +81,7 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags, bool bo
 	sl_verdict verdict;
 
 	sl_packet_init(&pkt, ctx, sl_frame_bytes(ctx, frags));
-	verdict = sl_parse_link(&pkt, bound);
+	verdict = sl_parse_link(&pkt, bound && !sl_frame_is_from_xdp(ctx));
 	sl_count_rx(&pkt);
 	if (sl_clustered() && !(verdict & SL_VERDICT_DROP) && sl_is_for_fabric(&pkt))
 		verdict = SL_DROP(FABRIC_SPOOF);

@@ -18,11 +18,6 @@
 #include "bpf/lib/kernel_types.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 
-extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
-
-#define SL_AS(type, address) \
-	((struct type *)bpf_rdonly_cast(address, bpf_core_type_id_kernel(struct type)))
-
 #define SL_NETDEV_HASH	    256 /* the kernel's NETDEV_HASHENTRIES */
 #define SL_NETDEV_CHAIN_MAX 16	/* devices looked at in one hash chain */
 #define SL_ACT_NDO_XMIT	    4	/* enum netdev_xdp_act */

@@ -7,6 +7,7 @@
 #define SL_KERNEL_TYPES_BPF_H
 
 #include <linux/types.h>
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #define SL_KERNEL_TYPE __attribute__((preserve_access_index))
@@ -82,12 +83,23 @@ struct xdp_buff {
 	__u32 flags; /* enum xdp_buff_flags */
 } SL_KERNEL_TYPE;
 
+struct sk_buff;
+
+/* What a veth hands to XDP; the driver's own type, and its BTF may be a module's. */
+struct veth_xdp_buff {
+	struct sk_buff *skb; /* NULL: the frame came from XDP */
+} SL_KERNEL_TYPE;
+
 enum xdp_buff_flags {
 	XDP_FLAGS_HAS_FRAGS = 1,
 };
 
-/* The context of an XDP program as the kernel has it (Linux 6.2). */
+/* The context of an XDP program as the kernel has it, and any address as one of a type (6.2). */
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
+extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
+
+#define SL_AS(type, address) \
+	((struct type *)bpf_rdonly_cast(address, bpf_core_type_id_kernel(struct type)))
 
 /* Indices of net_device.xdp_state: enum bpf_xdp_mode */
 #define SL_XDP_MODE_SKB 0

@@ -16,6 +16,7 @@
 #include "user/datapath/bpf_object.h"
 #include "user/datapath/datapath_state.h"
 #include "user/datapath/pins.h"
+#include "user/datapath/vlan_tags.h"
 
 #define PROG_BOUND "sl_edge_bound"
 
@@ -90,6 +91,7 @@ static int load_bound(const struct sl_datapath *dp, uint32_t ifindex, int *fd)
 {
 	struct bpf_program *program, *bound;
 	struct bpf_object *object;
+	const uint32_t veth = sl_vlan_tags_of_veth(ifindex);
 	struct bpf_map *map;
 	int err = sl_bpf_object_open_bytes(dp->file, dp->file_bytes, &object);
 
@@ -107,6 +109,8 @@ static int load_bound(const struct sl_datapath *dp, uint32_t ifindex, int *fd)
 	if (!err)
 		err = sl_bpf_object_set_rodata(object, "sl_config", &dp->config,
 					       sizeof(dp->config));
+	if (!err)
+		err = sl_bpf_object_set_rodata(object, "sl_bound_to_veth", &veth, sizeof(veth));
 	bpf_object__for_each_map(map, object) {
 		int map_fd = sl_datapath_map_fd(dp, bpf_map__name(map));
 

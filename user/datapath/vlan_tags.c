@@ -182,6 +182,15 @@ static void judge_kind(const char *name, enum sl_vlan_tags *tags, const char **w
 		}
 }
 
+bool sl_vlan_tags_of_veth(uint32_t ifindex)
+{
+	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+	char name[IF_NAMESIZE];
+
+	return if_indextoname(ifindex, name) && !ethtool(name, &info) &&
+	       strcmp(info.driver, "veth") == 0;
+}
+
 /* --- Off and on --- */
 
 /* Noted first: a record of an offload that is on does no harm, but one that is missing does. */
