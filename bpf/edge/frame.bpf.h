@@ -9,6 +9,7 @@
 #define SL_FRAME_BPF_H
 
 #include <stdbool.h>
+#include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include "bpf/lib/kernel_types.bpf.h"
