@@ -616,6 +616,71 @@ static void routes_that_come_to_a_live_table_are_gathered_in_few_pages(void **st
 	world_destroy(w);
 }
 
+/* What sl_fib4_fast does from the root's word on, by the words of bpf/abi/forwarding.h. */
+static uint32_t read_on(const struct world *w, uint32_t word, const uint8_t addr[4])
+{
+	for (int i = 2; i < 4 && word & SL_WORD_RECORD; i++) {
+		uint32_t unit = word & SL_WORD_UNIT_MASK, run = 0;
+		const struct sl_record *record =
+			&w->tables.runs4[unit / SL_PAGE_UNITS].unit[unit % SL_PAGE_UNITS];
+
+		for (uint32_t slot = 0; slot <= addr[i]; slot++)
+			run += record->starts[slot / 32] >> slot % 32 & 1;
+		run--;
+		word = word & SL_WORD_WIDE ? record->value[run]
+					   : ((const uint16_t *)record->value)[run];
+	}
+	return word & SL_WORD_INDEX_MASK;
+}
+
+/*
+ * Readers that have read the root's word before records move and new routes take memory, and that
+ * go on just before the grace period ends.
+ */
+static void readers_older_than_the_gathering_find_their_next_hops(void **state)
+{
+	static uint32_t order[SPREAD], word[SPREAD];
+	struct world *w = world_create(SL_ENGINE_FAST, PLENTY_ROOM);
+	uint32_t moved = 0, stranger = 0;
+	struct sl_prefix p;
+
+	(void)state;
+	for (uint32_t i = 0, j; i < SPREAD; i++) {
+		j = random_below(i + 1);
+		order[i] = order[j];
+		order[j] = i;
+	}
+	for (uint32_t i = 0; i < SPREAD; i++, clock_ns += SL_GRACE_NS / SPREAD) {
+		p = spread_prefix(order[i]);
+		assert_int_equal(sl_fib_insert(w->fib, &p, w->nexthop_id[order[i] % 5]), 0);
+	}
+	for (int second = 0; second < 20; second++) {
+		clock_ns += SL_GRACE_NS;
+		for (uint32_t i = 0; i < SPREAD; i++) {
+			p = spread_prefix(i);
+			word[i] = w->tables.root4[p.addr[0]].word[p.addr[1]];
+		}
+		sl_fib_tick(w->fib);
+		/* Others take what memory is free now, up to the last moment. */
+		for (int i = 0; i < 100; i++, stranger++) {
+			struct sl_prefix other = { .family = AF_INET,
+						   .len = 24,
+						   .addr = { 100, (uint8_t)(stranger / 16),
+							     (uint8_t)(stranger * 16) } };
+
+			clock_ns += (SL_GRACE_NS - 1) / 100;
+			assert_int_equal(sl_fib_insert(w->fib, &other, w->nexthop_id[5]), 0);
+		}
+		for (uint32_t i = 0; i < SPREAD; i++) {
+			p = spread_prefix(i);
+			moved += word[i] != w->tables.root4[p.addr[0]].word[p.addr[1]];
+			assert_int_equal(read_on(w, word[i], p.addr), w->nexthop_id[i % 5]);
+		}
+	}
+	assert_true(moved > 0);
+	world_destroy(w);
+}
+
 /* Route i of those that take a record each. */
 static struct sl_prefix lone_prefix(uint32_t i)
 {
@@ -815,6 +880,7 @@ int main(void)
 		cmocka_unit_test(full_tables_do_not_wait_for_readers),
 		cmocka_unit_test(records_are_reused_after_the_grace_period_and_not_before),
 		cmocka_unit_test(routes_that_come_to_a_live_table_are_gathered_in_few_pages),
+		cmocka_unit_test(readers_older_than_the_gathering_find_their_next_hops),
 		cmocka_unit_test(routes_that_fit_again_come_back_at_any_speed),
 		FOR_ENGINE(default_routes_cover_every_address_until_they_are_deleted, fast),
 		FOR_ENGINE(default_routes_cover_every_address_until_they_are_deleted, lpm),
