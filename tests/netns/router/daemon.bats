@@ -69,9 +69,9 @@ teardown() { lab_end; }
 }
 
 @test "the capabilities of the service unit are enough, and it adopts its own earlier life" {
-	[ "CapabilityBoundingSet=CAP_BPF CAP_PERFMON CAP_NET_ADMIN CAP_CHOWN" = "$(grep ^Capab dist/sluiced.service)" ]
+	[ "CapabilityBoundingSet=CAP_BPF CAP_PERFMON CAP_NET_ADMIN CAP_NET_RAW CAP_CHOWN" = "$(grep ^Capab dist/sluiced.service)" ]
 	start() {
-		spawn n1 sluiced setpriv --bounding-set -all,+bpf,+perfmon,+net_admin,+chown --inh-caps=-all --no-new-privs \
+		spawn n1 sluiced setpriv --bounding-set -all,+bpf,+perfmon,+net_admin,+net_raw,+chown --inh-caps=-all --no-new-privs \
 			build/sluiced --config "$CONFIG"
 		DAEMON=$SPAWNED
 		wait_for 10 daemon_ready
