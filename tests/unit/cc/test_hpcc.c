@@ -13,50 +13,18 @@
 #include <cmocka.h>
 
 #include "cc/sim/model.h"
+#include "tests/lib/cc_rig.h"
 
-#define C   1000000.0
+#define C   CC_RIG_C
 #define ETA 0.9503 /* no round number: no load in these tests is at eta */
 #define N   8
 #define RTT 2 /* intervals */
 
 static void configure(struct cc_config *cfg)
 {
-	const struct cc_port port = {
-		.capacity_ups = (uint64_t)C,
-		.line_ups = (uint64_t)C,
-		.interval_ns = 1000000,
-		.frame_bytes = 64,
-		.units = CC_PACKETS,
-		.sources = N,
-	};
-
-	assert_int_equal(cc_config_init(cfg, "hpcc", &port), 0);
+	cc_rig_init(cfg, "hpcc", N);
 	assert_int_equal(cc_config_set(cfg, "eta_ppb", (int64_t)(ETA * 1e9 + 0.5)), 0);
 	assert_int_equal(cc_config_prepare(cfg, NULL), 0);
-}
-
-/* The record of a sample of so much queue and departures. */
-static struct cc_feedback record(struct cc_egress *e, const struct cc_config *cfg,
-				 uint32_t queue_units, uint32_t departed_units)
-{
-	const struct cc_source source = { .id = 0, .weight = 1 };
-	const struct cc_sample s = { .capacity_ups = (uint64_t)C,
-				     .elapsed_ns = 1000000,
-				     .backlog_units = queue_units,
-				     .departed_units = departed_units,
-				     .n_sources = 1,
-				     .sources = &source,
-				     .timer = true };
-	struct cc_feedback fb;
-
-	cc_egress_sample(e, cfg, &s);
-	assert_true(cc_egress_feedback(e, cfg, &s, &source, &fb));
-	return fb;
-}
-
-static double rate(const struct cc_ingress *in)
-{
-	return (double)in->rate_q16 / 65536;
 }
 
 /* Algorithm 1, in numbers of C and of intervals. */
@@ -102,7 +70,10 @@ static void each_record_is_algorithm_1(void **state)
 		for (int k = 0; k < 3000; k++) {
 			uint32_t queue = (uint32_t)(random() % 2 ? random() % 2000 : 0);
 			uint32_t departed = (uint32_t)(random() % 1001);
-			struct cc_feedback fb = record(&e, &cfg, queue, departed);
+			struct cc_feedback fb =
+				cc_rig_record(&e, &cfg,
+					      (struct cc_sample){ .backlog_units = queue,
+								  .departed_units = departed });
 
 			cc_ingress_sent(&in, &cfg, 1);
 			cc_ingress_tick(&in, &cfg, &usage);
@@ -118,12 +89,12 @@ static void each_record_is_algorithm_1(void **state)
 			age = 1;
 			assert_int_equal(cc_ingress_feedback(&in, &cfg, &fb), 0);
 			want = fmax(want * C, (double)cfg.floor_q16 / 65536);
-			if (fabs(rate(&in) - want) > 1e-3 * want + 1)
-				fail_msg("record %d: %.2f, algorithm 1 says %.2f", k, rate(&in),
-					 want);
+			if (fabs(cc_rig_rate(&in) - want) > 1e-3 * want + 1)
+				fail_msg("record %d: %.2f, algorithm 1 says %.2f", k,
+					 cc_rig_rate(&in), want);
 			/* roundings do not add up */
 			if (paper.since == 0)
-				paper.window = rate(&in) / C;
+				paper.window = cc_rig_rate(&in) / C;
 		}
 	}
 }
@@ -143,12 +114,15 @@ static void overload_is_gone_after_one_round_trip(void **state)
 	cc_ingress_init(&in, &cfg, 1);
 	/* a queue of 2 C rtt beside a full port: U = 3 */
 	for (int k = 0; k < 2; k++) {
-		fb = record(&e, &cfg, 4000, 1000);
+		fb = cc_rig_record(
+			&e, &cfg,
+			(struct cc_sample){ .backlog_units = 4000, .departed_units = 1000 });
 		cc_ingress_sent(&in, &cfg, 1);
 		cc_ingress_tick(&in, &cfg, &usage);
 		assert_int_equal(cc_ingress_feedback(&in, &cfg, &fb), 0);
 		if (k == 0)
-			assert_true(fabs(rate(&in) - (C / N * ETA / 3 + C / N * (1 - ETA))) < 2);
+			assert_true(fabs(cc_rig_rate(&in) - (C / N * ETA / 3 + C / N * (1 - ETA))) <
+				    2);
 	}
 }
 
@@ -165,17 +139,18 @@ static void after_five_additions_comes_a_division(void **state)
 	configure(&cfg);
 	cc_egress_init(&e, &cfg);
 	cc_ingress_init(&in, &cfg, 1);
-	before = rate(&in);
+	before = cc_rig_rate(&in);
 	for (int k = 0; k < 13; k++) {
-		struct cc_feedback fb = record(&e, &cfg, 0, 475);
+		struct cc_feedback fb = cc_rig_record(
+			&e, &cfg, (struct cc_sample){ .backlog_units = 0, .departed_units = 475 });
 		bool divides = k % 6 == 5;
 
 		cc_ingress_sent(&in, &cfg, 1);
 		cc_ingress_tick(&in, &cfg, &usage);
 		assert_int_equal(cc_ingress_feedback(&in, &cfg, &fb), 0);
-		assert_true(fabs(rate(&in) -
+		assert_true(fabs(cc_rig_rate(&in) -
 				 fmin((divides ? ETA / 0.475 * before : before) + add, C)) < 2);
-		before = rate(&in);
+		before = cc_rig_rate(&in);
 	}
 }
 
@@ -191,12 +166,13 @@ static void source_that_sends_nothing_learns_nothing(void **state)
 	cc_egress_init(&e, &cfg);
 	cc_ingress_init(&in, &cfg, 1);
 	for (int k = 0; k < 20; k++) {
-		struct cc_feedback fb = record(&e, &cfg, 0, 100);
+		struct cc_feedback fb = cc_rig_record(
+			&e, &cfg, (struct cc_sample){ .backlog_units = 0, .departed_units = 100 });
 
 		cc_ingress_tick(&in, &cfg, &usage);
 		assert_int_equal(cc_ingress_feedback(&in, &cfg, &fb), 0);
 	}
-	assert_true(fabs(rate(&in) - C / N) < 1);
+	assert_true(fabs(cc_rig_rate(&in) - C / N) < 1);
 }
 
 /* 5.4: the port is used to eta, and the queue is next to nothing. */

@@ -12,8 +12,9 @@
 #include <cmocka.h>
 
 #include "cc/sim/model.h"
+#include "tests/lib/cc_rig.h"
 
-#define C      1000000.0
+#define C      CC_RIG_C
 #define T      0.001
 #define ALPHA  0.1 /* those of the authors' ns-2 runs */
 #define BETA   1.0
@@ -22,16 +23,7 @@
 
 static void configure(struct cc_config *cfg, uint16_t sources)
 {
-	const struct cc_port port = {
-		.capacity_ups = (uint64_t)C,
-		.line_ups = (uint64_t)C,
-		.interval_ns = 1000000,
-		.frame_bytes = 64,
-		.units = CC_PACKETS,
-		.sources = sources,
-	};
-
-	assert_int_equal(cc_config_init(cfg, "rcp", &port), 0);
+	cc_rig_init(cfg, "rcp", sources);
 	assert_int_equal(cc_config_set(cfg, "alpha_ppb", (int64_t)(ALPHA * 1e9)), 0);
 	assert_int_equal(cc_config_set(cfg, "beta_ppb", (int64_t)(BETA * 1e9)), 0);
 	assert_int_equal(cc_config_set(cfg, "rtt_intervals", RTTS), 0);

@@ -13,8 +13,9 @@
 #include <cmocka.h>
 
 #include "cc/sim/model.h"
+#include "tests/lib/cc_rig.h"
 
-#define C	1000000.0
+#define C	CC_RIG_C
 #define T	0.001
 #define BASE	(0.130804447 * T)
 #define RANGE	(0.654022235 * T)
@@ -28,35 +29,8 @@
 
 static void configure(struct cc_config *cfg)
 {
-	const struct cc_port port = {
-		.capacity_ups = (uint64_t)C,
-		.line_ups = (uint64_t)C,
-		.interval_ns = 1000000,
-		.frame_bytes = 64,
-		.units = CC_PACKETS,
-		.sources = N,
-	};
-
-	assert_int_equal(cc_config_init(cfg, "swift", &port), 0);
+	cc_rig_init(cfg, "swift", N);
 	assert_int_equal(cc_config_prepare(cfg, NULL), 0);
-}
-
-static struct cc_feedback record(struct cc_egress *e, const struct cc_config *cfg,
-				 uint32_t queue_units, uint32_t dropped_units)
-{
-	const struct cc_source source = { .id = 0, .weight = 1 };
-	const struct cc_sample s = { .capacity_ups = (uint64_t)C,
-				     .elapsed_ns = 1000000,
-				     .backlog_units = queue_units,
-				     .dropped_units = dropped_units,
-				     .n_sources = 1,
-				     .sources = &source,
-				     .timer = true };
-	struct cc_feedback fb;
-
-	cc_egress_sample(e, cfg, &s);
-	assert_true(cc_egress_feedback(e, cfg, &s, &source, &fb));
-	return fb;
 }
 
 static double target(double window)
@@ -117,7 +91,9 @@ static void each_interval_is_algorithm_1(void **state)
 				queue += 3;
 			delay = queue / C;
 			rtt = RTT + delay;
-			fb = record(&e, &cfg, queue, lost ? 7 : 0);
+			fb = cc_rig_record(&e, &cfg,
+					   (struct cc_sample){ .backlog_units = queue,
+							       .dropped_units = lost ? 7 : 0 });
 			usage.sent_units = (uint32_t)(paper.window / rtt * T / (1 + random() % 2));
 			if (random() % 10) {
 				assert_int_equal(cc_ingress_feedback(&in, &cfg, &fb), 0);
@@ -160,7 +136,9 @@ static void smaller_windows_have_longer_targets(void **state)
 			cc_ingress_init(&in, &cfg, 1);
 			in.rate_q16 = (uint64_t)(windows[k] * C * T / (RTT + delay) * 65536);
 			before = (double)in.rate_q16;
-			fb = record(&e, &cfg, (uint32_t)(delay * C), 0);
+			fb = cc_rig_record(
+				&e, &cfg,
+				(struct cc_sample){ .backlog_units = (uint32_t)(delay * C) });
 			assert_int_equal(cc_ingress_feedback(&in, &cfg, &fb), 0);
 			cc_ingress_tick(&in, &cfg, &usage);
 			if (((double)in.rate_q16 > before) == above)
