@@ -241,7 +241,7 @@ void rb_fabric_check(struct rb_bridge *b)
 {
 	const char *device = b->settings->cluster.device;
 	struct rb_netdev now;
-	const int err = rb_netdev_query(device, &now);
+	const int err = rb_netdev_look(device, &now);
 
 	if (err && err != -ENODEV && err != b->fabric_err)
 		sl_warning("fabric: cannot look at %s: %s; trying again", device, strerror(-err));
@@ -252,10 +252,10 @@ void rb_fabric_check(struct rb_bridge *b)
 		sl_error("fabric: the netdev %s is gone; waiting for its return", device);
 		b->lost = true;
 	} else if (now.ifindex != b->fabric.ifindex || now.mtu_bytes != b->fabric.mtu_bytes ||
-		   now.queues != b->fabric.queues ||
+		   rb_netdev_has_queue(device, b->fabric.queues) ||
 		   memcmp(now.mac, b->fabric.mac, sizeof(now.mac)) != 0) {
-		sl_warning("fabric: %s is another netdev now, or has another MAC address, MTU or "
-			   "number of receive queues; starting over",
+		sl_warning("fabric: %s is another netdev now, or has another MAC address or MTU, "
+			   "or more receive queues; starting over",
 			   device);
 		b->lost = true;
 	} else if (b->settings->cluster.transport != SL_TRANSPORT_ROCE_XDP &&

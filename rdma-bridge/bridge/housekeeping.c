@@ -96,12 +96,12 @@ static void find_takers(struct rb_bridge *b)
 static const char *why_close(const struct rb_bridge *b, const struct rb_bridge_port *port,
 			     const struct rb_netdev *netdev, int err)
 {
-	uint32_t queues =
-		netdev->queues < b->maps.meta.n_queues ? netdev->queues : b->maps.meta.n_queues;
+	const uint32_t queues = rb_edge_queues(port->edge);
 
 	if (err == -ENODEV || (!err && netdev->ifindex != port->ifindex))
 		return "the netdev is gone";
-	if (!err && queues > rb_edge_queues(port->edge))
+	if (!err && queues < b->maps.meta.n_queues &&
+	    rb_netdev_has_queue(port->settings->name, queues))
 		return "the netdev has more receive queues";
 	return NULL;
 }
@@ -110,7 +110,7 @@ static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
 	const char *why = NULL;
 	struct rb_netdev netdev;
-	int err = rb_netdev_query(port->settings->name, &netdev);
+	int err = rb_netdev_look(port->settings->name, &netdev);
 
 	if (port->edge && !port->withdrawn)
 		why = why_close(b, port, &netdev, err);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -19,16 +20,20 @@ static int ask(int fd, const char *name, unsigned long what, struct ifreq *reque
 	return ioctl(fd, what, request) ? -errno : 0;
 }
 
-/* The number of receive queues. A driver that has no channels has one queue. */
-static uint32_t queues_of(int fd, const char *name)
+bool rb_netdev_has_queue(const char *name, uint32_t queue)
 {
-	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
-	struct ifreq request = { .ifr_data = (void *)&channels };
-	uint32_t n;
+	char path[64];
 
-	if (ask(fd, name, SIOCETHTOOL, &request))
-		return 1;
-	n = channels.combined_count + channels.rx_count;
+	snprintf(path, sizeof(path), "/sys/class/net/%s/queues/rx-%u", name, queue);
+	return access(path, F_OK) == 0;
+}
+
+static uint32_t queues_of(const char *name)
+{
+	uint32_t n = 0;
+
+	while (rb_netdev_has_queue(name, n))
+		n++;
 	return n ? n : 1;
 }
 
@@ -45,33 +50,52 @@ static uint64_t speed_of(int fd, const char *name)
 	return mbps == (uint32_t)SPEED_UNKNOWN ? 0 : mbps * UINT64_C(125000);
 }
 
-int rb_netdev_query(const char *name, struct rb_netdev *out)
+static int look(int fd, const char *name, struct rb_netdev *out)
 {
 	struct ifreq request = { 0 };
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	err = ask(fd, name, SIOCGIFINDEX, &request);
+	if (err)
+		return err;
+	out->ifindex = (uint32_t)request.ifr_ifindex;
+	err = ask(fd, name, SIOCGIFMTU, &request);
+	if (err)
+		return err;
+	out->mtu_bytes = (uint32_t)request.ifr_mtu;
+	err = ask(fd, name, SIOCGIFHWADDR, &request);
+	if (err)
+		return err;
+	memcpy(out->mac, request.ifr_hwaddr.sa_data, sizeof(out->mac));
+	err = ask(fd, name, SIOCGIFFLAGS, &request);
+	if (err)
+		return err;
+	out->up = request.ifr_flags & IFF_UP;
+	return 0;
+}
+
+static int query(const char *name, struct rb_netdev *out, bool whole)
+{
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
 
 	if (fd < 0)
 		return -errno;
-	memset(out, 0, sizeof(*out));
-	err = ask(fd, name, SIOCGIFINDEX, &request);
-	if (err)
-		goto out;
-	out->ifindex = (uint32_t)request.ifr_ifindex;
-	err = ask(fd, name, SIOCGIFMTU, &request);
-	if (err)
-		goto out;
-	out->mtu_bytes = (uint32_t)request.ifr_mtu;
-	err = ask(fd, name, SIOCGIFHWADDR, &request);
-	if (err)
-		goto out;
-	memcpy(out->mac, request.ifr_hwaddr.sa_data, sizeof(out->mac));
-	err = ask(fd, name, SIOCGIFFLAGS, &request);
-	if (err)
-		goto out;
-	out->up = request.ifr_flags & IFF_UP;
-	out->queues = queues_of(fd, name);
-	out->speed_Bps = speed_of(fd, name);
-out:
+	err = look(fd, name, out);
+	if (!err && whole) {
+		out->queues = queues_of(name);
+		out->speed_Bps = speed_of(fd, name);
+	}
 	close(fd);
 	return err;
+}
+
+int rb_netdev_look(const char *name, struct rb_netdev *out)
+{
+	return query(name, out, false);
+}
+
+int rb_netdev_query(const char *name, struct rb_netdev *out)
+{
+	return query(name, out, true);
 }

@@ -17,8 +17,12 @@ struct rb_netdev {
 
 /*
  * Ask the kernel. 0; -ENODEV: no netdev has this name; another -errno of the kernel, as -EMFILE,
- * says nothing of the netdev.
+ * says nothing of the netdev. rb_netdev_look leaves out queues and speed, which are 0 then: those
+ * wait for the kernel's routing lock, and maybe for firmware, so no packet loop asks for them.
  */
+int rb_netdev_look(const char *name, struct rb_netdev *out);
 int rb_netdev_query(const char *name, struct rb_netdev *out);
+/* Has it a receive queue of this number? */
+bool rb_netdev_has_queue(const char *name, uint32_t queue);
 
 #endif
