@@ -103,11 +103,11 @@ static bool send_frame(const struct sl_copies *c, uint32_t ifindex, const uint8_
 static void mirror(struct sl_copies *c, const struct sl_copy *copy, const uint8_t *frame)
 {
 	uint32_t ifindex = ifindex_of(c, copy->number, false);
-	bool sent = copy->copied_bytes == copy->frame_bytes &&
-		    send_frame(c, ifindex, frame, copy->copied_bytes);
+	bool whole = copy->copied_bytes == copy->frame_bytes;
+	bool sent = whole && send_frame(c, ifindex, frame, copy->copied_bytes);
 
 	/* a netdev of that name may be another one by now */
-	if (!sent && ifindex && (errno == ENXIO || errno == ENODEV))
+	if (whole && !sent && ifindex && (errno == ENXIO || errno == ENODEV))
 		sent = send_frame(c, ifindex_of(c, copy->number, true), frame, copy->copied_bytes);
 	if (sent)
 		STAT(c, mirrored, 1);

@@ -181,8 +181,10 @@ void sl_router_stop(struct sl_router *r)
 	free(r);
 }
 
-/* The program of the fabric's netdev outlives its bridge; a bridge that runs keeps it until it
- * ends. */
+/*
+ * The program of the fabric's netdev outlives its bridge; a bridge that runs keeps it until it
+ * ends.
+ */
 static void remove_fabric_link(const struct sl_router *r)
 {
 	char path[PATH_MAX];
