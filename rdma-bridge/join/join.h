@@ -24,6 +24,8 @@
 #define RB_JOIN_RETRY_NS    200000000ULL  /* between two tries with one peer, at first */
 #define RB_JOIN_PAUSE_NS    5000000000ULL /* the same, with one that has long been away */
 #define RB_JOIN_KNOCK_NS    20000000ULL	  /* between two calls, however much a peer knocks */
+#define RB_JOIN_AWAY_NS	    20000000ULL	  /* between two calls of any peers that are away */
+#define RB_JOIN_BEGIN_MAX   8		  /* calls that one poll begins at most */
 
 struct rb_join;
 

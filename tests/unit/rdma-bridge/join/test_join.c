@@ -246,6 +246,47 @@ static void peer_that_stays_away_is_called_ever_less_often_and_found_when_it_ret
 	assert_true(run_until(knows_new_epoch, 3));
 }
 
+/* 8 calls begin in one poll at most; of peers that are away, 50 in a second, each in its turn. */
+static void peers_that_are_away_share_fifty_calls_a_second(void **state)
+{
+	const uint64_t step_ns = MS;
+	uint64_t before, most = 0;
+
+	(void)state;
+	assert_true(run_until(all_introduced, 0));
+	for (int node = NODES + 1; node <= 253; node++) {
+		uint8_t gid[16];
+
+		gid_of((uint8_t)node, gid);
+		rb_join_add(nodes[1].join, (uint8_t)node, gid);
+	}
+	for (int i = 0; i < 1000; i++) { /* each is called once at its start, and not reached */
+		before = stats_of(1).unreachable;
+		now_ns += step_ns;
+		rb_join_poll(nodes[1].join, now_ns);
+		if (stats_of(1).unreachable - before > most)
+			most = stats_of(1).unreachable - before;
+	}
+	assert_in_range(most, 1, 2 * RB_JOIN_BEGIN_MAX);
+	before = stats_of(1).unreachable;
+	for (int i = 0; i < 10000; i++) {
+		now_ns += step_ns;
+		rb_join_poll(nodes[1].join, now_ns);
+	}
+	assert_in_range(stats_of(1).unreachable - before, 450, 501);
+	nodes[1].introduced[253] = 0;
+	begin_as(STRANGER, 253, 253, 777, &key_a);
+	for (uint8_t node = 1; node <= NODES; node++)
+		rb_join_want(nodes[STRANGER].join, node, false); /* it waits for its turn */
+	for (int i = 0; i < 5100 && nodes[1].introduced[253] == 0; i++) {
+		now_ns += step_ns;
+		rb_join_poll(nodes[1].join, now_ns);
+		rb_join_poll(nodes[STRANGER].join, now_ns);
+	}
+	assert_int_equal(nodes[1].introduced[253], 1);
+	end(STRANGER);
+}
+
 static bool has_knocks(int n)
 {
 	return stats_of(1).knocks >= (uint64_t)n;
@@ -377,7 +418,8 @@ static void nodes_that_cannot_be_reached_keep_no_other_waiting(void **state)
 	gid_of(250, gid);
 	for (int node = 20; node < 220; node++)
 		rb_join_add(nodes[1].join, (uint8_t)node, gid);
-	rb_join_poll(nodes[1].join, now_ns); /* calls them */
+	for (int i = 0; i < 200 / RB_JOIN_BEGIN_MAX; i++)
+		rb_join_poll(nodes[1].join, now_ns); /* calls them */
 	now_ns += RB_JOIN_RETRY_NS;
 	nodes[1].introduced[2] = 0;
 	begin(2, 777);
@@ -452,6 +494,7 @@ int main(void)
 		T(restarted_node_is_introduced_at_once_to_peers_that_did_not_miss_it),
 		T(answered_knock_causes_no_further_call),
 		T(peer_that_stays_away_is_called_ever_less_often_and_found_when_it_returns),
+		T(peers_that_are_away_share_fifty_calls_a_second),
 		T(knocks_cause_no_more_calls_than_one_in_the_interval),
 		T(node_id_from_a_foreign_address_is_refused_and_not_called),
 		T(second_node_of_one_id_is_refused_by_address),
