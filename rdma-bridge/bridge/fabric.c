@@ -252,7 +252,7 @@ void rb_fabric_check(struct rb_bridge *b)
 		sl_error("fabric: the netdev %s is gone; waiting for its return", device);
 		b->lost = true;
 	} else if (now.ifindex != b->fabric.ifindex || now.mtu_bytes != b->fabric.mtu_bytes ||
-		   rb_netdev_has_queue(device, b->fabric.queues) ||
+		   rb_netdev_has_queue(device, &now, b->fabric.queues) ||
 		   memcmp(now.mac, b->fabric.mac, sizeof(now.mac)) != 0) {
 		sl_warning("fabric: %s is another netdev now, or has another MAC address or MTU, "
 			   "or more receive queues; starting over",

@@ -101,7 +101,7 @@ static const char *why_close(const struct rb_bridge *b, const struct rb_bridge_p
 	if (err == -ENODEV || (!err && netdev->ifindex != port->ifindex))
 		return "the netdev is gone";
 	if (!err && queues < b->maps.meta.n_queues &&
-	    rb_netdev_has_queue(port->settings->name, queues))
+	    rb_netdev_has_queue(port->settings->name, netdev, queues))
 		return "the netdev has more receive queues";
 	return NULL;
 }

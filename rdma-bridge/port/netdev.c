@@ -20,19 +20,55 @@ static int ask(int fd, const char *name, unsigned long what, struct ifreq *reque
 	return ioctl(fd, what, request) ? -errno : 0;
 }
 
-bool rb_netdev_has_queue(const char *name, uint32_t queue)
+/* Read the line of an attribute in sysfs, without its end. False: there is none. */
+static bool read_attribute(const char *name, const char *attribute, char *out, int size)
+{
+	char path[64];
+	FILE *file;
+	bool found;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/%s", name, attribute);
+	file = fopen(path, "re");
+	found = file && fgets(out, size, file);
+	if (file)
+		fclose(file);
+	if (found)
+		out[strcspn(out, "\n")] = '\0';
+	return found;
+}
+
+/* A sysfs that was mounted in another network namespace may have a netdev of the same name. */
+static bool sysfs_knows(const char *name, const struct rb_netdev *netdev)
+{
+	const uint8_t *mac = netdev->mac;
+	char text[32], expected[32];
+
+	snprintf(expected, sizeof(expected), "%u", netdev->ifindex);
+	if (!read_attribute(name, "ifindex", text, sizeof(text)) || strcmp(text, expected) != 0)
+		return false;
+	snprintf(expected, sizeof(expected), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1],
+		 mac[2], mac[3], mac[4], mac[5]);
+	return read_attribute(name, "address", text, sizeof(text)) && strcmp(text, expected) == 0;
+}
+
+bool rb_netdev_has_queue(const char *name, const struct rb_netdev *netdev, uint32_t queue)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/sys/class/net/%s/queues/rx-%u", name, queue);
-	return access(path, F_OK) == 0;
+	return access(path, F_OK) == 0 && sysfs_knows(name, netdev);
 }
 
-static uint32_t queues_of(const char *name)
+/* The number of receive queues. A driver that has no channels has one queue, unless sysfs does. */
+static uint32_t queues_of(int fd, const char *name, const struct rb_netdev *netdev)
 {
+	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
+	struct ifreq request = { .ifr_data = (void *)&channels };
 	uint32_t n = 0;
 
-	while (rb_netdev_has_queue(name, n))
+	if (!ask(fd, name, SIOCETHTOOL, &request))
+		n = channels.combined_count + channels.rx_count;
+	while (rb_netdev_has_queue(name, netdev, n))
 		n++;
 	return n ? n : 1;
 }
@@ -83,7 +119,7 @@ static int query(const char *name, struct rb_netdev *out, bool whole)
 		return -errno;
 	err = look(fd, name, out);
 	if (!err && whole) {
-		out->queues = queues_of(name);
+		out->queues = queues_of(fd, name, out);
 		out->speed_Bps = speed_of(fd, name);
 	}
 	close(fd);

@@ -22,7 +22,7 @@ struct rb_netdev {
  */
 int rb_netdev_look(const char *name, struct rb_netdev *out);
 int rb_netdev_query(const char *name, struct rb_netdev *out);
-/* Has it a receive queue of this number? */
-bool rb_netdev_has_queue(const char *name, uint32_t queue);
+/* Has this netdev a receive queue of this number? False as well if sysfs is another namespace's. */
+bool rb_netdev_has_queue(const char *name, const struct rb_netdev *netdev, uint32_t queue);
 
 #endif
