@@ -3,8 +3,6 @@
 LIBS += libqueues
 libqueues_SRCS := $(wildcard queues/*.c)
 libqueues_USES := libcc
-# No program of `all` links it yet: the tests and the simulator do.
-all: $(BUILD)/obj/libqueues.a
 
 # With ns-3, apart from `all`: see cc/build.mk.
 sim: $(BUILD)/fq-ns3

@@ -64,7 +64,7 @@ static bool is_due(const struct fq_port *port, struct codel *c, const struct fq_
 	const int64_t *param = port->config.param;
 
 	if (now_ns - frame->arrival_ns < (uint64_t)param[CODEL_TARGET] * 1000 ||
-	    q->n_bytes <= port->config.shape.frame_max_bytes) {
+	    q->n_bytes <= port->config.shape.quantum_bytes) {
 		c->first_above_ns = 0;
 		return false;
 	}

@@ -70,6 +70,37 @@ uint32_t fq_queue_of(const struct fq_port *port, uint64_t hash)
 	return shape->reserved + (uint32_t)((hash >> 32) * (shape->queues - shape->reserved) >> 32);
 }
 
+/*
+ * A flow that shares a queue must stay there while frames wait in it, for some may be the flow's
+ * own: hence is_shared.
+ */
+uint32_t fq_queue_pick(struct fq_port *port, uint64_t hash)
+{
+	const struct fq_shape *shape = &port->config.shape;
+	const uint32_t direct = fq_queue_of(port, hash), tag = (uint32_t)hash;
+	const uint32_t begin = direct - (direct - shape->reserved) % FQ_WAYS;
+	const uint32_t ways = shape->queues - begin < FQ_WAYS ? shape->queues - begin : FQ_WAYS;
+	uint32_t empty = FQ_NONE;
+
+	for (uint32_t i = 0; i < ways; i++) {
+		const uint32_t queue = begin + (direct - begin + i) % ways;
+		const struct fq_queue *q = &port->queue[queue];
+
+		if (q->n_frames > 0 && q->tag == tag)
+			return queue;
+		if (q->n_frames == 0 && empty == FQ_NONE)
+			empty = queue;
+	}
+	if (port->queue[direct].n_frames > 0 &&
+	    (port->queue[direct].is_shared || empty == FQ_NONE)) {
+		port->queue[direct].is_shared = true;
+		return direct;
+	}
+	port->queue[empty].tag = tag;
+	port->queue[empty].is_shared = false;
+	return empty;
+}
+
 int fq_set_weight(struct fq_port *port, uint32_t queue, uint32_t weight)
 {
 	if (queue >= port->config.shape.queues || weight < 1 || weight > FQ_WEIGHT_MAX)
@@ -80,7 +111,7 @@ int fq_set_weight(struct fq_port *port, uint32_t queue, uint32_t weight)
 
 static int32_t quantum_bytes(const struct fq_port *port, const struct fq_queue *q)
 {
-	return (int32_t)(q->weight * port->config.shape.frame_max_bytes);
+	return (int32_t)(q->weight * port->config.shape.quantum_bytes);
 }
 
 /* Move a queue to the end of a round; FQ_IDLE: out of its round. */
@@ -212,8 +243,9 @@ void fq_enqueue(struct fq_port *port, uint32_t queue, const struct fq_frame *fra
 
 /*
  * The queue that sends next, or FQ_NONE. A queue that ends its turn has a quantum for the next, so
- * it sends in its next turn. An empty queue, which only a sparse round has, takes at most three
- * steps to leave. So there are at most four steps for each frame that comes.
+ * it sends in its next turn, or within FQ_TURNS_MAX of them where the quantum is small. An empty
+ * queue, which only a sparse round has, takes at most three steps to leave. So there is a fixed
+ * number of steps for each frame that comes.
  */
 static uint32_t next_queue(struct fq_port *port)
 {

@@ -13,8 +13,9 @@
  *
  * Deficit round robin (Shreedhar and Varghese, 1995): a queue sends while its head frame fits into
  * its deficit, then gets its quantum and goes to the end of the round. The quantum is the weight
- * times the largest frame, so each turn sends a frame. A queue that runs empty loses its deficit.
- * A policy may ask for the round of RFC 8290 instead (fq_ops.sparse).
+ * times the bytes that the shape says; where these are those of the largest frame, each turn sends
+ * a frame. A queue that runs empty loses its deficit. A policy may ask for the round of RFC 8290
+ * instead (fq_ops.sparse).
  *
  * Nothing here reads a clock, allocates, does I/O, blocks, or uses floating point. The caller gives
  * the memory, whose size the configuration fixes. A call costs O(log queues) and one step for each
@@ -40,6 +41,8 @@
 #define FQ_RATE_MAX_BPS	   (UINT64_C(1) << 37)
 #define FQ_WEIGHT_MAX	   1024u
 #define FQ_NONE		   UINT16_MAX /* no queue */
+#define FQ_WAYS		   8u	      /* queues among which fq_queue_pick chooses */
+#define FQ_TURNS_MAX	   4u	      /* that the largest frame may take to be sent */
 #define FQ_NAME_BYTES	   16	      /* longest name of a policy, with its NUL */
 #define FQ_PARAMS_MAX	   8
 #define FQ_RANKS_MAX	   2
@@ -55,8 +58,10 @@ struct fq_shape {
 	uint32_t limit_bytes;	  /* of the buffer, frame_max_bytes..FQ_BYTES_MAX */
 	uint32_t limit_frames;	  /* of the buffer, 1..FQ_FRAMES_MAX */
 	uint32_t frame_max_bytes; /* 60..FQ_FRAME_MAX_BYTES */
-	uint32_t seed;		  /* of random decisions */
-	uint64_t rate_Bps;	  /* at which the port sends, 1..FQ_RATE_MAX_BPS */
+	/* of weight 1; frame_max_bytes / FQ_TURNS_MAX..frame_max_bytes, 0: frame_max_bytes */
+	uint32_t quantum_bytes;
+	uint32_t seed;	   /* of random decisions */
+	uint64_t rate_Bps; /* at which the port sends, 1..FQ_RATE_MAX_BPS */
 };
 
 /* A policy chosen for a port, with its parameters; constant once prepared. */
@@ -125,6 +130,8 @@ struct fq_queue {
 	uint16_t weight;     /* 1..FQ_WEIGHT_MAX */
 	uint16_t prev, next; /* in its round; FQ_NONE at the ends */
 	uint8_t round;	     /* enum fq_round */
+	bool is_shared;	     /* fq_queue_pick gave it to further flows; valid while n_frames > 0 */
+	uint32_t tag;	     /* of the flow that fq_queue_pick gave it to; valid likewise */
 	uint64_t priv[FQ_QUEUE_WORDS];
 };
 
@@ -228,6 +235,14 @@ struct fq_port *fq_port_init(void *memory, const struct fq_config *cfg, fq_drop_
 
 /* The queue of a flow, by a hash of 64 random bits: one that is not reserved. */
 uint32_t fq_queue_of(const struct fq_port *port, uint64_t hash);
+
+/*
+ * The same, but flows that the hash would put into one queue get queues of their own where it can
+ * be: of FQ_WAYS queues next to that queue, the one that has frames of this flow, or else one that
+ * is empty. If there is none, flows share the queue of the hash. The frames of a flow never wait in
+ * two queues, if each is enqueued where the call for it said.
+ */
+uint32_t fq_queue_pick(struct fq_port *port, uint64_t hash);
 
 /* Set a queue's share from its next quantum on. 0; -EINVAL: no such queue or weight. */
 int fq_set_weight(struct fq_port *port, uint32_t queue, uint32_t weight);

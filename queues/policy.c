@@ -50,6 +50,9 @@ static bool shape_is_valid(const struct fq_shape *shape)
 	return shape->queues >= 1 && shape->queues <= FQ_QUEUES_MAX &&
 	       shape->reserved < shape->queues && shape->frame_max_bytes >= 60 &&
 	       shape->frame_max_bytes <= FQ_FRAME_MAX_BYTES &&
+	       (shape->quantum_bytes == 0 ||
+		(shape->quantum_bytes <= shape->frame_max_bytes &&
+		 shape->quantum_bytes * FQ_TURNS_MAX >= shape->frame_max_bytes)) &&
 	       shape->limit_bytes >= shape->frame_max_bytes && shape->limit_bytes <= FQ_BYTES_MAX &&
 	       shape->limit_frames >= 1 && shape->limit_frames <= FQ_FRAMES_MAX &&
 	       shape->rate_Bps >= 1 && shape->rate_Bps <= FQ_RATE_MAX_BPS;
@@ -66,6 +69,8 @@ int fq_config_init(struct fq_config *cfg, const char *name, const struct fq_shap
 	memset(cfg, 0, sizeof(*cfg));
 	cfg->ops = ops;
 	cfg->shape = *shape;
+	if (cfg->shape.quantum_bytes == 0)
+		cfg->shape.quantum_bytes = shape->frame_max_bytes;
 	for (unsigned int i = 0; i < ops->n_params; i++)
 		cfg->param[i] = ops->params[i].value;
 	return 0;

@@ -113,7 +113,7 @@ static void average(struct fq_port *port, struct red *r, uint64_t now_ns)
 	} else {
 		const uint64_t sent_bytes =
 			cc_mul_div(now_ns - port->empty_since_ns, shape->rate_Bps, 1000000000u);
-		const uint64_t keep = power_q32(keep_q32, sent_bytes / shape->frame_max_bytes);
+		const uint64_t keep = power_q32(keep_q32, sent_bytes / shape->quantum_bytes);
 
 		r->avg_q16 = (uint64_t)((cc_u128)r->avg_q16 * keep >> 32);
 	}

@@ -2,7 +2,7 @@
 # What daemon, command and bridge share: values and texts, the configuration, netlink, sockets between the processes.
 LIBS += libbase libdaemon libcli
 libbase_SRCS := $(call sources_in,$(addprefix user/,text lib classify rtnl ipc config))
-libbase_USES := libcc
+libbase_USES := libcc libqueues
 # The daemon but for its main file, so that tests link what it runs.
 libdaemon_SRCS := $(call sources_in,$(addprefix user/,fib datapath mirror mirror/sync cluster copies daemon show metrics))
 libdaemon_USES := libbase

@@ -62,7 +62,7 @@ TX_DROPS = ("tx-ring", "tx-error")
 EXPRESS_DROPS = ("express-tx",)
 INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta", "drop-not-unicast",
                  "drop-kernel-full")
-EGRESS_DROPS = ("drop-queue-full", "drop-port-down", "drop-transmit")
+EGRESS_DROPS = ("drop-queue-full", "drop-queue-policy", "drop-port-down", "drop-transmit")
 
 
 class Failure(Exception):

@@ -25,6 +25,7 @@
 #include "user/lib/log.h"
 
 #define CHUNK_BYTES 4096
+_Static_assert(CHUNK_BYTES == SL_FLOW_FRAME_MAX_BYTES, "flow queues take what chunks hold");
 /* Open files beside those of ports and nodes: maps, programs, control sockets and their clients. */
 #define DESCRIPTORS	     160
 #define DESCRIPTORS_PER_LANE 16

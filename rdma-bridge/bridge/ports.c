@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
@@ -139,6 +140,23 @@ void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 
 /* --- Egress queues and controllers --- */
 
+/* The flow queues of a class: what the configuration says, for the rate that this port has. */
+static int prepare_flows(const struct sl_cluster_port *settings,
+			 const struct sl_queue_settings *queue, uint32_t seed,
+			 struct fq_config *out)
+{
+	struct rb_netdev netdev = { 0 };
+
+	*out = queue->flow_queues;
+	out->shape.seed = seed;
+	if (settings->rate.per_s)
+		return 0;
+	rb_netdev_query(settings->name, &netdev);
+	if (netdev.speed_Bps && netdev.speed_Bps <= FQ_RATE_MAX_BPS)
+		out->shape.rate_Bps = netdev.speed_Bps;
+	return fq_config_prepare(out, NULL);
+}
+
 int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settings, uint64_t now_ns)
 {
 	struct rb_bridge_port *port = &b->ports[b->n_ports];
@@ -149,15 +167,25 @@ int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settin
 		.burst = settings->rate.frames ? RB_BRIDGE_BURST_FRAMES : BURST_BYTES,
 	};
 	uint64_t burst = settings->rate.per_s / 1000 * settings->burst_us / 1000;
+	struct fq_config flows[SL_CLASSES];
 
 	if (burst > egress.burst)
 		egress.burst = burst < RB_PACE_BURST_MAX ? (uint32_t)burst : RB_PACE_BURST_MAX;
-	for (uint32_t c = 0; c < SL_CLASSES; c++)
+	if (getrandom(&egress.flow_key, sizeof(egress.flow_key), 0) < 0)
+		return -errno;
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		const struct sl_queue_settings *queue = &settings->queue[c];
+
 		egress.class[c] = (struct rb_egress_class_config){
 			.level = sl_scheduler_level(settings->scheduler, c),
-			.weight = settings->queue[c].weight,
-			.limit_frames = settings->queue[c].frames,
+			.weight = queue->weight,
+			.limit_frames = queue->frames,
+			.flows = queue->flow_queues.ops ? &flows[c] : NULL,
 		};
+		if (queue->flow_queues.ops &&
+		    prepare_flows(settings, queue, (uint32_t)egress.flow_key.k0, &flows[c]))
+			return -EINVAL;
+	}
 	*port = (struct rb_bridge_port){ .settings = settings, .system_port = egress.system_port };
 	b->n_ports++;
 	return rb_worker_add_port(rb_bridge_lane(b, port->system_port)->worker, &egress, now_ns);

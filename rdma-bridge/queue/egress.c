@@ -12,6 +12,21 @@ static uint32_t power_of_two(uint32_t n)
 	return n <= 1 ? 1 : 1U << (32 - __builtin_clz(n - 1));
 }
 
+static int open_queue(struct rb_egress_queue *q, const struct rb_egress_class_config *class,
+		      const struct fq_hash_key *key)
+{
+	uint32_t entries;
+
+	if (class->flows)
+		return rb_egress_flows_open(class->flows, key, &q->flows);
+	if (class->limit_frames == 0 || class->limit_frames > LIMIT_MAX_FRAMES)
+		return -EINVAL;
+	entries = power_of_two(class->limit_frames);
+	q->mask = entries - 1;
+	q->frames = calloc(entries, sizeof(*q->frames));
+	return q->frames ? 0 : -ENOMEM;
+}
+
 int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 		   struct rb_egress_port **out)
 {
@@ -27,18 +42,10 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 	err = rb_wfq_init(&port->wfq, SL_CLASSES);
 	for (uint32_t c = 0; c < SL_CLASSES && !err; c++) {
 		const struct rb_egress_class_config *class = &config->class[c];
-		uint32_t entries;
 
-		if (class->limit_frames == 0 || class->limit_frames > LIMIT_MAX_FRAMES) {
-			err = -EINVAL;
-			break;
-		}
-		entries = power_of_two(class->limit_frames);
-		port->queue[c].mask = entries - 1;
-		port->queue[c].frames = calloc(entries, sizeof(*port->queue[c].frames));
-		err = port->queue[c].frames
-			      ? rb_wfq_configure(&port->wfq, c, class->level, class->weight)
-			      : -ENOMEM;
+		err = open_queue(&port->queue[c], class, &config->flow_key);
+		if (!err)
+			err = rb_wfq_configure(&port->wfq, c, class->level, class->weight);
 	}
 	if (err)
 		rb_egress_close(port, NULL, NULL);
@@ -49,7 +56,16 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 
 uint32_t rb_egress_backlog(const struct rb_egress_port *port, uint32_t class)
 {
-	return port->queue[class].tail - port->queue[class].head;
+	const struct rb_egress_queue *q = &port->queue[class];
+
+	return q->flows ? rb_egress_flows_backlog(q->flows) : q->tail - q->head;
+}
+
+uint32_t rb_egress_limit(const struct rb_egress_port *port, uint32_t class)
+{
+	const struct rb_egress_queue *q = &port->queue[class];
+
+	return q->flows ? q->flows->port->config.shape.limit_frames : q->mask + 1;
 }
 
 static void drop(struct rb_egress_queue *q, const struct rb_frame *frame, enum rb_frame_counter why,
@@ -66,11 +82,32 @@ static uint32_t units_of(const struct rb_egress_port *port, uint32_t len_bytes)
 	return port->unit == SL_UNIT_BYTES ? len_bytes : 1;
 }
 
+/* A call of rb_egress_serve, for head_units. */
+struct serving {
+	struct rb_egress_port *port;
+	struct rb_chunks *chunks;
+	struct sl_counter *counters;
+	uint64_t now_ns;
+};
+
+static int flows_head_units(const struct serving *s, struct rb_egress_queue *q)
+{
+	const struct rb_egress_drops drops = { s->chunks, s->counters, &q->dropped };
+	const uint32_t before = rb_egress_flows_backlog(q->flows);
+	const struct rb_frame *frame = rb_egress_flows_head(q->flows, &drops, s->now_ns);
+
+	s->port->n_waiting -= before - rb_egress_flows_backlog(q->flows);
+	return frame ? (int)units_of(s->port, frame->len_bytes) : RB_WFQ_EMPTY;
+}
+
 static int head_units(void *context, uint32_t class)
 {
-	const struct rb_egress_port *port = context;
+	const struct serving *s = context;
+	const struct rb_egress_port *port = s->port;
 	const struct rb_egress_queue *q = &port->queue[class];
 
+	if (q->flows)
+		return flows_head_units(s, &s->port->queue[class]);
 	return q->head == q->tail ? RB_WFQ_EMPTY
 				  : (int)units_of(port, q->frames[q->head & q->mask].len_bytes);
 }
@@ -80,7 +117,10 @@ static void drop_waiting(struct rb_egress_port *port, struct rb_chunks *chunks,
 {
 	for (uint32_t c = 0; c < SL_CLASSES; c++) {
 		struct rb_egress_queue *q = &port->queue[c];
+		const struct rb_egress_drops drops = { chunks, counters, &q->dropped };
 
+		if (q->flows)
+			rb_egress_flows_flush(q->flows, &drops);
 		while (q->head != q->tail)
 			drop(q, &q->frames[q->head++ & q->mask], RB_COUNT_DROP_PORT_DOWN, chunks,
 			     counters);
@@ -122,18 +162,35 @@ void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 	if (!port)
 		return;
 	rb_egress_set_tx(port, NULL, chunks, counters);
-	for (uint32_t c = 0; c < SL_CLASSES; c++)
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		rb_egress_flows_close(port->queue[c].flows);
 		free(port->queue[c].frames);
+	}
 	free(port);
 }
 
+static void enqueue_by_flow(struct rb_egress_port *port, const struct rb_frame *frame,
+			    struct rb_chunks *chunks, struct sl_counter *counters, uint64_t now_ns)
+{
+	struct rb_egress_queue *q = &port->queue[frame->class];
+	const struct rb_egress_drops drops = { chunks, counters, &q->dropped };
+
+	port->n_waiting -= rb_egress_flows_backlog(q->flows);
+	rb_egress_flows_put(q->flows, frame, &drops, now_ns);
+	port->n_waiting += rb_egress_flows_backlog(q->flows);
+}
+
 static void enqueue(struct rb_egress_port *port, const struct rb_frame *frame,
-		    struct rb_chunks *chunks, struct sl_counter *counters)
+		    struct rb_chunks *chunks, struct sl_counter *counters, uint64_t now_ns)
 {
 	struct rb_egress_queue *q = &port->queue[frame->class];
 
 	if (!port->tx) {
 		drop(q, frame, RB_COUNT_DROP_PORT_DOWN, chunks, counters);
+		return;
+	}
+	if (q->flows) {
+		enqueue_by_flow(port, frame, chunks, counters, now_ns);
 		return;
 	}
 	if (q->tail - q->head > q->mask) {
@@ -145,7 +202,7 @@ static void enqueue(struct rb_egress_port *port, const struct rb_frame *frame,
 }
 
 void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame,
-		       struct rb_chunks *chunks, struct sl_counter *counters)
+		       struct rb_chunks *chunks, struct sl_counter *counters, uint64_t now_ns)
 {
 	struct rb_egress_queue *q = &port->queue[frame->class];
 	uint32_t units = units_of(port, frame->len_bytes);
@@ -153,7 +210,7 @@ void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame
 	q->arrived.packets++;
 	q->arrived.bytes += frame->len_bytes;
 	q->arrived_from[frame->source] += units;
-	enqueue(port, frame, chunks, counters);
+	enqueue(port, frame, chunks, counters, now_ns);
 	if (!q->sample_units)
 		return;
 	if (q->sample_units > units) {
@@ -164,8 +221,10 @@ void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame
 	port->on_sample(port->sample_context, frame->class);
 }
 
-uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns)
+uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb_chunks *chunks,
+			 struct sl_counter *counters, uint64_t now_ns)
 {
+	struct serving serving = { port, chunks, counters, now_ns };
 	struct rb_frame batch[BATCH];
 	uint32_t sent = 0, room, n;
 
@@ -177,17 +236,17 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t 
 	do {
 		for (n = 0; n < BATCH && sent + n < budget; n++) {
 			struct rb_egress_queue *q;
-			const struct rb_frame *frame;
+			struct rb_frame *frame = &batch[n];
 			uint32_t class;
 
 			if (!rb_pace_ready(&port->pace, now_ns))
 				break;
-			class = rb_wfq_next(&port->wfq, head_units, port);
+			class = rb_wfq_next(&port->wfq, head_units, &serving);
 			if (class == RB_WFQ_NONE)
 				break;
 			q = &port->queue[class];
-			frame = &q->frames[q->head++ & q->mask];
-			batch[n] = *frame;
+			*frame = q->flows ? rb_egress_flows_take(q->flows)
+					  : q->frames[q->head++ & q->mask];
 			port->n_waiting--;
 			rb_pace_spend(&port->pace, units_of(port, frame->len_bytes));
 			q->departed.packets++;

@@ -3,7 +3,7 @@
  * The egress side: one queue per (edge port, class). Strict priority between levels and fair
  * queueing inside a level, in the unit of the port's rate, choose the next frame, and a token
  * bucket shapes the port to that rate. The port sends a frame straight out of the chunk that its
- * message arrived in.
+ * message arrived in. In place of one queue, a class may have flow queues (egress_flows.h).
  *
  * Not thread-safe: belongs to the worker of the port.
  */
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "rdma-bridge/queue/chunk.h"
+#include "rdma-bridge/queue/egress_flows.h"
 #include "rdma-bridge/queue/frame_counters.h"
 #include "rdma-bridge/scheduler/pace.h"
 #include "rdma-bridge/queue/tx.h"
@@ -25,6 +26,8 @@ struct rb_egress_class_config {
 	uint32_t weight; /* share among the classes of its level */
 	/* Most frames that wait, rounded up to a power of two; a full queue drops arrivals. */
 	uint32_t limit_frames;
+	/* Flow queues in its place, with their own limits: borrowed by rb_egress_open; or NULL. */
+	const struct fq_config *flows;
 };
 
 struct rb_egress_config {
@@ -32,11 +35,13 @@ struct rb_egress_config {
 	uint64_t rate; /* of the port, units a second, or SL_RATE_UNLIMITED */
 	uint32_t unit; /* enum sl_unit */
 	uint32_t burst;
+	struct fq_hash_key flow_key; /* of the hash of flows */
 	struct rb_egress_class_config class[SL_CLASSES];
 };
 
 struct rb_egress_queue {
-	struct rb_frame *frames; /* owned ring */
+	struct rb_egress_flows *flows; /* owned; NULL: the class has one queue, the ring */
+	struct rb_frame *frames;       /* owned ring */
 	uint32_t mask;
 	uint32_t head, tail; /* tail - head frames wait */
 	/* For controllers; since the port was opened. */
@@ -69,11 +74,18 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 		     struct sl_counter *counters); /* drops what waits; NULL is fine */
 
-/* Put a frame in a MESSAGE chunk into its queue, or drop it and end its use of the chunk. */
+/*
+ * Put a frame in a MESSAGE chunk into its queue, or drop it and end its use of the chunk. Flow
+ * queues may drop another frame instead.
+ */
 void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame,
-		       struct rb_chunks *chunks, struct sl_counter *counters);
-/* Give tx the frames that may leave now, at most `budget`. Returns how many. */
-uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, uint64_t now_ns);
+		       struct rb_chunks *chunks, struct sl_counter *counters, uint64_t now_ns);
+/*
+ * Give tx the frames that may leave now, at most `budget`. Returns how many. Flow queues may drop
+ * frames.
+ */
+uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb_chunks *chunks,
+			 struct sl_counter *counters, uint64_t now_ns);
 /*
  * Make tx send, and count what it sent and refused. Returns what rb_tx_ops.flush returns.
  * -ENETDOWN: the netdev is down; tx keeps what it has until it is up, and what waited here was
@@ -97,5 +109,6 @@ static inline bool rb_egress_is_idle(const struct rb_egress_port *port)
 }
 
 uint32_t rb_egress_backlog(const struct rb_egress_port *port, uint32_t class); /* frames */
+uint32_t rb_egress_limit(const struct rb_egress_port *port, uint32_t class);   /* frames */
 
 #endif

@@ -8,7 +8,7 @@
  *             + frames waiting in the rings
  *   ingress = sent + local + drop-peer-down + drop-too-big
  *             + frames that VOQs have read ahead + frames in open messages
- *   egress  = transmitted + drop-queue-full + drop-port-down + drop-transmit
+ *   egress  = transmitted + drop-queue-full + drop-queue-policy + drop-port-down + drop-transmit
  *             + frames waiting in egress queues
  *
  * and over all nodes, sent = egress - local + frames that the fabric lost. The sequence numbers of
@@ -37,12 +37,21 @@
 	  "frames of the kernel for a remote port and class that has too many waiting")       \
 	X(EGRESS, "egress", "frames given to queues of ports, out of good messages or local") \
 	X(TRANSMITTED, "transmitted", "frames given to an edge port")                         \
-	X(DROP_QUEUE_FULL, "drop-queue-full", "frames that found their egress queue full")    \
+	X(DROP_QUEUE_FULL, "drop-queue-full", "frames for which their egress queue was full") \
+	X(DROP_QUEUE_POLICY, "drop-queue-policy",                                             \
+	  "frames that the discard policy of their egress queue chose early")                 \
 	X(DROP_PORT_DOWN, "drop-port-down", "frames for an edge port that is not open")       \
 	X(DROP_TRANSMIT, "drop-transmit", "frames that the edge port's driver did not take")
 #define RB_ENUM_COUNTER(id, name, text) RB_COUNT_##id,
 enum rb_frame_counter { RB_FRAME_COUNTERS(RB_ENUM_COUNTER) RB_COUNT_COUNT };
-const char *rb_frame_counter_name(enum rb_frame_counter counter);
+
+static inline const char *rb_frame_counter_name(enum rb_frame_counter counter)
+{
+#define RB_NAME_COUNTER(id, name, text) name,
+	static const char *const names[] = { RB_FRAME_COUNTERS(RB_NAME_COUNTER) };
+
+	return names[counter];
+}
 
 static inline void rb_count(struct sl_counter *counters, enum rb_frame_counter which,
 			    uint64_t frames, uint64_t bytes)

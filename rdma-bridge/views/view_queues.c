@@ -80,6 +80,29 @@ void rb_view_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer
 	}
 }
 
+/* What flow queues add to the row of a class; without them `policy` is null. */
+static void put_flows(json_t *row, const struct rb_egress_flows *flows)
+{
+	static const char *const reasons[FQ_N_REASONS] = {
+		[FQ_EARLY] = "early", [FQ_FULL] = "full",	  [FQ_PUSHED] = "pushed",
+		[FQ_LATE] = "late",   [FQ_FLUSHED] = "port-down", [FQ_BAD_SIZE] = "too-big",
+	};
+	json_t *dropped = json_object();
+
+	if (!flows) {
+		json_object_update_new(
+			row, json_pack("{s:n, s:o}", "policy", "policy_dropped", dropped));
+		return;
+	}
+	for (int i = 0; i < FQ_N_REASONS; i++)
+		json_object_set_new(dropped, reasons[i], json_integer(flows->dropped[i]));
+	json_object_update_new(
+		row, json_pack("{s:s, s:i, s:i, s:o, s:o}", "policy", flows->port->config.ops->name,
+			       "flow_queues", flows->port->config.shape.queues,
+			       "flow_queues_in_use", rb_egress_flows_in_use(flows), "marked_frames",
+			       json_integer(flows->marked), "policy_dropped", dropped));
+}
+
 void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
@@ -105,7 +128,7 @@ void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answe
 			egress->pace.rate == SL_RATE_UNLIMITED ? json_null()
 							       : json_integer(egress->pace.rate),
 			"unit", egress->unit == SL_UNIT_BYTES ? "bytes" : "frames", "limit_frames",
-			json_integer((uint64_t)q->mask + 1), "waiting_frames",
+			json_integer(rb_egress_limit(egress, class)), "waiting_frames",
 			json_integer(rb_egress_backlog(egress, class)), "waiting_bytes",
 			json_integer(q->arrived.bytes - q->departed.bytes - q->dropped.bytes));
 		json_object_update_new(row,
@@ -116,6 +139,7 @@ void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answe
 						 "departed_bytes", json_integer(q->departed.bytes),
 						 "dropped_frames", json_integer(q->dropped.packets),
 						 "dropped_bytes", json_integer(q->dropped.bytes)));
+		put_flows(row, q->flows);
 		if (sl_ctl_put(answer, row))
 			return;
 	}

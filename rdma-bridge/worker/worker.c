@@ -16,7 +16,7 @@ static bool serve_port(struct rb_worker *w, struct rb_egress_port *port, uint64_
 {
 	uint64_t ready_ns;
 
-	if (rb_egress_serve(port, EGRESS_BUDGET, now_ns) > 0)
+	if (rb_egress_serve(port, EGRESS_BUDGET, w->chunks, w->counters, now_ns) > 0)
 		return true;
 	if (port->n_waiting == 0)
 		return false;

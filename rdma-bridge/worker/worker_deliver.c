@@ -6,7 +6,7 @@ void rb_worker_deliver(struct rb_worker *w, const struct rb_frame *frame)
 	const uint32_t number = frame->system_port & 0xff;
 
 	rb_count(w->counters, RB_COUNT_EGRESS, 1, frame->len_bytes);
-	rb_egress_enqueue(w->port[number], frame, w->chunks, w->counters);
+	rb_egress_enqueue(w->port[number], frame, w->chunks, w->counters, w->now_ns);
 	rb_id_set_add(&w->todo_ports, number);
 }
 

@@ -142,6 +142,11 @@ void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row)
 	sl_table_cell(table, "%s", sl_cmd_text(row, "scheduler"));
 	number_cell(table, row, "weight");
 	rate_cell(table, row);
+	if (*sl_cmd_text(row, "policy"))
+		sl_table_cell(table, "%s %lld", sl_cmd_text(row, "policy"),
+			      sl_cmd_number(row, "flow_queues_in_use"));
+	else
+		sl_table_cell(table, "-");
 	quantity_cell(table, row, "waiting_frames");
 	quantity_cell(table, row, "arrived_frames");
 	quantity_cell(table, row, "departed_frames");

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bpf/abi/express.h"
+#include "queues/fq.h"
 #include "user/config/cc_settings.h"
 #include "user/text/rate.h"
 #include "user/config/sysport.h"
@@ -39,11 +40,19 @@ enum sl_scheduler {
 	SL_SCHEDULER_STRICT, /* a higher class goes first, whatever waits below */
 };
 
+#define SL_FLOW_FRAME_MAX_BYTES	  4096	     /* the bridge's chunks hold no larger frame */
+#define SL_FLOW_SPEED_DEFAULT_BPS 1250000000 /* 10 Gb/s */
+#define SL_FLOW_QUANTUM_BYTES	  1522	     /* Ethernet's largest frame, with two VLAN tags */
+
 /* One egress queue, as written. */
 struct sl_queue_settings {
 	uint32_t class;
-	uint32_t weight; /* 0: not given */
-	uint32_t frames; /* 0: not given */
+	uint32_t weight;       /* 0: not given */
+	uint32_t frames;       /* 0: not given */
+	uint32_t policy_plus1; /* enum fq_policy and 1; 0: not given, the class has one queue */
+	uint32_t flows;	       /* 0: not given */
+	char *parameters;      /* words NAME=VALUE of the policy, or NULL */
+	struct fq_config flow_queues; /* the three above, as read; ops NULL: none */
 	uint32_t line;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "user/config/config_cluster_check.h"
@@ -45,16 +46,138 @@ static int check_controller(const struct check *c, uint32_t i, uint32_t p,
 	return 0;
 }
 
-static int refuse_queue(const struct check *c, const struct sl_queue_settings *queue,
-			const char *port_path, uint32_t q, const char *key, uint32_t value,
-			const char *message)
-{
-	char path[96], text[16];
+/* Where a queue was written, for messages. */
+struct written_queue {
+	const struct check *check;
+	const struct sl_queue_settings *queue;
+	const char *port_path;
+	uint32_t index;
+};
 
-	snprintf(path, sizeof(path), "%s.queues[%u].%s", port_path, q, key);
-	snprintf(text, sizeof(text), "%u", value);
-	sl_yaml_error(c->error, c->file_name, queue->line, path, text, "%s", message);
+static int refuse_text(const struct written_queue *w, const char *key, const char *text,
+		       const char *message)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s.queues[%u].%s", w->port_path, w->index, key);
+	sl_yaml_error(w->check->error, w->check->file_name, w->queue->line, path, text, "%s",
+		      message);
 	return -EINVAL;
+}
+
+static int refuse_number(const struct written_queue *w, const char *key, uint32_t value,
+			 const char *message)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	return refuse_text(w, key, text, message);
+}
+
+static int refuse_parameter(const struct written_queue *w, const struct fq_ops *ops,
+			    const char *name)
+{
+	char message[256];
+	int n;
+
+	for (uint32_t i = 0; i < ops->n_params; i++) {
+		const struct fq_param *p = &ops->params[i];
+
+		if (strcmp(p->name, name) != 0)
+			continue;
+		snprintf(message, sizeof(message),
+			 "has a %s that is out of range: write a whole number from %lld to %lld",
+			 name, (long long)p->min, (long long)p->max);
+		return refuse_text(w, "parameters", w->queue->parameters, message);
+	}
+	n = snprintf(message, sizeof(message), "has no parameter \"%s\" of %s: write", name,
+		     ops->name);
+	for (uint32_t i = 0; i < ops->n_params && n < (int)sizeof(message); i++)
+		n += snprintf(message + n, sizeof(message) - (size_t)n, "%s %s",
+			      i == 0			? ""
+			      : i == ops->n_params - 1u ? " or"
+							: ",",
+			      ops->params[i].name);
+	if (ops->n_params == 0)
+		snprintf(message, sizeof(message),
+			 "has no meaning: %s has no parameters, leave them out", ops->name);
+	return refuse_text(w, "parameters", w->queue->parameters, message);
+}
+
+static int set_parameters(const struct written_queue *w, struct fq_config *fq)
+{
+	static const char blanks[] = " \t\n";
+	const char *words = w->queue->parameters;
+
+	for (words += strspn(words, blanks); *words; words += strspn(words, blanks)) {
+		const size_t length = strcspn(words, blanks);
+		char name[32] = "", digits[20] = "";
+		int end = 0;
+
+		if (sscanf(words, "%31[a-z_]=%18[0-9]%n", name, digits, &end) != 2 ||
+		    (size_t)end != length)
+			return refuse_text(w, "parameters", w->queue->parameters,
+					   "has a word that is none: write words NAME=NUMBER");
+		if (fq_config_set(fq, name, strtoll(digits, NULL, 10)))
+			return refuse_parameter(w, fq->ops, name);
+		words += length;
+	}
+	return 0;
+}
+
+/* Policies on one queue, as their authors wrote them; for the others, as many as there can be. */
+static uint32_t default_flows(enum fq_policy policy)
+{
+	return policy == FQ_TAIL || policy == FQ_RED || policy == FQ_BLUE ? 1 : FQ_QUEUES_MAX;
+}
+
+/*
+ * The flow queues of a class as queues/ takes them. What the bridge alone knows, the speed of a
+ * port without a rate, is that of 10 Gb/s Ethernet until it says so.
+ */
+static int fill_flow_queues(const struct written_queue *w, const struct sl_cluster_port *port,
+			    struct sl_queue_settings *queue)
+{
+	const struct sl_queue_settings *written = w->queue;
+	const uint32_t bytes = queue->frames * SL_FLOW_QUANTUM_BYTES;
+	struct fq_shape shape = {
+		.queues = written->flows,
+		.limit_frames = queue->frames,
+		.limit_bytes = bytes > SL_FLOW_FRAME_MAX_BYTES ? bytes : SL_FLOW_FRAME_MAX_BYTES,
+		.frame_max_bytes = SL_FLOW_FRAME_MAX_BYTES,
+		.quantum_bytes = SL_FLOW_QUANTUM_BYTES,
+		.rate_Bps = SL_FLOW_SPEED_DEFAULT_BPS,
+	};
+	const char *why = NULL;
+	char message[128];
+
+	if (!written->policy_plus1 && written->flows)
+		return refuse_number(
+			w, "flows", written->flows,
+			"needs a discard policy: write policy: qsdrr, codel or another");
+	if (!written->policy_plus1 && written->parameters)
+		return refuse_text(w, "parameters", written->parameters,
+				   "are those of a discard policy: write policy: qsdrr, codel or "
+				   "another");
+	if (!written->policy_plus1)
+		return 0;
+	if (shape.queues == 0)
+		shape.queues = default_flows(written->policy_plus1 - 1);
+	if (port->rate.per_s)
+		shape.rate_Bps = port->rate.frames ? port->rate.per_s * SL_FLOW_QUANTUM_BYTES
+						   : port->rate.per_s;
+	if (shape.rate_Bps > FQ_RATE_MAX_BPS)
+		shape.rate_Bps = FQ_RATE_MAX_BPS;
+	/* Every value is in its range. */
+	if (fq_config_init(&queue->flow_queues, fq_policies[written->policy_plus1 - 1]->name,
+			   &shape))
+		return refuse_number(w, "frames", queue->frames, "is out of range with a policy");
+	if (written->parameters && set_parameters(w, &queue->flow_queues))
+		return -EINVAL;
+	if (fq_config_prepare(&queue->flow_queues, &why) == 0)
+		return 0;
+	snprintf(message, sizeof(message), "do not work: %s", why);
+	return refuse_text(w, "parameters", written->parameters, message);
 }
 
 /* Fill in the queue of each class: as written, and else by default. */
@@ -68,13 +191,14 @@ static int fill_queues(const struct check *c, struct sl_cluster_port *port, cons
 		};
 	for (uint32_t q = 0; q < port->queues.n; q++) {
 		struct sl_queue_settings *queue = &port->queue[written[q].class];
+		const struct written_queue w = { c, &written[q], port_path, q };
 
 		if (queue->line)
-			return refuse_queue(c, &written[q], port_path, q, "class", written[q].class,
-					    "is given twice: write each class of a port once");
+			return refuse_number(&w, "class", written[q].class,
+					     "is given twice: write each class of a port once");
 		if (written[q].weight && port->scheduler == SL_SCHEDULER_STRICT)
-			return refuse_queue(
-				c, &written[q], port_path, q, "weight", written[q].weight,
+			return refuse_number(
+				&w, "weight", written[q].weight,
 				"has no meaning with scheduler strict: leave it out, or "
 				"write scheduler: mixed or drr");
 		queue->line = written[q].line;
@@ -82,6 +206,8 @@ static int fill_queues(const struct check *c, struct sl_cluster_port *port, cons
 			queue->weight = written[q].weight;
 		if (written[q].frames)
 			queue->frames = written[q].frames;
+		if (fill_flow_queues(&w, port, queue))
+			return -EINVAL;
 	}
 	return 0;
 }
@@ -119,14 +245,14 @@ static int check_port(const struct check *c, uint32_t i, uint32_t p)
 	char number[16], path[64];
 
 	snprintf(path, sizeof(path), "cluster.nodes[%u].ports[%u]", i, p);
+	if (port->rate_text)
+		sl_rate_parse(port->rate_text, &port->rate);
 	if (fill_queues(c, port, path))
 		return -EINVAL;
 	for (uint32_t q = 0; q < p; q++)
 		if (strcmp(sl_cluster_port(node, q)->name, port->name) == 0)
 			return refuse_port(c, i, p, "name", port->name,
 					   "is named twice: write each port of a node once");
-	if (port->rate_text)
-		sl_rate_parse(port->rate_text, &port->rate);
 	if (check_controller(c, i, p, port))
 		return -EINVAL;
 	snprintf(number, sizeof(number), "%u", port->number);

@@ -85,6 +85,9 @@ static bool valid_cores(const char *text)
 #define CONTROLLER_CHOICE(number, id, name_) { #name_, CC_##id },
 static const struct sl_yaml_choice controllers[] = { CC_ALGORITHMS(CONTROLLER_CHOICE){ NULL, 0 } };
 
+#define POLICY_CHOICE(id, name_) { #name_, FQ_##id + 1 },
+static const struct sl_yaml_choice policies[] = { FQ_POLICIES(POLICY_CHOICE){ NULL, 0 } };
+
 static const struct sl_yaml_key queue_keys[] = {
 	{ .type = SL_YAML_LINE, FIELD(sl_queue_settings, line) },
 	{ .name = "class",
@@ -105,6 +108,22 @@ static const struct sl_yaml_key queue_keys[] = {
 	  .min = 1,
 	  .max = QUEUE_FRAMES_MAX,
 	  .what = "a number of frames" },
+	{ .name = "policy",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_queue_settings, policy_plus1),
+	  .choices = policies,
+	  .what = "a discard policy" },
+	{ .name = "flows",
+	  .type = SL_YAML_UINT,
+	  FIELD(sl_queue_settings, flows),
+	  .min = 1,
+	  .max = FQ_QUEUES_MAX,
+	  .what = "a number of flow queues" },
+	{ .name = "parameters",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_queue_settings, parameters),
+	  .valid = valid_words,
+	  .what = "a list of parameters: write words such as target_us=5000" },
 	{ 0 },
 };
 

@@ -181,6 +181,72 @@ static void hashes_spread_over_the_queues_that_are_not_reserved(void **state)
 	flow_rig_close(&rig);
 }
 
+/* Eight flows whose hashes name one queue have eight queues; a ninth shares the one of the hash. */
+static void flows_of_one_hash_get_queues_of_their_own_while_there_are_some(void **state)
+{
+	struct fq_shape shape = flow_shape(100, 100);
+	const uint64_t to_queue = UINT64_C(13) << 57; /* of those that are not reserved, 6 and up */
+	uint32_t of_flow[9], direct;
+	struct flow_rig rig;
+
+	(void)state;
+	shape.reserved = 36;
+	flow_rig_open(&rig, "longest", &shape, NULL);
+	direct = fq_queue_of(rig.port, to_queue);
+	for (uint32_t flow = 0; flow < 9; flow++) {
+		of_flow[flow] = fq_queue_pick(rig.port, to_queue | flow);
+		flow_put(&rig, of_flow[flow], 500, 0);
+		/* Another frame of the flow goes where the first one is. */
+		assert_int_equal(fq_queue_pick(rig.port, to_queue | flow), of_flow[flow]);
+		for (uint32_t other = 0; other < flow && flow < 8; other++)
+			assert_int_not_equal(of_flow[other], of_flow[flow]);
+		assert_in_range(of_flow[flow], 36, 99);
+	}
+	assert_int_equal(of_flow[0], direct);
+	assert_int_equal(of_flow[8], direct);
+	flow_rig_close(&rig);
+}
+
+/* Whatever comes and goes, the frames of a flow are in one queue. */
+static void a_flow_never_waits_in_two_queues(void **state)
+{
+	static const uint32_t queues[] = { 1, 3, 8, 20, 100 };
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(queues) / sizeof(queues[0]); n++) {
+		enum { FLOWS = 60 };
+		const struct fq_shape shape = flow_shape(queues[n], 80);
+		uint32_t waiting[FLOWS] = { 0 }, at[FLOWS] = { 0 }, shared = 0;
+		uint8_t flow_of[50000];
+		struct flow_rig rig;
+
+		srandom(5);
+		flow_rig_open(&rig, "longest", &shape, NULL);
+		for (int i = 0; i < 50000; i++) {
+			const uint32_t flow = (uint32_t)random() % (i / 500 % 2 ? 6 : FLOWS);
+			const uint64_t hash = (flow + 1) * UINT64_C(0x9e3779b97f4a7c15);
+			const uint32_t queue = fq_queue_pick(rig.port, hash);
+			struct fq_frame out;
+
+			assert_true(queue < queues[n]);
+			assert_true(waiting[flow] == 0 || at[flow] == queue);
+			at[flow] = queue;
+			waiting[flow]++;
+			shared += rig.port->queue[queue].is_shared;
+			flow_rig_clear(&rig);
+			flow_of[rig.next_handle] = (uint8_t)flow;
+			flow_put(&rig, queue, 1 + (uint32_t)random() % 1000, 0);
+			for (uint32_t k = 0; k < rig.n_drops; k++)
+				waiting[flow_of[rig.drop[k].handle]]--;
+			for (int k = 0; k < (i / 300 % 2 ? 3 : 1) && random() % 2; k++)
+				if (fq_dequeue(rig.port, 0, &out) != FQ_NONE)
+					waiting[flow_of[out.handle]]--;
+		}
+		assert_true(queues[n] > 20 || shared > 0);
+		flow_rig_close(&rig);
+	}
+}
+
 /* Random traffic: every frame comes out once, in the order of its queue; no limit is exceeded. */
 static void every_frame_leaves_once_in_order_within_the_limits(void **state)
 {
@@ -239,6 +305,8 @@ int main(void)
 		cmocka_unit_test(backlogged_queues_share_bytes_by_weight),
 		cmocka_unit_test(a_queue_that_ran_empty_has_saved_up_no_deficit),
 		cmocka_unit_test(hashes_spread_over_the_queues_that_are_not_reserved),
+		cmocka_unit_test(flows_of_one_hash_get_queues_of_their_own_while_there_are_some),
+		cmocka_unit_test(a_flow_never_waits_in_two_queues),
 		cmocka_unit_test(every_frame_leaves_once_in_order_within_the_limits),
 	};
 

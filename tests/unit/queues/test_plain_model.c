@@ -21,7 +21,7 @@ enum kind { TAIL, LONGEST, QSDRR, QSDRR_LONGEST, SPARSE };
 
 struct model {
 	enum kind kind;
-	int queues, limit_frames, limit_bytes, frame_max;
+	int queues, limit_frames, limit_bytes, frame_max, quantum;
 	struct {
 		int len;
 		uint64_t handle;
@@ -112,7 +112,7 @@ static void model_put(struct model *m, int q, int len, uint64_t handle)
 		m->n[q]++;
 		if (!m->is_listed[q]) {
 			m->fresh[m->n_fresh++] = q;
-			m->deficit[q] = m->weight[q] * m->frame_max;
+			m->deficit[q] = m->weight[q] * m->quantum;
 		}
 		m->is_listed[q] = 1;
 	} else if (m->n[q]++ == 0) {
@@ -153,7 +153,7 @@ static int64_t model_get_codel(struct model *m, int *queue)
 		const int q = is_new ? m->fresh[0] : m->round[0];
 
 		if (m->deficit[q] <= 0) {
-			m->deficit[q] += m->weight[q] * m->frame_max;
+			m->deficit[q] += m->weight[q] * m->quantum;
 			if (is_new)
 				shift(m->fresh, &m->n_fresh);
 			else
@@ -180,7 +180,7 @@ static int64_t model_get(struct model *m, int *queue)
 		const int q = m->round[0];
 
 		if (!m->in_turn) {
-			m->deficit[q] += m->weight[q] * m->frame_max;
+			m->deficit[q] += m->weight[q] * m->quantum;
 			m->in_turn = 1;
 		}
 		if (m->frame[q][0].len <= m->deficit[q]) {
@@ -246,12 +246,14 @@ static void port_and_plain_model_do_the_same(void **state)
 			struct flow_rig rig;
 
 			shape.limit_bytes = 25000;
+			shape.quantum_bytes = i % 2 ? 400 : 0;
 			flow_rig_open(&rig, cases[c].policy, &shape, cases[c].param, NULL);
 			m->kind = cases[c].kind;
 			m->queues = queues[i];
 			m->limit_frames = FRAMES - 1;
 			m->limit_bytes = 25000;
 			m->frame_max = 1000;
+			m->quantum = i % 2 ? 400 : 1000;
 			m->victim = -1;
 			for (int q = 0; q < m->queues; q++) {
 				m->weight[q] = 1 + q % 3;

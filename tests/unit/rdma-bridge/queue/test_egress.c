@@ -197,7 +197,7 @@ static void put_from(uint8_t source, uint32_t class, uint32_t frames, uint32_t l
 		assert_true(frame.offset != RB_CHUNK_NONE);
 		w.put_frames++;
 		w.put_bytes += len_bytes;
-		rb_egress_enqueue(w.port, &frame, w.chunks, w.counters);
+		rb_egress_enqueue(w.port, &frame, w.chunks, w.counters, w.now_ns);
 		check();
 	}
 }
@@ -209,7 +209,7 @@ static void put(uint32_t class, uint32_t frames, uint32_t len_bytes)
 
 static uint32_t serve(uint32_t budget)
 {
-	uint32_t n = rb_egress_serve(w.port, budget, w.now_ns);
+	uint32_t n = rb_egress_serve(w.port, budget, w.chunks, w.counters, w.now_ns);
 
 	check();
 	return n;
@@ -549,10 +549,10 @@ static void chunk_of_a_message_is_free_after_its_last_frame(void **state)
 
 		part.offset += 100 * k;
 		part.class = k / 2; /* the second one of class 1 finds its queue full */
-		rb_egress_enqueue(w.port, &part, w.chunks, w.counters);
+		rb_egress_enqueue(w.port, &part, w.chunks, w.counters, w.now_ns);
 	}
 	assert_int_equal(count(RB_COUNT_DROP_QUEUE_FULL), 1);
-	assert_int_equal(rb_egress_serve(w.port, 10, w.now_ns), 3);
+	assert_int_equal(rb_egress_serve(w.port, 10, w.chunks, w.counters, w.now_ns), 3);
 	for (uint32_t k = 0; k < 3; k++) {
 		assert_int_equal(w.chunks->n_free, CHUNKS - 1);
 		w.sink[0].n_done = 1;

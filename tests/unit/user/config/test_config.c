@@ -428,11 +428,76 @@ static const struct refusal refusals[] = {
 	  "f:3: \"{...}\" is a second document: write one" },
 };
 
-static void refusals_are_one_line_with_file_line_value_and_remedy(void **state)
+static const struct refusal policy_refusals[] = {
+	{ "cluster_queue_policy_unknown",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: fq_codel}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].policy: \"fq_codel\" is not a discard policy: write tail, red, blue, longest, tdrr, qsdrr or codel" },
+	{ "cluster_queue_flows_zero",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: codel, flows: 0}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].flows: \"0\" is not a number of flow queues: write a number from 1 to 1024" },
+	{ "cluster_queue_flows_without_policy",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, flows: 8}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].flows: \"8\" needs a discard policy: write policy: qsdrr, codel or another" },
+	{ "cluster_queue_parameters_without_policy",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, parameters: target_us=5}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].parameters: \"target_us=5\" are those of a discard policy: write policy: qsdrr, codel or another" },
+	{ "cluster_queue_parameter_unknown",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: codel, parameters: target_us=5 goal=3}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].parameters: \"target_us=5 goal=3\" has no parameter \"goal\" of codel: write target_us or interval_us" },
+	{ "cluster_queue_parameter_of_none",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: tail, parameters: goal=3}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].parameters: \"goal=3\" has no meaning: tail has no parameters, leave them out" },
+	{ "cluster_queue_parameter_out_of_range",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: codel, parameters: target_us=0}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].parameters: \"target_us=0\" has a target_us that is out of range: write a whole number from 1 to 1000000" },
+	{ "cluster_queue_parameter_not_a_number",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: qsdrr, parameters: until_longest=yes}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].parameters: \"until_longest=yes\" has a word that is none: write words NAME=NUMBER" },
+	{ "cluster_queue_parameters_together",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: red, parameters: min_ppb=500000000 max_ppb=400000000}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].parameters: \"min_ppb=500000000 max_ppb=400000000\" do not work: max_ppb must be above min_ppb, by a byte of the buffer at least" },
+};
+
+static void expect_refusals(const struct refusal *rows, size_t n)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-		const struct refusal *r = &refusals[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct refusal *r = &rows[i];
 		char error[SL_YAML_ERROR_BYTES] = "";
 		struct sl_settings *settings = NULL;
 		int err = sl_settings_parse("f", r->text, strlen(r->text), &settings, error);
@@ -443,6 +508,13 @@ static void refusals_are_one_line_with_file_line_value_and_remedy(void **state)
 		assert_int_equal(err, -EINVAL);
 		assert_null(settings);
 	}
+}
+
+static void refusals_are_one_line_with_file_line_value_and_remedy(void **state)
+{
+	(void)state;
+	expect_refusals(refusals, sizeof(refusals) / sizeof(refusals[0]));
+	expect_refusals(policy_refusals, sizeof(policy_refusals) / sizeof(policy_refusals[0]));
 }
 
 /* Apart from the table: the remedy names the controllers of cc/algorithms.h. */
@@ -702,7 +774,16 @@ static void queues_and_classes_are_as_written_with_defaults_for_the_rest(void **
 		"          name: eth2\n"
 		"          scheduler: drr\n"
 		"          queues: [{class: 3, weight: 8}, {class: 0, weight: 2, frames: 64}]\n"
-		"        - {number: 3, name: eth3, scheduler: strict, queues: [{class: 1, frames: 9}]}\n");
+		"        - {number: 3, name: eth3, scheduler: strict, queues: [{class: 1, frames: 9}]}\n"
+		"        - number: 4\n"
+		"          name: eth4\n"
+		"          rate: 80mbit\n"
+		"          queues: [{class: 0, frames: 100, policy: codel, parameters: target_us=300},\n"
+		"            {class: 1, frames: 1, policy: red}, {class: 2, policy: qsdrr, flows: 7}]\n"
+		"        - {number: 5, name: eth5, rate: 9kpps, queues: [{class: 3, policy: tdrr}]}\n");
+	const struct sl_cluster_port *port4 = sl_cluster_port(sl_cluster_node(&s->cluster, 0), 3);
+	const struct fq_config *fq[] = { &port4->queue[0].flow_queues, &port4->queue[1].flow_queues,
+					 &port4->queue[2].flow_queues };
 	static const struct {
 		enum sl_scheduler scheduler;
 		uint32_t level[SL_CLASSES], weight[SL_CLASSES], frames[SL_CLASSES];
@@ -724,6 +805,24 @@ static void queues_and_classes_are_as_written_with_defaults_for_the_rest(void **
 			assert_int_equal(port->queue[c].frames, ports[p].frames[c]);
 		}
 	}
+	assert_null(port4->queue[3].flow_queues.ops);
+	assert_string_equal(fq[0]->ops->name, "codel");
+	assert_int_equal(fq[0]->param[0], 300);
+	assert_int_equal(fq[0]->param[1], 100000);
+	assert_int_equal(fq[0]->shape.queues, 1024);
+	assert_int_equal(fq[0]->shape.limit_frames, 100);
+	assert_int_equal(fq[0]->shape.limit_bytes, 152200);
+	assert_int_equal(fq[0]->shape.quantum_bytes, 1522);
+	assert_int_equal(fq[0]->shape.rate_Bps, 10000000);
+	assert_string_equal(fq[1]->ops->name, "red");
+	assert_int_equal(fq[1]->shape.queues, 1);
+	assert_int_equal(fq[1]->shape.limit_bytes, 4096); /* room for one frame of any size */
+	assert_string_equal(fq[2]->ops->name, "qsdrr");
+	assert_int_equal(fq[2]->shape.queues, 7);
+	assert_int_equal(fq[2]->shape.limit_frames, 256);
+	fq[0] = &sl_cluster_port(sl_cluster_node(&s->cluster, 0), 4)->queue[3].flow_queues;
+	assert_string_equal(fq[0]->ops->name, "tdrr");
+	assert_int_equal(fq[0]->shape.rate_Bps, 9000 * 1522);
 	for (uint32_t dscp = 0; dscp < SL_DSCPS; dscp++)
 		assert_int_equal(s->cluster.class_of[dscp], dscp == 46 || dscp >= 48 ? 3
 							    : dscp == 0		     ? 1

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/queue/egress_flows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "queues/flow.h"
+
+static enum rb_frame_counter counter_of(enum fq_reason reason)
+{
+	switch (reason) {
+	case FQ_EARLY:
+	case FQ_LATE:
+		return RB_COUNT_DROP_QUEUE_POLICY;
+	case FQ_FLUSHED:
+		return RB_COUNT_DROP_PORT_DOWN;
+	default:
+		return RB_COUNT_DROP_QUEUE_FULL;
+	}
+}
+
+static void drop(struct rb_egress_flows *f, const struct rb_frame *frame, enum fq_reason reason)
+{
+	f->dropped[reason]++;
+	f->drops.total->packets++;
+	f->drops.total->bytes += frame->len_bytes;
+	rb_count(f->drops.counters, counter_of(reason), 1, frame->len_bytes);
+	rb_chunk_release(f->drops.chunks, frame->offset, RB_OWNER_MESSAGE);
+}
+
+static void on_drop(void *context, const struct fq_frame *frame, uint32_t queue,
+		    enum fq_reason reason)
+{
+	struct rb_egress_flows *f = context;
+
+	(void)queue;
+	drop(f, &f->frame[frame->handle], reason);
+	f->free[f->n_free++] = (uint32_t)frame->handle;
+}
+
+int rb_egress_flows_open(const struct fq_config *config, const struct fq_hash_key *key,
+			 struct rb_egress_flows **out)
+{
+	/* One more: an arrival is in its queue before the policy chooses what to drop. */
+	const uint32_t n = config->shape.limit_frames + 1;
+	struct rb_egress_flows *f = calloc(1, sizeof(*f));
+	void *memory = malloc(fq_port_size(&config->shape));
+
+	*out = NULL;
+	if (f) {
+		f->frame = calloc(n, sizeof(*f->frame));
+		f->free = calloc(n, sizeof(*f->free));
+	}
+	if (!f || !memory || !f->frame || !f->free) {
+		free(memory);
+		rb_egress_flows_close(f);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		f->free[f->n_free++] = n - 1 - i;
+	f->key = *key;
+	f->port = fq_port_init(memory, config, on_drop, f);
+	*out = f;
+	return 0;
+}
+
+void rb_egress_flows_close(struct rb_egress_flows *f)
+{
+	if (!f)
+		return;
+	free(f->port);
+	free(f->frame);
+	free(f->free);
+	free(f);
+}
+
+void rb_egress_flows_put(struct rb_egress_flows *f, const struct rb_frame *frame,
+			 const struct rb_egress_drops *drops, uint64_t now_ns)
+{
+	struct fq_flow flow;
+	struct fq_frame arrival = { .len_bytes = frame->len_bytes };
+
+	f->drops = *drops;
+	fq_flow_parse(rb_chunk_data(f->drops.chunks, frame->offset), frame->len_bytes, &flow);
+	arrival.ect = fq_flow_is_ect(&flow);
+	arrival.handle = f->free[--f->n_free];
+	f->frame[arrival.handle] = *frame;
+	fq_enqueue(f->port, fq_queue_pick(f->port, fq_flow_hash(&flow, &f->key)), &arrival, now_ns);
+}
+
+static void mark(struct rb_egress_flows *f)
+{
+	uint8_t *data = rb_chunk_data(f->drops.chunks, f->head.offset);
+	struct fq_flow flow;
+
+	fq_flow_parse(data, f->head.len_bytes, &flow);
+	fq_flow_mark(data, &flow);
+	f->marked++;
+}
+
+const struct rb_frame *rb_egress_flows_head(struct rb_egress_flows *f,
+					    const struct rb_egress_drops *drops, uint64_t now_ns)
+{
+	struct fq_frame next;
+
+	if (f->has_head)
+		return &f->head;
+	f->drops = *drops;
+	if (fq_dequeue(f->port, now_ns, &next) == FQ_NONE)
+		return NULL;
+	f->head = f->frame[next.handle];
+	f->has_head = true;
+	f->free[f->n_free++] = (uint32_t)next.handle;
+	if (next.ce)
+		mark(f);
+	return &f->head;
+}
+
+struct rb_frame rb_egress_flows_take(struct rb_egress_flows *f)
+{
+	f->has_head = false;
+	return f->head;
+}
+
+void rb_egress_flows_flush(struct rb_egress_flows *f, const struct rb_egress_drops *drops)
+{
+	f->drops = *drops;
+	if (f->has_head)
+		drop(f, &f->head, FQ_FLUSHED);
+	f->has_head = false;
+	fq_flush(f->port);
+}
+
+uint32_t rb_egress_flows_in_use(const struct rb_egress_flows *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t queue = 0; queue < f->port->config.shape.queues; queue++)
+		n += f->port->queue[queue].n_frames > 0;
+	return n;
+}
