@@ -170,7 +170,8 @@ def node_counters(node):
     bridge = bridge_counters(node)
     netdevs = node.netdevs()
     edges = [d for d in (bridge or {}).get("edges", []) if d in netdevs]
-    remotes = [d for d in (bridge or {}).get("remotes", []) if d in netdevs]
+    # slkernel1: what the kernel itself sends by port 1, which has queues
+    remotes = [d for d in netdevs if d in (bridge or {}).get("remotes", []) or d.startswith("slkernel")]
     return {
         "xdp": xdp_counters(node),
         "bridge": bridge,

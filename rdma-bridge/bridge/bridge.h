@@ -30,6 +30,7 @@ struct rb_edge;
 struct rb_express;
 struct rb_injector;
 struct rb_join;
+struct rb_kernel_egress;
 struct rb_lane_threads;
 struct rb_relay;
 struct rb_tap;
@@ -52,8 +53,11 @@ struct rb_bridge_remote {
 	uint16_t system_port;
 	bool own;	    /* of this node */
 	uint32_t first_voq; /* class 0, among the VOQs of its node's ingress in its lane */
-	struct rb_tap *tap; /* owned; NULL: not open */
+	struct rb_tap *tap; /* owned, but of `kernel` if that is there; NULL: not open */
 	bool up;	    /* as its owner announced */
+	/* Owned: an own port's, opened with the port for the first time; NULL: not open. */
+	struct rb_kernel_egress *kernel;
+	int kernel_err; /* why not; logged when it changes */
 };
 
 /* The rounds of a lane since its last sleep. */

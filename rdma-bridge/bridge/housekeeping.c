@@ -185,6 +185,7 @@ uint64_t rb_bridge_round(struct rb_bridge *b)
 	if (now_ns >= b->tick_ns) {
 		b->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
 		poll_sockets(b, now_ns);
+		rb_bridge_kernel_alive(b, now_ns);
 		/* The callbacks of the first lane's worker do not hear of the other lanes. */
 		for (uint32_t i = 0; b->n_lanes > 1 && i < lane->worker->n_nodes; i++)
 			rb_peering_update(b, lane->worker->nodes[i]);

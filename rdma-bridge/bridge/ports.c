@@ -8,6 +8,7 @@
 
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/remote_ports.h"
 #include "rdma-bridge/bridge/voq_maps.h"
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/port/injector.h"
@@ -45,6 +46,7 @@ void rb_bridge_close_port(struct rb_bridge *b, struct rb_bridge_port *port)
 
 	if (!port->edge)
 		return;
+	rb_bridge_leave_to_kernel(b, port);
 	rb_edge_shut(port->edge, b->maps.backlog, lane->worker->counters);
 	rb_egress_set_tx(lane->worker->port[port->settings->number], NULL, lane->chunks,
 			 lane->worker->counters);
@@ -132,6 +134,7 @@ void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 	port->pause_ns = 0;
 	port->ifindex = ifindex;
 	link_port(b, port);
+	rb_bridge_take_from_kernel(b, port);
 	sl_info("port %s: n%up%u, %u queues, %s, transmits by %s", port->settings->name,
 		port->system_port >> 8, port->system_port & 0xff, rb_edge_queues(port->edge),
 		rb_edge_is_zero_copy(port->edge) ? "zero-copy" : "copy mode",

@@ -6,6 +6,7 @@
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/voq_maps.h"
+#include "rdma-bridge/port/kernel_egress.h"
 #include "rdma-bridge/port/tap.h"
 #include "user/ipc/relay.h"
 #include "user/lib/log.h"
@@ -30,6 +31,14 @@ void rb_bridge_set_carriers(struct rb_bridge *b, uint8_t node)
 			set_carrier(b, &b->remotes[i]);
 }
 
+static void link_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
+{
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		rb_ingress_add_input(rb_bridge_ingress(b, remote), remote->first_voq + c,
+				     rb_tap_input(remote->tap, c));
+	rb_watch(b->sockets_fd, rb_tap_fd(remote->tap), remote);
+}
+
 static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 {
 	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
@@ -42,10 +51,7 @@ static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 		sl_warning("remote port %s: cannot open its TAP: %s", name, strerror(-err));
 		return;
 	}
-	for (uint32_t c = 0; c < SL_CLASSES; c++)
-		rb_ingress_add_input(rb_bridge_ingress(b, remote), remote->first_voq + c,
-				     rb_tap_input(remote->tap, c));
-	rb_watch(b->sockets_fd, rb_tap_fd(remote->tap), remote);
+	link_tap(b, remote);
 }
 
 static void close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
@@ -55,7 +61,11 @@ static void close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		rb_ingress_remove_input(rb_bridge_ingress(b, remote), remote->first_voq + c,
 					rb_tap_input(remote->tap, c));
-	rb_tap_close(remote->tap);
+	if (remote->kernel)
+		rb_kernel_egress_close(remote->kernel);
+	else
+		rb_tap_close(remote->tap);
+	remote->kernel = NULL;
 	remote->tap = NULL;
 }
 
@@ -83,6 +93,56 @@ void rb_bridge_remote_port_changed(struct rb_bridge *b, uint16_t system_port, bo
 		}
 		set_carrier(b, remote);
 	}
+}
+
+static struct rb_bridge_remote *own_of(struct rb_bridge *b, const struct rb_bridge_port *port)
+{
+	for (uint32_t i = 0; i < b->n_remotes; i++)
+		if (b->remotes[i].system_port == port->system_port)
+			return &b->remotes[i];
+	return NULL;
+}
+
+void rb_bridge_take_from_kernel(struct rb_bridge *b, const struct rb_bridge_port *port)
+{
+	struct rb_bridge_remote *own = own_of(b, port);
+	const struct rb_lane *lane = rb_bridge_lane(b, port->system_port);
+	int err = 0;
+
+	if (!own) {
+		rb_kernel_egress_forget(port->ifindex);
+		return;
+	}
+	if (!own->kernel) {
+		err = rb_kernel_egress_open((uint8_t)port->settings->number, &b->maps, lane->chunks,
+					    lane->worker->counters, &own->kernel);
+		own->tap = err ? NULL : rb_kernel_egress_tap(own->kernel);
+		if (!err)
+			link_tap(b, own);
+	}
+	if (!err)
+		err = rb_kernel_egress_attach(own->kernel, port->ifindex);
+	if (err && err != own->kernel_err)
+		sl_warning("port %s: what the kernel sends goes past the queues: %s",
+			   port->settings->name, strerror(-err));
+	own->kernel_err = err;
+}
+
+void rb_bridge_leave_to_kernel(struct rb_bridge *b, const struct rb_bridge_port *port)
+{
+	const struct rb_bridge_remote *own = own_of(b, port);
+
+	if (own && own->kernel)
+		rb_kernel_egress_detach(own->kernel);
+}
+
+void rb_bridge_kernel_alive(const struct rb_bridge *b, uint64_t now_ns)
+{
+	const uint64_t until_ns = now_ns + 1000000ULL * b->settings->cluster.liveness_ms;
+
+	for (uint32_t i = 0; i < b->n_remotes; i++)
+		if (b->remotes[i].kernel)
+			rb_kernel_egress_alive(b->remotes[i].kernel, until_ns);
 }
 
 void rb_bridge_tap_ready(struct rb_bridge *b, const void *what)

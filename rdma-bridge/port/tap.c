@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <linux/if_ether.h>
@@ -15,7 +16,8 @@
 #include "rdma-bridge/wire/bytes.h"
 #include "user/lib/clock.h"
 
-#define FRAME_OFFSET RB_CHUNK_HEADROOM_BYTES
+#define FRAME_OFFSET  RB_CHUNK_HEADROOM_BYTES
+#define VLAN_TAGS_MAX 2
 
 struct waiting {
 	struct rb_input input;
@@ -33,24 +35,41 @@ struct rb_tap {
 	int fd;
 	bool ready;  /* the thread that watches the descriptor sets it, the reader clears it */
 	int carrier; /* -1: not set yet */
+	bool takes_tags;
 };
 
 /*
  * Only unicast IP goes to the remote port. Its own node speaks on its link for itself, so multicast
  * reports, solicitations and the like of this node's kernel stay here.
  */
-static bool is_unicast_ip(const uint8_t *frame)
+static bool is_unicast_ip(const uint8_t *frame, uint32_t type_at)
 {
-	uint16_t ethertype = rb_get16(frame + 12);
+	uint16_t ethertype = rb_get16(frame + type_at);
 
 	return !(frame[0] & 1) && (ethertype == ETH_P_IP || ethertype == ETH_P_IPV6);
 }
 
-/* The class of a frame, by DSCP as XDP has it. */
-static uint32_t class_of(const struct rb_tap *tap, const uint8_t *frame)
+/* Where the EtherType of a frame is. A remote port's own node puts tags on. */
+static uint32_t type_offset(const struct rb_tap *tap, const uint8_t *frame, uint32_t len_bytes)
 {
-	const uint32_t traffic_class =
-		rb_get16(frame + 12) == ETH_P_IP ? frame[15] : rb_get16(frame + 14) >> 4 & 0xff;
+	uint32_t at = 12;
+
+	for (int tags = 0; tap->takes_tags && tags < VLAN_TAGS_MAX; tags++) {
+		uint16_t ethertype = rb_get16(frame + at);
+
+		if ((ethertype != ETH_P_8021Q && ethertype != ETH_P_8021AD) || len_bytes < at + 8)
+			break;
+		at += 4;
+	}
+	return at;
+}
+
+/* The class of a frame, by DSCP as XDP has it. */
+static uint32_t class_of(const struct rb_tap *tap, const uint8_t *frame, uint32_t type_at)
+{
+	const uint32_t traffic_class = rb_get16(frame + type_at) == ETH_P_IP
+					       ? frame[type_at + 3]
+					       : rb_get16(frame + type_at + 2) >> 4 & 0xff;
 
 	return __atomic_load_n(&tap->maps->class_of[traffic_class >> 2], __ATOMIC_RELAXED);
 }
@@ -77,9 +96,10 @@ static void take_in(struct rb_tap *tap, uint64_t offset, uint32_t len_bytes)
 	const uint8_t *frame = rb_chunk_data(tap->chunks, offset + FRAME_OFFSET);
 	enum rb_frame_counter drop = RB_COUNT_DROP_NOT_UNICAST;
 	const uint64_t now = sl_now_ns();
+	const uint32_t type_at = type_offset(tap, frame, len_bytes);
 	struct waiting *w;
 
-	if (!is_unicast_ip(frame))
+	if (!is_unicast_ip(frame, type_at))
 		goto out;
 	drop = RB_COUNT_DROP_TOO_BIG;
 	if (len_bytes > room_bytes(tap)) {
@@ -88,7 +108,7 @@ static void take_in(struct rb_tap *tap, uint64_t offset, uint32_t len_bytes)
 		rb_count(tap->counters, RB_COUNT_INGRESS, 1, len_bytes);
 		goto out;
 	}
-	w = &tap->class[class_of(tap, frame)];
+	w = &tap->class[class_of(tap, frame, type_at)];
 	drop = RB_COUNT_DROP_KERNEL_FULL;
 	if (w->n == RB_TAP_WAITING)
 		goto out;
@@ -174,16 +194,14 @@ static uint32_t tap_receive(void *context, struct rb_frame *out, uint32_t max)
 	return give(w, out, max);
 }
 
-int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
-		struct sl_counter *counters, struct rb_tap **out)
+/* Take the queue of a netdev, or make one. */
+static int take_queue(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
+		      struct sl_counter *counters, struct rb_tap **out)
 {
 	struct ifreq request = { .ifr_flags = IFF_TAP | IFF_NO_PI };
 	struct rb_tap *tap;
 	int err = 0;
 
-	*out = NULL;
-	if (if_nametoindex(name) == 0)
-		return -ENODEV;
 	tap = calloc(1, sizeof(*tap));
 	if (!tap)
 		return -ENOMEM;
@@ -205,6 +223,70 @@ int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *
 	}
 	*out = tap;
 	return rb_tap_carrier(tap, false);
+}
+
+int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
+		struct sl_counter *counters, struct rb_tap **out)
+{
+	*out = NULL;
+	return if_nametoindex(name) ? take_queue(name, maps, chunks, counters, out) : -ENODEV;
+}
+
+/* Without this the kernel would give it an address, and announce that. */
+static int disable_ipv6(const char *name)
+{
+	char path[64];
+	int fd, err = 0;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/disable_ipv6", name);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno; /* a kernel without IPv6 */
+	if (write(fd, "1", 1) != 1)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int bring_up(const char *name)
+{
+	struct ifreq request = { 0 };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	if (ioctl(fd, SIOCGIFFLAGS, &request))
+		err = -errno;
+	request.ifr_flags = (short)((request.ifr_flags | IFF_UP | IFF_NOARP) & ~IFF_MULTICAST);
+	if (!err && ioctl(fd, SIOCSIFFLAGS, &request))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int rb_tap_create(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
+		  struct sl_counter *counters, struct rb_tap **out)
+{
+	int err;
+
+	*out = NULL;
+	if (if_nametoindex(name))
+		return -EBUSY;
+	err = take_queue(name, maps, chunks, counters, out);
+	if (err)
+		return err;
+	(*out)->takes_tags = true;
+	err = disable_ipv6(name);
+	if (!err)
+		err = bring_up(name);
+	if (!err)
+		err = rb_tap_carrier(*out, true);
+	if (err) {
+		rb_tap_close(*out);
+		*out = NULL;
+	}
+	return err;
 }
 
 void rb_tap_close(struct rb_tap *tap)

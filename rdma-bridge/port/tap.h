@@ -40,6 +40,13 @@ struct rb_tap;
  */
 int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
 		struct sl_counter *counters, struct rb_tap **out);
+/*
+ * Make a TAP that goes with its descriptor, up and with carrier, to which the kernel sends nothing
+ * of its own: frames come to it by redirects. They may have VLAN tags. Arguments and errors as
+ * above; -EBUSY: there is a netdev of this name.
+ */
+int rb_tap_create(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
+		  struct sl_counter *counters, struct rb_tap **out);
 void rb_tap_close(struct rb_tap *tap); /* NULL is fine; the TAP loses its carrier */
 
 int rb_tap_fd(const struct rb_tap *tap);

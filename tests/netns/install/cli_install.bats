@@ -20,6 +20,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/lib/sluice/fabric.bpf.o
 644 opt/sl/lib/sluice/hooks.bpf.o
 644 opt/sl/lib/sluice/inject.bpf.o
+644 opt/sl/lib/sluice/kernel_egress.bpf.o
 644 opt/sl/lib/sluice/sluice.bpf.o
 644 opt/sl/lib/sluice/txdrops.bpf.o
 644 opt/sl/lib/systemd/system/sluice-bridge.service

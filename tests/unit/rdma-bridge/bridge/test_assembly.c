@@ -50,6 +50,12 @@ int rb_tap_open(const char *name, const struct rb_maps *maps, struct rb_chunks *
 	return 0;
 }
 
+int rb_tap_create(const char *name, const struct rb_maps *maps, struct rb_chunks *chunks,
+		  struct sl_counter *counters, struct rb_tap **out)
+{
+	return rb_tap_open(name, maps, chunks, counters, out);
+}
+
 void rb_tap_close(struct rb_tap *closed)
 {
 	uint8_t byte;

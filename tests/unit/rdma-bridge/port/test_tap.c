@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
@@ -247,6 +248,49 @@ static void frames_waiting_at_close_count_as_ingress_and_as_dropped(void **state
 	assert_int_equal(counters[RB_COUNT_DROP_PEER_DOWN].bytes, 5 * LEN_BYTES);
 }
 
+/* A TAP of the bridge's own takes tagged frames, and the kernel sends nothing by itself. */
+static void made_tap_goes_with_the_bridge_and_takes_frames_with_tags(void **state)
+{
+	static const uint16_t tags[] = { 0, 1, 2, 3 };
+	struct sockaddr_ll to = { .sll_family = AF_PACKET };
+	struct rb_frame out[RB_READ_AHEAD];
+	struct rb_input *input;
+	struct rb_tap *made;
+	uint8_t frame[LEN_BYTES + 12], plain[LEN_BYTES];
+
+	(void)state;
+	assert_int_equal(rb_tap_create(NAME, &maps, chunks, counters, &made), -EBUSY);
+	assert_null(made);
+	assert_int_equal(rb_tap_create("made0", &maps, chunks, counters, &made), 0);
+	to.sll_ifindex = (int)if_nametoindex("made0");
+	assert_true(to.sll_ifindex > 0);
+	assert_int_equal(bind(sender, (struct sockaddr *)&to, sizeof(to)), 0);
+	input = rb_tap_input(made, 3);
+	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++) {
+		const uint32_t bytes = 4u * tags[i];
+
+		build(plain, 7, EF);
+		memcpy(frame, plain, 12);
+		for (uint32_t tag = 0; tag < tags[i]; tag++) {
+			rb_put16(frame + 12 + 4 * tag, tag ? ETH_P_8021Q : ETH_P_8021AD);
+			rb_put16(frame + 14 + 4 * tag, (uint16_t)(5 + tag));
+		}
+		memcpy(frame + 12 + bytes, plain + 12, LEN_BYTES - 12);
+		assert_int_equal(send(sender, frame, LEN_BYTES + bytes, 0), LEN_BYTES + bytes);
+		rb_tap_ready(made);
+		assert_int_equal(input->receive(input->context, out, RB_READ_AHEAD), tags[i] < 3);
+		if (tags[i] == 3) /* none but two can be forwarded */
+			break;
+		assert_int_equal(out[0].len_bytes, LEN_BYTES + bytes);
+		assert_memory_equal(rb_chunk_data(chunks, out[0].offset), frame, LEN_BYTES + bytes);
+		rb_chunk_release(chunks, out[0].offset, RB_OWNER_INGRESS);
+	}
+	/* The three tags, and nothing of the kernel's own. */
+	assert_int_equal(counters[RB_COUNT_DROP_NOT_UNICAST].packets, 1);
+	rb_tap_close(made);
+	assert_int_equal(if_nametoindex("made0"), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -258,6 +302,7 @@ int main(void)
 		T(class_that_drains_slowly_loses_nothing),
 		T(full_class_that_stands_still_drops_and_lets_others_pass),
 		T(tap_leaves_the_reserve_of_chunks_and_the_kernel_waits),
+		T(made_tap_goes_with_the_bridge_and_takes_frames_with_tags),
 		T(frames_waiting_at_close_count_as_ingress_and_as_dropped),
 	};
 	return cmocka_run_group_tests_name("tap", tests, enter_namespace, NULL);
