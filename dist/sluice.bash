@@ -37,6 +37,19 @@ _sluice_filter() {
 	esac
 }
 
+# capture has options of its own.
+_sluice_capture() {
+	case $prev in
+	-i | --interface)
+		_sluice_netdevs
+		[[ all != "$cur"* ]] || COMPREPLY+=(all)
+		;;
+	-w | --write) _sluice_files ;;
+	-c | --count | -s | --snap | -B | --buffer) ;;
+	*) [[ $cur != -* ]] || _sluice_words "--interface --write --count --snap --buffer --json --help" ;;
+	esac
+}
+
 _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command='' what=''
 	COMPREPLY=()
@@ -47,6 +60,10 @@ _sluice() {
 		;;
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
+		if [ "${COMP_WORDS[i]}" = capture ]; then
+			_sluice_capture
+			return
+		fi
 		case ${COMP_WORDS[i]} in
 		-s | --socket | -p | --pin-dir | -B | --bridge | -w | --wait | -n | --rounds | -d | --delay) i=$((i + 1)) ;;
 		-*) ;;
@@ -64,7 +81,7 @@ _sluice() {
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show top explain filter attach detach cc check" ;;
+	'') _sluice_words "status show top capture explain filter attach detach cc check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs egress-queues fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	filter) _sluice_filter "$what" ;;

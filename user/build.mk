@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What daemon, command and bridge share: values and texts, the configuration, netlink, sockets between the processes.
-LIBS += libbase libdaemon libcli
+LIBS += libbase libdaemon libcapture libcli
 libbase_SRCS := $(call sources_in,$(addprefix user/,text lib classify rtnl ipc config))
 libbase_USES := libcc libqueues
 # The daemon but for its main file, so that tests link what it runs.
 libdaemon_SRCS := $(call sources_in,$(addprefix user/,fib datapath mirror mirror/sync cluster copies daemon show metrics))
 libdaemon_USES := libbase
+# What captures frames needs libpcap.
+libcapture_SRCS := $(call sources_in,user/capture)
+libcapture_USES := libdaemon
 # The command reads counters and pins where the daemon does not answer.
 libcli_SRCS := $(call sources_in,user/cli)
-libcli_USES := libdaemon
+libcli_USES := libdaemon libcapture
 
 PROGRAMS += sluiced sluice
 sluiced_SRCS := user/sluiced.c
@@ -16,3 +19,4 @@ sluiced_USES := libdaemon
 sluiced_LDLIBS := -lmicrohttpd
 sluice_SRCS := user/sluice.c
 sluice_USES := libcli
+sluice_LDLIBS := -lpcap

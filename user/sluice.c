@@ -35,6 +35,8 @@ static const struct command {
 	  "       trace PORT [CLASS [AFTER_NS]]",
 	  "congestion controllers of the cluster's ports", sl_cmd_cc },
 	{ "top", "", "what happens now, on a live screen", sl_cmd_top },
+	{ "capture", " -i PORT|all [-w FILE|-] [FILTER]", "frames that XDP takes in and sends out",
+	  sl_cmd_capture },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -113,6 +115,33 @@ static bool parse_seconds(const char *option, const char *text, double *out)
 	return true;
 }
 
+/* What follows the command's name is for it alone. */
+static bool has_own_options(const struct command *command)
+{
+	return command->run == sl_cmd_capture;
+}
+
+#define OPTIONS "jas:B:p:w:bn:d:hV"
+
+/*
+ * How many arguments are options of sluice's own, and the command: all, unless the command has its
+ * own options.
+ */
+static int arguments_for_us(int argc, char **argv, const struct option *longs)
+{
+	const struct command *command;
+
+	opterr = 0;
+	while (getopt_long(argc, argv, "+" OPTIONS, longs, NULL) != -1)
+		;
+	command = optind < argc ? find_command(argv[optind]) : NULL;
+	if (command && has_own_options(command))
+		argc = optind + 1;
+	opterr = 1;
+	optind = 0;
+	return argc;
+}
+
 static int run(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -138,9 +167,9 @@ static int run(int argc, char **argv)
 	const struct command *command;
 	bool help = false, of_top = false;
 	double wait_s;
-	int c;
+	int c, n_ours = arguments_for_us(argc, argv, longs);
 
-	while ((c = getopt_long(argc, argv, "jas:B:p:w:bn:d:hV", longs, NULL)) != -1) {
+	while ((c = getopt_long(n_ours, argv, OPTIONS, longs, NULL)) != -1) {
 		switch (c) {
 		case 'j':
 			options.json = true;

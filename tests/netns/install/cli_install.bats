@@ -17,6 +17,7 @@ teardown() { rm -rf "$DEST"; }
 755 opt/sl/bin/sluice
 755 opt/sl/bin/sluice-delay
 755 opt/sl/bin/sluice-delay-plot
+644 opt/sl/lib/sluice/capture.bpf.o
 644 opt/sl/lib/sluice/fabric.bpf.o
 644 opt/sl/lib/sluice/hooks.bpf.o
 644 opt/sl/lib/sluice/inject.bpf.o
@@ -36,6 +37,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/share/man/man1/sluice-delay.1
 644 opt/sl/share/man/man5/sluice.yaml.5
 644 opt/sl/share/man/man8/sluice-bridge.8
+644 opt/sl/share/man/man8/sluice-capture.8
 644 opt/sl/share/man/man8/sluice.8
 644 opt/sl/share/man/man8/sluiced.8" ]
 	grep -qx 'ExecStart=/opt/sl/sbin/sluiced --config /etc/sluice/sluice.yaml' "$DEST/opt/sl/lib/systemd/system/sluiced.service"
@@ -77,6 +79,11 @@ teardown() { rm -rf "$DEST"; }
 		grep -qE "^\.It Fl . , ${word#-}( |$)" docs/man/sluice-delay.1
 		[ "$(complete_words sluice-delay "$word")" = "$word" ]
 	done
+	# Those of capture likewise.
+	for word in $(build/sluice capture --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '[a-z-]+$'); do
+		grep -qE "^\.It Fl . , ${word#-}( |$)" docs/man/sluice-capture.8
+		[ "$(complete_words sluice capture "$word")" = "$word" ]
+	done
 	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/views/views.c); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
 	done
@@ -107,12 +114,15 @@ complete_words() {
 }
 
 @test "completion offers commands, views, ports and options" {
-	[ "$(complete_words sluice "")" = "status show top explain filter attach detach cc check" ]
+	[ "$(complete_words sluice "")" = "status show top capture explain filter attach detach cc check" ]
 	[ "$(complete_words sluice -j s)" = "status show" ]
 	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours filters counters drops system-ports peers voqs egress-queues fabric cc" ]
 	[ "$(complete_words sluice show r)" = routes ]
 	[ "$(complete_words sluice show routes "")" = "" ]
 	[ "$(complete_words sluice --j)" = "--json" ]
+	[ "$(complete_words sluice capture -i eth1 --w)" = "--write" ]
+	[ "$(complete_words sluice -j capture -w dist/sluice.b)" = "dist/sluice.bash" ]
+	[ "$(complete_words sluice capture -i al)" = all ]
 	[ "$(complete_words sluiced --c)" = "--config --check" ]
 	[ "$(complete_words sluice-delay -i dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluice-delay -w "")" = "" ]

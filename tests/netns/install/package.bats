@@ -112,7 +112,7 @@ sluice-lab $VERSION installed" ]
 	[ "$(in_root sluice-bridge --version)" = "sluice-bridge $VERSION" ]
 	[ "$(in_root sluice-delay --version)" = "sluice-delay $VERSION" ]
 	in_root sluice-delay-plot --help
-	for page in man8/sluice.8 man8/sluiced.8 man8/sluice-bridge.8 man8/sluice-lab.8 man5/sluice.yaml.5 man1/sluice-delay.1; do
+	for page in man8/sluice.8 man8/sluice-capture.8 man8/sluiced.8 man8/sluice-bridge.8 man8/sluice-lab.8 man5/sluice.yaml.5 man1/sluice-delay.1; do
 		in_root mandoc -T ascii -W warning,stop "/usr/share/man/$page.gz" | grep -qi "^$(basename "${page%.*}")(${page##*.})"
 	done
 	run in_root sluice status

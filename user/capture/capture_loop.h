@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The loop of a capture: from its first frame until a signal or its user ends it. */
+#ifndef SL_CAPTURE_LOOP_H
+#define SL_CAPTURE_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "user/capture/frame_filter.h"
+#include "user/capture/sighting.h"
+#include "user/capture/xdp_capture.h"
+
+struct sl_capture_loop {
+	/* Set by the user. */
+	const char *command;	  /* before messages: "capture" */
+	const char *const *ports; /* as sl_xdp_capture_open() */
+	uint32_t n_ports;
+	uint32_t snap_bytes, ring_bytes;
+	const struct sl_frame_filter *filter; /* borrowed; NULL: all frames */
+	/* A frame that passes the filter, oldest first. */
+	void (*seen)(struct sl_capture_loop *loop, const struct sl_sighting *sighting);
+	/* The capture has begun; a round is over, and what was seen should be shown; or NULL. */
+	void (*begun)(struct sl_capture_loop *loop);
+	void (*shown)(struct sl_capture_loop *loop);
+	void *user;
+	bool stop; /* set it to end */
+
+	/* For the user to read. */
+	struct sl_xdp_capture
+		*capture;	   /* until sl_capture_loop_run() returns, NULL before and after */
+	uint64_t real_offset_ns;   /* add it to a sighting's times: since 1970 */
+	uint64_t n_seen, n_passed; /* frames handed over by the rings; of those, by the filter */
+	uint64_t n_lost;	   /* that did not fit the rings, or memory */
+};
+
+/*
+ * Run until SIGINT, SIGTERM or loop->stop; then call `ended`, unless it is NULL, while the capture
+ * can still be asked. 0, or -errno after a message on standard error.
+ */
+int sl_capture_loop_run(struct sl_capture_loop *loop, void (*ended)(struct sl_capture_loop *loop));
+
+#endif
