@@ -82,7 +82,6 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags, bool bo
 
 	sl_packet_init(&pkt, ctx, sl_frame_bytes(ctx, frags));
 	verdict = sl_parse_link(&pkt, bound && !sl_frame_is_from_xdp(ctx));
-	sl_count_rx(&pkt);
 	if (sl_clustered() && !(verdict & SL_VERDICT_DROP) && sl_is_for_fabric(&pkt))
 		verdict = SL_DROP(FABRIC_SPOOF);
 	if (sl_unlikely(verdict != SL_GO_ON))

@@ -17,7 +17,7 @@
 #include "bpf/abi/voq.h"
 #include "bpf/lib/mapdef.bpf.h"
 
-SL_COUNTERS(sl_stats, SL_STAT_COUNT);
+SL_COUNTERS(sl_stats, SL_STAT_SLOTS);
 SL_COUNTERS(sl_drops, SL_DROP_COUNT);
 SL_COUNTERS(sl_punts, SL_PUNT_COUNT);
 

@@ -32,6 +32,7 @@ static __always_inline void sl_packet_init(struct sl_packet *pkt, struct xdp_md 
 	pkt->l3_ifindex = pkt->port_ifindex;
 	pkt->tags = 0;
 	pkt->ethertype = 0;
+	pkt->ip4 = false;
 	pkt->port_flags = 0;
 	pkt->port_number = 0;
 	pkt->filter = 0;

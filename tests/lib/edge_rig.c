@@ -333,7 +333,11 @@ static void read_map(const struct edge *edge, const char *name, struct sl_counte
 
 void edge_read_counters(const struct edge *edge, struct edge_counters *out)
 {
-	read_map(edge, "sl_stats", out->stats, SL_STAT_COUNT);
+	struct sl_counter slots[SL_STAT_SLOTS];
+
+	read_map(edge, "sl_stats", slots, SL_STAT_SLOTS);
+	sl_stats_complete(slots);
+	memcpy(out->stats, slots, sizeof(out->stats));
 	read_map(edge, "sl_drops", out->drops, SL_DROP_COUNT);
 	read_map(edge, "sl_punts", out->punts, SL_PUNT_COUNT);
 }

@@ -89,8 +89,10 @@ class Sluice(Contender):
         return [sum(cpu["value"]["packets"] for cpu in entry["formatted"]["values"]) for entry in dump]
 
     def counters(self):
-        stats = self.counter_map("sl_stats")
-        return {"rx": stats[0], "forward": stats[1], "drops": self.counter_map("sl_drops"),
+        # Frames that went on are in one slot each: forward and voq of IPv4, behind the list those of IPv6.
+        rx, forward, _, _, voq, _, _, forward_ip6, voq_ip6 = self.counter_map("sl_stats")
+        forward += forward_ip6
+        return {"rx": rx + forward + voq + voq_ip6, "forward": forward, "drops": self.counter_map("sl_drops"),
                 "punts": self.counter_map("sl_punts")}
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -23,6 +24,21 @@ static int read_map(int fd, struct sl_counter *per_cpu, int n_cpus, struct sl_co
 	return 0;
 }
 
+/* A map of a version that counted each frame under all of its names lacks the last slots. */
+static int read_stats(int fd, struct sl_counter *per_cpu, int n_cpus, struct sl_counter *out)
+{
+	struct sl_counter slots[SL_STAT_SLOTS];
+	const uint32_t last = SL_STAT_SLOTS - 1;
+	int err = read_map(fd, per_cpu, n_cpus, slots, SL_STAT_SLOTS);
+
+	if (err)
+		return err;
+	if (!bpf_map_lookup_elem(fd, &last, per_cpu))
+		sl_stats_complete(slots);
+	memcpy(out, slots, SL_STAT_COUNT * sizeof(*out));
+	return 0;
+}
+
 int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counters *out)
 {
 	int n_cpus = libbpf_num_possible_cpus(), err;
@@ -33,7 +49,7 @@ int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counter
 	per_cpu = calloc((size_t)n_cpus, sizeof(*per_cpu));
 	if (!per_cpu)
 		return -ENOMEM;
-	err = read_map(stats_fd, per_cpu, n_cpus, out->stats, SL_STAT_COUNT);
+	err = read_stats(stats_fd, per_cpu, n_cpus, out->stats);
 	if (!err)
 		err = read_map(drops_fd, per_cpu, n_cpus, out->drops, SL_DROP_COUNT);
 	if (!err)
