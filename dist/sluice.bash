@@ -37,7 +37,7 @@ _sluice_filter() {
 	esac
 }
 
-# capture has options of its own.
+# capture and trace have options of their own.
 _sluice_capture() {
 	case $prev in
 	-i | --interface)
@@ -50,6 +50,8 @@ _sluice_capture() {
 	esac
 }
 
+_sluice_trace() { [[ $cur != -* ]] || _sluice_words "--count --json --help"; }
+
 _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command='' what=''
 	COMPREPLY=()
@@ -60,10 +62,12 @@ _sluice() {
 		;;
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
-		if [ "${COMP_WORDS[i]}" = capture ]; then
-			_sluice_capture
+		case ${COMP_WORDS[i]} in
+		capture | trace)
+			"_sluice_${COMP_WORDS[i]}"
 			return
-		fi
+			;;
+		esac
 		case ${COMP_WORDS[i]} in
 		-s | --socket | -p | --pin-dir | -B | --bridge | -w | --wait | -n | --rounds | -d | --delay) i=$((i + 1)) ;;
 		-*) ;;
@@ -81,7 +85,7 @@ _sluice() {
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show top capture explain filter attach detach cc check" ;;
+	'') _sluice_words "status show top capture trace explain filter attach detach cc check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs egress-queues fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	filter) _sluice_filter "$what" ;;

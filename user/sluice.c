@@ -37,6 +37,7 @@ static const struct command {
 	{ "top", "", "what happens now, on a live screen", sl_cmd_top },
 	{ "capture", " -i PORT|all [-w FILE|-] [FILTER]", "frames that XDP takes in and sends out",
 	  sl_cmd_capture },
+	{ "trace", " FILTER", "follow packets through this node", sl_cmd_trace },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -118,7 +119,7 @@ static bool parse_seconds(const char *option, const char *text, double *out)
 /* What follows the command's name is for it alone. */
 static bool has_own_options(const struct command *command)
 {
-	return command->run == sl_cmd_capture;
+	return command->run == sl_cmd_capture || command->run == sl_cmd_trace;
 }
 
 #define OPTIONS "jas:B:p:w:bn:d:hV"

@@ -31,6 +31,16 @@ flood() {
 	jq -e '.lost == 0 and .left >= .sent and .arrived == .sent' "$LAB_DIR/flood/sums"
 }
 
+@test "a trace names for each packet where it enters, the verdict that explain gives, and where it leaves" {
+	cat "$LAB_DIR/flood/trace"
+	[ "$(jq -c '[.frame, .steps[1].outcome, .steps[1].reason, .explain.verdict, .explain.nexthop.reason,
+		([.steps[] | select(.step != "decision") | "\(.step) \(.port)"] | join(" "))]' "$LAB_DIR/flood/trace")" = \
+		'["10.0.1.2 > 10.0.2.2 ICMP","forward",null,"forward",null,"in eth1 out eth2"]
+["10.0.1.2 > 10.0.1.1 ICMP","kernel","local","kernel","local","in eth1"]
+["10.0.1.2 > 10.7.7.7 ICMP","kernel","no-route","kernel","no-route","in eth1"]' ]
+	jq -e '.steps | map(.time_ns) | . == sort' "$LAB_DIR/flood/trace"
+}
+
 @test "frames that do not fit the ring are counted to the last one, and forwarding does not wait for it" {
 	flood 20000 100000 -B 64
 	jq -e '.lost > 0' "$LAB_DIR/flood/sums"

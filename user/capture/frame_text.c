@@ -46,80 +46,100 @@ static const char *protocol_name(uint8_t protocol, char number[8])
 
 /* l4: what follows the IP headers, NULL if that is not the beginning of the packet. */
 static void addresses(int family, const uint8_t *source, const uint8_t *destination,
-		      uint8_t protocol, const uint8_t *l4, const uint8_t *end, char *text)
+		      uint8_t protocol, const uint8_t *l4, const uint8_t *end,
+		      struct sl_frame_flow *flow)
 {
-	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN], number[8], ports[2][8] = { "", "" };
-	bool has_ports =
-		protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
-
-	inet_ntop(family, source, from, sizeof(from));
-	inet_ntop(family, destination, to, sizeof(to));
-	if (has_ports && l4 && end - l4 >= 4)
-		for (int i = 0; i < 2; i++)
-			snprintf(ports[i], sizeof(ports[i]), ".%u", be16(l4 + 2 * i));
-	snprintf(text, SL_FRAME_TEXT_MAX, "%s%s > %s%s %s", from, ports[0], to, ports[1],
-		 protocol_name(protocol, number));
+	flow->family = family;
+	flow->protocol = protocol;
+	inet_ntop(family, source, flow->source, sizeof(flow->source));
+	inet_ntop(family, destination, flow->destination, sizeof(flow->destination));
+	flow->has_ports =
+		l4 && end - l4 >= 4 &&
+		(protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP);
+	if (flow->has_ports) {
+		flow->source_port = be16(l4);
+		flow->destination_port = be16(l4 + 2);
+	}
 }
 
-static bool ip4(const uint8_t *at, const uint8_t *end, char *text)
+static void ip4(const uint8_t *at, const uint8_t *end, struct sl_frame_flow *flow)
 {
 	bool first;
 
 	if (end - at < 20 || at[0] >> 4 != 4)
-		return false;
+		return;
 	first = (be16(at + 6) & 0x1fff) == 0;
 	addresses(AF_INET, at + 12, at + 16, at[9],
-		  first && end - at > (at[0] & 15) * 4 ? at + (at[0] & 15) * 4 : NULL, end, text);
-	return true;
+		  first && end - at > (at[0] & 15) * 4 ? at + (at[0] & 15) * 4 : NULL, end, flow);
 }
 
-static bool ip6(const uint8_t *at, const uint8_t *end, char *text)
+static void ip6(const uint8_t *at, const uint8_t *end, struct sl_frame_flow *flow)
 {
 	const uint8_t *l4 = at + 40;
 	uint8_t next;
 
 	if (end - at < 40 || at[0] >> 4 != 6)
-		return false;
+		return;
 	next = at[6];
 	for (int i = 0; i < IP6_EXTENSIONS_MAX && l4 && end - l4 >= 8; i++) {
-		bool fragment = next == IPPROTO_FRAGMENT;
+		bool fragment = next == IPPROTO_FRAGMENT, later;
 
 		if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING && next != IPPROTO_DSTOPTS &&
 		    !fragment)
 			break;
-		if (fragment && be16(l4 + 2) >> 3) {
-			next = l4[0];
-			l4 = NULL;
-			break;
-		}
+		later = fragment && be16(l4 + 2) >> 3;
 		next = l4[0];
-		l4 += fragment ? 8 : (l4[1] + 1) * 8;
+		l4 = later ? NULL : l4 + (fragment ? 8 : (l4[1] + 1) * 8);
 	}
-	addresses(AF_INET6, at + 8, at + 24, next, l4, end, text);
-	return true;
+	addresses(AF_INET6, at + 8, at + 24, next, l4, end, flow);
+}
+
+/* Where the Ethernet type lies, behind the tags; NULL: the frame is too short. */
+static const uint8_t *find_type(const uint8_t *bytes, uint32_t n)
+{
+	const uint8_t *at = bytes + 12, *end = bytes + n;
+
+	if (n < ETH_HLEN)
+		return NULL;
+	for (int tags = 0; tags < TAGS_MAX && end - at >= 6; tags++, at += 4)
+		if (be16(at) != ETH_P_8021Q && be16(at) != ETH_P_8021AD)
+			break;
+	return at;
+}
+
+void sl_frame_flow(const uint8_t *bytes, uint32_t n, struct sl_frame_flow *flow)
+{
+	const uint8_t *type = find_type(bytes, n);
+
+	*flow = (struct sl_frame_flow){ 0 };
+	if (type && be16(type) == ETH_P_IP)
+		ip4(type + 2, bytes + n, flow);
+	else if (type && be16(type) == ETH_P_IPV6)
+		ip6(type + 2, bytes + n, flow);
 }
 
 void sl_frame_text(const uint8_t *bytes, uint32_t n, char *text)
 {
-	const uint8_t *at = bytes + 12, *end = bytes + n;
-	uint16_t type;
+	const uint8_t *type = find_type(bytes, n);
+	char number[8], ports[2][8] = { "", "" };
+	struct sl_frame_flow flow;
 
-	text[0] = '\0';
-	for (int tags = 0; tags < TAGS_MAX && end - at >= 4; tags++, at += 4)
-		if (be16(at) != ETH_P_8021Q && be16(at) != ETH_P_8021AD)
-			break;
-	if (n < ETH_HLEN || end - at < 2) {
-		snprintf(text, SL_FRAME_TEXT_MAX, "less than an Ethernet header");
-		return;
+	sl_frame_flow(bytes, n, &flow);
+	if (flow.has_ports) {
+		snprintf(ports[0], sizeof(ports[0]), ".%u", flow.source_port);
+		snprintf(ports[1], sizeof(ports[1]), ".%u", flow.destination_port);
 	}
-	type = be16(at);
-	if ((type == ETH_P_IP && ip4(at + 2, end, text)) ||
-	    (type == ETH_P_IPV6 && ip6(at + 2, end, text)))
-		return;
-	snprintf(text, SL_FRAME_TEXT_MAX,
-		 "%02x:%02x:%02x:%02x:%02x:%02x > %02x:%02x:%02x:%02x:%02x:%02x %s0x%04x", bytes[6],
-		 bytes[7], bytes[8], bytes[9], bytes[10], bytes[11], bytes[0], bytes[1], bytes[2],
-		 bytes[3], bytes[4], bytes[5], type == ETH_P_ARP ? "ARP " : "type ", type);
+	if (flow.family)
+		snprintf(text, SL_FRAME_TEXT_MAX, "%s%s > %s%s %s", flow.source, ports[0],
+			 flow.destination, ports[1], protocol_name(flow.protocol, number));
+	else if (!type)
+		snprintf(text, SL_FRAME_TEXT_MAX, "less than an Ethernet header");
+	else
+		snprintf(text, SL_FRAME_TEXT_MAX,
+			 "%02x:%02x:%02x:%02x:%02x:%02x > %02x:%02x:%02x:%02x:%02x:%02x %s0x%04x",
+			 bytes[6], bytes[7], bytes[8], bytes[9], bytes[10], bytes[11], bytes[0],
+			 bytes[1], bytes[2], bytes[3], bytes[4], bytes[5],
+			 be16(type) == ETH_P_ARP ? "ARP " : "type ", be16(type));
 }
 
 const char *sl_outcome_word(const struct sl_sighting *s)

@@ -3,12 +3,24 @@
 #ifndef SL_FRAME_TEXT_H
 #define SL_FRAME_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "user/capture/sighting.h"
 
 #define SL_FRAME_TEXT_MAX 256
+
+/* Addresses and protocol of an IP packet. */
+struct sl_frame_flow {
+	int family; /* AF_INET, AF_INET6; 0: no IP packet, and nothing else is set */
+	char source[46], destination[46];
+	uint8_t protocol;
+	bool has_ports;
+	uint16_t source_port, destination_port;
+};
+/* Of the first n bytes of an Ethernet frame, however few. */
+void sl_frame_flow(const uint8_t *bytes, uint32_t n, struct sl_frame_flow *flow);
 
 /*
  * "10.0.1.2.5000 > 10.0.2.2.53 UDP", of the first n bytes of an Ethernet frame, however few. text

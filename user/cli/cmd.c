@@ -236,3 +236,16 @@ int sl_cmd_print_counters(const json_t *rows, bool nonzero)
 	sl_table_destroy(table);
 	return err ? SL_EXIT_FAILED : SL_EXIT_OK;
 }
+
+char *sl_cmd_join(int argc, char **argv)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *memory = argc ? open_memstream(&text, &bytes) : NULL;
+
+	for (int i = 0; memory && i < argc; i++)
+		fprintf(memory, "%s%s", i ? " " : "", argv[i]);
+	if (memory)
+		fclose(memory);
+	return text;
+}

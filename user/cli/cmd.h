@@ -39,6 +39,7 @@ int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_capture(const struct sl_cmd_options *options, int argc, char **argv);
+int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);
 
 /*
@@ -80,6 +81,9 @@ int sl_cmd_show_filters(const struct sl_cmd_options *options, const char *name);
 json_t *sl_cmd_packet(const struct sl_cmd_options *options, const char *command, int argc,
 		      char **argv);
 void sl_cmd_print_filter(const json_t *filter);
+
+/* Arguments as one text with blanks between; the caller frees it. NULL: there are none. */
+char *sl_cmd_join(int argc, char **argv);
 
 /* Print a route as `ip route` does: "10.0.0.0/8 via 10.0.0.1 dev eth1 proto bird metric 32". */
 void sl_cmd_print_route(const json_t *route);

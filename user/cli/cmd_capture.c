@@ -246,20 +246,6 @@ static bool number(const char *text, uint64_t least, uint64_t most, uint64_t *ou
 	return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *out >= least && *out <= most;
 }
 
-/* The rest of the arguments as one expression; the caller frees it. NULL: there is none. */
-static char *join(int argc, char **argv)
-{
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *memory = argc ? open_memstream(&text, &bytes) : NULL;
-
-	for (int i = 0; memory && i < argc; i++)
-		fprintf(memory, "%s%s", i ? " " : "", argv[i]);
-	if (memory)
-		fclose(memory);
-	return text;
-}
-
 static int open_output(struct capture *c)
 {
 	if (c->path && strcmp(c->path, "-") != 0) {
@@ -389,7 +375,7 @@ int sl_cmd_capture(const struct sl_cmd_options *options, int argc, char **argv)
 			"sluice: capture: -w writes pcapng, and -j JSON: write one of them\n");
 		return SL_EXIT_USAGE;
 	}
-	expression = join(argc - optind, argv + optind);
+	expression = sl_cmd_join(argc - optind, argv + optind);
 	c.expression = expression;
 	status = capture(&loop, &c);
 	free(expression);

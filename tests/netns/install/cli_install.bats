@@ -114,7 +114,7 @@ complete_words() {
 }
 
 @test "completion offers commands, views, ports and options" {
-	[ "$(complete_words sluice "")" = "status show top capture explain filter attach detach cc check" ]
+	[ "$(complete_words sluice "")" = "status show top capture trace explain filter attach detach cc check" ]
 	[ "$(complete_words sluice -j s)" = "status show" ]
 	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours filters counters drops system-ports peers voqs egress-queues fabric cc" ]
 	[ "$(complete_words sluice show r)" = routes ]
@@ -123,6 +123,7 @@ complete_words() {
 	[ "$(complete_words sluice capture -i eth1 --w)" = "--write" ]
 	[ "$(complete_words sluice -j capture -w dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluice capture -i al)" = all ]
+	[ "$(complete_words sluice trace --c)" = "--count" ]
 	[ "$(complete_words sluiced --c)" = "--config --check" ]
 	[ "$(complete_words sluice-delay -i dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluice-delay -w "")" = "" ]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# What `sluice capture` refuses, and how it says so. tests/rdma/captured_frames.bats captures: it has a
+# What `sluice capture` and `sluice trace` refuse, and how it says so. tests/rdma/captured_frames.bats captures: it has a
 # kernel that lets XDP programs be traced, whatever the machine's own does.
 # shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
 bats_require_minimum_version 1.5.0
@@ -42,6 +42,20 @@ setup() { load router; }
 	run --separate-stderr sluice capture --colour
 	[ "$status" -eq 2 ]
 	[[ $stderr = *"Try 'sluice capture --help'."* ]]
+}
+
+@test "trace wants a filter, and says what is wrong with its arguments" {
+	while IFS='|' read -r arguments expected; do
+		# shellcheck disable=SC2086
+		run --separate-stderr sluice trace $arguments
+		echo "$arguments: $status $stderr"
+		[ "$status" -eq 2 ]
+		[ "${stderr%%$'\n'*}" = "sluice: trace: $expected" ]
+	done <<-'LIST'
+		|which packets?: write a filter, such as "host 10.0.2.2"
+		-c 0 udp|-c: "0" is not a number of packets: write 1 or more
+		udp port|"udp port" is not a filter: can't parse filter expression: syntax error: see pcap-filter(7)
+	LIST
 }
 
 @test "options of capture are its own, and those before it are sluice's" {

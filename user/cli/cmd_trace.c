@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice trace: each packet that a filter selects, with every step that it takes on this node. */
+#include <getopt.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "user/capture/capture_loop.h"
+#include "user/capture/frame_text.h"
+#include "user/cli/cmd.h"
+
+#define SNAP_BYTES  256 /* headers are enough */
+#define RING_BYTES  (8192 * 1024)
+#define NANOSECONDS 1000000000ULL
+#define HELD_MAX    4096 /* packets whose way out is awaited */
+#define HELD_NS	    200000000ULL
+#define ANSWERS_MAX 64 /* of sluiced, for as many flows */
+#define FLOW_TEXT   192
+
+struct held {
+	struct sl_sighting *in; /* owned, without the frame's bytes behind SNAP_BYTES */
+};
+
+struct answer {
+	char flow[FLOW_TEXT];
+	json_t *row; /* owned; NULL: there was none */
+};
+
+struct trace {
+	const struct sl_cmd_options *options;
+	struct sl_frame_filter *filter;
+	uint64_t count, shown; /* packets; count 0: without end */
+	struct held held[HELD_MAX];
+	uint32_t n_held;
+	struct answer answer[ANSWERS_MAX];
+	uint32_t n_answers;
+	bool daemon_away;
+	bool json;
+	uint64_t newest_ns;
+};
+
+static const char usage[] =
+	"Usage: sluice [OPTION]... trace [-c N] [-j] FILTER\n\n"
+	"Follow packets through this node: where and when each enters, what the fast path decides\n"
+	"and why, and where it leaves.\n\n"
+	"  -c, --count N  end after N packets\n"
+	"  -j, --json     one JSON object a line for each packet\n"
+	"  -h, --help     this text\n\n"
+	"FILTER is an expression of pcap-filter(7), of frames as they enter.\n"
+	"See sluice-capture(8).\n";
+
+static struct trace *of(struct sl_capture_loop *loop)
+{
+	return loop->user;
+}
+
+/* --- What sluiced says of a flow: as `explain` --- */
+
+static void take_row(void *arg, const json_t *row)
+{
+	json_t **kept = arg;
+
+	if (!*kept)
+		*kept = json_deep_copy(row);
+}
+
+static json_t *request_of(const struct sl_frame_flow *flow, const char *port)
+{
+	char text[16];
+	json_t *packet = json_pack("{s:s, s:s}", "port", port, "source", flow->source);
+
+	snprintf(text, sizeof(text), "%u", flow->protocol);
+	json_object_set_new(packet, "protocol", json_string(text));
+	if (flow->has_ports) {
+		snprintf(text, sizeof(text), "%u", flow->source_port);
+		json_object_set_new(packet, "source_port", json_string(text));
+		snprintf(text, sizeof(text), "%u", flow->destination_port);
+		json_object_set_new(packet, "destination_port", json_string(text));
+	}
+	return json_pack("{s:s, s:s, s:o}", "command", "explain", "address", flow->destination,
+			 "packet", packet);
+}
+
+/* Borrowed, NULL if sluiced does not say. It is asked once for a flow. */
+static const json_t *explain(struct trace *t, const struct sl_sighting *in)
+{
+	char port[IF_NAMESIZE], key[FLOW_TEXT];
+	struct sl_frame_flow flow;
+	struct answer *answer;
+
+	sl_frame_flow(in->bytes, in->copied_bytes, &flow);
+	if (!flow.family || in->fabric || t->daemon_away || !if_indextoname(in->ifindex, port))
+		return NULL;
+	snprintf(key, sizeof(key), "%s %s %s %u %u %u", port, flow.source, flow.destination,
+		 flow.protocol, flow.source_port, flow.destination_port);
+	for (uint32_t i = 0; i < t->n_answers && i < ANSWERS_MAX; i++)
+		if (strcmp(t->answer[i].flow, key) == 0)
+			return t->answer[i].row;
+	answer = &t->answer[t->n_answers++ % ANSWERS_MAX];
+	json_decref(answer->row);
+	*answer = (struct answer){ 0 };
+	memcpy(answer->flow, key, sizeof(key));
+	if (sl_cmd_ask(t->options, request_of(&flow, port), take_row, &answer->row) ==
+	    SL_EXIT_NOT_RUNNING)
+		t->daemon_away = true;
+	return answer->row;
+}
+
+/* --- Printing --- */
+
+static const char *port_name(uint32_t ifindex, char name[IF_NAMESIZE])
+{
+	if (!if_indextoname(ifindex, name))
+		snprintf(name, IF_NAMESIZE, "%u", ifindex);
+	return name;
+}
+
+static void print_time(const struct sl_capture_loop *loop, uint64_t time_ns)
+{
+	uint64_t real_ns = time_ns + loop->real_offset_ns;
+	time_t seconds = (time_t)(real_ns / NANOSECONDS);
+	struct tm local;
+	char clock[16];
+
+	localtime_r(&seconds, &local);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	printf("  %s.%09llu", clock, (unsigned long long)(real_ns % NANOSECONDS));
+}
+
+/* The time of a step after the first. */
+static void print_later(uint64_t first_ns, uint64_t time_ns)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "+%.3f us", (double)(time_ns - first_ns) / 1000.0);
+	printf("  %18s", text);
+}
+
+static void print_explanation(const json_t *row)
+{
+	static const char *const indent = "                      ";
+	const json_t *route = json_object_get(row, "route"), *nexthop;
+	const json_t *filter = json_object_get(row, "filter"),
+		     *rule = json_object_get(filter, "rule");
+
+	if (*sl_cmd_text(filter, "list") && json_is_integer(rule))
+		printf("%slist %s: rule %lld decides: %s\n", indent, sl_cmd_text(filter, "list"),
+		       (long long)json_integer_value(rule), sl_cmd_text(filter, "action"));
+	else if (*sl_cmd_text(filter, "list"))
+		printf("%slist %s: the default decides: %s\n", indent, sl_cmd_text(filter, "list"),
+		       sl_cmd_text(filter, "action"));
+	if (json_is_object(route)) {
+		printf("%sroute ", indent);
+		sl_cmd_print_route(route);
+	} else {
+		printf("%sno route\n", indent);
+	}
+	nexthop = json_object_get(row, "nexthop");
+	if (strcmp(sl_cmd_text(nexthop, "kind"), "forward") == 0)
+		printf("%snext hop %lld: port %s, %s -> %s, MTU %lld\n", indent,
+		       sl_cmd_number(nexthop, "id"), sl_cmd_text(nexthop, "port"),
+		       sl_cmd_text(nexthop, "source_mac"), sl_cmd_text(nexthop, "mac"),
+		       sl_cmd_number(nexthop, "mtu_bytes"));
+	else
+		printf("%snext hop %lld: %s %s\n", indent, sl_cmd_number(nexthop, "id"),
+		       sl_cmd_text(nexthop, "kind"), sl_cmd_text(nexthop, "reason"));
+}
+
+/* in or out may be NULL: the frame was not seen there. */
+static void print_text(struct sl_capture_loop *loop, const struct sl_sighting *in,
+		       const struct sl_sighting *out)
+{
+	const struct sl_sighting *first = in ? in : out;
+	char frame[SL_FRAME_TEXT_MAX], outcome[SL_FRAME_TEXT_MAX], name[IF_NAMESIZE];
+	const json_t *row = in ? explain(of(loop), in) : NULL;
+
+	sl_frame_text(first->bytes, first->copied_bytes, frame);
+	printf("%s, %u bytes\n", frame, first->frame_bytes);
+	if (in) {
+		print_time(loop, in->time_ns);
+		printf("  enters %s, queue %u\n", port_name(in->ifindex, name), in->queue);
+		sl_outcome_text(in, outcome);
+		if (in->end_ns)
+			print_later(in->time_ns, in->end_ns);
+		else
+			printf("  %18s", "");
+		printf("  %s\n", outcome);
+		if (row)
+			print_explanation(row);
+	}
+	if (out && in) {
+		print_later(in->time_ns, out->time_ns);
+		printf("  leaves %s, %u bytes\n", port_name(out->ifindex, name), out->frame_bytes);
+	} else if (out) {
+		print_time(loop, out->time_ns);
+		printf("  leaves %s; %s\n", port_name(out->ifindex, name),
+		       out->sent ? "the bridge sends it" : "where it entered is not captured");
+	} else if (in->outcome == SL_OUTCOME_FORWARD) {
+		printf("  %18s  how it leaves is not captured\n", "");
+	}
+}
+
+static json_t *step(const struct sl_capture_loop *loop, const char *what, uint64_t time_ns,
+		    uint32_t ifindex)
+{
+	char name[IF_NAMESIZE];
+
+	return json_pack("{s:s, s:I, s:s}", "step", what, "time_ns",
+			 (json_int_t)(time_ns + loop->real_offset_ns), "port",
+			 port_name(ifindex, name));
+}
+
+static void print_json(struct sl_capture_loop *loop, const struct sl_sighting *in,
+		       const struct sl_sighting *out)
+{
+	const struct sl_sighting *first = in ? in : out;
+	char frame[SL_FRAME_TEXT_MAX], outcome[SL_FRAME_TEXT_MAX];
+	const json_t *row = in ? explain(of(loop), in) : NULL;
+	const char *explanation;
+	json_t *steps = json_array(), *object, *decided;
+
+	sl_frame_text(first->bytes, first->copied_bytes, frame);
+	if (in) {
+		json_array_append_new(steps, step(loop, "in", in->time_ns, in->ifindex));
+		decided =
+			step(loop, "decision", in->end_ns ? in->end_ns : in->time_ns, in->ifindex);
+		sl_outcome_text(in, outcome);
+		json_object_set_new(decided, "outcome", json_string(sl_outcome_word(in)));
+		json_object_set_new(decided, "text", json_string(outcome));
+		if (sl_outcome_reason(in, &explanation))
+			json_object_set_new(decided, "reason",
+					    json_string(sl_outcome_reason(in, &explanation)));
+		if (in->voq_plus1)
+			json_object_set_new(decided, "voq", json_integer(in->voq_plus1 - 1));
+		json_array_append_new(steps, decided);
+	}
+	if (out)
+		json_array_append_new(steps, step(loop, "out", out->time_ns, out->ifindex));
+	object = json_pack("{s:s, s:i, s:o, s:O?}", "frame", frame, "frame_bytes",
+			   (int)first->frame_bytes, "steps", steps, "explain", row);
+	json_dumpf(object, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(object);
+}
+
+static void show(struct sl_capture_loop *loop, const struct sl_sighting *in,
+		 const struct sl_sighting *out)
+{
+	struct trace *t = of(loop);
+
+	if (loop->stop)
+		return;
+	if (t->json)
+		print_json(loop, in, out);
+	else
+		print_text(loop, in, out);
+	if (t->count && ++t->shown >= t->count)
+		loop->stop = true;
+}
+
+/* --- From frames at ports to packets on their way --- */
+
+static void drop_held(struct trace *t, uint32_t i)
+{
+	free(t->held[i].in);
+	memmove(&t->held[i], &t->held[i + 1], (t->n_held - i - 1) * sizeof(t->held[0]));
+	t->n_held--;
+}
+
+static void hold(struct sl_capture_loop *loop, const struct sl_sighting *in)
+{
+	const size_t bytes = sizeof(*in) + in->copied_bytes;
+	struct sl_sighting *copy = malloc(bytes);
+	struct trace *t = of(loop);
+
+	if (!copy)
+		return;
+	memcpy(copy, in, bytes);
+	if (t->n_held == HELD_MAX) {
+		show(loop, t->held[0].in, NULL);
+		drop_held(t, 0);
+	}
+	t->held[t->n_held++].in = copy;
+}
+
+static void seen(struct sl_capture_loop *loop, const struct sl_sighting *s)
+{
+	struct trace *t = of(loop);
+
+	t->newest_ns = s->time_ns;
+	for (uint32_t i = 0; s->out && s->id && i < t->n_held; i++)
+		if (t->held[i].in->id == s->id) {
+			show(loop, t->held[i].in, s);
+			drop_held(t, i);
+			return;
+		}
+	if (!sl_frame_filter_passes(t->filter, s->bytes, s->copied_bytes, s->frame_bytes))
+		return;
+	if (s->out)
+		show(loop, NULL, s);
+	else if (s->outcome == SL_OUTCOME_FORWARD)
+		hold(loop, s);
+	else
+		show(loop, s, NULL);
+}
+
+/* A packet whose way out was lost is shown without it. */
+static void shown(struct sl_capture_loop *loop)
+{
+	struct trace *t = of(loop);
+
+	while (t->n_held && t->newest_ns - t->held[0].in->time_ns > HELD_NS) {
+		show(loop, t->held[0].in, NULL);
+		drop_held(t, 0);
+	}
+	if (fflush(stdout) || ferror(stdout))
+		loop->stop = true;
+}
+
+static void ended(struct sl_capture_loop *loop)
+{
+	struct trace *t = of(loop);
+
+	while (t->n_held) {
+		show(loop, t->held[0].in, NULL);
+		drop_held(t, 0);
+	}
+	if (loop->n_lost)
+		fprintf(stderr, "%llu frames not captured\n", (unsigned long long)loop->n_lost);
+}
+
+static int run(struct trace *t, const char *expression)
+{
+	struct sl_capture_loop loop = {
+		.command = "trace",
+		.snap_bytes = SNAP_BYTES,
+		.ring_bytes = RING_BYTES,
+		.seen = seen,
+		.shown = shown,
+		.user = t,
+	};
+	char why[256];
+	int status;
+
+	if (sl_frame_filter_create(expression, &t->filter, why, sizeof(why))) {
+		fprintf(stderr, "sluice: trace: \"%s\" is not a filter: %s: see pcap-filter(7)\n",
+			expression, why);
+		return SL_EXIT_USAGE;
+	}
+	status = sl_capture_loop_run(&loop, ended) ? SL_EXIT_FAILED : SL_EXIT_OK;
+	sl_frame_filter_destroy(t->filter);
+	for (uint32_t i = 0; i < ANSWERS_MAX; i++)
+		json_decref(t->answer[i].row);
+	return status;
+}
+
+int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "count", required_argument, NULL, 'c' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct trace *t = calloc(1, sizeof(*t));
+	char *expression, *end;
+	int option, status;
+
+	if (!t)
+		return SL_EXIT_FAILED;
+	t->options = options;
+	t->json = options->json;
+	optind = 0;
+	argv--; /* getopt wants a name before the arguments; the command's is there */
+	argc++;
+	status = -1;
+	while (status < 0 && (option = getopt_long(argc, argv, "+c:jh", longs, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			t->count = strtoull(optarg, &end, 10);
+			if (optarg[0] >= '1' && optarg[0] <= '9' && !*end)
+				break;
+			fprintf(stderr,
+				"sluice: trace: -c: \"%s\" is not a number of packets: write 1 "
+				"or more\n",
+				optarg);
+			status = SL_EXIT_USAGE;
+			break;
+		case 'j':
+			t->json = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			status = SL_EXIT_OK;
+			break;
+		default:
+			fputs("Try 'sluice trace --help'.\n", stderr);
+			status = SL_EXIT_USAGE;
+		}
+	}
+	if (status < 0 && optind == argc) {
+		fprintf(stderr, "sluice: trace: which packets?: write a filter, such as "
+				"\"host 10.0.2.2\"\n");
+		status = SL_EXIT_USAGE;
+	}
+	if (status < 0) {
+		expression = sl_cmd_join(argc - optind, argv + optind);
+		status = run(t, expression);
+		free(expression);
+	}
+	free(t);
+	return status;
+}
