@@ -15,6 +15,7 @@ INSTALLED_PROGRAMS = \
 	0755:$(BUILD)/sluice:$(PREFIX)/bin/sluice \
 	0755:$(BUILD)/sluice-delay:$(PREFIX)/bin/sluice-delay \
 	0755:delay/sluice-delay-plot:$(PREFIX)/bin/sluice-delay-plot \
+	0755:dist/sluice-extcap:$(PREFIX)/lib/sluice/sluice-extcap \
 	0755:$(BUILD)/sluiced:$(PREFIX)/sbin/sluiced \
 	0755:$(BUILD)/sluice-bridge:$(PREFIX)/sbin/sluice-bridge \
 	$(foreach o,$(patsubst bpf/%.bpf.c,%.bpf.o,$(wildcard bpf/*.bpf.c)),0644:$(BUILD)/$(o):$(PREFIX)/lib/sluice/$(o))

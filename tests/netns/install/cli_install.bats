@@ -22,6 +22,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/lib/sluice/hooks.bpf.o
 644 opt/sl/lib/sluice/inject.bpf.o
 644 opt/sl/lib/sluice/kernel_egress.bpf.o
+755 opt/sl/lib/sluice/sluice-extcap
 644 opt/sl/lib/sluice/sluice.bpf.o
 644 opt/sl/lib/sluice/txdrops.bpf.o
 644 opt/sl/lib/systemd/system/sluice-bridge.service
@@ -55,6 +56,27 @@ teardown() { rm -rf "$DEST"; }
 	wait_for 10 daemon_ready || { cat "$LAB_DIR/sluiced.err"; false; }
 	port_is eth1 on
 	lab_end
+}
+
+@test "Wireshark finds the ports of a router, here or by ssh, and every word of a filter gets there" {
+	# Wireshark looks there only for who is not root.
+	local shark=(env HOME="$DEST" WIRESHARK_EXTCAP_DIR="$DEST" setpriv --reuid 65534 --regid 65534 --clear-groups)
+	chmod 755 "$DEST"
+	cp dist/sluice-extcap "$DEST/"
+	mkdir "$DEST/bin"
+	"${shark[@]}" tshark -D | grep -q 'sluice (sluice: ports of the fast path)$'
+	"${shark[@]}" tshark -i sluice -L 2>&1 | grep -q 'EN10MB (Ethernet)$'
+	# shellcheck disable=SC2016
+	printf '%s\n' '#!/bin/sh' 'printf "%s|" "$@"' >"$DEST/bin/sluice"
+	# shellcheck disable=SC2016
+	printf '%s\n' '#!/bin/sh' 'echo "to $1"; eval "$2"' >"$DEST/bin/ssh"
+	chmod 755 "$DEST/bin/"*
+	PATH=$DEST/bin:$PATH "$DEST/sluice-extcap" --capture --extcap-interface sluice --fifo "$DEST/here" --port eth1 --snap 96 \
+		--extcap-capture-filter "host 10.0.0.1 and tcp[13] & 7 != 0"
+	[ "$(cat "$DEST/here")" = "capture|-i|eth1|-w|-|-s|96|host 10.0.0.1 and tcp[13] & 7 != 0|" ]
+	PATH=$DEST/bin:$PATH "$DEST/sluice-extcap" --capture --fifo "$DEST/there" --host root@r1 --extcap-capture-filter "host it's"
+	[ "$(cat "$DEST/there")" = "to root@r1
+capture|-i|all|-w|-|host it's|" ]
 }
 
 @test "the manual pages have no mistakes that mandoc finds" {
