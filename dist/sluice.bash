@@ -85,7 +85,7 @@ _sluice() {
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show top capture trace explain filter attach detach cc check" ;;
+	'') _sluice_words "status show top capture trace explain filter attach detach cc web check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs egress-queues fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	filter) _sluice_filter "$what" ;;

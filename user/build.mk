@@ -10,7 +10,7 @@ libdaemon_USES := libbase
 libcapture_SRCS := $(call sources_in,user/capture)
 libcapture_USES := libdaemon
 # The command reads counters and pins where the daemon does not answer.
-libcli_SRCS := $(call sources_in,user/cli)
+libcli_SRCS := $(call sources_in,user/cli user/web)
 libcli_USES := libdaemon libcapture
 
 PROGRAMS += sluiced sluice
@@ -19,4 +19,4 @@ sluiced_USES := libdaemon
 sluiced_LDLIBS := -lmicrohttpd
 sluice_SRCS := user/sluice.c
 sluice_USES := libcli
-sluice_LDLIBS := -lpcap
+sluice_LDLIBS := -lpcap -lmicrohttpd

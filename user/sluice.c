@@ -38,6 +38,7 @@ static const struct command {
 	{ "capture", " -i PORT|all [-w FILE|-] [FILTER]", "frames that XDP takes in and sends out",
 	  sl_cmd_capture },
 	{ "trace", " FILTER", "follow packets through this node", sl_cmd_trace },
+	{ "web", " [[ADDRESS:]PORT]", "serve a page that shows all this to browsers", sl_cmd_web },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The only file that includes libmicrohttpd. */
+/* The only file of the daemon that includes libmicrohttpd. */
 #include "user/metrics/metrics.h"
 
 #include <errno.h>

@@ -27,6 +27,19 @@ port_state() { sluice "$1" -j show system-ports | jq -r --arg p "$2" '.[] | sele
 port_is() { [ "$(port_state "$1" "$2")" = "$3" ]; }
 peer_is() { [ "$(sluice "$1" -j show peers | jq -r ".[] | select(.node == $2) | .state")" = "$3" ]; }
 
+@test "sluice web: its page shows members that the lists of a cluster have" {
+	local list
+	spawn n1 web build/sluice web 9180
+	wait_for 10 grep -q listening "$LAB_DIR/web.err"
+	for list in system-ports peers voqs egress-queues; do
+		on n1 curl -sS -m 60 "http://127.0.0.1:9180/api/$list" >"$LAB_DIR/web.$list"
+		[ "$(jq length "$LAB_DIR/web.$list")" = "$(sluice 1 -j show $list | jq length)" ]
+	done
+	on n1 curl -sS -m 60 http://127.0.0.1:9180/ >"$LAB_DIR/page"
+	tests/tools/check_web_page.py "$LAB_DIR/page" "$LAB_DIR"/web.{system-ports,peers,voqs,egress-queues}
+	kill "$(cat "$LAB_DIR/web.pid")"
+}
+
 @test "system-ports: MAC, MTU and state are those of the netdevs, seen from either node" {
 	for n in 1 2; do
 		for port in n1p1 n1p2 n2p1 n2p2; do
