@@ -19,6 +19,7 @@
 #include "bpf/edge/nexthop.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/parse.bpf.h"
+#include "bpf/edge/rule_hop.bpf.h"
 #include "bpf/edge/stats.bpf.h"
 #include "bpf/edge/transmit.bpf.h"
 #include "bpf/edge/voq.bpf.h"
@@ -43,12 +44,30 @@ static __always_inline struct sl_adj *sl_route(const struct sl_packet *pkt, stru
 		id = sl_fib4_lookup(((struct iphdr *)pkt->l3)->daddr);
 	else
 		id = sl_fib6_lookup(&((struct ipv6hdr *)pkt->l3)->daddr);
+	id = sl_rule_hop_choose(pkt, id);
 	return sl_nexthop_resolve(pkt, id, verdict);
+}
+
+/* Where the packet goes, once it may go on. */
+static __always_inline sl_verdict sl_forward_routed(struct sl_packet *pkt)
+{
+	struct sl_adj local = {}, *adj;
+	sl_verdict verdict;
+
+	adj = sl_route(pkt, &local, &verdict);
+	if (sl_unlikely(!adj))
+		return verdict;
+	verdict = sl_egress_checks(pkt, adj);
+	if (verdict == SL_GO_ON && sl_managed() &&
+	    pkt->port_flags & (SL_PORT_PARTIAL | SL_PORT_NOTED) && sl_lacks_crc(pkt))
+		verdict = SL_PUNT(OTHER);
+	if (sl_unlikely(verdict != SL_GO_ON))
+		return verdict;
+	return sl_clustered() && adj->voq_plus1 ? sl_enqueue(pkt, adj) : sl_transmit(pkt, adj);
 }
 
 static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 {
-	struct sl_adj local = {}, *adj;
 	sl_verdict verdict;
 
 	pkt->ip4 = ip4;
@@ -63,16 +82,7 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 		verdict = ip4 ? sl_ip4_input(pkt) : sl_ip6_input(pkt);
 	if (sl_unlikely(verdict != SL_GO_ON))
 		return verdict;
-	adj = sl_route(pkt, &local, &verdict);
-	if (sl_unlikely(!adj))
-		return verdict;
-	verdict = sl_egress_checks(pkt, adj);
-	if (verdict == SL_GO_ON && sl_managed() &&
-	    pkt->port_flags & (SL_PORT_PARTIAL | SL_PORT_NOTED) && sl_lacks_crc(pkt))
-		verdict = SL_PUNT(OTHER);
-	if (sl_unlikely(verdict != SL_GO_ON))
-		return verdict;
-	return sl_clustered() && adj->voq_plus1 ? sl_enqueue(pkt, adj) : sl_transmit(pkt, adj);
+	return sl_rule_hop_end(pkt, sl_forward_routed(pkt));
 }
 
 static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags, bool bound)

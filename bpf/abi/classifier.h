@@ -67,6 +67,12 @@ enum sl_filter_action {
 #define SL_RULE_CLASS_SHIFT 8	       /* 8 bits: traffic class plus 1; 0: by DSCP */
 #define SL_RULE_DSCP_SHIFT  16	       /* 8 bits: DSCP plus 1; 0: as it came */
 #define SL_RULE_POLICE	    (1u << 24) /* by the policer of the rule's number (policer.h) */
+#define SL_RULE_NEXT_HOP    (1u << 25) /* to the address in sl_rule_hop under the rule's number */
+
+/* Where packets of a rule go, in place of their destination: an IPv4 address in the first word. */
+struct sl_rule_hop {
+	__be32 address[4];
+};
 
 /* No rule decided, and no default. */
 #define SL_RULE_NONE 0xffffffffu

@@ -65,6 +65,8 @@
 	  "more packets of the reason no-route than the kernel shall answer")                      \
 	X(LOCAL_LIMIT, "local-limit", "a flood for this node, of no connection and for no socket") \
 	X(POLICED, "policed", "beyond the rate of a rule that polices")                            \
+	X(NEXT_HOP, "next-hop",                                                                    \
+	  "the next hop that a rule names cannot take it: see sluice.yaml(5)")                     \
 	X(EXPRESS_TX, "express-tx", "the fabric's driver did not take the frame from XDP")
 
 #define SL_PUNT_REASONS(X)                                                                       \

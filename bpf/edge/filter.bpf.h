@@ -13,6 +13,7 @@
 #include "bpf/edge/ip6.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/police.bpf.h"
+#include "bpf/edge/rule_hop.bpf.h"
 #include "bpf/edge/stats.bpf.h"
 
 #define SL_IP4_FRAGMENT_FIRST 0x2000 /* more-fragments flag */
@@ -221,6 +222,7 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 
 	if (!sl_filtered() || !pkt->filter)
 		return SL_GO_ON;
+	sl_rule_hop_set(0);
 	/* a list that denies neighbour discovery would cut off the port; it never leaves the link
 	 */
 	if (!pkt->ip4 && sl_ip6_is_nd(pkt, pkt->l3))
@@ -246,6 +248,8 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 			return SL_DROP(POLICED);
 		if (pkt->dscp_plus1)
 			sl_set_dscp(pkt);
+		if (flow.action & SL_RULE_NEXT_HOP)
+			sl_rule_hop_set(flow.number + 1);
 		return SL_GO_ON;
 	case SL_FILTER_KERNEL:
 		return SL_PUNT(FILTER);

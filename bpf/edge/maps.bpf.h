@@ -97,6 +97,29 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_policer SEC(".maps");
 
+/* Next hops of rules, in the same way. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_FILTER_COUNTERS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct sl_rule_hop);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_rule_hop SEC(".maps");
+
+/*
+ * The rule that names the next hop of the packet in work, plus 1; 0: it goes by its destination.
+ * Valid for packets that a list has judged. Here and not in sl_packet, because the verifier would
+ * look at all that follows once for packets with such a rule and once for those without.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_hop_rule SEC(".maps");
+
 /* What the classifier tells the step that it works for. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

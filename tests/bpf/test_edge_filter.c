@@ -358,6 +358,64 @@ static void rule_sets_the_dscp_of_what_the_kernel_gets(void **state)
 	assert_memory_equal(out, want, len);
 }
 
+/*
+ * A packet goes where the rule's next hop leads, but one for this node. Where that leads nowhere,
+ * or does not take the packet, the kernel must not have it: it would route by the destination. It
+ * does answer an expired TTL. A rule without its address lets nothing pass.
+ */
+static void rule_names_the_next_hop(void **state)
+{
+	static const struct {
+		const char *hop;
+		struct edge_case check;
+	} cases[] = {
+		{ "10.4.0.1", { "to_another_port", V4(), FORWARD_BY(JUMBO) } },
+		{ "10.2.9.9", { "of_a_host_route", V4(), FORWARD_BY(JUMBO) } },
+		{ "10.5.0.1", { "by_a_vlan", V4(), FORWARD_BY(TAG1) } },
+		{ "10.24.0.1", { "by_a_group", { .dst = "10.4.0.2" }, FORWARD_BY(PLAIN) } },
+		{ "10.4.0.1",
+		  { "destination_without_route", { .dst = "10.99.0.1" }, FORWARD_BY(JUMBO) } },
+		{ "10.4.0.1",
+		  { "destination_in_a_blackhole", { .dst = "10.20.0.1" }, FORWARD_BY(JUMBO) } },
+		{ "10.4.0.1", { "for_this_node", { .dst = "10.23.0.1" }, PUNTS(LOCAL) } },
+		{ "10.4.0.1", { "expiring_ttl", V4(.ttl = 1), PUNTS(TTL) } },
+		{ "10.99.0.1", { "without_route", V4(), DROPS(NEXT_HOP) } },
+		{ "10.20.0.1", { "in_a_blackhole", V4(), DROPS(BLACKHOLE) } },
+		{ "10.21.0.1", { "unreachable", V4(), DROPS(NEXT_HOP) } },
+		{ "10.22.0.1", { "not_resolved", V4(), DROPS(NEXT_HOP) } },
+		{ "10.7.0.1", { "back", V4(), DROPS(NEXT_HOP), .port_flags = SL_PORT_REDIRECT4 } },
+		{ "10.3.0.1", { "too_big", V4(.payload_bytes = 1300), DROPS(NEXT_HOP) } },
+		{ "2001:db8:4::1", { "ip6_to_another_port", V6(), FORWARD_BY(JUMBO) } },
+		{ "2001:db8:4::1",
+		  { "ip6_for_this_node", V6(.dst = "2001:db8:17::1"), PUNTS(LOCAL) } },
+		{ "2001:db8:99::1", { "ip6_without_route", V6(), DROPS(NEXT_HOP) } },
+		{ NULL, { "without_its_address", V4(), DROPS(NEXT_HOP) } },
+	};
+	const int hops = edge_map_fd(world, "sl_rule_hop");
+	const struct sl_rule rule = { .action = SL_RULE_NEXT_HOP }, plain = { .action = 0 };
+	const struct edge_case after = { "after_it", V4(), FORWARD_BY(PLAIN) };
+	const uint32_t number = 0;
+
+	(void)state;
+	set_list(&rule, SL_FILTER_DENY);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sl_rule_hop hop = { { 0 } };
+		uint8_t family;
+
+		bpf_map_delete_elem(hops, &number);
+		if (cases[i].hop) {
+			assert_int_equal(
+				sl_addr_parse(cases[i].hop, &family, (uint8_t *)hop.address), 0);
+			assert_int_equal(bpf_map_update_elem(hops, &number, &hop, BPF_ANY), 0);
+		}
+		print_message("%s\n", cases[i].check.name);
+		edge_check(world, &cases[i].check);
+	}
+	/* The next packet, of a rule without one, goes by its destination. */
+	set_list(&plain, SL_FILTER_DENY);
+	edge_check(world, &after);
+}
+
 static struct sl_policer policer(void)
 {
 	struct sl_policer p;
@@ -523,6 +581,7 @@ int main(void)
 		cmocka_unit_test(rule_gives_the_packet_to_the_kernel),
 		cmocka_unit_test(rule_sets_the_dscp),
 		cmocka_unit_test(rule_sets_the_dscp_of_what_the_kernel_gets),
+		cmocka_unit_test(rule_names_the_next_hop),
 		cmocka_unit_test(rule_polices),
 		cmocka_unit_test(rule_sets_the_class),
 		cmocka_unit_test(port_without_a_list_is_not_judged),

@@ -44,6 +44,7 @@ struct sl_rule {
 	uint32_t action;			/* SL_RULE_*: what it does, as in the image */
 	uint32_t number;			/* of its counter, and of its policer */
 	struct sl_police police;
+	uint8_t next_hop[16];		 /* with SL_RULE_NEXT_HOP: of the rule's family */
 	uint32_t sample;		 /* one in so many of its packets is copied; 0: none */
 	char mirror[SL_NETDEV_NAME_MAX]; /* the netdev that sends the copies */
 };

@@ -86,6 +86,7 @@ static void rule_text(char *out, size_t out_bytes, const json_t *row)
 		{ "flow_label", "flow label " },
 		{ "class", "=> class " },
 		{ "set_dscp", "=> dscp " },
+		{ "next_hop", "=> via " },
 		{ "mirror", "=> mirror " },
 		{ "sample", "1 in " },
 		{ "police_rate", "=> police " },

@@ -31,8 +31,7 @@ static bool valid_socket(const char *text)
 	return valid_path(text) && strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
-/* An address of one host: not all zero, multicast, loopback or link-local, which needs a zone. */
-static bool valid_address(const char *text)
+bool sl_valid_host_address(const char *text)
 {
 	static const uint8_t zero[16];
 	uint8_t family, a[16];
@@ -226,7 +225,7 @@ static const struct sl_yaml_key node_keys[] = {
 	  .type = SL_YAML_STRING,
 	  FIELD(sl_cluster_node, address),
 	  .required = true,
-	  .valid = valid_address,
+	  .valid = sl_valid_host_address,
 	  .what = "an address: write the node's IPv4 or IPv6 address on the fabric" },
 	{ .name = "ports",
 	  .type = SL_YAML_LIST,

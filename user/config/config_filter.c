@@ -195,6 +195,8 @@ static const struct sl_yaml_key rule_keys[] = {
 	       "IPv6 flow labels: write numbers and ranges up to 1048575"),
 	STRING("class", class, valid_class, "a traffic class: write 0 to 3"),
 	STRING("set_dscp", set_dscp, valid_dscp, "a DSCP: write a name or a number, such as ef"),
+	STRING("next_hop", next_hop, sl_valid_host_address,
+	       "an address: write the IPv4 or IPv6 address of a router, not a link-local one"),
 	STRING("mirror", mirror, sl_valid_netdev,
 	       "a netdev name: write 1 to 15 characters, as `ip link` shows them"),
 	STRING("sample", sample, valid_sample,
@@ -491,6 +493,27 @@ static void parse_police(const struct sl_filter_rule_settings *s, struct sl_rule
 		police->exceed_dscp_plus1 = (uint8_t)(dscp + 1);
 }
 
+static int parse_next_hop(struct checker *c, const struct sl_filter_rule_settings *s,
+			  struct sl_rule *rule)
+{
+	uint8_t family = 0;
+
+	sl_addr_parse(s->next_hop, &family, rule->next_hop);
+	if (rule->family && rule->family != family)
+		return refuse(
+			c, s->line, s->next_hop,
+			"is of the other family than the rest of the rule: write addresses of "
+			"one family");
+	if (s->action != SL_FILTER_PERMIT)
+		return refuse(
+			c, s->line, s->next_hop,
+			"is a next hop for packets that the fast path does not forward: write "
+			"action: permit");
+	rule->family = family;
+	rule->action |= SL_RULE_NEXT_HOP;
+	return 0;
+}
+
 /* The schema has judged each text by itself. */
 static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s,
 		      struct sl_rule *rule)
@@ -521,6 +544,8 @@ static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s
 		rule->action |= (uint32_t)(s->class[0] - '0' + 1) << SL_RULE_CLASS_SHIFT;
 	if (s->set_dscp && !sl_rule_dscp_parse(s->set_dscp, &dscp))
 		rule->action |= (dscp + 1u) << SL_RULE_DSCP_SHIFT;
+	if (s->next_hop && parse_next_hop(c, s, rule))
+		return -EINVAL;
 	if ((s->class || s->set_dscp) && s->action != SL_FILTER_PERMIT)
 		return refuse(c, s->line, s->class ? s->class : s->set_dscp,
 			      "changes a packet that the fast path does not forward: write action: "

@@ -30,6 +30,7 @@ struct sl_filter_rule_settings {
 	char *field[SL_FIELD_COUNT]; /* by enum sl_field */
 	char *class;
 	char *set_dscp;
+	char *next_hop;
 	char *mirror;
 	char *sample;
 	char *police[SL_POLICE_KEYS];

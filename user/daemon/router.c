@@ -411,6 +411,7 @@ void sl_router_tick(struct sl_router *r)
 	sl_datapath_beat(r->current->datapath, r->settings->heartbeat_s);
 	sl_edge_ports_tick(&r->ports, r->current->datapath);
 	sl_mirror_tick(r->current->mirror);
+	sl_rule_lists_resolve(r->lists);
 	sl_fib_tick(r->current->fib);
 	sl_fib_stats(r->current->fib, &stats);
 	if (stats.overflow4 + stats.overflow6 == 0) {

@@ -13,9 +13,12 @@
 #include "user/datapath/counters.h"
 #include "user/daemon/lists.h"
 #include "user/lib/log.h"
+#include "user/rtnl/rtnl_request.h"
 
 static const uint8_t families[] = { [SL_LIST_IP4] = AF_INET, [SL_LIST_IP6] = AF_INET6 };
 #define FAMILIES 2
+
+#define HOPS_A_SECOND 64 /* next hops that the kernel is asked to resolve, at most */
 
 struct list {
 	const struct sl_filter_list_settings *settings; /* borrowed */
@@ -29,6 +32,8 @@ struct list {
 };
 
 struct sl_rule_lists {
+	struct sl_rtnl_request *requests; /* owned; NULL: not needed yet, or it failed */
+	uint32_t hops_asked;		  /* in all; the next ones in turn are asked next */
 	uint32_t n;
 	struct list list[SL_FILTER_LISTS];
 };
@@ -141,6 +146,21 @@ static void keep_maps(struct list *list, const struct list *old)
 	}
 }
 
+/* The kernel's lookup does not tell an address of this node from one without a route. */
+static int check_engine(const struct sl_settings *settings,
+			const struct sl_filter_list_settings *list)
+{
+	for (uint32_t i = 0; i < list->rules.n && settings->engine == SL_ENGINE_KERNEL; i++)
+		if (list->parsed[i].action & SL_RULE_NEXT_HOP) {
+			sl_error(
+				"filters: list \"%s\": rule %u has a next_hop, which engine: kernel "
+				"does not know: write engine: fast",
+				list->name, i);
+			return -EOPNOTSUPP;
+		}
+	return 0;
+}
+
 int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rule_lists *previous,
 			 struct sl_rule_lists **out)
 {
@@ -160,7 +180,9 @@ int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rul
 		old = find_list(previous, list->settings->name);
 		list->slot = old ? old->slot : free_slot(lists, previous);
 		lists->n++;
-		err = number_rules(list, old, used, &from);
+		err = check_engine(settings, list->settings);
+		if (!err)
+			err = number_rules(list, old, used, &from);
 		if (!err)
 			err = compile(list);
 		if (!err && old)
@@ -193,6 +215,8 @@ void sl_rule_lists_destroy(struct sl_rule_lists *lists)
 		free(list->number);
 		free(list->before);
 	}
+	if (lists)
+		sl_rtnl_request_close(lists->requests);
 	free(lists);
 }
 
@@ -278,6 +302,65 @@ static void make_policers(const struct list *list, struct sl_datapath *dp)
 	}
 }
 
+/* --- Next hops --- */
+
+static void make_hops(const struct list *list, struct sl_datapath *dp)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_rule_hop");
+
+	for (uint32_t i = 0; i < list->settings->rules.n; i++) {
+		const struct sl_rule *rule = &list->settings->parsed[i];
+		struct sl_rule_hop hop = { { 0 } };
+
+		if (!(rule->action & SL_RULE_NEXT_HOP))
+			continue;
+		memcpy(hop.address, rule->next_hop, sizeof(hop.address));
+		if (bpf_map_update_elem(fd, &list->number[i], &hop, BPF_ANY))
+			sl_error(
+				"filters: list \"%s\": rule %u has no next hop, so it lets nothing "
+				"pass: %s",
+				list->settings->name, i, strerror(errno));
+	}
+}
+
+static bool names_hop(const struct list *list, uint32_t rule)
+{
+	return list->settings->parsed[rule].action & SL_RULE_NEXT_HOP;
+}
+
+static uint32_t count_hops(const struct sl_rule_lists *lists)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < lists->n; i++)
+		for (uint32_t j = 0; j < lists->list[i].settings->rules.n; j++)
+			n += names_hop(&lists->list[i], j);
+	return n;
+}
+
+void sl_rule_lists_resolve(struct sl_rule_lists *lists)
+{
+	const uint32_t n = count_hops(lists);
+	const uint32_t batch = n < HOPS_A_SECOND ? n : HOPS_A_SECOND;
+	const uint32_t first = n ? lists->hops_asked % n : 0;
+	uint32_t at = 0;
+
+	if (n == 0 || (!lists->requests && sl_rtnl_request_open(&lists->requests)))
+		return;
+	for (uint32_t i = 0; i < lists->n; i++)
+		for (uint32_t j = 0; j < lists->list[i].settings->rules.n; j++) {
+			const struct sl_rule *rule = &lists->list[i].settings->parsed[j];
+
+			/* Without a route there is nothing to ask; a later turn may find one. */
+			if (names_hop(&lists->list[i], j) && (at++ + n - first) % n < batch)
+				sl_rtnl_neigh_resolve(lists->requests, rule->family,
+						      rule->next_hop);
+		}
+	lists->hops_asked += batch;
+}
+
+/* --- Of rules that are gone --- */
+
 static bool is_used(const struct sl_rule_lists *lists, uint32_t number)
 {
 	for (uint32_t i = 0; i < lists->n; i++)
@@ -287,19 +370,27 @@ static bool is_used(const struct sl_rule_lists *lists, uint32_t number)
 	return false;
 }
 
-/* Delete the policers of rules that are gone. */
-static void delete_policers(const struct sl_rule_lists *lists, const struct sl_rule_lists *previous,
-			    struct sl_datapath *dp)
+/* Delete what belongs to rules that are gone. */
+static void delete_unused(const struct sl_rule_lists *lists, const struct sl_rule_lists *previous,
+			  struct sl_datapath *dp)
 {
-	int fd = sl_datapath_map_fd(dp, "sl_policer");
+	int policers = sl_datapath_map_fd(dp, "sl_policer");
+	int hops = sl_datapath_map_fd(dp, "sl_rule_hop");
 
 	for (uint32_t i = 0; i < previous->n; i++) {
 		const struct list *old = &previous->list[i];
 
-		for (uint32_t j = 0; j < old->settings->rules.n; j++)
-			if (old->settings->parsed[j].police.rate_Bps &&
-			    !is_used(lists, old->number[j]))
-				bpf_map_delete_elem(fd, &old->number[j]);
+		for (uint32_t j = 0; j < old->settings->rules.n; j++) {
+			const struct sl_rule *rule = &old->settings->parsed[j];
+
+			if (!(rule->action & (SL_RULE_POLICE | SL_RULE_NEXT_HOP)) ||
+			    is_used(lists, old->number[j]))
+				continue;
+			if (rule->action & SL_RULE_POLICE)
+				bpf_map_delete_elem(policers, &old->number[j]);
+			if (rule->action & SL_RULE_NEXT_HOP)
+				bpf_map_delete_elem(hops, &old->number[j]);
+		}
 	}
 }
 
@@ -326,6 +417,7 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool
 			if (list->before[j].packets == UINT64_MAX)
 				read_hits(dp, list->number[j], &list->before[j]);
 		make_policers(list, dp);
+		make_hops(list, dp);
 		for (unsigned int f = 0; f < FAMILIES; f++)
 			if (all || !list->kept[f])
 				places[n++] = (struct sl_list_place){ .slot = slot_of(list, f),
@@ -350,7 +442,7 @@ void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 				sl_list_put(&maps, slot_of(old, f), &none);
 	}
 	if (previous)
-		delete_policers(lists, previous, dp);
+		delete_unused(lists, previous, dp);
 }
 
 static bool answers(uint32_t action)

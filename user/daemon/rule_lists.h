@@ -45,6 +45,12 @@ void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 int sl_rule_lists_targets(const struct sl_rule_lists *lists, struct sl_copy_target **out,
 			  uint32_t *n, bool *any);
 
+/*
+ * Once a second: have the kernel resolve the next hops that rules name. XDP gives it no packet of
+ * such a rule, from which it would know that it must.
+ */
+void sl_rule_lists_resolve(struct sl_rule_lists *lists);
+
 /* The list of an L3 interface, as in sl_port: slot + 1, or 0. */
 uint8_t sl_rule_lists_of(const struct sl_rule_lists *lists, const char *netdev);
 /* The same list as it is written; NULL: the interface has none. */

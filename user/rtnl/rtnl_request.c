@@ -8,6 +8,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 
+#include "user/rtnl/rtnl.h"
 #include "user/rtnl/rtnl_request.h"
 
 #define REQUEST_BYTES 1024
@@ -58,7 +59,8 @@ static struct nlmsghdr *begin(struct sl_rtnl_request *r, uint16_t type, uint16_t
 }
 
 /* The kernel answers a request before sendto returns: receiving never waits long. */
-static int finish(struct sl_rtnl_request *r, const struct nlmsghdr *nlh)
+static int exchange(struct sl_rtnl_request *r, const struct nlmsghdr *nlh,
+		    int (*on_answer)(const struct nlmsghdr *answer, void *out), void *out)
 {
 	ssize_t n;
 
@@ -73,13 +75,21 @@ static int finish(struct sl_rtnl_request *r, const struct nlmsghdr *nlh)
 			continue;
 		if (n < 0)
 			return -errno;
-		if (!mnl_nlmsg_ok(answer, (int)n) || answer->nlmsg_seq != r->seq ||
-		    answer->nlmsg_type != NLMSG_ERROR ||
+		if (!mnl_nlmsg_ok(answer, (int)n) || answer->nlmsg_seq != r->seq)
+			continue;
+		if (answer->nlmsg_type != NLMSG_ERROR && on_answer && on_answer(answer, out))
+			return -EPROTO;
+		if (answer->nlmsg_type != NLMSG_ERROR ||
 		    mnl_nlmsg_get_payload_len(answer) < sizeof(error))
 			continue;
 		memcpy(&error, mnl_nlmsg_get_payload(answer), sizeof(error));
 		return error.error;
 	}
+}
+
+static int finish(struct sl_rtnl_request *r, const struct nlmsghdr *nlh)
+{
+	return exchange(r, nlh, NULL, NULL);
 }
 
 static uint16_t addr_bytes(uint8_t family)
@@ -191,4 +201,38 @@ int sl_rtnl_neigh_delete(struct sl_rtnl_request *r, uint32_t ifindex, uint8_t fa
 			 const uint8_t *addr)
 {
 	return finish(r, neigh(r, RTM_DELNEIGH, 0, ifindex, family, addr));
+}
+
+static int parse_route(const struct nlmsghdr *answer, void *out)
+{
+	return sl_rtnl_parse_route(answer, out);
+}
+
+int sl_rtnl_neigh_resolve(struct sl_rtnl_request *r, uint8_t family, const uint8_t *addr)
+{
+	struct nlmsghdr *nlh = begin(r, RTM_GETROUTE, 0);
+	struct rtmsg *head = mnl_nlmsg_put_extra_header(nlh, sizeof(*head));
+	struct sl_rtnl_route route = { 0 };
+	struct ndmsg *use;
+	int err;
+
+	head->rtm_family = family;
+	head->rtm_dst_len = (uint8_t)(8 * addr_bytes(family));
+	head->rtm_flags = RTM_F_FIB_MATCH;
+	mnl_attr_put(nlh, RTA_DST, addr_bytes(family), addr);
+	err = exchange(r, nlh, parse_route, &route);
+	if (err)
+		return err;
+	if (route.type != RTN_UNICAST || route.n_legs == 0)
+		return -EHOSTUNREACH;
+	if (route.leg[0].gateway_family) {
+		family = route.leg[0].gateway_family;
+		addr = route.leg[0].gateway;
+	}
+	nlh = neigh(r, RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_REPLACE, route.leg[0].ifindex, family,
+		    addr);
+	use = mnl_nlmsg_get_payload(nlh);
+	use->ndm_state = NUD_NONE;
+	use->ndm_flags = NTF_USE;
+	return finish(r, nlh);
 }

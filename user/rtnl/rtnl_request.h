@@ -60,4 +60,10 @@ int sl_rtnl_neigh_set(struct sl_rtnl_request *r, uint32_t ifindex, uint8_t famil
 int sl_rtnl_neigh_delete(struct sl_rtnl_request *r, uint32_t ifindex, uint8_t family,
 			 const uint8_t *addr);
 
+/*
+ * Have the kernel resolve the neighbour to which it would send a packet for this address: the host
+ * itself if it is on a link, else the gateway. -ENETUNREACH or -EHOSTUNREACH: there is no route.
+ */
+int sl_rtnl_neigh_resolve(struct sl_rtnl_request *r, uint8_t family, const uint8_t *addr);
+
 #endif

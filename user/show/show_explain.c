@@ -142,6 +142,17 @@ static void set_verdict(const struct sl_router *router, json_t *row, uint8_t fam
 	json_object_set_new(row, "why", json_string(why));
 }
 
+/* What becomes of a packet that a rule sends to `hop`, as sl_rule_hop_end in bpf/ has it. */
+static void set_hop_verdict(const struct sl_router *router, json_t *row, uint8_t family,
+			    const struct sl_nexthop *nh)
+{
+	set_verdict(router, row, family, nh);
+	if (nh->kind != SL_NH_NONE && nh->kind != SL_NH_PUNT)
+		return;
+	json_object_set_new(row, "verdict", json_string("drop"));
+	json_object_set_new(row, "why", json_string(sl_drop_texts[SL_DROP_NEXT_HOP].text));
+}
+
 void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8_t addr[16],
 		     const json_t *packet, struct sl_ctl_answer *answer)
 {
@@ -150,6 +161,8 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 	uint32_t id = sl_fib_lookup(sl_router_fib(router), family, addr);
 	struct sl_nexthop nh = tables->nexthop[id < tables->n_nexthop ? id : 0];
 	json_t *row, *filter = NULL;
+	uint8_t hop_family, hop[16] = { 0 };
+	const char *by_rule;
 	char no_filter[256];
 
 	if (packet)
@@ -163,7 +176,17 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 		nh.kind = SL_NH_NONE;
 	row = json_pack("{s:o, s:s}", "address", sl_json_addr(family, addr), "engine",
 			sl_engine_name(sl_router_settings(router)->engine));
-	set_verdict(router, row, family, &nh);
+	by_rule = json_string_value(json_object_get(filter, "next_hop"));
+	/* What is for this node itself stays here. */
+	if (by_rule && !(nh.kind == SL_NH_PUNT && nh.ref == SL_PUNT_LOCAL) &&
+	    !sl_addr_parse(by_rule, &hop_family, hop)) {
+		addr = hop;
+		id = sl_fib_lookup(sl_router_fib(router), family, addr);
+		nh = tables->nexthop[id < tables->n_nexthop ? id : 0];
+		set_hop_verdict(router, row, family, &nh);
+	} else {
+		set_verdict(router, row, family, &nh);
+	}
 	set_route(router, index, family, addr, row);
 	json_object_set_new(row, "nexthop", sl_nexthop_json(index, id));
 	if (filter)

@@ -100,10 +100,10 @@ static const struct field fields[] = {
 	FIELD(sl_ring, frame, 128),
 };
 
-static void abi_field_offsets_are_those_of_version_15(void **state)
+static void abi_field_offsets_are_those_of_version_16(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 15);
+	assert_int_equal(SL_ABI_VERSION, 16);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
@@ -139,7 +139,7 @@ static void ring_keys_are_dense_and_unique(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(abi_field_offsets_are_those_of_version_15),
+		cmocka_unit_test(abi_field_offsets_are_those_of_version_16),
 		cmocka_unit_test(adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header),
 		cmocka_unit_test(ring_keys_are_dense_and_unique),
 	};

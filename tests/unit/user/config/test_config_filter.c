@@ -66,6 +66,16 @@ static const struct refusal {
 	{ "class_of_a_denied_packet", RULE("action: deny, class: 1"),
 	  "f:5: filters[0].rules[0]: \"1\" changes a packet that the fast path does not forward: write "
 	  "action: permit" },
+	{ "next_hop_of_a_denied_packet", RULE("action: deny, next_hop: 10.0.0.1"),
+	  "f:5: filters[0].rules[0]: \"10.0.0.1\" is a next hop for packets that the fast path does not "
+	  "forward: write action: permit" },
+	{ "next_hop_of_another_family",
+	  RULE("action: permit, source: 10.0.0.0/8, next_hop: '2001:db8::1'"),
+	  "f:5: filters[0].rules[0]: \"2001:db8::1\" is of the other family than the rest of the rule: "
+	  "write addresses of one family" },
+	{ "next_hop_without_its_link", RULE("action: permit, next_hop: 'fe80::1'"),
+	  "f:5: filters[0].rules[0].next_hop: \"fe80::1\" is not an address: write the IPv4 or IPv6 "
+	  "address of a router, not a link-local one" },
 	{ "rate_in_packets", RULE("action: permit, police_rate: 10kpps"),
 	  "f:5: filters[0].rules[0].police_rate: \"10kpps\" is not a rate: write bits a second, such "
 	  "as 10mbit" },
@@ -175,7 +185,9 @@ static void all_keys_are_read(void **state)
 		"     flow_label: 7}\n"
 		"  - {action: reset, protocol: tcp, mirror: eth9}\n"
 		"  - {action: count, mirror: eth9, sample: 1000}\n"
-		"  - {action: reject}\n";
+		"  - {action: reject}\n"
+		"  - {action: permit, protocol: udp, next_hop: 192.0.2.1}\n"
+		"  - {action: permit, family: ipv6, next_hop: '2001:db8::1'}\n";
 	char error[SL_YAML_ERROR_BYTES];
 	const struct sl_filter_list_settings *list;
 	const struct sl_rule *rule;
@@ -189,8 +201,13 @@ static void all_keys_are_read(void **state)
 	assert_int_equal(list->default_action, SL_FILTER_DENY);
 	assert_int_equal(list->ports.n, 2);
 	assert_string_equal(sl_filter_port_name(list, 1), "eth1.100");
-	assert_int_equal(list->rules.n, 7);
+	assert_int_equal(list->rules.n, 9);
 	rule = list->parsed;
+	assert_int_equal(rule[7].action, SL_FILTER_PERMIT | SL_RULE_NEXT_HOP);
+	assert_int_equal(rule[7].family, AF_INET);
+	assert_memory_equal(rule[7].next_hop, ((uint8_t[16]){ 192, 0, 2, 1 }), 16);
+	assert_int_equal(rule[8].family, AF_INET6);
+	assert_memory_equal(rule[8].next_hop, ((uint8_t[16]){ 0x20, 1, 0xd, 0xb8, [15] = 1 }), 16);
 	assert_int_equal(rule[0].family, AF_INET);
 	assert_int_equal(rule[0].prefix[SL_SIDE_SOURCE].len, 24);
 	assert_int_equal(rule[0].action, SL_FILTER_DENY);
