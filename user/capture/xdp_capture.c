@@ -31,7 +31,8 @@ struct traced {
 
 struct sl_xdp_capture {
 	char object_path[4096];
-	bool all;
+	const char *const *wanted; /* borrowed until close; none: all */
+	uint32_t n_wanted;
 	uint32_t snap_bytes;
 	uint64_t netns_cookie;
 	int shared[N_SHARED]; /* owned by the first object */
@@ -263,43 +264,19 @@ static int add_port(struct sl_xdp_capture *c, const struct sl_capture_port *port
 	return bpf_map_update_elem(c->shared[PORTS], &port->ifindex, &slot, BPF_ANY);
 }
 
-/*
- * All programs of this namespace are traced, not only those of the ports wanted: a frame leaves by
- * a port that it did not enter by, and a drop's reason is known only if all who count are seen.
- */
-static int follow(struct sl_xdp_capture *c, const char *const *wanted, uint32_t n_wanted,
-		  struct sl_capture_error *error)
+static bool is_wanted(const struct sl_xdp_capture *c, const char *name)
 {
-	struct sl_capture_port *found;
-	uint32_t n;
-	int err = sl_capture_port_list(&found, &n);
-
-	if (err)
-		say(error, "the netdevs' XDP programs cannot be listed: %s", strerror(-err));
-	for (uint32_t i = 0; !err && i < n; i++) {
-		bool take = c->all;
-
-		for (uint32_t k = 0; k < n_wanted; k++)
-			take |= strcmp(found[i].name, wanted[k]) == 0;
-		if (take)
-			err = add_port(c, &found[i]);
-		if (err)
-			say(error, "\"%s\" cannot be captured: %s", found[i].name, strerror(-err));
-		else
-			err = trace_port(c, &found[i], error);
-	}
-	free(found);
-	return err;
+	for (uint32_t i = 0; i < c->n_wanted; i++)
+		if (strcmp(c->wanted[i], name) == 0)
+			return true;
+	return c->n_wanted == 0;
 }
 
 /* Programs that no port runs any more: their links keep them alive. */
-static void forget_old(struct sl_xdp_capture *c)
+static void forget_old(struct sl_xdp_capture *c, const struct sl_capture_port *found, uint32_t n)
 {
-	struct sl_capture_port *found;
-	uint32_t n, kept = 1;
+	uint32_t kept = 1;
 
-	if (sl_capture_port_list(&found, &n))
-		return;
 	for (uint32_t i = 1; i < c->n_traced; i++) {
 		bool runs = false;
 
@@ -311,16 +288,38 @@ static void forget_old(struct sl_xdp_capture *c)
 			traced_close(&c->traced[i]);
 	}
 	c->n_traced = kept;
+}
+
+/*
+ * All programs of this namespace are traced, not only those of the ports wanted: a frame leaves by
+ * a port that it did not enter by, and a drop's reason is known only if all who count are seen.
+ */
+static int follow(struct sl_xdp_capture *c, struct sl_capture_error *error)
+{
+	struct sl_capture_port *found;
+	uint32_t n;
+	int err = sl_capture_port_list(&found, &n);
+
+	if (err)
+		say(error, "the netdevs' XDP programs cannot be listed: %s", strerror(-err));
+	for (uint32_t i = 0; !err && i < n; i++) {
+		if (is_wanted(c, found[i].name))
+			err = add_port(c, &found[i]);
+		if (err)
+			say(error, "\"%s\" cannot be captured: %s", found[i].name, strerror(-err));
+		else
+			err = trace_port(c, &found[i], error);
+	}
+	if (!err)
+		forget_old(c, found, n);
 	free(found);
+	return err;
 }
 
 bool sl_xdp_capture_follow(struct sl_xdp_capture *c, struct sl_capture_error *error)
 {
 	error->text[0] = '\0';
-	if (follow(c, NULL, 0, error))
-		return false;
-	forget_old(c);
-	return true;
+	return follow(c, error) == 0;
 }
 
 static int check_wanted(const char *const *wanted, uint32_t n, struct sl_capture_error *error)
@@ -436,7 +435,8 @@ int sl_xdp_capture_open(const char *object_path, const char *const *ports, uint3
 		err = check_wanted(ports, n, error);
 	if (!err) {
 		snprintf(c->object_path, sizeof(c->object_path), "%s", object_path);
-		c->all = !n;
+		c->wanted = ports;
+		c->n_wanted = n;
 		c->snap_bytes = snap_bytes;
 		c->n_cpus = (uint32_t)libbpf_num_possible_cpus();
 		err = netns_cookie(&c->netns_cookie);
@@ -446,7 +446,7 @@ int sl_xdp_capture_open(const char *object_path, const char *const *ports, uint3
 	if (!err)
 		err = open_ring(c, ring_bytes, error);
 	if (!err)
-		err = follow(c, ports, n, error);
+		err = follow(c, error);
 	if (err) {
 		if (!error->text[0])
 			say(error, "%s", strerror(-err));

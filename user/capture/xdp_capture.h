@@ -22,8 +22,7 @@ struct sl_capture_error {
 
 /*
  * object_path   capture.bpf.o
- * ports, n      names of netdevs; n = 0: all that run a program of sluice's, also those that come
- *               later
+ * ports, n      names of netdevs, borrowed until close; n = 0: all that run a program of sluice's
  * snap_bytes    to copy of each frame, 1..SL_CAPTURE_SNAP_MAX
  * ring_bytes    of each processor's ring; rounded up to a power of two of pages
  *
@@ -44,8 +43,8 @@ int sl_xdp_capture_poll(struct sl_xdp_capture *c, int timeout_ms, sl_capture_on_
 
 /*
  * Follow what has changed: another program on a port, since sluiced or the bridge was started
- * again; with n = 0, ports that came. For once a second. False: a program could not be traced, and
- * *error says why.
+ * again; ports that came, or came back. For once a second. False: a program could not be traced,
+ * and *error says why.
  */
 bool sl_xdp_capture_follow(struct sl_xdp_capture *c, struct sl_capture_error *error);
 
