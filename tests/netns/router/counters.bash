@@ -18,9 +18,15 @@ counters() {
 	echo "$now"
 }
 
+# What XDP counts in one slot for each frame that goes on, added up as sl_stats_complete has it: the slots
+# of IPv6 are the two behind those of the list.
 counters_now() {
 	printf 'map dump pinned %s\n' "$PINS"/sl_{stats,drops,punts} | on n1 bpftool -j batch file - |
-		jq -c 'map([.output[].formatted | [.values[].value.packets] | add]) | {stats: .[0], drops: .[1], punts: .[2]}'
+		jq -c --argjson RX "$(slot stats rx)" --argjson RX_IP4 "$(slot stats rx-ip4)" --argjson RX_IP6 "$(slot stats rx-ip6)" \
+			--argjson FORWARD "$(slot stats forward)" --argjson VOQ "$(slot stats voq)" '
+			def complete: .[-2:] as [$forward6, $voq6] | .[$RX_IP4] += .[$FORWARD] + .[$VOQ] | .[$RX_IP6] += $forward6 + $voq6 |
+				.[$FORWARD] += $forward6 | .[$VOQ] += $voq6 | .[$RX] += .[$FORWARD] + .[$VOQ] | .[:-2];
+			map([.output[].formatted | [.values[].value.packets] | add]) | {stats: (.[0] | complete), drops: .[1], punts: .[2]}'
 }
 
 # slot stats|drops|punts NAME: its number, from the lists in bpf/abi/reasons.h
