@@ -57,7 +57,7 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 				  __u32 worker)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 key = headers->message.source * workers + worker, number;
+	__u32 key = headers->message.source * workers + worker, number, taken_key;
 	__u32 headers_bytes = (void *)(headers + 1) - data;
 	__u32 frame_bytes = sl_ntohs(headers->message.frame_length);
 	__u32 pad_bytes = headers->bth.flags >> 4 & 3;
@@ -65,6 +65,7 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 	enum sl_arrival_verdict verdict;
 	struct sl_arrivals *from = bpf_map_lookup_elem(&fabric_arrivals, &key);
 	struct sl_arrival_port *port;
+	struct sl_passed *taken;
 	bool ce = false;
 	int action;
 
@@ -75,10 +76,12 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 		return XDP_DROP;
 	if (verdict == SL_ARRIVAL_GOOD && !ce) {
 		number = sl_ntohs(headers->message.system_port) & 0xff;
+		taken_key = sl_taken_key(number, headers->message.class, node);
 		port = bpf_map_lookup_elem(&fabric_ports, &number);
-		if (port && sl_may_take(from, port))
-			return sl_take(ctx, port, headers_bytes, pad_bytes + SL_ROCE_ICRC_BYTES,
-				       frame_bytes);
+		taken = bpf_map_lookup_elem(&fabric_taken, &taken_key);
+		if (port && taken && sl_may_take(from, port, frame_bytes))
+			return sl_take(ctx, port, taken, headers_bytes,
+				       pad_bytes + SL_ROCE_ICRC_BYTES, frame_bytes);
 	}
 	action = to_bridge(ctx, worker);
 	if (action == XDP_REDIRECT)

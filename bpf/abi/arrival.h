@@ -72,12 +72,27 @@ SL_ASSERT_SIZE(struct sl_arrivals, 128 + 64 * SL_STREAMS_MAX);
 struct sl_arrival_port {
 	__u32 ifindex; /* bridge: the netdev; 0: all frames for this port go to the bridge */
 	__u32 busy;    /* bridge: 1: frames wait in its queues */
-	__u64 pad0[7]; /* 0 */
-	struct sl_passed express; /* sl_fabric: frames that it redirected */
-	__u64 pad1[6];		  /* 0 */
+	/* bridge: of the port's token bucket; a frame that finds no token goes to the bridge */
+	__u64 rate;    /* units a second, or SL_RATE_UNLIMITED */
+	__u32 burst;   /* units */
+	__u32 unit;    /* enum sl_unit */
+	__u64 pad0[5]; /* 0 */
+	__u64 clock;   /* both: the bucket (virtual_clock.h) */
+	__u32 used;    /* sl_fabric: 1: it redirected a frame; bridge: 0 */
+	__u32 pad1;    /* 0 */
+	__u64 pad2[6]; /* 0 */
 };
 SL_ASSERT_SIZE(struct sl_arrival_port, 128);
 #define SL_ARRIVAL_PORTS 256
+
+/*
+ * Map fabric_taken: what sl_fabric redirected itself, struct sl_passed, by port, class and node
+ * that sent it. It has elements for the ports up to the highest number that the node has.
+ */
+static inline __attribute__((always_inline)) __u32 sl_taken_key(__u32 port, __u32 class, __u32 node)
+{
+	return (port * SL_CLASSES + class) * SL_EXPRESS_NODES + node;
+}
 
 /*
  * sl_fabric writes this just below each message that it gives to the bridge, if express messages

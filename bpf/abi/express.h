@@ -37,7 +37,7 @@ struct sl_express_stream {
 
 /*
  * Map sl_express: path -> what sl_edge needs to send by it. Element node * n_workers + worker;
- * sl_meta has n_workers. The bridge writes all but `stream`.
+ * sl_meta has n_workers. The bridge writes all but `stream` and `used`.
  *
  * Order. The frames of a VOQ may take the express way only while none of them is under way by the
  * bridge: its backlog is 0, and the path is not busy. The bridge sets `busy` before it counts the
@@ -61,7 +61,8 @@ struct sl_express_path {
 	__u8 pad[31];	   /* 0 */
 	/* Lengths, checksums and the packet sequence number are 0. */
 	__u8 header[SL_EXPRESS_HEADER_ROOM];
-	__u8 pad1[40]; /* 0 */
+	__u32 used;    /* XDP: 1: it sent a message; bridge: 0 */
+	__u8 pad1[36]; /* 0 */
 	struct sl_express_stream stream[SL_STREAMS_MAX];
 };
 SL_ASSERT_SIZE(struct sl_express_path, 192 + 64 * SL_STREAMS_MAX);

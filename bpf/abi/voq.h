@@ -92,7 +92,9 @@ struct sl_backlog {
 	__u64 pad1[2]; /* 0 */
 	/* XDP: frames that took the express way. They are not in `enqueued`. */
 	struct sl_passed express;
-	__u64 pad2[6]; /* 0 */
+	/* Both: the token bucket of sl_voq's rate (virtual_clock.h). */
+	__u64 clock;
+	__u64 pad2[5]; /* 0 */
 };
 SL_ASSERT_SIZE(struct sl_backlog, 192);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * For voq: the express way to another node, past the bridge. A frame takes it while nothing waits
- * for its VOQ and nothing of it is under way by the bridge, at a rate that is not paced. The frame
+ * for its VOQ, nothing of it is under way by the bridge, and its bucket has a token. The frame
  * becomes a data message of one frame, as the bridge makes it, in a stream of this CPU.
  */
 #ifndef SL_EXPRESS_BPF_H
@@ -12,6 +12,7 @@
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/stats.bpf.h"
 #include "bpf/fabric/message.bpf.h"
+#include "bpf/lib/token_bucket.bpf.h"
 
 /* How many have entered and not left. Reads `dequeued` first: the result is never too small. */
 static __always_inline __u64 sl_waiting(const volatile __u64 *enqueued,
@@ -53,6 +54,20 @@ static __always_inline bool sl_express_trailer(struct sl_packet *pkt, __u32 len_
 	return room;
 }
 
+/* Functions of their own: their variables would be too much for the stack of sl_edge. */
+static __noinline bool sl_voq_has_token(const volatile struct sl_voq *voq,
+					const struct sl_backlog *backlog)
+{
+	return sl_bucket_is_ready(&backlog->clock, voq->rate, voq->burst, bpf_ktime_get_ns());
+}
+
+static __noinline void sl_voq_spend(const volatile struct sl_voq *voq, struct sl_backlog *backlog,
+				    __u32 len_bytes)
+{
+	sl_bucket_spend(&backlog->clock, voq->rate, voq->unit == SL_UNIT_BYTES ? len_bytes : 1,
+			bpf_ktime_get_ns());
+}
+
 /*
  * The path by which the frame leaves at once, with its trailer in place; or NULL: the bridge
  * carries it. Others write the elements meanwhile, so each field is read once, in this order: the
@@ -60,7 +75,7 @@ static __always_inline bool sl_express_trailer(struct sl_packet *pkt, __u32 len_
  */
 static __always_inline struct sl_express_path *sl_express_way(struct sl_packet *pkt,
 							      const volatile struct sl_voq *voq,
-							      const struct sl_backlog *backlog,
+							      struct sl_backlog *backlog,
 							      __u32 len_bytes)
 {
 	__u32 ip_bytes = pkt->ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
@@ -71,11 +86,15 @@ static __always_inline struct sl_express_path *sl_express_way(struct sl_packet *
 		return NULL;
 	key--;
 	path = bpf_map_lookup_elem(&sl_express, &key);
-	if (!path || voq->rate != SL_RATE_UNLIMITED || len_bytes > path->frame_max_bytes ||
+	if (!path || !voq->limit_frames || len_bytes > path->frame_max_bytes ||
 	    sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames) || path->busy ||
 	    pkt->end - pkt->l2 != pkt->len_bytes || bpf_ktime_get_ns() >= path->until_ns ||
-	    pkt->port_flags & SL_PORT_NOTED || !sl_express_trailer(pkt, len_bytes))
+	    pkt->port_flags & SL_PORT_NOTED ||
+	    (voq->rate != SL_RATE_UNLIMITED && !sl_voq_has_token(voq, backlog)) ||
+	    !sl_express_trailer(pkt, len_bytes))
 		return NULL;
+	if (voq->rate != SL_RATE_UNLIMITED)
+		sl_voq_spend(voq, backlog, len_bytes);
 	if (pkt->l3 + ip_bytes > pkt->end)
 		return NULL; /* for the verifier: earlier steps have seen the headers */
 	return (struct sl_express_path *)path;
@@ -177,6 +196,8 @@ static __always_inline sl_verdict sl_express_send(struct sl_packet *pkt,
 		headers->udp.check = (SL_FORCE __sum16)0xffff;
 	if (bpf_redirect(path->ifindex, 0) != XDP_REDIRECT)
 		return SL_DROP(TX_ERROR);
+	if (!path->used)
+		path->used = 1;
 	__sync_fetch_and_add(&backlog->express.frames, 1);
 	__sync_fetch_and_add(&backlog->express.bytes, len_bytes);
 	sl_count(&sl_stats, SL_STAT_EXPRESS, 1, pkt->len_bytes);

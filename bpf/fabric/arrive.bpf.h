@@ -10,6 +10,7 @@
 #include "bpf/abi/fabric_address.h"
 #include "bpf/fabric/message.bpf.h"
 #include "bpf/fabric/roce_frame.bpf.h"
+#include "bpf/lib/token_bucket.bpf.h"
 
 extern const volatile struct sl_arrival_config arrival;
 
@@ -28,6 +29,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sl_arrival_port);
 } fabric_ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SL_CLASSES *SL_EXPRESS_NODES); /* times ports */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32); /* sl_taken_key */
+	__type(value, struct sl_passed);
+} fabric_taken SEC(".maps");
 
 /* Set to 1 when the driver has no room for metadata: then messages cannot be numbered. */
 __u32 without_meta;
@@ -175,25 +184,40 @@ static __always_inline enum sl_arrival_verdict sl_judge(void *data, void *end,
 		       : SL_ARRIVAL_BAD;
 }
 
-/* Is the edge port free, and nothing of this sender in the bridge? */
+/*
+ * Is the edge port free, with a token in its bucket, and nothing of this sender in the bridge?
+ * Takes the frame's tokens.
+ */
 static __always_inline bool sl_may_take(const struct sl_arrivals *from,
-					const struct sl_arrival_port *port)
+					struct sl_arrival_port *port, __u32 frame_bytes)
 {
-	__u64 left = *(const volatile __u64 *)&from->left;
+	__u64 left = *(const volatile __u64 *)&from->left, now_ns;
+	__u64 rate = *(const volatile __u64 *)&port->rate;
 
-	return *(const volatile __u32 *)&port->ifindex && !*(const volatile __u32 *)&port->busy &&
-	       *(const volatile __u64 *)&from->handed == left && !*(volatile __u32 *)&without_meta;
+	if (!*(const volatile __u32 *)&port->ifindex || *(const volatile __u32 *)&port->busy ||
+	    *(const volatile __u64 *)&from->handed != left || *(volatile __u32 *)&without_meta)
+		return false;
+	if (rate == SL_RATE_UNLIMITED)
+		return true;
+	now_ns = bpf_ktime_get_ns();
+	if (!sl_bucket_is_ready(&port->clock, rate, port->burst, now_ns))
+		return false;
+	sl_bucket_spend(&port->clock, rate, port->unit == SL_UNIT_BYTES ? frame_bytes : 1, now_ns);
+	return true;
 }
 
 /* Cut the message off its frame, and redirect the frame. */
 static __always_inline int sl_take(struct xdp_md *ctx, struct sl_arrival_port *port,
-				   __u32 headers_bytes, __u32 trailer_bytes, __u32 frame_bytes)
+				   struct sl_passed *taken, __u32 headers_bytes,
+				   __u32 trailer_bytes, __u32 frame_bytes)
 {
 	if (bpf_xdp_adjust_tail(ctx, -(int)trailer_bytes) ||
 	    bpf_xdp_adjust_head(ctx, headers_bytes))
 		return XDP_ABORTED;
-	__sync_fetch_and_add(&port->express.frames, 1);
-	__sync_fetch_and_add(&port->express.bytes, frame_bytes);
+	__sync_fetch_and_add(&taken->frames, 1);
+	__sync_fetch_and_add(&taken->bytes, frame_bytes);
+	if (!port->used)
+		port->used = 1;
 	return bpf_redirect(port->ifindex, 0);
 }
 

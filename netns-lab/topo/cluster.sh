@@ -72,10 +72,11 @@ cluster_wire_fabric() {
 }
 
 # cluster_wire_port N P: make port P of node nN and connect the host behind it, at first or after a
-# fault
+# fault. Without TSO, as the fabric, so that what the bridge and what XDP sends take the same ring of the veth.
 cluster_wire_port() {
 	local n=$1 p=$2
 	link "n$n:eth$p" "h${n}p$p:eth0" $CLUSTER_EDGE_MTU &&
+		on "n$n" ethtool -K "eth$p" tso off >/dev/null &&
 		on "n$n" ip addr add "10.$n.$p.1/24" dev "eth$p" &&
 		on "n$n" ip addr add "fd00:0:$n:$p::1/64" dev "eth$p" nodad &&
 		on "h${n}p$p" ip addr add "10.$n.$p.2/24" dev eth0 &&

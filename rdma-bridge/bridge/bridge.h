@@ -44,6 +44,7 @@ struct rb_bridge_port {
 	uint32_t ifindex;	     /* of the netdev it was opened on */
 	int err;		     /* why it is not open; logged when it changes */
 	bool takes;		     /* its driver takes frames that XDP redirects to it */
+	bool keeps_order;	     /* of those and of ours */
 	uint32_t busy;		     /* tries in a row that found the netdev busy */
 	uint64_t retry_ns, pause_ns; /* the next try to open it, and the pause after that */
 };
@@ -107,7 +108,9 @@ struct rb_bridge {
 	struct rb_netdev fabric; /* as it was when it was opened */
 	int fabric_err;		 /* of the last look at it */
 	bool lost;		 /* the fabric's device is gone, or is another one */
-	bool fabric_takes;	 /* its driver takes frames that XDP redirects to it */
+	bool fabric_takes;	 /* its netdev takes frames of XDP, in order with ours */
+	bool fabric_keeps_order;
+	uint64_t order_ns; /* whether netdevs keep order is asked again then */
 
 	/* lane, lane_threads */
 	uint8_t *area; /* owned: memory of all chunks */

@@ -67,7 +67,24 @@ static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
 	b->maps_old = false;
 }
 
-/* Which netdevs take frames that XDP redirects to them? A kernel that cannot say has none. */
+#define ORDER_INTERVAL_NS 10000000000ULL /* asking waits for the kernel's routing lock */
+
+static void find_order(struct rb_bridge *b)
+{
+	const uint64_t now_ns = sl_now_ns();
+
+	if (now_ns < b->order_ns)
+		return;
+	b->order_ns = now_ns + ORDER_INTERVAL_NS;
+	b->fabric_keeps_order = rb_netdev_keeps_order(b->settings->cluster.device);
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		b->ports[i].keeps_order = rb_netdev_keeps_order(b->ports[i].settings->name);
+}
+
+/*
+ * Which netdevs take frames that XDP redirects to them, in order with those of the bridge? A kernel
+ * that cannot say has none.
+ */
 static void find_takers(struct rb_bridge *b)
 {
 	struct sl_xdp_features *features;
@@ -80,12 +97,13 @@ static void find_takers(struct rb_bridge *b)
 		b->ports[i].takes = false;
 	if (sl_xdp_features_open(&features))
 		return;
+	find_order(b);
 	if (sl_xdp_features_takes(features, b->fabric.ifindex, &takes) == 0)
-		b->fabric_takes = takes.frames;
+		b->fabric_takes = takes.frames && b->fabric_keeps_order;
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		if (b->ports[i].edge &&
 		    sl_xdp_features_takes(features, b->ports[i].ifindex, &takes) == 0)
-			b->ports[i].takes = takes.frames;
+			b->ports[i].takes = takes.frames && b->ports[i].keeps_order;
 	sl_xdp_features_close(features);
 }
 
@@ -131,6 +149,7 @@ static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		rb_bridge_halt(b);
 		rb_bridge_open_port(b, port);
 		rb_bridge_release(b);
+		b->order_ns = 0; /* it may be another netdev */
 	}
 }
 

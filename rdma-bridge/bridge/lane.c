@@ -121,7 +121,8 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 						    b->ports[i].edge && !b->ports[i].withdrawn &&
 								    b->ports[i].takes
 							    ? b->ports[i].ifindex
-							    : 0);
+							    : 0,
+						    now_ns);
 		for (uint32_t i = 0; i < b->n_ports; i++)
 			if (b->ports[i].edge)
 				rb_edge_settle(b->ports[i].edge, lane->index, b->maps.backlog,

@@ -66,11 +66,10 @@ void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
 						.controller = "fixed" };
 		rb_backlog_adopt(backlog, b->voq_lanes[i]);
 		backlog->system_port = b->remotes[i / SL_CLASSES].system_port;
-		in->voqs[local].path_plus1 = path_plus1(b, i);
 		rb_ingress_set_voq(in, local, b->remotes[i / SL_CLASSES].system_port,
 				   (uint8_t)(i % SL_CLASSES), voq ? voq : &b->open_voqs[i], backlog,
 				   now_ns);
-		rb_voq_publish_path(&in->voqs[local]);
+		backlog->path_plus1 = path_plus1(b, i);
 	}
 	for (uint32_t i = 0; i < b->n_lanes; i++)
 		rb_express_set_map(b->lanes[i].express, b->maps.express);

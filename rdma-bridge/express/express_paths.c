@@ -7,6 +7,8 @@
 
 #include "rdma-bridge/transport/roce_xdp.h"
 
+#define CAPACITY_BURST_US 1000 /* of a port's capacity that may arrive at once */
+
 struct rb_express {
 	struct rb_express_config config;
 	struct rb_transport *transport; /* borrowed */
@@ -25,6 +27,7 @@ int rb_express_open(const struct rb_express_config *config, struct rb_express **
 		return -ENOMEM;
 	x->config = *config;
 	x->transport = config->worker->transport;
+	rb_rates_set_express(config->worker->rates, rb_roce_xdp_taken(x->transport));
 	rb_express_set_map(x, NULL);
 	return 0;
 }
@@ -161,25 +164,58 @@ void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns)
 	for (uint32_t i = rb_id_set_next(&w->linked, 0); i != RB_ID_NONE;
 	     i = rb_id_set_next(&w->linked, i + 1)) {
 		uint8_t node = (uint8_t)i;
+		struct sl_express_path *path = path_of(x, node);
 		bool open = x->path[node].check && fabric_takes &&
 			    rb_worker_peer_state(w, node) == RB_PEER_UP;
 
-		__atomic_store_n(&path_of(x, node)->until_ns,
-				 open ? now_ns + w->config.dead_after_ns : 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&path->until_ns, open ? now_ns + w->config.dead_after_ns : 0,
+				 __ATOMIC_RELAXED);
+		if (path->used) {
+			path->used = 0;
+			rb_rates_express_sent(w->rates, node, now_ns);
+		}
 	}
 }
 
-void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex)
+/* The bucket of a port that is not shaped, at what its controller takes for its capacity. */
+static uint32_t capacity_burst(uint64_t capacity_ups)
 {
-	const struct rb_worker *w = x ? x->config.worker : NULL;
-	bool open;
+	uint64_t burst = capacity_ups / (1000000 / CAPACITY_BURST_US);
+
+	return burst < RB_PACE_BURST_MAX ? (uint32_t)burst + 1 : RB_PACE_BURST_MAX;
+}
+
+void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex, uint64_t now_ns)
+{
+	struct rb_worker *w = x ? x->config.worker : NULL;
+	struct sl_arrival_port *port;
+	uint64_t rate, capacity_ups;
+	uint32_t burst;
 
 	if (!x)
 		return;
-	open = ifindex && w->port[number]->pace.rate == SL_RATE_UNLIMITED &&
-	       !rb_rates_port_is_controlled(w->rates, number);
-	__atomic_store_n(&rb_roce_xdp_ports(x->transport)[number].ifindex, open ? ifindex : 0,
-			 __ATOMIC_RELAXED);
+	port = &rb_roce_xdp_ports(x->transport)[number];
+	capacity_ups = rb_rates_port_capacity(w->rates, number);
+	rate = w->port[number]->pace.rate;
+	burst = w->port[number]->pace.burst;
+	if (rate != SL_RATE_UNLIMITED) {
+		rb_pace_move(&w->port[number]->pace, &port->clock);
+	} else if (capacity_ups) {
+		rate = capacity_ups;
+		burst = capacity_burst(capacity_ups);
+	}
+	if (port->rate != rate || port->burst != burst || port->unit != w->port[number]->unit) {
+		__atomic_store_n(&port->ifindex, 0, __ATOMIC_SEQ_CST);
+		port->rate = rate;
+		port->burst = burst;
+		port->unit = w->port[number]->unit;
+	}
+	if (port->ifindex != ifindex)
+		__atomic_store_n(&port->ifindex, ifindex, __ATOMIC_SEQ_CST);
+	if (port->used) {
+		port->used = 0;
+		rb_rates_express_arrived(w->rates, number, now_ns);
+	}
 }
 
 /* --- Views --- */
@@ -193,9 +229,19 @@ const char *rb_express_state_name(enum rb_express_state state)
 	return state_names[state];
 }
 
+static bool has_token(const struct rb_voq *voq, uint64_t now_ns)
+{
+	struct rb_pace pace = voq->pace;
+	__u64 clock = __atomic_load_n(pace.clock, __ATOMIC_RELAXED);
+
+	pace.clock = &clock;
+	rb_pace_set(&pace, voq->settings->rate, voq->settings->burst, voq->settings->unit, now_ns);
+	return rb_pace_ready(&pace, now_ns);
+}
+
 /* As sl_express_way judges, but for what differs from frame to frame. */
 enum rb_express_state rb_express_state(struct rb_express *x, uint8_t node, const struct rb_voq *voq,
-				       bool fabric_takes)
+				       bool fabric_takes, uint64_t now_ns)
 {
 	const struct rb_worker *w = x ? x->config.worker : NULL;
 	const struct sl_backlog *b = voq->backlog;
@@ -210,9 +256,7 @@ enum rb_express_state rb_express_state(struct rb_express *x, uint8_t node, const
 		return RB_EXPRESS_PEER;
 	if (!fabric_takes)
 		return RB_EXPRESS_DRIVER;
-	if (voq->controlled)
-		return RB_EXPRESS_CONTROLLER;
-	if (voq->settings->rate != SL_RATE_UNLIMITED)
+	if (!voq->settings->limit_frames || !has_token(voq, now_ns))
 		return RB_EXPRESS_RATE;
 	if (__atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED) !=
 	    __atomic_load_n(&b->dequeued.frames, __ATOMIC_RELAXED))
@@ -225,7 +269,15 @@ const struct sl_arrivals *rb_express_arrivals(const struct rb_express *x, uint8_
 	return x ? rb_roce_xdp_arrivals(x->transport, node) : NULL;
 }
 
-const struct sl_arrival_port *rb_express_port(const struct rb_express *x, uint8_t number)
+struct sl_passed rb_express_taken(const struct rb_express *x, uint8_t number)
 {
-	return x ? &rb_roce_xdp_ports(x->transport)[number] : NULL;
+	const struct sl_passed *taken = x ? rb_roce_xdp_taken(x->transport) : NULL;
+	struct sl_passed sum = { 0 };
+
+	for (uint32_t i = sl_taken_key(number, 0, 0); x && i < sl_taken_key(number + 1U, 0, 0);
+	     i++) {
+		sum.frames += taken[i].frames;
+		sum.bytes += taken[i].bytes;
+	}
+	return sum;
 }

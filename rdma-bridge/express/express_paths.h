@@ -44,32 +44,33 @@ bool rb_express_round(struct rb_express *x);
 /* Once a tick: peers may be up or down. fabric_takes: its driver takes frames from XDP. */
 void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns);
 /*
- * Frames for our port `number` may leave at once by this netdev; 0: they must go by the worker.
- * They go by it as well while a controller counts them or a rate paces them.
+ * Frames for our port `number` may leave at once by this netdev, at its rate or, where a controller
+ * is at work, at what the controller takes for the port's capacity; 0: they must go by the worker.
+ * Once a tick.
  */
-void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex);
+void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex, uint64_t now_ns);
 
 /* Why frames of a VOQ go by the bridge now; names for users. */
-#define RB_EXPRESS_STATES(X)                                                              \
-	X(OPEN, "yes", "they go past it")                                                 \
-	X(OFF, "off", "the configuration says never, or the transport has no such way")   \
-	X(OWN, "own-port", "they leave by a port of this node")                           \
-	X(DOWN, "peer-down", "the other node is not up")                                  \
-	X(PEER, "peer", "the other node does not take messages of our check")             \
-	X(DRIVER, "driver", "the driver of the fabric's netdev takes no frames from XDP") \
-	X(CONTROLLER, "controller", "a controller counts them")                           \
-	X(RATE, "rate", "the VOQ has a rate")                                             \
-	X(WAITING, "waiting", "frames wait in the VOQ")                                   \
+#define RB_EXPRESS_STATES(X)                                                                 \
+	X(OPEN, "yes", "they go past it")                                                    \
+	X(OFF, "off", "the configuration says never, or the transport has no such way")      \
+	X(OWN, "own-port", "they leave by a port of this node")                              \
+	X(DOWN, "peer-down", "the other node is not up")                                     \
+	X(PEER, "peer", "the other node does not take messages of our check")                \
+	X(DRIVER, "driver", "the fabric's netdev takes no frames from XDP, or out of order") \
+	X(RATE, "rate", "its rate leaves no token now")                                      \
+	X(WAITING, "waiting", "frames wait in the VOQ")                                      \
 	X(UNDER_WAY, "under-way", "earlier frames have not reached the network yet")
 #define RB_ENUM_EXPRESS(id, name, text) RB_EXPRESS_##id,
 enum rb_express_state { RB_EXPRESS_STATES(RB_ENUM_EXPRESS) RB_EXPRESS_STATE_COUNT };
 const char *rb_express_state_name(enum rb_express_state state);
 /* Frames of this VOQ to `node`; fabric_takes as for rb_express_tick. */
 enum rb_express_state rb_express_state(struct rb_express *x, uint8_t node, const struct rb_voq *voq,
-				       bool fabric_takes);
+				       bool fabric_takes, uint64_t now_ns);
 
-/* For views: what came from a node, and by a port; NULL without express. */
+/* For views: what came from a node; NULL without express. */
 const struct sl_arrivals *rb_express_arrivals(const struct rb_express *x, uint8_t node);
-const struct sl_arrival_port *rb_express_port(const struct rb_express *x, uint8_t number);
+/* Frames that XDP redirected to our port `number`. */
+struct sl_passed rb_express_taken(const struct rb_express *x, uint8_t number);
 
 #endif

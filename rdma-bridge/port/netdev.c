@@ -86,6 +86,24 @@ static uint64_t speed_of(int fd, const char *name)
 	return mbps == (uint32_t)SPEED_UNKNOWN ? 0 : mbps * UINT64_C(125000);
 }
 
+bool rb_netdev_keeps_order(const char *name)
+{
+	struct ethtool_drvinfo driver = { .cmd = ETHTOOL_GDRVINFO };
+	struct ethtool_value tso = { .cmd = ETHTOOL_GTSO };
+	struct ifreq ask_driver = { .ifr_data = (void *)&driver };
+	struct ifreq ask_tso = { .ifr_data = (void *)&tso };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool overtakes;
+
+	if (fd < 0)
+		return true;
+	overtakes = !ask(fd, name, SIOCETHTOOL, &ask_driver) &&
+		    strncmp(driver.driver, "veth", sizeof(driver.driver)) == 0 &&
+		    !ask(fd, name, SIOCETHTOOL, &ask_tso) && tso.data;
+	close(fd);
+	return !overtakes;
+}
+
 static int look(int fd, const char *name, struct rb_netdev *out)
 {
 	struct ifreq request = { 0 };

@@ -22,6 +22,12 @@ struct rb_netdev {
  */
 int rb_netdev_look(const char *name, struct rb_netdev *out);
 int rb_netdev_query(const char *name, struct rb_netdev *out);
+/*
+ * Do frames leave in the order in which they are sent, by AF_XDP and by XDP's redirect alike? A
+ * veth with TSO takes those of AF_XDP by a queue of the processor, and those of XDP by a ring of
+ * its own.
+ */
+bool rb_netdev_keeps_order(const char *name);
 /* Has this netdev a receive queue of this number? False as well if sysfs is another namespace's. */
 bool rb_netdev_has_queue(const char *name, const struct rb_netdev *netdev, uint32_t queue);
 

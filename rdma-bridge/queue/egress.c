@@ -38,7 +38,7 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 		return -ENOMEM;
 	port->system_port = config->system_port;
 	port->unit = config->unit;
-	rb_pace_init(&port->pace, config->rate, config->burst, now_ns);
+	rb_pace_init(&port->pace, &port->clock, config->rate, config->burst, config->unit, now_ns);
 	err = rb_wfq_init(&port->wfq, SL_CLASSES);
 	for (uint32_t c = 0; c < SL_CLASSES && !err; c++) {
 		const struct rb_egress_class_config *class = &config->class[c];
@@ -248,7 +248,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb
 			*frame = q->flows ? rb_egress_flows_take(q->flows)
 					  : q->frames[q->head++ & q->mask];
 			port->n_waiting--;
-			rb_pace_spend(&port->pace, units_of(port, frame->len_bytes));
+			rb_pace_spend(&port->pace, frame->len_bytes, now_ns);
 			q->departed.packets++;
 			q->departed.bytes += frame->len_bytes;
 			port->under_way.packets++;

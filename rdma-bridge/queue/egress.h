@@ -58,6 +58,7 @@ struct rb_egress_port {
 	uint16_t system_port;
 	uint32_t unit;
 	struct rb_pace pace;
+	__u64 clock;	    /* the pace's, unless XDP shares another one with it */
 	uint32_t n_waiting; /* frames in all queues */
 	struct rb_wfq wfq;  /* among the queues */
 	struct rb_tx *tx;   /* owned; NULL: the port is down and drops every frame */

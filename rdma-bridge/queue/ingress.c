@@ -95,13 +95,8 @@ void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port,
 	voq->class = class;
 	voq->settings = settings;
 	voq->backlog = backlog;
-	rb_pace_init(&voq->pace, settings->rate, settings->burst, now_ns);
-}
-
-void rb_voq_publish_path(struct rb_voq *voq)
-{
-	__atomic_store_n(&voq->backlog->path_plus1, voq->controlled ? 0 : voq->path_plus1,
-			 __ATOMIC_RELAXED);
+	rb_pace_init(&voq->pace, &backlog->clock, settings->rate, settings->burst, settings->unit,
+		     now_ns);
 }
 
 void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input)
@@ -222,7 +217,8 @@ static int head_bytes(void *context, uint32_t i)
 	if (!read_ahead(c->in, i, c->counters))
 		return RB_DRR_EMPTY;
 	/* A new rate holds from the next frame on. */
-	rb_pace_set(&voq->pace, voq->settings->rate, voq->settings->burst, c->in->now_ns);
+	rb_pace_set(&voq->pace, voq->settings->rate, voq->settings->burst, voq->settings->unit,
+		    c->in->now_ns);
 	if (!rb_pace_ready(&voq->pace, c->in->now_ns))
 		return RB_DRR_HELD;
 	return (int)voq->ahead[voq->first].len_bytes;
@@ -271,8 +267,7 @@ bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
 			break;
 		voq = &in->voqs[i];
 		frame = take(in, i);
-		rb_pace_spend(&voq->pace,
-			      voq->settings->unit == SL_UNIT_BYTES ? frame.len_bytes : 1);
+		rb_pace_spend(&voq->pace, frame.len_bytes, now_ns);
 		if (!pack(in, &frame, chunks, counters)) {
 			in->held = true;
 			in->held_frame = frame;

@@ -43,9 +43,6 @@ struct rb_voq {
 	volatile struct sl_voq *settings;
 	/* Borrowed: element of sl_backlog; the bridge writes its half. */
 	struct sl_backlog *backlog;
-	/* Plus 1: the path by which frames may take the express way; 0: there is none. */
-	uint16_t path_plus1;
-	bool controlled; /* a controller counts the frames that leave, so none goes past it */
 	struct rb_pace pace;
 	struct rb_input *inputs;    /* borrowed list */
 	struct rb_input *turn;	    /* the next input to read */
@@ -112,8 +109,6 @@ void rb_ingress_set_pool(struct rb_ingress *in, struct rb_frame_pool *pool);
 void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,
 			volatile struct sl_voq *settings, struct sl_backlog *backlog,
 			uint64_t now_ns);
-/* Let XDP send by the VOQ's path, if it has one and no controller. */
-void rb_voq_publish_path(struct rb_voq *voq);
 void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input);
 /* Frames that were read from the input stay. No effect if it is no input of VOQ i. */
 void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, struct rb_input *input);

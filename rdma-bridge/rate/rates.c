@@ -55,6 +55,11 @@ void rb_rates_set_message_max(struct rb_rates *r, uint8_t node, uint32_t bytes)
 	r->peer[node].message_max_bytes = bytes;
 }
 
+void rb_rates_set_express(struct rb_rates *r, const struct sl_passed *taken)
+{
+	r->taken = taken;
+}
+
 static void set_due(struct rb_rates *r)
 {
 	uint64_t egress_ns = rb_rates_egress_due_ns(r), ingress_ns = rb_rates_ingress_due_ns(r);

@@ -11,6 +11,9 @@
  * its record. When all queues or VOQs of a port rest, its timer stops, except for policies; the
  * next frame or record starts it again. A VOQ towards a peer that is not up stands still, too.
  *
+ * Calm. While frames only go past the bridge, from XDP to XDP, nothing waits and there is little to
+ * control: then an interval lasts RB_RATES_CALM of T. The first frame that the bridge gets ends it.
+ *
  * Time is an argument. An interval that took longer than T is sampled once, with the time that it
  * took. For the worker's thread alone.
  */
@@ -33,6 +36,12 @@ void rb_rates_set_message_max(struct rb_rates *rates, uint8_t node, uint32_t byt
 /* The peer changed its state, or came with a new life. */
 void rb_rates_peer_changed(struct rb_rates *rates, uint8_t node, uint64_t now_ns);
 void rb_rates_new_life(struct rb_rates *rates, uint8_t node);
+
+/*
+ * Frames that XDP redirects to ports of ours, by sl_taken_key, borrowed for the life of the rates.
+ * NULL, as at first: it redirects none.
+ */
+void rb_rates_set_express(struct rb_rates *rates, const struct sl_passed *taken);
 
 /* Do what is due, if anything is. Call it before data is sent. */
 void rb_rates_round(struct rb_rates *rates, uint64_t now_ns);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/abi/arrival.h"
+
 #define DRAIN_SHIFT  2 /* departures are smoothed by 1/4 per interval */
 #define SECOND_NS    1000000000ULL
 #define GROWTH_SHIFT 3 /* a class may ask for an eighth more than it drains */
@@ -30,6 +32,37 @@ static uint64_t port_capacity(const struct rb_rates_port *port)
 
 /* --- Samples --- */
 
+/* Look at what has gone past the bridge, out of a queue's port. True if there is more. */
+static bool look_at_express(struct rb_rates_port *port, uint32_t class)
+{
+	struct rb_rates_queue *queue = &port->queue[class];
+	const struct rb_rates *r = port->rates;
+	uint64_t before = queue->express.packets;
+
+	if (!r->taken)
+		return false;
+	queue->express = (struct sl_counter){ 0 };
+	for (uint32_t i = 0; i < r->n_nodes; i++) {
+		const struct sl_passed *from =
+			&r->taken[sl_taken_key(port->number, class, r->nodes[i])];
+		struct sl_counter taken = { .packets = from->frames, .bytes = from->bytes };
+
+		queue->express.packets += taken.packets;
+		queue->express.bytes += taken.bytes;
+		queue->express_from[r->nodes[i]] = units_of(port, &taken);
+	}
+	return queue->express.packets != before;
+}
+
+/* What has left by the port, whichever way it came. */
+static struct sl_counter departed(const struct rb_rates_queue *queue)
+{
+	const struct sl_counter *by_bridge = &queue->port->egress->queue[queue->class].departed;
+
+	return (struct sl_counter){ .packets = by_bridge->packets + queue->express.packets,
+				    .bytes = by_bridge->bytes + queue->express.bytes };
+}
+
 /* The units that each class has sent since the previous interval. */
 static void measure_drain(struct rb_rates_port *port, uint64_t now_ns)
 {
@@ -37,15 +70,15 @@ static void measure_drain(struct rb_rates_port *port, uint64_t now_ns)
 
 	port->measured_ns = now_ns;
 	for (uint32_t k = 0; k < SL_CLASSES && elapsed_ns > 0; k++) {
-		const struct sl_counter *departed = &port->egress->queue[k].departed;
-		uint64_t units = units_of(port, departed) - units_of(port, &port->drained[k]);
+		struct sl_counter drained = departed(&port->queue[k]);
+		uint64_t units = units_of(port, &drained) - units_of(port, &port->drained[k]);
 		uint64_t ups = units * SECOND_NS / elapsed_ns, *smoothed;
 
 		if (units > UINT64_MAX / SECOND_NS)
 			ups = CC_RATE_MAX;
 		smoothed = &port->queue[k].drained_ups;
 		*smoothed = *smoothed - (*smoothed >> DRAIN_SHIFT) + (ups >> DRAIN_SHIFT);
-		port->drained[k] = *departed;
+		port->drained[k] = drained;
 	}
 }
 
@@ -107,6 +140,7 @@ static uint32_t fill_sources(struct rb_rates_queue *queue, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < r->n_nodes; i++) {
 		uint8_t node = r->nodes[i];
+		uint64_t from = q->arrived_from[node] + queue->express_from[node];
 
 		if (queue->waiting[node] && now_ns - queue->report_ns[node] > stale_ns)
 			queue->waiting[node] = 0;
@@ -115,12 +149,11 @@ static uint32_t fill_sources(struct rb_rates_queue *queue, uint64_t now_ns)
 			queue->sources[n++] = (struct cc_source){
 				.id = node,
 				.weight = port->settings.node_weight[node],
-				.arrived_units =
-					to_units(q->arrived_from[node] - queue->from[node]),
+				.arrived_units = to_units(from - queue->from[node]),
 				.waiting_units = queue->waiting[node],
 			};
 		}
-		queue->from[node] = q->arrived_from[node];
+		queue->from[node] = from;
 	}
 	return n;
 }
@@ -157,6 +190,7 @@ static void sample(struct rb_rates_queue *queue, bool timer, uint64_t now_ns)
 	struct rb_rates_port *port = queue->port;
 	struct rb_egress_queue *q = &port->egress->queue[queue->class];
 	uint64_t elapsed_ns = now_ns - queue->sampled_ns, left;
+	struct sl_counter gone = departed(queue);
 
 	left = units_of(port, &q->arrived) - units_of(port, &q->departed) -
 	       units_of(port, &q->dropped);
@@ -166,7 +200,7 @@ static void sample(struct rb_rates_queue *queue, bool timer, uint64_t now_ns)
 			elapsed_ns < CC_INTERVAL_MAX_NS ? (uint32_t)elapsed_ns : CC_INTERVAL_MAX_NS,
 		.backlog_units = to_units(left),
 		.departed_units =
-			to_units(units_of(port, &q->departed) - units_of(port, &queue->departed)),
+			to_units(units_of(port, &gone) - units_of(port, &queue->departed)),
 		.dropped_units =
 			to_units(units_of(port, &q->dropped) - units_of(port, &queue->dropped)),
 		.sources = queue->sources,
@@ -177,7 +211,7 @@ static void sample(struct rb_rates_queue *queue, bool timer, uint64_t now_ns)
 	queue->sample.n_sources = (uint16_t)fill_sources(queue, now_ns);
 	queue->sample.last_source = pick_source(port->rates, queue, queue->sample.n_sources);
 	queue->backlog_units = queue->sample.backlog_units;
-	queue->departed = q->departed;
+	queue->departed = gone;
 	queue->dropped = q->dropped;
 	queue->sampled_ns = now_ns;
 	q->sample_units = cc_egress_sample(&queue->egress, &port->config, &queue->sample);
@@ -355,9 +389,11 @@ static bool is_controlled(const struct rb_rates_port *port)
 	return port->config.ops->needs_feedback;
 }
 
-bool rb_rates_port_is_controlled(const struct rb_rates *r, uint8_t number)
+uint64_t rb_rates_port_capacity(const struct rb_rates *r, uint8_t number)
 {
-	return r->by_number[number] && is_controlled(r->by_number[number]);
+	const struct rb_rates_port *port = r->by_number[number];
+
+	return port && is_controlled(port) ? port_capacity(port) : 0;
 }
 
 static void wake(struct rb_rates_queue *queue, uint64_t now_ns)
@@ -372,17 +408,45 @@ static void wake(struct rb_rates_queue *queue, uint64_t now_ns)
 	if (port->awake)
 		return;
 	port->awake = true;
+	port->calm = false;
 	port->measured_ns = now_ns;
 	port->due_ns = now_ns + port->config.port.interval_ns;
+}
+
+/* The bridge has frames for the port. */
+static void end_calm(struct rb_rates_port *port, uint64_t now_ns)
+{
+	uint64_t due_ns = now_ns + port->config.port.interval_ns;
+
+	if (port->due_ns > due_ns)
+		port->due_ns = due_ns;
+	port->calm = false;
 }
 
 static void wake_if_arrived(struct rb_rates_queue *queue, uint64_t now_ns)
 {
 	const struct rb_egress_queue *q = &queue->port->egress->queue[queue->class];
 
-	if (q->arrived.packets != queue->arrived.packets)
+	if (q->arrived.packets != queue->arrived.packets) {
 		wake(queue, now_ns);
+		end_calm(queue->port, now_ns);
+	}
 	queue->arrived = q->arrived;
+}
+
+void rb_rates_express_arrived(struct rb_rates *r, uint8_t number, uint64_t now_ns)
+{
+	struct rb_rates_port *port = r->by_number[number];
+
+	if (!port || !is_controlled(port))
+		return;
+	for (uint32_t k = 0; k < SL_CLASSES; k++)
+		if (look_at_express(port, k)) {
+			port->has_express = true;
+			wake(&port->queue[k], now_ns);
+		}
+	if (port->awake && port->due_ns < r->due_ns)
+		r->due_ns = port->due_ns;
 }
 
 void rb_rates_egress_wake(struct rb_rates *r, uint64_t now_ns)
@@ -412,8 +476,14 @@ static void rest(struct rb_rates_queue *queue, uint64_t now_ns)
 /* True if a queue was sampled. */
 static bool run_port(struct rb_rates_port *port, uint64_t now_ns)
 {
-	bool any = false;
+	bool any = false, more = false;
 
+	for (uint32_t k = 0; port->has_express && k < SL_CLASSES; k++)
+		if (look_at_express(port, k)) {
+			port->queue[k].active_ns = now_ns;
+			more = true;
+		}
+	port->has_express = more;
 	measure_drain(port, now_ns);
 	port->awake = false;
 	for (uint32_t k = 0; k < SL_CLASSES; k++) {
@@ -430,10 +500,12 @@ static bool run_port(struct rb_rates_port *port, uint64_t now_ns)
 			trace(queue, now_ns);
 		rest(queue, now_ns);
 		port->awake |= queue->awake;
+		port->calm &= !queue->backlog_units;
 		any = true;
 	}
-	port->due_ns =
-		rb_rates_next_ns(port->rates, port->due_ns, port->config.port.interval_ns, now_ns);
+	port->due_ns = rb_rates_next_ns(port->rates, port->due_ns,
+					rb_rates_interval_ns(&port->config, port->calm), now_ns);
+	port->calm = port->rates->taken;
 	return any;
 }
 
@@ -490,8 +562,10 @@ void rb_rates_reports(struct rb_rates *r, uint8_t node, const struct rb_report *
 		queue->report_ns[node] = now_ns;
 		queue->waiting[node] = to_units(records[i].waiting);
 		r->stats.reports_received++;
-		if (records[i].waiting)
+		if (records[i].waiting) {
 			wake(queue, now_ns);
+			end_calm(port, now_ns);
+		}
 		if (port->due_ns < r->due_ns && port->awake)
 			r->due_ns = port->due_ns;
 	}
@@ -518,14 +592,17 @@ static void begin_queue(struct rb_rates_queue *queue)
 	/* Count on, so that a VOQ that missed the switch takes the next record for newer. */
 	queue->egress.seq = seq;
 	queue->latest = (struct cc_feedback){ 0 };
+	look_at_express(queue->port, queue->class);
 	queue->arrived = q->arrived;
-	queue->departed = q->departed;
+	queue->departed = departed(queue);
+	queue->port->drained[queue->class] = queue->departed;
 	queue->dropped = q->dropped;
 	queue->backlog_units = rb_egress_backlog(queue->port->egress, queue->class);
 	if (queue->port->egress->unit == SL_UNIT_BYTES)
 		queue->backlog_units =
 			to_units(q->arrived.bytes - q->departed.bytes - q->dropped.bytes);
-	memcpy(queue->from, q->arrived_from, sizeof(queue->from));
+	for (uint32_t i = 0; i < 256; i++)
+		queue->from[i] = q->arrived_from[i] + queue->express_from[i];
 }
 
 static int add_port(struct rb_rates *r, uint8_t number)

@@ -22,8 +22,10 @@
 int rb_rates_set_port(struct rb_rates *rates, uint8_t number, const struct sl_cc_settings *settings,
 		      uint64_t capacity_ups, uint64_t line_ups, uint64_t now_ns, const char **why);
 
-/* Does a controller at work count what arrives at the port? */
-bool rb_rates_port_is_controlled(const struct rb_rates *rates, uint8_t number);
+/* What a port with a controller at work can drain, units a second; 0: it has none. */
+uint64_t rb_rates_port_capacity(const struct rb_rates *rates, uint8_t number);
+/* XDP has redirected frames to the port since the last call. */
+void rb_rates_express_arrived(struct rb_rates *rates, uint8_t number, uint64_t now_ns);
 
 /* Good reports of a peer: what waits in its VOQs. */
 void rb_rates_reports(struct rb_rates *rates, uint8_t node, const struct rb_report *records,

@@ -65,6 +65,17 @@ static uint32_t waiting_units(const struct rb_rates_remote *remote, const struct
 	return waiting < CC_UNITS_MAX ? (uint32_t)waiting : CC_UNITS_MAX;
 }
 
+/* What XDP sent past the bridge. */
+static struct sl_counter express(const struct rb_rates_voq *v)
+{
+	const struct sl_passed *passed = &v->voq->backlog->express;
+
+	return (struct sl_counter){
+		.packets = __atomic_load_n(&passed->frames, __ATOMIC_RELAXED),
+		.bytes = __atomic_load_n(&passed->bytes, __ATOMIC_RELAXED),
+	};
+}
+
 /* --- Policies --- */
 
 struct rb_rates_remote *rb_rates_find_remote(const struct rb_rates *r, uint16_t system_port)
@@ -174,6 +185,7 @@ static void begin(const struct rb_rates *r, struct rb_rates_remote *remote,
 		cc_ingress_switch(&v->ingress, &remote->config);
 	}
 	v->taken = v->voq->taken;
+	v->express = express(v);
 	v->voq->on_taken = remote->config.ops->ingress_sent ? on_taken : NULL;
 	v->voq->taken_context = v;
 	v->voq->ran_empty = true;
@@ -211,8 +223,6 @@ static void apply_policy(struct rb_rates *r, struct rb_rates_remote *remote,
 			v->ticked_ns = now_ns;
 		}
 		v->ingress.weight = weight;
-		v->voq->controlled = is_controlled(remote);
-		rb_voq_publish_path(v->voq);
 		write_name(v->voq->settings, config->ops->name);
 		if (writes_rate(remote))
 			write_rate(remote, v);
@@ -276,9 +286,22 @@ static void wake(struct rb_rates *r, struct rb_rates_remote *remote, uint64_t no
 	if (remote->awake)
 		return;
 	remote->awake = true;
+	remote->calm = false;
 	remote->due_ns = now_ns + remote->config.port.interval_ns;
 	for (uint32_t k = 0; k < SL_CLASSES; k++)
 		remote->voq[k].ticked_ns = now_ns;
+	if (remote->due_ns < r->due_ns)
+		r->due_ns = remote->due_ns;
+}
+
+/* The bridge has frames for the port. */
+static void end_calm(struct rb_rates *r, struct rb_rates_remote *remote, uint64_t now_ns)
+{
+	uint64_t due_ns = now_ns + remote->config.port.interval_ns;
+
+	remote->calm = false;
+	if (remote->due_ns > due_ns)
+		remote->due_ns = due_ns;
 	if (remote->due_ns < r->due_ns)
 		r->due_ns = remote->due_ns;
 }
@@ -323,7 +346,7 @@ void rb_rates_feedback(struct rb_rates *r, const struct rb_feedback *records, ui
 
 /* --- Time --- */
 
-/* Has the VOQ sent anything since the last tick, or does it hold anything? */
+/* Has the bridge sent anything of the VOQ since the last tick, or does it hold anything? */
 static bool is_active(const struct rb_rates_voq *v)
 {
 	return v->voq->taken.packets != v->taken.packets || waiting_frames(v->voq) > 0;
@@ -334,10 +357,26 @@ void rb_rates_ingress_wake(struct rb_rates *r, uint64_t now_ns)
 	for (uint32_t i = 0; i < r->n_remotes; i++) {
 		struct rb_rates_remote *remote = r->remote[i];
 
-		if (remote->awake || !is_controlled(remote))
+		if ((remote->awake && !remote->calm) || !is_controlled(remote))
 			continue;
 		for (uint32_t k = 0; k < SL_CLASSES; k++)
-			if (remote->has[k] && is_active(&remote->voq[k]))
+			if (remote->has[k] && is_active(&remote->voq[k])) {
+				wake(r, remote, now_ns);
+				end_calm(r, remote, now_ns);
+			}
+	}
+}
+
+void rb_rates_express_sent(struct rb_rates *r, uint8_t node, uint64_t now_ns)
+{
+	for (uint32_t i = 0; r->by_node[node] && i < 256; i++) {
+		struct rb_rates_remote *remote = r->by_node[node][i];
+
+		if (!remote || remote->awake || !is_controlled(remote))
+			continue;
+		for (uint32_t k = 0; k < SL_CLASSES; k++)
+			if (remote->has[k] &&
+			    express(&remote->voq[k]).packets != remote->voq[k].express.packets)
 				wake(r, remote, now_ns);
 	}
 }
@@ -422,17 +461,36 @@ static void trace(const struct rb_rates_remote *remote, const struct rb_rates_vo
 	rb_rate_trace_add(v->trace, &point);
 }
 
+/* What has gone past the bridge since the last tick; the controller wants to know, too. */
+static struct sl_counter take_express(const struct rb_rates_remote *remote, struct rb_rates_voq *v)
+{
+	struct sl_counter now = express(v), more = {
+		.packets = now.packets - v->express.packets,
+		.bytes = now.bytes - v->express.bytes,
+	};
+	uint64_t units = remote->config.port.units == CC_BYTES ? more.bytes : more.packets;
+
+	v->express = now;
+	if (more.packets && remote->config.ops->ingress_sent)
+		cc_ingress_sent(&v->ingress, &remote->config,
+				units < CC_UNITS_MAX ? (uint32_t)units : CC_UNITS_MAX);
+	return more;
+}
+
 /* End an interval of a VOQ. True if the VOQ is not at rest. */
 static bool tick(struct rb_rates *r, struct rb_rates_remote *remote, struct rb_rates_voq *v,
 		 uint64_t urgency, uint64_t now_ns)
 {
-	uint64_t packets = v->voq->taken.packets - v->taken.packets;
-	uint64_t bytes = v->voq->taken.bytes - v->taken.bytes;
+	bool by_bridge = is_active(v);
+	struct sl_counter past = take_express(remote, v);
+	uint64_t packets = v->voq->taken.packets - v->taken.packets + past.packets;
+	uint64_t bytes = v->voq->taken.bytes - v->taken.bytes + past.bytes;
 	uint64_t sent = remote->config.port.units == CC_BYTES ? bytes : packets;
 	uint64_t elapsed_ns = now_ns - v->ticked_ns;
 	struct cc_usage usage = { .backlogged = !v->voq->ran_empty, .urgency_total = urgency };
-	bool active = is_active(v) || v->ingress.heard;
+	bool active = by_bridge || past.packets || v->ingress.heard;
 
+	remote->calm &= !by_bridge;
 	count_sent(r, packets, bytes);
 	v->taken = v->voq->taken;
 	v->voq->ran_empty = v->voq->n_ahead == 0 && waiting_frames(v->voq) == 0;
@@ -494,13 +552,15 @@ void rb_rates_ingress_run(struct rb_rates *r, uint64_t now_ns)
 
 		if (!remote->awake || now_ns < remote->due_ns || !is_up(r, remote))
 			continue;
+		remote->calm = r->taken;
 		for (uint32_t k = 0; k < SL_CLASSES; k++)
 			if (remote->has[k])
 				awake |= tick(r, remote, &remote->voq[k], urgency, now_ns);
 		awake |= report(r, remote);
 		remote->awake = awake;
-		remote->due_ns = rb_rates_next_ns(r, remote->due_ns,
-						  remote->config.port.interval_ns, now_ns);
+		remote->due_ns = rb_rates_next_ns(
+			r, remote->due_ns, rb_rates_interval_ns(&remote->config, remote->calm),
+			now_ns);
 	}
 }
 

@@ -16,6 +16,9 @@ void rb_rates_policy(struct rb_rates *rates, const struct rb_policy *policy, uin
 /* A peer came with a new life, whose records and policies start over. */
 void rb_rates_ingress_forget(struct rb_rates *rates, uint8_t node);
 
+/* XDP has sent frames of VOQs to this node since the last call. */
+void rb_rates_express_sent(struct rb_rates *rates, uint8_t node, uint64_t now_ns);
+
 /* The VOQs point at other settings now: write the rates in force. */
 void rb_rates_rewrite(struct rb_rates *rates);
 

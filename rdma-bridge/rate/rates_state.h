@@ -20,6 +20,8 @@
 _Static_assert(CC_CLASSES == SL_CLASSES, "classes");
 
 #define RB_RATES_POLICY_MIN_NS 10000000ULL
+/* Intervals; below a quarter of the default stale_intervals of cc/, so that some may be lost. */
+#define RB_RATES_CALM 4
 
 /* A worker's sum of urgency over its VOQs. Written by the worker, relaxed; in a line of its own. */
 struct rb_rates_urgency {
@@ -85,10 +87,12 @@ struct rb_rates_queue {
 	uint64_t sampled_ns;
 	uint64_t active_ns;	    /* last arrival, backlog or report */
 	struct sl_counter arrived;  /* of the queue, as last looked at */
-	struct sl_counter departed; /* at the previous sample */
+	struct sl_counter express;  /* that arrived and departed past the bridge, likewise */
+	uint64_t express_from[256]; /* their units by node, likewise */
+	struct sl_counter departed; /* at the previous sample, with express */
 	struct sl_counter dropped;  /* at the previous sample */
 	uint32_t backlog_units;	    /* at the previous sample */
-	uint64_t from[256];	    /* arrived_from at the previous sample */
+	uint64_t from[256];	    /* arrived_from and express_from at the previous sample */
 	uint32_t waiting[256];	    /* in the VOQs of each node, as reported */
 	uint32_t report_sequence[256];
 	uint64_t report_ns[256]; /* when the report came; 0: none */
@@ -111,6 +115,8 @@ struct rb_rates_port {
 	uint64_t line_ups;     /* of a source */
 	uint32_t generation;
 	bool awake;
+	bool calm;			       /* nothing has come by the bridge in this interval */
+	bool has_express;		       /* frames went past the bridge not long ago */
 	uint64_t due_ns;		       /* next interval's end, while awake */
 	uint64_t measured_ns;		       /* departures were last counted */
 	struct sl_counter drained[SL_CLASSES]; /* then */
@@ -127,6 +133,7 @@ struct rb_rates_voq {
 	struct rb_voq *voq;		      /* borrowed from the peer's ingress */
 	uint64_t ticked_ns;
 	struct sl_counter taken;     /* at the previous tick */
+	struct sl_counter express;   /* frames that went past the bridge, likewise */
 	struct cc_feedback latest;   /* last record used; all zero before */
 	struct rb_rate_trace *trace; /* owned; NULL: not asked for */
 	uint32_t report_sequence;
@@ -139,6 +146,7 @@ struct rb_rates_remote {
 	uint32_t generation;
 	bool fresh; /* the policy is of this life of the peer */
 	bool awake;
+	bool calm;	 /* nothing left by the bridge in the latest interval */
 	uint64_t due_ns; /* while awake */
 	struct cc_config config;
 	bool has[SL_CLASSES]; /* a VOQ of ours leads to this class */
@@ -159,11 +167,12 @@ struct rb_rates {
 	uint32_t n_remotes;
 	/* owned: the same by node and port number; NULL: none */
 	struct rb_rates_remote **by_node[256];
-	uint64_t random;	/* state, never 0 */
-	struct sl_counter sent; /* out of VOQs: what came recently weighs most */
-	uint64_t now_ns;	/* of the current call */
-	uint64_t due_ns;	/* the earliest thing to do; UINT64_MAX: nothing */
-	uint64_t scan_ns;	/* what rests is not looked at before */
+	uint64_t random;	       /* state, never 0 */
+	const struct sl_passed *taken; /* borrowed: rb_rates_set_express */
+	struct sl_counter sent;	       /* out of VOQs: what came recently weighs most */
+	uint64_t now_ns;	       /* of the current call */
+	uint64_t due_ns;	       /* the earliest thing to do; UINT64_MAX: nothing */
+	uint64_t scan_ns;	       /* what rests is not looked at before */
 	/* the worker's frame counters when it was looked at */
 	uint64_t seen_ingress, seen_egress;
 	struct rb_rates_stats stats;
@@ -177,6 +186,11 @@ static inline uint64_t rb_rates_next_ns(struct rb_rates *r, uint64_t due_ns, uin
 		return due_ns + interval_ns;
 	r->stats.late++;
 	return now_ns + interval_ns;
+}
+
+static inline uint32_t rb_rates_interval_ns(const struct cc_config *config, bool calm)
+{
+	return calm ? RB_RATES_CALM * config->port.interval_ns : config->port.interval_ns;
 }
 
 static inline bool rb_rates_peer_is_up(const struct rb_rates *r, uint8_t node)

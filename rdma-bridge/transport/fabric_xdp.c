@@ -22,7 +22,8 @@ struct rb_fabric_xdp {
 	int pin_err;
 	struct sl_arrivals *arrivals;  /* owned: mapped, of all nodes and workers */
 	struct sl_arrival_port *ports; /* owned: mapped */
-	size_t arrivals_bytes;
+	struct sl_passed *taken;       /* owned: mapped */
+	size_t arrivals_bytes, taken_bytes;
 	bool native;
 };
 
@@ -108,6 +109,10 @@ static int load(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *co
 		err = bpf_map__set_max_entries(bpf->maps.fabric_arrivals,
 					       config->express ? SL_EXPRESS_NODES * config->workers
 							       : 1);
+	if (!err)
+		err = bpf_map__set_max_entries(
+			bpf->maps.fabric_taken,
+			config->express ? sl_taken_key(config->port_max + 1U, 0, 0) : 1);
 	return err ? err : rb_fabric_bpf__load(bpf);
 }
 
@@ -121,15 +126,17 @@ static int map_memory(const struct bpf_map *map, size_t bytes, void *out)
 	return 0;
 }
 
-static int map_arrivals(struct rb_fabric_xdp *xdp, uint32_t workers)
+static int map_arrivals(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *config)
 {
-	size_t bytes = sizeof(*xdp->arrivals) * SL_EXPRESS_NODES * workers;
-	int err = map_memory(xdp->bpf->maps.fabric_arrivals, bytes, &xdp->arrivals);
+	int err;
 
-	xdp->arrivals_bytes = bytes;
-	return err ? err
-		   : map_memory(xdp->bpf->maps.fabric_ports, sizeof(*xdp->ports) * SL_ARRIVAL_PORTS,
-				&xdp->ports);
+	xdp->arrivals_bytes = sizeof(*xdp->arrivals) * SL_EXPRESS_NODES * config->workers;
+	xdp->taken_bytes = sizeof(*xdp->taken) * sl_taken_key(config->port_max + 1U, 0, 0);
+	err = map_memory(xdp->bpf->maps.fabric_arrivals, xdp->arrivals_bytes, &xdp->arrivals);
+	if (!err)
+		err = map_memory(xdp->bpf->maps.fabric_ports,
+				 sizeof(*xdp->ports) * SL_ARRIVAL_PORTS, &xdp->ports);
+	return err ? err : map_memory(xdp->bpf->maps.fabric_taken, xdp->taken_bytes, &xdp->taken);
 }
 
 int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabric_xdp **out)
@@ -144,7 +151,7 @@ int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabr
 	xdp->link_fd = -1;
 	err = load(xdp, config);
 	if (!err && config->express)
-		err = map_arrivals(xdp, config->workers);
+		err = map_arrivals(xdp, config);
 	if (err)
 		goto out;
 	if (bpf_map_update_elem(bpf_map__fd(xdp->bpf->maps.fabric_address), config->address, &one,
@@ -173,6 +180,8 @@ void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp)
 		munmap(xdp->arrivals, xdp->arrivals_bytes);
 	if (xdp->ports)
 		munmap(xdp->ports, sizeof(*xdp->ports) * SL_ARRIVAL_PORTS);
+	if (xdp->taken)
+		munmap(xdp->taken, xdp->taken_bytes);
 	rb_fabric_bpf__destroy(xdp->bpf);
 	free(xdp);
 }
@@ -200,6 +209,11 @@ struct sl_arrivals *rb_fabric_xdp_arrivals(const struct rb_fabric_xdp *xdp)
 struct sl_arrival_port *rb_fabric_xdp_ports(const struct rb_fabric_xdp *xdp)
 {
 	return xdp->ports;
+}
+
+const struct sl_passed *rb_fabric_xdp_taken(const struct rb_fabric_xdp *xdp)
+{
+	return xdp->taken;
 }
 
 bool rb_fabric_xdp_lacks_meta(const struct rb_fabric_xdp *xdp)

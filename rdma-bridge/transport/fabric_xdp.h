@@ -18,8 +18,9 @@ struct rb_fabric_xdp_config {
 	const uint8_t *address; /* 16 bytes */
 	const char *pin;	/* of the link; NULL: the program goes with us */
 	uint32_t queues, workers, first_qpn;
-	bool express; /* take express messages apart; the next two are for that alone */
-	uint8_t node; /* our id */
+	bool express;	  /* take express messages apart; the next three are for that alone */
+	uint8_t node;	  /* our id */
+	uint8_t port_max; /* the highest number of a port of ours */
 	uint32_t qkey;
 };
 
@@ -41,6 +42,8 @@ bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp);
  * worker, and by port number. */
 struct sl_arrivals *rb_fabric_xdp_arrivals(const struct rb_fabric_xdp *xdp);
 struct sl_arrival_port *rb_fabric_xdp_ports(const struct rb_fabric_xdp *xdp);
+/* By sl_taken_key, for ports up to port_max. */
+const struct sl_passed *rb_fabric_xdp_taken(const struct rb_fabric_xdp *xdp);
 /* The driver has no room for metadata: messages come without numbers, and none is taken apart. */
 bool rb_fabric_xdp_lacks_meta(const struct rb_fabric_xdp *xdp);
 

@@ -677,6 +677,11 @@ struct sl_arrival_port *rb_roce_xdp_ports(struct rb_transport *base)
 	return rb_fabric_xdp_ports(of(base)->device->xdp);
 }
 
+const struct sl_passed *rb_roce_xdp_taken(struct rb_transport *base)
+{
+	return rb_fabric_xdp_taken(of(base)->device->xdp);
+}
+
 static int device_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
 		       struct device **out)
 {
@@ -689,6 +694,7 @@ static int device_open(const struct rb_roce_xdp_config *config, const struct rb_
 		.first_qpn = config->qpn,
 		.express = config->express,
 		.node = config->node,
+		.port_max = config->port_max,
 		.qkey = config->qkey,
 		.pin = config->pin,
 	};

@@ -41,8 +41,8 @@ struct rb_roce_xdp_config {
 	 * by the transport then.
 	 */
 	bool express;
-	uint8_t node;
-	const char *pin; /* where the link of the XDP program is pinned; NULL: nowhere */
+	uint8_t node, port_max; /* port_max: the highest number of a port of ours */
+	const char *pin;	/* where the link of the XDP program is pinned; NULL: nowhere */
 };
 
 #define RB_ROCE_XDP_WORKERS_MAX 16
@@ -85,7 +85,9 @@ void rb_roce_xdp_expect_express(struct rb_transport *t, uint8_t node,
 				enum sl_express_check check);
 /* What came from a node. */
 const struct sl_arrivals *rb_roce_xdp_arrivals(struct rb_transport *t, uint8_t node);
-/* Edge ports by number. The caller writes ifindex and busy. */
+/* Edge ports by number. The caller writes what the bridge writes there. */
 struct sl_arrival_port *rb_roce_xdp_ports(struct rb_transport *t);
+/* Frames that XDP redirected to ports of ours, by sl_taken_key. */
+const struct sl_passed *rb_roce_xdp_taken(struct rb_transport *t);
 
 #endif

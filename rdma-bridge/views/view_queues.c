@@ -6,6 +6,7 @@
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/voq_maps.h"
 #include "rdma-bridge/express/express_paths.h"
+#include "user/lib/clock.h"
 #include "user/ipc/counter_texts.h"
 #include "user/ipc/relay.h"
 
@@ -69,11 +70,11 @@ void rb_view_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer
 				"burst", settings->burst, "limit_frames", settings->limit_frames,
 				"delay_max_us", settings->delay_max_us, "ecn_frames",
 				settings->ecn_frames);
-		json_object_set_new(
-			row, "express",
-			json_string(rb_express_state_name(rb_express_state(
-				rb_bridge_lane(b, remote->system_port)->express,
-				(uint8_t)(remote->system_port >> 8), voq, b->fabric_takes))));
+		json_object_set_new(row, "express",
+				    json_string(rb_express_state_name(rb_express_state(
+					    rb_bridge_lane(b, remote->system_port)->express,
+					    (uint8_t)(remote->system_port >> 8), voq,
+					    b->fabric_takes, sl_now_ns()))));
 		put_backlog(row, &b->maps.backlog[b->voqs[i]], voq);
 		if (sl_ctl_put(answer, row))
 			return;

@@ -20,6 +20,7 @@
 
 #include "bpf/abi/arrival.h"
 #include "bpf/abi/express.h"
+#include "bpf/abi/virtual_clock.h"
 #include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/queue/pack.h"
 #include "rdma-bridge/transport/roce.h"
@@ -305,18 +306,30 @@ static struct sl_arrivals arrivals(void)
 	return from;
 }
 
+static struct sl_passed taken_of_class(uint32_t class)
+{
+	struct sl_passed taken;
+
+	get_fabric("fabric_taken", sl_taken_key(SYSTEM_PORT & 0xff, class, EDGE_NODE), &taken);
+	return taken;
+}
+
 static void reset_receiver(void)
 {
 	struct sl_arrivals from = { .epoch = sl_htonl(SENDER_EPOCH),
 				    .qpn = sl_htonl(SENDER_QPN),
 				    .check = way.check };
-	struct sl_arrival_port port = { .ifindex = EGRESS_IFINDEX };
+	struct sl_arrival_port port = { .ifindex = EGRESS_IFINDEX, .rate = SL_RATE_UNLIMITED };
+	const struct sl_passed nothing = { 0 };
 	const uint32_t one = 1;
 	uint8_t self[16];
 
 	address(EDGE_NODE, (uint8_t *)from.ip);
 	set_fabric("fabric_arrivals", EDGE_NODE, &from);
 	set_fabric("fabric_ports", SYSTEM_PORT & 0xff, &port);
+	for (uint32_t class = 0; class < SL_CLASSES; class ++)
+		set_fabric("fabric_taken", sl_taken_key(SYSTEM_PORT & 0xff, class, EDGE_NODE),
+			   &nothing);
 	set_fabric("fabric_xsk", 0, &socket_fd);
 	address(RECEIVER, self);
 	assert_int_equal(
@@ -390,10 +403,14 @@ static int load_fabric(void)
 {
 	const struct sl_arrival_config config = { 1, RECEIVER, sl_htonl(QKEY) };
 	const uint32_t workers = 1, first_qpn = RECEIVER_QPN;
+	struct bpf_map *taken;
 	int err;
 
 	fabric = bpf_object__open_file("build/fabric.bpf.o", NULL);
 	if (libbpf_get_error(fabric))
+		return -1;
+	taken = bpf_object__find_map_by_name(fabric, "fabric_taken");
+	if (bpf_map__set_max_entries(taken, sl_taken_key((SYSTEM_PORT & 0xff) + 1, 0, 0)))
 		return -1;
 	err = sl_bpf_object_set_rodata(fabric, "arrival", &config, sizeof(config));
 	if (!err)
@@ -447,16 +464,16 @@ static void crosses(const struct frame *frame, enum edge_adj adj, uint32_t class
 	static uint8_t message[MESSAGE_MAX], out[MESSAGE_MAX], want[FRAME_MAX_BYTES];
 	const struct frame sent = edge_sent(frame, adj);
 	uint32_t want_len = frame_build(&sent, want), len, out_len;
-	struct sl_arrival_port port;
+	struct sl_passed passed;
 
 	reset_receiver();
 	len = send_express(frame, adj, class, message);
 	assert_int_equal(arrive(message, len, out, &out_len), TAKEN);
 	assert_int_equal(out_len, want_len);
 	assert_memory_equal(out, want, want_len);
-	get_fabric("fabric_ports", SYSTEM_PORT & 0xff, &port);
-	assert_int_equal(port.express.frames, 1);
-	assert_int_equal(port.express.bytes, want_len);
+	passed = taken_of_class(class);
+	assert_int_equal(passed.frames, 1);
+	assert_int_equal(passed.bytes, want_len);
 }
 
 static void every_size_crosses(void)
@@ -507,6 +524,12 @@ static void goes_by_the_bridge(void)
 	reset_sender();
 }
 
+/* The clock of a bucket that will be full then. */
+static uint64_t in_seconds(uint64_t seconds)
+{
+	return sl_now_ns() * SL_TICKS_PER_NS + seconds * SL_TICKS_PER_SECOND;
+}
+
 static void a_frame_goes_by_the_bridge_where_it_must(void **state)
 {
 	struct sl_express_path path;
@@ -521,7 +544,7 @@ static void a_frame_goes_by_the_bridge_where_it_must(void **state)
 	goes_by_the_bridge();
 	backlog = open_backlog;
 	backlog.path_plus1 = 0;
-	use_backlog(&backlog); /* a controller counts frames */
+	use_backlog(&backlog); /* this node's own port, or no express */
 	goes_by_the_bridge();
 	path.busy = 1;
 	use_path(&path);
@@ -534,9 +557,65 @@ static void a_frame_goes_by_the_bridge_where_it_must(void **state)
 	path.frame_max_bytes = 59;
 	use_path(&path);
 	goes_by_the_bridge();
-	voq.rate = 1000000;
+	voq.rate = 1000;
+	voq.burst = 9999;
 	use_voq(&voq);
+	backlog = open_backlog;
+	backlog.clock = in_seconds(20); /* 10 seconds, and the bucket holds 9.999 */
+	use_backlog(&backlog);
 	goes_by_the_bridge();
+}
+
+/*
+ * A bucket of 100 bytes that fills at one byte a second lets two frames of 60 through: after the
+ * first it holds 40, after the second it owes 20.
+ */
+static void a_voq_sends_what_its_bucket_holds(void **state)
+{
+	const struct sl_voq voq = {
+		.rate = 1, .burst = 100, .unit = SL_UNIT_BYTES, .limit_frames = 1024
+	};
+	const struct frame frame = { .dst = "10.9.0.1" };
+	static uint8_t out[MESSAGE_MAX];
+	struct sl_backlog backlog;
+	uint64_t full = in_seconds(0);
+	uint32_t len;
+
+	(void)state;
+	reset(false, SL_EXPRESS_UDP);
+	use_voq(&voq);
+	send_express(&frame, EDGE_REMOTE, 0, out);
+	send_express(&frame, EDGE_REMOTE, 0, out);
+	get("sl_backlog", EDGE_REMOTE_VOQ, &backlog);
+	assert_in_range(backlog.clock, full + 120 * SL_TICKS_PER_SECOND, in_seconds(120));
+	assert_int_equal(transmit(&frame, out, &len), XDP_REDIRECT);
+	assert_int_equal(len, 60); /* to the bridge */
+	get("sl_backlog", EDGE_REMOTE_VOQ, &backlog);
+	assert_int_equal(backlog.express.frames, 2);
+	assert_int_equal(backlog.enqueued.frames, open_backlog.enqueued.frames + 1);
+	/* The bridge sends it, and 41 seconds pass. */
+	backlog.dequeued = backlog.enqueued;
+	backlog.clock -= 41 * SL_TICKS_PER_SECOND;
+	use_backlog(&backlog);
+	send_express(&frame, EDGE_REMOTE, 0, out);
+}
+
+static void a_stopped_voq_sends_nothing(void **state)
+{
+	const struct frame frame = { .dst = "10.9.0.1" };
+	struct sl_voq voq = open_voq;
+	static uint8_t out[MESSAGE_MAX];
+	uint32_t len;
+
+	(void)state;
+	reset(false, SL_EXPRESS_UDP);
+	voq.rate = 0;
+	use_voq(&voq);
+	assert_int_equal(transmit(&frame, out, &len), XDP_DROP);
+	voq = open_voq;
+	voq.limit_frames = 0;
+	use_voq(&voq);
+	assert_int_equal(transmit(&frame, out, &len), XDP_DROP);
 }
 
 static void express_frames_count_as_such(void **state)
@@ -601,6 +680,25 @@ static void a_port_that_is_busy_or_shut_gets_its_frames_by_the_bridge(void **sta
 	port = (struct sl_arrival_port){ 0 };
 	set_fabric("fabric_ports", SYSTEM_PORT & 0xff, &port);
 	assert_int_equal(fate_of_number(1), TO_BRIDGE_JUDGED);
+}
+
+static void a_port_takes_what_its_bucket_holds(void **state)
+{
+	struct sl_arrival_port port = {
+		.ifindex = EGRESS_IFINDEX, .rate = 1, .burst = 100, .unit = SL_UNIT_BYTES
+	};
+
+	(void)state;
+	reset(false, SL_EXPRESS_UDP);
+	port.clock = in_seconds(0);
+	set_fabric("fabric_ports", SYSTEM_PORT & 0xff, &port);
+	assert_int_equal(fate_of_number(1), TAKEN);
+	assert_int_equal(fate_of_number(2), TAKEN);
+	get_fabric("fabric_ports", SYSTEM_PORT & 0xff, &port);
+	assert_in_range(port.clock, in_seconds(60), in_seconds(120));
+	assert_int_equal(port.used, 1);
+	assert_int_equal(fate_of_number(3), TO_BRIDGE_JUDGED);
+	assert_int_equal(taken_of_class(0).frames, 2);
 }
 
 static void congestion_on_the_way_is_told_to_the_bridge(void **state)
@@ -692,16 +790,14 @@ static void flips(void)
 			struct xdp_md ctx = { .data_end = len, .ingress_ifindex = FABRIC_IFINDEX };
 			LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = flipped, .data_size_in = len,
 				    .ctx_in = &ctx, .ctx_size_in = sizeof(ctx));
-			struct sl_arrival_port port;
 
 			assert_int_equal(bpf_prog_test_run_opts(
 						 bpf_program__fd(bpf_object__find_program_by_name(
 							 fabric, "sl_fabric")),
 						 &run),
 					 0);
-			get_fabric("fabric_ports", SYSTEM_PORT & 0xff, &port);
 			if (!routers)
-				assert_int_equal(port.express.frames, 0);
+				assert_int_equal(taken_of_class(0).frames, 0);
 			continue;
 		}
 		if (arrive(flipped, len, out, &out_len) == TAKEN) {
@@ -767,9 +863,12 @@ int main(void)
 		cmocka_unit_test(a_frame_of_any_size_crosses_byte_for_byte),
 		cmocka_unit_test(padding_is_cut_and_the_trailer_is_zero),
 		cmocka_unit_test(a_frame_goes_by_the_bridge_where_it_must),
+		cmocka_unit_test(a_voq_sends_what_its_bucket_holds),
+		cmocka_unit_test(a_stopped_voq_sends_nothing),
 		cmocka_unit_test(express_frames_count_as_such),
 		cmocka_unit_test(nothing_overtakes_what_is_in_the_bridge),
 		cmocka_unit_test(a_port_that_is_busy_or_shut_gets_its_frames_by_the_bridge),
+		cmocka_unit_test(a_port_takes_what_its_bucket_holds),
 		cmocka_unit_test(congestion_on_the_way_is_told_to_the_bridge),
 		cmocka_unit_test(a_message_with_a_lower_hop_limit_is_not_taken),
 		cmocka_unit_test(numbers_are_judged),

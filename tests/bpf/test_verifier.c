@@ -66,7 +66,7 @@ static const struct recorded {
 	{ "express_filters_cluster_fast_sl_edge_frags",
 	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4, 2, 1, 1 },
 	  "sl_edge_frags",
-	  504706 },
+	  573279 },
 	{ "cluster_lpm_sl_edge_frags",
 	  { SL_ENGINE_LPM, 1, 1, 1, 64, 4, 2, 0, 0 },
 	  "sl_edge_frags",

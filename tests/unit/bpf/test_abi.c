@@ -77,6 +77,7 @@ static const struct field fields[] = {
 	FIELD(sl_backlog, system_port, 108),
 	FIELD(sl_backlog, path_plus1, 110),
 	FIELD(sl_backlog, express, 128),
+	FIELD(sl_backlog, clock, 144),
 	FIELD(sl_express_path, until_ns, 0),
 	FIELD(sl_express_path, busy, 8),
 	FIELD(sl_express_path, ifindex, 12),
@@ -88,6 +89,7 @@ static const struct field fields[] = {
 	FIELD(sl_express_path, pseudo_sum, 28),
 	FIELD(sl_express_path, header_bytes, 32),
 	FIELD(sl_express_path, header, 64),
+	FIELD(sl_express_path, used, 152),
 	FIELD(sl_express_path, stream, 192),
 	FIELD(sl_frame_meta, arrival_ns, 0),
 	FIELD(sl_frame_meta, voq, 8),
@@ -100,10 +102,10 @@ static const struct field fields[] = {
 	FIELD(sl_ring, frame, 128),
 };
 
-static void abi_field_offsets_are_those_of_version_16(void **state)
+static void abi_field_offsets_are_those_of_this_version(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 16);
+	assert_int_equal(SL_ABI_VERSION, 17);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
@@ -139,7 +141,7 @@ static void ring_keys_are_dense_and_unique(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(abi_field_offsets_are_those_of_version_16),
+		cmocka_unit_test(abi_field_offsets_are_those_of_this_version),
 		cmocka_unit_test(adjacency_src_mac_follows_dst_mac_as_in_an_ethernet_header),
 		cmocka_unit_test(ring_keys_are_dense_and_unique),
 	};
