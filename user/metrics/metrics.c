@@ -143,27 +143,6 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 
 /* --- Open and close --- */
 
-static int listen_at(const char *address)
-{
-	struct sockaddr_storage where;
-	const int one = 1, len = sl_listen_address_parse(address, &where);
-	int fd, err;
-
-	if (len < 0)
-		return len;
-	fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (const struct sockaddr *)&where, (socklen_t)len) ||
-	    listen(fd, SL_METRICS_CLIENTS_MAX)) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	return fd;
-}
-
 int sl_metrics_open(const char *address, struct sl_router *const *router, struct sl_metrics **out)
 {
 	struct sl_metrics *m = calloc(1, sizeof(*m));
@@ -174,7 +153,7 @@ int sl_metrics_open(const char *address, struct sl_router *const *router, struct
 	if (!m)
 		return -ENOMEM;
 	m->router = router;
-	fd = listen_at(address);
+	fd = sl_listen_open(address, SL_METRICS_CLIENTS_MAX);
 	if (fd < 0) {
 		free(m);
 		return fd;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "user/text/prefix.h"
 
@@ -53,4 +54,24 @@ int sl_listen_address_parse(const char *text, struct sockaddr_storage *out)
 		memcpy(&in.sin_addr, bytes, sizeof(in.sin_addr));
 	memcpy(out, &in, sizeof(in));
 	return sizeof(in);
+}
+
+int sl_listen_open(const char *text, int backlog)
+{
+	struct sockaddr_storage where;
+	const int one = 1, len = sl_listen_address_parse(text, &where);
+	int fd, err;
+
+	if (len < 0)
+		return len;
+	fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, (const struct sockaddr *)&where, (socklen_t)len) || listen(fd, backlog)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
 }

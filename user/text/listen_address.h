@@ -11,4 +11,7 @@
  */
 int sl_listen_address_parse(const char *text, struct sockaddr_storage *out);
 
+/* Listen there, without blocking, for up to `backlog` callers that wait. The socket, or -errno. */
+int sl_listen_open(const char *text, int backlog);
+
 #endif

@@ -114,31 +114,11 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 	return answer(connection, MHD_HTTP_NOT_FOUND, "see /\n", false, plain);
 }
 
-static int listen_at(const char *address)
-{
-	struct sockaddr_storage where;
-	const int one = 1, len = sl_listen_address_parse(address, &where);
-	int fd, err;
-
-	if (len < 0)
-		return len;
-	fd = socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (const struct sockaddr *)&where, (socklen_t)len) || listen(fd, CLIENTS_MAX)) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	return fd;
-}
-
 int sl_web_server_open(const char *address, const char *page, sl_web_list list, void *arg,
 		       struct sl_web_server **out)
 {
 	struct sl_web_server *server = calloc(1, sizeof(*server));
-	int fd = server ? listen_at(address) : -ENOMEM;
+	int fd = server ? sl_listen_open(address, CLIENTS_MAX) : -ENOMEM;
 
 	*out = NULL;
 	if (fd < 0) {

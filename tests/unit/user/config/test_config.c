@@ -434,21 +434,26 @@ static const struct refusal policy_refusals[] = {
 	  "  node: 1\n"
 	  "  fabric: {device: fab0}\n"
 	  "  nodes:\n"
-	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: fq_codel}]}]}\n",
-	  "f:5: cluster.nodes[0].ports[0].queues[0].policy: \"fq_codel\" is not a discard policy: write tail, red, blue, longest, tdrr, qsdrr or codel" },
+	  "    - {id: 1, address: 10.9.0.1, "
+	  "ports: [{number: 1, name: eth1, queues: [{class: 2, policy: fq_codel}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].policy: \"fq_codel\" is not a discard "
+	  "policy: write tail, red, blue, longest, tdrr, qsdrr or codel" },
 	{ "cluster_queue_flows_zero",
 	  "cluster:\n"
 	  "  node: 1\n"
 	  "  fabric: {device: fab0}\n"
 	  "  nodes:\n"
-	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, policy: codel, flows: 0}]}]}\n",
-	  "f:5: cluster.nodes[0].ports[0].queues[0].flows: \"0\" is not a number of flow queues: write a number from 1 to 1024" },
+	  "    - {id: 1, address: 10.9.0.1, "
+	  "ports: [{number: 1, name: eth1, queues: [{class: 2, policy: codel, flows: 0}]}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].queues[0].flows: \"0\" is not a number of "
+	  "flow queues: write a number from 1 to 1024" },
 	{ "cluster_queue_flows_without_policy",
 	  "cluster:\n"
 	  "  node: 1\n"
 	  "  fabric: {device: fab0}\n"
 	  "  nodes:\n"
-	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, queues: [{class: 2, flows: 8}]}]}\n",
+	  "    - {id: 1, address: 10.9.0.1, "
+	  "ports: [{number: 1, name: eth1, queues: [{class: 2, flows: 8}]}]}\n",
 	  "f:5: cluster.nodes[0].ports[0].queues[0].flows: \"8\" needs a discard policy: write policy: qsdrr, codel or another" },
 	{ "cluster_queue_parameters_without_policy",
 	  "cluster:\n"
