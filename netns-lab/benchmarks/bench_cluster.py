@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The rate that two nodes carry from a port of one to a port of the other. The contenders are
-sluice, by packing degree and way to transmit, and the kernel, routing or tunnelling; all use the
-same namespaces, and `contender` switches between them.
+sluice, by packing degree and way to transmit, the kernel, routing or tunnelling, and the shortest
+XDP router; all use the same namespaces, and `contender` switches between them.
 """
 import contextlib
 import glob
@@ -14,19 +14,24 @@ import time
 
 from trials import LAB, Failure, Path, finish, lab_command, machine, progress
 
+SINK = "10.2.1.2"
+MANY = "10.64.0.0/16"  # contender routes them to the sink
 AGAIN = "+again"  # suffix of the second half of the A/A pair
-KERNEL = ["kernel", "kernel-2", "vxlan", "vxlan-2"]
+PEERS = ["kernel", "kernel-2", "vxlan", "vxlan-2", "fib-lookup"]
 DEGREES = [1, 2, 4, 8, 16, 255]
 LIGHT_PPS = 20000
+LONE_PPS = 2000
 FLOWS = 64
+TCP_STREAMS = (1, 8)
+TCP_S = 3
 PRIORITY = -19
 
 
 def contenders(quick):
     if quick:
         return ["kernel", "af_xdp 255", "af_xdp 255" + AGAIN, "inject 255"]
-    return (KERNEL + [f"af_xdp {d}" for d in DEGREES] + ["af_xdp 255" + AGAIN, "af_xdp 255 fair", "af_xdp 255 wide",
-            "af_xdp 255 express", "af_xdp 255 shaped", "af_xdp 255 bridged"] +
+    return (PEERS + [f"af_xdp {d}" for d in DEGREES] + ["af_xdp 255" + AGAIN, "af_xdp 255 fair", "af_xdp 255 wide",
+            "af_xdp 255 express", "af_xdp 255 header", "af_xdp 255 shaped", "af_xdp 255 bridged"] +
             [f"inject {d}" for d in (1, 16, 255)])
 
 
@@ -74,12 +79,15 @@ class Cluster(Path):
                 file.write(str(PRIORITY))
         return process
 
-    def trial(self, packets, seconds, rate=None):
+    def trial(self, packets, seconds, rate=None, alone=False):
+        """As Path.trial, but node 2 has the sink's core. alone: one frame at a time."""
         sink = self.start(self.sink, "taskset", "-c", "1", "build/lab/sink", "eth0", "-j")
         try:
             if "ready" not in sink.stderr.readline():
                 raise Failure(f"no sink on {self.sink}: {sink.communicate()[1].strip()}")
             pace = ["--rate", str(int(rate))] if rate else []
+            if alone:
+                pace += ["--spin", "--batch", "1", "--stamp-every", "1"]
             others_s = self.others_seconds()
             sent = json.loads(finish(self.start(
                 self.source, "taskset", "-c", "0", "build/lab/gen", "eth0", "-j", "--dst-mac", self.mac,
@@ -99,6 +107,23 @@ class Cluster(Path):
             "loss": 1 - got["packets"] / sent["made"], "reordered": got["reordered"],
             "duplicates": got["duplicates"], "p50_ns": got["latency_p50_ns"], "p99_ns": got["latency_p99_ns"],
         }
+
+    def tcp(self, streams):
+        """Bits a second that iperf3 carries from the source to the sink by so many connections."""
+        server = self.start(self.sink, "taskset", "-c", "1", "iperf3", "--server", "--one-off", "--bind", SINK)
+        try:
+            deadline = time.monotonic() + 5
+            while f"{SINK}:5201" not in finish(self.spawn(self.sink, "ss", "-Hltn")):
+                if time.monotonic() > deadline:
+                    raise Failure("iperf3 does not listen")
+                time.sleep(0.02)
+            done = json.loads(finish(self.start(
+                self.source, "taskset", "-c", "0", "iperf3", "--json", "--client", SINK, "--time", str(TCP_S),
+                "--parallel", str(streams))))
+        finally:
+            server.terminate()
+            server.communicate()
+        return {"bps": done["end"]["sum_received"]["bits_per_second"], "retransmits": done["end"]["sum_sent"]["retransmits"]}
 
     def no_drop(self, packets, seconds, loss, resolution, guess_pps):
         """The highest rate that passes, by growing steps and bisection. None: no rate passed."""
@@ -129,18 +154,23 @@ class Cluster(Path):
 def measure_one(path, name, args, entry):
     """Measure one round of a contender into `entry`, which keeps the results so far if something
     fails."""
-    packets = ["--dst", "10.2.1.2", "--flows", str(FLOWS), "--size", "60"]
+    packets = (["--dst", MANY, "--dests", str(args.destinations)] if args.destinations > 1 else ["--dst", SINK, "--flows", str(FLOWS)])
+    packets += ["--imix"] if args.size == "imix" else ["--size", args.size]
     path.become(name)
     path.trial(packets, 0.1)  # a warm-up that is not counted: it fills caches
     entry["flood"] = path.trial(packets, args.trial)
-    before = path.packed() if name not in KERNEL else None
+    before = path.packed() if name.removesuffix(AGAIN) not in PEERS else None
     entry["no_drop"] = path.no_drop(packets, args.trial, args.loss, args.resolution,
                                     entry["flood"]["delivered_pps"])
     if before:
         frames, messages = (b - a for a, b in zip(before, path.packed()))
         entry["frames_per_message"] = frames / max(messages, 1)
+    entry["lone"] = path.trial(packets, args.trial, LONE_PPS, alone=True)
     entry["light"] = path.trial(packets, args.trial, LIGHT_PPS)
+    if args.tcp:
+        entry["tcp"] = {str(n): path.tcp(n) for n in TCP_STREAMS}
     if entry["no_drop"]:
+        entry["half"] = path.trial(packets, args.trial, 0.5 * entry["no_drop"]["offered_pps"])
         entry["loaded"] = path.trial(packets, args.trial, 0.9 * entry["no_drop"]["offered_pps"])
 
 
@@ -149,9 +179,12 @@ def measure(args, results, failures, keep):
     contender."""
     names = list(results)
     lab_id = f"c{os.getpid()}"
-    lab_command("up", "cluster", "--nodes", "2", "--ports", "1", "--name", lab_id)
+    lab_command("up", "cluster", "--nodes", "2", "--ports", "1", "--wire", args.wire, "--name", lab_id)
     try:
         path = Cluster(lab_id)
+        if args.tcp:  # routers see frames of hosts as they are on a wire
+            for host in (path.source, path.sink):
+                finish(path.spawn(host, "ethtool", "-K", "eth0", "tx", "off", "tso", "off", "gso", "off"))
         for i in range(args.runs):
             for k in range(len(names)):
                 name = names[(i + k) % len(names)]
@@ -194,7 +227,9 @@ def summarise(results):
                # RPS runs in interrupts, whose time no process is charged with.
                "core_ns": 0.0 if name.endswith("-2") else median(values(entries, "flood", "core_ns")),
                "frames_per_message": median([e["frames_per_message"] for e in entries if "frames_per_message" in e])}
-        for what in ("light", "loaded"):
+        for n in TCP_STREAMS:
+            row[f"tcp{n}_bps"] = median([e["tcp"][str(n)]["bps"] for e in entries if "tcp" in e])
+        for what in ("lone", "light", "half", "loaded"):
             for p in ("p50_ns", "p99_ns"):
                 row[f"{what}_{p}"] = median(values(entries, what, p))
         rows.append(row)
@@ -213,25 +248,37 @@ def rate_of(rows, name):
 
 def print_table(rows, args):
     kernel, vxlan = best_of(rows, "kernel"), best_of(rows, "vxlan")
-    print(f"\nTwo nodes, 60-byte frames, {FLOWS} flows; loss below {100 * args.loss:g} %; "
-          f"medians of {max(row['rounds'] for row in rows)} runs")
-    print(f"{'':18}{'no-drop':>9}{'':>5}{'x kern':>7}{'x vxlan':>8}{'flood':>7}{'core':>7}{'frames/':>9}"
-          f"{'latency us, light':>19}{'at 90 %':>16}")
-    print(f"{'':18}{'Mpps':>9}{'+-':>5}{'':>15}{'Mpps':>7}{'ns':>7}{'message':>9}{'p50':>11}{'p99':>8}{'p50':>8}{'p99':>8}")
+    fib = rate_of(rows, "fib-lookup")
+    where = "1 destination" if args.destinations == 1 else f"{args.destinations:,} destinations"
+    print(f"\nTwo nodes, fabric a {args.wire}, {'mixed' if args.size == 'imix' else args.size + '-byte'} frames, "
+          f"{where}; loss below {100 * args.loss:g} %; medians of {max(row['rounds'] for row in rows)} runs")
+    print(f"{'':18}{'no-drop':>9}{'':>5}{'x kern':>7}{'x fib-l':>8}{'x vxlan':>8}{'flood':>7}{'core':>7}{'frames/':>9}")
+    print(f"{'':18}{'Mpps':>9}{'+-':>5}{'':>23}{'Mpps':>7}{'ns':>7}{'message':>9}")
     for row in rows:
         rate = row["no_drop_pps"]
-        ratios = "".join(f"{rate / peer:{n}.2f}" if peer else f"{'-':>{n}}" for peer, n in ((kernel, 7), (vxlan, 8)))
+        ratios = "".join(f"{rate / peer:{n}.2f}" if peer else f"{'-':>{n}}" for peer, n in ((kernel, 7), (fib, 8), (vxlan, 8)))
         packed = f"{row['frames_per_message']:9.1f}" if row["frames_per_message"] else f"{'-':>9}"
         print(f"{row['contender']:18}{rate / 1e6:9.3f}{100 * row['spread']:4.0f}%{ratios}{row['flood_pps'] / 1e6:7.2f}"
-              f"{row['core_ns'] or '-':>7{'.0f' if row['core_ns'] else ''}}"
-              f"{packed}{row['light_p50_ns'] / 1e3:11.0f}{row['light_p99_ns'] / 1e3:8.0f}"
-              f"{row['loaded_p50_ns'] / 1e3:8.0f}{row['loaded_p99_ns'] / 1e3:8.0f}")
+              f"{row['core_ns'] or '-':>7{'.0f' if row['core_ns'] else ''}}{packed}")
+    print_latencies(rows)
     one, most, again = (rate_of(rows, f"af_xdp {d}") for d in ("1", "255", "255" + AGAIN))
     if one and most:
         print(f"packing: degree 255 carries {most / one:.2f} times what degree 1 does")
     if most and again:
         print(f"A/A (af_xdp 255 against itself): {100 * abs(again / most - 1):.0f} %. "
               "Smaller differences mean nothing.")
+
+
+def print_latencies(rows):
+    """Times from the generator to the sink, and what TCP carries."""
+    tcp = any(row[f"tcp{n}_bps"] for n in TCP_STREAMS for row in rows)
+    print(f"\n{'latency, us':18}{'one at a time':>16}{f'{LIGHT_PPS:,} pps':>16}{'at 50 %':>16}{'at 90 %':>16}"
+          + ("".join(f"{f'TCP x {n}':>9}" for n in TCP_STREAMS) if tcp else ""))
+    print(f"{'':18}" + f"{'p50':>8}{'p99':>8}" * 4 + (f"{'Gbit/s':>9}" * len(TCP_STREAMS) if tcp else ""))
+    for row in rows:
+        times = "".join(f"{row[f'{what}_{p}'] / 1e3:8.{1 if what == 'lone' else 0}f}" for what in ("lone", "light", "half", "loaded")
+                        for p in ("p50_ns", "p99_ns"))
+        print(f"{row['contender']:18}{times}" + ("".join(f"{row[f'tcp{n}_bps'] / 1e9:9.2f}" for n in TCP_STREAMS) if tcp else ""))
 
 
 def run(args, out):
@@ -242,8 +289,8 @@ def run(args, out):
 
     def keep():
         with open(f"{out}/cluster.json.new", "w", encoding="ascii") as file:
-            json.dump({"machine": machine(), "trial_seconds": args.trial, "runs": args.runs,
-                       "tolerated_loss": args.loss, "rows": summarise(results), "rounds": results,
+            json.dump({"machine": machine(), "trial_seconds": args.trial, "runs": args.runs, "wire": args.wire,
+                       "destinations": args.destinations, "frame_bytes": args.size, "tolerated_loss": args.loss, "rows": summarise(results), "rounds": results,
                        "failures": failures}, file, indent=1)
         os.replace(f"{out}/cluster.json.new", f"{out}/cluster.json")
 

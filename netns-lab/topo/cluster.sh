@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Topology cluster: nodes n1, n2, ... on a fabric; behind port P of node N a host hNpP with both
-# families. The fabric is a bridge in the namespace `fabric`, of MTU 3500: single-buffer XDP on veth
-# takes no larger frames.
+# families. The fabric has MTU 3500: single-buffer XDP on veth takes no larger frames. It is a Linux
+# bridge in the namespace `fabric`, or, of two nodes, a veth between them (CLUSTER_WIRE=veth).
 
 # shellcheck disable=SC2034
 TOPO_TEXT="routers n1, n2, ... that act as one, a host behind each port"
 # shellcheck disable=SC2034
-TOPO_OPTIONS="--nodes N (3), --ports P (2), --fabric roce-xdp"
+TOPO_OPTIONS="--nodes N (3), --ports P (2), --fabric roce-xdp, --wire bridge|veth (bridge)"
 
 CLUSTER_FABRIC_MTU=3500
 CLUSTER_EDGE_MTU=3384
@@ -19,6 +19,7 @@ topo_up() {
 		--nodes) nodes=${2:-} ;;
 		--ports) ports=${2:-} ;;
 		--fabric) fabric=${2:-} ;;
+		--wire) CLUSTER_WIRE=${2:-} ;;
 		*) lab_error "cluster: unknown option $1" || return ;;
 		esac
 		shift 2
@@ -26,8 +27,13 @@ topo_up() {
 	[[ $nodes =~ ^[2-8]$ ]] || lab_error "--nodes: \"$nodes\" is not a number from 2 to 8" || return
 	[[ $ports =~ ^[1-8]$ ]] || lab_error "--ports: \"$ports\" is not a number from 1 to 8" || return
 	[ "$fabric" = roce-xdp ] || lab_error "--fabric: \"$fabric\" is no fabric of the lab: roce-xdp" || return
+	case ${CLUSTER_WIRE:=bridge} in
+	bridge) ;;
+	veth) [ "$nodes" = 2 ] || lab_error "--wire: a veth has two ends, so --nodes must be 2" || return ;;
+	*) lab_error "--wire: \"$CLUSTER_WIRE\" is not bridge or veth" || return ;;
+	esac
 
-	cluster_fabric || return
+	cluster_fabric "$CLUSTER_WIRE" || return
 	for ((n = 1; n <= nodes; n++)); do
 		cluster_node "$n" "$ports" || return
 	done
@@ -40,11 +46,13 @@ topo_up() {
 	done
 }
 
+# cluster_fabric [bridge|veth]: what the nodes meet on, and their key
 cluster_fabric() {
+	(umask 077 && head -c 32 /dev/urandom >"$LAB_DIR/cluster.key") || return
+	[ "${1:-bridge}" = bridge ] || return 0
 	host_up fabric &&
 		on fabric ip link add br0 mtu $CLUSTER_FABRIC_MTU type bridge &&
-		on fabric ip link set br0 up &&
-		(umask 077 && head -c 32 /dev/urandom >"$LAB_DIR/cluster.key")
+		on fabric ip link set br0 up
 }
 
 # cluster_node N PORTS: node nN on the fabric, with its hosts
@@ -64,9 +72,18 @@ cluster_edges() {
 # AF_XDP sends into a queue of the processor, which all namespaces share: messages of a bridge that moves to another
 # processor could overtake earlier ones. Without, they take a ring of the netdev, as with an adapter. No message needs TSO.
 cluster_wire_fabric() {
+	if [ "${CLUSTER_WIRE:-bridge}" = veth ]; then
+		[ "$1" = 2 ] || return 0 # node 1 waits for the other end
+		link n1:fab0 n2:fab0 $CLUSTER_FABRIC_MTU && cluster_set_fabric 1 && cluster_set_fabric 2
+		return
+	fi
 	link "n$1:fab0" "fabric:n$1" $CLUSTER_FABRIC_MTU &&
-		on "n$1" ethtool -K fab0 tso off >/dev/null &&
 		on fabric ip link set "n$1" master br0 &&
+		cluster_set_fabric "$1"
+}
+
+cluster_set_fabric() {
+	on "n$1" ethtool -K fab0 tso off >/dev/null &&
 		on "n$1" ip addr add "10.9.0.$1/24" dev fab0 &&
 		{ [ "${CLUSTER_WORKERS:-1}" = 1 ] || on "n$1" ethtool -L fab0 rx "$CLUSTER_WORKERS" tx "$CLUSTER_WORKERS"; }
 }

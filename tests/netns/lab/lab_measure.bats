@@ -138,6 +138,17 @@ python() {
 	assert_nothing_left
 }
 
+@test "two nodes on a veth carry many destinations and TCP, by the shortest XDP router and past the bridges" {
+	run netns-lab/bench --quick cluster --contenders "fib-lookup,af_xdp 255 header" --wire veth --destinations 4096 --tcp
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[[ "$output" == *"fabric a veth, 60-byte frames, 4,096 destinations"* ]]
+	jq -e '.wire == "veth" and .destinations == 4096 and (.rounds | length == 2) and
+		all(.rounds[][]; .flood.delivered > 0 and .lone.delivered > 0 and .lone.reordered == 0 and .tcp["1"].bps > 0 and .tcp["8"].bps > 0)' \
+		build/bench/cluster.json
+	assert_nothing_left
+}
+
 @test "an interrupted measurement keeps its finished rounds" {
 	rm -f build/bench/cluster.json
 	setsid env --default-signal=INT netns-lab/bench cluster --contenders "kernel,vxlan" --runs 99 --trial 0.1 \
@@ -174,6 +185,10 @@ python() {
 }
 
 @test "wrong use is refused" {
+	run -2 netns-lab/bench cluster --destinations 0
+	[[ "$output" == *'"0" is not a number from 1 to 65536'* ]]
+	run -2 netns-lab/bench cluster --size 59
+	[[ "$output" == *'"59" is not a number from 60 to 3384'* ]]
 	run netns-lab/measure --contenders kernel,turbo
 	[ "$status" -eq 2 ]
 	[[ "$output" == *'"turbo" is none of kernel, fib-lookup, bare, lpm, fast, wire'* ]]
