@@ -22,8 +22,10 @@ ASAN_DELAY := $(BUILD)/tests/sluice-delay
 NS3_TEST := $(if $(wildcard /usr/include/ns3/core-module.h),$(BUILD)/cc-ns3 $(BUILD)/fq-ns3)
 test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(ASAN_DAEMON) $(ASAN_BRIDGE) $(TSAN_BRIDGE) $(ASAN_DELAY) $(NS3_TEST) ## build the tests without running them
 
-# Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain.
-$(UNIT_TESTS): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
+# Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain. So does one that
+# simulates minutes of five nodes; others run the same code under ASan.
+PLAIN_UNIT_TESTS := $(BUILD)/tests/unit/rdma-bridge/rate/test_rates
+$(filter-out $(PLAIN_UNIT_TESTS),$(UNIT_TESTS)): $(BUILD)/tests/unit/%: $(BUILD)/asan/tests/unit/%.o $(TEST_LIB:%.c=$(BUILD)/asan/%.o) \
 		$(LIBS:%=$(BUILD)/asan/%.a)
 	$(call say,LD-ASAN,$@)
 	@mkdir -p $(@D)
@@ -54,7 +56,7 @@ $(ASAN_DELAY): $(sluice-delay_SRCS:%.c=$(BUILD)/asan/%.o) $(call archives,sluice
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(link_objects) -o $@ $(LDLIBS) $(sluice-delay_LDLIBS)
 
-$(BPF_TESTS) $(RDMA_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(TEST_LIB:%.c=$(BUILD)/obj/%.o) \
+$(PLAIN_UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(TEST_LIB:%.c=$(BUILD)/obj/%.o) \
 		$(LIBS:%=$(BUILD)/obj/%.a)
 	$(call say,LD,$@)
 	@mkdir -p $(@D)

@@ -42,13 +42,15 @@ struct mem_transport {
 	struct rb_endpoint self;
 	struct rb_transport_stats stats;
 	struct rb_path paths[PATHS_MAX];
-	uint64_t *receive; /* owned: stack of posted chunks */
+	uint32_t paths_end; /* no path behind it was ever open */
+	uint64_t *receive;  /* owned: stack of posted chunks */
 	uint32_t n_receive, receive_max;
 	struct rb_completion *arrived; /* owned: ring of receive_max */
 	uint32_t first, n_arrived;
 	uint64_t *lent; /* owned: cookies of sends not yet completed, in_flight_max of them */
 	uint32_t n_lent;
 	int event_fd;
+	bool signalled; /* event_fd is readable */
 };
 
 static struct mem_transport *of(struct rb_transport *t)
@@ -124,12 +126,19 @@ void rb_mem_network_stats(const struct rb_mem_network *network, struct rb_mem_st
 	*out = network->stats;
 }
 
+static void signal_arrival(struct mem_transport *t)
+{
+	const uint64_t one = 1;
+
+	if (!t->signalled)
+		t->signalled = write(t->event_fd, &one, sizeof(one)) == sizeof(one);
+}
+
 static void arrive(struct rb_mem_network *network, const struct flight *flight)
 {
 	struct mem_transport *t = NULL;
 	struct rb_completion *c;
-	uint64_t one = 1, offset;
-	ssize_t written;
+	uint64_t offset;
 
 	for (int i = 0; i < TRANSPORTS_MAX && !t; i++)
 		if (network->transports[i] && same_pair(&network->transports[i]->self, &flight->to))
@@ -150,14 +159,13 @@ static void arrive(struct rb_mem_network *network, const struct flight *flight)
 				     .ce = flight->ce,
 				     .len_bytes = flight->len_bytes,
 				     .offset = offset };
-	for (int i = 0; i < PATHS_MAX; i++)
+	for (uint32_t i = 0; i < t->paths_end; i++)
 		if (t->paths[i].open && same_pair(&t->paths[i].remote, &flight->from))
 			c->context = t->paths[i].context;
 	t->stats.received++;
 	t->stats.received_bytes += flight->len_bytes;
 	t->stats.marked += flight->ce;
-	written = write(t->event_fd, &one, sizeof(one));
-	(void)written; /* fails only if the counter is full, and then event_fd is readable */
+	signal_arrival(t);
 }
 
 /* The next message to arrive: the earliest due, and of several the first that left. */
@@ -270,6 +278,8 @@ static int mem_path_create(struct rb_transport *base, const struct rb_endpoint *
 	if (!path)
 		return -ENOSPC;
 	*path = (struct rb_path){ .remote = *remote, .context = context, .open = true };
+	if (t->paths_end <= (uint32_t)(path - t->paths))
+		t->paths_end = (uint32_t)(path - t->paths) + 1;
 	*out = path;
 	return 0;
 }
@@ -366,6 +376,7 @@ static bool mem_arm(struct rb_transport *base)
 		return true;
 	n = read(t->event_fd, &count, sizeof(count));
 	(void)n; /* fails if the counter is 0 already */
+	t->signalled = false;
 	return false;
 }
 

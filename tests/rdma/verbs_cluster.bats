@@ -146,6 +146,33 @@ survives() {
 	carries_every_byte verbs-ud '.frames == .messages'
 }
 
+read_capture() { /usr/bin/python3 -B tests/capture/read_capture.py "$@"; }
+
+@test "sluice capture sees the frames that a bridge takes and sends at both nodes, byte for byte, with what became of them" {
+	local n
+	cluster_of 2
+	for n in $NODES; do
+		vm_enter "n$n"
+		vm_spawn "$VM_MACHINE" "capture.$n" "${VM_ENTER[@]}" build/sluice capture -i eth1 -w -
+	done
+	for n in $NODES; do wait_for 30 grep -q listening "$LAB_DIR/capture.$n.err"; done
+	frames_arrive_unchanged
+	for n in $NODES; do
+		vm_signal "capture.$n" INT
+		vm_output "capture.$n" >"$LAB_DIR/capture.n$n"
+		cat "$LAB_DIR/capture.$n.err"
+		grep -q " 0 not captured" "$LAB_DIR/capture.$n.err"
+		read_capture same "$LAB_DIR/capture.n$n" "eth1 in" "$LAB_DIR/sent.$n"
+		read_capture same "$LAB_DIR/capture.n$n" "eth1 out" "$LAB_DIR/got.$n"
+		run read_capture outcomes "$LAB_DIR/capture.n$n" "eth1 in"
+		echo "$output"
+		jq -e 'has("queue: virtual output") and length == 1' <<<"$output"
+		run read_capture outcomes "$LAB_DIR/capture.n$n" "eth1 out"
+		echo "$output"
+		jq -e 'has("bridge: sent by an AF_XDP socket") and length == 1' <<<"$output"
+	done
+}
+
 @test "verbs-ud counts exactly the messages that the network lost" {
 	cluster_of 2
 	loses 1 2 match u8 4 4 at 2 # IP packets of 1,024 to 2,047 bytes: messages with a frame, and no others

@@ -4,7 +4,7 @@
 Read what `sluice capture` wrote, with tshark and scapy, and compare it with what went through.
 
     read_capture.py flood DIRECTORY
-        What tests/rdma/capture_flood wrote: every frame is in the capture once, or was counted as
+        What tests/capture/capture_flood wrote of a flood: every frame is in the capture once, or was counted as
         not captured; each leaves as scapy expects. Prints the sums.
     read_capture.py same CAPTURE INTERFACE FRAMES
         The UDP frames to port 9 of this interface are those of a capture of the test's, in order.
