@@ -1,35 +1,57 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Mixed traffic and TCP through a cluster of three nodes: nothing is reordered within its flow,
-# nothing comes twice, every frame is accounted for. A busy machine may leave a daemon without a
-# processor until queues are full, so drops of full queues do not matter here.
+# Mixed traffic and TCP through a cluster of three nodes, by the bridges, and by the bridges and past
+# them in turns: nothing is reordered within its flow, nothing comes twice, every frame is accounted
+# for. A busy machine may leave a daemon without a processor until queues are full, so drops of full
+# queues do not matter here.
 bats_require_minimum_version 1.5.0
 
-setup_file() {
-	netns-lab/check-order --json --count 10000 --rate 4000 --tcp >"$BATS_FILE_TMPDIR/result" 2>"$BATS_FILE_TMPDIR/faults" || true
+# run_of NAME OPTION...: the result and what was wrong with it
+run_of() {
+	netns-lab/check-order --json --count 10000 --rate 4000 --tcp "${@:2}" >"$BATS_FILE_TMPDIR/$1" 2>"$BATS_FILE_TMPDIR/$1.faults" || true
 }
 
-# holds EXPRESSION: is this true of the result?
+setup_file() {
+	run_of bridges
+	run_of switching --express auto --switch 4
+}
+
+# holds NAME EXPRESSION: is this true of the result?
 holds() {
-	jq -c . "$BATS_FILE_TMPDIR/result"
-	jq -e "$1" "$BATS_FILE_TMPDIR/result"
+	jq -c . "$BATS_FILE_TMPDIR/$1"
+	jq -e "$2" "$BATS_FILE_TMPDIR/$1"
+}
+
+# all_in_order NAME: nothing was reordered, duplicated, changed or lost without a name
+all_in_order() {
+	cat "$BATS_FILE_TMPDIR/$1.faults"
+	[ ! -s "$BATS_FILE_TMPDIR/$1.faults" ]
+	holds "$1" '.sent == 60000 and .flows == 2400'
+	# The kernel's own multicast at a remote port (a report of its groups) is no frame of these hosts.
+	holds "$1" '.drops | keys - ["voq-full", "voq-memory", "drop-voq-ring", "drop-queue-full", "tx-ring", "fabric", "drop-not-unicast"] == []'
+	holds "$1" '[.reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac] == [0, 0, 0, 0, 0, 0] and .wrong == []'
+}
+
+# tcp_in_order NAME: no segment of TCP overtook another
+tcp_in_order() {
+	holds "$1" '.tcp.bytes >= 20000000 and .tcp.streams == 8'
+	holds "$1" '.tcp.counters | .TcpExtTCPSACKReorder + .TcpExtTCPTSReorder + .TcpExtTCPRenoReorder == 0'
 }
 
 @test "all hosts send to all others, IPv4 and IPv6: nothing is reordered, duplicated, changed or lost without a name" {
-	cat "$BATS_FILE_TMPDIR/faults"
-	[ ! -s "$BATS_FILE_TMPDIR/faults" ]
-	holds '.sent == 60000 and .flows == 2400'
-	# The kernel's own multicast at a remote port (a report of its groups) is no frame of these hosts.
-	holds '.drops | keys - ["voq-full", "voq-memory", "drop-voq-ring", "drop-queue-full", "tx-ring", "fabric", "drop-not-unicast"] == []'
-	holds '[.reordered, .duplicates, .late, .bad_checksum, .bad_payload, .wrong_mac] == [0, 0, 0, 0, 0, 0] and .wrong == []'
+	all_in_order bridges
+	holds bridges '.ways.express == 0'
 }
 
 @test "every node uses its queues of two classes to the four ports of the others" {
 	# The hosts' kernels use that of class 0, too, for TCP.
-	holds '.voqs_used | keys == ["n1", "n2", "n3"] and all(. >= 8 and . <= 12)'
+	holds bridges '.voqs_used | keys == ["n1", "n2", "n3"] and all(. >= 8 and . <= 12)'
 }
 
-@test "no segment of TCP overtakes another" {
-	holds '.tcp.bytes >= 20000000 and .tcp.streams == 8'
-	holds '.tcp.counters | .TcpExtTCPSACKReorder + .TcpExtTCPTSReorder + .TcpExtTCPRenoReorder == 0'
+@test "no segment of TCP overtakes another" { tcp_in_order bridges; }
+
+@test "nothing of that happens either while all queues change ways several times a second" {
+	all_in_order switching
+	tcp_in_order switching
+	holds switching '.ways.express > 0 and .ways.bridge > 0 and .switched.returns > 0'
 }
