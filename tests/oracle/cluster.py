@@ -55,10 +55,10 @@ def node_script(node):
 
 class ClusterWorld(world.World):
     """A world with a cluster. family: that of the fabric's addresses, 4 or 6. port_keys: more keys
-    of every port's configuration."""
+    of every port's configuration. fabric_keys: of the fabric's."""
 
-    def __init__(self, engine="fast", family=4, port_keys=""):
-        self.engine, self.family, self.port_keys = engine, family, port_keys
+    def __init__(self, engine="fast", family=4, port_keys="", fabric_keys=""):
+        self.engine, self.family, self.port_keys, self.fabric_keys = engine, family, port_keys, fabric_keys
         self.nodes, self.fabric, self.directory, self.daemons = {}, None, None, []
         self.canaries = 0
         super().__init__()
@@ -115,10 +115,11 @@ class ClusterWorld(world.World):
 
     def config(self, node):
         keys = f", {self.port_keys}" if self.port_keys else ""
+        fabric_keys = f", {self.fabric_keys}" if self.fabric_keys else ""
         ports = {n: ", ".join(f"{{number: {p + 1}, name: p{p}{keys}}}" for p in range(world.PORTS) if OWNER[p] == n) for n in NODES}
         members = "".join(f"    - {{id: {n}, address: \"{self.fabric_address(n)}\", ports: [{ports[n]}]}}\n" for n in NODES)
         return (f"engine: {self.engine}\ncluster:\n  node: {node}\n  key_file: {self.directory.name}/key\n"
-                f"  liveness_ms: {LIVENESS_MS}\n  fabric: {{device: fab0, transport: roce-xdp}}\n  nodes:\n{members}")
+                f"  liveness_ms: {LIVENESS_MS}\n  fabric: {{device: fab0, transport: roce-xdp{fabric_keys}}}\n  nodes:\n{members}")
 
     def start_daemons(self):
         with open(os.open(f"{self.directory.name}/key", os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 ROCE_PORT = 4791
 DATA, FEEDBACK, HELLO, ANNOUNCE, POLICY, REPORT = range(1, 7)
+HEADER, UDP = 1, 2  # what the check of an express message covers
+HEADER_COVERS_BYTES = 64
 FEEDBACK_BYTES, HELLO_BYTES, POLICY_BYTES, PARAMETER_BYTES, REPORT_BYTES = 32, 8, 48, 8, 16
 
 
@@ -54,14 +56,40 @@ def icrc(frame):
     return struct.pack("<I", zlib.crc32(b"\xff" * 8 + bytes(b)))
 
 
+def udp_offset(frame):
+    return 14 + (20 if frame[14] >> 4 == 4 else 40)
+
+
+def internet_sum(data):
+    """The one's complement sum of RFC 1071, folded."""
+    total = sum(struct.unpack(f"!{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return total
+
+
+def check_holds(frame, check):
+    """Is the UDP checksum the one of RFC 768, or with HEADER the one of the first bytes?"""
+    udp = udp_offset(frame)
+    addresses = frame[26:34] if frame[14] >> 4 == 4 else frame[22:54]
+    covered = frame[udp:] if check == UDP else frame[udp:udp + HEADER_COVERS_BYTES]
+    return internet_sum(addresses + struct.pack("!H", 17) + frame[udp + 4:udp + 6] + covered) == 0xffff
+
+
+def is_express(frame):
+    """Does the frame have a UDP checksum, as only express messages do?"""
+    udp = udp_offset(frame)
+    return frame[udp + 6:udp + 8] != b"\0\0"
+
+
 def is_roce(frame):
     if frame[12:14] == b"\x08\x00":
         return frame[23] == 17 and frame[36:38] == struct.pack("!H", ROCE_PORT)
     return frame[12:14] == b"\x86\xdd" and frame[20] == 17 and frame[56:58] == struct.pack("!H", ROCE_PORT)
 
 
-def payload_of(frame):
-    """Section 2: the message inside a RoCEv2 frame."""
+def payload_of(frame, check=None):
+    """Section 2: the message inside a RoCEv2 frame. check: what express messages of its sender carry."""
     ip = 14
     if frame[12:14] == b"\x08\x00":
         claim(frame[ip] == 0x45 and frame[ip + 4:ip + 8] == b"\0\0\x40\0", "IPv4: no options, identification 0, don't fragment")
@@ -73,7 +101,7 @@ def payload_of(frame):
         claim(struct.unpack("!I", frame[ip:ip + 4])[0] & 0xfffff == struct.unpack("!H", frame[udp:udp + 2])[0],
               "the flow label is the UDP source port")
     source, destination, udp_bytes, checksum = struct.unpack("!HHHH", frame[udp:udp + 8])
-    claim(source >= 0xc000 and destination == ROCE_PORT and checksum == 0, "UDP ports and checksum")
+    claim(source >= 0xc000 and destination == ROCE_PORT and (check or checksum == 0), "UDP ports and checksum")
     claim(udp + udp_bytes == ip_end == len(frame), "lengths of IP, UDP and frame")
     bth = frame[udp + 8:udp + 20]
     claim(bth[0] == 0x64, f"opcode {bth[0]:#x}")
@@ -81,7 +109,13 @@ def payload_of(frame):
     pad = bth[1] >> 4 & 3
     message = frame[udp + 28:len(frame) - 4 - pad]
     claim(len(message) % 4 == -pad % 4 and not any(frame[len(frame) - 4 - pad:-4]), "padding")
-    claim(icrc(frame) == frame[-4:], f"ICRC {frame[-4:].hex()}, zlib says {icrc(frame).hex()}")
+    if checksum:
+        claim(check_holds(frame, check), f"UDP checksum {checksum:#x}")
+        claim(frame[-4:] == b"\0\0\0\0", "the ICRC of an express message is 0")
+        claim(message[1] == DATA and message[6] in range(1, 9) and message[7] == 1, "an express message is data, one frame, of a CPU's stream")
+    else:
+        claim(icrc(frame) == frame[-4:], f"ICRC {frame[-4:].hex()}, zlib says {icrc(frame).hex()}")
+        claim(message[6] == 0, "the stream of the bridge is 0")
     return message
 
 

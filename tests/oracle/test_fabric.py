@@ -4,7 +4,8 @@
 The fabric of a live cluster, judged by tools that are not ours: tshark dissects every frame without
 complaint, zlib and (for IPv4) scapy compute each ICRC, and a decoder written from docs/PROTOCOL.md
 finds in the messages the very frames that left the cluster; these are the frames that entered, one
-hop older.
+hop older. Then the same where frames go past the bridges, in express messages with either check: of
+`udp`, scapy and tshark compute the checksum; of `header`, which covers the headers only, the decoder.
 
     tests/oracle/test_fabric.py
 
@@ -30,7 +31,7 @@ import world
 from test_forwarding import Tap
 
 logging.getLogger("scapy").setLevel(logging.ERROR)
-from scapy.all import Ether, raw  # noqa: E402  pylint: disable=wrong-import-position,wrong-import-order
+from scapy.all import UDP, Ether, raw  # noqa: E402  pylint: disable=wrong-import-position,wrong-import-order
 from scapy.contrib.roce import BTH  # noqa: E402  pylint: disable=wrong-import-position,wrong-import-order
 
 ETH_P_ALL = 3
@@ -124,52 +125,57 @@ def traffic(router, rng, sizes):
     return expected, left
 
 
-def dissect(path):
+def dissect(path, checksums):
     """tshark's fields, a row for each frame. RoCEv2 sends no UDP checksum, not even over IPv6."""
     fields = ["frame.protocols", "infiniband.bth.opcode", "infiniband.invariant.crc", "_ws.malformed", "_ws.expert.message",
-              "ip.checksum.status"]
+              "ip.checksum.status", "udp.checksum.status"]
     command = ["tshark", "-r", path, "-T", "fields", "-E", "separator=|", "-o", "ip.check_checksum:TRUE",
-               "-o", "udp.ignore_ipv6_zero_checksum:TRUE"]
+               "-o", "udp.ignore_ipv6_zero_checksum:TRUE", "-o", f"udp.check_checksum:{str(checksums).upper()}"]
     for name in fields:
         command += ["-e", name]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [line.split("|") for line in out.splitlines()]
 
 
-def judged_by_tshark(frames, family):
+def judged_by_tshark(frames, family, check):
     problems = []
     with tempfile.TemporaryDirectory(prefix="sluice-oracle.") as directory:
         path = os.path.join(directory, "fabric.pcap")
         pcap.write(path, frames)
-        rows = dissect(path)
+        rows = dissect(path, check == fabric_message.UDP)
     if len(rows) != len(frames):
         return [f"{len(frames)} frames, {len(rows)} rows"]
-    for n, (frame, (protocols, opcode, crc, malformed, expert, ip_status)) in enumerate(zip(frames, rows)):
+    for n, (frame, (protocols, opcode, crc, malformed, expert, ip_status, udp_status)) in enumerate(zip(frames, rows)):
         if "infiniband" not in protocols or malformed or expert or family == 4 and ip_status != "1":
             problems.append(f"frame {n}: {protocols} {malformed} {expert} IP checksum {ip_status}")
         elif int(opcode, 0) != 0x64 or not crc or struct.pack(">I", int(crc, 0)) != frame[-4:]:
             problems.append(f"frame {n}: opcode {opcode}, ICRC {crc}, the frame ends in {frame[-4:].hex()}")
+        elif check == fabric_message.UDP and fabric_message.is_express(frame) and udp_status != "1":
+            problems.append(f"frame {n}: UDP checksum {udp_status}")
     return problems
 
 
-def judged_by_scapy(frames):
+def judged_by_scapy(frames, check):
     problems = []
     for n, frame in enumerate(frames):
         dissected = Ether(frame)
         if BTH not in dissected:
             problems.append(f"frame {n}: scapy sees no BTH")
             continue
-        dissected[BTH].icrc = None
+        if not fabric_message.is_express(frame):
+            dissected[BTH].icrc = None
+        elif check == fabric_message.UDP:
+            del dissected[UDP].chksum
         if raw(dissected) != frame:
-            problems.append(f"frame {n}: scapy's ICRC is {raw(dissected)[-4:].hex()}, ours {frame[-4:].hex()}")
+            problems.append(f"frame {n}: scapy makes it {raw(dissected).hex()}, ours is {frame.hex()}")
     return problems
 
 
-def read_messages(frames):
+def read_messages(frames, check):
     messages, problems = [], []
     for n, frame in enumerate(frames):
         try:
-            messages.append(fabric_message.parse(fabric_message.payload_of(frame)))
+            messages.append(fabric_message.parse(fabric_message.payload_of(frame, check)))
         except fabric_message.Bad as error:
             problems.append(f"frame {n}: {error}: {frame[:100].hex()}")
     return messages, problems
@@ -206,9 +212,12 @@ def unpacked(messages, count):
     return frames, problems
 
 
-def trial(tap, family):
-    name = f"IPv{family} fabric"
-    router = cluster.ClusterWorld(family=family, port_keys=CONTROLLER)
+def trial(tap, family, check=None):
+    name, keys = f"IPv{family} fabric", ""
+    if check:
+        word = {fabric_message.HEADER: "header", fabric_message.UDP: "udp"}[check]
+        name, keys = f"{name}, express with {word}", f"express: auto, express_check: {word}"
+    router = cluster.ClusterWorld(family=family, port_keys=CONTROLLER, fabric_keys=keys)
     capture = None
     try:
         router.settle()
@@ -217,26 +226,30 @@ def trial(tap, family):
         limit = 3396 if family == 6 else 3414  # what one message of the fabric's MTU holds
         expected, left = traffic(router, random.Random(family), [s for s in SIZES if s <= limit])
         ledger = conservation.check(before, router.snapshot)
-        frames = capture.take(lambda frames: WANTED <= kinds_of(read_messages(frames)[0]).keys())
+        frames = capture.take(lambda frames: WANTED <= kinds_of(read_messages(frames, check)[0]).keys())
     finally:
         if capture:
             capture.close()
         router.close()
-    messages, problems = read_messages(frames)
+    messages, problems = read_messages(frames, check)
     kinds = kinds_of(messages)
+    if check:
+        express = [f for f in frames if fabric_message.is_express(f)]
+        tap.result(len(express) > len(messages) // 20, f"{name}: {len(express)} of {kinds['data']} data messages are express")
     tap.result(WANTED <= kinds.keys(), f"{name}: captured {', '.join(f'{n} {k}' for k, n in sorted(kinds.items()))}",
                [f"no {k}" for k in WANTED - kinds.keys()])
     for what, faults in (("tshark dissects every frame without complaint, and shows its last four bytes as ICRC",
-                          judged_by_tshark(frames, family)),
+                          judged_by_tshark(frames, family, check)),
                          ("each frame and message is as docs/PROTOCOL.md says, each ICRC as zlib computes", problems),
                          ("messages are numbered without gaps", in_sequence(messages))):
         tap.result(not faults, f"{name}: {what}", faults[:10])
-    if family == 4:  # scapy's ICRC knows IPv4 only
-        # scapy is slow: so it judges all data messages, but only a part of the others.
-        some = [f for f, m in zip(frames, messages) if m.kind == fabric_message.DATA]
-        some += frames[::max(len(frames) // SCAPY_FRAMES, 1)]
-        faults = judged_by_scapy(some)
-        tap.result(not faults, f"{name}: scapy computes the same ICRC for {len(some)} frames", faults[:10])
+    # scapy is slow: so it judges all data messages, but only a part of the others. Its ICRC knows IPv4 only.
+    some = [f for f, m in zip(frames, messages) if m.kind == fabric_message.DATA]
+    some += frames[::max(len(frames) // SCAPY_FRAMES, 1)]
+    some = [f for f in some if (check == fabric_message.UDP if fabric_message.is_express(f) else family == 4)]
+    if some:
+        faults = judged_by_scapy(some, check)
+        tap.result(not faults, f"{name}: scapy makes {len(some)} frames as they are, each with a checksum of its own", faults[:10])
     ours = {frame for list_ in expected.values() for frame in list_}
     inside, faults = unpacked(messages, ours)
     faults += [f"from node {node} to p{port}, class {klass}: {len(inside.get((node, port, klass), []))} of {len(frames_)} frames, or in "
@@ -254,8 +267,8 @@ def trial(tap, family):
 def main():
     world.pin_to_one_cpu()
     tap = Tap()
-    for family in (4, 6):
-        trial(tap, family)
+    for family, check in ((4, None), (6, None), (4, fabric_message.UDP), (6, fabric_message.HEADER)):
+        trial(tap, family, check)
     return 0 if tap.finish() else 1
 
 
