@@ -19,6 +19,7 @@
 #include "bpf/edge/nexthop.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/parse.bpf.h"
+#include "bpf/edge/reserve.bpf.h"
 #include "bpf/edge/rule_hop.bpf.h"
 #include "bpf/edge/stats.bpf.h"
 #include "bpf/edge/transmit.bpf.h"
@@ -82,6 +83,7 @@ static __always_inline sl_verdict sl_forward(struct sl_packet *pkt, bool ip4)
 		verdict = ip4 ? sl_ip4_input(pkt) : sl_ip6_input(pkt);
 	if (sl_unlikely(verdict != SL_GO_ON))
 		return verdict;
+	sl_reserve(pkt);
 	return sl_rule_hop_end(pkt, sl_forward_routed(pkt));
 }
 

@@ -37,6 +37,16 @@ _sluice_filter() {
 	esac
 }
 
+_sluice_reserve() {
+	case $1 in
+	'') _sluice_words "list ports add delete" ;;
+	add | delete)
+		_sluice_words "source= destination= protocol= source_port= destination_port= $([ "$1" = delete ] || echo rate port refresh pin)"
+		[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
+		;;
+	esac
+}
+
 # capture and trace have options of their own.
 _sluice_capture() {
 	case $prev in
@@ -85,10 +95,11 @@ _sluice() {
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show top capture trace explain filter attach detach cc web check" ;;
+	'') _sluice_words "status show top capture trace explain filter reserve attach detach cc web check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs egress-queues fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	filter) _sluice_filter "$what" ;;
+	reserve) _sluice_reserve "$what" ;;
 	attach) [ -n "$what" ] || _sluice_netdevs ;;
 	detach) [ -n "$what" ] || _sluice_ports ;;
 	check) [ -n "$what" ] || _sluice_files ;;

@@ -99,6 +99,20 @@ void fq_flow_parse(const uint8_t *frame, uint32_t bytes, struct fq_flow *out)
 	add(out, frame + at - 2, 2);
 }
 
+void fq_flow_of(uint8_t version, uint8_t protocol, const void *source, const void *destination,
+		const void *ports, struct fq_flow *out)
+{
+	const uint32_t address_bytes = version == 4 ? 4 : 16;
+
+	memset(out, 0, sizeof(*out));
+	out->ip_version = version;
+	add(out, &out->ip_version, 1);
+	add(out, &protocol, 1);
+	add(out, source, address_bytes);
+	add(out, destination, address_bytes);
+	add(out, ports, 4);
+}
+
 void fq_flow_mark(uint8_t *frame, const struct fq_flow *flow)
 {
 	uint8_t *ip = frame + flow->l3_offset;

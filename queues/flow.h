@@ -28,6 +28,14 @@ struct fq_flow {
 /* frame: `bytes` of a frame from its MAC header on; any content and length. Thread-safe. */
 void fq_flow_parse(const uint8_t *frame, uint32_t bytes, struct fq_flow *out);
 
+/*
+ * The flow of frames with these values, all in network order: addresses of 4 or 16 bytes, and 4
+ * bytes of ports, the source's first. The protocol has ports; version is 4 or 6. Of the flow, only
+ * the key has a meaning.
+ */
+void fq_flow_of(uint8_t version, uint8_t protocol, const void *source, const void *destination,
+		const void *ports, struct fq_flow *out);
+
 static inline uint64_t fq_flow_hash(const struct fq_flow *flow, const struct fq_hash_key *key)
 {
 	return fq_siphash(key, flow->key, flow->key_bytes);

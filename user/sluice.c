@@ -28,6 +28,10 @@ static const struct command {
 	  "       explain ADDRESS port=PORT [KEY=VALUE]...",
 	  "filter lists: show and change what is in force, take over nftables' rules",
 	  sl_cmd_filter },
+	{ "reserve",
+	  " list|ports|add FLOW rate RATE [port NETDEV] [refresh SECONDS] [pin]|\n"
+	  "       delete FLOW",
+	  "rates that are reserved for flows", sl_cmd_reserve },
 	{ "attach", " PORT", "put the fast path on a port until the next reload", sl_cmd_attach },
 	{ "detach", " PORT", "take the fast path off a port until the next reload", sl_cmd_detach },
 	{ "cc",

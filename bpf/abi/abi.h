@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 17
+#define SL_ABI_VERSION 18
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -41,8 +41,9 @@ struct sl_config {
 	__u32 n_workers; /* of the bridge, as sl_meta has it */
 	__u32 filters;	 /* 1: ports may have rule lists (classifier.h) */
 	__u32 express;	 /* 1: frames for other nodes may take the express way (express.h) */
+	__u32 reserves;	 /* 1: flows may have reserved rates (reserved.h) */
 };
-SL_ASSERT_SIZE(struct sl_config, 36);
+SL_ASSERT_SIZE(struct sl_config, 40);
 
 /* Read-only data `sl_txdrops_config` of txdrops.bpf.o. */
 struct sl_txdrops_config {

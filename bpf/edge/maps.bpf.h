@@ -14,6 +14,7 @@
 #include "bpf/abi/l3_port.h"
 #include "bpf/abi/limit.h"
 #include "bpf/abi/policer.h"
+#include "bpf/abi/reserved.h"
 #include "bpf/abi/voq.h"
 #include "bpf/lib/mapdef.bpf.h"
 
@@ -87,25 +88,34 @@ SL_LISTS(sl_filter_small, struct sl_classifier_small);
 SL_LISTS(sl_filter_large, struct sl_classifier_large);
 SL_COUNTERS(sl_filter_hits, 1);
 
-/* Policers of rules, by their numbers: memory only for those that there are. */
+/* Policers of rules and of reserved flows, by their numbers: memory only for those there are. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SL_FILTER_COUNTERS);
+	__uint(max_entries, SL_RULE_NUMBERS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__type(value, struct sl_policer);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_policer SEC(".maps");
 
-/* Next hops of rules, in the same way. */
+/* Their next hops, in the same way. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SL_FILTER_COUNTERS);
+	__uint(max_entries, SL_RULE_NUMBERS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__type(value, struct sl_rule_hop);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_rule_hop SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_RESERVED_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_flow_key);
+	__type(value, struct sl_reserved);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_reserved SEC(".maps");
 
 /*
  * The rule that names the next hop of the packet in work, plus 1; 0: it goes by its destination.

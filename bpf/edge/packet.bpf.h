@@ -57,7 +57,7 @@ struct sl_packet {
 	__u32 ip_len_bytes; /* header and payload; what follows in the frame is padding */
 	__u32 ttl;	    /* TTL or hop limit as received */
 	__u32 filter;	    /* rule list of the L3 interface plus 1; 0: none */
-	__u32 class_plus1;  /* traffic class that a rule has set, plus 1; 0: by DSCP */
+	__u32 class_plus1;  /* class that a rule or a reservation has set, plus 1; 0: by DSCP */
 	__u32 dscp_plus1;   /* DSCP that a rule has set, plus 1; 0: as it came */
 	/* What follows the IP packet in the frame is not what came, but what we have put there. */
 	bool has_trailer;
@@ -84,6 +84,18 @@ static __always_inline bool sl_has_express(void)
 static __always_inline bool sl_filtered(void)
 {
 	return sl_config.managed && sl_config.filters;
+}
+
+/* May flows have reserved rates? If not, the verifier removes the code for them. */
+static __always_inline bool sl_reserves(void)
+{
+	return sl_config.managed && sl_config.reserves;
+}
+
+/* May a rule or a reserved flow name the next hop? */
+static __always_inline bool sl_names_hops(void)
+{
+	return sl_config.managed && sl_config.filters | sl_config.reserves;
 }
 
 /* Does the kernel take all packets of the family that enter here? The flags are the family's. */

@@ -19,13 +19,13 @@ static __always_inline void sl_rule_hop_set(__u32 number_plus1)
 		*now = number_plus1;
 }
 
-/* The rule that names the packet's next hop, plus 1; 0: none does. */
+/* The rule or the reserved flow that names the packet's next hop, plus 1; 0: none does. */
 static __always_inline __u32 sl_rule_hop_get(const struct sl_packet *pkt)
 {
 	__u32 zero = 0;
 	const __u32 *now;
 
-	if (!sl_filtered() || !pkt->filter)
+	if (!sl_names_hops() || (!sl_reserves() && !pkt->filter))
 		return 0;
 	now = bpf_map_lookup_elem(&sl_hop_rule, &zero);
 	return now ? *now : 0;
@@ -65,7 +65,7 @@ static __always_inline __u32 sl_rule_hop_choose(const struct sl_packet *pkt, __u
  */
 static __always_inline sl_verdict sl_rule_hop_end(const struct sl_packet *pkt, sl_verdict verdict)
 {
-	if (!sl_filtered())
+	if (!sl_names_hops())
 		return verdict;
 	if (!(verdict & SL_VERDICT_PUNT) || verdict == SL_PUNT(LOCAL) || verdict == SL_PUNT(TTL) ||
 	    !sl_rule_hop_get(pkt))

@@ -38,7 +38,7 @@ static __always_inline __u32 sl_class(const struct sl_packet *pkt)
 
 	if (sl_filtered() && pkt->dscp_plus1)
 		dscp = pkt->dscp_plus1 - 1;
-	if (sl_filtered() && pkt->class_plus1)
+	if ((sl_filtered() || sl_reserves()) && pkt->class_plus1)
 		return (pkt->class_plus1 - 1) & (SL_CLASSES - 1);
 	class = bpf_map_lookup_elem(&sl_dscp, &dscp);
 	return class ? *class & (SL_CLASSES - 1) : 0;

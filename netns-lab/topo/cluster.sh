@@ -105,7 +105,7 @@ cluster_wire_port() {
 # cluster_config N NODES PORTS ENGINE: print the configuration of node N. Variables: CLUSTER_BRIDGE
 # has keys of `bridge:`; CLUSTER_LIVENESS_MS is liveness_ms, the silence after which a node counts
 # as dead; CLUSTER_PORT_n2p1 has more keys of that port, CLUSTER_PORTS of all of this node; CLUSTER_TRANSPORT is the transport, CLUSTER_FABRIC has more keys of `fabric:`;
-# CLUSTER_WORKERS is the number of a bridge's workers; CLUSTER_ABSENT nodes of 4 ports are configured
+# CLUSTER_WORKERS is the number of a bridge's workers; CLUSTER_RESERVE is `reserve`; CLUSTER_ABSENT nodes of 4 ports are configured
 # that do not exist
 cluster_config() {
 	local i p keys ports=$3
@@ -117,6 +117,7 @@ cluster_config() {
 		  key_file: $LAB_DIR/cluster.key
 		  fabric: {device: fab0, transport: ${CLUSTER_TRANSPORT:-roce-xdp}${CLUSTER_FABRIC:+, $CLUSTER_FABRIC}}
 		  liveness_ms: ${CLUSTER_LIVENESS_MS:-50}
+		  ${CLUSTER_RESERVE:+reserve: $CLUSTER_RESERVE}
 		  bridge: {${CLUSTER_WORKERS:+workers: $CLUSTER_WORKERS, }${CLUSTER_BRIDGE:-}}
 		  nodes:
 	END

@@ -8,6 +8,7 @@
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/bridge/ports.h"
 #include "rdma-bridge/bridge/remote_ports.h"
 #include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/ipc/relay_server.h"
@@ -136,8 +137,15 @@ static void on_connected(void *context)
 {
 	struct rb_bridge *b = context;
 
+	rb_bridge_forget_flows(b);
 	for (uint32_t i = 0; i < b->lanes[0].worker->n_nodes; i++)
 		tell_peer(b, b->lanes[0].worker->nodes[i]);
+}
+
+static void on_flow(void *context, uint16_t system_port, const struct sl_flow_key *flow,
+		    uint32_t weight)
+{
+	rb_bridge_reserve_flow(context, system_port, flow, weight);
 }
 
 static void on_port(void *context, uint16_t system_port, bool up, bool gone)
@@ -163,6 +171,7 @@ static void on_send(void *context, uint8_t to, const uint8_t *bytes, uint32_t n_
 static const struct rb_relay_ops relay_ops = {
 	.connected = on_connected,
 	.port = on_port,
+	.flow = on_flow,
 	.announce = on_send,
 };
 

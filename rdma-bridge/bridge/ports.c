@@ -8,6 +8,7 @@
 
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/remote_ports.h"
 #include "rdma-bridge/bridge/voq_maps.h"
 #include "rdma-bridge/port/edge.h"
@@ -192,6 +193,50 @@ int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settin
 	*port = (struct rb_bridge_port){ .settings = settings, .system_port = egress.system_port };
 	b->n_ports++;
 	return rb_worker_add_port(rb_bridge_lane(b, port->system_port)->worker, &egress, now_ns);
+}
+
+/* --- Queues of reserved flows --- */
+
+static struct rb_egress_flows *reserved_flows(struct rb_bridge *b, uint16_t system_port)
+{
+	const struct rb_worker *worker = rb_bridge_lane(b, system_port)->worker;
+	const struct rb_egress_port *port = worker->port[system_port & 0xff];
+	struct rb_egress_flows *flows = port ? port->queue[SL_RESERVED_CLASS].flows : NULL;
+
+	return flows && flows->port->config.shape.reserved ? flows : NULL;
+}
+
+void rb_bridge_reserve_flow(struct rb_bridge *b, uint16_t system_port,
+			    const struct sl_flow_key *key, uint32_t weight)
+{
+	struct rb_egress_flows *flows = NULL;
+	struct fq_flow flow;
+	int err = -ENOENT;
+
+	fq_flow_of(key->version, key->protocol, key->source, key->destination, &key->source_port,
+		   &flow);
+	rb_bridge_halt(b);
+	if (system_port >> 8 == b->settings->cluster.node)
+		flows = reserved_flows(b, system_port);
+	if (flows)
+		err = weight ? rb_egress_flows_reserve(flows, &flow, weight)
+			     : rb_egress_flows_release(flows, &flow);
+	rb_bridge_release(b);
+	if (err && weight)
+		sl_warning("n%up%u: a reserved flow has no queue of its own: %s", system_port >> 8,
+			   system_port & 0xff, strerror(-err));
+}
+
+void rb_bridge_forget_flows(struct rb_bridge *b)
+{
+	rb_bridge_halt(b);
+	for (uint32_t i = 0; i < b->n_ports; i++) {
+		struct rb_egress_flows *flows = reserved_flows(b, b->ports[i].system_port);
+
+		if (flows)
+			rb_egress_flows_release_all(flows);
+	}
+	rb_bridge_release(b);
 }
 
 static uint64_t in_units(uint64_t speed_Bps, enum sl_unit unit)

@@ -3,6 +3,7 @@
 #ifndef RB_PORTS_H
 #define RB_PORTS_H
 
+#include "bpf/abi/reserved.h"
 #include "rdma-bridge/bridge/bridge.h"
 
 #define RB_BRIDGE_BUSY_MAX 20 /* tries of a busy netdev until the log says so */
@@ -28,6 +29,14 @@ void rb_bridge_close_port(struct rb_bridge *bridge, struct rb_bridge_port *port)
  */
 void rb_bridge_withdraw_port(struct rb_bridge_port *port);
 bool rb_bridge_is_closing(const struct rb_bridge_port *port);
+
+/*
+ * Give a flow a queue of its own at a port of ours, with a weight; 0: it has none any more. What
+ * cannot be is logged: the flow then goes by its hash. And take all such queues away.
+ */
+void rb_bridge_reserve_flow(struct rb_bridge *bridge, uint16_t system_port,
+			    const struct sl_flow_key *flow, uint32_t weight);
+void rb_bridge_forget_flows(struct rb_bridge *bridge);
 
 /* Give a port of ours another controller, or other parameters; errors as rb_rates_set_port. */
 int rb_bridge_set_controller(struct rb_bridge *bridge, uint8_t number,

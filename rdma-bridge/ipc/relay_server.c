@@ -170,6 +170,9 @@ static int handle(struct rb_relay *relay, const uint8_t *bytes, size_t n, uint64
 				     (uint32_t)message.part_bytes, now_ns);
 	else if (message.kind == SL_RELAY_PORT)
 		relay->ops->port(relay->context, message.system_port, message.up, message.gone);
+	else if (message.kind == SL_RELAY_FLOW)
+		relay->ops->flow(relay->context, message.system_port, &message.flow,
+				 message.weight);
 	else
 		return -EPROTO;
 	return 0;

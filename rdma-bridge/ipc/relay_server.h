@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct rb_relay;
+struct sl_flow_key;
 
 /* Callbacks for what sluiced does; rb_relay_accept and rb_relay_serve call them. */
 struct rb_relay_ops {
@@ -18,6 +19,9 @@ struct rb_relay_ops {
 	void (*connected)(void *context);
 	/* It has made the netdev of a remote port, or removed it; up: as the port's owner says. */
 	void (*port)(void *context, uint16_t system_port, bool up, bool gone);
+	/* A flow has a queue of its own at a port of this node, with this weight; 0: no longer. */
+	void (*flow)(void *context, uint16_t system_port, const struct sl_flow_key *flow,
+		     uint32_t weight);
 	/* An announcement to a node, 0: to all; the bytes are borrowed during the call. */
 	void (*announce)(void *context, uint8_t node, const uint8_t *bytes, uint32_t n_bytes,
 			 uint64_t now_ns);

@@ -33,7 +33,8 @@ static void on_drop(void *context, const struct fq_frame *frame, uint32_t queue,
 {
 	struct rb_egress_flows *f = context;
 
-	(void)queue;
+	if (queue < f->port->config.shape.reserved)
+		f->reserved.queue[queue].discarded_frames++;
 	drop(f, &f->frame[frame->handle], reason);
 	f->free[f->n_free++] = (uint32_t)frame->handle;
 }
@@ -74,6 +75,34 @@ void rb_egress_flows_close(struct rb_egress_flows *f)
 	free(f);
 }
 
+int rb_egress_flows_reserve(struct rb_egress_flows *f, const struct fq_flow *flow, uint32_t weight)
+{
+	return fq_reserved_put(&f->reserved, f->port, flow, fq_flow_hash(flow, &f->key), weight);
+}
+
+int rb_egress_flows_release(struct rb_egress_flows *f, const struct fq_flow *flow)
+{
+	return fq_reserved_remove(&f->reserved, flow, fq_flow_hash(flow, &f->key));
+}
+
+void rb_egress_flows_release_all(struct rb_egress_flows *f)
+{
+	f->reserved = (struct fq_reserved){ 0 };
+}
+
+/* The queue of its flow: its own, or one by hash. */
+static uint32_t queue_of(struct rb_egress_flows *f, const struct fq_flow *flow, uint32_t len_bytes)
+{
+	const uint64_t hash = fq_flow_hash(flow, &f->key);
+	const uint32_t queue = fq_reserved_find(&f->reserved, flow, hash);
+
+	if (queue == FQ_NONE)
+		return fq_queue_pick(f->port, hash);
+	f->reserved.queue[queue].arrived_frames++;
+	f->reserved.queue[queue].arrived_bytes += len_bytes;
+	return queue;
+}
+
 void rb_egress_flows_put(struct rb_egress_flows *f, const struct rb_frame *frame,
 			 const struct rb_egress_drops *drops, uint64_t now_ns)
 {
@@ -85,7 +114,7 @@ void rb_egress_flows_put(struct rb_egress_flows *f, const struct rb_frame *frame
 	arrival.ect = fq_flow_is_ect(&flow);
 	arrival.handle = f->free[--f->n_free];
 	f->frame[arrival.handle] = *frame;
-	fq_enqueue(f->port, fq_queue_pick(f->port, fq_flow_hash(&flow, &f->key)), &arrival, now_ns);
+	fq_enqueue(f->port, queue_of(f, &flow, frame->len_bytes), &arrival, now_ns);
 }
 
 static void mark(struct rb_egress_flows *f)

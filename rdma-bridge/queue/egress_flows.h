@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "queues/fq.h"
+#include "queues/reserved_flows.h"
 #include "queues/siphash.h"
 #include "rdma-bridge/queue/chunk.h"
 #include "rdma-bridge/queue/frame_counters.h"
@@ -31,8 +32,9 @@ struct rb_egress_drops {
 struct rb_egress_flows {
 	struct fq_port *port; /* owned memory */
 	struct fq_hash_key key;
-	struct rb_frame *frame; /* owned: the frames of `port`, by handle */
-	uint32_t *free;		/* owned: stack of the handles that are not in use */
+	struct fq_reserved reserved; /* flows that have one of the port's reserved queues */
+	struct rb_frame *frame;	     /* owned: the frames of `port`, by handle */
+	uint32_t *free;		     /* owned: stack of the handles that are not in use */
 	uint32_t n_free;
 	bool has_head;
 	struct rb_frame head; /* valid while has_head */
@@ -49,6 +51,15 @@ struct rb_egress_flows {
 int rb_egress_flows_open(const struct fq_config *config, const struct fq_hash_key *key,
 			 struct rb_egress_flows **out);
 void rb_egress_flows_close(struct rb_egress_flows *flows); /* holds no frame; NULL is fine */
+
+/*
+ * Give a flow a queue of its own with this weight, or take it away; of `flow`, the key counts.
+ * Errors as of fq_reserved_put and fq_reserved_remove.
+ */
+int rb_egress_flows_reserve(struct rb_egress_flows *flows, const struct fq_flow *flow,
+			    uint32_t weight);
+int rb_egress_flows_release(struct rb_egress_flows *flows, const struct fq_flow *flow);
+void rb_egress_flows_release_all(struct rb_egress_flows *flows);
 
 /* Take a frame in a MESSAGE chunk into the queue of its flow. May drop this or other frames. */
 void rb_egress_flows_put(struct rb_egress_flows *flows, const struct rb_frame *frame,

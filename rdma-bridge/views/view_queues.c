@@ -91,14 +91,15 @@ static void put_flows(json_t *row, const struct rb_egress_flows *flows)
 	json_t *dropped = json_object();
 
 	if (!flows) {
-		json_object_update_new(
-			row, json_pack("{s:n, s:o}", "policy", "policy_dropped", dropped));
+		json_object_update_new(row, json_pack("{s:n, s:i, s:o}", "policy", "reserved_flows",
+						      0, "policy_dropped", dropped));
 		return;
 	}
 	for (int i = 0; i < FQ_N_REASONS; i++)
 		json_object_set_new(dropped, reasons[i], json_integer(flows->dropped[i]));
 	json_object_update_new(
-		row, json_pack("{s:s, s:i, s:i, s:o, s:o}", "policy", flows->port->config.ops->name,
+		row, json_pack("{s:s, s:i, s:i, s:i, s:o, s:o}", "policy",
+			       flows->port->config.ops->name, "reserved_flows", flows->reserved.n,
 			       "flow_queues", flows->port->config.shape.queues,
 			       "flow_queues_in_use", rb_egress_flows_in_use(flows), "marked_frames",
 			       json_integer(flows->marked), "policy_dropped", dropped));

@@ -26,7 +26,9 @@
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/l3_port.h"
+#include "bpf/abi/policer.h"
 #include "bpf/abi/reasons.h"
+#include "bpf/abi/reserved.h"
 #include "bpf/abi/voq.h"
 #include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_case.h"
@@ -735,6 +737,124 @@ static void roce_for_another_address_is_forwarded(void **state)
 		QUEUED_FOR(REMOTE) });
 }
 
+/* --- Flows with a reserved rate --- */
+
+#define RESERVED_NUMBER SL_RESERVED_NUMBER(5)
+#define HOUR_NS		(3600 * 1000000000ULL)
+
+/* The flow of a frame whose fields are all those that frame.h gives by itself. */
+static struct sl_flow_key default_flow(bool ip6)
+{
+	struct sl_flow_key key = { .source_port = sl_htons(1234),
+				   .destination_port = sl_htons(4321),
+				   .protocol = IPPROTO_UDP,
+				   .version = ip6 ? 6 : 4 };
+	const int family = ip6 ? AF_INET6 : AF_INET;
+
+	assert_int_equal(inet_pton(family, ip6 ? "2001:db8:1::2" : "10.1.0.2", key.source), 1);
+	assert_int_equal(inet_pton(family, ip6 ? "2001:db8:9::1" : "10.9.0.1", key.destination), 1);
+	return key;
+}
+
+/* Reserve for a flow that enters at `ifindex`: `bytes` at once, and nothing after that. */
+static void reserve(const struct sl_flow_key *key, uint32_t ifindex, uint64_t bytes)
+{
+	const struct sl_reserved entry = { .number = RESERVED_NUMBER, .l3_ifindex = ifindex };
+	const struct sl_policer policer = { .rate_Bps = { 1 },
+					    .burst = { bytes * SL_POLICER_SCALE },
+					    .full_ns = { HOUR_NS },
+					    .tokens = { bytes * SL_POLICER_SCALE },
+					    .filled_ns = sl_now_ns() };
+
+	set("sl_policer", RESERVED_NUMBER, &policer);
+	assert_int_equal(
+		bpf_map_update_elem(edge_map_fd(world, "sl_reserved"), key, &entry, BPF_ANY), 0);
+}
+
+static void unreserve(const struct sl_flow_key *key)
+{
+	assert_int_equal(bpf_map_delete_elem(edge_map_fd(world, "sl_reserved"), key), 0);
+}
+
+/* This frame, whose DSCP is of class 1, is of the flow: it enters the queue of class 3; or not. */
+static void check_reserved(struct frame in, bool is_of_flow)
+{
+	in.tos = 16 << 2;
+	if (!in.dst)
+		in.dst = in.ip6 ? "2001:db8:9::1" : "10.9.0.1";
+	if (!in.src && in.ip6)
+		in.src = "2001:db8:1::2";
+	check(&(struct expected){ in, QUEUED_FOR(REMOTE),
+				  .class = is_of_flow ? SL_RESERVED_CLASS : 1 });
+}
+
+static void reserved_flow_enters_the_queue_of_its_class_and_no_other_flow_does(void **state)
+{
+	(void)state;
+	for (int ip6 = 0; ip6 <= 1; ip6++) {
+		const struct sl_flow_key key = default_flow(ip6);
+
+		reserve(&key, EDGE_PORT(1), 1000000);
+		check_reserved((struct frame){ .ip6 = ip6 }, true);
+		check_reserved((struct frame){ .ip6 = ip6, .sport = 1235 }, false);
+		check_reserved((struct frame){ .ip6 = ip6, .dport = 4322 }, false);
+		check_reserved((struct frame){ .ip6 = ip6, .protocol = IPPROTO_TCP }, false);
+		check_reserved(
+			(struct frame){ .ip6 = ip6, .src = ip6 ? "2001:db8:1::3" : "10.1.0.3" },
+			false);
+		check_reserved(
+			(struct frame){ .ip6 = ip6, .dst = ip6 ? "2001:db8:9::2" : "10.9.0.2" },
+			false);
+		check_reserved((struct frame){ .ip6 = ip6, .payload_bytes = FRAME_EMPTY }, false);
+		check_reserved((struct frame){ .ip6 = ip6, .tag = { { 0 } } }, true);
+		unreserve(&key);
+		check_reserved((struct frame){ .ip6 = ip6 }, false);
+	}
+}
+
+static void fragments_are_of_no_reserved_flow(void **state)
+{
+	const struct sl_flow_key key = default_flow(false);
+
+	(void)state;
+	reserve(&key, EDGE_PORT(1), 1000000);
+	check_reserved((struct frame){ .fragment = 0x2000 }, false);
+	check_reserved((struct frame){ .fragment = 0x0001 }, false);
+	check_reserved((struct frame){ .fragment = 0x4000 }, true); /* do not fragment */
+	unreserve(&key);
+}
+
+static void flow_that_enters_elsewhere_has_nothing_reserved(void **state)
+{
+	const struct sl_flow_key key = default_flow(false);
+
+	(void)state;
+	reserve(&key, EDGE_PORT(2), 1000000);
+	check_reserved((struct frame){ 0 }, false);
+	unreserve(&key);
+}
+
+/* A frame of 26 bytes of payload has 60; the policer counts its Ethernet header, too. */
+static void what_exceeds_the_rate_goes_by_its_dscp(void **state)
+{
+	const struct sl_flow_key key = default_flow(false);
+	struct sl_policer policer;
+	const uint32_t number = RESERVED_NUMBER;
+
+	(void)state;
+	reserve(&key, EDGE_PORT(1), 3 * 60 + 59);
+	for (int i = 0; i < 3; i++)
+		check_reserved((struct frame){ 0 }, true);
+	for (int i = 0; i < 3; i++)
+		check_reserved((struct frame){ 0 }, false);
+	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_policer"), &number, &policer),
+			 0);
+	assert_int_equal(policer.packets[SL_COLOUR_GREEN], 3);
+	assert_int_equal(policer.bytes[SL_COLOUR_GREEN], 3 * 60);
+	assert_int_equal(policer.packets[SL_COLOUR_RED], 3);
+	unreserve(&key);
+}
+
 #define TEST(name)                             \
 	{                                      \
 #name, name, reset, NULL, NULL \
@@ -762,6 +882,10 @@ int main(void)
 		TEST(roce_for_a_fabric_address_drops),
 		TEST(other_packets_for_a_fabric_address_are_forwarded),
 		TEST(roce_for_another_address_is_forwarded),
+		TEST(reserved_flow_enters_the_queue_of_its_class_and_no_other_flow_does),
+		TEST(fragments_are_of_no_reserved_flow),
+		TEST(flow_that_enters_elsewhere_has_nothing_reserved),
+		TEST(what_exceeds_the_rate_goes_by_its_dscp),
 	};
 	enum { N = sizeof(tests) / sizeof(tests[0]) };
 	static struct CMUnitTest all[N_VARIANTS * N];

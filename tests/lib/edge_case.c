@@ -253,8 +253,9 @@ static struct sl_config cluster_config(enum sl_engine engine)
 
 int edge_world_cluster(enum sl_engine engine, struct edge **out)
 {
-	const struct sl_config config = cluster_config(engine);
+	struct sl_config config = cluster_config(engine);
 
+	config.reserves = 1;
 	return make_world(&config, out);
 }
 

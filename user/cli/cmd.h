@@ -37,6 +37,7 @@ int sl_cmd_attach(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_detach(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv);
+int sl_cmd_reserve(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_capture(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv);
@@ -72,6 +73,9 @@ void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row);
 bool sl_cmd_egress_queue_is_idle(const json_t *row);
 void sl_cmd_print_fabric(void *arg, const json_t *row);
 void sl_cmd_cc_cells(struct sl_table *table, const json_t *row);
+
+/* KEY=VALUE words as an object of texts; NULL after a message. */
+json_t *sl_cmd_object(const char *command, int argc, char **argv);
 
 /* `show filters`, of one list or, where name is NULL, of all. Returns an exit status. */
 int sl_cmd_show_filters(const struct sl_cmd_options *options, const char *name);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "user/cli/cmd.h"
-#include "user/cli/nft_import.h"
+#include "user/import/nft_import.h"
 #include "user/text/yaml.h"
 
 /* --- Changes --- */
@@ -71,8 +71,7 @@ static int replace(const struct sl_cmd_options *options, const char *path)
 	return change(options, request);
 }
 
-/* KEY=VALUE words as an object of texts; NULL after a message. */
-static json_t *object_of(const char *command, int argc, char **argv)
+json_t *sl_cmd_object(const char *command, int argc, char **argv)
 {
 	json_t *object = json_object();
 
@@ -115,7 +114,7 @@ static int add(const struct sl_cmd_options *options, int argc, char **argv)
 		}
 		argc -= 2, argv += 2;
 	}
-	rule = object_of("filter add", argc, argv);
+	rule = sl_cmd_object("filter add", argc, argv);
 	if (!rule)
 		return SL_EXIT_USAGE;
 	return change(options, json_pack("{s:s, s:s, s:s, s:o, s:I}", "command", "filter", "do",
@@ -193,7 +192,7 @@ json_t *sl_cmd_packet(const struct sl_cmd_options *options, const char *command,
 		"icmp_type", "icmp_code", "destination_port", "source_port",
 		"fragment",  "dscp",	  "length",	      "flow_label"
 	};
-	json_t *packet = object_of(command, argc, argv);
+	json_t *packet = sl_cmd_object(command, argc, argv);
 	const char *key;
 	json_t *value;
 
@@ -250,6 +249,19 @@ void sl_cmd_print_filter(const json_t *filter)
 	}
 }
 
+static int import(const char *path)
+{
+	char *text = read_text(path);
+	json_t *lists = NULL;
+	int err = text ? sl_nft_import(path, text, &lists) : -EIO;
+
+	if (!err)
+		sl_cmd_dump(lists);
+	json_decref(lists);
+	free(text);
+	return err ? SL_EXIT_FAILED : SL_EXIT_OK;
+}
+
 /* --- The command --- */
 
 int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv)
@@ -268,13 +280,8 @@ int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv)
 		return replace(options, argv[1]);
 	if (strcmp(what, "explain") == 0 && argc >= 2)
 		return sl_cmd_explain(options, argc - 1, argv + 1);
-	if (strcmp(what, "import") == 0 && argc == 2) {
-		char *text = read_text(argv[1]);
-		int status = text ? sl_nft_import(argv[1], text) : SL_EXIT_FAILED;
-
-		free(text);
-		return status;
-	}
+	if (strcmp(what, "import") == 0 && argc == 2)
+		return import(argv[1]);
 	fprintf(stderr, "sluice: filter: write `list [LIST]`, `counters [LIST]`, `add LIST [at N] "
 			"KEY=VALUE...`, `delete LIST [RULE]`, `replace FILE`, `import FILE` or "
 			"`explain ADDRESS port=PORT [KEY=VALUE]...`\n");

@@ -238,6 +238,21 @@ static int arm(struct sl_cluster *c)
 	return timerfd_settime(c->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) ? -errno : 0;
 }
 
+void sl_cluster_send_claims(struct sl_cluster *c, uint8_t node, const struct sl_announce_part *part)
+{
+	const struct sl_peer *peer = sl_cluster_peer(c, node);
+
+	if (peer && peer->up)
+		sl_cluster_send_part(c, node, part);
+}
+
+void sl_cluster_send_flow(struct sl_cluster *c, uint16_t system_port,
+			  const struct sl_flow_key *flow, uint32_t weight)
+{
+	if (c->relay.fd >= 0)
+		sl_cluster_tell_flow(c, system_port, flow, weight);
+}
+
 int sl_cluster_poll(struct sl_cluster *c)
 {
 	uint64_t expirations;

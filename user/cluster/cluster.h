@@ -47,6 +47,16 @@ void sl_cluster_close(struct sl_cluster *c);
 /* Remove remote ports, routes and neighbours from the kernel. */
 void sl_cluster_remove_all(struct sl_cluster *c);
 
+/* Send a part of claims or answers to a node, if it is up. It may be lost. */
+void sl_cluster_send_claims(struct sl_cluster *c, uint8_t node,
+			    const struct sl_announce_part *part);
+/*
+ * Have the bridge give a flow a queue of its own with this weight at a port of this node; 0: take
+ * it away. Without a bridge this does nothing: `bridge_connected` says when there is one.
+ */
+void sl_cluster_send_flow(struct sl_cluster *c, uint16_t system_port,
+			  const struct sl_flow_key *flow, uint32_t weight);
+
 /* An epoll-able descriptor, readable when sl_cluster_poll has work; for the life of c. */
 int sl_cluster_fd(const struct sl_cluster *c);
 /* Handle a bounded batch of what is there. 0, or -errno: cluster control cannot go on. */

@@ -3,6 +3,7 @@
 #ifndef SL_CLUSTER_OPS_H
 #define SL_CLUSTER_OPS_H
 
+#include "user/ipc/claim_message.h"
 #include "user/mirror/mirror.h"
 
 struct sl_cluster_ops {
@@ -16,6 +17,11 @@ struct sl_cluster_ops {
 	 * to know at once. sl_cluster_open never calls it.
 	 */
 	void (*cuts_changed)(void *ctx);
+	/* A claim or an answer of another node's daemon (user/ipc/claim_message.h). */
+	void (*claim)(void *ctx, uint8_t node, enum sl_claim_kind kind,
+		      const struct sl_claim_record *record);
+	/* A bridge has been connected, which knows of no reserved flow. */
+	void (*bridge_connected)(void *ctx);
 	/* The present mirror; NULL: there is none yet. */
 	const struct sl_mirror *(*mirror)(void *ctx);
 };

@@ -68,6 +68,27 @@ static void on_wanted(void *ctx, const struct sl_announce_record *record)
 		sl_rtnl_neigh_use(c->dumps, port->ifindex, record->family, record->addr, 0);
 }
 
+struct claims {
+	struct sl_cluster *c;
+	uint8_t node;
+};
+
+static void on_claim(void *ctx, enum sl_claim_kind kind, const struct sl_claim_record *record)
+{
+	const struct claims *claims = ctx;
+
+	claims->c->ops->claim(claims->c->ctx, claims->node, kind, record);
+}
+
+static int receive_claims(struct sl_cluster *c, const struct sl_relay_message *message)
+{
+	struct claims claims = { c, message->node };
+	enum sl_claim_kind kind;
+
+	return sl_claim_parse(message->part, message->part_bytes, message->node,
+			      (uint8_t)c->settings->node, &kind, on_claim, &claims);
+}
+
 static void on_received(struct sl_cluster *c, const struct sl_relay_message *message)
 {
 	const uint8_t self = (uint8_t)c->settings->node;
@@ -77,6 +98,13 @@ static void on_received(struct sl_cluster *c, const struct sl_relay_message *mes
 
 	if (!peer)
 		return;
+	if (sl_claim_is(message->part, message->part_bytes)) {
+		err = receive_claims(c, message);
+		if (err)
+			sl_debug("cluster: node %u: its claims are refused: %s", peer->node,
+				 strerror(-err));
+		return;
+	}
 	err = sl_announce_parse(message->part, message->part_bytes, peer->node, self, &header,
 				on_wanted, c);
 	if (!err && header.kind == SL_ANNOUNCE_RESOLVE) {
@@ -144,4 +172,5 @@ void sl_cluster_connect(struct sl_cluster *c)
 	sl_info("cluster: the bridge answers at \"%s\"", c->settings->socket);
 	for (uint32_t i = 0; i < c->n_ports; i++)
 		sl_cluster_send_port(c, &c->ports[i]);
+	c->ops->bridge_connected(c->ctx);
 }

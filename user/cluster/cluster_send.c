@@ -30,7 +30,7 @@ void sl_cluster_send_gone(struct sl_cluster *c, const struct sl_remote_port *por
 						    .gone = true });
 }
 
-static void send_part(struct sl_cluster *c, uint8_t node, const struct sl_announce_part *part)
+void sl_cluster_send_part(struct sl_cluster *c, uint8_t node, const struct sl_announce_part *part)
 {
 	send_message(c, &(struct sl_relay_message){ .kind = SL_RELAY_SEND,
 						    .node = node,
@@ -54,7 +54,7 @@ static uint16_t walk_parts(struct sl_cluster *c, uint8_t node, uint16_t parts)
 			/* neighbours come last; those that do not fit are resolved on request */
 			break;
 		if (parts)
-			send_part(c, node, &part);
+			sl_cluster_send_part(c, node, &part);
 		header.part++;
 		if (!parts)
 			header.parts = (uint16_t)(header.part + 1);
@@ -62,7 +62,7 @@ static uint16_t walk_parts(struct sl_cluster *c, uint8_t node, uint16_t parts)
 		sl_announce_add(&part, &c->local.records[i]);
 	}
 	if (parts)
-		send_part(c, node, &part);
+		sl_cluster_send_part(c, node, &part);
 	return (uint16_t)(header.part + 1);
 }
 
@@ -70,6 +70,17 @@ void sl_cluster_announce(struct sl_cluster *c, uint8_t node)
 {
 	if (c->relay.fd >= 0)
 		walk_parts(c, node, walk_parts(c, node, 0));
+}
+
+void sl_cluster_tell_flow(struct sl_cluster *c, uint16_t system_port,
+			  const struct sl_flow_key *flow, uint32_t weight)
+{
+	if (c->relay.fd >= 0)
+		send_message(c, &(struct sl_relay_message){ .kind = SL_RELAY_FLOW,
+							    .system_port = system_port,
+							    .flow = *flow,
+							    .gone = !weight,
+							    .weight = (uint16_t)weight });
 }
 
 /* --- Requests --- */
@@ -107,12 +118,12 @@ void sl_cluster_send_wanted(struct sl_cluster *c)
 			memcpy(record.addr, w->addr, sizeof(w->addr));
 			if (sl_announce_add(&part, &record))
 				continue;
-			send_part(c, node, &part);
+			sl_cluster_send_part(c, node, &part);
 			sl_announce_begin(&part, &header);
 			sl_announce_add(&part, &record);
 		}
 		if (part.records && c->peers[p].up)
-			send_part(c, node, &part);
+			sl_cluster_send_part(c, node, &part);
 	}
 	c->n_wanted = 0;
 }

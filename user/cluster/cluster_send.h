@@ -15,6 +15,11 @@ void sl_cluster_send_port(struct sl_cluster *c, const struct sl_remote_port *por
 void sl_cluster_send_gone(struct sl_cluster *c, const struct sl_remote_port *port);
 /* This node's state, to one node, or to all that are up: node 0. */
 void sl_cluster_announce(struct sl_cluster *c, uint8_t node);
+/* A part of this node's daemon, to a node. */
+void sl_cluster_send_part(struct sl_cluster *c, uint8_t node, const struct sl_announce_part *part);
+/* As sl_cluster_send_flow. */
+void sl_cluster_tell_flow(struct sl_cluster *c, uint16_t system_port,
+			  const struct sl_flow_key *flow, uint32_t weight);
 /* Note an address that the owner of the port shall resolve; more than SL_WANTED_MAX are dropped. */
 void sl_cluster_want(struct sl_cluster *c, uint16_t system_port, uint8_t family,
 		     const uint8_t addr[16]);

@@ -45,6 +45,12 @@ bool sl_cluster_port_is_queued(const struct sl_cluster_port *port)
 	return port->rate.per_s || port->queues.n || port->control.ops->needs_feedback;
 }
 
+uint64_t sl_cluster_reservable_Bps(const struct sl_cluster_settings *c,
+				   const struct sl_cluster_port *port)
+{
+	return port->rate.frames ? 0 : port->rate.per_s / 100 * c->reserve;
+}
+
 const struct sl_yaml_choice sl_tags_choices[] = {
 	{ "refuse", SL_HIDDEN_TAGS_REFUSE },
 	{ "ignore", SL_HIDDEN_TAGS_IGNORE },

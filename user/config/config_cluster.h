@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bpf/abi/express.h"
+#include "bpf/abi/reserved.h"
 #include "queues/fq.h"
 #include "user/config/cc_settings.h"
 #include "user/text/rate.h"
@@ -139,6 +140,7 @@ struct sl_cluster_settings {
 	/* 0..7: of RDMA devices; with VLAN tags, their priority */
 	uint32_t service_level;
 	struct sl_bridge_settings bridge;
+	uint32_t reserve; /* percent of a port's rate that flows may reserve; 0: none may */
 	struct sl_yaml_list classes; /* of struct sl_class_settings */
 	uint8_t class_of[SL_DSCPS];  /* the class of each DSCP */
 	struct sl_yaml_list nodes;   /* of struct sl_cluster_node */
@@ -160,6 +162,10 @@ const struct sl_cluster_port *sl_cluster_port(const struct sl_cluster_node *node
  * another port of its node? So it is where a port has a rate, queues of its own or a controller.
  */
 bool sl_cluster_port_is_queued(const struct sl_cluster_port *port);
+
+/* Bytes a second that flows may reserve of a port; 0: none. */
+uint64_t sl_cluster_reservable_Bps(const struct sl_cluster_settings *cluster,
+				   const struct sl_cluster_port *port);
 
 /* The words of sluice.yaml(5) for the values of these enums, and the word for one value. */
 extern const struct sl_yaml_choice sl_mode_choices[], sl_tags_choices[], sl_transport_choices[],

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queues/reserved_flows.h"
 #include "user/config/config_cluster_check.h"
 #include "user/text/prefix.h"
 
@@ -148,6 +149,10 @@ static int fill_flow_queues(const struct written_queue *w, const struct sl_clust
 		.quantum_bytes = SL_FLOW_QUANTUM_BYTES,
 		.rate_Bps = SL_FLOW_SPEED_DEFAULT_BPS,
 	};
+	const bool is_reserved = queue->class == SL_RESERVED_CLASS &&
+				 sl_cluster_reservable_Bps(w->check->cluster, port);
+	const uint32_t policy_plus1 =
+		is_reserved && !written->policy_plus1 ? FQ_LONGEST + 1 : written->policy_plus1;
 	const char *why = NULL;
 	char message[128];
 
@@ -159,18 +164,22 @@ static int fill_flow_queues(const struct written_queue *w, const struct sl_clust
 		return refuse_text(w, "parameters", written->parameters,
 				   "are those of a discard policy: write policy: qsdrr, codel or "
 				   "another");
-	if (!written->policy_plus1)
+	if (!policy_plus1)
 		return 0;
 	if (shape.queues == 0)
-		shape.queues = default_flows(written->policy_plus1 - 1);
+		shape.queues = is_reserved ? FQ_QUEUES_MAX : default_flows(policy_plus1 - 1);
+	if (is_reserved && shape.queues <= FQ_RESERVED_MAX)
+		return refuse_number(w, "flows", shape.queues,
+				     "leaves no queue for flows that have none reserved: write 257 "
+				     "or more, or leave it out");
+	shape.reserved = is_reserved ? FQ_RESERVED_MAX : 0;
 	if (port->rate.per_s)
 		shape.rate_Bps = port->rate.frames ? port->rate.per_s * SL_FLOW_QUANTUM_BYTES
 						   : port->rate.per_s;
 	if (shape.rate_Bps > FQ_RATE_MAX_BPS)
 		shape.rate_Bps = FQ_RATE_MAX_BPS;
 	/* Every value is in its range. */
-	if (fq_config_init(&queue->flow_queues, fq_policies[written->policy_plus1 - 1]->name,
-			   &shape))
+	if (fq_config_init(&queue->flow_queues, fq_policies[policy_plus1 - 1]->name, &shape))
 		return refuse_number(w, "frames", queue->frames, "is out of range with a policy");
 	if (written->parameters && set_parameters(w, &queue->flow_queues))
 		return -EINVAL;
@@ -178,6 +187,31 @@ static int fill_flow_queues(const struct written_queue *w, const struct sl_clust
 		return 0;
 	snprintf(message, sizeof(message), "do not work: %s", why);
 	return refuse_text(w, "parameters", written->parameters, message);
+}
+
+/*
+ * The class of reserved flows goes first, so that what conforms never waits behind other classes;
+ * its queues are flow queues, also where nobody wrote so.
+ */
+static int check_reserve(const struct check *c, const struct sl_cluster_port *port,
+			 const char *port_path, struct sl_queue_settings *queue)
+{
+	const struct sl_queue_settings written = { .class = SL_RESERVED_CLASS };
+	const struct written_queue w = { c, &written, port_path, port->queues.n };
+
+	if (!sl_cluster_reservable_Bps(c->cluster, port))
+		return 0;
+	if (port->scheduler == SL_SCHEDULER_DRR) {
+		char path[96];
+
+		snprintf(path, sizeof(path), "%s.scheduler", port_path);
+		sl_yaml_error(c->error, c->file_name, port->line, path,
+			      sl_scheduler_name(port->scheduler),
+			      "lets other classes hold up the flows that `cluster.reserve` is for: "
+			      "write mixed or strict");
+		return -EINVAL;
+	}
+	return queue->line ? 0 : fill_flow_queues(&w, port, queue);
 }
 
 /* Fill in the queue of each class: as written, and else by default. */
@@ -209,7 +243,7 @@ static int fill_queues(const struct check *c, struct sl_cluster_port *port, cons
 		if (fill_flow_queues(&w, port, queue))
 			return -EINVAL;
 	}
-	return 0;
+	return check_reserve(c, port, port_path, &port->queue[SL_RESERVED_CLASS]);
 }
 
 static int fill_classes(const struct check *c)
@@ -235,6 +269,10 @@ static int fill_classes(const struct check *c)
 			if (mask >> dscp & 1)
 				c->cluster->class_of[dscp] = (uint8_t)classes[i].class;
 	}
+	/* The class of reserved flows is for them alone. */
+	for (uint32_t dscp = 0; c->cluster->reserve && dscp < SL_DSCPS; dscp++)
+		if (c->cluster->class_of[dscp] == SL_RESERVED_CLASS)
+			c->cluster->class_of[dscp] = SL_RESERVED_CLASS - 1;
 	return 0;
 }
 

@@ -22,6 +22,7 @@ struct sl_router {
 	struct sl_cluster *cluster;    /* owned; NULL: this node is alone */
 	struct sl_rule_lists *lists;   /* owned */
 	struct sl_copies *copies;      /* owned */
+	struct sl_reserves *reserves;  /* owned */
 	struct sl_edge_ports ports;
 	bool overflow_warned;
 	time_t started_s; /* CLOCK_MONOTONIC */
@@ -41,6 +42,7 @@ static int activate(struct sl_router *r, struct sl_generation *g)
 	int err;
 
 	r->current = g;
+	sl_reserves_put(r->reserves, g->datapath);
 	err = sl_generation_activate(g);
 	sl_generation_destroy(old);
 	tell_mirror(r);
@@ -70,9 +72,43 @@ static const struct sl_mirror *on_mirror(void *ctx)
 	return r->current ? r->current->mirror : NULL;
 }
 
+/* What reserved flows need of the router; false: it has no fast path yet. */
+static bool reserves_use(const struct sl_router *r, struct sl_reserves_use *out)
+{
+	if (!r->current || !r->settings)
+		return false;
+	*out = (struct sl_reserves_use){ .settings = r->settings,
+					 .datapath = r->current->datapath,
+					 .fib = r->current->fib,
+					 .mirror = r->current->mirror,
+					 .cluster = r->cluster };
+	return true;
+}
+
+static void on_claim(void *ctx, uint8_t node, enum sl_claim_kind kind,
+		     const struct sl_claim_record *record)
+{
+	const struct sl_router *r = ctx;
+	struct sl_reserves_use use;
+
+	if (reserves_use(r, &use))
+		sl_reserves_received(r->reserves, &use, node, kind, record);
+}
+
+static void on_bridge_connected(void *ctx)
+{
+	const struct sl_router *r = ctx;
+	struct sl_reserves_use use;
+
+	if (reserves_use(r, &use))
+		sl_reserves_tell_bridge(r->reserves, &use);
+}
+
 static const struct sl_cluster_ops cluster_ops = {
 	.ports_changed = on_ports_changed,
 	.cuts_changed = on_cuts_changed,
+	.claim = on_claim,
+	.bridge_connected = on_bridge_connected,
 	.mirror = on_mirror,
 };
 
@@ -132,6 +168,7 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 {
 	struct sl_router *r = calloc(1, sizeof(*r));
 	struct sl_generation *g = NULL;
+	struct sl_reserves_use use;
 	int err = -ENOMEM;
 
 	*out = NULL;
@@ -149,6 +186,8 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	if (!err)
 		err = sl_copies_create(&r->copies);
 	if (!err)
+		err = sl_reserves_create(&r->reserves);
+	if (!err)
 		err = lists_create(settings, NULL, &r->lists);
 	if (!err)
 		err = sl_generation_create(settings, r->object_path, r->current, &r->ports,
@@ -164,6 +203,8 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	serve_copies(r);
 	r->settings = settings;
 	r->started_s = now_s();
+	if (reserves_use(r, &use))
+		sl_reserves_restore(r->reserves, &use);
 	*out = r;
 	return 0;
 }
@@ -176,6 +217,7 @@ void sl_router_stop(struct sl_router *r)
 	sl_cluster_close(r->cluster);
 	sl_rule_lists_destroy(r->lists);
 	sl_copies_destroy(r->copies);
+	sl_reserves_destroy(r->reserves);
 	sl_xdp_features_close(r->ports.xdp_features);
 	sl_settings_free(r->settings);
 	free(r);
@@ -225,7 +267,7 @@ static bool needs_generation(const struct sl_settings *a, const struct sl_settin
 {
 	return a->engine != b->engine || memcmp(&a->tables, &b->tables, sizeof(a->tables)) != 0 ||
 	       strcmp(a->pin_dir, b->pin_dir) != 0 || !a->filters.n != !b->filters.n ||
-	       a->cluster.node != b->cluster.node ||
+	       a->cluster.node != b->cluster.node || !a->cluster.reserve != !b->cluster.reserve ||
 	       a->cluster.bridge.workers != b->cluster.bridge.workers ||
 	       memcmp(&a->cluster.table, &b->cluster.table, sizeof(a->cluster.table)) != 0;
 }
@@ -406,12 +448,15 @@ int sl_router_poll(struct sl_router *r)
 
 void sl_router_tick(struct sl_router *r)
 {
+	struct sl_reserves_use use;
 	struct sl_fib_stats stats;
 
 	sl_datapath_beat(r->current->datapath, r->settings->heartbeat_s);
 	sl_edge_ports_tick(&r->ports, r->current->datapath);
 	sl_mirror_tick(r->current->mirror);
 	sl_rule_lists_resolve(r->lists);
+	if (reserves_use(r, &use))
+		sl_reserves_tick(r->reserves, &use);
 	sl_fib_tick(r->current->fib);
 	sl_fib_stats(r->current->fib, &stats);
 	if (stats.overflow4 + stats.overflow6 == 0) {
@@ -445,6 +490,28 @@ const struct sl_fib *sl_router_fib(const struct sl_router *r)
 const struct sl_rule_lists *sl_router_lists(const struct sl_router *r)
 {
 	return r->lists;
+}
+
+const struct sl_reserves *sl_router_reserves(const struct sl_router *r)
+{
+	return r->reserves;
+}
+
+int sl_router_reserve(struct sl_router *r, const json_t *request, const struct sl_reservation **out,
+		      char why[SL_RESERVE_WHY_BYTES])
+{
+	struct sl_reserves_use use;
+
+	reserves_use(r, &use);
+	return sl_reserves_add(r->reserves, &use, request, out, why);
+}
+
+int sl_router_unreserve(struct sl_router *r, const json_t *flow, char why[SL_RESERVE_WHY_BYTES])
+{
+	struct sl_reserves_use use;
+
+	reserves_use(r, &use);
+	return sl_reserves_delete(r->reserves, &use, flow, why);
 }
 
 void sl_router_copies(const struct sl_router *r, struct sl_copy_stats *out)

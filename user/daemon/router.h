@@ -17,6 +17,7 @@
 #include "user/datapath/datapath.h"
 #include "user/fib/fib.h"
 #include "user/mirror/mirror.h"
+#include "user/reserve/reserves.h"
 
 struct sl_router;
 
@@ -54,6 +55,12 @@ int sl_router_set_filters(struct sl_router *router, struct sl_yaml_list *filters
 int sl_router_attach(struct sl_router *router, const char *port);
 int sl_router_detach(struct sl_router *router, const char *port);
 
+/* Reserve for a flow, or give it up: as sl_reserves_add and sl_reserves_delete. */
+int sl_router_reserve(struct sl_router *router, const json_t *request,
+		      const struct sl_reservation **out, char why[SL_RESERVE_WHY_BYTES]);
+int sl_router_unreserve(struct sl_router *router, const json_t *flow,
+			char why[SL_RESERVE_WHY_BYTES]);
+
 /* An epoll-able descriptor of the current generation; it may change in sl_router_reload. */
 int sl_router_fd(const struct sl_router *router);
 /* Handle what the kernel reports. 0, or -errno: the router cannot go on. */
@@ -73,6 +80,7 @@ const struct sl_datapath *sl_router_datapath(const struct sl_router *router);
 const struct sl_fib *sl_router_fib(const struct sl_router *router);
 const struct sl_mirror *sl_router_mirror(const struct sl_router *router);
 const struct sl_rule_lists *sl_router_lists(const struct sl_router *router);
+const struct sl_reserves *sl_router_reserves(const struct sl_router *router);
 void sl_router_copies(const struct sl_router *router, struct sl_copy_stats *out);
 const struct sl_cluster *sl_router_cluster(const struct sl_router *router); /* or NULL */
 uint64_t sl_router_uptime_s(const struct sl_router *router); /* since sl_router_start */

@@ -8,6 +8,7 @@
  *   sluiced -> bridge   SEND      carry this part of an announcement to a node, or to all that are
  *                       up
  *                       PORT      the state that the owner of a remote port announces
+ *                       FLOW      a flow has a queue of its own at a port of this node
  *   bridge -> sluiced   PEER      a peer is up, with its epoch and MTU, or down
  *                       RECEIVED  a part of an announcement from a node that has proven who it is
  *
@@ -27,6 +28,10 @@
  * fabric and both bridges say so. On PORT with `gone` the bridge closes the TAP; the netdev is
  * removed. Of the frames that the kernel sends into a TAP, the bridge carries unicast IPv4 and IPv6
  * only: the daemons resolve neighbours, and nothing else crosses the fabric.
+ *
+ * Reserved flows. FLOW gives a flow one of the reserved queues of the class SL_RESERVED_CLASS at a
+ * port of this node, with a weight, or, with `gone`, takes it away. The bridge forgets all of them
+ * when a client connects, which tells it of those that it knows.
  */
 #ifndef SL_RELAY_H
 #define SL_RELAY_H
@@ -36,6 +41,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/abi/reserved.h"
 #include "user/ipc/announce.h"
 
 #define SL_RELAY_VERSION      2
@@ -47,6 +53,7 @@ enum sl_relay_kind {
 	SL_RELAY_PORT = 2,
 	SL_RELAY_PEER = 3,
 	SL_RELAY_RECEIVED = 4,
+	SL_RELAY_FLOW = 5,
 };
 
 /* One message. The fields that its kind does not use are 0. */
@@ -54,10 +61,12 @@ struct sl_relay_message {
 	uint8_t kind; /* enum sl_relay_kind */
 	/* SEND: destination, 0: all that are up; PEER, RECEIVED: the peer */
 	uint8_t node;
-	bool up;	      /* PORT, PEER */
-	bool gone;	      /* PORT: no longer configured */
-	uint16_t system_port; /* PORT */
-	uint32_t epoch;	      /* PEER: the epoch of its bridge if up, not 0; else 0 */
+	bool up;		 /* PORT, PEER */
+	bool gone;		 /* PORT: no longer configured; FLOW: no longer reserved */
+	uint16_t system_port;	 /* PORT, FLOW */
+	uint16_t weight;	 /* FLOW: of its queue, 1..1024; 0 if gone */
+	struct sl_flow_key flow; /* FLOW */
+	uint32_t epoch;		 /* PEER: the epoch of its bridge if up, not 0; else 0 */
 	/* PEER: the largest IP packet that the fabric carries to it if up, from 68; else 0 */
 	uint32_t mtu_bytes;
 	/* SEND, RECEIVED: borrowed from the caller or from the bytes parsed */

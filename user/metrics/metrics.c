@@ -63,6 +63,7 @@ static bool cluster_rows(const struct sl_router *router, struct sl_metrics_clust
 	if (!sl_router_cluster(router))
 		return false;
 	out->rows[SL_METRICS_SYSTEM_PORTS] = sl_system_ports_json(router);
+	out->rows[SL_METRICS_RESERVE_PORTS] = sl_reserve_ports_json(router);
 	out->rows[SL_METRICS_BRIDGE] = ask_bridge(path, commands[SL_METRICS_BRIDGE]);
 	for (int i = SL_METRICS_BRIDGE + 1; i < SL_METRICS_LISTS; i++)
 		if (commands[i] && out->rows[SL_METRICS_BRIDGE])

@@ -11,6 +11,7 @@ static const struct {
 	const char *member, *label;
 } labels[SL_METRICS_LISTS][4] = {
 	[SL_METRICS_SYSTEM_PORTS] = { { "port", "port" }, { "node", "node" } },
+	[SL_METRICS_RESERVE_PORTS] = { { "port", "port" }, { "netdev", "netdev" } },
 	[SL_METRICS_VOQS] = { { "port", "port" }, { "node", "node" }, { "class", "class" } },
 	[SL_METRICS_EGRESS] = { { "port", "port" }, { "netdev", "netdev" }, { "class", "class" } },
 	[SL_METRICS_PEERS] = { { "node", "node" } },
@@ -47,6 +48,11 @@ static const struct {
 	  "1: the port is up and can be reached." },
 	{ SL_METRICS_SYSTEM_PORTS, "system_port_refused_routes", "refused", BY_NAME, "reason",
 	  "Routes and neighbours that its node announces and this node refuses, by reason." },
+	{ SL_METRICS_RESERVE_PORTS, "reserve_limit_bits_per_second", "limit_bps", NUMBER, NULL,
+	  "What flows may reserve of the port." },
+	{ SL_METRICS_RESERVE_PORTS, "reserve_reserved_bits_per_second", "reserved_bps", NUMBER,
+	  NULL, "What they have reserved." },
+	{ SL_METRICS_RESERVE_PORTS, "reserve_flows", "flows", NUMBER, NULL, "Flows that have." },
 	{ VOQ, "voq_enqueued_frames_total", "enqueued_frames", NUMBER, NULL,
 	  "Frames from XDP for a virtual output queue." },
 	{ VOQ, "voq_enqueued_bytes_total", "enqueued_bytes", NUMBER, NULL, "Their bytes." },

@@ -9,10 +9,11 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Lists of rows: the first is sluiced's own, the others are answers of the bridge. */
+/* Lists of rows: the first two are sluiced's own, the others are answers of the bridge. */
 enum sl_metrics_list {
-	SL_METRICS_SYSTEM_PORTS, /* `show system-ports` */
-	SL_METRICS_BRIDGE,	 /* `status` */
+	SL_METRICS_SYSTEM_PORTS,  /* `show system-ports` */
+	SL_METRICS_RESERVE_PORTS, /* `reserve ports` */
+	SL_METRICS_BRIDGE,	  /* `status` */
 	SL_METRICS_FABRIC,
 	SL_METRICS_PEERS,
 	SL_METRICS_VOQS,

@@ -170,9 +170,15 @@ static void run_filter(void *ctx, const json_t *request, struct sl_ctl_answer *a
 	}
 }
 
+static void run_reserve(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	sl_show_reserve(ctx, request, answer);
+}
+
 const struct sl_ctl_command sl_commands[] = {
 	{ "status", false, run_status }, { "show", false, run_show },
 	{ "list", true, run_list },	 { "explain", true, run_explain },
 	{ "attach", false, run_attach }, { "detach", false, run_detach },
-	{ "filter", false, run_filter }, { NULL, false, NULL },
+	{ "filter", false, run_filter }, { "reserve", false, run_reserve },
+	{ NULL, false, NULL },
 };

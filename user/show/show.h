@@ -30,6 +30,12 @@ void sl_show_filter_lists(const struct sl_router *router, const char *name,
 			  struct sl_ctl_answer *answer);
 json_t *sl_filters_json(const struct sl_router *router);
 
+/* The command `reserve`: list, ports, add, delete. */
+void sl_show_reserve(struct sl_router *router, const json_t *request, struct sl_ctl_answer *answer);
+/* Arrays: the reserved flows that enter or leave here, and the ports that offer reservations. */
+json_t *sl_reserves_json(const struct sl_router *router);
+json_t *sl_reserve_ports_json(const struct sl_router *router);
+
 /* The counters of XDP, from the maps of the current generation. 0 or -errno. */
 int sl_router_counters(const struct sl_router *router, struct sl_counters *out);
 

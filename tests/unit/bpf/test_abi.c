@@ -11,6 +11,7 @@
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
 #include "bpf/abi/l3_port.h"
+#include "bpf/abi/reserved.h"
 #include "bpf/abi/voq.h"
 
 struct field {
@@ -31,6 +32,17 @@ static const struct field fields[] = {
 	FIELD(sl_config, n_queues, 20),
 	FIELD(sl_config, n_workers, 24),
 	FIELD(sl_config, filters, 28),
+	FIELD(sl_config, express, 32),
+	FIELD(sl_config, reserves, 36),
+	FIELD(sl_flow_key, source, 0),
+	FIELD(sl_flow_key, destination, 16),
+	FIELD(sl_flow_key, source_port, 32),
+	FIELD(sl_flow_key, destination_port, 34),
+	FIELD(sl_flow_key, protocol, 36),
+	FIELD(sl_flow_key, version, 37),
+	FIELD(sl_reserved, number, 0),
+	FIELD(sl_reserved, l3_ifindex, 4),
+	FIELD(sl_reserved, pinned, 8),
 	FIELD(sl_nexthop, kind, 0),
 	FIELD(sl_nexthop, ref, 4),
 	FIELD(sl_adj, port_ifindex, 0),
@@ -105,7 +117,7 @@ static const struct field fields[] = {
 static void abi_field_offsets_are_those_of_this_version(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 17);
+	assert_int_equal(SL_ABI_VERSION, 18);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);

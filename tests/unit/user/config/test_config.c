@@ -656,6 +656,40 @@ static void each_core_is_for_one_worker(void **state)
 	sl_settings_free(s);
 }
 
+#define RESERVE(keys, port)                                                                    \
+	"cluster:\n  node: 7\n  fabric: {device: fab0}\n  reserve: 80\n" keys                  \
+	"  nodes:\n    - {id: 7, address: 10.9.0.7, ports: [{number: 1, name: eth1" port "}, " \
+	"{number: 2, name: eth2, rate: 5kpps}]}\n"
+
+static void class_of_reserved_flows_is_theirs_alone(void **state)
+{
+	struct sl_settings *s =
+		parse(RESERVE("  classes: [{class: 3, dscp: \"46\"}]\n", ", rate: 100mbit, queues: "
+									 "[{class: 3, frames: 500, "
+									 "policy: codel}]"));
+	const struct sl_cluster_node *node = sl_cluster_node(&s->cluster, 0);
+	const struct sl_cluster_port *port = sl_cluster_port(node, 0);
+
+	(void)state;
+	assert_int_equal(s->cluster.class_of[46], 2);
+	assert_int_equal(s->cluster.class_of[48], 2);
+	assert_int_equal(s->cluster.class_of[0], 0);
+	assert_string_equal(port->queue[3].flow_queues.ops->name, "codel");
+	assert_int_equal(port->queue[3].flow_queues.shape.queues, 1024);
+	assert_int_equal(port->queue[3].flow_queues.shape.reserved, 256);
+	assert_int_equal(sl_cluster_reservable_Bps(&s->cluster, port), 10000000);
+	/* A rate in frames says nothing of bits. */
+	assert_int_equal(sl_cluster_reservable_Bps(&s->cluster, sl_cluster_port(node, 1)), 0);
+	assert_null(sl_cluster_port(node, 1)->queue[3].flow_queues.ops);
+	sl_settings_free(s);
+	s = parse(RESERVE("", ", rate: 100mbit"));
+	port = sl_cluster_port(sl_cluster_node(&s->cluster, 0), 0);
+	assert_string_equal(port->queue[3].flow_queues.ops->name, "longest");
+	assert_int_equal(port->queue[3].flow_queues.shape.reserved, 256);
+	assert_null(port->queue[2].flow_queues.ops);
+	sl_settings_free(s);
+}
+
 static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 {
 	struct sl_settings *s = parse(
@@ -842,6 +876,7 @@ int main(void)
 		cmocka_unit_test(a_controller_that_does_not_exist_is_refused_with_the_names_of_all),
 		cmocka_unit_test(least_file_has_the_documented_defaults),
 		cmocka_unit_test(every_key_is_read),
+		cmocka_unit_test(class_of_reserved_flows_is_theirs_alone),
 		cmocka_unit_test(cluster_is_read_and_ports_of_this_node_are_the_ports),
 		cmocka_unit_test(each_core_is_for_one_worker),
 		cmocka_unit_test(queues_and_classes_are_as_written_with_defaults_for_the_rest),

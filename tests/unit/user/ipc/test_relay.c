@@ -28,6 +28,8 @@ static void there_and_back(const struct sl_relay_message *m, size_t expected_byt
 	assert_int_equal(got.epoch, m->epoch);
 	assert_int_equal(got.mtu_bytes, m->mtu_bytes);
 	assert_int_equal(got.part_bytes, m->part_bytes);
+	assert_int_equal(got.weight, m->weight);
+	assert_memory_equal(&got.flow, &m->flow, sizeof(m->flow));
 	if (m->part_bytes)
 		assert_memory_equal(got.part, m->part, m->part_bytes);
 }
@@ -51,6 +53,16 @@ static void every_kind_parses_to_what_was_encoded(void **state)
 						   .system_port = 0x0201,
 						   .gone = true },
 		       6);
+	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_FLOW,
+						   .system_port = 0x0201,
+						   .weight = 1024,
+						   .flow = { .version = 6, .protocol = 17 } },
+		       48);
+	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_FLOW,
+						   .system_port = 0x0201,
+						   .gone = true,
+						   .flow = { .version = 4, .protocol = 6 } },
+		       48);
 	there_and_back(&(struct sl_relay_message){ .kind = SL_RELAY_PEER,
 						   .node = 2,
 						   .up = true,
@@ -69,6 +81,16 @@ static void message_with_a_field_out_of_range_is_not_written(void **state)
 		{ .kind = SL_RELAY_SEND, .part = part, .part_bytes = SL_ANNOUNCE_PART_BYTES + 1 },
 		{ .kind = SL_RELAY_RECEIVED, .part = part, .part_bytes = 1 },
 		{ .kind = SL_RELAY_PORT, .system_port = 0x0200 },
+		{ .kind = SL_RELAY_FLOW,
+		  .system_port = 0x0200,
+		  .weight = 1,
+		  .flow = { .version = 4 } },
+		{ .kind = SL_RELAY_FLOW, .system_port = 0x0201, .flow = { .version = 4 } },
+		{ .kind = SL_RELAY_FLOW, .system_port = 0x0201, .weight = 1 },
+		{ .kind = SL_RELAY_FLOW,
+		  .system_port = 0x0201,
+		  .weight = 1025,
+		  .flow = { .version = 4 } },
 		{ .kind = SL_RELAY_PORT, .system_port = 0x0002 },
 		{ .kind = SL_RELAY_PORT, .system_port = 0x0201, .up = true, .gone = true },
 		{ .kind = SL_RELAY_PEER, .up = true, .epoch = 1, .mtu_bytes = 1500 },
@@ -95,7 +117,8 @@ static void bytes_of_a_bad_version_kind_length_or_value_are_refused(void **state
 		{ "truncated", 3, -EMSGSIZE, { 2, 1, 0 } },
 		{ "version", 5, -EPROTO, { 1, 1, 0, 0, 1 } },
 		{ "kind_zero", 5, -EPROTO, { 2, 0, 0, 0, 1 } },
-		{ "kind_unknown", 5, -EPROTO, { 2, 5, 1, 0, 1 } },
+		{ "kind_unknown", 5, -EPROTO, { 2, 6, 1, 0, 1 } },
+		{ "flow_short", 12, -EMSGSIZE, { 2, 5, 0, 0, 1, 2, 1, 0 } },
 		{ "send_without_part", 4, -EMSGSIZE, { 2, 1, 0, 0 } },
 		{ "send_with_flags", 5, -EINVAL, { 2, 1, 0, 1, 1 } },
 		{ "received_from_nobody", 5, -EINVAL, { 2, 4, 0, 0, 1 } },

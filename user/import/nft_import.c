@@ -5,13 +5,12 @@
  * comments) are left out. Whatever else is not known here is refused: a filter that says less than
  * its model lets packets pass.
  */
-#include <jansson.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "user/cli/cmd.h"
-#include "user/cli/nft_import.h"
+#include "user/import/nft_import.h"
 
 #define PREFIXES_MAX 64 /* that a rule may ask for one of */
 
@@ -499,19 +498,20 @@ static void take_chain(struct importer *im, const json_t *chain)
 	json_decref(rules);
 }
 
-int sl_nft_import(const char *name, const char *text)
+int sl_nft_import(const char *name, const char *text, json_t **out)
 {
 	json_error_t why;
-	json_t *root = json_loads(text, 0, &why), *answer;
+	json_t *root = json_loads(text, 0, &why);
 	struct importer im = { .objects = json_object_get(root, "nftables") };
 	const json_t *object, *chain;
 	size_t i;
 
+	*out = NULL;
 	if (!json_is_array(im.objects)) {
 		fprintf(stderr, "sluice: %s is not what `nft -j list ruleset` prints: %s\n", name,
 			root ? "it has no array \"nftables\"" : why.text);
 		json_decref(root);
-		return SL_EXIT_FAILED;
+		return -EINVAL;
 	}
 	im.lists = json_array();
 	json_array_foreach(im.objects, i, object) {
@@ -519,13 +519,13 @@ int sl_nft_import(const char *name, const char *text)
 		if (chain)
 			take_chain(&im, chain);
 	}
-	answer = json_pack("{s:o}", "filters", im.lists);
-	if (!im.refused)
-		sl_cmd_dump(answer);
-	else
+	json_decref(root);
+	if (im.refused) {
 		fprintf(stderr, "sluice: %u rules cannot be said, so nothing is printed\n",
 			im.refused);
-	json_decref(answer);
-	json_decref(root);
-	return im.refused ? SL_EXIT_FAILED : SL_EXIT_OK;
+		json_decref(im.lists);
+		return -EINVAL;
+	}
+	*out = json_pack("{s:o}", "filters", im.lists);
+	return *out ? 0 : -ENOMEM;
 }

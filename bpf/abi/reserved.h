@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Flows for which a rate is reserved, at the port where they enter. sl_edge polices each to its
+ * rate; what conforms goes by the class that only such flows have.
+ */
+#ifndef SL_RESERVED_H
+#define SL_RESERVED_H
+
+#include <linux/types.h>
+
+#include "bpf/abi/classifier.h"
+#include "bpf/abi/voq.h"
+
+/* Of a node that offers reservations: the highest class, which no DSCP leads to there. */
+#define SL_RESERVED_CLASS (SL_CLASSES - 1)
+
+/* Flows that enter at a node, at most; and those that leave by one port. */
+#define SL_RESERVED_MAX	     1024
+#define SL_RESERVED_PORT_MAX 256
+
+/*
+ * Map sl_reserved: a flow -> what is reserved for it. A flow is one of IPv4 or IPv6 with a protocol
+ * that has ports. Fragments, and IPv6 packets with extension headers, are of no such flow.
+ */
+struct sl_flow_key {
+	__be32 source[4]; /* an IPv4 address in the first word, the others 0 */
+	__be32 destination[4];
+	__be16 source_port;
+	__be16 destination_port;
+	__u8 protocol;
+	__u8 version; /* 4 or 6 */
+	__u8 pad[2];  /* 0 */
+};
+SL_ASSERT_SIZE(struct sl_flow_key, 40);
+
+struct sl_reserved {
+	__u32 number;	  /* of its policer in sl_policer, and of its next hop in sl_rule_hop */
+	__u32 l3_ifindex; /* where it must enter */
+	__u32 pinned;	  /* 1: it goes to its next hop */
+	__u32 pad;	  /* 0 */
+};
+SL_ASSERT_SIZE(struct sl_reserved, 16);
+
+/* Their numbers lie behind those of the rules of lists. */
+#define SL_RESERVED_NUMBER(i) (SL_FILTER_COUNTERS + (i))
+#define SL_RULE_NUMBERS	      (SL_FILTER_COUNTERS + SL_RESERVED_MAX)
+
+#endif

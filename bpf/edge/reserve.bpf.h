@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Flows with a reserved rate: what conforms to it goes by the class of reserved flows, and what
+ * does not goes as if nothing were reserved.
+ *
+ * This step comes after the rule list, so a list may drop such a packet, and its class and next hop
+ * give way to those of the reservation.
+ */
+#ifndef SL_RESERVE_BPF_H
+#define SL_RESERVE_BPF_H
+
+#include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
+#include "bpf/edge/police.bpf.h"
+#include "bpf/edge/rule_hop.bpf.h"
+
+#define SL_RESERVE_IP6 0x100u /* beside the offset of the IP header */
+
+/* The flow of the packet whose IP header is at l3. False: it is of no flow that has ports. */
+static __always_inline bool sl_flow_key_of(const void *l3, const void *end, bool ip4,
+					   struct sl_flow_key *key)
+{
+	const __be16 *port;
+
+	if (ip4) {
+		const struct iphdr *ip = l3;
+
+		if ((void *)(ip + 1) > end || ip->ihl != 5 || ip->frag_off & sl_htons(0x3fff))
+			return false;
+		key->version = 4;
+		key->protocol = ip->protocol;
+		key->source[0] = ip->saddr;
+		key->destination[0] = ip->daddr;
+		port = (const void *)(ip + 1);
+	} else {
+		const struct ipv6hdr *ip = l3;
+
+		if ((void *)(ip + 1) > end)
+			return false;
+		key->version = 6;
+		key->protocol = ip->nexthdr;
+		__builtin_memcpy(key->source, &ip->saddr, sizeof(key->source));
+		__builtin_memcpy(key->destination, &ip->daddr, sizeof(key->destination));
+		port = (const void *)(ip + 1);
+	}
+	if ((void *)(port + 2) > end)
+		return false;
+	key->source_port = port[0];
+	key->destination_port = port[1];
+	return true;
+}
+
+/*
+ * The class that the packet goes by, plus 1, where it had class_plus1. Not inlined, so that the
+ * verifier looks at it once, and what follows too: it does not know the answer.
+ */
+__attribute__((noinline)) int sl_reserved_class(struct xdp_md *ctx, __u32 l3_offset,
+						__u32 l3_ifindex, __u32 ip_len_bytes,
+						__u32 class_plus1)
+{
+	const void *l3 = (void *)(long)ctx->data + (l3_offset & 0xff);
+	struct sl_flow_key key = {};
+	const struct sl_reserved *reserved;
+
+	if (!sl_flow_key_of(l3, (void *)(long)ctx->data_end, !(l3_offset & SL_RESERVE_IP6), &key))
+		return class_plus1;
+	reserved = bpf_map_lookup_elem(&sl_reserved, &key);
+	if (!reserved || reserved->l3_ifindex != l3_ifindex)
+		return class_plus1;
+	/* The rate is that of frames, as the port's is. */
+	if ((sl_police_number(reserved->number, ETH_HLEN + ip_len_bytes) & 0xff) == SL_COLOUR_RED)
+		return class_plus1;
+	if (reserved->pinned)
+		sl_rule_hop_set(reserved->number + 1);
+	return SL_RESERVED_CLASS + 1;
+}
+
+static __always_inline void sl_reserve(struct sl_packet *pkt)
+{
+	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
+
+	if (!sl_reserves())
+		return;
+	if (!sl_filtered() || !pkt->filter)
+		sl_rule_hop_set(0);
+	pkt->class_plus1 = sl_reserved_class(pkt->ctx, l3_offset | (pkt->ip4 ? 0 : SL_RESERVE_IP6),
+					     pkt->l3_ifindex, pkt->ip_len_bytes, pkt->class_plus1);
+}
+
+#endif
