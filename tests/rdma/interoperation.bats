@@ -77,6 +77,27 @@ only_the_good_counts() {
 	jq -ne --argjson a "$after" --argjson b "$before" '[$a.icrc - $b.icrc, $a.qkey - $b.qkey, $a.qpn - $b.qpn] == [5, 5, 5]'
 }
 
+# express TEXT CHECK SEQUENCE: as n2's XDP program would, send an express message to n1 with a packet for h1p1
+express() {
+	on fabric /usr/bin/python3 -B tests/rdma/express_message.py "$LAB_DIR/fabric.pcap" 10.9.0.2 br0 "$(cat "$LAB_DIR/mac.n1")" \
+		"$(mac_of h1p1 eth0)" 10.1.1.2 "$@"
+}
+heard() { grep -q "$1" "$LAB_DIR/heard.out"; }
+
+@test "the kernel takes an express message that has an ICRC, and none that has another check or none" {
+	vm_enter h1p1
+	vm_spawn "$VM_MACHINE" heard "${VM_ENTER[@]}" socat -u UDP-RECVFROM:9000,fork STDOUT
+	listens() { on h1p1 ss -Hlun | grep -q :9000; }
+	wait_for 60 listens
+	on fabric timeout $((20 * LAB_PATIENCE)) tcpdump -i "${PORT[1]}" -w "$LAB_DIR/fabric.pcap" -s 0 -U -c 1 "udp port 4791 and src 10.9.0.2"
+	express "checked-by-udp " udp 0
+	express "not-checked " none 1
+	express "checked-by-icrc " icrc 2
+	wait_for 60 heard checked-by-icrc
+	vm_signal heard TERM
+	[ "$(cat "$LAB_DIR/heard.out")" = "checked-by-icrc " ]
+}
+
 @test "our bridge has refused no other frame of the kernel's RoCE" {
 	bridge_ask 2 fabric | jq -e '.frames | to_entries | map(select(.value > 0).key) - ["send", "icrc", "qkey", "qpn"] == []'
 	bridge_ask 1 fabric | jq -e '.completions | to_entries | map(select(.value > 0).key) == ["success"]'
