@@ -51,7 +51,7 @@ contract() {
 }
 
 @test "the lookups of the fast path name the same next hops on this older kernel" {
-	run vm_on n1 env CMOCKA_MESSAGE_OUTPUT=TAP "$LAB_SOURCE/build/tests/bpf/test_lookup"
+	run vm_on n1 env CMOCKA_MESSAGE_OUTPUT=TAP "$LAB_SOURCE/build/tests/bpf/test_lookup" 20
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ "$(grep -c "^ok" <<<"$output")" = 4 ]
