@@ -71,7 +71,7 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 
 	if (!from)
 		return XDP_DROP; /* for the verifier: there is one for each node and worker */
-	verdict = sl_judge(data, end, headers, from, first_qpn + worker, &ce);
+	verdict = sl_judge(ctx, data, end, headers, from, first_qpn + worker, &ce);
 	if (verdict == SL_ARRIVAL_BAD)
 		return XDP_DROP;
 	if (verdict == SL_ARRIVAL_GOOD && !ce) {

@@ -16,6 +16,7 @@ enum sl_express_check {
 	SL_EXPRESS_NONE = 0,   /* the path takes no express messages */
 	SL_EXPRESS_HEADER = 1, /* the UDP checksum's field covers the headers of the message */
 	SL_EXPRESS_UDP = 2,    /* the UDP checksum (RFC 768), which covers all of the message */
+	SL_EXPRESS_ICRC = 3,   /* as in the messages of bridges: any RoCE device takes it */
 };
 
 /*

@@ -11,6 +11,7 @@
 #include "bpf/edge/maps.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/stats.bpf.h"
+#include "bpf/fabric/icrc.bpf.h"
 #include "bpf/fabric/message.bpf.h"
 #include "bpf/lib/token_bucket.bpf.h"
 
@@ -142,6 +143,38 @@ static __always_inline struct sl_message_headers *sl_express_headers(
 	return headers;
 }
 
+/* Put the ICRC at the end of the message. Not static: the kernel verifies it by itself, once. */
+__noinline int sl_icrc_put(struct xdp_md *ctx)
+{
+	__u32 crc;
+	sl_icrc_word *at = sl_icrc(ctx, &crc);
+
+	if (!at)
+		return 0; /* for the verifier: the message is whole */
+	*at = crc;
+	return 1;
+}
+
+static __always_inline void sl_express_check(struct xdp_md *ctx, struct sl_message_headers *headers,
+					     const struct sl_express_path *path)
+{
+	void *end = (void *)(long)ctx->data_end;
+	__u64 sum;
+
+	headers->udp.check = 0;
+	sum = sl_headers_sum(headers, path->pseudo_sum);
+	if (path->check == SL_EXPRESS_UDP)
+		sum += sl_payload_sum(headers + 1, end);
+	headers->udp.check = (SL_FORCE __sum16)(__u16)~sl_fold(sum);
+	/* 0 says that there is no checksum; the other 0 of the one's complement does not. */
+	if (!headers->udp.check)
+		headers->udp.check = (SL_FORCE __sum16)0xffff;
+	if (path->check == SL_EXPRESS_ICRC) {
+		headers->udp.check = 0;
+		sl_icrc_put(ctx);
+	}
+}
+
 /*
  * The frame, which is ready for its next hop, becomes a message of path's next number. A frame that
  * the fabric's driver refuses afterwards counts in TX_RING or TX_ERROR, and is a number that the
@@ -157,7 +190,6 @@ static __always_inline sl_verdict sl_express_send(struct sl_packet *pkt,
 	__u64 now_ns = bpf_ktime_get_ns();
 	struct sl_message *message;
 	__u32 sequence;
-	__u64 sum;
 
 	if (path->header_bytes == SL_EXPRESS_HEADER4_BYTES)
 		headers = sl_express_headers(pkt, path, SL_EXPRESS_HEADER4_BYTES);
@@ -186,14 +218,7 @@ static __always_inline sl_verdict sl_express_send(struct sl_packet *pkt,
 	message->class = voq % SL_CLASSES;
 	message->flags = 0;
 	message->age_ns = 0;
-	headers->udp.check = 0;
-	sum = sl_headers_sum(headers, path->pseudo_sum);
-	if (path->check == SL_EXPRESS_UDP)
-		sum += sl_payload_sum(headers + 1, pkt->end);
-	headers->udp.check = (SL_FORCE __sum16)(__u16)~sl_fold(sum);
-	/* 0 says that there is no checksum; the other 0 of the one's complement does not. */
-	if (!headers->udp.check)
-		headers->udp.check = (SL_FORCE __sum16)0xffff;
+	sl_express_check(pkt->ctx, headers, path);
 	if (bpf_redirect(path->ifindex, 0) != XDP_REDIRECT)
 		return SL_DROP(TX_ERROR);
 	if (!path->used)

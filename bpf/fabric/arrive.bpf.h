@@ -8,6 +8,7 @@
 
 #include "bpf/abi/arrival.h"
 #include "bpf/abi/fabric_address.h"
+#include "bpf/fabric/icrc.bpf.h"
 #include "bpf/fabric/message.bpf.h"
 #include "bpf/fabric/roce_frame.bpf.h"
 #include "bpf/lib/token_bucket.bpf.h"
@@ -86,12 +87,24 @@ static __always_inline bool sl_judge_number(struct sl_arrival_stream *stream, __
 	return true;
 }
 
-/* Is the sum of the message's headers, or of all of it, what its sender says? */
-static __always_inline bool sl_check_is_good(struct sl_message_headers *headers, void *end,
-					     __u32 pseudo_sum, __u32 check)
+/* Is the ICRC what the sender says? Not static: the kernel verifies it by itself, once. */
+__noinline int sl_icrc_is_good(struct xdp_md *ctx)
 {
-	__u64 sum = sl_headers_sum(headers, pseudo_sum);
+	__u32 crc = 0;
+	const sl_icrc_word *at = sl_icrc(ctx, &crc);
 
+	return at && *at == crc;
+}
+
+/* Is the sum of the message's headers, or of all of it, or the ICRC what its sender says? */
+static __always_inline bool sl_check_is_good(struct xdp_md *ctx, struct sl_message_headers *headers,
+					     void *end, __u32 pseudo_sum, __u32 check)
+{
+	__u64 sum;
+
+	if (check == SL_EXPRESS_ICRC)
+		return sl_icrc_is_good(ctx);
+	sum = sl_headers_sum(headers, pseudo_sum);
 	if (check == SL_EXPRESS_UDP)
 		sum += sl_payload_sum(headers + 1, end);
 	return sl_fold(sum) == 0xffff;
@@ -162,17 +175,18 @@ static __always_inline bool sl_judge_fields(const struct sl_message_headers *hea
 	       sl_ntohs(m->ingress_port) >> 8 == m->source && !m->flags;
 }
 
-static __always_inline enum sl_arrival_verdict sl_judge(void *data, void *end,
+static __always_inline enum sl_arrival_verdict sl_judge(struct xdp_md *ctx, void *data, void *end,
 							struct sl_message_headers *headers,
 							struct sl_arrivals *from, __u32 qpn,
 							bool *ce)
 {
 	__u32 check = from->check, stream = headers->message.stream, pseudo_sum = 0;
 
-	if (!stream || stream >= SL_STREAMS_MAX || !check || !headers->udp.check ||
+	if (!stream || stream >= SL_STREAMS_MAX || !check ||
+	    (check == SL_EXPRESS_ICRC) != !headers->udp.check ||
 	    !sl_judge_ip(data, end, &headers->udp, from, &pseudo_sum, ce))
 		return SL_ARRIVAL_OTHER;
-	if (!sl_check_is_good(headers, end, pseudo_sum, check)) {
+	if (!sl_check_is_good(ctx, headers, end, pseudo_sum, check)) {
 		__sync_fetch_and_add(&from->damaged, 1);
 		return SL_ARRIVAL_BAD;
 	}

@@ -151,7 +151,7 @@ static int open_workers(struct rb_bridge *b)
 		const struct rb_worker_config config = rb_bridge_worker_config(b, &b->lanes[i]);
 
 		err = rb_worker_create(&config, &b->lanes[i].worker);
-		if (!err && rb_fabric_has_express(&b->settings->cluster)) {
+		if (!err && sl_cluster_has_express(&b->settings->cluster)) {
 			const struct rb_express_config express = {
 				.worker = b->lanes[i].worker,
 				.check = b->settings->cluster.express_check,
@@ -183,6 +183,7 @@ static int add_destination(struct rb_bridge *b, const struct sl_cluster_node *no
 			continue;
 		b->n_remotes++;
 		remote->own = own;
+		remote->express = !own && port->express != SL_EXPRESS_NEVER;
 		remote->system_port = SL_SYSTEM_PORT(node->id, port->number);
 		lane = rb_bridge_lane(b, remote->system_port)->index;
 		remote->first_voq = n[lane];

@@ -45,6 +45,7 @@ struct rb_bridge_port {
 	int err;		     /* why it is not open; logged when it changes */
 	bool takes;		     /* its driver takes frames that XDP redirects to it */
 	bool keeps_order;	     /* of those and of ours */
+	bool said;		     /* it was logged that it does not take them */
 	uint32_t busy;		     /* tries in a row that found the netdev busy */
 	uint64_t retry_ns, pause_ns; /* the next try to open it, and the pause after that */
 };
@@ -53,6 +54,7 @@ struct rb_bridge_port {
 struct rb_bridge_remote {
 	uint16_t system_port;
 	bool own;	    /* of this node */
+	bool express;	    /* its frames may go past the bridge */
 	uint32_t first_voq; /* class 0, among the VOQs of its node's ingress in its lane */
 	struct rb_tap *tap; /* owned, but of `kernel` if that is there; NULL: not open */
 	bool up;	    /* as its owner announced */
@@ -109,8 +111,8 @@ struct rb_bridge {
 	int fabric_err;		 /* of the last look at it */
 	bool lost;		 /* the fabric's device is gone, or is another one */
 	bool fabric_takes;	 /* its netdev takes frames of XDP, in order with ours */
-	bool fabric_keeps_order;
-	uint64_t order_ns; /* whether netdevs keep order is asked again then */
+	bool fabric_keeps_order, fabric_said; /* as those of a port */
+	uint64_t order_ns;		      /* whether netdevs keep order is asked again then */
 
 	/* lane, lane_threads */
 	uint8_t *area; /* owned: memory of all chunks */

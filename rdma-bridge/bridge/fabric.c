@@ -20,11 +20,6 @@
 
 #define ETHER_BYTES 14 /* Ethernet header: what a frame has beyond its port's MTU */
 
-bool rb_fabric_has_express(const struct sl_cluster_settings *cluster)
-{
-	return cluster->express != SL_EXPRESS_NEVER && cluster->transport == SL_TRANSPORT_ROCE_XDP;
-}
-
 int rb_fabric_gid(const char *address, uint8_t gid[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -124,7 +119,7 @@ static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_
 		.workers = b->n_lanes,
 		.worker_chunks = chunks,
 		.wake_fds = wake_fds,
-		.express = rb_fabric_has_express(cluster),
+		.express = sl_cluster_has_express(cluster),
 		.node = (uint8_t)cluster->node,
 		.port_max = highest_port(cluster),
 		.pin = pin,

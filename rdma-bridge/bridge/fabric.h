@@ -14,9 +14,6 @@
  */
 int rb_fabric_open(struct rb_bridge *bridge);
 
-/* May XDP carry frames past the bridge? */
-bool rb_fabric_has_express(const struct sl_cluster_settings *cluster);
-
 /*
  * Bytes a second that this node can send into the fabric: as the configuration says, else as the
  * netdev's driver does, else those of 10 Gb/s Ethernet.

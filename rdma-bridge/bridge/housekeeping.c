@@ -81,6 +81,29 @@ static void find_order(struct rb_bridge *b)
 		b->ports[i].keeps_order = rb_netdev_keeps_order(b->ports[i].settings->name);
 }
 
+/* Where the configuration says `always`, a netdev that lets no frame past the bridge is news. */
+static void say_what_cannot(struct rb_bridge *b)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	static const char text[] = "%s: `express: always`, but %s: its frames go by the bridge";
+	static const char tso[] = "it has TSO on, with which they could overtake the bridge's "
+				  "(ethtool -K DEV tso off)";
+	static const char driver[] = "its driver takes no frames from XDP";
+
+	if (cluster->express == SL_EXPRESS_ALWAYS && !b->fabric_takes && !b->fabric_said)
+		sl_warning(text, cluster->device, b->fabric_keeps_order ? driver : tso);
+	b->fabric_said = !b->fabric_takes;
+	for (uint32_t i = 0; i < b->n_ports; i++) {
+		struct rb_bridge_port *port = &b->ports[i];
+
+		if (!port->edge)
+			continue;
+		if (port->settings->express == SL_EXPRESS_ALWAYS && !port->takes && !port->said)
+			sl_warning(text, port->settings->name, port->keeps_order ? driver : tso);
+		port->said = !port->takes;
+	}
+}
+
 /*
  * Which netdevs take frames that XDP redirects to them, in order with those of the bridge? A kernel
  * that cannot say has none.
@@ -101,10 +124,11 @@ static void find_takers(struct rb_bridge *b)
 	if (sl_xdp_features_takes(features, b->fabric.ifindex, &takes) == 0)
 		b->fabric_takes = takes.frames && b->fabric_keeps_order;
 	for (uint32_t i = 0; i < b->n_ports; i++)
-		if (b->ports[i].edge &&
+		if (b->ports[i].edge && b->ports[i].settings->express != SL_EXPRESS_NEVER &&
 		    sl_xdp_features_takes(features, b->ports[i].ifindex, &takes) == 0)
 			b->ports[i].takes = takes.frames && b->ports[i].keeps_order;
 	sl_xdp_features_close(features);
+	say_what_cannot(b);
 }
 
 /*

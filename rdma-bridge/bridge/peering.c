@@ -20,6 +20,13 @@
 
 /* --- Peers --- */
 
+static uint8_t express_takes(const struct sl_cluster_settings *cluster)
+{
+	if (cluster->transport == SL_TRANSPORT_VERBS_UD)
+		return RB_EXPRESS_TAKES_DATAGRAMS;
+	return sl_cluster_has_express(cluster) ? RB_EXPRESS_TAKES : 0;
+}
+
 /* The introduction of this node. */
 static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction *self)
 {
@@ -40,8 +47,8 @@ static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction
 		.message_max_bytes = endpoint.message_max_bytes,
 		.further_qps = b->n_lanes - 1,
 		.liveness_ms = cluster->liveness_ms,
-		.express_sends = rb_fabric_has_express(cluster) ? cluster->express_check : 0,
-		.express_takes = rb_fabric_has_express(cluster) ? RB_EXPRESS_TAKES : 0,
+		.express_sends = sl_cluster_has_express(cluster) ? cluster->express_check : 0,
+		.express_takes = express_takes(cluster),
 		.hop_limit = endpoint.hop_limit,
 	};
 	memcpy(self->gid, endpoint.gid, sizeof(self->gid));

@@ -31,7 +31,7 @@ static uint16_t path_plus1(const struct rb_bridge *b, uint32_t i)
 {
 	const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
 
-	if (!b->lanes[0].express || remote->own)
+	if (!b->lanes[0].express || !remote->express)
 		return 0;
 	return (uint16_t)((remote->system_port >> 8) * b->n_lanes + b->voq_lanes[i] + 1);
 }

@@ -97,17 +97,27 @@ void rb_express_close_path(struct rb_express *x, uint8_t node)
 	close_path(path_of(x, node));
 }
 
+/* The check of our messages to a peer that takes these; a peer on verbs takes the ICRC alone. */
+static enum sl_express_check taken(enum sl_express_check ours, uint8_t takes)
+{
+	if (takes >> ours & 1)
+		return ours;
+	return takes >> SL_EXPRESS_ICRC & 1 ? SL_EXPRESS_ICRC : SL_EXPRESS_NONE;
+}
+
 void rb_express_open_path(struct rb_express *x, uint8_t node, uint32_t epoch, uint8_t sends,
 			  uint8_t takes, const struct rb_endpoint *remote)
 {
 	const struct rb_worker_peer *peer = x ? x->config.worker->peer[node] : NULL;
+	enum sl_express_check check;
 
 	if (!x || !peer->path)
 		return;
+	check = taken(x->config.check, takes);
 	rb_roce_xdp_expect_express(x->transport, node, remote, epoch, sends);
-	if (takes >> x->config.check & 1)
+	if (check)
 		rb_roce_xdp_express_path(x->transport, peer->path, x->config.worker->config.epoch,
-					 node, x->config.check, &x->path[node]);
+					 node, check, &x->path[node]);
 	write_path(x, node);
 }
 
@@ -223,10 +233,18 @@ void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex,
 #define NAME(id, name, text) name,
 static const char *const state_names[] = { RB_EXPRESS_STATES(NAME) };
 #undef NAME
+#define TEXT(id, name, text) text,
+static const char *const state_texts[] = { RB_EXPRESS_STATES(TEXT) };
+#undef TEXT
 
 const char *rb_express_state_name(enum rb_express_state state)
 {
 	return state_names[state];
+}
+
+const char *rb_express_state_text(enum rb_express_state state)
+{
+	return state_texts[state];
 }
 
 static bool has_token(const struct rb_voq *voq, uint64_t now_ns)
@@ -250,6 +268,8 @@ enum rb_express_state rb_express_state(struct rb_express *x, uint8_t node, const
 		return RB_EXPRESS_OFF;
 	if (node == w->self.node)
 		return RB_EXPRESS_OWN;
+	if (!b->path_plus1)
+		return RB_EXPRESS_OFF;
 	if (rb_worker_peer_state(w, node) != RB_PEER_UP)
 		return RB_EXPRESS_DOWN;
 	if (!x->path[node].check)

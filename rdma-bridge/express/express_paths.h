@@ -22,7 +22,9 @@ struct rb_express_config {
 };
 
 /* What this node takes, as in struct rb_introduction. */
-#define RB_EXPRESS_TAKES (1 << SL_EXPRESS_HEADER | 1 << SL_EXPRESS_UDP)
+#define RB_EXPRESS_TAKES (1 << SL_EXPRESS_HEADER | 1 << SL_EXPRESS_UDP | 1 << SL_EXPRESS_ICRC)
+/* What any other receiver of datagrams takes: a message with an ICRC is like those of bridges. */
+#define RB_EXPRESS_TAKES_DATAGRAMS (1 << SL_EXPRESS_ICRC)
 
 /* 0 or -ENOMEM. */
 int rb_express_open(const struct rb_express_config *config, struct rb_express **out);
@@ -52,7 +54,7 @@ void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex,
 
 /* Why frames of a VOQ go by the bridge now; names for users. */
 #define RB_EXPRESS_STATES(X)                                                                 \
-	X(OPEN, "yes", "they go past it")                                                    \
+	X(OPEN, "yes", "nothing waits")                                                      \
 	X(OFF, "off", "the configuration says never, or the transport has no such way")      \
 	X(OWN, "own-port", "they leave by a port of this node")                              \
 	X(DOWN, "peer-down", "the other node is not up")                                     \
@@ -64,6 +66,7 @@ void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex,
 #define RB_ENUM_EXPRESS(id, name, text) RB_EXPRESS_##id,
 enum rb_express_state { RB_EXPRESS_STATES(RB_ENUM_EXPRESS) RB_EXPRESS_STATE_COUNT };
 const char *rb_express_state_name(enum rb_express_state state);
+const char *rb_express_state_text(enum rb_express_state state);
 /* Frames of this VOQ to `node`; fabric_takes as for rb_express_tick. */
 enum rb_express_state rb_express_state(struct rb_express *x, uint8_t node, const struct rb_voq *voq,
 				       bool fabric_takes, uint64_t now_ns);

@@ -210,7 +210,7 @@ static bool introduction_can_be(const struct rb_introduction *i)
 
 	return i->epoch != 0 && i->qpn > 1 && i->qpn < 0xffffff && i->message_max_bytes >= 256 &&
 	       i->liveness_ms > 0 && i->liveness_ms <= RB_LIVENESS_MAX_MS &&
-	       i->express_sends <= SL_EXPRESS_UDP && memcmp(i->gid, zero, sizeof(zero)) != 0;
+	       i->express_sends <= SL_EXPRESS_ICRC && memcmp(i->gid, zero, sizeof(zero)) != 0;
 }
 
 /* Judge a proven introduction against ours. */

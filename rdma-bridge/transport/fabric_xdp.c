@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 
+#include "bpf/abi/crc.h"
 #include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/transport/fabric.skel.h"
 
@@ -101,6 +102,8 @@ static int load(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *co
 		return -errno;
 	bpf->rodata->workers = config->workers;
 	bpf->rodata->first_qpn = config->first_qpn;
+	if (config->express)
+		sl_crc_table_fill(&bpf->rodata->sl_crc_table);
 	bpf->rodata->arrival.express = config->express;
 	bpf->rodata->arrival.node = config->node;
 	bpf->rodata->arrival.qkey = sl_htonl(config->qkey);

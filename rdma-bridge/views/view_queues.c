@@ -56,6 +56,7 @@ void rb_view_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer
 		const struct rb_ingress *in = rb_bridge_ingress(b, remote);
 		const struct rb_voq *voq = &in->voqs[remote->first_voq + i % SL_CLASSES];
 		const struct sl_voq *settings = &b->maps.voq[b->voqs[i]];
+		enum rb_express_state state;
 		char name[IF_NAMESIZE];
 		json_t *row;
 
@@ -70,11 +71,12 @@ void rb_view_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer
 				"burst", settings->burst, "limit_frames", settings->limit_frames,
 				"delay_max_us", settings->delay_max_us, "ecn_frames",
 				settings->ecn_frames);
-		json_object_set_new(row, "express",
-				    json_string(rb_express_state_name(rb_express_state(
-					    rb_bridge_lane(b, remote->system_port)->express,
-					    (uint8_t)(remote->system_port >> 8), voq,
-					    b->fabric_takes, sl_now_ns()))));
+		state = rb_express_state(rb_bridge_lane(b, remote->system_port)->express,
+					 (uint8_t)(remote->system_port >> 8), voq, b->fabric_takes,
+					 sl_now_ns());
+		json_object_update_new(row, json_pack("{s:s, s:s}", "express",
+						      rb_express_state_name(state), "express_why",
+						      rb_express_state_text(state)));
 		put_backlog(row, &b->maps.backlog[b->voqs[i]], voq);
 		if (sl_ctl_put(answer, row))
 			return;

@@ -68,7 +68,7 @@ static const struct recorded {
 	{ "express_cluster_fast_sl_edge_frags",
 	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4, 2, 0, 1, 0 },
 	  "sl_edge_frags",
-	  238241 },
+	  262850 },
 	{ "express_filters_cluster_fast_sl_edge_frags",
 	  { SL_ENGINE_FAST, 1, 1, 1, 64, 4, 2, 1, 1, 0 },
 	  "sl_edge_frags",

@@ -15,6 +15,7 @@
 #include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_rig.h"
 #include "bpf/abi/abi.h"
+#include "bpf/abi/crc.h"
 #include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
@@ -88,11 +89,17 @@ static void set_sizes(struct bpf_object *object, const struct sl_config *config)
 
 static int set_config(struct bpf_object *object, const struct sl_config *config)
 {
+	struct sl_crc_table table;
 	struct bpf_map *map;
+	int err;
 
 	bpf_object__for_each_map(map, object)
 		bpf_map__set_pin_path(map, NULL);
-	return sl_bpf_object_set_rodata(object, "sl_config", config, sizeof(*config));
+	err = sl_bpf_object_set_rodata(object, "sl_config", config, sizeof(*config));
+	if (err || !config->express)
+		return err;
+	sl_crc_table_fill(&table);
+	return sl_bpf_object_set_rodata(object, "sl_crc_table", &table, sizeof(table));
 }
 
 static int map_table(const struct edge *edge, const char *name, void *out)

@@ -178,6 +178,12 @@ static const struct view views[] = {
 	  .cells = sl_cmd_voq_cells,
 	  .is_idle = sl_cmd_voq_is_idle,
 	  .of_bridge = true },
+	{ .what = "express",
+	  .command = "voqs",
+	  .headers = { "queue", ">past the bridge", ">by it", "express", "why" },
+	  .cells = sl_cmd_express_cells,
+	  .is_idle = sl_cmd_voq_is_idle,
+	  .of_bridge = true },
 	{ .what = "egress-queues",
 	  .command = "egress-queues",
 	  .headers = { "queue", "dev", "sched", ">w", ">rate", "flows", ">wait", ">in", ">out",
@@ -303,7 +309,8 @@ int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv)
 	if (!view || (argc > 1 && strcmp(view->what, "routes") != 0) || argc > 2) {
 		fprintf(stderr,
 			"sluice: show %s: write ports, routes [PREFIX], nexthops, neighbours, "
-			"filters, counters, drops, system-ports, peers, voqs, egress-queues, fabric or cc\n",
+			"filters, counters, drops, system-ports, peers, voqs, express, egress-queues, "
+			"fabric or cc\n",
 			argc > 0 ? argv[0] : "what?");
 		return SL_EXIT_USAGE;
 	}

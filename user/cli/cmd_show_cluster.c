@@ -129,6 +129,15 @@ void sl_cmd_voq_cells(struct sl_table *table, const json_t *row)
 	}
 }
 
+void sl_cmd_express_cells(struct sl_table *table, const json_t *row)
+{
+	sl_table_cell(table, "%s/%lld", sl_cmd_text(row, "port"), sl_cmd_number(row, "class"));
+	quantity_cell(table, row, "express_frames");
+	quantity_cell(table, row, "taken_frames");
+	sl_table_cell(table, "%s", sl_cmd_text(row, "express"));
+	sl_table_cell(table, "%s", sl_cmd_text(row, "express_why"));
+}
+
 bool sl_cmd_egress_queue_is_idle(const json_t *row)
 {
 	return !sl_cmd_number(row, "arrived_frames");

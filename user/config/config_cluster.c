@@ -10,6 +10,7 @@
 int sl_cluster_settings_init(struct sl_cluster_settings *c)
 {
 	c->liveness_ms = SL_CONFIG_DEFAULT_LIVENESS_MS;
+	c->express = SL_EXPRESS_NEVER;
 	c->express_check = SL_EXPRESS_UDP;
 	c->fabric_dscp = SL_CONFIG_DEFAULT_FABRIC_DSCP;
 	c->key_file = strdup(SL_CONFIG_DEFAULT_KEY);
@@ -51,6 +52,18 @@ uint64_t sl_cluster_reservable_Bps(const struct sl_cluster_settings *c,
 	return port->rate.frames ? 0 : port->rate.per_s / 100 * c->reserve;
 }
 
+bool sl_cluster_has_express(const struct sl_cluster_settings *c)
+{
+	for (uint32_t i = 0; i < c->nodes.n && c->transport == SL_TRANSPORT_ROCE_XDP; i++) {
+		const struct sl_cluster_node *node = sl_cluster_node(c, i);
+
+		for (uint32_t p = 0; p < node->ports.n; p++)
+			if (sl_cluster_port(node, p)->express != SL_EXPRESS_NEVER)
+				return true;
+	}
+	return false;
+}
+
 const struct sl_yaml_choice sl_tags_choices[] = {
 	{ "refuse", SL_HIDDEN_TAGS_REFUSE },
 	{ "ignore", SL_HIDDEN_TAGS_IGNORE },
@@ -67,12 +80,15 @@ const struct sl_yaml_choice sl_mode_choices[] = {
 const struct sl_yaml_choice sl_express_choices[] = {
 	{ "never", SL_EXPRESS_NEVER },
 	{ "auto", SL_EXPRESS_AUTO },
+	{ "always", SL_EXPRESS_ALWAYS },
 	{ NULL, 0 },
 };
 
 const struct sl_yaml_choice sl_express_check_choices[] = {
+	{ "auto", SL_EXPRESS_UDP },
 	{ "udp", SL_EXPRESS_UDP },
 	{ "header", SL_EXPRESS_HEADER },
+	{ "icrc", SL_EXPRESS_ICRC },
 	{ NULL, 0 },
 };
 

@@ -57,6 +57,14 @@ struct sl_queue_settings {
 	uint32_t line;
 };
 
+/* When frames take the express way to other nodes (bpf/abi/express.h). */
+enum sl_express {
+	SL_EXPRESS_UNSAID, /* of a port, until it is checked: as the cluster's */
+	SL_EXPRESS_NEVER,
+	SL_EXPRESS_AUTO,   /* while nothing waits */
+	SL_EXPRESS_ALWAYS, /* the same, and say so if they cannot */
+};
+
 struct sl_cluster_port {
 	uint32_t number; /* 1..255 */
 	char *name;	 /* of the netdev on its node */
@@ -76,6 +84,7 @@ struct sl_cluster_port {
 	char *parameters;	       /* words of user/config/cc_settings.h, or NULL */
 	struct sl_cc_settings control; /* the two above, as read */
 	enum sl_transmit transmit;
+	enum sl_express express; /* of frames for this port */
 	uint32_t line;
 };
 
@@ -117,12 +126,6 @@ struct sl_bridge_settings {
 /* AF31, which switches and adapters take for RoCE by custom. */
 #define SL_CONFIG_DEFAULT_FABRIC_DSCP	 26
 #define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
-
-/* When frames take the express way to other nodes (bpf/abi/express.h). */
-enum sl_express {
-	SL_EXPRESS_NEVER,
-	SL_EXPRESS_AUTO, /* while nothing waits */
-};
 
 struct sl_cluster_settings {
 	uint32_t node; /* this node's id; 0: the node is alone, and no field below has a meaning */
@@ -166,6 +169,9 @@ bool sl_cluster_port_is_queued(const struct sl_cluster_port *port);
 /* Bytes a second that flows may reserve of a port; 0: none. */
 uint64_t sl_cluster_reservable_Bps(const struct sl_cluster_settings *cluster,
 				   const struct sl_cluster_port *port);
+
+/* May XDP of this node carry frames past the bridge, for some port at least? */
+bool sl_cluster_has_express(const struct sl_cluster_settings *c);
 
 /* The words of sluice.yaml(5) for the values of these enums, and the word for one value. */
 extern const struct sl_yaml_choice sl_mode_choices[], sl_tags_choices[], sl_transport_choices[],

@@ -293,6 +293,8 @@ static int check_port(const struct check *c, uint32_t i, uint32_t p)
 					   "is named twice: write each port of a node once");
 	if (check_controller(c, i, p, port))
 		return -EINVAL;
+	if (port->express == SL_EXPRESS_UNSAID)
+		port->express = c->cluster->express;
 	snprintf(number, sizeof(number), "%u", port->number);
 	switch (sl_sysport_add(&c->cluster->table,
 			       SL_SYSTEM_PORT(node->id, (uint16_t)port->number))) {
@@ -391,6 +393,11 @@ int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *f
 	err = check_workers(&c);
 	if (err)
 		return err;
+	if (cluster->express == SL_EXPRESS_ALWAYS && cluster->transport != SL_TRANSPORT_ROCE_XDP) {
+		sl_yaml_error(error, file_name, cluster->line, "cluster.fabric.express", "always",
+			      "is for transport roce-xdp alone: write never, or another transport");
+		return -EINVAL;
+	}
 	for (uint32_t p = 0; p < self->ports.n; p++) {
 		if (strcmp(sl_cluster_port(self, p)->name, cluster->device) != 0)
 			continue;

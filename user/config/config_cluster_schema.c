@@ -209,6 +209,11 @@ static const struct sl_yaml_key port_keys[] = {
 	  FIELD(sl_cluster_port, transmit),
 	  .choices = sl_transmit_choices,
 	  .what = "a way to transmit" },
+	{ .name = "express",
+	  .type = SL_YAML_CHOICE,
+	  FIELD(sl_cluster_port, express),
+	  .choices = sl_express_choices,
+	  .what = "a time for express frames" },
 	{ 0 },
 };
 

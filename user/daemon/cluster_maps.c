@@ -60,7 +60,7 @@ void sl_cluster_size_maps(const struct sl_cluster_settings *cluster,
 	params->config.n_voqs = cluster->table.n * SL_CLASSES;
 	params->config.n_queues = 1;
 	params->config.n_workers = cluster->bridge.workers;
-	params->config.express = cluster->express != SL_EXPRESS_NEVER;
+	params->config.express = sl_cluster_has_express(cluster);
 	params->config.reserves = cluster->reserve > 0;
 	params->n_ports = 1;
 	for (uint32_t i = 0; i < self->ports.n; i++) {

@@ -18,6 +18,7 @@
 #include <bpf/libbpf.h>
 
 #include "bpf/abi/abi.h"
+#include "bpf/abi/crc.h"
 #include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
@@ -195,6 +196,17 @@ static void plan_tables(struct sl_fib_tables *t, const struct sl_datapath_params
 	}
 }
 
+int sl_datapath_set_constants(const struct sl_datapath *dp, struct bpf_object *object)
+{
+	struct sl_crc_table table;
+	int err = sl_bpf_object_set_rodata(object, "sl_config", &dp->config, sizeof(dp->config));
+
+	if (err || !dp->config.express)
+		return err;
+	sl_crc_table_fill(&table);
+	return sl_bpf_object_set_rodata(object, "sl_crc_table", &table, sizeof(table));
+}
+
 /* Open and load the object with one of its programs. On failure dp->object is NULL. */
 static int load(struct sl_datapath *dp, const char *program_name)
 {
@@ -213,7 +225,7 @@ static int load(struct sl_datapath *dp, const char *program_name)
 	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
 		if (!bpf_object__find_map_by_name(dp->object, shared_maps[i]))
 			goto out;
-	err = sl_bpf_object_set_rodata(dp->object, "sl_config", &dp->config, sizeof(dp->config));
+	err = sl_datapath_set_constants(dp, dp->object);
 	if (!err)
 		err = set_sizes(dp);
 	if (err)

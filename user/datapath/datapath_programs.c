@@ -107,8 +107,7 @@ static int load_bound(const struct sl_datapath *dp, uint32_t ifindex, int *fd)
 	bpf_program__set_ifindex(bound, ifindex);
 	err = bpf_program__set_flags(bound, bpf_program__flags(bound) | DEV_BOUND_ONLY);
 	if (!err)
-		err = sl_bpf_object_set_rodata(object, "sl_config", &dp->config,
-					       sizeof(dp->config));
+		err = sl_datapath_set_constants(dp, object);
 	if (!err)
 		err = sl_bpf_object_set_rodata(object, "sl_bound_to_veth", &veth, sizeof(veth));
 	bpf_object__for_each_map(map, object) {

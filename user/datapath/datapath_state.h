@@ -48,6 +48,9 @@ struct sl_datapath {
 	int shared_fds[SL_SHARED_MAPS]; /* owned; of an earlier generation, or -1 */
 };
 
+/* Set what the programs of an object that is not loaded yet read as constants. 0 or -errno. */
+int sl_datapath_set_constants(const struct sl_datapath *dp, struct bpf_object *object);
+
 /* Note the programs of both pinned sets, or of a generation of this process. 0 or -errno. */
 int sl_earlier_of_pins(struct sl_datapath *dp);
 int sl_earlier_of_generation(struct sl_datapath *dp, const struct sl_datapath *previous);

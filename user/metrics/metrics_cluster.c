@@ -61,6 +61,8 @@ static const struct {
 	{ VOQ, "voq_taken_bytes_total", "taken_bytes", NUMBER, NULL, "Their bytes." },
 	{ VOQ, "voq_express_frames_total", "express_frames", NUMBER, NULL,
 	  "Frames that XDP sent to the other node at once." },
+	{ VOQ, "voq_express", "express", IS, "yes",
+	  "1: XDP sends its frames to the other node at once now." },
 	{ VOQ, "voq_express_bytes_total", "express_bytes", NUMBER, NULL, "Their bytes." },
 	{ VOQ, "voq_marked_frames_total", "marked_frames", NUMBER, NULL,
 	  "Frames marked as having experienced congestion." },

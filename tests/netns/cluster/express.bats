@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# Two nodes whose XDP programs carry frames past the bridges while nothing waits, one with each
+# Three nodes whose XDP programs carry frames past the bridges while nothing waits, one with each
 # check: what goes which way, order across both, and what happens when a bridge dies.
 bats_require_minimum_version 1.5.0
 
@@ -11,14 +11,16 @@ load cluster
 setup_file() {
 	cluster_lab
 	cluster_fabric
-	for n in 1 2; do
+	local checks=(- auto header icrc)
+	for n in 1 2 3; do
 		cluster_node $n 2
 		# Controlled and shaped ports, and nodes that send with another check, are among them.
-		CLUSTER_FABRIC="express: auto, express_check: $([ $n = 1 ] && echo udp || echo header)" \
-			CLUSTER_PORT_n2p2="rate: 100mbit" cluster_config $n 2 2 "$TOPO_ENGINE" >"$LAB_DIR/n$n.yaml"
+		CLUSTER_FABRIC="express: auto, express_check: ${checks[n]}" CLUSTER_PORT_n2p1="express: always" \
+			CLUSTER_PORT_n1p2="express: never" CLUSTER_PORT_n2p2="rate: 100mbit" \
+			cluster_config $n 3 2 "$TOPO_ENGINE" >"$LAB_DIR/n$n.yaml"
 	done
-	for n in 1 2; do cluster_start $n; done
-	for n in 1 2; do wait_for 20 cluster_is_up $n 1; done
+	for n in 1 2 3; do cluster_start $n; done
+	for n in 1 2 3; do wait_for 20 cluster_is_up $n 2; done
 	for p in 1 2; do
 		wait_for 10 on h1p1 ping -c 1 -W 1 "10.2.$p.2"
 		wait_for 10 on h1p1 ping -c 1 -W 1 "fd00:0:2:$p::2"
@@ -26,6 +28,7 @@ setup_file() {
 	done
 	wait_for 10 goes_by_express 1 h1p1 10.2.1.2 n2p1
 	wait_for 10 goes_by_express 2 h2p1 10.1.1.2 n1p1
+	wait_for 10 goes_by_express 3 h3p1 10.2.1.2 n2p1
 }
 
 # express N PORT: frames that took the express way from node N to a remote port, of all classes
@@ -57,7 +60,19 @@ teardown() { flows_kill; }
 	at=$(queued 2 n1p1)
 	send_all h2p1 n2:eth1 h1p1 3000 --dst 10.1.1.2 --imix --flows 100 --rate 3000
 	[ "$(queued 2 n1p1)" = "$at" ]
-	[ "$(bridge_ask 2 fabric | jq .express_frames_received)" -ge 6000 ]
+	at=$(queued 3 n2p1)
+	send_all h3p1 n3:eth1 h2p1 3000 --dst 10.2.1.2 --imix --flows 100 --rate 3000
+	[ "$(queued 3 n2p1)" = "$at" ]
+	[ "$(bridge_ask 2 fabric | jq .express_frames_received)" -ge 9000 ]
+}
+
+@test "frames for a port whose file says never go by the bridges" {
+	local at
+	way_is 2 n1p2 off
+	at=$(queued 2 n1p2)
+	send_all h2p1 n2:eth1 h1p2 500 --dst 10.1.2.2 --flows 10 --rate 2000
+	[ $(($(queued 2 n1p2) - at)) -ge 500 ]
+	[ "$(express 2 n1p2)" = 0 ]
 }
 
 # A sender that was not on a processor catches up in a burst, for which the bucket has no tokens.
@@ -93,6 +108,9 @@ teardown() { flows_kill; }
 	id=$(bridge_ask 1 voqs | jq 'select(.port == "n2p1" and .class == 0).voq')
 	set_voq "$id" 0 0 16 1024 0 0
 	way_is 1 n2p1 rate
+	run -0 on n1 build/sluice show express
+	echo "$output"
+	[[ "$output" == *"n2p1/0 "*" rate "*"its rate leaves no token now"* ]]
 	set_voq "$id" 18446744073709551615 0 16 1024 0 0
 	wait_for 10 way_is 1 n2p1 yes
 }

@@ -201,7 +201,7 @@ in_words() {
 			("enqueued", "taken", "express") as $k | ("frames", "bytes") as $u | {("sluice_voq_\($k)_\($u)_total\($id)"): .["\($k)_\($u)"]},
 			{("sluice_voq_waiting_frames\($id)"): .waiting_frames, ("sluice_voq_waiting_bytes\($id)"): .waiting_bytes,
 			 ("sluice_voq_limit_frames\($id)"): .limit_frames, ("sluice_voq_marked_frames_total\($id)"): .marked_frames,
-			 ("sluice_voq_rate_\(.unit)_per_second\($id)"): .rate},
+			 ("sluice_voq_rate_\(.unit)_per_second\($id)"): .rate, ("sluice_voq_express\($id)"): (if .express == "yes" then 1 else 0 end)},
 			("\(.class)" as $c | .node as $n | .port as $p | .dropped | to_entries[] |
 			 {("sluice_voq_dropped_frames_total{class=\($c)}{node=\($n)}{port=\($p)}{reason=\(.key)}"): .value})'
 		bridge_ask 1 egress-queues | jq -c '"{class=\(.class)}{netdev=\(.netdev)}{port=\(.port)}" as $id |

@@ -340,7 +340,7 @@ static void introduction_that_cannot_be_is_refused(void **state)
 		else if (i == 6)
 			two.liveness_ms = RB_LIVENESS_MAX_MS + 1;
 		else if (i == 7)
-			two.express_sends = SL_EXPRESS_UDP + 1;
+			two.express_sends = SL_EXPRESS_ICRC + 1;
 		else
 			one.qpn = 0x1000000;
 		rb_exchange_open(&opener, &key_a, &one, 2, nonce_1);
