@@ -256,6 +256,33 @@ static int read_hits(const struct sl_datapath *dp, uint32_t number, struct sl_co
 	return sl_counter_read(sl_datapath_map_fd(dp, "sl_filter_hits"), number, out);
 }
 
+/* What the counters of new rules hold already, from rules that had them before. */
+static int read_before(const struct list *list, const struct sl_datapath *dp)
+{
+	uint32_t first = UINT32_MAX, last = 0, n = list->settings->rules.n;
+	struct sl_counter *counters;
+	int err;
+
+	for (uint32_t j = 0; j <= n; j++) {
+		if (list->before[j].packets != UINT64_MAX)
+			continue;
+		first = list->number[j] < first ? list->number[j] : first;
+		last = list->number[j] > last ? list->number[j] : last;
+	}
+	if (first > last)
+		return 0;
+	counters = calloc(last - first + 1, sizeof(*counters));
+	if (!counters)
+		return -ENOMEM;
+	err = sl_counters_read_range(sl_datapath_map_fd(dp, "sl_filter_hits"), first,
+				     last - first + 1, counters);
+	for (uint32_t j = 0; j <= n && !err; j++)
+		if (list->before[j].packets == UINT64_MAX)
+			list->before[j] = counters[list->number[j] - first];
+	free(counters);
+	return err;
+}
+
 /* --- Policers --- */
 
 static void fill_policer(const struct sl_police *police, struct sl_policer *out)
@@ -413,9 +440,10 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool
 	for (uint32_t i = 0; i < lists->n; i++) {
 		struct list *list = &lists->list[i];
 
-		for (uint32_t j = 0; j <= list->settings->rules.n; j++)
-			if (list->before[j].packets == UINT64_MAX)
-				read_hits(dp, list->number[j], &list->before[j]);
+		err = read_before(list, dp);
+		if (err)
+			sl_error("filters: list \"%s\": the counters of its rules are wrong: %s",
+				 list->settings->name, strerror(-err));
 		make_policers(list, dp);
 		make_hops(list, dp);
 		for (unsigned int f = 0; f < FAMILIES; f++)

@@ -10,6 +10,8 @@
 #include "user/datapath/counters.h"
 #include "user/datapath/pins.h"
 
+#define BATCH 512 /* counters that one call of the kernel reads */
+
 static int read_map(int fd, struct sl_counter *per_cpu, int n_cpus, struct sl_counter *out,
 		    uint32_t n)
 {
@@ -71,6 +73,36 @@ int sl_counter_read(int fd, uint32_t slot, struct sl_counter *out)
 	err = bpf_map_lookup_elem(fd, &slot, per_cpu);
 	if (!err)
 		*out = sl_counters_sum(per_cpu, (unsigned int)n_cpus);
+	free(per_cpu);
+	return err;
+}
+
+int sl_counters_read_range(int fd, uint32_t first, uint32_t n, struct sl_counter *out)
+{
+	const int n_cpus = libbpf_num_possible_cpus();
+	uint32_t keys[BATCH], before = first - 1, last, done = 0;
+	struct sl_counter *per_cpu;
+	int err = 0;
+
+	if (n_cpus < 0)
+		return n_cpus;
+	per_cpu = calloc((size_t)n_cpus * BATCH, sizeof(*per_cpu));
+	if (!per_cpu)
+		return -ENOMEM;
+	while (done < n && !err) {
+		uint32_t count = n - done < BATCH ? n - done : BATCH;
+
+		/* The kernel goes on behind the key that it is given; without one, it begins. */
+		err = bpf_map_lookup_batch(fd, first + done ? &before : NULL, &last, keys, per_cpu,
+					   &count, NULL);
+		if (err == -ENOENT && done + count == n) /* nothing follows */
+			err = 0;
+		for (uint32_t i = 0; i < count && !err; i++)
+			out[done + i] = sl_counters_sum(per_cpu + (size_t)i * (size_t)n_cpus,
+							(unsigned int)n_cpus);
+		done += count;
+		before += count;
+	}
 	free(per_cpu);
 	return err;
 }

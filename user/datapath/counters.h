@@ -20,6 +20,8 @@ int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counter
 int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out);
 /* One slot of any map of counters. 0 or -errno. */
 int sl_counter_read(int fd, uint32_t slot, struct sl_counter *out);
+/* n of them, which the map has, from `first` on, in few calls. 0 or -errno. */
+int sl_counters_read_range(int fd, uint32_t first, uint32_t n, struct sl_counter *out);
 
 /* Read the map sl_heartbeat. 0; -EINVAL: it is that of another version; else -errno. */
 int sl_heartbeat_read(int fd, struct sl_heartbeat *out);

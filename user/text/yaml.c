@@ -11,6 +11,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "user/text/json_document.h"
 #include "user/text/yaml.h"
 
 #define PATH_BYTES   128
@@ -349,6 +350,11 @@ int sl_yaml_parse(const char *file_name, const char *text, size_t text_bytes,
 	int err;
 
 	error[0] = '\0';
+	if (sl_json_document(text, text_bytes, &r.document)) {
+		err = read_map(&r, yaml_document_get_root_node(&r.document), keys, "", out);
+		yaml_document_delete(&r.document);
+		return err;
+	}
 	if (!yaml_parser_initialize(&parser))
 		return -ENOMEM;
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, text_bytes);
