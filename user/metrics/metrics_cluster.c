@@ -24,6 +24,7 @@ static const struct {
 enum shape {
 	NUMBER,	    /* the member */
 	MS,	    /* the member, in milliseconds */
+	BITS,	    /* the member, in bits: as bytes */
 	IS,	    /* 1 if the member is the text `word`, else 0 */
 	PER_FRAMES, /* a rate, of rows whose unit is frames */
 	PER_BYTES,  /* a rate, of rows whose unit is bytes */
@@ -48,10 +49,10 @@ static const struct {
 	  "1: the port is up and can be reached." },
 	{ SL_METRICS_SYSTEM_PORTS, "system_port_refused_routes", "refused", BY_NAME, "reason",
 	  "Routes and neighbours that its node announces and this node refuses, by reason." },
-	{ SL_METRICS_RESERVE_PORTS, "reserve_limit_bits_per_second", "limit_bps", NUMBER, NULL,
+	{ SL_METRICS_RESERVE_PORTS, "reserve_limit_bytes_per_second", "limit_bps", BITS, NULL,
 	  "What flows may reserve of the port." },
-	{ SL_METRICS_RESERVE_PORTS, "reserve_reserved_bits_per_second", "reserved_bps", NUMBER,
-	  NULL, "What they have reserved." },
+	{ SL_METRICS_RESERVE_PORTS, "reserve_reserved_bytes_per_second", "reserved_bps", BITS, NULL,
+	  "What they have reserved." },
 	{ SL_METRICS_RESERVE_PORTS, "reserve_flows", "flows", NUMBER, NULL, "Flows that have." },
 	{ VOQ, "voq_enqueued_frames_total", "enqueued_frames", NUMBER, NULL,
 	  "Frames from XDP for a virtual output queue." },
@@ -216,6 +217,7 @@ static void put_row(FILE *f, size_t family, const json_t *row)
 	switch (shape) {
 	case NUMBER:
 	case MS:
+	case BITS:
 		if (!json_is_number(member))
 			return;
 		break;
@@ -246,6 +248,8 @@ static void put_row(FILE *f, size_t family, const json_t *row)
 			strcmp(sl_metrics_member(row, families[family].member), word) == 0);
 	else if (shape == MS)
 		fprintf(f, " %.3f\n", json_number_value(member) / 1000);
+	else if (shape == BITS)
+		fprintf(f, " %lld\n", (long long)json_integer_value(member) / 8);
 	else if (json_is_null(member))
 		fputs(" +Inf\n", f);
 	else

@@ -122,7 +122,7 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 	struct sl_metrics_cluster cluster = { {
 		[SL_METRICS_RESERVE_PORTS] =
 			parse("[{\"port\": \"n1p1\", \"netdev\": \"eth1\", \"limit_bps\": 80,"
-			      " \"reserved_bps\": 30, \"flows\": 2}]"),
+			      " \"reserved_bps\": 32, \"flows\": 2}]"),
 		[SL_METRICS_BRIDGE] =
 			parse("[{\"frames\": {\"sent\": {\"packets\": 3, \"bytes\": 180}}}]"),
 		[SL_METRICS_FABRIC] =
@@ -148,9 +148,10 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 	(void)state;
 	assert_non_null(text);
 	assert_line(text, "sluice_bridge_up 1");
-	assert_line(text, "sluice_reserve_limit_bits_per_second{port=\"n1p1\",netdev=\"eth1\"} 80");
 	assert_line(text,
-		    "sluice_reserve_reserved_bits_per_second{port=\"n1p1\",netdev=\"eth1\"} 30");
+		    "sluice_reserve_limit_bytes_per_second{port=\"n1p1\",netdev=\"eth1\"} 10");
+	assert_line(text,
+		    "sluice_reserve_reserved_bytes_per_second{port=\"n1p1\",netdev=\"eth1\"} 4");
 	assert_line(text, "sluice_reserve_flows{port=\"n1p1\",netdev=\"eth1\"} 2");
 	assert_line(text, "sluice_bridge_frames_total{counter=\"sent\"} 3");
 	assert_line(text, "sluice_bridge_bytes_total{counter=\"sent\"} 180");
