@@ -152,7 +152,7 @@ static void run(struct rb_bridge *bridge, struct rb_views *views)
 	while (!stop && !bridge->lost) {
 		uint64_t now = rb_bridge_round(bridge);
 
-		if (now >= views_ns) {
+		if (rb_lane_is_due(&bridge->lanes[0], views_ns, bridge->worked, now)) {
 			views_ns = now + RB_BRIDGE_TICK_NS;
 			rb_views_poll(views, bridge, now);
 		}

@@ -146,6 +146,7 @@ struct rb_bridge {
 	bool ready;		    /* to join: the ports have been opened, or cannot be */
 	int sockets_fd;		    /* epoll, in the first lane's all_fd: polled once a tick */
 	uint64_t tick_ns, retry_ns; /* when each is due */
+	bool worked;		    /* in the last round, the first lane had work */
 };
 
 #endif

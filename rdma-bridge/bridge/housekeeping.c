@@ -218,14 +218,14 @@ uint64_t rb_bridge_round(struct rb_bridge *b)
 {
 	struct rb_lane *lane = &b->lanes[0];
 	uint64_t now_ns = sl_now_ns();
-	bool worked;
+	const bool worked = rb_lane_round(lane, now_ns);
 
-	if (now_ns >= b->retry_ns) {
+	b->worked = worked;
+	if (rb_lane_is_due(lane, b->retry_ns, worked, now_ns)) {
 		b->retry_ns = now_ns + RB_BRIDGE_RETRY_NS;
 		renew(b, now_ns);
 	}
-	worked = rb_lane_round(lane, now_ns);
-	if (now_ns >= b->tick_ns) {
+	if (rb_lane_is_due(lane, b->tick_ns, worked, now_ns)) {
 		b->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
 		poll_sockets(b, now_ns);
 		rb_bridge_kernel_alive(b, now_ns);

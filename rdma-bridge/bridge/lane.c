@@ -111,7 +111,7 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 			rb_edge_refill(b->ports[i].edge);
 		rb_edge_share(b->ports[i].edge, lane->index);
 	}
-	if (now_ns >= lane->tick_ns) {
+	if (rb_lane_is_due(lane, lane->tick_ns, busy, now_ns)) {
 		lane->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
 		rb_worker_tick(lane->worker, now_ns);
 		rb_express_tick(lane->express, b->fabric_takes, now_ns);

@@ -26,6 +26,17 @@ void rb_lane_rest(struct rb_lane *lane, bool worked, uint64_t now_ns);
 /* End its sleep, or the next one. From any thread. */
 void rb_lane_wake(const struct rb_lane *lane);
 
+/*
+ * Is upkeep to be done, which was due at due_ns? What woke the lane comes first, for as long as
+ * there is work, a tick at most: the answer to a lone frame may be there already.
+ */
+static inline bool rb_lane_is_due(const struct rb_lane *lane, uint64_t due_ns, bool worked,
+				  uint64_t now_ns)
+{
+	return now_ns >= due_ns &&
+	       (!worked || (lane->awake_ns && now_ns - lane->awake_ns >= RB_BRIDGE_TICK_NS));
+}
+
 /* Let an epoll report when a descriptor is readable; `what`, the event's pointer, may be NULL. */
 void rb_watch(int epoll_fd, int fd, void *what);
 
