@@ -196,3 +196,15 @@ python() {
 	[ "$status" -eq 2 ]
 	[[ "$output" == *'"everything" is none of lookup, mirror, forwarding'* ]]
 }
+
+@test "stages follows lone frames through both bridges and back" {
+	[ -d /sys/kernel/tracing ] || skip "a kernel without tracefs"
+	netns-lab/benchmarks/stages --count 100 -j >"$BATS_TEST_TMPDIR/stages.json"
+	jq -c '.rows[]' "$BATS_TEST_TMPDIR/stages.json"
+	# Most of the frames meet all stages but those of waking, and the stages add up to the whole.
+	jq -e '.rows | map(select(.stage | test("until sendto|in sendto"))) | length == 8 and all(.frames >= 50 and .p50_us > 0)' \
+		"$BATS_TEST_TMPDIR/stages.json"
+	jq -e '(.rows[] | select(.stage == "all of these")).p50_us as $whole | [.rows[] | select(.stage | test("until sendto|in sendto")).p50_us] |
+		add < $whole * 1.5' "$BATS_TEST_TMPDIR/stages.json"
+	assert_nothing_left
+}
