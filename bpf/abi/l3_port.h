@@ -39,6 +39,9 @@
 #define SL_PORT_HASH_L3_6 (1u << 15) /* the same for IPv6 */
 /* the same in generic mode, where what XDP redirects to a netdev keeps the note */
 #define SL_PORT_NOTED (1u << 16)
+/* flows that enter here have reserved rates; beside the mirror's flags, and not its */
+#define SL_PORT_RESERVES_BIT 17
+#define SL_PORT_RESERVES     (1u << SL_PORT_RESERVES_BIT)
 
 /*
  * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).

@@ -51,8 +51,9 @@ static __always_inline bool sl_flow_key_of(const void *l3, const void *end, bool
 }
 
 /*
- * The class that the packet goes by, plus 1, where it had class_plus1. Not inlined, so that the
- * verifier looks at it once, and what follows too: it does not know the answer.
+ * The class that the packet goes by, plus 1, where it had class_plus1; l3_ifindex is 0 where no
+ * flow has reserved anything. Not inlined, so that the verifier looks at it once, and what follows
+ * too: it does not know the answer. A branch around the call would double what follows.
  */
 __attribute__((noinline)) int sl_reserved_class(struct xdp_md *ctx, __u32 l3_offset,
 						__u32 l3_ifindex, __u32 ip_len_bytes,
@@ -62,6 +63,8 @@ __attribute__((noinline)) int sl_reserved_class(struct xdp_md *ctx, __u32 l3_off
 	struct sl_flow_key key = {};
 	const struct sl_reserved *reserved;
 
+	if (!l3_ifindex)
+		return class_plus1;
 	if (!sl_flow_key_of(l3, (void *)(long)ctx->data_end, !(l3_offset & SL_RESERVE_IP6), &key))
 		return class_plus1;
 	reserved = bpf_map_lookup_elem(&sl_reserved, &key);
@@ -78,13 +81,15 @@ __attribute__((noinline)) int sl_reserved_class(struct xdp_md *ctx, __u32 l3_off
 static __always_inline void sl_reserve(struct sl_packet *pkt)
 {
 	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
+	__u32 any = -(pkt->port_flags >> SL_PORT_RESERVES_BIT & 1);
 
 	if (!sl_reserves())
 		return;
 	if (!sl_filtered() || !pkt->filter)
 		sl_rule_hop_set(0);
-	pkt->class_plus1 = sl_reserved_class(pkt->ctx, l3_offset | (pkt->ip4 ? 0 : SL_RESERVE_IP6),
-					     pkt->l3_ifindex, pkt->ip_len_bytes, pkt->class_plus1);
+	pkt->class_plus1 =
+		sl_reserved_class(pkt->ctx, l3_offset | (pkt->ip4 ? 0 : SL_RESERVE_IP6),
+				  pkt->l3_ifindex & any, pkt->ip_len_bytes, pkt->class_plus1);
 }
 
 #endif

@@ -756,6 +756,16 @@ static struct sl_flow_key default_flow(bool ip6)
 	return key;
 }
 
+/* Say of port 1 whether flows that enter there have anything reserved. */
+static void set_reserves(bool reserves)
+{
+	const uint32_t flags = SL_PORT_FORWARD4 | SL_PORT_FORWARD6;
+
+	assert_int_equal(edge_set_port(world, EDGE_PORT(1), FRAME_DST_MAC,
+				       reserves ? flags | SL_PORT_RESERVES : flags),
+			 0);
+}
+
 /* Reserve for a flow that enters at `ifindex`: `bytes` at once, and nothing after that. */
 static void reserve(const struct sl_flow_key *key, uint32_t ifindex, uint64_t bytes)
 {
@@ -767,12 +777,14 @@ static void reserve(const struct sl_flow_key *key, uint32_t ifindex, uint64_t by
 					    .filled_ns = sl_now_ns() };
 
 	set("sl_policer", RESERVED_NUMBER, &policer);
+	set_reserves(true);
 	assert_int_equal(
 		bpf_map_update_elem(edge_map_fd(world, "sl_reserved"), key, &entry, BPF_ANY), 0);
 }
 
 static void unreserve(const struct sl_flow_key *key)
 {
+	set_reserves(false);
 	assert_int_equal(bpf_map_delete_elem(edge_map_fd(world, "sl_reserved"), key), 0);
 }
 
@@ -834,6 +846,18 @@ static void flow_that_enters_elsewhere_has_nothing_reserved(void **state)
 	unreserve(&key);
 }
 
+static void port_without_reserved_flows_looks_for_none(void **state)
+{
+	const struct sl_flow_key key = default_flow(false);
+
+	(void)state;
+	reserve(&key, EDGE_PORT(1), 1000000);
+	check_reserved((struct frame){ 0 }, true);
+	set_reserves(false);
+	check_reserved((struct frame){ 0 }, false);
+	unreserve(&key);
+}
+
 /* A frame of 26 bytes of payload has 60; the policer counts its Ethernet header, too. */
 static void what_exceeds_the_rate_goes_by_its_dscp(void **state)
 {
@@ -885,6 +909,7 @@ int main(void)
 		TEST(reserved_flow_enters_the_queue_of_its_class_and_no_other_flow_does),
 		TEST(fragments_are_of_no_reserved_flow),
 		TEST(flow_that_enters_elsewhere_has_nothing_reserved),
+		TEST(port_without_reserved_flows_looks_for_none),
 		TEST(what_exceeds_the_rate_goes_by_its_dscp),
 	};
 	enum { N = sizeof(tests) / sizeof(tests[0]) };

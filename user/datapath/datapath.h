@@ -88,6 +88,8 @@ int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
 			 const struct sl_vlan_key *vlan);
 /* Change the rule list of an L3 interface (sl_port.filter), if it has an element. 0 or -errno. */
 int sl_datapath_port_filter(struct sl_datapath *dp, uint32_t l3_ifindex, uint8_t filter);
+/* Say whether flows that enter at it have reserved rates (SL_PORT_RESERVES), likewise. */
+int sl_datapath_port_reserves(struct sl_datapath *dp, uint32_t l3_ifindex, bool reserves);
 void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 			    const struct sl_vlan_key *vlan);
 

@@ -46,14 +46,15 @@ int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
 {
 	int fd = sl_datapath_map_fd(dp, "sl_port"), err;
 	uint32_t element = port->ifindex & (SL_PORTS_MAX - 1);
-	struct sl_port old = { 0 };
+	struct sl_port old = { 0 }, merged = *port;
 
 	err = bpf_map_lookup_elem(fd, &element, &old);
 	if (err)
 		return err;
 	if (old.ifindex && old.ifindex != port->ifindex)
 		return -EEXIST;
-	err = bpf_map_update_elem(fd, &element, port, BPF_ANY);
+	merged.flags |= old.flags & SL_PORT_RESERVES;
+	err = bpf_map_update_elem(fd, &element, &merged, BPF_ANY);
 	if (!err && vlan)
 		err = bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_vlan"), vlan, &port->ifindex,
 					  BPF_ANY);
@@ -70,6 +71,20 @@ int sl_datapath_port_filter(struct sl_datapath *dp, uint32_t l3_ifindex, uint8_t
 	if (err || port.ifindex != l3_ifindex || port.filter == filter)
 		return err;
 	port.filter = filter;
+	return bpf_map_update_elem(fd, &element, &port, BPF_ANY);
+}
+
+int sl_datapath_port_reserves(struct sl_datapath *dp, uint32_t l3_ifindex, bool reserves)
+{
+	const uint32_t element = l3_ifindex & (SL_PORTS_MAX - 1);
+	const uint32_t flag = reserves ? SL_PORT_RESERVES : 0;
+	const int fd = sl_datapath_map_fd(dp, "sl_port");
+	struct sl_port port = { 0 };
+	int err = bpf_map_lookup_elem(fd, &element, &port);
+
+	if (err || port.ifindex != l3_ifindex || (port.flags & SL_PORT_RESERVES) == flag)
+		return err;
+	port.flags = (port.flags & ~SL_PORT_RESERVES) | flag;
 	return bpf_map_update_elem(fd, &element, &port, BPF_ANY);
 }
 

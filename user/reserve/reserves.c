@@ -110,23 +110,38 @@ static void give_back_to_ledger(struct sl_reserves *r, const struct sl_reserves_
 
 /* --- A flow that enters here --- */
 
-static void withdraw(struct sl_reservation *v, const struct sl_reserves_use *use)
+/* Does a flow in force enter at the interface? XDP looks at packets of no other interface. */
+static bool has_flows(const struct sl_reserves *r, uint32_t l3_ifindex)
 {
-	if (v->state == SL_RESERVE_IN_FORCE)
-		sl_reserve_maps_delete(v, use->datapath);
+	for (uint32_t i = 0; i < r->n; i++)
+		if (r->all[i]->state == SL_RESERVE_IN_FORCE && r->all[i]->l3_ifindex == l3_ifindex)
+			return true;
+	return false;
+}
+
+static void withdraw(const struct sl_reserves *r, struct sl_reservation *v,
+		     const struct sl_reserves_use *use)
+{
+	const bool was_in_force = v->state == SL_RESERVE_IN_FORCE;
+
 	v->state = SL_RESERVE_ASKED;
+	if (!was_in_force)
+		return;
+	sl_reserve_maps_delete(v, use->datapath);
+	if (!has_flows(r, v->l3_ifindex))
+		sl_datapath_port_reserves(use->datapath, v->l3_ifindex, false);
 }
 
 /* An answer to its claim has come. */
-static void take_answer(struct sl_reservation *v, const struct sl_reserves_use *use,
-			const struct sl_claim_record *answer)
+static void take_answer(const struct sl_reserves *r, struct sl_reservation *v,
+			const struct sl_reserves_use *use, const struct sl_claim_record *answer)
 {
 	int err = 0;
 
 	v->claim = *answer;
 	v->answered_ns = sl_now_ns();
 	if (answer->verdict != SL_CLAIM_GRANTED) {
-		withdraw(v, use);
+		withdraw(r, v, use);
 		v->state = SL_RESERVE_REFUSED;
 		return;
 	}
@@ -140,6 +155,7 @@ static void take_answer(struct sl_reservation *v, const struct sl_reserves_use *
 	}
 	v->state = SL_RESERVE_IN_FORCE;
 	v->keeps = true;
+	sl_datapath_port_reserves(use->datapath, v->l3_ifindex, true);
 }
 
 static void send_one(const struct sl_reserves_use *use, uint8_t node, enum sl_claim_kind kind,
@@ -158,7 +174,7 @@ static void give_back(struct sl_reserves *r, const struct sl_reserves_use *use,
 {
 	struct sl_claim_record record = v->claim;
 
-	withdraw(v, use);
+	withdraw(r, v, use);
 	if (!record.system_port)
 		return;
 	v->claim.system_port = 0;
@@ -277,7 +293,7 @@ static int claim(struct sl_reserves *r, const struct sl_reserves_use *use, struc
 		struct sl_claim_record record = v->claim;
 
 		ask_ledger(r, use, (uint8_t)cluster_of(use)->node, &record);
-		take_answer(v, use, &record);
+		take_answer(r, v, use, &record);
 	}
 	return 0;
 }
@@ -538,9 +554,12 @@ static void tick_flows(struct sl_reserves *r, const struct sl_reserves_use *use)
 		if (v->state == SL_RESERVE_REFUSED && !v->keeps)
 			continue;
 		claim(r, use, v, why);
+		/* Its interface may have gone and come back. */
+		if (v->state == SL_RESERVE_IN_FORCE)
+			sl_datapath_port_reserves(use->datapath, v->l3_ifindex, true);
 		/* The node of its port is silent. */
 		if (v->state == SL_RESERVE_IN_FORCE && sl_now_ns() - v->answered_ns >= LIFE_NS)
-			withdraw(v, use);
+			withdraw(r, v, use);
 	}
 }
 
@@ -577,7 +596,7 @@ void sl_reserves_received(struct sl_reserves *r, const struct sl_reserves_use *u
 		v = find(r, &record->flow);
 		if (v && v->claim.system_port == record->system_port &&
 		    v->rate_Bps == record->rate_Bps)
-			take_answer(v, use, record);
+			take_answer(r, v, use, record);
 	}
 }
 
@@ -593,8 +612,10 @@ void sl_reserves_put(const struct sl_reserves *r, struct sl_datapath *dp)
 	for (uint32_t i = 0; i < r->n; i++) {
 		int err = 0;
 
-		if (r->all[i]->state == SL_RESERVE_IN_FORCE)
-			err = sl_reserve_maps_put(r->all[i], dp);
+		if (r->all[i]->state != SL_RESERVE_IN_FORCE)
+			continue;
+		err = sl_reserve_maps_put(r->all[i], dp);
+		sl_datapath_port_reserves(dp, r->all[i]->l3_ifindex, true);
 		if (err)
 			sl_error("a reserved flow does not fit the fast path: %s", strerror(-err));
 	}
