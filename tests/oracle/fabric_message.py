@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 ROCE_PORT = 4791
 DATA, FEEDBACK, HELLO, ANNOUNCE, POLICY, REPORT = range(1, 7)
-HEADER, UDP = 1, 2  # what the check of an express message covers
+HEADER, UDP, ICRC = 1, 2, 3  # the check of express messages
 HEADER_COVERS_BYTES = 64
 FEEDBACK_BYTES, HELLO_BYTES, POLICY_BYTES, PARAMETER_BYTES, REPORT_BYTES = 32, 8, 48, 8, 16
 
@@ -77,9 +77,8 @@ def check_holds(frame, check):
 
 
 def is_express(frame):
-    """Does the frame have a UDP checksum, as only express messages do?"""
-    udp = udp_offset(frame)
-    return frame[udp + 6:udp + 8] != b"\0\0"
+    """Is its message one of a stream other than that of the bridge?"""
+    return frame[udp_offset(frame) + 28 + 6] != 0
 
 
 def is_roce(frame):
@@ -101,7 +100,7 @@ def payload_of(frame, check=None):
         claim(struct.unpack("!I", frame[ip:ip + 4])[0] & 0xfffff == struct.unpack("!H", frame[udp:udp + 2])[0],
               "the flow label is the UDP source port")
     source, destination, udp_bytes, checksum = struct.unpack("!HHHH", frame[udp:udp + 8])
-    claim(source >= 0xc000 and destination == ROCE_PORT and (check or checksum == 0), "UDP ports and checksum")
+    claim(source >= 0xc000 and destination == ROCE_PORT, "UDP ports")
     claim(udp + udp_bytes == ip_end == len(frame), "lengths of IP, UDP and frame")
     bth = frame[udp + 8:udp + 20]
     claim(bth[0] == 0x64, f"opcode {bth[0]:#x}")
@@ -109,13 +108,14 @@ def payload_of(frame, check=None):
     pad = bth[1] >> 4 & 3
     message = frame[udp + 28:len(frame) - 4 - pad]
     claim(len(message) % 4 == -pad % 4 and not any(frame[len(frame) - 4 - pad:-4]), "padding")
-    if checksum:
-        claim(check_holds(frame, check), f"UDP checksum {checksum:#x}")
-        claim(frame[-4:] == b"\0\0\0\0", "the ICRC of an express message is 0")
-        claim(message[1] == DATA and message[6] in range(1, 9) and message[7] == 1, "an express message is data, one frame, of a CPU's stream")
+    if is_express(frame):
+        claim(check and message[1] == DATA and message[6] in range(1, 9) and message[7] == 1, "an express message is data, one frame, of a CPU's stream")
+    if is_express(frame) and check != ICRC:
+        claim(checksum and check_holds(frame, check), f"UDP checksum {checksum:#x}")
+        claim(frame[-4:] == b"\0\0\0\0", "there is no ICRC beside another check")
     else:
+        claim(checksum == 0, "a UDP checksum beside the ICRC")
         claim(icrc(frame) == frame[-4:], f"ICRC {frame[-4:].hex()}, zlib says {icrc(frame).hex()}")
-        claim(message[6] == 0, "the stream of the bridge is 0")
     return message
 
 

@@ -27,8 +27,8 @@ import world
 from differences import DIFFERENCES
 from test_forwarding import Stage, Tap, ask, explain, reference_answers, show
 
-EVERY = 20
-EXPRESS = ("never", "auto")
+EVERY = 30
+EXPRESS = ("never", "auto", "always")
 TRAITS = frozenset(["managed", "tables", "cluster"])
 
 

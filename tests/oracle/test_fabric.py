@@ -4,8 +4,9 @@
 The fabric of a live cluster, judged by tools that are not ours: tshark dissects every frame without
 complaint, zlib and (for IPv4) scapy compute each ICRC, and a decoder written from docs/PROTOCOL.md
 finds in the messages the very frames that left the cluster; these are the frames that entered, one
-hop older. Then the same where frames go past the bridges, in express messages with either check: of
-`udp`, scapy and tshark compute the checksum; of `header`, which covers the headers only, the decoder.
+hop older. Then the same where frames go past the bridges, in express messages with each check: of
+`udp`, scapy and tshark compute the checksum; of `header`, which covers the headers only, the decoder;
+of `icrc`, zlib and scapy.
 
     tests/oracle/test_fabric.py
 
@@ -155,6 +156,13 @@ def judged_by_tshark(frames, family, check):
     return problems
 
 
+def scapy_knows(frame, family, check):
+    """Can scapy compute the frame's check? Its ICRC knows IPv4 only, and `header` is no checksum of UDP."""
+    if fabric_message.is_express(frame) and check != fabric_message.ICRC:
+        return check == fabric_message.UDP
+    return family == 4
+
+
 def judged_by_scapy(frames, check):
     problems = []
     for n, frame in enumerate(frames):
@@ -162,7 +170,7 @@ def judged_by_scapy(frames, check):
         if BTH not in dissected:
             problems.append(f"frame {n}: scapy sees no BTH")
             continue
-        if not fabric_message.is_express(frame):
+        if not fabric_message.is_express(frame) or check == fabric_message.ICRC:
             dissected[BTH].icrc = None
         elif check == fabric_message.UDP:
             del dissected[UDP].chksum
@@ -215,7 +223,7 @@ def unpacked(messages, count):
 def trial(tap, family, check=None):
     name, keys = f"IPv{family} fabric", ""
     if check:
-        word = {fabric_message.HEADER: "header", fabric_message.UDP: "udp"}[check]
+        word = {fabric_message.HEADER: "header", fabric_message.UDP: "udp", fabric_message.ICRC: "icrc"}[check]
         name, keys = f"{name}, express with {word}", f"express: auto, express_check: {word}"
     router = cluster.ClusterWorld(family=family, port_keys=CONTROLLER, fabric_keys=keys)
     capture = None
@@ -243,10 +251,10 @@ def trial(tap, family, check=None):
                          ("each frame and message is as docs/PROTOCOL.md says, each ICRC as zlib computes", problems),
                          ("messages are numbered without gaps", in_sequence(messages))):
         tap.result(not faults, f"{name}: {what}", faults[:10])
-    # scapy is slow: so it judges all data messages, but only a part of the others. Its ICRC knows IPv4 only.
+    # scapy is slow: so it judges all data messages, but only a part of the others.
     some = [f for f, m in zip(frames, messages) if m.kind == fabric_message.DATA]
     some += frames[::max(len(frames) // SCAPY_FRAMES, 1)]
-    some = [f for f in some if (check == fabric_message.UDP if fabric_message.is_express(f) else family == 4)]
+    some = [f for f in some if scapy_knows(f, family, check)]
     if some:
         faults = judged_by_scapy(some, check)
         tap.result(not faults, f"{name}: scapy makes {len(some)} frames as they are, each with a checksum of its own", faults[:10])
@@ -267,7 +275,8 @@ def trial(tap, family, check=None):
 def main():
     world.pin_to_one_cpu()
     tap = Tap()
-    for family, check in ((4, None), (6, None), (4, fabric_message.UDP), (6, fabric_message.HEADER)):
+    for family, check in ((4, None), (6, None), (4, fabric_message.UDP), (6, fabric_message.HEADER),
+                          (4, fabric_message.ICRC)):
         trial(tap, family, check)
     return 0 if tap.finish() else 1
 

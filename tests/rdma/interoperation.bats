@@ -103,3 +103,25 @@ heard() { grep -q "$1" "$LAB_DIR/heard.out"; }
 	bridge_ask 1 fabric | jq -e '.completions | to_entries | map(select(.value > 0).key) == ["success"]'
 	[ "$(bridge_ask 1 peers | jq .downs)" = 0 ]
 }
+
+# n2_express: start the daemons of n2 again, with express
+n2_express() {
+	kill "$(cat "$LAB_DIR/bridge-n2.pid")" "$(cat "$LAB_DIR/sluiced-n2.pid")"
+	CLUSTER_TRANSPORT=roce-xdp CLUSTER_FABRIC="express: auto" cluster_config 2 2 1 fast >"$LAB_DIR/n2.yaml" && cluster_start 2 &&
+		wait_for 120 cluster_is_up 2 1 && wait_for 60 past_the_bridge 0
+}
+# past_the_bridge N: does a ping from h2p1 bring the frames that went past the bridge of n2 above N?
+past_the_bridge() {
+	on h2p1 ping -c 1 -W 2 10.1.1.2 && [ "$(express_frames)" -gt "$1" ]
+}
+express_frames() { bridge_ask 2 voqs | jq -s '[.[] | select(.port == "n1p1").express_frames] | add'; }
+
+@test "express messages cross from our XDP to the kernel's RoCE whole and in order, to the packet" {
+	local before
+	n2_express
+	before=$(express_frames)
+	cross 2 1 --dst 10.1.1.2 --imix --flows 20
+	echo "past the bridge: $(($(express_frames) - before))"
+	[ $(($(express_frames) - before)) -ge $((RDMA_PACKETS / 2)) ]
+	cross 1 2 --dst 10.2.1.2 --imix --flows 20
+}
