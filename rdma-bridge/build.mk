@@ -2,7 +2,7 @@
 # Frames in packet memory, their queues and schedulers, AF_XDP: for every process that moves frames.
 LIBS += libpacket libbridge
 libpacket_SRCS := $(call sources_in,$(addprefix rdma-bridge/,wire scheduler queue port))
-libpacket_USES := libbase libqueues
+libpacket_USES := libbase libqueues libdelaystats
 # The bridge but for its main file.
 libbridge_SRCS := $(call sources_in,$(addprefix rdma-bridge/,transport transport/verbs join ipc rate worker express bridge views))
 libbridge_USES := libpacket libcc

@@ -169,6 +169,7 @@ int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settin
 		.rate = settings->rate.per_s ? settings->rate.per_s : SL_RATE_UNLIMITED,
 		.unit = settings->rate.frames ? SL_UNIT_FRAMES : SL_UNIT_BYTES,
 		.burst = settings->rate.frames ? RB_BRIDGE_BURST_FRAMES : BURST_BYTES,
+		.delay_sample = b->settings->cluster.bridge.delay_sample,
 	};
 	uint64_t burst = settings->rate.per_s / 1000 * settings->burst_us / 1000;
 	struct fq_config flows[SL_CLASSES];

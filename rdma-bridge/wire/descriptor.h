@@ -21,6 +21,7 @@ struct rb_frame {
 	 */
 	uint64_t arrival_ns;
 	uint32_t len_bytes;    /* without FCS */
+	uint32_t waited_ns;    /* at its node of exit: until it came to its egress queue */
 	uint16_t system_port;  /* where it leaves: (node id << 8) | port number */
 	uint16_t ingress_port; /* where it entered, a system port; 0: a kernel */
 	uint16_t voq;	       /* id of its metadata; once sorted, number at its ingress side */

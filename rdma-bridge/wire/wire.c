@@ -30,9 +30,9 @@ void rb_msg_header_encode(const struct rb_msg_header *header, uint8_t *out)
 	rb_put64(out + 16, header->sent_ns);
 }
 
-static uint32_t age_ns(const struct rb_frame *frame, uint64_t sent_ns)
+uint32_t rb_frame_age_ns(const struct rb_frame *frame, uint64_t now_ns)
 {
-	int64_t ns = (int64_t)(sent_ns - frame->arrival_ns);
+	int64_t ns = (int64_t)(now_ns - frame->arrival_ns);
 
 	if (ns < 0)
 		return 0;
@@ -46,7 +46,7 @@ void rb_frame_header_encode(const struct rb_frame *frame, uint64_t sent_ns, uint
 	rb_put16(out + 4, frame->ingress_port);
 	out[6] = frame->class;
 	out[7] = frame->flags;
-	rb_put32(out + 8, age_ns(frame, sent_ns));
+	rb_put32(out + 8, rb_frame_age_ns(frame, sent_ns));
 }
 
 void rb_feedback_encode(const struct rb_feedback *record, uint8_t *out)
@@ -203,6 +203,7 @@ enum rb_verdict rb_unpack_frames(const struct rb_receiver *self, const struct rb
 			.offset = offset + at,
 			.arrival_ns = now_ns - rb_get32(h + 8),
 			.len_bytes = rb_get16(h),
+			.waited_ns = rb_get32(h + 8),
 			.system_port = rb_get16(h + 2),
 			.ingress_port = rb_get16(h + 4),
 			.class = h[6],

@@ -141,6 +141,8 @@ struct rb_hello {
 /* Encoders write exactly the RB_*_BYTES of their kind, and do not check values. */
 void rb_msg_header_encode(const struct rb_msg_header *header, uint8_t *out);
 /* The frame's age is from its arrival to sent_ns, the time of the message's header. */
+/* How long a frame has been here, at most 2^32 - 1 ns. */
+uint32_t rb_frame_age_ns(const struct rb_frame *frame, uint64_t now_ns);
 void rb_frame_header_encode(const struct rb_frame *frame, uint64_t sent_ns, uint8_t *out);
 void rb_feedback_encode(const struct rb_feedback *record, uint8_t *out);
 void rb_hello_encode(const struct rb_hello *hello, uint8_t *out);

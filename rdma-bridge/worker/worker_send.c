@@ -199,6 +199,7 @@ bool rb_worker_serve_own(struct rb_worker *w, struct rb_worker_peer *self, uint6
 		rb_chunk_move(w->chunks, frame->offset, RB_OWNER_INGRESS, RB_OWNER_MESSAGE);
 		rb_count(w->counters, RB_COUNT_LOCAL, 1, frame->len_bytes);
 		frame->source = w->self.node;
+		frame->waited_ns = rb_frame_age_ns(frame, now_ns);
 		rb_worker_deliver(w, frame);
 	}
 	rb_ingress_delivered(in);

@@ -69,6 +69,8 @@ void sl_cmd_system_port_cells(struct sl_table *table, const json_t *row);
 void sl_cmd_peer_cells(struct sl_table *table, const json_t *row);
 void sl_cmd_voq_cells(struct sl_table *table, const json_t *row);
 void sl_cmd_express_cells(struct sl_table *table, const json_t *row);
+bool sl_cmd_delay_is_idle(const json_t *row);
+void sl_cmd_delay_cells(struct sl_table *table, const json_t *row);
 bool sl_cmd_voq_is_idle(const json_t *row); /* no frame has ever come for it */
 void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row);
 bool sl_cmd_egress_queue_is_idle(const json_t *row);

@@ -19,6 +19,7 @@ int sl_cluster_settings_init(struct sl_cluster_settings *c)
 		(struct sl_bridge_settings){ .packing = 255,
 					     .voq_frames = 1024,
 					     .queue_frames = 1024,
+					     .delay_sample = 64,
 					     .control = strdup(SL_CONFIG_DEFAULT_BRIDGE_CONTROL) };
 	return c->key_file && c->socket && c->bridge.control ? 0 : -ENOMEM;
 }

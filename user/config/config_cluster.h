@@ -121,6 +121,7 @@ struct sl_bridge_settings {
 	uint32_t voq_frames;	/* the limit of a virtual output queue, at first */
 	uint32_t queue_frames;	/* limit of each egress queue, rounded up to a power of two */
 	uint32_t memory_mib;	/* packet memory; 0: by the number of ports */
+	uint32_t delay_sample;	/* the delay of 1 frame of so many is measured; 0: of none */
 	char *control;		/* path of its control socket */
 };
 /* AF31, which switches and adapters take for RoCE by custom. */

@@ -278,6 +278,44 @@ static void put_packing(FILE *f, const json_t *fabric)
 		messages);
 }
 
+/* Histograms of where frames waited, of the queues that had any. */
+static void put_delay(FILE *f, const json_t *rows)
+{
+	static const char name[] = "egress_queue_delay_seconds";
+	const json_t *row, *bucket;
+	size_t i, k;
+
+	if (!rows)
+		return;
+	sl_metrics_put_head(f, name, "histogram",
+			    "Where frames waited that left by a port, of a sample of them.");
+	json_array_foreach(rows, i, row) {
+		const char *port = json_string_value(json_object_get(row, "port"));
+		const char *stage = json_string_value(json_object_get(row, "stage"));
+		const long long class = json_integer_value(json_object_get(row, "class"));
+		const long long n = json_integer_value(json_object_get(row, "measured_frames"));
+
+		if (!n)
+			continue;
+		json_array_foreach(json_object_get(row, "buckets"), k, bucket)
+			fprintf(f,
+				"sluice_%s_bucket{port=\"%s\",class=\"%lld\",stage=\"%s\",le=\"%.11g\"} "
+				"%lld\n",
+				name, port, class, stage,
+				(double)json_integer_value(json_object_get(bucket, "below_ns")) /
+					1e9,
+				(long long)json_integer_value(json_object_get(bucket, "frames")));
+		fprintf(f,
+			"sluice_%s_bucket{port=\"%s\",class=\"%lld\",stage=\"%s\",le=\"+Inf\"} %lld\n",
+			name, port, class, stage, n);
+		fprintf(f, "sluice_%s_sum{port=\"%s\",class=\"%lld\",stage=\"%s\"} %.9f\n", name,
+			port, class, stage,
+			(double)json_integer_value(json_object_get(row, "sum_ns")) / 1e9);
+		fprintf(f, "sluice_%s_count{port=\"%s\",class=\"%lld\",stage=\"%s\"} %lld\n", name,
+			port, class, stage, n);
+	}
+}
+
 void sl_metrics_put_cluster(FILE *f, const struct sl_metrics_cluster *cluster)
 {
 	const json_t *row;
@@ -298,4 +336,5 @@ void sl_metrics_put_cluster(FILE *f, const struct sl_metrics_cluster *cluster)
 			put_row(f, i, row);
 	}
 	put_packing(f, json_array_get(cluster->rows[FABRIC], 0));
+	put_delay(f, cluster->rows[SL_METRICS_DELAY]);
 }

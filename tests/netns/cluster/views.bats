@@ -209,6 +209,10 @@ in_words() {
 			{("sluice_egress_queue_\($k)_\($u)_total\($id)"): .["\($k)_\($u)"],
 			 ("sluice_egress_queue_waiting_\($u)\($id)"): .["waiting_\($u)"],
 			 ("sluice_egress_queue_limit_frames\($id)"): .limit_frames}'
+		bridge_ask 1 delay | jq -c 'select(.measured_frames > 0) | "{port=\(.port)}{stage=\(.stage)}" as $rest | "{class=\(.class)}" as $class |
+			"sluice_egress_queue_delay_seconds" as $name | {("\($name)_count\($class)\($rest)"): .measured_frames,
+			 ("\($name)_sum\($class)\($rest)"): (.sum_ns / 1e9), ("\($name)_bucket\($class){le=+Inf}\($rest)"): .measured_frames},
+			(.buckets[] | {("\($name)_bucket\($class){le=\(.below_ns / 1e9)}\($rest)"): .frames})'
 		bridge_ask 1 peers | jq -c '"{node=\(.node)}" as $id |
 			{("sluice_peer_up\($id)"): (if .state == "up" then 1 else 0 end), ("sluice_peer_ups_total\($id)"): .ups,
 			 ("sluice_peer_downs_total\($id)"): .downs, ("sluice_peer_sent_messages_total\($id)"): .data_sent,

@@ -730,9 +730,93 @@ static void controller_is_told_of_each_sample_once(void **state)
 	}
 }
 
+/* A burst of frames, which entered 1 us before each other; then the port sends them, 100 us later.
+ */
+#define BURST 64
+
+static void pass_burst(uint64_t *entry_ns, uint64_t *queue_ns)
+{
+	struct sink *s = &w.sink[0];
+
+	for (uint32_t k = 0; k < BURST; k++) {
+		struct rb_frame frame = { .arrival_ns = w.now_ns - 1000 * (k + 1),
+					  .waited_ns = 1000 * (k + 1),
+					  .len_bytes = 100,
+					  .source = 1 };
+
+		frame.offset = rb_chunk_take(w.chunks, RB_OWNER_MESSAGE);
+		w.put_frames++;
+		w.put_bytes += frame.len_bytes;
+		rb_egress_enqueue(w.port, &frame, w.chunks, w.counters, w.now_ns);
+		*entry_ns += frame.waited_ns;
+		*queue_ns += 100000;
+	}
+	w.now_ns += 100000;
+	assert_int_equal(serve(BURST), BURST);
+	assert_int_equal(flush(), 0);
+	reap(s, s->n_held);
+}
+
+static void where_every_frame_waited_adds_up(void **state)
+{
+	struct rb_egress_config config = plain();
+	uint64_t entry_ns = 0, queue_ns = 0;
+	const struct sl_histogram *stage;
+
+	(void)state;
+	config.delay_sample = 1;
+	begin(&config);
+	for (uint32_t i = 0; i < 10; i++)
+		pass_burst(&entry_ns, &queue_ns);
+	stage = w.port->queue[0].delay->stage;
+	for (uint32_t k = 0; k < RB_DELAY_STAGES; k++)
+		assert_int_equal(stage[k].count, 10 * BURST);
+	assert_int_equal(stage[RB_DELAY_ENTRY].sum_ns, entry_ns);
+	assert_int_equal(stage[RB_DELAY_QUEUE].sum_ns, queue_ns);
+	assert_int_equal(stage[RB_DELAY_TOTAL].sum_ns, entry_ns + queue_ns);
+	assert_int_equal(stage[RB_DELAY_ENTRY].min_ns, 1000);
+	assert_int_equal(stage[RB_DELAY_ENTRY].max_ns, 1000 * BURST);
+	assert_int_equal(stage[RB_DELAY_QUEUE].min_ns, 100000);
+	assert_int_equal(stage[RB_DELAY_TOTAL].max_ns, 100000 + 1000 * BURST);
+	assert_int_equal(w.port->queue[1].delay->stage[RB_DELAY_TOTAL].count, 0);
+	end();
+}
+
+/* One of 64, and every place in a burst of 64 has its turn. */
+static void a_sample_sees_every_place_in_a_burst(void **state)
+{
+	struct rb_egress_config config = plain();
+	uint64_t entry_ns = 0, queue_ns = 0;
+	const struct sl_histogram *entry;
+
+	(void)state;
+	config.delay_sample = 64;
+	begin(&config);
+	for (uint32_t i = 0; i < 2000; i++)
+		pass_burst(&entry_ns, &queue_ns);
+	entry = &w.port->queue[0].delay->stage[RB_DELAY_ENTRY];
+	assert_in_range(entry->count, 1900, 2100);
+	for (uint32_t k = 1; k <= BURST; k++)
+		assert_in_range(entry->bucket[sl_histogram_index(1000 * k)], 10, 100);
+	end();
+}
+
+static void no_sample_measures_nothing(void **state)
+{
+	struct rb_egress_config config = plain();
+
+	(void)state;
+	begin(&config);
+	assert_null(w.port->queue[0].delay);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(where_every_frame_waited_adds_up),
+		cmocka_unit_test(a_sample_sees_every_place_in_a_burst),
+		cmocka_unit_test(no_sample_measures_nothing),
 		cmocka_unit_test(port_values_out_of_range_are_refused),
 		cmocka_unit_test(queue_takes_its_limit_and_drops_the_rest_by_name),
 		cmocka_unit_test(frames_of_a_class_leave_in_order_as_they_came),

@@ -138,6 +138,13 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 			" \"rate\": null, \"dropped\": {\"voq-full\": 7}},"
 			" {\"port\": \"n3p1\", \"node\": 3, \"class\": 0,"
 			" \"unit\": \"frames\", \"rate\": 5000}]"),
+		[SL_METRICS_DELAY] =
+			parse("[{\"port\": \"n1p1\", \"class\": 3, \"stage\": \"total\","
+			      " \"measured_frames\": 4, \"sum_ns\": 6000001500,"
+			      " \"buckets\": [{\"below_ns\": 1024, \"frames\": 1},"
+			      " {\"below_ns\": 17179869184, \"frames\": 3}]},"
+			      " {\"port\": \"n1p2\", \"class\": 0, \"stage\": \"total\","
+			      " \"measured_frames\": 0, \"sum_ns\": 0, \"buckets\": []}]"),
 		[SL_METRICS_CC] =
 			parse("[{\"side\": \"egress\", \"port\": \"n1p1\", \"class\": 0,"
 			      " \"controller\": \"price\", \"unit\": \"bytes\", \"rate\": 8,"
@@ -181,7 +188,16 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 		"sluice_controller_price{side=\"egress\",port=\"n1p1\",class=\"0\",controller=\"price\"} 0.125");
 	assert_line(text, "sluice_controller_rate_bytes_per_second{side=\"egress\",port=\"n1p1\","
 			  "class=\"0\",controller=\"price\"} 8");
-	assert_null(strstr(text, "sluice_egress_queue_"));
+	assert_line(text, "# TYPE sluice_egress_queue_delay_seconds histogram");
+#define DELAY "sluice_egress_queue_delay_seconds"
+#define TOTAL "{port=\"n1p1\",class=\"3\",stage=\"total\""
+	assert_line(text, DELAY "_bucket" TOTAL ",le=\"1.024e-06\"} 1");
+	assert_line(text, DELAY "_bucket" TOTAL ",le=\"17.179869184\"} 3");
+	assert_line(text, DELAY "_bucket" TOTAL ",le=\"+Inf\"} 4");
+	assert_line(text, DELAY "_sum" TOTAL "} 6.000001500");
+	assert_line(text, DELAY "_count" TOTAL "} 4");
+	assert_null(strstr(text, "port=\"n1p2\",class=\"0\",stage"));
+	assert_null(strstr(text, "sluice_egress_queue_arrived"));
 	free(text);
 	json_decref(status);
 	json_decref(none);

@@ -1,0 +1,57 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Where frames waited, as the bridge measures it, beside the stamps of generator and sink: through a
+# port of 10 Mbit/s to which bursts are sent.
+bats_require_minimum_version 1.5.0
+
+load cluster
+. netns-lab/faults/faults.sh
+. tests/lib/shaped.bash
+
+setup_file() {
+	export CLUSTER_PORT_n2p1="rate: 10mbit, controller: fixed" CLUSTER_BRIDGE="queue_frames: 4096, voq_frames: 4096, delay_sample: 1"
+	cluster_begin 2 2
+	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.1.2
+	wait_for 30 on h2p2 ping -c 1 -W 1 10.2.1.2
+}
+
+teardown() { flows_kill; }
+
+# delay STAGE FIELD: of the class 0 of port 1 of node 2
+delay() { bridge_ask 2 delay | jq "select(.port == \"n2p1\" and .class == 0 and .stage == \"$1\").$2"; }
+
+# waited_as_sent FILE: does what the bridge measured agree with the sink's report? What it does not see, the
+# fabric and the ends, makes the sink's figure the larger one, and small beside a tenth of a second of queue.
+waited_as_sent() {
+	local total
+	total=$(delay total p50_ns)
+	jq -e --argjson total "$total" '[.latency_p50_ns, $total], (.latency_p50_ns > 50000000 and $total < 1.03 * .latency_p50_ns and
+		$total > 0.5 * .latency_p50_ns)' "$1"
+}
+
+# adds_up: is every frame that left measured, and are the two stages the whole, to the nanosecond?
+adds_up() {
+	local departed
+	departed=$(queue n2p1 0 departed_frames)
+	bridge_ask 2 delay | jq -es --argjson departed "$departed" 'map(select(.port == "n2p1" and .class == 0) | {(.stage): .}) | add |
+		[.entry.sum_ns, .queue.sum_ns, .total.sum_ns, .total.measured_frames],
+		(.entry.sum_ns + .queue.sum_ns == .total.sum_ns and all(.[]; .measured_frames == $departed) and
+		 all(.[]; .min_ns <= .p50_ns and .p50_ns <= .p99_ns and .p99_ns <= .max_ns and .buckets[-1].frames == .measured_frames))'
+}
+
+@test "frames of another node waited in the port's queue as long as generator and sink say" {
+	send_all h1p1 n1:eth1 h2p1 2000 --dst 10.2.1.2 --size 1000 --flows 10 --stamp-every 1
+	waited_as_sent "$LAB_DIR/received.out"
+	adds_up
+	# It was the queue.
+	[ "$(delay queue p50_ns)" -gt 50000000 ]
+	run -0 on n2 build/sluice show delay
+	echo "$output"
+	[[ "$output" == *"n2p1/0  entry "*"n2p1/0  queue "*"n2p1/0  total "* ]]
+}
+
+@test "frames of this node, too" {
+	send_all h2p2 n2:eth2 h2p1 2000 --dst 10.2.1.2 --size 1000 --flows 10 --stamp-every 1
+	waited_as_sent "$LAB_DIR/received.out"
+	adds_up
+}
