@@ -31,7 +31,7 @@ def contenders(quick):
     if quick:
         return ["kernel", "af_xdp 255", "af_xdp 255" + AGAIN, "inject 255"]
     return (PEERS + [f"af_xdp {d}" for d in DEGREES] + ["af_xdp 255" + AGAIN, "af_xdp 255 fair", "af_xdp 255 wide",
-            "af_xdp 255 express", "af_xdp 255 header", "af_xdp 255 shaped", "af_xdp 255 bridged"] +
+            "af_xdp 255 express", "af_xdp 255 wide-express", "af_xdp 255 header", "af_xdp 255 shaped", "af_xdp 255 bridged"] +
             [f"inject {d}" for d in (1, 16, 255)])
 
 
