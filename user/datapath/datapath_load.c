@@ -36,7 +36,7 @@
 #define PROG_PLAIN   "sl_edge"
 #define PROG_BEAT    "sl_beat"
 #define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
-#define PINS_MAX     40
+#define PINS_MAX     64
 
 /*
  * All generations share these maps: counters, the record of offloads and the heartbeat; in a
@@ -343,15 +343,20 @@ static int stage_pins(struct sl_datapath *dp)
 	struct sl_pin pins[PINS_MAX] = { { .name = SL_PROG_PIN, .fd = sl_datapath_prog_fd(dp) } };
 	struct bpf_map *map;
 	size_t n = 1 + sl_txdrops_pins(dp->txdrops, pins + 1);
-	int err;
+	int err = 0;
 
 	bpf_object__for_each_map(map, dp->object) {
-		if (strncmp(bpf_map__name(map), "sl_", 3) != 0 || n == PINS_MAX)
+		if (strncmp(bpf_map__name(map), "sl_", 3) != 0)
 			continue;
+		if (n == PINS_MAX) {
+			err = -E2BIG;
+			break;
+		}
 		snprintf(pins[n].name, sizeof(pins[n].name), "%.15s", bpf_map__name(map));
 		pins[n++].fd = bpf_map__fd(map);
 	}
-	err = sl_pins_stage(dp->pin_dir, pins, n);
+	if (!err)
+		err = sl_pins_stage(dp->pin_dir, pins, n);
 	if (err)
 		sl_error("datapath: cannot pin to \"%s-new\": %s", dp->pin_dir, strerror(-err));
 	return err;
