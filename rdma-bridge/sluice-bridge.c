@@ -43,6 +43,7 @@ static const char usage[] =
 	"\n"
 	"  -c, --config FILE   configuration (default " SL_CONFIG_DEFAULT_PATH ")\n"
 	"  -v, --verbose       log at level debug, whatever the configuration says\n"
+	"      --log FORM      how to log: text (default), or json, an object a line\n"
 	"  -h, --help          this text\n"
 	"  -V, --version       the version\n"
 	"\n"
@@ -87,12 +88,11 @@ static int answered(void)
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
+	enum { OPT_LOG = 256 };
 	static const struct option longs[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
+		{ "config", required_argument, NULL, 'c' },  { "verbose", no_argument, NULL, 'v' },
+		{ "log", required_argument, NULL, OPT_LOG }, { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },	     { NULL, 0, NULL, 0 },
 	};
 	int c;
 
@@ -105,6 +105,12 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 'v':
 			o->verbose = true;
 			break;
+		case OPT_LOG:
+			if (!sl_log_set_form(optarg))
+				break;
+			fprintf(stderr, "sluice-bridge: --log \"%s\": write text or json\n",
+				optarg);
+			return -EINVAL;
 		case 'h':
 			fputs(usage, stdout);
 			exit(answered());

@@ -61,6 +61,7 @@ static const char usage[] =
 	"      --check         check the configuration and exit: 0, or 2 with one line\n"
 	"      --detach        on SIGTERM take the fast path off, instead of leaving it\n"
 	"  -v, --verbose       log at level debug, whatever the configuration says\n"
+	"      --log FORM      how to log: text (default), or json, an object a line\n"
 	"  -h, --help          this text\n"
 	"  -V, --version       the version\n"
 	"\n"
@@ -91,13 +92,14 @@ static int answered(void)
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	enum { OPT_CHECK = 256, OPT_DETACH };
+	enum { OPT_CHECK = 256, OPT_DETACH, OPT_LOG };
 	static const struct option longs[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "object", required_argument, NULL, 'o' },
 		{ "check", no_argument, NULL, OPT_CHECK },
 		{ "detach", no_argument, NULL, OPT_DETACH },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "log", required_argument, NULL, OPT_LOG },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
@@ -123,6 +125,11 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 'v':
 			o->verbose = true;
 			break;
+		case OPT_LOG:
+			if (!sl_log_set_form(optarg))
+				break;
+			fprintf(stderr, "sluiced: --log \"%s\": write text or json\n", optarg);
+			return -EINVAL;
 		case 'h':
 			fputs(usage, stdout);
 			exit(answered());

@@ -1,14 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
+#include <jansson.h>
 
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 
 static enum sl_log_level max_level = SL_LOG_INFO;
+static enum sl_log_form form = SL_LOG_TEXT;
 static const char *line_prefix = "";
+static pthread_mutex_t places = PTHREAD_MUTEX_INITIALIZER; /* all struct sl_log_place */
+
+static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
 void sl_log_set_level(enum sl_log_level level)
 {
@@ -20,34 +30,127 @@ enum sl_log_level sl_log_get_level(void)
 	return max_level;
 }
 
+int sl_log_set_form(const char *name)
+{
+	if (strcmp(name, "text") != 0 && strcmp(name, "json") != 0)
+		return -EINVAL;
+	form = *name == 'j' ? SL_LOG_JSON : SL_LOG_TEXT;
+	return 0;
+}
+
 void sl_log_set_prefix(const char *prefix)
 {
 	line_prefix = prefix;
 }
 
-void sl_log(enum sl_log_level level, const char *format, ...)
+static int text_line(enum sl_log_level level, const char *text, char *line, size_t bytes)
 {
-	static const char *const names[] = { "error: ", "warning: ", "", "debug: " };
 	static const char *const journal[] = { "<3>", "<4>", "<6>", "<7>" };
-	int saved_errno = errno;
-	char text[1000], line[1100];
-	va_list args;
-	int n;
 
-	if (level > max_level)
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	if (getenv("JOURNAL_STREAM"))
-		n = snprintf(line, sizeof(line), "%s%s\n", journal[level], text);
-	else
-		n = snprintf(line, sizeof(line), "%s%s%s\n", line_prefix, names[level], text);
+		return snprintf(line, bytes, "%s%s\n", journal[level], text);
+	if (level == SL_LOG_INFO)
+		return snprintf(line, bytes, "%s%s\n", line_prefix, text);
+	return snprintf(line, bytes, "%s%s: %s\n", line_prefix, level_names[level], text);
+}
+
+/* A text that is cut within a character, or was never UTF-8, loses the bytes that are none. */
+static json_t *string(const char *text)
+{
+	json_t *whole = json_string(text);
+	char clean[1100];
+	size_t n = 0;
+
+	if (whole)
+		return whole;
+	for (const char *p = text; *p && n < sizeof(clean) - 1; p++)
+		if ((unsigned char)*p < 0x80)
+			clean[n++] = *p;
+	return json_stringn(clean, n);
+}
+
+static int json_line(const struct sl_log_place *place, enum sl_log_level level, const char *text,
+		     char *line, size_t bytes)
+{
+	char when[48], where[256];
+	struct timespec now;
+	struct tm utc;
+	json_t *object;
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &utc);
+	n = strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(when + n, sizeof(when) - n, ".%06ldZ", now.tv_nsec / 1000);
+	snprintf(where, sizeof(where), "%s:%d", place->file, place->line);
+	object = json_pack("{s:s, s:s, s:s%, s:s, s:o}", "time", when, "level", level_names[level],
+			   "daemon", line_prefix, strcspn(line_prefix, ":"), "place", where,
+			   "message", string(text));
+	n = object ? json_dumpb(object, line, bytes - 1, JSON_COMPACT) : 0;
+	json_decref(object);
+	if (n == 0 || n > bytes - 1)
+		return 0;
+	line[n] = '\n';
+	return (int)n + 1;
+}
+
+static void write_line(const struct sl_log_place *place, enum sl_log_level level, const char *text)
+{
+	char line[8192];
+	int n = form == SL_LOG_JSON ? json_line(place, level, text, line, sizeof(line))
+				    : text_line(level, text, line, sizeof(line));
+
 	/*
 	 * One write() for a line, so that the lines of several processes on one descriptor do not
 	 * mix.
 	 */
 	if (n > 0 && write(STDERR_FILENO, line, (size_t)n) < 0)
-		n = 0;
+		return;
+}
+
+/* May this place write a line now? *left_out: how many it did not write before. */
+static bool may_write(struct sl_log_place *place, uint32_t *left_out)
+{
+	const uint64_t now_ns = sl_now_ns();
+	bool may;
+
+	pthread_mutex_lock(&places);
+	*left_out = 0;
+	if (!place->window_ns || now_ns - place->window_ns >= SL_LOG_WINDOW_NS) {
+		*left_out = place->left_out;
+		place->window_ns = now_ns;
+		place->lines = place->left_out = 0;
+	}
+	may = place->lines < SL_LOG_LINES_MAX;
+	if (may)
+		place->lines++;
+	else
+		place->left_out++;
+	pthread_mutex_unlock(&places);
+	return may;
+}
+
+void sl_log(struct sl_log_place *place, enum sl_log_level level, const char *format, ...)
+{
+	int saved_errno = errno;
+	uint32_t left_out;
+	char text[1000];
+	va_list args;
+
+	if (level > max_level || !may_write(place, &left_out)) {
+		errno = saved_errno;
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (left_out) {
+		char more[80];
+
+		snprintf(more, sizeof(more), "%u more lines like the next one were left out",
+			 left_out);
+		write_line(place, level, more);
+	}
+	write_line(place, level, text);
 	errno = saved_errno;
 }

@@ -1,26 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The log of a daemon: one line for each event on standard error, with a level. Under systemd
- * (JOURNAL_STREAM is set) a line starts with the journal's "<N>" instead of the level's name.
- * Nothing is logged per packet.
+ * The log of a daemon: one line for each event on standard error, as text or as a JSON object. Text
+ * has the level's name, or under systemd (JOURNAL_STREAM is set) the journal's "<N>". JSON has
+ *
+ *   {"time": "2026-01-31T12:00:00.123456Z", "level": "warning", "daemon": "sluiced",
+ *    "place": "user/daemon/router.c:399", "message": "..."}
+ *
+ * Nothing is logged per packet. A place in the source that has more to say than SL_LOG_LINES_MAX
+ * lines in SL_LOG_WINDOW_NS says no more until that time is over, and then how many it left out.
  */
 #ifndef SL_LOG_H
 #define SL_LOG_H
 
+#include <stdint.h>
+
 enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARNING, SL_LOG_INFO, SL_LOG_DEBUG };
+enum sl_log_form { SL_LOG_TEXT, SL_LOG_JSON };
+
+#define SL_LOG_LINES_MAX 500
+#define SL_LOG_WINDOW_NS 10000000000ULL
+
+/* Where a line comes from. All but the first two: 0 at first; of the log. */
+struct sl_log_place {
+	const char *file;
+	int line;
+	uint32_t lines, left_out; /* since window_ns */
+	uint64_t window_ns;	  /* CLOCK_MONOTONIC */
+};
 
 /* Lines of a higher level are not written. The default is SL_LOG_INFO. */
 void sl_log_set_level(enum sl_log_level level);
 enum sl_log_level sl_log_get_level(void);
-/* Put before each message, e.g. "sluiced: "; borrowed for the life of the process. */
+/* The default is SL_LOG_TEXT. "text" or "json": 0, else -EINVAL and nothing changes. */
+int sl_log_set_form(const char *form);
+/* Put before each message of text, e.g. "sluiced: "; borrowed for the life of the process. */
 void sl_log_set_prefix(const char *prefix);
 
 /* Write a line, given without its newline and cut after 1000 bytes. errno is preserved. */
-void sl_log(enum sl_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sl_log(struct sl_log_place *place, enum sl_log_level level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
-#define sl_error(...)	sl_log(SL_LOG_ERROR, __VA_ARGS__)
-#define sl_warning(...) sl_log(SL_LOG_WARNING, __VA_ARGS__)
-#define sl_info(...)	sl_log(SL_LOG_INFO, __VA_ARGS__)
-#define sl_debug(...)	sl_log(SL_LOG_DEBUG, __VA_ARGS__)
+#define SL_LOG_HERE(level, ...)                                                    \
+	do {                                                                       \
+		static struct sl_log_place here = { __FILE__, __LINE__, 0, 0, 0 }; \
+		sl_log(&here, level, __VA_ARGS__);                                 \
+	} while (0)
+#define sl_error(...)	SL_LOG_HERE(SL_LOG_ERROR, __VA_ARGS__)
+#define sl_warning(...) SL_LOG_HERE(SL_LOG_WARNING, __VA_ARGS__)
+#define sl_info(...)	SL_LOG_HERE(SL_LOG_INFO, __VA_ARGS__)
+#define sl_debug(...)	SL_LOG_HERE(SL_LOG_DEBUG, __VA_ARGS__)
 
 #endif

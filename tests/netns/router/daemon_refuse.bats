@@ -80,3 +80,15 @@ refused() {
 	[[ $stderr = *'no BPF object at "/nonexistent/sluice.bpf.o"'* ]]
 	nothing_was_changed
 }
+
+@test "--log json: the line that refuses a file is an object; another form is refused" {
+	echo "engine: turbo" >"$BATS_TEST_TMPDIR/wrong.yaml"
+	local daemon
+	for daemon in sluiced sluice-bridge; do
+		run -2 --separate-stderr "build/$daemon" --log json --config "$BATS_TEST_TMPDIR/wrong.yaml"
+		jq -es --arg daemon "$daemon" 'length == 1 and (.[0] | .daemon == $daemon and .level == "error" and
+			(.message | contains("turbo")) and (.time | sub("[.][0-9]+"; "") | fromdateiso8601 > 0))' <<<"$stderr"
+		run -2 --separate-stderr "build/$daemon" --log xml
+		[[ "$stderr" == "$daemon: --log \"xml\": write text or json"* ]]
+	done
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the log writes on standard error: text, JSON, and no more than it may. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <jansson.h>
+
+#include "user/lib/log.h"
+
+static int standard_error, file;
+
+static void begin(const char *form)
+{
+	standard_error = dup(STDERR_FILENO);
+	file = memfd_create("log", MFD_CLOEXEC);
+	assert_true(file >= 0);
+	assert_int_equal(dup2(file, STDERR_FILENO), STDERR_FILENO);
+	unsetenv("JOURNAL_STREAM");
+	sl_log_set_prefix("sluiced: ");
+	assert_int_equal(sl_log_set_form(form), 0);
+}
+
+/* All that was written since, owned by the caller. */
+static char *written(void)
+{
+	off_t bytes = lseek(file, 0, SEEK_END);
+	char *text = calloc(1, (size_t)bytes + 1);
+
+	dup2(standard_error, STDERR_FILENO);
+	close(standard_error);
+	assert_int_equal(pread(file, text, (size_t)bytes, 0), bytes);
+	close(file);
+	return text;
+}
+
+static uint32_t lines_of(const char *text)
+{
+	uint32_t n = 0;
+
+	for (; *text; text++)
+		n += *text == '\n';
+	return n;
+}
+
+static void text_has_the_daemon_and_the_level(void **state)
+{
+	char *text;
+
+	(void)state;
+	begin("text");
+	errno = ENOENT;
+	sl_error("%s: %d", "eth1", 7);
+	sl_warning("w");
+	sl_info("i");
+	sl_debug("not at this level");
+	assert_int_equal(errno, ENOENT);
+	text = written();
+	assert_string_equal(text, "sluiced: error: eth1: 7\nsluiced: warning: w\nsluiced: i\n");
+	free(text);
+}
+
+static void the_journal_gets_levels_as_numbers(void **state)
+{
+	char *text;
+
+	(void)state;
+	begin("text");
+	setenv("JOURNAL_STREAM", "8:1", 1);
+	sl_warning("w");
+	sl_info("i");
+	unsetenv("JOURNAL_STREAM");
+	text = written();
+	assert_string_equal(text, "<4>w\n<6>i\n");
+	free(text);
+}
+
+/* A parser that we did not write reads each line. */
+static void json_is_an_object_a_line(void **state)
+{
+	static const char *const messages[] = { "plain", "with \"quotes\", \\ and\ttab",
+						"two\nlines", "\xc3\xbc is a letter" };
+	char *text, *line, *rest;
+	size_t n = 0;
+
+	(void)state;
+	begin("json");
+	for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++)
+		sl_warning("%s", messages[i]);
+	text = written();
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), n++) {
+		json_t *object = json_loads(line, 0, NULL);
+		const char *when;
+
+		assert_non_null(object);
+		assert_int_equal(json_object_size(object), 5);
+		assert_string_equal(json_string_value(json_object_get(object, "message")),
+				    messages[n]);
+		assert_string_equal(json_string_value(json_object_get(object, "level")), "warning");
+		assert_string_equal(json_string_value(json_object_get(object, "daemon")),
+				    "sluiced");
+		assert_non_null(strstr(json_string_value(json_object_get(object, "place")),
+				       "unit/user/lib/test_log.c:"));
+		when = json_string_value(json_object_get(object, "time"));
+		assert_int_equal(strlen(when), strlen("2026-01-31T12:00:00.123456Z"));
+		assert_true(when[10] == 'T' && when[19] == '.' && when[26] == 'Z');
+		json_decref(object);
+	}
+	assert_int_equal(n, sizeof(messages) / sizeof(messages[0]));
+	free(text);
+}
+
+static void bytes_that_are_no_text_are_left_out_of_json(void **state)
+{
+	char *text;
+
+	(void)state;
+	begin("json");
+	sl_info("a\xff\xfe"
+		"b");
+	text = written();
+	assert_non_null(strstr(text, "\"message\":\"ab\""));
+	free(text);
+}
+
+static void a_long_line_is_cut_and_stays_an_object(void **state)
+{
+	char *text, message[3000];
+	json_t *object;
+
+	(void)state;
+	memset(message, '"', sizeof(message) - 1);
+	message[sizeof(message) - 1] = '\0';
+	begin("json");
+	sl_info("%s", message);
+	text = written();
+	object = json_loads(text, 0, NULL);
+	assert_non_null(object);
+	assert_int_equal(strlen(json_string_value(json_object_get(object, "message"))), 999);
+	json_decref(object);
+	free(text);
+}
+
+static void a_place_that_floods_says_how_many_it_left_out(void **state)
+{
+	struct sl_log_place place = { .file = "f.c", .line = 1 },
+			    other = { .file = "g.c", .line = 2 };
+	char *text;
+
+	(void)state;
+	begin("text");
+	for (uint32_t i = 0; i < SL_LOG_LINES_MAX + 70; i++)
+		sl_log(&place, SL_LOG_INFO, "again");
+	sl_log(&other, SL_LOG_INFO, "other");
+	assert_int_equal(place.left_out, 70);
+	place.window_ns -= SL_LOG_WINDOW_NS; /* ten seconds later */
+	sl_log(&place, SL_LOG_INFO, "last");
+	text = written();
+	assert_int_equal(lines_of(text), SL_LOG_LINES_MAX + 1 + 2);
+	assert_non_null(strstr(text,
+			       "sluiced: other\nsluiced: 70 more lines like the next one were "
+			       "left out\nsluiced: last\n"));
+	free(text);
+}
+
+static void another_form_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(sl_log_set_form("xml"), -EINVAL);
+	assert_int_equal(sl_log_set_form(""), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_has_the_daemon_and_the_level),
+		cmocka_unit_test(the_journal_gets_levels_as_numbers),
+		cmocka_unit_test(json_is_an_object_a_line),
+		cmocka_unit_test(bytes_that_are_no_text_are_left_out_of_json),
+		cmocka_unit_test(a_long_line_is_cut_and_stays_an_object),
+		cmocka_unit_test(a_place_that_floods_says_how_many_it_left_out),
+		cmocka_unit_test(another_form_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
