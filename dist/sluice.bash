@@ -62,6 +62,14 @@ _sluice_capture() {
 
 _sluice_trace() { [[ $cur != -* ]] || _sluice_words "--count --json --help"; }
 
+_sluice_cluster() {
+	case $prev in
+	-n | --node | -a | --as | -r | --reflector) ;;
+	cluster) _sluice_words "routing" ;;
+	*) if [[ $cur == -* ]]; then _sluice_words "--bird --frr --node --as --reflector --help"; else _sluice_files; fi ;;
+	esac
+}
+
 _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command='' what=''
 	COMPREPLY=()
@@ -73,7 +81,7 @@ _sluice() {
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		capture | trace)
+		capture | trace | cluster)
 			"_sluice_${COMP_WORDS[i]}"
 			return
 			;;
@@ -95,7 +103,7 @@ _sluice() {
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show top capture trace explain filter reserve attach detach cc web check" ;;
+	'') _sluice_words "status show top capture trace explain filter reserve attach detach cc web cluster check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	filter) _sluice_filter "$what" ;;

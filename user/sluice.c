@@ -43,6 +43,8 @@ static const struct command {
 	  sl_cmd_capture },
 	{ "trace", " FILTER", "follow packets through this node", sl_cmd_trace },
 	{ "web", " [[ADDRESS:]PORT]", "serve a page that shows all this to browsers", sl_cmd_web },
+	{ "cluster", " routing --bird|--frr [--node N] [--as AS] [--reflector N]... [FILE]",
+	  "a configuration of BIRD or FRR from that of the cluster", sl_cmd_cluster },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -124,7 +126,8 @@ static bool parse_seconds(const char *option, const char *text, double *out)
 /* What follows the command's name is for it alone. */
 static bool has_own_options(const struct command *command)
 {
-	return command->run == sl_cmd_capture || command->run == sl_cmd_trace;
+	return command->run == sl_cmd_capture || command->run == sl_cmd_trace ||
+	       command->run == sl_cmd_cluster;
 }
 
 #define OPTIONS "jas:B:p:w:bn:d:hV"

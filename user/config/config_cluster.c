@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "user/config/config_cluster.h"
+#include "user/text/prefix.h"
 
 int sl_cluster_settings_init(struct sl_cluster_settings *c)
 {
@@ -195,4 +196,63 @@ uint32_t sl_cores_parse(const char *text, uint32_t cores[SL_WORKERS_MAX])
 		p = end;
 	}
 	return 0;
+}
+
+bool sl_valid_host_address(const char *text)
+{
+	static const uint8_t zero[16];
+	uint8_t family, a[16];
+
+	if (sl_addr_parse(text, &family, a) || !memcmp(a, zero, sizeof(zero)))
+		return false;
+	if (sl_addr_bits(family) == 32)
+		return a[0] != 127 && a[0] < 224 && a[0] != 0;
+	return a[0] != 0xff && !(a[0] == 0xfe && (a[1] & 0xc0) == 0x80) &&
+	       (memcmp(a, zero, 15) || a[15] != 1);
+}
+
+static int parse_port_address(const char *word, size_t length, struct sl_port_address *out)
+{
+	char text[SL_PREFIX_STRLEN], *slash, *end;
+	unsigned long len;
+
+	if (length >= sizeof(text))
+		return -EINVAL;
+	memcpy(text, word, length);
+	text[length] = '\0';
+	slash = strchr(text, '/');
+	if (!slash || !isdigit((unsigned char)slash[1]))
+		return -EINVAL;
+	len = strtoul(slash + 1, &end, 10);
+	*slash = '\0';
+	if (*end || !sl_valid_host_address(text) || sl_addr_parse(text, &out->family, out->addr) ||
+	    len < 1 || len > sl_addr_bits(out->family))
+		return -EINVAL;
+	out->len = (uint8_t)len;
+	return 0;
+}
+
+int sl_port_addresses_parse(const char *text, struct sl_port_address out[SL_PORT_ADDRESSES_MAX],
+			    uint32_t *n)
+{
+	static const char blanks[] = " \t\n";
+
+	*n = 0;
+	if (!text)
+		return 0;
+	for (text += strspn(text, blanks); *text; text += strspn(text, blanks)) {
+		const size_t length = strcspn(text, blanks);
+
+		if (*n == SL_PORT_ADDRESSES_MAX || parse_port_address(text, length, &out[*n]))
+			return -EINVAL;
+		text += length;
+		++*n;
+	}
+	return *n ? 0 : -EINVAL;
+}
+
+bool sl_port_address_same_prefix(const struct sl_port_address *a, const struct sl_port_address *b)
+{
+	return a->family == b->family && a->len == b->len &&
+	       sl_addr_match(a->addr, b->addr, a->len);
 }

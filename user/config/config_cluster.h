@@ -65,6 +65,13 @@ enum sl_express {
 	SL_EXPRESS_ALWAYS, /* the same, and say so if they cannot */
 };
 
+/* An address of a port, with the length of its prefix. */
+struct sl_port_address {
+	uint8_t family, len; /* AF_INET or AF_INET6; 1..32 or 1..128 */
+	uint8_t addr[16];    /* network order */
+};
+#define SL_PORT_ADDRESSES_MAX 16
+
 struct sl_cluster_port {
 	uint32_t number; /* 1..255 */
 	char *name;	 /* of the netdev on its node */
@@ -85,6 +92,7 @@ struct sl_cluster_port {
 	struct sl_cc_settings control; /* the two above, as read */
 	enum sl_transmit transmit;
 	enum sl_express express; /* of frames for this port */
+	char *addresses;	 /* as written: sl_port_addresses_parse reads them; or NULL */
 	uint32_t line;
 };
 
@@ -189,6 +197,16 @@ uint32_t sl_scheduler_level(enum sl_scheduler scheduler, uint32_t class);
  * Read "46" or "0-7,46": numbers and ranges below SL_DSCPS. 0 with their bits in *mask, or -EINVAL.
  */
 int sl_dscp_parse(const char *text, uint64_t *mask);
+/* An address of one host: not all zero, multicast, loopback or link-local, which needs a zone. */
+bool sl_valid_host_address(const char *text);
+/*
+ * Read "10.1.1.1/24 2001:db8::1/64": addresses of hosts, each with the length of its prefix. NULL
+ * has none. 0 with their number in *n, or -EINVAL.
+ */
+int sl_port_addresses_parse(const char *text, struct sl_port_address out[SL_PORT_ADDRESSES_MAX],
+			    uint32_t *n);
+/* Are they addresses of one and the same prefix? */
+bool sl_port_address_same_prefix(const struct sl_port_address *a, const struct sl_port_address *b);
 /* Read "2,3": CPUs, one for each worker. Returns how many; 0: text is no such list. */
 uint32_t sl_cores_parse(const char *text, uint32_t cores[SL_WORKERS_MAX]);
 

@@ -276,6 +276,50 @@ static int fill_classes(const struct check *c)
 	return 0;
 }
 
+/* Returns the system port of an earlier port that has the prefix of that address, or 0. */
+static uint16_t find_prefix(const struct check *c, uint32_t i, uint32_t p,
+			    const struct sl_port_address *address)
+{
+	struct sl_port_address others[SL_PORT_ADDRESSES_MAX];
+	uint32_t n;
+
+	for (uint32_t j = 0; j <= i; j++) {
+		const struct sl_cluster_node *node = sl_cluster_node(c->cluster, j);
+
+		for (uint32_t q = 0; q < (j < i ? node->ports.n : p); q++) {
+			const struct sl_cluster_port *port = sl_cluster_port(node, q);
+
+			sl_port_addresses_parse(port->addresses, others, &n);
+			while (n > 0)
+				if (sl_port_address_same_prefix(&others[--n], address))
+					return SL_SYSTEM_PORT(node->id, (uint16_t)port->number);
+		}
+	}
+	return 0;
+}
+
+/* A prefix lies behind one port: else nobody could say by which one its hosts are reached. */
+static int check_addresses(const struct check *c, uint32_t i, uint32_t p)
+{
+	const struct sl_cluster_port *port = sl_cluster_port(sl_cluster_node(c->cluster, i), p);
+	struct sl_port_address addresses[SL_PORT_ADDRESSES_MAX];
+	char message[96];
+	uint32_t n;
+
+	sl_port_addresses_parse(port->addresses, addresses, &n);
+	for (uint32_t a = 0; a < n; a++) {
+		const uint16_t other = find_prefix(c, i, p, &addresses[a]);
+
+		if (!other)
+			continue;
+		snprintf(message, sizeof(message),
+			 "has the prefix of n%up%u, too: write each prefix at one port", other >> 8,
+			 other & 0xff);
+		return refuse_port(c, i, p, "addresses", port->addresses, message);
+	}
+	return 0;
+}
+
 static int check_port(const struct check *c, uint32_t i, uint32_t p)
 {
 	const struct sl_cluster_node *node = sl_cluster_node(c->cluster, i);
@@ -291,7 +335,7 @@ static int check_port(const struct check *c, uint32_t i, uint32_t p)
 		if (strcmp(sl_cluster_port(node, q)->name, port->name) == 0)
 			return refuse_port(c, i, p, "name", port->name,
 					   "is named twice: write each port of a node once");
-	if (check_controller(c, i, p, port))
+	if (check_controller(c, i, p, port) || check_addresses(c, i, p))
 		return -EINVAL;
 	if (port->express == SL_EXPRESS_UNSAID)
 		port->express = c->cluster->express;

@@ -31,19 +31,6 @@ static bool valid_socket(const char *text)
 	return valid_path(text) && strlen(text) < sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
-bool sl_valid_host_address(const char *text)
-{
-	static const uint8_t zero[16];
-	uint8_t family, a[16];
-
-	if (sl_addr_parse(text, &family, a) || !memcmp(a, zero, sizeof(zero)))
-		return false;
-	if (sl_addr_bits(family) == 32)
-		return a[0] != 127 && a[0] < 224 && a[0] != 0;
-	return a[0] != 0xff && !(a[0] == 0xfe && (a[1] & 0xc0) == 0x80) &&
-	       (memcmp(a, zero, 15) || a[15] != 1);
-}
-
 static bool valid_words(const char *text)
 {
 	return text[0] != '\0'; /* the check beyond the schema reads them, and can say more */
@@ -68,6 +55,14 @@ static bool valid_dscp(const char *text)
 	uint64_t mask;
 
 	return !sl_dscp_parse(text, &mask);
+}
+
+static bool valid_port_addresses(const char *text)
+{
+	struct sl_port_address addresses[SL_PORT_ADDRESSES_MAX];
+	uint32_t n;
+
+	return !sl_port_addresses_parse(text, addresses, &n);
 }
 
 static bool valid_cores(const char *text)
@@ -214,6 +209,12 @@ static const struct sl_yaml_key port_keys[] = {
 	  FIELD(sl_cluster_port, express),
 	  .choices = sl_express_choices,
 	  .what = "a time for express frames" },
+	{ .name = "addresses",
+	  .type = SL_YAML_STRING,
+	  FIELD(sl_cluster_port, addresses),
+	  .valid = valid_port_addresses,
+	  .what = "a list of addresses: write up to 16, each with the length of its prefix, as in "
+		  "10.1.1.1/24 2001:db8::1/64" },
 	{ 0 },
 };
 

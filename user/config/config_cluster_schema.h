@@ -11,7 +11,5 @@
 extern const struct sl_yaml_key sl_cluster_keys[];
 /* May a netdev have this name? As the kernel's dev_valid_name(). */
 bool sl_valid_netdev(const char *text);
-/* An address of one host: not all zero, multicast, loopback or link-local, which needs a zone. */
-bool sl_valid_host_address(const char *text);
 
 #endif

@@ -136,7 +136,7 @@ complete_words() {
 }
 
 @test "completion offers commands, views, ports and options" {
-	[ "$(complete_words sluice "")" = "status show top capture trace explain filter reserve attach detach cc web check" ]
+	[ "$(complete_words sluice "")" = "status show top capture trace explain filter reserve attach detach cc web cluster check" ]
 	[ "$(complete_words sluice -j s)" = "status show" ]
 	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay fabric cc" ]
 	[ "$(complete_words sluice show r)" = routes ]
@@ -146,6 +146,10 @@ complete_words() {
 	[ "$(complete_words sluice -j capture -w dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluice capture -i al)" = all ]
 	[ "$(complete_words sluice trace --c)" = "--count" ]
+	[ "$(complete_words sluice cluster "")" = routing ]
+	[ "$(complete_words sluice cluster routing --n)" = "--node" ]
+	[ "$(complete_words sluice cluster routing --bird --node "")" = "" ]
+	[ "$(complete_words sluice cluster routing --bird dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluiced --c)" = "--config --check" ]
 	[ "$(complete_words sluice-delay -i dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluice-delay -w "")" = "" ]

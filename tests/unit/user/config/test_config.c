@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <cmocka.h>
 
 #include "user/config/config.h"
@@ -428,6 +429,72 @@ static const struct refusal refusals[] = {
 	  "f:3: \"{...}\" is a second document: write one" },
 };
 
+static const struct refusal address_refusals[] = {
+	{ "cluster_port_address_without_length",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '10.1.1.1'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: \"10.1.1.1\" is not a list of addresses: write up to 16, each with the length of its prefix, as in 10.1.1.1/24 2001:db8::1/64" },
+	{ "cluster_port_address_length_beyond_bits",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '10.1.1.1/33'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: \"10.1.1.1/33\" is not a list of addresses: write up to 16, each with the length of its prefix, as in 10.1.1.1/24 2001:db8::1/64" },
+	{ "cluster_port_address_length_0",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '10.1.1.1/0'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: \"10.1.1.1/0\" is not a list of addresses: write up to 16, each with the length of its prefix, as in 10.1.1.1/24 2001:db8::1/64" },
+	{ "cluster_port_address_length_not_a_number",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '10.1.1.1/x'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: \"10.1.1.1/x\" is not a list of addresses: write up to 16, each with the length of its prefix, as in 10.1.1.1/24 2001:db8::1/64" },
+	{ "cluster_port_address_with_comma",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '10.1.1.1/24, 10.2.1.1/24'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: \"10.1.1.1/24, 10.2.1.1/24\" is not a list of addresses: write up to 16, each with the length of its prefix, as in 10.1.1.1/24 2001:db8::1/64" },
+	{ "cluster_port_address_multicast",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '224.0.0.1/24'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: \"224.0.0.1/24\" is not a list of addresses: write up to 16, each with the length of its prefix, as in 10.1.1.1/24 2001:db8::1/64" },
+	{ "cluster_port_address_link_local",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: 'fe80::1/64'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: \"fe80::1/64\" is not a list of addresses: write up to 16, each with the length of its prefix, as in 10.1.1.1/24 2001:db8::1/64" },
+	{ "cluster_port_address_17_of_them",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '10.1.0.1/24 10.1.1.1/24 10.1.2.1/24 10.1.3.1/24 10.1.4.1/24 10.1.5.1/24 10.1.6.1/24 10.1.7.1/24 10.1.8.1/24 10.1.9.1/24 10.1.10.1/24 10.1.11.1/24 10.1.12.1/24 10.1.13.1/24 10.1.14.1/24 10.1.15.1/24 10.1.16.1/24'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: \"10.1.0.1/24 10.1.1.1/24 10.1.2.1/24 10.1.3.1/24 10.1.4.1/24 ...\" is not a list of addresses: write up to 16, each with the length of its prefix, as in 10.1.1.1/24 2001:db8::1/64" },
+	{ "cluster_port_address_prefix_twice",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: 10.1.1.1/24}, {number: 2, name: eth2, addresses: fd00::1/64 10.1.1.2/24}]}\n",
+	  "f:5: cluster.nodes[0].ports[1].addresses: \"fd00::1/64 10.1.1.2/24\" has the prefix of n1p1, too: write each prefix at one port" },
+};
+
 static const struct refusal policy_refusals[] = {
 	{ "cluster_queue_policy_unknown",
 	  "cluster:\n"
@@ -520,6 +587,7 @@ static void refusals_are_one_line_with_file_line_value_and_remedy(void **state)
 	(void)state;
 	expect_refusals(refusals, sizeof(refusals) / sizeof(refusals[0]));
 	expect_refusals(policy_refusals, sizeof(policy_refusals) / sizeof(policy_refusals[0]));
+	expect_refusals(address_refusals, sizeof(address_refusals) / sizeof(address_refusals[0]));
 }
 
 /* Apart from the table: the remedy names the controllers of cc/algorithms.h. */
@@ -708,9 +776,11 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 		"      ports:\n"
 		"        - {number: 2, name: eth2, mode: generic, optional: true, hidden_tags: ignore, rate: 5kpps, burst_us: 2500, transmit: inject, parameters: interval_us=500 "
 		"node9.weight=7 kappa_ppb=5}\n"
-		"        - {number: 1, name: eth1}\n");
+		"        - {number: 1, name: eth1, addresses: 10.1.1.1/24 fd00::1/64}\n");
 	const struct sl_cluster_settings *c = &s->cluster;
 	const struct sl_cc_settings *control;
+	struct sl_port_address addresses[SL_PORT_ADDRESSES_MAX];
+	uint32_t n;
 
 	(void)state;
 	assert_int_equal(c->node, 7);
@@ -762,6 +832,16 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 	assert_true(sl_settings_port(s, 0)->optional);
 	assert_int_equal(sl_settings_port(s, 0)->hidden_tags, SL_HIDDEN_TAGS_IGNORE);
 	assert_string_equal(sl_settings_port(s, 1)->name, "eth1");
+	assert_null(sl_cluster_port(sl_cluster_node(c, 1), 0)->addresses);
+	sl_port_addresses_parse(sl_cluster_port(sl_cluster_node(c, 1), 1)->addresses, addresses,
+				&n);
+	assert_int_equal(n, 2);
+	assert_int_equal(addresses[0].family, AF_INET);
+	assert_int_equal(addresses[0].len, 24);
+	assert_memory_equal(addresses[0].addr, "\x0a\x01\x01\x01", 4);
+	assert_int_equal(addresses[1].family, AF_INET6);
+	assert_int_equal(addresses[1].len, 64);
+	assert_memory_equal(addresses[1].addr, "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", 16);
 	sl_settings_free(s);
 }
 

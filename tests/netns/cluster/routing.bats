@@ -1,0 +1,354 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# `sluice cluster routing`: BIRD and FRR run on what it prints, and agree with each other. Three
+# nodes exchange real prefixes, which a neighbour behind a port of node 1 announces; the kernels'
+# routes say whether the daemons found the right way, frames that they lead through the cluster do.
+# shellcheck disable=SC2154 # variables are set by `run`
+bats_require_minimum_version 1.5.0
+
+load cluster
+. netns-lab/lib/bird.sh
+
+PREFIXES4=2000 PREFIXES6=500
+
+setup_file() {
+	local n p most
+	for n in 1 2 3; do
+		for p in 1 2; do
+			export "CLUSTER_PORT_n${n}p$p=addresses: 10.$n.$p.1/24 fd00:0:$n:$p::1/64"
+		done
+	done
+	cluster_begin 3 2
+	for n in 4 6; do
+		most=PREFIXES$n
+		xz -dc "netns-lab/data/internet-v$n.txt.xz" |
+			awk -v n="${!most}" '$1 != last && i < n { last = $1; i++; print $1 }' >"$LAB_DIR/prefixes$n"
+		head -n 10 "$LAB_DIR/prefixes$n" >"$LAB_DIR/twice$n"
+		tail -n +11 "$LAB_DIR/prefixes$n" >"$LAB_DIR/others$n"
+	done
+}
+
+# End what a failed test has left running.
+teardown() { daemons_end; }
+
+routing() { build/sluice cluster routing "$@"; }
+
+# file_of NODES: a configuration of so many nodes with two ports each
+file_of() {
+	local i
+	printf 'cluster:\n  node: 1\n  fabric: {device: fab0}\n  nodes:\n' >"$LAB_DIR/of$1.yaml"
+	for ((i = 1; i <= $1; i++)); do
+		cat <<-END
+			    - id: $i
+			      address: 10.9.0.$i
+			      ports:
+			        - {number: 1, name: eth1, addresses: 10.$i.1.1/24 fd00:0:$i:1::1/64}
+			        - {number: 2, name: eth2, addresses: 10.$i.2.129/25 10.$i.2.1/25}
+		END
+	done >>"$LAB_DIR/of$1.yaml"
+}
+
+# --- Daemons ---
+
+# outside DAEMON N P AS: what an operator adds for a neighbour behind port P of node N, by the template's text
+outside() {
+	local peer=10.$2.$3.2
+	if [ "$1" = bird ]; then
+		# By default a session waits for a minute after its link was down.
+		echo "protocol bgp port$3 from outside { neighbor $peer as $4; error wait time 1, 2; }"
+		return
+	fi
+	cat <<-END
+		route-map all permit 10
+		exit
+		router bgp 65000
+		 neighbor $peer remote-as $4
+		 address-family ipv4 unicast
+		  neighbor $peer activate
+		  neighbor $peer route-map all in
+		 exit-address-family
+		 address-family ipv6 unicast
+		  neighbor $peer activate
+		  neighbor $peer route-map all in
+		 exit-address-family
+		exit
+	END
+}
+
+# daemon_start DAEMON N [OPTION...]: on what the command prints, and the file $LAB_DIR/outside-nN
+daemon_start() {
+	local daemon=$1 n=$2 dir=$LAB_DIR/$1-n$2
+	rm -rf "$dir" && mkdir "$dir" && : >"$dir/vtysh.conf" # sockets of an earlier one would seem to be this one's
+	{ routing "--$daemon" "${@:3}" "$LAB_DIR/n$n.yaml" && cat "$LAB_DIR/outside-n$n"; } >"$dir/conf" || return
+	"${daemon}_start" "$n" "$dir"
+}
+
+bird_start() { spawn "n$1" "bird-n$1" bird -f -c "$2/conf" -s "$2/bird.ctl"; }
+
+# Each daemon of FRR has its sockets and its process id in a directory of the lab. vtysh gives each
+# its part of the one file, as FRR's own start does.
+frr_start() {
+	local daemon
+	chown frr:frr "$2"
+	for daemon in zebra staticd bgpd; do
+		frr_spawn "$1" "$2" "$daemon" && wait_for 30 test -S "$2/$daemon.vty" || return
+	done
+	frr_vtysh "$1" -f "$2/conf" >"$2/vtysh.out" 2>&1
+	cat "$2/vtysh.out"
+	[ -z "$(grep -v '^\[[0-9]*|' "$2/vtysh.out")" ]
+}
+
+frr_spawn() {
+	local options=()
+	[ "$3" != zebra ] || options=(-s 90000000)
+	spawn "n$1" "$3-n$1" "/usr/lib/frr/$3" --config_file /dev/null --pid_file "$2/$3.pid" --socket "$2/zserv.api" \
+		--vty_socket "$2" --vty_port 0 --log stdout "${options[@]}"
+}
+
+frr_vtysh() { on "n$1" vtysh --vty_socket "$LAB_DIR/frr-n$1" --config_dir "$LAB_DIR/frr-n$1" "${@:2}"; }
+
+# daemons_end: end all of them, and wait until no kernel has a route of theirs
+daemons_end() {
+	local file
+	for file in "$LAB_DIR"/{bird,zebra,staticd,bgpd}-*.pid; do
+		[ -e "$file" ] || continue
+		kill "$(cat "$file")" 2>/dev/null || :
+		wait_for 60 no_processes "$(cat "$file")"
+		rm "$file"
+	done
+	for n in 1 2 3; do
+		for family in -4 -6; do
+			on "n$n" ip "$family" route flush proto bird
+			on "n$n" ip "$family" route flush proto bgp
+		done
+	done
+}
+
+# routes N: of BGP in the kernel of node N, as "prefix gateway netdev" with a line for each way. BIRD leads
+# IPv6 to the neighbour's link-local address, which it tells beside the other; here both are one.
+routes() {
+	local family host same="{}" n
+	for n in 1 2; do
+		same=$(on "h${n}p1" ip -j -6 addr show dev eth0 scope link |
+			jq --argjson same "$same" --arg to "fd00:0:$n:1::2" '$same + {([.[].addr_info[]?.local // empty][0] // "-"): $to}')
+	done
+	for family in -4 -6; do
+		host=/32
+		[ $family = -4 ] || host=/128
+		on "n$1" ip -j "$family" route show | jq -r --arg host $host --argjson same "$same" '
+			.[] | select(.protocol == "bird" or .protocol == "bgp") |
+			(.dst | if contains("/") then . else . + $host end) as $dst |
+			(.nexthops // [.])[] |
+			"\($dst) \($same[.gateway] // .gateway) \(.dev)"'
+	done | sort
+}
+
+# expect N LIST OWNER: the prefixes of $LAB_DIR/LIST4 and LIST6 as node N should have them, by port 1 of node OWNER
+expect() {
+	local dev=n$3p1
+	[ "$1" != "$3" ] || dev=eth1
+	awk -v via4="10.$3.1.2" -v via6="fd00:0:$3:1::2" -v dev=$dev '{ print $1, ($1 ~ /:/ ? via6 : via4), dev }' "$LAB_DIR/${2}4" "$LAB_DIR/${2}6"
+}
+
+# routes_are N: those of $LAB_DIR/expected-nN, and no others?
+routes_are() {
+	routes "$1" >"$LAB_DIR/routes-n$1"
+	diff <(sort "$LAB_DIR/expected-n$1") "$LAB_DIR/routes-n$1" | sed -n "1,3p;\$p"
+	[ "${PIPESTATUS[0]}" -eq 0 ]
+}
+
+all_have_them() {
+	local n
+	for n in 1 2 3; do
+		LAB_LOOK_S=0.5 wait_for 60 routes_are $n || return
+	done
+}
+
+# Node 1's neighbour has all prefixes, that of node 2 the first ones, too. Node 3 then has two ways to
+# those; the other two nodes go out by themselves.
+expect_both() {
+	expect 1 prefixes 1 >"$LAB_DIR/expected-n1"
+	{ expect 2 others 1 && expect 2 twice 2; } >"$LAB_DIR/expected-n2"
+	{ expect 3 prefixes 1 && expect 3 twice 2; } >"$LAB_DIR/expected-n3"
+}
+
+expect_second() {
+	local n
+	for n in 1 2 3; do
+		expect $n twice 2 >"$LAB_DIR/expected-n$n"
+	done
+}
+
+# Without node 1's bridge, its sessions of BGP go on, but its ports have no carrier elsewhere.
+expect_cut() {
+	expect 1 prefixes 1 >"$LAB_DIR/expected-n1"
+	expect 2 twice 2 >"$LAB_DIR/expected-n2"
+	expect 3 twice 2 >"$LAB_DIR/expected-n3"
+}
+
+# frames_pass FROM: to prefixes of both families, as many as a burst has frames, from host FROM to the neighbour of node 1
+frames_pass() {
+	local family
+	for family in 4 6; do
+		send_all "$1" "n${1:1:1}:eth${1:3}" h1p1 $BURST_FRAMES --dst-file "$LAB_DIR/others$family" --dests $BURST_FRAMES || return
+	done
+}
+
+# fast_path_follows N: has sluiced what the kernel has?
+fast_path_follows() {
+	[ "$(on "n$1" build/sluice -j show routes | jq '[.[] | select(.protocol == "bird" or .protocol == "bgp")] | length')" = \
+		$((PREFIXES4 + PREFIXES6)) ]
+}
+
+# exchange DAEMON1 DAEMON2 DAEMON3 [OPTION...]: all nodes learn what both neighbours announce
+exchange() {
+	local n daemons=("$@")
+	: >"$LAB_DIR/outside-n3"
+	for n in 1 2; do
+		outside "${daemons[n - 1]}" $n 1 65001 >"$LAB_DIR/outside-n$n"
+	done
+	for n in 1 2 3; do
+		daemon_start "${daemons[n - 1]}" $n "${@:4}" || return
+	done
+	bird_host h1p1 65001 "$LAB_DIR/prefixes4" "$LAB_DIR/prefixes6" &&
+		bird_host h2p1 65001 "$LAB_DIR/twice4" "$LAB_DIR/twice6" && expect_both && all_have_them
+}
+
+# frames_follow: what the daemons found is what frames do
+frames_follow() {
+	local n address
+	for n in 1 2 3; do
+		LAB_LOOK_S=0.5 wait_for 60 fast_path_follows $n || return
+	done
+	frames_pass h3p1 || return
+	# What a node itself sends has an address of one of its ports, and gets there.
+	address=$(tail -n 1 "$LAB_DIR/others4" | cut -d/ -f1)
+	on h1p1 ip addr replace "$address/32" dev lo
+	[[ $(on n3 ip route get "$address") == *"via 10.1.1.2 dev n1p1 src 10.3.1.1"* ]] &&
+		wait_for 10 on n3 ping -c 1 -W 1 "$address"
+}
+
+# carrier_counts: the port of node 1 loses carrier, and its routes leave all kernels. It returns, and so do they.
+carrier_counts() {
+	on h1p1 ip link set eth0 down
+	expect_second
+	all_have_them || return
+	on h1p1 ip link set eth0 up
+	on h1p1 ip addr replace fd00:0:1:1::2/64 dev eth0 nodad
+	on h1p1 ip route replace default via 10.1.1.1
+	expect_both
+	all_have_them
+}
+
+# carrier_counts_remotely: the same for remote ports, while nobody withdraws a route
+carrier_counts_remotely() {
+	bridge_stop 1
+	expect_cut
+	all_have_them || return
+	bridge_start 1
+	expect_both
+	all_have_them
+}
+
+# --- Tests ---
+
+@test "each of 1, 3, 16 and 255 nodes: BIRD and FRR take every line" {
+	: >"$LAB_DIR/vtysh.conf"
+	local n option
+	for n in 1 3 16 255; do
+		file_of $n
+		for option in "" "--reflector $n"; do
+			# shellcheck disable=SC2086
+			routing --bird --node $n $option "$LAB_DIR/of$n.yaml" >"$LAB_DIR/bird.conf"
+			run bird -p -c "$LAB_DIR/bird.conf"
+			echo "BIRD, node $n of $n $option: $status $output"
+			[ "$status $output" = "0 " ]
+			# shellcheck disable=SC2086
+			routing --frr --node $n $option "$LAB_DIR/of$n.yaml" >"$LAB_DIR/frr.conf"
+			run vtysh -C -f "$LAB_DIR/frr.conf" --config_dir "$LAB_DIR"
+			echo "FRR, node $n of $n $option: $status $output"
+			[ "$status $output" = "0 " ]
+		done
+	done
+	# Both find a mistake.
+	echo "no such line" | tee -a "$LAB_DIR/bird.conf" >>"$LAB_DIR/frr.conf"
+	run -1 bird -p -c "$LAB_DIR/bird.conf"
+	run ! vtysh -C -f "$LAB_DIR/frr.conf" --config_dir "$LAB_DIR"
+}
+
+# sessions NODES NODE [OPTION...]: with whom node NODE has one, in the words of either file
+sessions() {
+	file_of "$1"
+	bird=$(routing --bird --node "$2" "${@:3}" "$LAB_DIR/of$1.yaml" | sed -n 's/^protocol bgp n.* neighbor 10.9.0.\([0-9]*\) .*/\1/p' | xargs)
+	frr=$(routing --frr --node "$2" "${@:3}" "$LAB_DIR/of$1.yaml" | sed -n 's/^ neighbor 10.9.0.\([0-9]*\) peer-group .*/\1/p' | xargs)
+	[ "$bird" = "$frr" ] && echo "$bird"
+}
+
+@test "up to 16 nodes all have sessions with all; of more, and with --reflector, only with reflectors" {
+	[ "$(sessions 1 1)" = "" ]
+	[ "$(sessions 3 2)" = "1 3" ]
+	[ "$(sessions 16 5)" = "1 2 3 4 6 7 8 9 10 11 12 13 14 15 16" ]
+	[ "$(sessions 17 5)" = "1 2" ]
+	[ "$(sessions 17 2)" = "1 $(seq -s ' ' 3 17)" ]
+	[ "$(sessions 5 4 --reflector 2 --reflector 3)" = "2 3" ]
+	[ "$(sessions 5 2 --reflector 2 --reflector 3)" = "1 3 4 5" ]
+	[ "$(sessions 255 255 -r 9)" = "9" ]
+}
+
+# refuses MESSAGE ARGUMENT...: exit status 2, that line, and nothing else
+refuses() {
+	run --separate-stderr routing "${@:2}"
+	echo "$status: $stderr"
+	[ "$status $output" = "2 " ]
+	[ "$stderr" = "sluice: $1" ]
+}
+
+@test "what is wrong is said in a line" {
+	local file=$LAB_DIR/of3.yaml
+	file_of 3
+	refuses "cluster: for which daemon?: write --bird or --frr" "$file"
+	refuses "cluster: for which daemon?: write --bird or --frr" --bird --frr "$file"
+	refuses "cluster: --node: \"4\" is none of the 3 nodes of $file: write the id of one" --bird --node 4 "$file"
+	refuses "cluster: --node: \"x\" is not a node id: write 1 to 255" --bird --node x "$file"
+	refuses "cluster: --reflector: \"9\" is none of the 3 nodes of $file: write the id of one" --frr --reflector 9 "$file"
+	refuses "cluster: --as: \"0\" is not an AS: write 1 to 4294967294" --frr --as 0 "$file"
+	refuses "cluster: write one file" --frr "$file" "$file"
+	printf 'ports:\n  - name: eth1\n' >"$LAB_DIR/alone.yaml"
+	refuses "$LAB_DIR/alone.yaml: there is no \`cluster:\`, and a node alone has no other to exchange routes with" --bird "$LAB_DIR/alone.yaml"
+	sed 's/, addresses:[^}]*//' "$file" >"$LAB_DIR/none.yaml"
+	refuses "$LAB_DIR/none.yaml: 6 of 6 ports (the first is n1p1) have no \`addresses\`: no next hop is found behind them; write those of the netdev, as in \"addresses: 10.1.1.1/24\"" --bird "$LAB_DIR/none.yaml"
+	sed 's/name: eth1,/name: "et*",/' "$file" >"$LAB_DIR/star.yaml"
+	refuses "cluster: port \"et*\" of node 1: routing daemons take no such name: write letters, digits, and . _ @ -" --frr "$LAB_DIR/star.yaml"
+	run --separate-stderr build/sluice cluster
+	[ "$status" -eq 2 ]
+	[ "$stderr" = 'sluice: cluster: "" is not known: write routing' ]
+	# Some ports without addresses: a warning.
+	sed '0,/, addresses:[^}]*/s///' "$file" >"$LAB_DIR/some.yaml"
+	run --separate-stderr routing --bird "$LAB_DIR/some.yaml"
+	[ "$status" -eq 0 ]
+	[[ "$stderr" == *"1 of 6 ports (the first is n1p1) have no"* ]]
+}
+
+@test "BIRD: all nodes have neighbours' prefixes by their ports; they leave with a port's carrier, and return" {
+	exchange bird bird bird
+	frames_follow
+	carrier_counts
+	carrier_counts_remotely
+}
+
+@test "FRR: the same" {
+	exchange frr frr frr
+	frames_follow
+	carrier_counts
+	carrier_counts_remotely
+}
+
+@test "FRR reflects the routes of nodes with BIRD: the same" {
+	exchange bird frr bird --reflector 2
+	frames_follow
+	carrier_counts
+}
+
+@test "BIRD reflects the routes of nodes with FRR: all have them" {
+	exchange frr bird frr --reflector 2
+}
