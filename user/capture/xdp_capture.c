@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -464,6 +466,12 @@ void sl_xdp_capture_stop(struct sl_xdp_capture *c)
 			bpf_link__destroy(c->traced[i].links[k]);
 			c->traced[i].links[k] = NULL;
 		}
+	/*
+	 * One may still run on another processor, which has put a frame into its ring and not
+	 * counted it yet. The kernel waits for all that run (synchronize_rcu); with nohz_full= it
+	 * refuses, and the count may miss that frame.
+	 */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 const struct sl_capture_port *sl_xdp_capture_ports(const struct sl_xdp_capture *c, uint32_t *n)
