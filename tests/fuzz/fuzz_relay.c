@@ -20,8 +20,11 @@ static void check(const struct sl_relay_message *m, const uint8_t *bytes, size_t
 	char name[IF_NAMESIZE];
 
 	require(sl_relay_encode(m, again) == n && memcmp(again, bytes, n) == 0);
-	require(m->kind == SL_RELAY_SEND || m->kind == SL_RELAY_PORT || m->node);
-	if (m->kind == SL_RELAY_PORT) {
+	require(m->kind == SL_RELAY_SEND || m->kind == SL_RELAY_PORT || m->kind == SL_RELAY_FLOW ||
+		m->node);
+	if (m->kind == SL_RELAY_FLOW)
+		require(m->gone == !m->weight && (m->flow.version == 4 || m->flow.version == 6));
+	if (m->kind == SL_RELAY_PORT || m->kind == SL_RELAY_FLOW) {
 		require(m->system_port >> 8 && m->system_port & 0xff);
 		sl_relay_tap_name(m->system_port, name);
 		require(strlen(name) < sizeof(name));

@@ -16,7 +16,8 @@
 static enum sl_log_level max_level = SL_LOG_INFO;
 static enum sl_log_form form = SL_LOG_TEXT;
 static const char *line_prefix = "";
-static pthread_mutex_t places = PTHREAD_MUTEX_INITIALIZER; /* all struct sl_log_place */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t places; /* all struct sl_log_place */
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
@@ -108,12 +109,18 @@ static void write_line(const struct sl_log_place *place, enum sl_log_level level
 		return;
 }
 
+static void begin(void)
+{
+	pthread_mutex_init(&places, NULL);
+}
+
 /* May this place write a line now? *left_out: how many it did not write before. */
 static bool may_write(struct sl_log_place *place, uint32_t *left_out)
 {
 	const uint64_t now_ns = sl_now_ns();
 	bool may;
 
+	pthread_once(&once, begin);
 	pthread_mutex_lock(&places);
 	*left_out = 0;
 	if (!place->window_ns || now_ns - place->window_ns >= SL_LOG_WINDOW_NS) {

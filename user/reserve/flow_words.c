@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "bpf/lib/endian.bpf.h"
 #include "user/classify/rule_text.h"
 #include "user/text/prefix.h"
 
@@ -96,8 +97,8 @@ int sl_flow_read(const json_t *words, struct sl_flow_key *out, char why[SL_FLOW_
 		return err;
 	out->version = family == AF_INET ? 4 : 6;
 	out->protocol = (uint8_t)protocol;
-	out->source_port = htons((uint16_t)source_port);
-	out->destination_port = htons((uint16_t)destination_port);
+	out->source_port = sl_htons((uint16_t)source_port);
+	out->destination_port = sl_htons((uint16_t)destination_port);
 	return 0;
 }
 
@@ -121,6 +122,6 @@ json_t *sl_flow_json(const struct sl_flow_key *flow)
 		protocol = "udp";
 	return json_pack("{s:s, s:s, s:s, s:o, s:o}", "source", source, "destination", destination,
 			 "protocol", protocol, "source_port",
-			 json_sprintf("%u", ntohs(flow->source_port)), "destination_port",
-			 json_sprintf("%u", ntohs(flow->destination_port)));
+			 json_sprintf("%u", sl_ntohs(flow->source_port)), "destination_port",
+			 json_sprintf("%u", sl_ntohs(flow->destination_port)));
 }

@@ -90,7 +90,8 @@ capture|-i|all|-w|-|host it's|" ]
 	for word in $(build/sluice --help | sed -n 's/^  \([a-z]*\).*/\1/p'); do
 		grep -qE "^\.It Cm $word( |$)" docs/man/sluice.8
 	done
-	for word in $(build/sluice --help | grep -oE -- '--[a-z-]+' | sed 's/^--/-/'); do
+	# Options of all commands; those of one command are named with it.
+	for word in $(build/sluice --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
 		grep -qE "^\.It Fl . , $word( |$)" docs/man/sluice.8
 	done
 	for word in $(build/sluiced --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do

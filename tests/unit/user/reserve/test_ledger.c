@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "bpf/lib/endian.bpf.h"
 #include "user/reserve/ledger.h"
 
 #define PORT  0x0201
@@ -14,7 +15,7 @@
 
 static struct sl_claim_record record_of(uint16_t flow, uint16_t port, uint64_t rate_Bps)
 {
-	return (struct sl_claim_record){ .flow = { .source_port = flow, .version = 4 },
+	return (struct sl_claim_record){ .flow = { .source_port = sl_htons(flow), .version = 4 },
 					 .system_port = port,
 					 .rate_Bps = rate_Bps };
 }
@@ -117,7 +118,7 @@ static void claim_ends_when_it_is_given_back_by_its_node_or_not_repeated(void **
 	assert_false(sl_ledger_give_back(&ledger, 2, &flow, PORT));
 	assert_false(sl_ledger_expire(&ledger, LIFE, LIFE - 1, &over));
 	assert_true(sl_ledger_expire(&ledger, LIFE, LIFE, &over));
-	assert_int_equal(over.flow.source_port, 2);
+	assert_int_equal(sl_ntohs(over.flow.source_port), 2);
 	assert_false(sl_ledger_expire(&ledger, LIFE, LIFE, &over));
 	assert_true(sl_ledger_give_back(&ledger, 1, &flow, PORT));
 	assert_int_equal(ledger.n, 0);
