@@ -282,6 +282,9 @@ void sl_cmd_print_fabric(void *arg, const json_t *row)
 	       sl_cmd_number(row, "chunks"), sl_cmd_number(row, "chunks_free"));
 	print_direction("sent", row, "sent", "frames_sent", "sent_bytes");
 	print_direction("received", row, "received", "frames_received", "received_bytes");
+	if (sl_cmd_number(row, "express_frames_received"))
+		printf("%-11s%lld frames, which XDP took past the bridge\n", "",
+		       sl_cmd_number(row, "express_frames_received"));
 	print_packing(row);
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
 		if (json_object_get(row, losses[i]))

@@ -28,7 +28,7 @@ static const struct {
 			  { "port", "class" },
 			  { "enqueued_frames", "enqueued_bytes", "dequeued_frames",
 			    "dequeued_bytes", "taken_frames", "taken_bytes", "marked_frames",
-			    "dropped_frames" } },
+			    "dropped_frames", "express_frames" } },
 	[SL_TOP_EGRESS] = { "egress_queues",
 			    "egress-queues",
 			    NULL,

@@ -34,7 +34,7 @@ struct column {
 	enum attribute alarm; /* of values that are not 0 */
 };
 
-#define COLUMNS_OF_A_VIEW 16
+#define COLUMNS_OF_A_VIEW 17
 static const struct column columns[SL_TOP_VIEWS][COLUMNS_OF_A_VIEW] = {
 	[SL_TOP_PORTS] = { { "port", "port", TEXT, 15, 0, PLAIN },
 			   { "state", "health", STATE, 7, 0, PLAIN },
@@ -59,6 +59,7 @@ static const struct column columns[SL_TOP_VIEWS][COLUMNS_OF_A_VIEW] = {
 			  { "wait", "waiting_frames", TOTAL, QUANTITY, 0, PLAIN },
 			  { "drop/s", "dropped_frames", PER_S, QUANTITY, 0, RED },
 			  { "dropped", "dropped_frames", TOTAL, 7, 0, PLAIN },
+			  { "past/s", "express_frames", PER_S, QUANTITY, 90, PLAIN },
 			  { "in pps", "enqueued_frames", PER_S, QUANTITY, 100, PLAIN },
 			  { "mark/s", "marked_frames", PER_S, QUANTITY, 100, YELLOW },
 			  { "in", "enqueued_frames", TOTAL, QUANTITY, 120, PLAIN },
