@@ -2,7 +2,8 @@
 /*
  * Makes one packet from whatever frame the kernel hands it, and sends it. Run by BPF_PROG_TEST_RUN
  * with live frames. The kernel recycles the pages, and they keep what the last program on their way
- * wrote (MACs, TTL, tags), so every header byte is written anew.
+ * wrote (MACs, TTL, tags, and behind the frame what a tunnel's trailer is), so every header byte is
+ * written anew, and a mix of sizes has its payload zeroed.
  *
  * It is also attached to `lo`, only because test runs of an attached program start sooner. Real
  * frames of lo have all-zero MAC addresses; they pass.
@@ -163,7 +164,9 @@ int lab_gen(struct xdp_md *ctx)
 		if (size >= GEN_SIZES_MAX)
 			return XDP_ABORTED;
 		s = &sizes[size];
-		if (bpf_xdp_adjust_tail(ctx, (int)s->frame_bytes - (int)(data_end - data)))
+		/* The kernel zeroes what it adds. */
+		if (bpf_xdp_adjust_tail(ctx, ETH_HLEN - (int)(data_end - data)) ||
+		    bpf_xdp_adjust_tail(ctx, (int)s->frame_bytes - ETH_HLEN))
 			return XDP_ABORTED;
 		data = (void *)(long)ctx->data;
 		data_end = (void *)(long)ctx->data_end;
