@@ -22,6 +22,7 @@ DEGREES = [1, 2, 4, 8, 16, 255]
 LIGHT_PPS = 20000
 LONE_PPS = 2000
 FLOWS = 64
+DELAYS = ("lone", "light", "tenth", "half", "loaded")
 TCP_STREAMS = (1, 8)
 TCP_S = 3
 PRIORITY = -19
@@ -79,24 +80,37 @@ class Cluster(Path):
                 file.write(str(PRIORITY))
         return process
 
-    def trial(self, packets, seconds, rate=None, alone=False):
-        """As Path.trial, but node 2 has the sink's core. alone: one frame at a time."""
-        sink = self.start(self.sink, "taskset", "-c", "1", "build/lab/sink", "eth0", "-j")
+    @contextlib.contextmanager
+    def count(self, host, *options):
+        """Count the generator's frames that come to a host, into the dictionary that this yields."""
+        sink, got = self.start(host, "taskset", "-c", "1", "build/lab/sink", "eth0", "-j", *options), {}
         try:
             if "ready" not in sink.stderr.readline():
-                raise Failure(f"no sink on {self.sink}: {sink.communicate()[1].strip()}")
+                raise Failure(f"no sink on {host}: {sink.communicate()[1].strip()}")
+            yield got
+        finally:
+            sink.send_signal(signal.SIGINT)
+            got.update(json.loads(finish(sink)))
+
+    def round_trip(self, packets, seconds):
+        """Frames one at a time, which the sink sends back: delays there and back."""
+        with self.count(self.sink, "--echo"), self.count(self.source) as got:
+            sent = json.loads(finish(self.start(
+                self.source, "taskset", "-c", "0", "build/lab/gen", "eth0", "-j", "--dst-mac", self.mac,
+                "--duration", str(seconds), *packets, "--rate", str(LONE_PPS), "--spin", "--batch", "1", "--stamp-every", "1")))
+            time.sleep(0.05)
+        return {"offered": sent["made"], "delivered": got["packets"], "p50_ns": got["latency_p50_ns"], "p99_ns": got["latency_p99_ns"]}
+
+    def trial(self, packets, seconds, rate=None):
+        """As Path.trial, but node 2 has the sink's core."""
+        with self.count(self.sink) as got:
             pace = ["--rate", str(int(rate))] if rate else []
-            if alone:
-                pace += ["--spin", "--batch", "1", "--stamp-every", "1"]
             others_s = self.others_seconds()
             sent = json.loads(finish(self.start(
                 self.source, "taskset", "-c", "0", "build/lab/gen", "eth0", "-j", "--dst-mac", self.mac,
                 "--duration", str(seconds), "--stamp-every", "7", *packets, *pace)))
             time.sleep(0.05)  # for frames that still wait in queues
             others_s = self.others_seconds() - others_s
-        finally:
-            sink.send_signal(signal.SIGINT)
-        got = json.loads(finish(sink))
         return {
             "offered": sent["made"], "delivered": got["packets"], "seconds": sent["seconds"],
             "offered_pps": sent["made"] / sent["seconds"],
@@ -165,11 +179,12 @@ def measure_one(path, name, args, entry):
     if before:
         frames, messages = (b - a for a, b in zip(before, path.packed()))
         entry["frames_per_message"] = frames / max(messages, 1)
-    entry["lone"] = path.trial(packets, args.trial, LONE_PPS, alone=True)
+    entry["lone"] = path.round_trip(packets, args.trial)
     entry["light"] = path.trial(packets, args.trial, LIGHT_PPS)
     if args.tcp:
         entry["tcp"] = {str(n): path.tcp(n) for n in TCP_STREAMS}
     if entry["no_drop"]:
+        entry["tenth"] = path.trial(packets, args.trial, 0.1 * entry["no_drop"]["offered_pps"])
         entry["half"] = path.trial(packets, args.trial, 0.5 * entry["no_drop"]["offered_pps"])
         entry["loaded"] = path.trial(packets, args.trial, 0.9 * entry["no_drop"]["offered_pps"])
 
@@ -229,7 +244,7 @@ def summarise(results):
                "frames_per_message": median([e["frames_per_message"] for e in entries if "frames_per_message" in e])}
         for n in TCP_STREAMS:
             row[f"tcp{n}_bps"] = median([e["tcp"][str(n)]["bps"] for e in entries if "tcp" in e])
-        for what in ("lone", "light", "half", "loaded"):
+        for what in DELAYS:
             for p in ("p50_ns", "p99_ns"):
                 row[f"{what}_{p}"] = median(values(entries, what, p))
         rows.append(row)
@@ -270,13 +285,13 @@ def print_table(rows, args):
 
 
 def print_latencies(rows):
-    """Times from the generator to the sink, and what TCP carries."""
+    """Times from the generator to the sink, for a lone frame and back, and what TCP carries."""
     tcp = any(row[f"tcp{n}_bps"] for n in TCP_STREAMS for row in rows)
-    print(f"\n{'latency, us':18}{'one at a time':>16}{f'{LIGHT_PPS:,} pps':>16}{'at 50 %':>16}{'at 90 %':>16}"
+    print(f"\n{'latency, us':18}{'round trip':>16}{f'{LIGHT_PPS:,} pps':>16}{'at 10 %':>16}{'at 50 %':>16}{'at 90 %':>16}"
           + ("".join(f"{f'TCP x {n}':>9}" for n in TCP_STREAMS) if tcp else ""))
-    print(f"{'':18}" + f"{'p50':>8}{'p99':>8}" * 4 + (f"{'Gbit/s':>9}" * len(TCP_STREAMS) if tcp else ""))
+    print(f"{'':18}" + f"{'p50':>8}{'p99':>8}" * len(DELAYS) + (f"{'Gbit/s':>9}" * len(TCP_STREAMS) if tcp else ""))
     for row in rows:
-        times = "".join(f"{row[f'{what}_{p}'] / 1e3:8.{1 if what == 'lone' else 0}f}" for what in ("lone", "light", "half", "loaded")
+        times = "".join(f"{row[f'{what}_{p}'] / 1e3:8.{1 if what == 'lone' else 0}f}" for what in DELAYS
                         for p in ("p50_ns", "p99_ns"))
         print(f"{row['contender']:18}{times}" + ("".join(f"{row[f'tcp{n}_bps'] / 1e9:9.2f}" for n in TCP_STREAMS) if tcp else ""))
 

@@ -149,6 +149,27 @@ static __always_inline void verify(void *data, void *data_end, struct iphdr *ip4
 	}
 }
 
+/* Turn the packet round: what was its source becomes its destination. No checksum changes. */
+static __always_inline void turn_round(struct ethhdr *eth, struct iphdr *ip4, struct ipv6hdr *ip6)
+{
+	__u8 mac[ETH_ALEN];
+
+	__builtin_memcpy(mac, eth->h_dest, ETH_ALEN);
+	__builtin_memcpy(eth->h_dest, eth->h_source, ETH_ALEN);
+	__builtin_memcpy(eth->h_source, mac, ETH_ALEN);
+	if (ip4) {
+		__be32 source = ip4->saddr;
+
+		ip4->saddr = ip4->daddr;
+		ip4->daddr = source;
+	} else if (ip6) {
+		struct in6_addr source = ip6->saddr;
+
+		ip6->saddr = ip6->daddr;
+		ip6->daddr = source;
+	}
+}
+
 static __always_inline int is_tag(__be16 ethertype)
 {
 	return ethertype == sl_htons(ETH_P_8021Q) || ethertype == sl_htons(ETH_P_8021AD);
@@ -217,14 +238,17 @@ static __always_inline int count_packet(struct xdp_md *ctx)
 		count_latency(time_ns);
 	if (config.verify)
 		verify(data, data_end, ip4, ip6, udp);
+	if (config.echo)
+		turn_round(eth, ip4, ip6);
 	return 1;
 }
 
 SEC("xdp")
 int lab_sink(struct xdp_md *ctx)
 {
+	/* XDP_TX would not wake a peer that has no XDP program. */
 	if (count_packet(ctx))
-		return XDP_DROP;
+		return config.echo ? bpf_redirect(ctx->ingress_ifindex, 0) : XDP_DROP;
 	totals.foreign++;
 	return config.pass_foreign ? XDP_PASS : XDP_DROP;
 }

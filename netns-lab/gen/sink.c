@@ -32,6 +32,7 @@ static const char usage[] =
 	"  --expect N          stop once N packets came\n"
 	"  --duration SECONDS  stop after that time\n"
 	"  --verify            check checksums, payload and destination MAC of every packet\n"
+	"  --echo              send the packets back to where they come from\n"
 	"  --drop-foreign      drop packets that are not of gen; without it, they go to the stack\n"
 	"  --core N            count packets that arrive on a core other than N (default 0)\n"
 	"  --flows             list the flows, too\n"
@@ -45,7 +46,7 @@ struct options {
 	uint64_t expect;
 	uint64_t duration_ns;
 	uint32_t core;
-	bool verify, drop_foreign, flows, json;
+	bool verify, echo, drop_foreign, flows, json;
 };
 
 struct summary {
@@ -55,11 +56,20 @@ struct summary {
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	enum { OPT_EXPECT = 256, OPT_DURATION, OPT_VERIFY, OPT_DROP_FOREIGN, OPT_CORE, OPT_FLOWS };
+	enum {
+		OPT_EXPECT = 256,
+		OPT_DURATION,
+		OPT_VERIFY,
+		OPT_ECHO,
+		OPT_DROP_FOREIGN,
+		OPT_CORE,
+		OPT_FLOWS
+	};
 	static const struct option long_options[] = {
 		{ "expect", required_argument, NULL, OPT_EXPECT },
 		{ "duration", required_argument, NULL, OPT_DURATION },
 		{ "verify", no_argument, NULL, OPT_VERIFY },
+		{ "echo", no_argument, NULL, OPT_ECHO },
 		{ "drop-foreign", no_argument, NULL, OPT_DROP_FOREIGN },
 		{ "core", required_argument, NULL, OPT_CORE },
 		{ "flows", no_argument, NULL, OPT_FLOWS },
@@ -80,6 +90,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case OPT_VERIFY:
 			o->verify = true;
+			break;
+		case OPT_ECHO:
+			o->echo = true;
 			break;
 		case OPT_DROP_FOREIGN:
 			o->drop_foreign = true;
@@ -330,6 +343,7 @@ int main(int argc, char **argv)
 		return lab_fail(1, "cannot open its BPF program: %s", strerror(errno));
 	skel->rodata->config.pass_foreign = !o.drop_foreign;
 	skel->rodata->config.verify = o.verify;
+	skel->rodata->config.echo = o.echo;
 	skel->rodata->config.core = o.core;
 	err = device_mac(o.dev, (uint8_t *)skel->rodata->config.mac);
 	if (!err)

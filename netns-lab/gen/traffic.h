@@ -91,6 +91,7 @@ struct sink_config {
 	/* give packets that are not the generator's to the stack; 0: drop them */
 	__u32 pass_foreign;
 	__u32 verify; /* check checksums, every payload byte and the destination MAC */
+	__u32 echo;   /* send the generator's packets back, instead of dropping them */
 	__u32 core;   /* packets that another core receives are counted (off_core) */
 	__u8 mac[6];  /* of the receiving device */
 	__u8 pad[2];

@@ -79,6 +79,22 @@ h1_sends_all() {
 	[ "$(received packets)" = "$(sent)" ]
 }
 
+@test "a sink that echoes sends every packet back, whole" {
+	local dst
+	for dst in 10.0.0.2 fd00::2; do
+		spawn h2 echo build/lab/sink eth0 --json --verify --echo
+		wait_for 10 grep -q ready "$LAB_DIR/echo.err"
+		sink_start received h1
+		gen gen h1 h2:eth0 --dst "$dst" --count 200 --rate 10000 --imix --flows 7
+		finish echo
+		finish received
+		came_whole echo
+		assert_arrived 200
+		[ "$(received bytes)" = "$(report echo bytes)" ]
+		[ "$(received latency_max_ns)" -gt "$(report echo latency_p50_ns)" ]
+	done
+}
+
 @test "pacing keeps to the rate" {
 	local sent
 	h1_sends --dst 10.0.0.2 --rate 50000 --duration 1
