@@ -57,27 +57,28 @@ static __always_inline bool sl_express_trailer(struct sl_packet *pkt, __u32 len_
 
 /* Functions of their own: their variables would be too much for the stack of sl_edge. */
 static __noinline bool sl_voq_has_token(const volatile struct sl_voq *voq,
-					const struct sl_backlog *backlog)
+					const struct sl_backlog *backlog, __u64 now_ns)
 {
-	return sl_bucket_is_ready(&backlog->clock, voq->rate, voq->burst, bpf_ktime_get_ns());
+	return sl_bucket_is_ready(&backlog->clock, voq->rate, voq->burst, now_ns);
 }
 
 static __noinline void sl_voq_spend(const volatile struct sl_voq *voq, struct sl_backlog *backlog,
-				    __u32 len_bytes)
+				    __u32 len_bytes, __u64 now_ns)
 {
 	sl_bucket_spend(&backlog->clock, voq->rate, voq->unit == SL_UNIT_BYTES ? len_bytes : 1,
-			bpf_ktime_get_ns());
+			now_ns);
 }
 
 /*
  * The path by which the frame leaves at once, with its trailer in place; or NULL: the bridge
  * carries it. Others write the elements meanwhile, so each field is read once, in this order: the
- * bridge marks the path busy before it takes a frame out of the backlog.
+ * bridge marks the path busy before it takes a frame out of the backlog. Reading the clock costs as
+ * much as all of these reads, so it is read once for all that need it.
  */
 static __always_inline struct sl_express_path *sl_express_way(struct sl_packet *pkt,
 							      const volatile struct sl_voq *voq,
 							      struct sl_backlog *backlog,
-							      __u32 len_bytes)
+							      __u32 len_bytes, __u64 *now_ns)
 {
 	__u32 ip_bytes = pkt->ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	__u32 key = *(const volatile __u16 *)&backlog->path_plus1;
@@ -89,13 +90,15 @@ static __always_inline struct sl_express_path *sl_express_way(struct sl_packet *
 	path = bpf_map_lookup_elem(&sl_express, &key);
 	if (!path || !voq->limit_frames || len_bytes > path->frame_max_bytes ||
 	    sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames) || path->busy ||
-	    pkt->end - pkt->l2 != pkt->len_bytes || bpf_ktime_get_ns() >= path->until_ns ||
-	    pkt->port_flags & SL_PORT_NOTED ||
-	    (voq->rate != SL_RATE_UNLIMITED && !sl_voq_has_token(voq, backlog)) ||
+	    pkt->end - pkt->l2 != pkt->len_bytes || pkt->port_flags & SL_PORT_NOTED)
+		return NULL;
+	*now_ns = bpf_ktime_get_ns();
+	if (*now_ns >= path->until_ns ||
+	    (voq->rate != SL_RATE_UNLIMITED && !sl_voq_has_token(voq, backlog, *now_ns)) ||
 	    !sl_express_trailer(pkt, len_bytes))
 		return NULL;
 	if (voq->rate != SL_RATE_UNLIMITED)
-		sl_voq_spend(voq, backlog, len_bytes);
+		sl_voq_spend(voq, backlog, len_bytes, *now_ns);
 	if (pkt->l3 + ip_bytes > pkt->end)
 		return NULL; /* for the verifier: earlier steps have seen the headers */
 	return (struct sl_express_path *)path;
@@ -183,11 +186,10 @@ static __always_inline void sl_express_check(struct xdp_md *ctx, struct sl_messa
 static __always_inline sl_verdict sl_express_send(struct sl_packet *pkt,
 						  struct sl_express_path *path,
 						  struct sl_backlog *backlog, __u32 voq,
-						  __u32 len_bytes)
+						  __u32 len_bytes, __u64 now_ns)
 {
 	__u32 stream = 1 + (bpf_get_smp_processor_id() & (SL_EXPRESS_STREAMS - 1));
 	struct sl_message_headers *headers;
-	__u64 now_ns = bpf_ktime_get_ns();
 	struct sl_message *message;
 	__u32 sequence;
 

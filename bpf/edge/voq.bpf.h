@@ -194,6 +194,7 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	struct sl_express_path *express;
 	struct sl_ring *ring;
 	sl_verdict verdict;
+	__u64 now_ns;
 	bool mark;
 
 	if (!voq || !backlog)
@@ -203,12 +204,12 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 		if (!ring)
 			return sl_transmit(pkt, adj);
 	} else {
-		express = sl_express_way(pkt, voq, backlog, len_bytes);
+		express = sl_express_way(pkt, voq, backlog, len_bytes, &now_ns);
 		if (express) {
 			verdict = sl_rewrite(pkt, adj, SL_PORT_PARTIAL);
-			return verdict == SL_GO_ON
-				       ? sl_express_send(pkt, express, backlog, id, len_bytes)
-				       : verdict;
+			return verdict == SL_GO_ON ? sl_express_send(pkt, express, backlog, id,
+								     len_bytes, now_ns)
+						   : verdict;
 		}
 		ring = sl_redirect_to_ring(pkt, *(volatile __u32 *)&backlog->worker);
 		if (!ring)
