@@ -458,6 +458,8 @@ static int run(struct daemon *d)
 		err = watch(d, sl_router_fd(d->router));
 		if (!err && sl_router_cluster_fd(d->router) >= 0)
 			err = watch(d, sl_router_cluster_fd(d->router));
+		if (!err && sl_router_setups_fd(d->router) >= 0)
+			err = watch(d, sl_router_setups_fd(d->router));
 		if (!err && d->ctl)
 			err = watch(d, sl_ctl_fd(d->ctl));
 		if (!err && d->metrics)
@@ -475,6 +477,8 @@ static int run(struct daemon *d)
 			err = sl_router_poll(d->router);
 		else if (event.data.fd == sl_router_cluster_fd(d->router))
 			err = sl_router_cluster_poll(d->router);
+		else if (event.data.fd == sl_router_setups_fd(d->router))
+			sl_router_setups_poll(d->router);
 		else if (d->metrics && event.data.fd == sl_metrics_fd(d->metrics))
 			sl_metrics_poll(d->metrics);
 		else if (d->ctl)

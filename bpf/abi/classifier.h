@@ -68,6 +68,7 @@ enum sl_filter_action {
 #define SL_RULE_DSCP_SHIFT  16	       /* 8 bits: DSCP plus 1; 0: as it came */
 #define SL_RULE_POLICE	    (1u << 24) /* by the policer of the rule's number (policer.h) */
 #define SL_RULE_NEXT_HOP    (1u << 25) /* to the address in sl_rule_hop under the rule's number */
+#define SL_RULE_RESERVE	    (1u << 26) /* a rate for each of its flows (reserved.h) */
 
 /* Where packets of a rule go, in place of their destination: an IPv4 address in the first word. */
 struct sl_rule_hop {

@@ -41,6 +41,22 @@ struct sl_reserved {
 };
 SL_ASSERT_SIZE(struct sl_reserved, 16);
 
+/*
+ * A flow without a reserved rate of which a packet has matched a rule with SL_RULE_RESERVE, as
+ * sl_edge tells sluiced once by the ring sl_setups. Map sl_setup_told holds it off from telling
+ * again: the flow -> when it was told. sluiced deletes what is older than SL_SETUP_TOLD_NS.
+ */
+struct sl_flow_setup {
+	struct sl_flow_key flow;
+	__u32 number;	  /* of the rule */
+	__u32 l3_ifindex; /* where it enters */
+};
+SL_ASSERT_SIZE(struct sl_flow_setup, 48);
+
+#define SL_SETUP_TOLD_MAX   1024
+#define SL_SETUP_TOLD_NS    1000000000ULL
+#define SL_SETUP_RING_BYTES (128 * 1024) /* all that can have been told, with their headers */
+
 /* Their numbers lie behind those of the rules of lists. */
 #define SL_RESERVED_NUMBER(i) (SL_FILTER_COUNTERS + (i))
 #define SL_RULE_NUMBERS	      (SL_FILTER_COUNTERS + SL_RESERVED_MAX)

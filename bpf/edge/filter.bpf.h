@@ -250,6 +250,8 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 			sl_set_dscp(pkt);
 		if (flow.action & SL_RULE_NEXT_HOP)
 			sl_rule_hop_set(flow.number + 1);
+		if (flow.action & SL_RULE_RESERVE)
+			pkt->reserve_rule_plus1 = flow.number + 1;
 		return SL_GO_ON;
 	case SL_FILTER_KERNEL:
 		return SL_PUNT(FILTER);

@@ -117,6 +117,23 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_reserved SEC(".maps");
 
+/* Flows for which rules reserve: what sluiced has been told, and how many it could not be told. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct sl_flow_key);
+	__type(value, __u64);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_setup_told SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_setups SEC(".maps");
+
+SL_COUNTERS(sl_setup_missed, 1);
+
 /*
  * The rule that names the next hop of the packet in work, plus 1; 0: it goes by its destination.
  * Valid for packets that a list has judged. Here and not in sl_packet, because the verifier would

@@ -58,7 +58,9 @@ struct sl_packet {
 	__u32 ttl;	    /* TTL or hop limit as received */
 	__u32 filter;	    /* rule list of the L3 interface plus 1; 0: none */
 	__u32 class_plus1;  /* class that a rule or a reservation has set, plus 1; 0: by DSCP */
-	__u32 dscp_plus1;   /* DSCP that a rule has set, plus 1; 0: as it came */
+	__u32 reserve_rule_plus1; /* number of the rule that reserves for its flow, plus 1; 0: none
+				   */
+	__u32 dscp_plus1;	  /* DSCP that a rule has set, plus 1; 0: as it came */
 	/* What follows the IP packet in the frame is not what came, but what we have put there. */
 	bool has_trailer;
 };

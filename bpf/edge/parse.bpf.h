@@ -37,6 +37,7 @@ static __always_inline void sl_packet_init(struct sl_packet *pkt, struct xdp_md 
 	pkt->port_number = 0;
 	pkt->filter = 0;
 	pkt->class_plus1 = 0;
+	pkt->reserve_rule_plus1 = 0;
 	pkt->dscp_plus1 = 0;
 	pkt->has_trailer = false;
 }

@@ -3,6 +3,7 @@
  * Rule lists in sl_edge: which fields of a packet a rule sees, what becomes of a packet that a rule
  * decides, and that no kind of packet passes a list that denies it.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <setjmp.h>
@@ -20,6 +21,7 @@
 #include "bpf/abi/classifier.h"
 #include "bpf/abi/l3_port.h"
 #include "bpf/abi/policer.h"
+#include "bpf/abi/reserved.h"
 #include "bpf/abi/voq.h"
 #include "tests/lib/edge_case.h"
 #include "user/classify/compile.h"
@@ -416,6 +418,75 @@ static void rule_names_the_next_hop(void **state)
 	edge_check(world, &after);
 }
 
+/* The flows that XDP has told of and sluiced has not taken out. */
+static uint32_t told(struct sl_flow_key *last)
+{
+	const int fd = edge_map_fd(world, "sl_setup_told");
+	struct sl_flow_key *before = NULL;
+	uint32_t n = 0;
+
+	while (!bpf_map_get_next_key(fd, before, last)) {
+		before = last;
+		n++;
+	}
+	return n;
+}
+
+/*
+ * A rule that reserves has XDP tell of the flow of its packets, once; but not of packets without
+ * ports, of fragments, or of those behind an extension header. The packets go as without it.
+ */
+static void rule_tells_of_the_flow(void **state)
+{
+	static const struct {
+		bool tells;
+		struct edge_case check;
+	} cases[] = {
+		{ true, { "udp", V4(), FORWARD_BY(PLAIN) } },
+		{ true, { "tcp", V4(.protocol = IPPROTO_TCP), FORWARD_BY(PLAIN) } },
+		{ true, { "sctp", V4(.protocol = IPPROTO_SCTP), FORWARD_BY(PLAIN) } },
+		{ false, { "icmp", V4(.protocol = IPPROTO_ICMP), FORWARD_BY(PLAIN) } },
+		{ false, { "gre", V4(.protocol = IPPROTO_GRE), FORWARD_BY(PLAIN) } },
+		{ false, { "first_fragment", V4(.fragment = 0x2000), FORWARD_BY(PLAIN) } },
+		{ false, { "later_fragment", V4(.fragment = 0x0001), FORWARD_BY(PLAIN) } },
+		{ false, { "without_ports", V4(.payload_bytes = FRAME_EMPTY), FORWARD_BY(PLAIN) } },
+		{ true, { "ip6", V6(), FORWARD_BY(PLAIN) } },
+		{ false,
+		  { "ip6_behind_a_header", V6(BEHIND(IPPROTO_DSTOPTS, IPPROTO_UDP)),
+		    FORWARD_BY(PLAIN) } },
+	};
+	const struct sl_rule rule = { .action = SL_RULE_RESERVE }, plain = { .action = 0 };
+	const struct edge_case after = { "of_another_rule", V4(), FORWARD_BY(PLAIN) };
+	const int fd = edge_map_fd(world, "sl_setup_told");
+	struct sl_flow_key flow;
+
+	(void)state;
+	set_list(&rule, SL_FILTER_DENY);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct frame *in = &cases[i].check.in;
+		struct sl_flow_key want = { .source_port = htons(1234),
+					    .destination_port = htons(4321),
+					    .protocol = in->protocol ? in->protocol : IPPROTO_UDP,
+					    .version = in->ip6 ? 6 : 4 };
+
+		print_message("%s\n", cases[i].check.name);
+		edge_check(world, &cases[i].check);
+		edge_check(world, &cases[i].check);
+		assert_int_equal(told(&flow), cases[i].tells);
+		if (!cases[i].tells)
+			continue;
+		inet_pton(in->ip6 ? AF_INET6 : AF_INET, in->ip6 ? "2001:db8:1::2" : "10.1.7.2",
+			  want.source);
+		inet_pton(in->ip6 ? AF_INET6 : AF_INET, in->ip6 ? "2001:db8:2::2" : "10.2.0.2",
+			  want.destination);
+		assert_memory_equal(&flow, &want, sizeof(want));
+		assert_int_equal(bpf_map_delete_elem(fd, &flow), 0);
+	}
+	set_list(&plain, SL_FILTER_DENY);
+	edge_check(world, &after);
+	assert_int_equal(told(&flow), 0);
+}
+
 static struct sl_policer policer(void)
 {
 	struct sl_policer p;
@@ -582,6 +653,7 @@ int main(void)
 		cmocka_unit_test(rule_sets_the_dscp),
 		cmocka_unit_test(rule_sets_the_dscp_of_what_the_kernel_gets),
 		cmocka_unit_test(rule_names_the_next_hop),
+		cmocka_unit_test(rule_tells_of_the_flow),
 		cmocka_unit_test(rule_polices),
 		cmocka_unit_test(rule_sets_the_class),
 		cmocka_unit_test(port_without_a_list_is_not_judged),

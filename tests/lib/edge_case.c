@@ -272,6 +272,7 @@ int edge_world_filters(enum sl_engine engine, struct edge **out)
 	struct sl_config config = cluster_config(engine);
 
 	config.filters = 1;
+	config.reserves = 1;
 	return make_world(&config, out);
 }
 

@@ -35,6 +35,13 @@ struct sl_police {
 	uint8_t exceed_dscp_plus1; /* of what is beyond the committed burst or rate */
 };
 
+/* What a rule reserves for each flow that matches. rate_Bps 0: nothing. */
+struct sl_flow_template {
+	uint64_t rate_Bps;
+	uint32_t idle_s; /* without a packet, whereupon it ends */
+	uint32_t flows_max;
+};
+
 struct sl_rule {
 	uint8_t family; /* AF_INET, AF_INET6, or 0: both */
 	/* TCP flags, those of `flags_mask` must be as in `flags`; 0: any, also no TCP */
@@ -44,6 +51,7 @@ struct sl_rule {
 	uint32_t action;			/* SL_RULE_*: what it does, as in the image */
 	uint32_t number;			/* of its counter, and of its policer */
 	struct sl_police police;
+	struct sl_flow_template reserve;
 	uint8_t next_hop[16];		 /* with SL_RULE_NEXT_HOP: of the rule's family */
 	uint32_t sample;		 /* one in so many of its packets is copied; 0: none */
 	char mirror[SL_NETDEV_NAME_MAX]; /* the netdev that sends the copies */

@@ -166,6 +166,7 @@ static void flow_cells(void *arg, const json_t *row)
 	else
 		sl_table_cell(table, "%s", sl_cmd_text(row, "enters"));
 	sl_table_cell(table, "%s", *leaves ? leaves : "-");
+	sl_table_cell(table, "%s", *sl_cmd_text(row, "rule") ? sl_cmd_text(row, "rule") : "-");
 	sl_table_cell(table, "%s%s", sl_cmd_text(row, "state"),
 		      json_is_true(json_object_get(row, "pinned")) ? ", pinned" : "");
 	sl_table_cell(table, "%lld", sl_cmd_number(row, "packets"));
@@ -209,9 +210,9 @@ static int show(const struct sl_cmd_options *options, const char *what, const ch
 
 int sl_cmd_reserve(const struct sl_cmd_options *options, int argc, char **argv)
 {
-	static const char *const flows[] = { "source", "destination", "protocol", "rate",
-					     "enters", "leaves",      "state",	  "packets",
-					     "excess", NULL };
+	static const char *const flows[] = { "source",	"destination", "protocol", "rate",
+					     "enters",	"leaves",      "rule",	   "state",
+					     "packets", "excess",      NULL };
 	static const char *const ports[] = { "port", "netdev", "limit", "reserved", "flows", NULL };
 	const char *what = argc ? argv[0] : "";
 

@@ -90,6 +90,7 @@ static void rule_text(char *out, size_t out_bytes, const json_t *row)
 		{ "mirror", "=> mirror " },
 		{ "sample", "1 in " },
 		{ "police_rate", "=> police " },
+		{ "reserve_rate", "=> reserve " },
 	};
 	size_t used = 0;
 

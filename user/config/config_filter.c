@@ -7,13 +7,20 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "bpf/abi/reserved.h"
 #include "bpf/abi/voq.h"
 #include "user/classify/rule_text.h"
 #include "user/config/config_cluster_schema.h"
 #include "user/config/config_filter.h"
+#include "user/text/duration.h"
 
 #define NAME_MAX_BYTES 64
 #define PORTS_MAX      256
+
+/* Of what a rule reserves for its flows */
+#define IDLE_DEFAULT_S 30
+#define FLOWS_DEFAULT  64
+#define NS_A_SECOND    1000000000ULL
 
 const char *const sl_filter_field_names[SL_FIELD_COUNT] = {
 	[SL_FIELD_PROTOCOL] = "protocol",
@@ -35,6 +42,12 @@ const char *const sl_police_key_names[SL_POLICE_KEYS] = {
 	[SL_POLICE_PEAK_RATE] = "police_peak_rate",
 	[SL_POLICE_PEAK_BURST] = "police_peak_burst",
 	[SL_POLICE_EXCEED_DSCP] = "police_exceed_dscp",
+};
+
+const char *const sl_reserve_key_names[SL_RESERVE_KEYS] = {
+	[SL_RESERVE_RATE] = "reserve_rate",
+	[SL_RESERVE_IDLE] = "reserve_idle",
+	[SL_RESERVE_FLOWS] = "reserve_flows",
 };
 
 static const struct sl_yaml_choice actions[] = {
@@ -141,6 +154,27 @@ static bool valid_sample(const char *text)
 	return !sl_sample_parse(text, &packets);
 }
 
+/* Whole seconds, 2 to 3,600: XDP may tell of a flow a second after it has ended. */
+static bool valid_idle(const char *text)
+{
+	uint64_t ns;
+
+	return !sl_duration_parse(text, &ns) && ns >= 2 * NS_A_SECOND && ns <= 3600 * NS_A_SECOND &&
+	       ns % NS_A_SECOND == 0;
+}
+
+static bool read_flows(const char *text, uint32_t *out)
+{
+	return !sl_sample_parse(text, out) && *out <= SL_RESERVED_MAX;
+}
+
+static bool valid_flows(const char *text)
+{
+	uint32_t flows;
+
+	return read_flows(text, &flows);
+}
+
 static bool valid_class(const char *text)
 {
 	return text[0] >= '0' && text[0] < '0' + SL_CLASSES && !text[1];
@@ -208,6 +242,11 @@ static const struct sl_yaml_key rule_keys[] = {
 	STRING("police_peak_burst", police[SL_POLICE_PEAK_BURST], valid_burst, BURST_TEXT),
 	STRING("police_exceed_dscp", police[SL_POLICE_EXCEED_DSCP], valid_dscp,
 	       "a DSCP: write a name or a number, such as af12"),
+	STRING("reserve_rate", reserve[SL_RESERVE_RATE], valid_rate, RATE_TEXT),
+	STRING("reserve_idle", reserve[SL_RESERVE_IDLE], valid_idle,
+	       "a time: write whole seconds, 2s to 3600s"),
+	STRING("reserve_flows", reserve[SL_RESERVE_FLOWS], valid_flows,
+	       "a number of flows: write 1 to 1024"),
 	{ 0 },
 };
 
@@ -493,6 +532,40 @@ static void parse_police(const struct sl_filter_rule_settings *s, struct sl_rule
 		police->exceed_dscp_plus1 = (uint8_t)(dscp + 1);
 }
 
+/* What the rule reserves for each of its flows. */
+static int parse_reserve(struct checker *c, const struct sl_filter_rule_settings *s,
+			 struct sl_rule *rule)
+{
+	struct sl_flow_template *reserve = &rule->reserve;
+	uint64_t idle_ns;
+
+	for (enum sl_reserve_key key = SL_RESERVE_IDLE; key < SL_RESERVE_KEYS; key++)
+		if (s->reserve[key] && !s->reserve[SL_RESERVE_RATE])
+			return refuse(c, s->line, s->reserve[key],
+				      "is a %s, which needs a rate: write reserve_rate, too",
+				      sl_reserve_key_names[key]);
+	if (!s->reserve[SL_RESERVE_RATE])
+		return 0;
+	if (s->action != SL_FILTER_PERMIT)
+		return refuse(c, s->line, s->reserve[SL_RESERVE_RATE],
+			      "is reserved for packets that the fast path does not forward: write "
+			      "action: permit");
+	if (s->next_hop)
+		return refuse(c, s->line, s->next_hop,
+			      "is a next hop beside reserve_rate, which goes by the routes: write "
+			      "one of them");
+	rule->action |= SL_RULE_RESERVE;
+	sl_police_rate_parse(s->reserve[SL_RESERVE_RATE], &reserve->rate_Bps);
+	reserve->idle_s = IDLE_DEFAULT_S;
+	reserve->flows_max = FLOWS_DEFAULT;
+	if (s->reserve[SL_RESERVE_IDLE] &&
+	    !sl_duration_parse(s->reserve[SL_RESERVE_IDLE], &idle_ns))
+		reserve->idle_s = (uint32_t)(idle_ns / NS_A_SECOND);
+	if (s->reserve[SL_RESERVE_FLOWS])
+		read_flows(s->reserve[SL_RESERVE_FLOWS], &reserve->flows_max);
+	return 0;
+}
+
 static int parse_next_hop(struct checker *c, const struct sl_filter_rule_settings *s,
 			  struct sl_rule *rule)
 {
@@ -563,7 +636,7 @@ static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s
 	if (rule->police.peak_rate_Bps && rule->police.peak_rate_Bps < rule->police.rate_Bps)
 		return refuse(c, s->line, s->police[SL_POLICE_PEAK_RATE],
 			      "is a police_peak_rate below police_rate: write a higher one");
-	if (check_police(c, s))
+	if (check_police(c, s) || parse_reserve(c, s, rule))
 		return -EINVAL;
 	return check_protocol(c, s, rule);
 }

@@ -20,6 +20,10 @@ enum sl_police_key {
 };
 extern const char *const sl_police_key_names[SL_POLICE_KEYS];
 
+/* The keys of what a rule reserves for each of its flows */
+enum sl_reserve_key { SL_RESERVE_RATE, SL_RESERVE_IDLE, SL_RESERVE_FLOWS, SL_RESERVE_KEYS };
+extern const char *const sl_reserve_key_names[SL_RESERVE_KEYS];
+
 /* A rule as it is written. NULL: the key is not there. */
 struct sl_filter_rule_settings {
 	uint32_t line;
@@ -34,6 +38,7 @@ struct sl_filter_rule_settings {
 	char *mirror;
 	char *sample;
 	char *police[SL_POLICE_KEYS];
+	char *reserve[SL_RESERVE_KEYS];
 };
 
 struct sl_filter_port_settings {

@@ -17,7 +17,7 @@ struct table {
 };
 
 /* All texts of a rule, in one order. NULL: the key is not there. */
-#define TEXTS (6 + SL_SIDES + SL_FIELD_COUNT + SL_POLICE_KEYS)
+#define TEXTS (6 + SL_SIDES + SL_FIELD_COUNT + SL_POLICE_KEYS + SL_RESERVE_KEYS)
 static void texts_of(const struct sl_filter_rule_settings *rule, const char *texts[TEXTS])
 {
 	*texts++ = rule->name;
@@ -32,6 +32,8 @@ static void texts_of(const struct sl_filter_rule_settings *rule, const char *tex
 		*texts++ = rule->field[field];
 	for (unsigned int key = 0; key < SL_POLICE_KEYS; key++)
 		*texts++ = rule->police[key];
+	for (unsigned int key = 0; key < SL_RESERVE_KEYS; key++)
+		*texts++ = rule->reserve[key];
 }
 
 /* FNV-1a, with the end of each text and the absent ones. */

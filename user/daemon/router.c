@@ -14,6 +14,7 @@
 #include "user/daemon/router.h"
 #include "user/datapath/pins.h"
 #include "user/lib/log.h"
+#include "user/reserve/setup_ring.h"
 
 struct sl_router {
 	struct sl_settings *settings;  /* owned */
@@ -23,6 +24,7 @@ struct sl_router {
 	struct sl_rule_lists *lists;   /* owned */
 	struct sl_copies *copies;      /* owned */
 	struct sl_reserves *reserves;  /* owned */
+	struct sl_setup_ring *setups;  /* owned; NULL: this node reserves nothing */
 	struct sl_edge_ports ports;
 	bool overflow_warned;
 	time_t started_s; /* CLOCK_MONOTONIC */
@@ -35,6 +37,42 @@ static void tell_mirror(struct sl_router *r)
 	r->ports.changed = false;
 }
 
+/* What reserved flows need of the router; false: it has no fast path yet. */
+static bool reserves_use(const struct sl_router *r, struct sl_reserves_use *out)
+{
+	if (!r->current || !r->settings)
+		return false;
+	*out = (struct sl_reserves_use){ .settings = r->settings,
+					 .datapath = r->current->datapath,
+					 .fib = r->current->fib,
+					 .mirror = r->current->mirror,
+					 .cluster = r->cluster };
+	out->rules = sl_rule_lists_reserving(r->lists, &out->n_rules);
+	return true;
+}
+
+static void on_setup(void *ctx, const struct sl_flow_setup *setup)
+{
+	const struct sl_router *r = ctx;
+	struct sl_reserves_use use;
+
+	if (reserves_use(r, &use))
+		sl_reserves_set_up(r->reserves, &use, setup);
+}
+
+/* Hear of flows from the current fast path, if that tells of any. */
+static void open_setups(struct sl_router *r)
+{
+	int err = 0;
+
+	sl_setup_ring_close(r->setups);
+	r->setups = NULL;
+	if (sl_datapath_reserves(r->current->datapath))
+		err = sl_setup_ring_open(r->current->datapath, on_setup, r, &r->setups);
+	if (err)
+		sl_error("rules reserve nothing for their flows: %s", strerror(-err));
+}
+
 /* Put the new generation in the place of the current one. 0, or -errno if it cannot be pinned. */
 static int activate(struct sl_router *r, struct sl_generation *g)
 {
@@ -43,6 +81,7 @@ static int activate(struct sl_router *r, struct sl_generation *g)
 
 	r->current = g;
 	sl_reserves_put(r->reserves, g->datapath);
+	open_setups(r);
 	err = sl_generation_activate(g);
 	sl_generation_destroy(old);
 	tell_mirror(r);
@@ -70,19 +109,6 @@ static const struct sl_mirror *on_mirror(void *ctx)
 	const struct sl_router *r = ctx;
 
 	return r->current ? r->current->mirror : NULL;
-}
-
-/* What reserved flows need of the router; false: it has no fast path yet. */
-static bool reserves_use(const struct sl_router *r, struct sl_reserves_use *out)
-{
-	if (!r->current || !r->settings)
-		return false;
-	*out = (struct sl_reserves_use){ .settings = r->settings,
-					 .datapath = r->current->datapath,
-					 .fib = r->current->fib,
-					 .mirror = r->current->mirror,
-					 .cluster = r->cluster };
-	return true;
 }
 
 static void on_claim(void *ctx, uint8_t node, enum sl_claim_kind kind,
@@ -213,6 +239,7 @@ void sl_router_stop(struct sl_router *r)
 {
 	if (!r)
 		return;
+	sl_setup_ring_close(r->setups);
 	sl_generation_destroy(r->current);
 	sl_cluster_close(r->cluster);
 	sl_rule_lists_destroy(r->lists);
@@ -430,6 +457,17 @@ int sl_router_cluster_fd(const struct sl_router *r)
 	return r->cluster ? sl_cluster_fd(r->cluster) : -1;
 }
 
+int sl_router_setups_fd(const struct sl_router *r)
+{
+	return r->setups ? sl_setup_ring_fd(r->setups) : -1;
+}
+
+void sl_router_setups_poll(struct sl_router *r)
+{
+	if (r->setups)
+		sl_setup_ring_poll(r->setups);
+}
+
 int sl_router_cluster_poll(struct sl_router *r)
 {
 	int err = r->cluster ? sl_cluster_poll(r->cluster) : 0;
@@ -457,6 +495,8 @@ void sl_router_tick(struct sl_router *r)
 	sl_rule_lists_resolve(r->lists);
 	if (reserves_use(r, &use))
 		sl_reserves_tick(r->reserves, &use);
+	if (r->setups)
+		sl_setup_ring_tick(r->setups);
 	sl_fib_tick(r->current->fib);
 	sl_fib_stats(r->current->fib, &stats);
 	if (stats.overflow4 + stats.overflow6 == 0) {
@@ -512,6 +552,11 @@ int sl_router_unreserve(struct sl_router *r, const json_t *flow, char why[SL_RES
 
 	reserves_use(r, &use);
 	return sl_reserves_delete(r->reserves, &use, flow, why);
+}
+
+uint64_t sl_router_setups_missed(const struct sl_router *r)
+{
+	return r->setups ? sl_setup_ring_missed(r->setups) : 0;
 }
 
 void sl_router_copies(const struct sl_router *r, struct sl_copy_stats *out)

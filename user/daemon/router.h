@@ -68,6 +68,9 @@ int sl_router_poll(struct sl_router *router);
 /* The same for cluster control. The descriptor is -1 if this node is alone. */
 int sl_router_cluster_fd(const struct sl_router *router);
 int sl_router_cluster_poll(struct sl_router *router);
+/* The same for flows that XDP tells of; -1: it tells of none. */
+int sl_router_setups_fd(const struct sl_router *router);
+void sl_router_setups_poll(struct sl_router *router);
 /*
  * Call it once a second: it tries routes that did not fit again, warns of them, and looks after
  * ports.
@@ -81,6 +84,8 @@ const struct sl_fib *sl_router_fib(const struct sl_router *router);
 const struct sl_mirror *sl_router_mirror(const struct sl_router *router);
 const struct sl_rule_lists *sl_router_lists(const struct sl_router *router);
 const struct sl_reserves *sl_router_reserves(const struct sl_router *router);
+/* Packets of flows for which a rule reserves that XDP could not tell of. */
+uint64_t sl_router_setups_missed(const struct sl_router *router);
 void sl_router_copies(const struct sl_router *router, struct sl_copy_stats *out);
 const struct sl_cluster *sl_router_cluster(const struct sl_router *router); /* or NULL */
 uint64_t sl_router_uptime_s(const struct sl_router *router); /* since sl_router_start */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,8 +33,10 @@ struct list {
 };
 
 struct sl_rule_lists {
-	struct sl_rtnl_request *requests; /* owned; NULL: not needed yet, or it failed */
-	uint32_t hops_asked;		  /* in all; the next ones in turn are asked next */
+	struct sl_rtnl_request *requests;    /* owned; NULL: not needed yet, or it failed */
+	uint32_t hops_asked;		     /* in all; the next ones in turn are asked next */
+	struct sl_reserving_rule *reserving; /* owned; n_reserving */
+	uint32_t n_reserving;
 	uint32_t n;
 	struct list list[SL_FILTER_LISTS];
 };
@@ -146,6 +149,49 @@ static void keep_maps(struct list *list, const struct list *old)
 	}
 }
 
+static bool reserves(const struct list *list, uint32_t rule)
+{
+	return list->settings->parsed[rule].action & SL_RULE_RESERVE;
+}
+
+static int find_reserving(struct sl_rule_lists *lists)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < lists->n; i++)
+		for (uint32_t j = 0; j < lists->list[i].settings->rules.n; j++)
+			n += reserves(&lists->list[i], j);
+	lists->reserving = calloc(n + 1, sizeof(*lists->reserving));
+	if (!lists->reserving)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < lists->n; i++)
+		for (uint32_t j = 0; j < lists->list[i].settings->rules.n; j++) {
+			const struct list *list = &lists->list[i];
+			const char *name = sl_filter_rule(list->settings, j)->name;
+			struct sl_reserving_rule *rule = &lists->reserving[lists->n_reserving];
+
+			if (!reserves(list, j))
+				continue;
+			lists->n_reserving++;
+			rule->number = list->number[j];
+			rule->template = list->settings->parsed[j].reserve;
+			if (name)
+				snprintf(rule->name, sizeof(rule->name), "%s/%s",
+					 list->settings->name, name);
+			else
+				snprintf(rule->name, sizeof(rule->name), "%s/%u",
+					 list->settings->name, j);
+		}
+	return 0;
+}
+
+const struct sl_reserving_rule *sl_rule_lists_reserving(const struct sl_rule_lists *lists,
+							uint32_t *n)
+{
+	*n = lists ? lists->n_reserving : 0;
+	return lists ? lists->reserving : NULL;
+}
+
 /* The kernel's lookup does not tell an address of this node from one without a route. */
 static int check_engine(const struct sl_settings *settings,
 			const struct sl_filter_list_settings *list)
@@ -156,6 +202,13 @@ static int check_engine(const struct sl_settings *settings,
 				"filters: list \"%s\": rule %u has a next_hop, which engine: kernel "
 				"does not know: write engine: fast",
 				list->name, i);
+			return -EOPNOTSUPP;
+		}
+	for (uint32_t i = 0; i < list->rules.n && !settings->cluster.reserve; i++)
+		if (list->parsed[i].action & SL_RULE_RESERVE) {
+			sl_error("filters: list \"%s\": rule %u has a reserve_rate, and this node "
+				 "reserves nothing: write `reserve` into `cluster`",
+				 list->name, i);
 			return -EOPNOTSUPP;
 		}
 	return 0;
@@ -194,6 +247,8 @@ int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rul
 				 (list->image[0].n_bytes + list->image[1].n_bytes) >> 20,
 				 sizeof(struct sl_classifier_large) >> 20);
 	}
+	if (!err)
+		err = find_reserving(lists);
 	if (err == -ENOMEM)
 		sl_error("filters: not enough memory");
 	free(used);
@@ -217,6 +272,8 @@ void sl_rule_lists_destroy(struct sl_rule_lists *lists)
 	}
 	if (lists)
 		sl_rtnl_request_close(lists->requests);
+	if (lists)
+		free(lists->reserving);
 	free(lists);
 }
 

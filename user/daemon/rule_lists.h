@@ -13,6 +13,7 @@
 #include "user/config/config.h"
 #include "user/copies/copies.h"
 #include "user/datapath/datapath.h"
+#include "user/reserve/reservation.h"
 
 struct sl_rule_lists;
 
@@ -44,6 +45,10 @@ void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
  */
 int sl_rule_lists_targets(const struct sl_rule_lists *lists, struct sl_copy_target **out,
 			  uint32_t *n, bool *any);
+
+/* The rules that reserve for their flows, *n of them; borrowed until destroy. */
+const struct sl_reserving_rule *sl_rule_lists_reserving(const struct sl_rule_lists *lists,
+							uint32_t *n);
 
 /*
  * Once a second: have the kernel resolve the next hops that rules name. XDP gives it no packet of

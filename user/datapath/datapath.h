@@ -90,6 +90,7 @@ int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
 int sl_datapath_port_filter(struct sl_datapath *dp, uint32_t l3_ifindex, uint8_t filter);
 /* Say whether flows that enter at it have reserved rates (SL_PORT_RESERVES), likewise. */
 int sl_datapath_port_reserves(struct sl_datapath *dp, uint32_t l3_ifindex, bool reserves);
+bool sl_datapath_reserves(const struct sl_datapath *dp); /* May flows have reserved rates? */
 void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 			    const struct sl_vlan_key *vlan);
 

@@ -22,6 +22,7 @@
 #include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
+#include "bpf/abi/reserved.h"
 #include "bpf/abi/voq.h"
 #include "user/datapath/datapath_state.h"
 #include "bpf/abi/classifier.h"
@@ -161,6 +162,8 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_express", dp->config.n_voqs ? SL_EXPRESS_NODES * dp->config.n_workers : 0 },
 		{ "sl_fabric", dp->config.n_voqs ? SL_FABRIC_MAX : 0 },
 		{ "sl_filter_hits", dp->config.filters ? SL_FILTER_COUNTERS : 0 },
+		{ "sl_setup_told", dp->config.reserves ? SL_SETUP_TOLD_MAX : 0 },
+		{ "sl_setups", dp->config.reserves ? SL_SETUP_RING_BYTES : 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

@@ -88,6 +88,11 @@ int sl_datapath_port_reserves(struct sl_datapath *dp, uint32_t l3_ifindex, bool 
 	return bpf_map_update_elem(fd, &element, &port, BPF_ANY);
 }
 
+bool sl_datapath_reserves(const struct sl_datapath *dp)
+{
+	return dp->config.reserves;
+}
+
 void sl_datapath_port_clear(struct sl_datapath *dp, uint32_t l3_ifindex,
 			    const struct sl_vlan_key *vlan)
 {

@@ -43,6 +43,8 @@ static const struct {
 	{ "neighbour_probes_total", counter, NULL, "Requests to resolve or keep a neighbour." },
 	{ "filter_copies_total", counter, "result",
 	  "Copies of packets that rules mirror, sample or reject." },
+	{ "flow_setups_total", counter, "result",
+	  "Flows for which rules reserve; missed: packets of such flows." },
 };
 
 /* Where each sample stands in the status: names joined by dots. */
@@ -95,6 +97,11 @@ static const struct {
 	{ "filter_copies_total", "answered", "filter_copies.answered" },
 	{ "filter_copies_total", "unanswered", "filter_copies.unanswered" },
 	{ "filter_copies_total", "lost", "filter_copies.lost" },
+	{ "flow_setups_total", "told", "flow_setups.told" },
+	{ "flow_setups_total", "set_up", "flow_setups.set_up" },
+	{ "flow_setups_total", "refused", "flow_setups.refused" },
+	{ "flow_setups_total", "ended", "flow_setups.ended" },
+	{ "flow_setups_total", "missed", "flow_setups.missed" },
 };
 
 static void put_name(FILE *f, const char *name, const char *label, const char *value)

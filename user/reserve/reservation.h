@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "user/classify/rule.h"
 #include "user/cluster/cluster.h"
 #include "user/config/config.h"
 #include "user/datapath/datapath.h"
@@ -14,7 +15,8 @@
 #include "user/ipc/claim_message.h"
 #include "user/mirror/mirror.h"
 
-#define SL_RESERVE_WHY_BYTES 320 /* a sentence that says why not */
+#define SL_RESERVE_WHY_BYTES	320 /* a sentence that says why not */
+#define SL_RESERVING_NAME_BYTES 144 /* of a list and a rule */
 
 enum sl_reserve_state {
 	SL_RESERVE_NO_ROUTE, /* no way out by the fast path now, or a neighbour is not resolved */
@@ -29,19 +31,32 @@ struct sl_reservation {
 	uint64_t rate_Bps;
 	uint32_t refresh_s; /* its maker asks again so often; 0: it stays until it is deleted */
 	bool pinned;
-	bool keeps; /* it was in force once: it stays when it is refused, and tries again */
+	/* It was in force once: it stays when it is refused, and tries again. */
+	bool keeps;
+	/* A rule reserves for it: the rule's number plus 1; 0: a command has asked. */
+	uint32_t rule_plus1;
+	uint64_t seen_packets;	  /* of such a flow: by its policer, when it was looked at last */
 	char netdev[IF_NAMESIZE]; /* where it enters; "": the one towards its source */
 	enum sl_reserve_state state;
 	struct sl_claim_record claim; /* where it leaves, and the last answer; port 0: nowhere */
 	uint32_t l3_ifindex, port_ifindex; /* where it enters */
 	uint8_t hop_family, hop[16];	   /* the next hop that it is pinned to */
 	uint32_t place;			   /* 0..SL_RESERVED_MAX-1 */
-	uint64_t heard_ns;		   /* its maker */
+	uint64_t heard_ns;		   /* its maker, or of such a flow a packet */
 	uint64_t answered_ns, way_ns; /* when it was granted or refused last, and had a way out */
+};
+
+/* A rule that reserves for its flows. */
+struct sl_reserving_rule {
+	uint32_t number;
+	struct sl_flow_template template;
+	char name[SL_RESERVING_NAME_BYTES]; /* LIST/RULE */
 };
 
 /* What the router has now; borrowed for a call. */
 struct sl_reserves_use {
+	const struct sl_reserving_rule *rules; /* n_rules */
+	uint32_t n_rules;
 	const struct sl_settings *settings;
 	struct sl_datapath *datapath;
 	const struct sl_fib *fib;

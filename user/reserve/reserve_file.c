@@ -32,7 +32,7 @@ int sl_reserve_file_write(struct sl_reservation *const *reservations, uint32_t n
 	int err = 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (!reservations[i]->refresh_s)
+		if (!reservations[i]->refresh_s && !reservations[i]->rule_plus1)
 			json_array_append_new(all, request_of(reservations[i]));
 	if (!json_array_size(all))
 		err = unlink(SL_RESERVES_PATH) && errno != ENOENT ? -errno : 0;

@@ -12,7 +12,7 @@
 
 #define SL_RESERVES_PATH "/run/sluice/reservations.json"
 
-/* Write those of the n in `all` that have no `refresh`. 0 or -errno. */
+/* Write those of the n in `all` that have no `refresh` and of no rule. 0 or -errno. */
 int sl_reserve_file_write(struct sl_reservation *const *all, uint32_t n);
 json_t *sl_reserve_file_read(void); /* an array, a new reference; empty: there are none */
 

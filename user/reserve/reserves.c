@@ -31,6 +31,7 @@ struct sl_reserves {
 	struct sl_ledger ledger;
 	struct sl_rtnl_request *requests; /* owned; NULL: not needed yet, or it failed */
 	uint32_t resolves;		  /* since the last tick */
+	struct sl_setup_counts setups;
 };
 
 int sl_reserves_create(struct sl_reserves **out)
@@ -133,9 +134,10 @@ static void withdraw(const struct sl_reserves *r, struct sl_reservation *v,
 }
 
 /* An answer to its claim has come. */
-static void take_answer(const struct sl_reserves *r, struct sl_reservation *v,
+static void take_answer(struct sl_reserves *r, struct sl_reservation *v,
 			const struct sl_reserves_use *use, const struct sl_claim_record *answer)
 {
+	const bool is_first = v->rule_plus1 && !v->keeps && v->state == SL_RESERVE_ASKED;
 	int err = 0;
 
 	v->claim = *answer;
@@ -143,6 +145,7 @@ static void take_answer(const struct sl_reserves *r, struct sl_reservation *v,
 	if (answer->verdict != SL_CLAIM_GRANTED) {
 		withdraw(r, v, use);
 		v->state = SL_RESERVE_REFUSED;
+		r->setups.refused += is_first;
 		return;
 	}
 	if (v->state != SL_RESERVE_IN_FORCE)
@@ -151,8 +154,10 @@ static void take_answer(const struct sl_reserves *r, struct sl_reservation *v,
 		sl_reserve_maps_delete(v, use->datapath);
 		sl_error("a reserved flow does not fit the fast path: %s", strerror(-err));
 		v->state = SL_RESERVE_REFUSED;
+		r->setups.refused += is_first;
 		return;
 	}
+	r->setups.set_up += is_first;
 	v->state = SL_RESERVE_IN_FORCE;
 	v->keeps = true;
 	sl_datapath_port_reserves(use->datapath, v->l3_ifindex, true);
@@ -412,6 +417,10 @@ static int add(struct sl_reserves *r, const struct sl_reserves_use *use, const j
 	if (err)
 		return err;
 	v = find(r, &asked.flow);
+	if (v && v->rule_plus1) {
+		end(r, use, v);
+		v = NULL;
+	}
 	if (v && !same_request(v, &asked)) {
 		snprintf(why, SL_RESERVE_WHY_BYTES,
 			 "the flow is reserved in another way: delete that first");
@@ -478,11 +487,80 @@ int sl_reserves_delete(struct sl_reserves *r, const struct sl_reserves_use *use,
 			"no such flow is reserved here: write one that `sluice reserve list` shows");
 		return -ENOENT;
 	}
-	saved = !v->refresh_s;
+	saved = !v->refresh_s && !v->rule_plus1;
 	end(r, use, v);
 	if (saved)
 		save(r);
 	return 0;
+}
+
+/* --- Flows for which rules reserve --- */
+
+static const struct sl_reserving_rule *rule_of(const struct sl_reserves_use *use, uint32_t number)
+{
+	for (uint32_t i = 0; i < use->n_rules; i++)
+		if (use->rules[i].number == number)
+			return &use->rules[i];
+	return NULL;
+}
+
+static uint32_t flows_of(const struct sl_reserves *r, uint32_t number)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->n; i++)
+		n += r->all[i]->rule_plus1 == number + 1;
+	return n;
+}
+
+void sl_reserves_set_up(struct sl_reserves *r, const struct sl_reserves_use *use,
+			const struct sl_flow_setup *setup)
+{
+	const struct sl_reserving_rule *rule = rule_of(use, setup->number);
+	struct sl_reservation asked = { .flow = setup->flow, .rule_plus1 = setup->number + 1 };
+	char why[SL_RESERVE_WHY_BYTES];
+	struct sl_reservation *v;
+	int err;
+
+	r->setups.told++;
+	/* XDP may tell again of a flow that has not been let in yet. */
+	if (!rule || !cluster_of(use)->reserve || find(r, &setup->flow))
+		return;
+	if (!if_indextoname(setup->l3_ifindex, asked.netdev) ||
+	    flows_of(r, setup->number) >= rule->template.flows_max || add_new(r, &asked, &v, why)) {
+		r->setups.refused++;
+		return;
+	}
+	v->rate_Bps = rule->template.rate_Bps;
+	v->heard_ns = sl_now_ns();
+	err = claim(r, use, v, why);
+	if (err == -ENOTSUP) {
+		v->pinned = true;
+		err = claim(r, use, v, why);
+	}
+	if (err) {
+		r->setups.refused++;
+		end(r, use, v);
+	} else if (v->state == SL_RESERVE_ASKED) {
+		send_one(use, (uint8_t)(v->claim.system_port >> 8), SL_CLAIM_ASK, &v->claim);
+	}
+}
+
+/* Has it ended, because no packet came or the rule is another one? */
+static bool has_ended(const struct sl_reserves_use *use, struct sl_reservation *v, uint64_t now_ns)
+{
+	const struct sl_reserving_rule *rule = rule_of(use, v->rule_plus1 - 1);
+	struct sl_policer policer;
+	uint64_t packets = 0;
+
+	if (!rule || rule->template.rate_Bps != v->rate_Bps)
+		return true;
+	if (v->state == SL_RESERVE_IN_FORCE && !sl_reservation_policer(v, use->datapath, &policer))
+		packets = policer.packets[SL_COLOUR_GREEN] + policer.packets[SL_COLOUR_RED];
+	if (packets > v->seen_packets)
+		v->heard_ns = now_ns;
+	v->seen_packets = packets;
+	return now_ns - v->heard_ns >= rule->template.idle_s * SECOND_NS;
 }
 
 void sl_reserves_restore(struct sl_reserves *r, const struct sl_reserves_use *use)
@@ -547,6 +625,11 @@ static void tick_flows(struct sl_reserves *r, const struct sl_reserves_use *use)
 		struct sl_reservation *v = r->all[i];
 		char why[SL_RESERVE_WHY_BYTES];
 
+		if (v->rule_plus1 && has_ended(use, v, now_ns)) {
+			r->setups.ended += v->keeps;
+			end(r, use, v);
+			continue;
+		}
 		if (is_over(v, now_ns)) {
 			end(r, use, v);
 			continue;
@@ -638,6 +721,11 @@ uint32_t sl_reserves_n(const struct sl_reserves *r)
 const struct sl_reservation *sl_reservation(const struct sl_reserves *r, uint32_t i)
 {
 	return r->all[i];
+}
+
+const struct sl_setup_counts *sl_reserves_setups(const struct sl_reserves *r)
+{
+	return &r->setups;
 }
 
 const struct sl_ledger *sl_reserves_ledger(const struct sl_reserves *r)

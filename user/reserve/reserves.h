@@ -8,6 +8,9 @@
  * While its claim stands, its policer and its entry are in the fast path. When its route leads
  * elsewhere, it claims anew there. A flow whose maker said `refresh` ends when the maker has not
  * asked for it again seven times.
+ *
+ * Rules reserve, too: for each flow of which a packet matches, with no word of its sender. Such a
+ * flow ends when it has been idle, and gives way to a command that reserves for it.
  */
 #ifndef SL_RESERVES_H
 #define SL_RESERVES_H
@@ -21,6 +24,15 @@
 #define SL_RESERVE_MISSED_MAX 7 /* refreshes of its maker, whereupon a reservation ends */
 
 struct sl_reserves;
+
+/* Flows for which rules reserve, since the object was made. */
+struct sl_setup_counts {
+	uint64_t told;	  /* by XDP */
+	uint64_t set_up;  /* that came in force */
+	uint64_t refused; /* by the limits of the rule, of a port or of this node; or without a way
+			   */
+	uint64_t ended;	  /* that had no packet any more, or no rule */
+};
 
 int sl_reserves_create(struct sl_reserves **out); /* 0 or -ENOMEM */
 void sl_reserves_destroy(struct sl_reserves *r);  /* NULL is fine */
@@ -36,6 +48,13 @@ int sl_reserves_add(struct sl_reserves *r, const struct sl_reserves_use *use, co
 /* Give a flow up. 0, -EINVAL or -ENOENT with the reason in why. */
 int sl_reserves_delete(struct sl_reserves *r, const struct sl_reserves_use *use, const json_t *flow,
 		       char why[SL_RESERVE_WHY_BYTES]);
+
+/*
+ * XDP has told of a flow for which a rule reserves. A flow whose route has several next hops is
+ * pinned to one.
+ */
+void sl_reserves_set_up(struct sl_reserves *r, const struct sl_reserves_use *use,
+			const struct sl_flow_setup *setup);
 
 /* Once a second: ask again, follow routes, end what was not refreshed. */
 void sl_reserves_tick(struct sl_reserves *r, const struct sl_reserves_use *use);
@@ -55,6 +74,7 @@ const char *sl_reserve_state_name(enum sl_reserve_state state);
 uint32_t sl_reserves_n(const struct sl_reserves *r);
 const struct sl_reservation *sl_reservation(const struct sl_reserves *r, uint32_t i);
 const struct sl_ledger *sl_reserves_ledger(const struct sl_reserves *r);
+const struct sl_setup_counts *sl_reserves_setups(const struct sl_reserves *r);
 /* Why it is not in force, or "". */
 const char *sl_reservation_why(const struct sl_reservation *v, char why[SL_RESERVE_WHY_BYTES]);
 /* What its policer has seen since it is in force. 0 or -errno. */

@@ -27,6 +27,8 @@ static void set_rule(json_t *row, const struct sl_filter_rule_settings *rule)
 	set_text(row, "sample", rule->sample);
 	for (enum sl_police_key key = 0; key < SL_POLICE_KEYS; key++)
 		set_text(row, sl_police_key_names[key], rule->police[key]);
+	for (enum sl_reserve_key key = 0; key < SL_RESERVE_KEYS; key++)
+		set_text(row, sl_reserve_key_names[key], rule->reserve[key]);
 }
 
 /* What the policer of a rule has seen, by colour. */

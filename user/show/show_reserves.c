@@ -26,6 +26,19 @@ static json_t *netdev_name(const struct sl_reservation *v)
 	return v->netdev[0] ? json_string(v->netdev) : json_null();
 }
 
+/* Of the rule that reserves for it, LIST/RULE. */
+static json_t *rule_name(const struct sl_router *router, const struct sl_reservation *v)
+{
+	uint32_t n;
+	const struct sl_reserving_rule *rules =
+		sl_rule_lists_reserving(sl_router_lists(router), &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (rules[i].number + 1 == v->rule_plus1)
+			return json_string(rules[i].name);
+	return json_null();
+}
+
 static json_t *reservation_row(const struct sl_router *router, const struct sl_reservation *v)
 {
 	json_t *row = sl_flow_json(&v->flow);
@@ -41,6 +54,7 @@ static json_t *reservation_row(const struct sl_router *router, const struct sl_r
 			  (json_int_t)(8 * v->rate_Bps), "state", sl_reserve_state_name(v->state),
 			  "why", sl_reservation_why(v, why), "pinned", v->pinned, "refresh_s",
 			  v->refresh_s ? json_integer(v->refresh_s) : json_null(), "node"));
+	json_object_set_new(row, "rule", rule_name(router, v));
 	if (v->state == SL_RESERVE_IN_FORCE &&
 	    !sl_reservation_policer(v, sl_router_datapath(router), &policer))
 		json_object_update_new(
@@ -62,6 +76,7 @@ static json_t *claim_row(const struct sl_claim *claim)
 					      (json_int_t)(8 * claim->rate_Bps), "state",
 					      "in-force", "why", "", "pinned", false, "refresh_s",
 					      "node", claim->node));
+	json_object_set_new(row, "rule", json_null());
 	return row;
 }
 

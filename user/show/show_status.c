@@ -128,13 +128,26 @@ static json_t *copies_json(const struct sl_router *router)
 		json_integer((json_int_t)s.unanswered), "lost", json_integer((json_int_t)s.lost));
 }
 
+/* Of flows for which rules reserve: what became of them. */
+static json_t *setups_json(const struct sl_router *router)
+{
+	const struct sl_setup_counts *s = sl_reserves_setups(sl_router_reserves(router));
+
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "told", json_integer((json_int_t)s->told),
+			 "set_up", json_integer((json_int_t)s->set_up), "refused",
+			 json_integer((json_int_t)s->refused), "ended",
+			 json_integer((json_int_t)s->ended), "missed",
+			 json_integer((json_int_t)sl_router_setups_missed(router)));
+}
+
 json_t *sl_status_json(const struct sl_router *router)
 {
 	const struct sl_settings *settings = sl_router_settings(router);
 	const struct sl_datapath *dp = sl_router_datapath(router);
 
 	return json_pack(
-		"{s:b, s:i, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+		"{s:b, s:i, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o}",
 		"running", 1, "heartbeat_s", (int)settings->heartbeat_s, "version", SL_VERSION,
 		"pid", (int)getpid(), "uptime_s", json_integer(sl_router_uptime_s(router)),
 		"engine", sl_engine_name(settings->engine), "config", settings->file_name,
@@ -142,7 +155,7 @@ json_t *sl_status_json(const struct sl_router *router)
 		json_integer(process_bytes()), "ports", ports_json(router), "packets",
 		packets_json(router), "mirror", mirror_json(router), "tables", tables_json(router),
 		"punt_limits", limits_json(&settings->punt_limits), "filter_copies",
-		copies_json(router));
+		copies_json(router), "flow_setups", setups_json(router));
 }
 
 void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer)

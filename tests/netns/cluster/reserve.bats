@@ -245,6 +245,59 @@ way() {
 	wait_for 10 has_queues n2p1 0
 }
 
+# set_up N: a counter of the flows for which rules of node 1 reserve
+set_up() { on n1 build/sluice -j status | jq ".flow_setups.$1"; }
+
+# packets FIRST-FLOW FLOWS COUNT: from h1p2 to h2p1, which gets them all
+packets() { send_all h1p2 n1:eth2 h2p1 "$3" --dst 10.2.1.2 --first-flow "$1" --flows "$2" --rate 1000; }
+
+@test "a rule reserves for the flows that match it, as many as it may and while they send" {
+	local before
+	on n1 build/sluice filter replace - <<-END
+		filters:
+		- name: calls
+		  rules:
+		  - {name: voice, action: permit, protocol: udp, destination_port: 9, source_port: 4024-4123, reserve_rate: 1mbit, reserve_idle: 4s, reserve_flows: 3}
+	END
+	wait_for 60 cluster_counts
+	packets 3000 1 1
+	wait_for 10 in_force 1
+	[ "$(reserve 1 list -j | jq -c '.[] | [.source, .destination, .source_port, .rate_bps, .enters, .leaves, .rule]')" = '["10.1.2.2","10.2.1.2","4024",1000000,"eth2","n2p1","calls/voice"]' ]
+	[[ "$(reserve 1 list)" == *"calls/voice"* ]]
+	wait_for 10 has_queues n2p1 1
+	# what comes then is of the class of reserved flows, and a flow that no rule matches is not
+	before=$(voq n2p1 3 enqueued_frames)
+	packets 3000 1 20
+	[ $(($(voq n2p1 3 enqueued_frames) - before)) = 20 ]
+	packets 2000 1 20
+	[ $(($(voq n2p1 3 enqueued_frames) - before)) = 20 ]
+	# no more flows than the rule may have; the others go as if nothing were reserved
+	packets 3000 40 40
+	three() { [ "$(reserve 1 list -j | jq -c 'map(.state) | unique + [length]')" = '["in-force",3]' ]; }
+	wait_for 10 three
+	[ "$(set_up set_up)" = 3 ]
+	[ "$(set_up refused)" -ge 37 ]
+	[ "$(set_up missed)" = 0 ]
+	wait_for 30 given_up
+	wait_for 10 has_queues n2p1 0
+	[ "$(set_up ended)" = 3 ]
+	[ "$(entries 1 sl_reserved)$(entries 1 sl_policer)" = 00 ]
+	told_none() { [ "$(entries 1 sl_setup_told)" = 0 ]; }
+	wait_for 10 told_none
+}
+
+@test "a command takes a flow from its rule, and with the rule its flows go" {
+	packets 3000 2 2
+	two() { [ "$(reserve 1 list -j | jq -c 'map(.state)')" = '["in-force","in-force"]' ]; }
+	wait_for 10 two
+	change 1 add 10.1.2.2 10.2.1.2 3000 rate 2mbit
+	[ "$(reserve 1 list -j | jq -c 'map([.rate_bps, .rule]) | sort')" = '[[1000000,"calls/voice"],[2000000,null]]' ]
+	on n1 build/sluice filter delete calls
+	one() { [ "$(reserve 1 list -j | jq -c 'map(.rate_bps)')" = '[2000000]' ]; }
+	wait_for 10 one
+	change 1 delete 10.1.2.2 10.2.1.2 3000
+}
+
 # resident N: KiB of the daemon of node N
 resident() { awk '$1 == "VmRSS:" { print $2 }' "/proc/$(cat "$LAB_DIR/sluiced-n$1.pid")/status"; }
 

@@ -43,6 +43,9 @@ static const struct field fields[] = {
 	FIELD(sl_reserved, number, 0),
 	FIELD(sl_reserved, l3_ifindex, 4),
 	FIELD(sl_reserved, pinned, 8),
+	FIELD(sl_flow_setup, flow, 0),
+	FIELD(sl_flow_setup, number, 40),
+	FIELD(sl_flow_setup, l3_ifindex, 44),
 	FIELD(sl_nexthop, kind, 0),
 	FIELD(sl_nexthop, ref, 4),
 	FIELD(sl_adj, port_ifindex, 0),
@@ -117,7 +120,7 @@ static const struct field fields[] = {
 static void abi_field_offsets_are_those_of_this_version(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 20);
+	assert_int_equal(SL_ABI_VERSION, 21);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);

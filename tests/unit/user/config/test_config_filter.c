@@ -95,6 +95,25 @@ static const struct refusal {
 	{ "police_what_is_denied", RULE("action: deny, police_rate: 2mbit"),
 	  "f:5: filters[0].rules[0]: \"2mbit\" polices packets that the fast path does not forward: "
 	  "write action: permit" },
+	{ "reserve_without_rate", RULE("action: permit, reserve_idle: 9s"),
+	  "f:5: filters[0].rules[0]: \"9s\" is a reserve_idle, which needs a rate: write reserve_rate, "
+	  "too" },
+	{ "reserve_for_what_is_denied", RULE("action: deny, reserve_rate: 1mbit"),
+	  "f:5: filters[0].rules[0]: \"1mbit\" is reserved for packets that the fast path does not "
+	  "forward: write action: permit" },
+	{ "reserve_with_next_hop", RULE("action: permit, reserve_rate: 1mbit, next_hop: 10.0.0.1"),
+	  "f:5: filters[0].rules[0]: \"10.0.0.1\" is a next hop beside reserve_rate, which goes by the "
+	  "routes: write one of them" },
+	{ "reserve_idle_too_short", RULE("action: permit, reserve_rate: 1mbit, reserve_idle: 1s"),
+	  "f:5: filters[0].rules[0].reserve_idle: \"1s\" is not a time: write whole seconds, 2s to "
+	  "3600s" },
+	{ "reserve_idle_in_parts", RULE("action: permit, reserve_rate: 1mbit, reserve_idle: 2.5s"),
+	  "f:5: filters[0].rules[0].reserve_idle: \"2.5s\" is not a time: write whole seconds, 2s to "
+	  "3600s" },
+	{ "reserve_flows_too_many",
+	  RULE("action: permit, reserve_rate: 1mbit, reserve_flows: 1025"),
+	  "f:5: filters[0].rules[0].reserve_flows: \"1025\" is not a number of flows: write 1 to "
+	  "1024" },
 	{ "class_too_large", RULE("action: permit, class: 4"),
 	  "f:5: filters[0].rules[0].class: \"4\" is not a traffic class: write 0 to 3" },
 	{ "name_of_the_metrics", RULE("action: deny, name: default"),
@@ -187,7 +206,9 @@ static void all_keys_are_read(void **state)
 		"  - {action: count, mirror: eth9, sample: 1000}\n"
 		"  - {action: reject}\n"
 		"  - {action: permit, protocol: udp, next_hop: 192.0.2.1}\n"
-		"  - {action: permit, family: ipv6, next_hop: '2001:db8::1'}\n";
+		"  - {action: permit, family: ipv6, next_hop: '2001:db8::1'}\n"
+		"  - {action: permit, reserve_rate: 1mbit}\n"
+		"  - {action: permit, reserve_rate: 2mbit, reserve_idle: 2min, reserve_flows: 1024}\n";
 	char error[SL_YAML_ERROR_BYTES];
 	const struct sl_filter_list_settings *list;
 	const struct sl_rule *rule;
@@ -201,8 +222,15 @@ static void all_keys_are_read(void **state)
 	assert_int_equal(list->default_action, SL_FILTER_DENY);
 	assert_int_equal(list->ports.n, 2);
 	assert_string_equal(sl_filter_port_name(list, 1), "eth1.100");
-	assert_int_equal(list->rules.n, 9);
+	assert_int_equal(list->rules.n, 11);
 	rule = list->parsed;
+	assert_int_equal(rule[9].action, SL_FILTER_PERMIT | SL_RULE_RESERVE);
+	assert_int_equal(rule[9].reserve.rate_Bps, 125000);
+	assert_int_equal(rule[9].reserve.idle_s, 30);
+	assert_int_equal(rule[9].reserve.flows_max, 64);
+	assert_int_equal(rule[10].reserve.rate_Bps, 250000);
+	assert_int_equal(rule[10].reserve.idle_s, 120);
+	assert_int_equal(rule[10].reserve.flows_max, 1024);
 	assert_int_equal(rule[7].action, SL_FILTER_PERMIT | SL_RULE_NEXT_HOP);
 	assert_int_equal(rule[7].family, AF_INET);
 	assert_memory_equal(rule[7].next_hop, ((uint8_t[16]){ 192, 0, 2, 1 }), 16);

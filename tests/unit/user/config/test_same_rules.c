@@ -73,6 +73,7 @@ static void a_rule_that_differs_in_one_key_is_new(void **state)
 		{ "action: permit, mirror: a", "action: permit, mirror: b" },
 		{ "action: permit, mirror: a, sample: 2", "action: permit, mirror: a" },
 		{ "action: permit, police_rate: 1mbit", "action: permit, police_rate: 2mbit" },
+		{ "action: permit, reserve_rate: 1mbit", "action: permit, reserve_rate: 2mbit" },
 	};
 
 	(void)state;
