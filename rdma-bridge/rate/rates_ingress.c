@@ -24,6 +24,16 @@ static void write_name(volatile struct sl_voq *settings, const char *name)
 	}
 }
 
+static bool is_named(const volatile struct sl_voq *settings, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < sizeof(settings->controller); i++)
+		if (settings->controller[i] != (i < n ? name[i] : '\0'))
+			return false;
+	return true;
+}
+
 /* Other cores read the settings with each frame: write only what changes. */
 static void write_rate(const struct rb_rates_remote *remote, const struct rb_rates_voq *v)
 {
@@ -192,7 +202,10 @@ static void begin(const struct rb_rates *r, struct rb_rates_remote *remote,
 	v->latest = (struct cc_feedback){ 0 };
 }
 
-/* `fixed` writes its rate once, if it has one; a rate that another program writes then stays. */
+/*
+ * `fixed` writes its rate once, if it has one, and else takes off the limit that another controller
+ * left, maybe before this bridge began; a rate that another program writes then stays.
+ */
 static bool writes_rate(const struct rb_rates_remote *remote)
 {
 	struct cc_ingress probe;
@@ -223,9 +236,11 @@ static void apply_policy(struct rb_rates *r, struct rb_rates_remote *remote,
 			v->ticked_ns = now_ns;
 		}
 		v->ingress.weight = weight;
-		write_name(v->voq->settings, config->ops->name);
 		if (writes_rate(remote))
 			write_rate(remote, v);
+		else if (!is_named(v->voq->settings, config->ops->name))
+			v->voq->settings->rate = SL_RATE_UNLIMITED;
+		write_name(v->voq->settings, config->ops->name);
 	}
 	remote->awake = is_controlled(remote);
 	remote->due_ns = now_ns + config->port.interval_ns;

@@ -462,6 +462,21 @@ static void without_a_controller_the_egress_drops_the_excess(void **state)
 	end();
 }
 
+static void fixed_takes_off_the_limit_that_another_controller_left(void **state)
+{
+	(void)state;
+	begin();
+	set_controller("price", "");
+	offer_all(CAPACITY);
+	run_for(300 * MS);
+	assert_in_range(nodes[1].voq[0].rate, 1, CAPACITY);
+	set_controller("fixed", "");
+	run_for(30 * MS);
+	assert_true(nodes[1].voq[0].rate == SL_RATE_UNLIMITED);
+	drain();
+	end();
+}
+
 /* Offered rates in thousandths of C, and the max-min shares of them, written out. */
 static const struct row {
 	const char *name;
@@ -1260,6 +1275,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(report_of_a_source_that_reports_no_more_counts_no_more),
 		cmocka_unit_test(switching_controllers_and_parameters_drops_nothing),
 		cmocka_unit_test(fixed_leaves_a_rate_that_another_program_wrote),
+		cmocka_unit_test(fixed_takes_off_the_limit_that_another_controller_left),
 		cmocka_unit_test(timer_rests_without_traffic_and_the_next_frame_finds_a_good_rate),
 		cmocka_unit_test(records_of_all_queues_share_a_message),
 		cmocka_unit_test(records_fill_messages_of_the_smaller_end),
