@@ -104,7 +104,7 @@ _sluice() {
 	fi
 	case $command in
 	'') _sluice_words "status show top capture trace explain filter reserve attach detach cc web cluster check" ;;
-	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay fabric cc" ;;
+	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay busy fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	filter) _sluice_filter "$what" ;;
 	reserve) _sluice_reserve "$what" ;;

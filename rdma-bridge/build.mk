@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Frames in packet memory, their queues and schedulers, AF_XDP: for every process that moves frames.
 LIBS += libpacket libbridge
-libpacket_SRCS := $(call sources_in,$(addprefix rdma-bridge/,wire scheduler queue port))
+libpacket_SRCS := $(call sources_in,$(addprefix rdma-bridge/,wire scheduler measure queue port))
 libpacket_USES := libbase libqueues libdelaystats
 # The bridge but for its main file.
 libbridge_SRCS := $(call sources_in,$(addprefix rdma-bridge/,transport transport/verbs join ipc rate worker express bridge views))

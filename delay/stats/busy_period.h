@@ -10,6 +10,10 @@
  * those of the queue. Integers only, no allocation; one writer. All zero, but for guard_ns, is an
  * object that has seen no packet.
  *
+ * Whoever has all packets adds them in the order in which they came. A router knows of a packet
+ * when it leaves, and takes them in that order: a packet that came before others left may join
+ * periods that seemed to be over, so the latest ones stay open to it.
+ *
  * The paper has the term only; this is the definition of docs/DELAY.md.
  */
 #ifndef SL_BUSY_PERIOD_H
@@ -53,5 +57,26 @@ bool sl_busy_add(struct sl_busy *busy, const struct sl_passage *packet,
 		 struct sl_busy_period *closed);
 /* Close the period under way, after the last packet. False if there is none. */
 bool sl_busy_close(struct sl_busy *busy, struct sl_busy_period *closed);
+
+/* --- In the order in which packets leave --- */
+
+#define SL_BUSY_RECENT 16
+
+struct sl_busy_leaving {
+	/* A ring of `n` periods that later packets may still join, the oldest first */
+	struct sl_busy_period recent[SL_BUSY_RECENT];
+	uint32_t first, n;
+	int64_t closed_ns; /* end of the latest one closed */
+	uint64_t late;	   /* packets that came before closed_ns: D has no time before it, A has */
+};
+
+/*
+ * Add a packet; packets come in the order of out_ns. Returns the period that gave way to a new one,
+ * valid until the next call, or NULL.
+ */
+const struct sl_busy_period *sl_busy_leave(struct sl_busy_leaving *busy,
+					   const struct sl_passage *packet);
+/* Close the oldest period if it ended before a time; returned as by sl_busy_leave. */
+const struct sl_busy_period *sl_busy_close_before(struct sl_busy_leaving *busy, int64_t time_ns);
 
 #endif

@@ -12,18 +12,6 @@ static uint32_t power_of_two(uint32_t n)
 	return n <= 1 ? 1 : 1U << (32 - __builtin_clz(n - 1));
 }
 
-static int open_delay(uint32_t mean, struct rb_egress_delay **out)
-{
-	if (!mean)
-		return 0;
-	*out = calloc(1, sizeof(**out));
-	if (!*out)
-		return -ENOMEM;
-	(*out)->mean = mean;
-	(*out)->until = 1;
-	return 0;
-}
-
 static int open_queue(struct rb_egress_queue *q, const struct rb_egress_class_config *class,
 		      const struct fq_hash_key *key)
 {
@@ -52,12 +40,14 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 	port->unit = config->unit;
 	rb_pace_init(&port->pace, &port->clock, config->rate, config->burst, config->unit, now_ns);
 	err = rb_wfq_init(&port->wfq, SL_CLASSES);
+	if (!err && config->delay_sample)
+		err = rb_port_busy_create(&port->busy);
 	for (uint32_t c = 0; c < SL_CLASSES && !err; c++) {
 		const struct rb_egress_class_config *class = &config->class[c];
 
 		err = open_queue(&port->queue[c], class, &config->flow_key);
-		if (!err)
-			err = open_delay(config->delay_sample, &port->queue[c].delay);
+		if (!err && config->delay_sample)
+			err = rb_queue_delay_create(config->delay_sample, &port->queue[c].delay);
 		if (!err)
 			err = rb_wfq_configure(&port->wfq, c, class->level, class->weight);
 	}
@@ -178,9 +168,10 @@ void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 	rb_egress_set_tx(port, NULL, chunks, counters);
 	for (uint32_t c = 0; c < SL_CLASSES; c++) {
 		rb_egress_flows_close(port->queue[c].flows);
-		free(port->queue[c].delay);
+		rb_queue_delay_destroy(port->queue[c].delay);
 		free(port->queue[c].frames);
 	}
+	rb_port_busy_destroy(port->busy);
 	free(port);
 }
 
@@ -236,25 +227,14 @@ void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame
 	port->on_sample(port->sample_context, frame->class);
 }
 
-/* From 1 to 2 * mean - 1, by a linear congruential generator (Numerical Recipes). */
-static uint32_t draw(struct rb_egress_delay *d)
-{
-	d->random = d->random * 1664525 + 1013904223;
-	return 1 + (uint32_t)((uint64_t)d->random * (2 * d->mean - 1) >> 32);
-}
-
 /* A frame leaves its queue. */
-static void measure(struct rb_egress_delay *d, const struct rb_frame *frame, uint64_t now_ns)
+static void measure(const struct rb_egress_port *port, const struct rb_egress_queue *q,
+		    const struct rb_frame *frame, uint64_t now_ns)
 {
-	const uint64_t total_ns = now_ns > frame->arrival_ns ? now_ns - frame->arrival_ns : 0;
-	const uint64_t entry_ns = frame->waited_ns < total_ns ? frame->waited_ns : total_ns;
-
-	if (--d->until)
+	if (!port->busy)
 		return;
-	d->until = draw(d);
-	sl_histogram_add(&d->stage[RB_DELAY_ENTRY], entry_ns);
-	sl_histogram_add(&d->stage[RB_DELAY_QUEUE], total_ns - entry_ns);
-	sl_histogram_add(&d->stage[RB_DELAY_TOTAL], total_ns);
+	rb_queue_delay_leave(q->delay, frame, now_ns);
+	rb_port_busy_leave(port->busy, frame, now_ns);
 }
 
 uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb_chunks *chunks,
@@ -284,8 +264,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb
 			*frame = q->flows ? rb_egress_flows_take(q->flows)
 					  : q->frames[q->head++ & q->mask];
 			port->n_waiting--;
-			if (q->delay)
-				measure(q->delay, frame, now_ns);
+			measure(port, q, frame, now_ns);
 			rb_pace_spend(&port->pace, frame->len_bytes, now_ns);
 			q->departed.packets++;
 			q->departed.bytes += frame->len_bytes;

@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "delay/stats/histogram.h"
+#include "rdma-bridge/measure/port_busy.h"
+#include "rdma-bridge/measure/queue_delay.h"
 #include "rdma-bridge/queue/chunk.h"
 #include "rdma-bridge/queue/egress_flows.h"
 #include "rdma-bridge/queue/frame_counters.h"
@@ -37,31 +38,13 @@ struct rb_egress_config {
 	uint32_t unit; /* enum sl_unit */
 	uint32_t burst;
 	struct fq_hash_key flow_key; /* of the hash of flows */
-	uint32_t delay_sample;	     /* measure the delay of 1 frame of so many; 0: of none */
+	uint32_t delay_sample;	     /* measure the delay of 1 frame of so many; 0: nothing */
 	struct rb_egress_class_config class[SL_CLASSES];
-};
-
-/*
- * Where the frames of a queue waited, of a sample of them that is drawn at random: which frame
- * comes next does not depend on how many come at a time.
- */
-enum rb_delay_stage {
-	RB_DELAY_ENTRY, /* from the port where it entered to the egress queue, but for the fabric */
-	RB_DELAY_QUEUE, /* in the egress queue */
-	RB_DELAY_TOTAL, /* both */
-	RB_DELAY_STAGES
-};
-
-struct rb_egress_delay {
-	struct sl_histogram stage[RB_DELAY_STAGES];
-	uint32_t mean;	 /* 1 frame of so many is measured */
-	uint32_t until;	 /* the next one */
-	uint32_t random; /* the state of a generator */
 };
 
 struct rb_egress_queue {
 	struct rb_egress_flows *flows; /* owned; NULL: the class has one queue, the ring */
-	struct rb_egress_delay *delay; /* owned; NULL: not measured */
+	struct rb_queue_delay *delay;  /* owned; NULL: not measured */
 	struct rb_frame *frames;       /* owned ring */
 	uint32_t mask;
 	uint32_t head, tail; /* tail - head frames wait */
@@ -86,6 +69,7 @@ struct rb_egress_port {
 	struct rb_egress_queue queue[SL_CLASSES];
 	rb_sample_fn on_sample; /* set if the sample_units of a queue is not 0 */
 	void *sample_context;
+	struct rb_port_busy *busy;   /* owned; NULL: not measured */
 	uint32_t lent;		     /* frames that tx has not given back */
 	struct sl_counter under_way; /* given to tx, which has not sent or refused them yet */
 	uint64_t settled;	     /* of tx->refused: counted as drops already */

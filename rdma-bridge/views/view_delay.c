@@ -40,7 +40,7 @@ static json_t *quantile(const struct sl_histogram *h, uint32_t ppm)
 }
 
 static json_t *row(const char *port, uint32_t class, const char *stage,
-		   const struct rb_egress_delay *delay, const struct sl_histogram *h)
+		   const struct rb_queue_delay *delay, const struct sl_histogram *h)
 {
 	return json_pack("{s:s, s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "port",
 			 port, "class", (int)class, "stage", stage, "one_of", (int)delay->mean,
@@ -62,7 +62,7 @@ void rb_view_delay(void *ctx, const json_t *request, struct sl_ctl_answer *answe
 		const struct rb_egress_port *egress =
 			rb_bridge_lane(b, port->system_port)->worker->port[port->settings->number];
 		const uint32_t class = i % SL_CLASSES;
-		const struct rb_egress_delay *delay = egress->queue[class].delay;
+		const struct rb_queue_delay *delay = egress->queue[class].delay;
 		char name[IF_NAMESIZE];
 
 		sl_relay_tap_name(port->system_port, name);

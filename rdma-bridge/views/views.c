@@ -8,6 +8,7 @@
 
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/views/view_busy.h"
 #include "rdma-bridge/views/view_delay.h"
 #include "rdma-bridge/views/view_fabric.h"
 #include "rdma-bridge/views/view_queues.h"
@@ -141,6 +142,7 @@ static const struct sl_ctl_command commands[] = {
 	{ "voqs", false, rb_view_voqs },
 	{ "egress-queues", false, rb_view_egress_queues },
 	{ "delay", false, rb_view_delay },
+	{ "busy", false, rb_view_busy },
 	{ "cc", false, rb_view_cc },
 	{ "cc-set", false, rb_view_cc_set },
 	{ "cc-trace", false, rb_view_cc_trace },

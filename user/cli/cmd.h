@@ -75,6 +75,7 @@ void sl_cmd_delay_cells(struct sl_table *table, const json_t *row);
 bool sl_cmd_voq_is_idle(const json_t *row); /* no frame has ever come for it */
 void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row);
 bool sl_cmd_egress_queue_is_idle(const json_t *row);
+void sl_cmd_print_busy(void *arg, const json_t *row);
 void sl_cmd_print_fabric(void *arg, const json_t *row);
 void sl_cmd_cc_cells(struct sl_table *table, const json_t *row);
 

@@ -199,6 +199,7 @@ static const struct view views[] = {
 	  .cells = sl_cmd_delay_cells,
 	  .is_idle = sl_cmd_delay_is_idle,
 	  .of_bridge = true },
+	{ .what = "busy", .command = "busy", .print = sl_cmd_print_busy, .of_bridge = true },
 	{ .what = "fabric",
 	  .command = "fabric",
 	  .print = sl_cmd_print_fabric,
@@ -318,7 +319,7 @@ int sl_cmd_show(const struct sl_cmd_options *options, int argc, char **argv)
 		fprintf(stderr,
 			"sluice: show %s: write ports, routes [PREFIX], nexthops, neighbours, "
 			"filters, counters, drops, system-ports, peers, voqs, express, egress-queues, "
-			"delay, fabric or cc\n",
+			"delay, busy, fabric or cc\n",
 			argc > 0 ? argv[0] : "what?");
 		return SL_EXIT_USAGE;
 	}

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "user/cli/cmd.h"
-#include "user/text/duration.h"
 #include "user/text/quantity.h"
 #include "user/text/table.h"
 
@@ -161,29 +160,6 @@ void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row)
 	quantity_cell(table, row, "arrived_frames");
 	quantity_cell(table, row, "departed_frames");
 	quantity_cell(table, row, "dropped_frames");
-}
-
-bool sl_cmd_delay_is_idle(const json_t *row)
-{
-	return !sl_cmd_number(row, "measured_frames");
-}
-
-void sl_cmd_delay_cells(struct sl_table *table, const json_t *row)
-{
-	static const char *const keys[] = { "min_ns", "p50_ns", "p99_ns", "p999_ns", "max_ns" };
-
-	sl_table_cell(table, "%s/%lld", sl_cmd_text(row, "port"), sl_cmd_number(row, "class"));
-	sl_table_cell(table, "%s", sl_cmd_text(row, "stage"));
-	quantity_cell(table, row, "measured_frames");
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const json_t *ns = json_object_get(row, keys[i]);
-		char text[SL_DURATION_BYTES];
-
-		sl_table_cell(table, "%s",
-			      json_is_integer(ns)
-				      ? sl_duration_ns_text(json_integer_value(ns), text)
-				      : "-");
-	}
 }
 
 /* --- The fabric --- */

@@ -56,7 +56,7 @@ static bool cluster_rows(const struct sl_router *router, struct sl_metrics_clust
 		[SL_METRICS_BRIDGE] = "status",	       [SL_METRICS_FABRIC] = "fabric",
 		[SL_METRICS_PEERS] = "peers",	       [SL_METRICS_VOQS] = "voqs",
 		[SL_METRICS_EGRESS] = "egress-queues", [SL_METRICS_CC] = "cc",
-		[SL_METRICS_DELAY] = "delay",
+		[SL_METRICS_DELAY] = "delay",	       [SL_METRICS_BUSY] = "busy",
 	};
 	const char *path = sl_router_settings(router)->cluster.bridge.control;
 

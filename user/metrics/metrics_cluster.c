@@ -316,6 +316,34 @@ static void put_delay(FILE *f, const json_t *rows)
 	}
 }
 
+/* A sample for each port and level of delay, in seconds: a member of the level by `unit`. */
+static void put_levels(FILE *f, const json_t *rows, const char *name, const char *help,
+		       const char *member, double unit)
+{
+	const json_t *row, *level;
+	size_t i, k;
+
+	sl_metrics_put_head(f, name, "counter", help);
+	json_array_foreach(rows, i, row)
+		json_array_foreach(json_object_get(row, "levels"), k, level)
+			fprintf(f, "sluice_%s{port=\"%s\",above=\"%.11g\"} %.16g\n", name,
+				json_string_value(json_object_get(row, "port")),
+				(double)json_integer_value(json_object_get(level, "above_ns")) /
+					1e9,
+				(double)json_integer_value(json_object_get(level, member)) / unit);
+}
+
+static void put_busy(FILE *f, const json_t *rows)
+{
+	if (!rows)
+		return;
+	put_levels(f, rows, "busy_periods_total",
+		   "Busy periods of a port that are over, by the delay that they exceeded.",
+		   "periods", 1);
+	put_levels(f, rows, "busy_seconds_total",
+		   "Time that their delay was above it, by the triangle estimate.", "time_ns", 1e9);
+}
+
 void sl_metrics_put_cluster(FILE *f, const struct sl_metrics_cluster *cluster)
 {
 	const json_t *row;
@@ -337,4 +365,5 @@ void sl_metrics_put_cluster(FILE *f, const struct sl_metrics_cluster *cluster)
 	}
 	put_packing(f, json_array_get(cluster->rows[FABRIC], 0));
 	put_delay(f, cluster->rows[SL_METRICS_DELAY]);
+	put_busy(f, cluster->rows[SL_METRICS_BUSY]);
 }

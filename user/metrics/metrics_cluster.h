@@ -19,6 +19,7 @@ enum sl_metrics_list {
 	SL_METRICS_VOQS,
 	SL_METRICS_EGRESS,    /* `egress-queues` */
 	SL_METRICS_DELAY,     /* `delay` */
+	SL_METRICS_BUSY,      /* `busy` */
 	SL_METRICS_CC,	      /* `cc`, its queues */
 	SL_METRICS_CC_TOTALS, /* `cc`, the row of totals */
 	SL_METRICS_LISTS

@@ -190,7 +190,7 @@ in_step() {
 	metrics 1 >"$LAB_DIR/metrics"
 	after=$(in_words)
 	[ "$before" = "$after" ] &&
-		[ "$(jq -S 'with_entries(select(.key | test("^sluice_(voq|egress_queue|peer_(up|ups|downs|sent_m|sent_b|lost)|bridge_f|bridge_by|bridge_up|fabric_(message_|no_b|ref)|controller_(price|rate|signal|wei|sou)|system)")))' \
+		[ "$(jq -S 'with_entries(select(.key | test("^sluice_(voq|egress_queue|busy|peer_(up|ups|downs|sent_m|sent_b|lost)|bridge_f|bridge_by|bridge_up|fabric_(message_|no_b|ref)|controller_(price|rate|signal|wei|sou)|system)")))' \
 			"$LAB_DIR/metrics")" = "$after" ]
 }
 
@@ -213,6 +213,8 @@ in_words() {
 			"sluice_egress_queue_delay_seconds" as $name | {("\($name)_count\($class)\($rest)"): .measured_frames,
 			 ("\($name)_sum\($class)\($rest)"): (.sum_ns / 1e9), ("\($name)_bucket\($class){le=+Inf}\($rest)"): .measured_frames},
 			(.buckets[] | {("\($name)_bucket\($class){le=\(.below_ns / 1e9)}\($rest)"): .frames})'
+		bridge_ask 1 busy | jq -c '.port as $port | .levels[] | "{above=\(.above_ns / 1e9)}{port=\($port)}" as $id |
+			{("sluice_busy_periods_total\($id)"): .periods, ("sluice_busy_seconds_total\($id)"): (.time_ns / 1e9)}'
 		bridge_ask 1 peers | jq -c '"{node=\(.node)}" as $id |
 			{("sluice_peer_up\($id)"): (if .state == "up" then 1 else 0 end), ("sluice_peer_ups_total\($id)"): .ups,
 			 ("sluice_peer_downs_total\($id)"): .downs, ("sluice_peer_sent_messages_total\($id)"): .data_sent,

@@ -40,6 +40,10 @@ receive() {
 }
 received_all() { wait_for 60 no_processes "$(cat "$LAB_DIR/received.pid")"; }
 
+# busy PORT: its row of the view of busy periods. periods_over: is none of them under way?
+busy() { bridge_ask 2 busy | jq "select(.port == \"$1\")"; }
+periods_over() { [ "$(busy "$1" | jq .open)" = 0 ]; }
+
 delay() { build/tests/sluice-delay -C -j "$@" >"$LAB_DIR/report.json"; }
 
 @test "delays across two nodes are those of the kernel's stamps" {
@@ -76,4 +80,11 @@ delay() { build/tests/sluice-delay -C -j "$@" >"$LAB_DIR/report.json"; }
 	delay -w 5s -g 100ms -e 100ms -i "in2=$LAB_DIR/h2p2.pcap" -i "in3=$LAB_DIR/h2p3.pcap" -i "in4=$LAB_DIR/h2p4.pcap" \
 		-o "out=$LAB_DIR/h2p1.pcap,rate=20mbit,overhead=14"
 	$TRAFFIC episodes "$LAB_DIR/report.json" "$LAB_DIR/received.out" "$LAB_DIR"/sent[234].out
+	# The bridge has found them, too, from its own clock.
+	wait_for 10 periods_over n2p1
+	busy n2p1 >"$LAB_DIR/busy.json"
+	$TRAFFIC busy "$LAB_DIR/busy.json" "$LAB_DIR/received.out" "$LAB_DIR"/sent[234].out
+	run -0 on n2 build/sluice show busy
+	echo "$output"
+	[[ "$output" == *"n2p1, measured for "*"  262 ms "*" n2p4 50 %, n2p3 33 %, n2p2 17 %"* ]]
 }

@@ -8,10 +8,11 @@ a capture, and what a report of sluice-delay says of them. A packet's first eigh
     stamped_traffic.py receive PACKETS                                                                   > received
     stamped_traffic.py delays REPORT SENT RECEIVED
     stamped_traffic.py episodes REPORT RECEIVED SENT...
+    stamped_traffic.py busy ROW RECEIVED SENT...
 
 Lines of `sent` and `received` are FLOW NUMBER TIME BYTES; times are CLOCK_REALTIME in ns, bytes those of IP. A sender starts
 at START_NS. Burst k waits until the file RECEIVED has FIRST + k ALL lines, so that no queue on the way overflows, and then
-for PAUSE_S. The last two commands print what differs, and fail if anything does.
+for PAUSE_S. ROW is that of a port in `sluice-bridge`'s view `busy`. The last three commands print what differs, and fail if anything does.
 """
 import json
 import select
@@ -23,6 +24,8 @@ import time
 
 PORT = 9000
 HEADERS = 28  # IPv4 and UDP
+ETHERNET = 14
+STAMP_NS = 100_000  # from a sender's stamp to the router, at most
 STAMP = struct.Struct(">II")
 SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_RCVBUFFORCE = 35, 37, 33
 TX_SCHEDULED, SOFTWARE, WITH_ID, WITHOUT_PACKET = 1 << 8, 1 << 4, 1 << 7, 1 << 11
@@ -147,35 +150,30 @@ def busy_periods(sent, received, guard_ns):
     return periods
 
 
-def episodes(report, received, *sent):
-    """The episodes of the only output against the bursts."""
-    faults = []
-    all_sent = {key: row for table_ in sent for key, row in table_.items()}
-    output = report["outputs"][0]
-    near("longest delay", output["system"]["max_amplitude_ns"], max(received[key][0] - all_sent[key][0] for key in received if key in all_sent), faults)
-    bursts = [period for period in busy_periods(all_sent, received, report["guard_ns"])
-              if longest_ns(period, received) >= output["model"]["episode_ns"]]
-    got = sorted(output["model"]["largest_episodes"], key=lambda row: row["start_s"])
-    if len(got) != len(bursts) or output["model"]["episodes"] != len(bursts):
-        return [f"{output['model']['episodes']} episodes, not {len(bursts)}"]
-    off, queue_shares = {"amplitude": [], "duration": [], "start": []}, []
-    for episode, came in zip(got, bursts):
+def judge(episodes_, bursts, received, flows, header_bytes=0):
+    """
+    Episodes, each with start_ns, duration_ns, amplitude_ns, packets, shares by flow and queue_share, against the bursts
+    that caused them. Shares are of IP packets with so many bytes more.
+    """
+    faults, off = [], {"amplitude": [], "duration": [], "start": []}
+    if len(episodes_) != len(bursts):
+        return [f"{len(episodes_)} episodes, not {len(bursts)}"]
+    for episode, came in zip(sorted(episodes_, key=lambda row: row["start_ns"]), bursts):
         true = {"amplitude": longest_ns(came, received),
                 "duration": max(received[key][0] for key, _, _ in came) - came[0][1],
                 "start": came[0][1]}
-        measured = {"amplitude": episode["amplitude_ns"], "duration": episode["duration_ns"],
-                    "start": report["start_ns"] + episode["start_s"] * 1e9}
         for what, list_ in off.items():
-            list_.append((measured[what] - true[what]) / true["duration"])
-        total = sum(size for _, _, size in came)
-        for flow in sorted({key[0] for key in all_sent}):
-            share = sum(size for key, _, size in came if key[0] == flow) / total
-            if abs(episode["input_shares"].get(f"in{flow}", 0) - share) > 0.01:
-                faults.append(f"share of in{flow}: {episode['input_shares']}, not {share}")
+            list_.append((episode[f"{what}_ns"] - true[what]) / true["duration"])
         # The first packets may have left before the others came.
-        if not 0.98 * len(came) <= episode["packets"] <= len(came):
-            faults.append(f"{episode['packets']} packets, not {len(came)}")
-        queue_shares.append(episode["queue_share"])
+        inside = [row for row in came if row[1] >= episode["start_ns"] - STAMP_NS]
+        total = sum(size + header_bytes for _, _, size in inside)
+        for flow in flows:
+            share = sum(size + header_bytes for key, _, size in inside if key[0] == flow) / total
+            if abs(episode["shares"].get(flow, 0) - share) > 0.01:
+                faults.append(f"share of flow {flow}: {episode['shares']}, not {share}")
+        if not 0.98 * len(inside) <= episode["packets"] <= len(came):
+            faults.append(f"{episode['packets']} packets, not {len(inside)} to {len(came)}")
+    queue_shares = [episode["queue_share"] for episode in episodes_]
     if statistics.median(queue_shares) < 0.7:
         faults.append(f"the queue's shares of their delay: {queue_shares}")
     for what, list_ in off.items():
@@ -185,6 +183,46 @@ def episodes(report, received, *sent):
         if middle > NEAR:
             faults.append(f"{what} is off by {100 * middle:.1f} %")
     return faults
+
+
+def all_of(sent):
+    return {key: row for table_ in sent for key, row in table_.items()}
+
+
+def episodes(report, received, *sent):
+    """The episodes of the only output of a report against the bursts."""
+    all_sent, faults = all_of(sent), []
+    output = report["outputs"][0]
+    near("longest delay", output["system"]["max_amplitude_ns"], max(received[key][0] - all_sent[key][0] for key in received if key in all_sent), faults)
+    bursts = [period for period in busy_periods(all_sent, received, report["guard_ns"])
+              if longest_ns(period, received) >= output["model"]["episode_ns"]]
+    if output["model"]["episodes"] != len(bursts):
+        faults.append(f"{output['model']['episodes']} episodes, not {len(bursts)}")
+    flows = sorted({key[0] for key in all_sent})
+    got = [{**row, "start_ns": report["start_ns"] + row["start_s"] * 1e9,
+            "shares": {flow: row["input_shares"].get(f"in{flow}", 0) for flow in flows}}
+           for row in output["model"]["largest_episodes"]]
+    return faults + judge(got, bursts, received, flows)
+
+
+def busy(row, received, *sent):
+    """What a bridge says of a port: episodes, and time above levels of delay."""
+    all_sent, faults, long_ns = all_of(sent), [], 100_000_000
+    bursts = [period for period in busy_periods(all_sent, received, long_ns) if longest_ns(period, received) > long_ns]
+    to_realtime_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    got = [{**episode, "start_ns": episode["start_ns"] + to_realtime_ns, "packets": episode["frames"],
+            "queue_share": episode["queue_sum_ns"] / episode["delay_sum_ns"],
+            "shares": {int(input_["port"].split("p")[1]): input_["bytes"] / episode["bytes"] for input_ in episode["inputs"]}}
+           for episode in row["episodes"] if episode["amplitude_ns"] > long_ns]
+    if row["late_frames"]:
+        faults.append(f"{row['late_frames']} frames that came before a period that was over")
+    for level in row["levels"]:
+        above_ns, time_ns = level["above_ns"], level["time_ns"]
+        if long_ns / 10 < above_ns < 500_000_000:
+            true = sum((max(received[key][0] for key, _, _ in came) - came[0][1]) * max(0, 1 - above_ns / longest_ns(came, received))
+                       for came in bursts)
+            near(f"time above {above_ns} ns", time_ns, true, faults)
+    return faults + judge(got, bursts, received, sorted({key[0] for key in all_sent}), ETHERNET)
 
 
 def main():
@@ -198,7 +236,7 @@ def main():
         return 0
     with open(words[0], encoding="utf-8") as file:
         report = json.load(file)
-    compare = {"delays": delays, "episodes": episodes}[command]
+    compare = {"delays": delays, "episodes": episodes, "busy": busy}[command]
     faults = compare(report, *[table(path) for path in words[1:]])
     print("\n".join(faults))
     return bool(faults)

@@ -139,7 +139,7 @@ complete_words() {
 @test "completion offers commands, views, ports and options" {
 	[ "$(complete_words sluice "")" = "status show top capture trace explain filter reserve attach detach cc web cluster check" ]
 	[ "$(complete_words sluice -j s)" = "status show" ]
-	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay fabric cc" ]
+	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay busy fabric cc" ]
 	[ "$(complete_words sluice show r)" = routes ]
 	[ "$(complete_words sluice show routes "")" = "" ]
 	[ "$(complete_words sluice --j)" = "--json" ]

@@ -188,8 +188,8 @@ explains() {
 	done <<-'LIST'
 		explain|explain: write one IPv4 or IPv6 address
 		explain 10.0.0.300|"10.0.0.300" is not an IPv4 or IPv6 address
-		show|show what?: write ports, routes [PREFIX], nexthops, neighbours, filters, counters, drops, system-ports, peers, voqs, express, egress-queues, delay, fabric or cc
-		show colours|show colours: write ports, routes [PREFIX], nexthops, neighbours, filters, counters, drops, system-ports, peers, voqs, express, egress-queues, delay, fabric or cc
+		show|show what?: write ports, routes [PREFIX], nexthops, neighbours, filters, counters, drops, system-ports, peers, voqs, express, egress-queues, delay, busy, fabric or cc
+		show colours|show colours: write ports, routes [PREFIX], nexthops, neighbours, filters, counters, drops, system-ports, peers, voqs, express, egress-queues, delay, busy, fabric or cc
 		show routes 10.0.0.1/8|"10.0.0.1/8" is not a prefix: write an address, or one with /LENGTH and no bits set beyond it
 		attach|attach: write one port, such as eth1
 		status now|status: unexpected argument "now"

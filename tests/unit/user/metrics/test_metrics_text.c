@@ -145,6 +145,10 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 			      " {\"below_ns\": 17179869184, \"frames\": 3}]},"
 			      " {\"port\": \"n1p2\", \"class\": 0, \"stage\": \"total\","
 			      " \"measured_frames\": 0, \"sum_ns\": 0, \"buckets\": []}]"),
+		[SL_METRICS_BUSY] =
+			parse("[{\"port\": \"n1p1\", \"levels\": ["
+			      "{\"above_ns\": 0, \"periods\": 9, \"time_ns\": 2500000000},"
+			      "{\"above_ns\": 4096000, \"periods\": 2, \"time_ns\": 1}]}]"),
 		[SL_METRICS_CC] =
 			parse("[{\"side\": \"egress\", \"port\": \"n1p1\", \"class\": 0,"
 			      " \"controller\": \"price\", \"unit\": \"bytes\", \"rate\": 8,"
@@ -196,6 +200,11 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 	assert_line(text, DELAY "_bucket" TOTAL ",le=\"+Inf\"} 4");
 	assert_line(text, DELAY "_sum" TOTAL "} 6.000001500");
 	assert_line(text, DELAY "_count" TOTAL "} 4");
+	assert_line(text, "# TYPE sluice_busy_seconds_total counter");
+	assert_line(text, "sluice_busy_periods_total{port=\"n1p1\",above=\"0\"} 9");
+	assert_line(text, "sluice_busy_periods_total{port=\"n1p1\",above=\"0.004096\"} 2");
+	assert_line(text, "sluice_busy_seconds_total{port=\"n1p1\",above=\"0\"} 2.5");
+	assert_line(text, "sluice_busy_seconds_total{port=\"n1p1\",above=\"0.004096\"} 1e-09");
 	assert_null(strstr(text, "port=\"n1p2\",class=\"0\",stage"));
 	assert_null(strstr(text, "sluice_egress_queue_arrived"));
 	free(text);
