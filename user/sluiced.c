@@ -447,6 +447,12 @@ static void handle_second(struct daemon *d)
 		sl_metrics_poll(d->metrics);
 }
 
+static void handle_control(struct daemon *d)
+{
+	sl_ctl_poll(d->ctl, d->router);
+	sl_router_free_aside(d->router); /* after the answer */
+}
+
 static int run(struct daemon *d)
 {
 	struct epoll_event event;
@@ -482,7 +488,7 @@ static int run(struct daemon *d)
 		else if (d->metrics && event.data.fd == sl_metrics_fd(d->metrics))
 			sl_metrics_poll(d->metrics);
 		else if (d->ctl)
-			sl_ctl_poll(d->ctl, d->router);
+			handle_control(d);
 	}
 	if (err)
 		sl_error("cannot go on following the kernel: %s; the fast path stays as it is",

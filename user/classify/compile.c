@@ -48,8 +48,11 @@ static uint32_t find_slot(const struct rows *rows, const uint64_t *row)
 	uint64_t hash = 0;
 	uint32_t i;
 
+	/* Most words of most rows are 0. */
 	for (i = 0; i < rows->words; i++) {
-		hash = (hash ^ row[i]) * 0x9e3779b97f4a7c15ULL;
+		if (!row[i])
+			continue;
+		hash = (hash ^ row[i] ^ i) * 0x9e3779b97f4a7c15ULL;
 		hash ^= hash >> 29;
 	}
 	for (i = hash & (rows->slots - 1); rows->slot[i]; i = (i + 1) & (rows->slots - 1))

@@ -396,6 +396,66 @@ json_t *sl_filter_list_json(const struct sl_filter_list_settings *list)
 			 sl_filter_action_name((uint32_t)list->default_action), "rules", rules);
 }
 
+/* A text that stands in the file by itself is printable, but may have what JSON escapes. */
+static void write_text(FILE *f, const char *before, const char *text)
+{
+	fputs_unlocked(before, f);
+	putc_unlocked('"', f);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			putc_unlocked('\\', f);
+		if ((unsigned char)*text < ' ')
+			fprintf(f, "\\u%04x", (unsigned int)(unsigned char)*text);
+		else
+			putc_unlocked(*text, f);
+	}
+	putc_unlocked('"', f);
+}
+
+static void write_key(FILE *f, bool *any, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	write_text(f, *any ? ", " : "{", key);
+	write_text(f, ": ", value);
+	*any = true;
+}
+
+static void write_rule(FILE *f, const struct sl_filter_rule_settings *rule)
+{
+	bool any = false;
+
+	for (const struct sl_yaml_key *key = rule_keys; key->name || key->type == SL_YAML_LINE;
+	     key++) {
+		const char *field = (const char *)rule + key->offset;
+
+		if (key->type == SL_YAML_STRING)
+			write_key(f, &any, key->name, *(char *const *)(const void *)field);
+		for (const struct sl_yaml_choice *c = key->choices;
+		     key->type == SL_YAML_CHOICE && c->name; c++)
+			if (c->value == *(const int *)(const void *)field)
+				write_key(f, &any, key->name, c->name);
+	}
+	putc_unlocked('}', f);
+}
+
+void sl_filter_list_write(FILE *f, const struct sl_filter_list_settings *list)
+{
+	write_text(f, "{\"name\": ", list->name);
+	write_text(f, ", \"default\": ", sl_filter_action_name((uint32_t)list->default_action));
+	fputs(", \"ports\": [", f);
+	for (uint32_t i = 0; i < list->ports.n; i++) {
+		write_text(f, i ? ", {\"name\": " : "{\"name\": ", sl_filter_port_name(list, i));
+		putc_unlocked('}', f);
+	}
+	fputs("], \"rules\": [", f);
+	for (uint32_t i = 0; i < list->rules.n; i++) {
+		fputs_unlocked(i ? ",\n  " : "\n  ", f);
+		write_rule(f, sl_filter_rule(list, i));
+	}
+	fputs("]}", f);
+}
+
 void sl_filters_settings_free(struct sl_yaml_list *lists)
 {
 	for (uint32_t i = 0; i < lists->n; i++) {

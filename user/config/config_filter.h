@@ -4,6 +4,7 @@
 #define SL_CONFIG_FILTER_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "user/classify/rule.h"
 #include "user/text/yaml.h"
@@ -85,6 +86,8 @@ void sl_filters_free(struct sl_yaml_list *lists);
 void sl_filter_list_free(struct sl_filter_list_settings *list);
 /* The list as it could stand in the file; a new reference, or NULL: not enough memory. */
 json_t *sl_filter_list_json(const struct sl_filter_list_settings *list);
+/* Write the same as text. */
+void sl_filter_list_write(FILE *f, const struct sl_filter_list_settings *list);
 const struct sl_filter_list_settings *sl_filters_find(const struct sl_yaml_list *lists,
 						      const char *name); /* or NULL */
 

@@ -12,17 +12,26 @@
 /* {"filters": [...]}, as sl_filters_parse reads it; NULL: there are none, or not enough memory. */
 static char *text_of(const struct sl_yaml_list *lists)
 {
-	json_t *all = json_array(), *root;
 	char *text = NULL;
+	size_t bytes = 0;
+	FILE *f = open_memstream(&text, &bytes);
+	uint32_t n = 0;
+	bool failed;
 
-	for (uint32_t i = 0; i < lists->n; i++)
-		if (sl_filter_list(lists, i)->origin == SL_ORIGIN_COMMAND)
-			json_array_append_new(all, sl_filter_list_json(sl_filter_list(lists, i)));
-	root = json_pack("{s:O}", "filters", all);
-	if (json_array_size(all))
-		text = json_dumps(root, JSON_INDENT(1));
-	json_decref(root);
-	json_decref(all);
+	if (!f)
+		return NULL;
+	for (uint32_t i = 0; i < lists->n; i++) {
+		if (sl_filter_list(lists, i)->origin != SL_ORIGIN_COMMAND)
+			continue;
+		fputs(n++ ? ",\n" : "{\"filters\": [\n", f);
+		sl_filter_list_write(f, sl_filter_list(lists, i));
+	}
+	fputs("\n]}\n", f);
+	failed = ferror(f);
+	if (fclose(f) || failed || !n) {
+		free(text);
+		return NULL;
+	}
 	return text;
 }
 

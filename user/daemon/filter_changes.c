@@ -57,19 +57,19 @@ static int merge(const struct sl_yaml_list *old, const struct sl_yaml_list *news
 	return 0;
 }
 
-/* Free the lists of `lists` that have no part in `kept`, and the array. */
-static void free_rest(struct sl_yaml_list *lists, const struct sl_yaml_list *kept)
+/* Of `lists`, those that have no part in `kept` are left. */
+static void take_out_kept(struct sl_yaml_list *lists, const struct sl_yaml_list *kept)
 {
 	struct sl_filter_list_settings *items = lists->items;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < lists->n; i++) {
 		const struct sl_filter_list_settings *same = sl_filters_find(kept, items[i].name);
 
 		if (!same || same->name != items[i].name)
-			sl_filter_list_free(&items[i]);
+			items[n++] = items[i];
 	}
-	free(items);
-	*lists = (struct sl_yaml_list){ 0 };
+	lists->n = n;
 }
 
 /* Put *news, which is freed or becomes the router's, in force. */
@@ -99,11 +99,13 @@ static int change(struct sl_router *router, const char *name, struct sl_yaml_lis
 		struct sl_yaml_list former = next;
 
 		err = sl_router_set_filters(router, &former);
-		if (err)
+		if (err) {
 			refuse(err, error, "%s: %s (the daemon's log says more)", name,
 			       strerror(-err));
-		else
-			free_rest(&former, in_force(router));
+		} else {
+			take_out_kept(&former, in_force(router));
+			sl_router_put_aside(router, &former);
+		}
 	}
 	if (err) {
 		free(next.items);

@@ -25,6 +25,9 @@ struct sl_router {
 	struct sl_copies *copies;      /* owned */
 	struct sl_reserves *reserves;  /* owned */
 	struct sl_setup_ring *setups;  /* owned; NULL: this node reserves nothing */
+	/* Owned: filter lists that are not in force any more. */
+	struct sl_rule_lists *lists_aside;
+	struct sl_yaml_list filters_aside;
 	struct sl_edge_ports ports;
 	bool overflow_warned;
 	time_t started_s; /* CLOCK_MONOTONIC */
@@ -242,6 +245,7 @@ void sl_router_stop(struct sl_router *r)
 	sl_setup_ring_close(r->setups);
 	sl_generation_destroy(r->current);
 	sl_cluster_close(r->cluster);
+	sl_router_free_aside(r);
 	sl_rule_lists_destroy(r->lists);
 	sl_copies_destroy(r->copies);
 	sl_reserves_destroy(r->reserves);
@@ -333,9 +337,28 @@ int sl_router_set_filters(struct sl_router *r, struct sl_yaml_list *filters)
 	else
 		put_lists(r, old_lists);
 	serve_copies(r);
-	sl_rule_lists_destroy(old_lists);
+	sl_router_free_aside(r);
+	r->lists_aside = old_lists;
 	*filters = old;
 	return 0;
+}
+
+void sl_router_put_aside(struct sl_router *r, struct sl_yaml_list *gone)
+{
+	r->filters_aside = *gone;
+	*gone = (struct sl_yaml_list){ 0 };
+}
+
+void sl_router_free_aside(struct sl_router *r)
+{
+	struct sl_filter_list_settings *lists = r->filters_aside.items;
+
+	sl_rule_lists_destroy(r->lists_aside);
+	r->lists_aside = NULL;
+	for (uint32_t i = 0; i < r->filters_aside.n; i++)
+		sl_filter_list_free(&lists[i]);
+	free(lists);
+	r->filters_aside = (struct sl_yaml_list){ 0 };
 }
 
 int sl_router_reload(struct sl_router *r, struct sl_settings *settings)

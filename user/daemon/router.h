@@ -84,6 +84,12 @@ const struct sl_fib *sl_router_fib(const struct sl_router *router);
 const struct sl_mirror *sl_router_mirror(const struct sl_router *router);
 const struct sl_rule_lists *sl_router_lists(const struct sl_router *router);
 const struct sl_reserves *sl_router_reserves(const struct sl_router *router);
+/*
+ * What a change of the filter lists has put aside, to be freed when nobody waits for an answer: the
+ * lists of `gone`, which become the router's, and its own.
+ */
+void sl_router_put_aside(struct sl_router *router, struct sl_yaml_list *gone);
+void sl_router_free_aside(struct sl_router *router);
 /* Packets of flows for which a rule reserves that XDP could not tell of. */
 uint64_t sl_router_setups_missed(const struct sl_router *router);
 void sl_router_copies(const struct sl_router *router, struct sl_copy_stats *out);

@@ -266,11 +266,47 @@ static void all_keys_are_read(void **state)
 	sl_settings_free(s);
 }
 
+/* The text of a list, which outlives the daemon, says what its JSON says: jansson is the judge. */
+static void list_is_written_as_its_json(void **state)
+{
+	static const char text[] =
+		"filters:\n"
+		"- name: a\n"
+		"  ports: [{name: 'q\"\\é'}, {name: \"\\x01x\"}]\n"
+		"  default: reject\n"
+		"  rules:\n"
+		"  - {action: permit, name: x, family: ipv6, source: '2001:db8::/32', protocol: 'tcp,udp',\n"
+		"     source_port: 1, mirror: 'm\"\\', sample: 7, police_rate: 1mbit, reserve_rate: 2mbit}\n"
+		"  - {action: count}\n"
+		"- {name: empty, rules: []}\n";
+	char error[SL_YAML_ERROR_BYTES];
+	struct sl_yaml_list lists;
+
+	(void)state;
+	assert_int_equal(sl_filters_parse("f", text, strlen(text), &lists, error), 0);
+	for (uint32_t i = 0; i < lists.n; i++) {
+		json_t *want = sl_filter_list_json(sl_filter_list(&lists, i)), *got;
+		char *written = NULL;
+		size_t bytes;
+		FILE *f = open_memstream(&written, &bytes);
+
+		sl_filter_list_write(f, sl_filter_list(&lists, i));
+		assert_int_equal(fclose(f), 0);
+		got = json_loads(written, 0, NULL);
+		assert_non_null(got);
+		assert_true(json_equal(got, want));
+		json_decref(got);
+		json_decref(want);
+		free(written);
+	}
+	sl_filters_free(&lists);
+}
+
 #define N_REFUSALS (sizeof(refusals) / sizeof(refusals[0]))
 
 int main(void)
 {
-	static struct CMUnitTest tests[N_REFUSALS + 2];
+	static struct CMUnitTest tests[N_REFUSALS + 3];
 	size_t n = 0;
 
 	for (; n < N_REFUSALS; n++)
@@ -279,5 +315,6 @@ int main(void)
 						.initial_state = (void *)&refusals[n] };
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(all_keys_are_read);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(policers_are_read);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(list_is_written_as_its_json);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
