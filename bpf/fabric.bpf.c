@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * sl_fabric runs on the fabric's netdev and redirects RoCEv2 for an address of ours to the bridge:
+ * sl_fabric runs on the fabric's netdev and redirects RoCEv2 for our address to the bridge:
  * to the AF_XDP socket of the frame's receive queue and, where the bridge has several workers, of
  * the worker whose queue pair the frame names. Every other frame goes to the kernel. The bridge
  * checks a whole frame before it trusts any of it. Express messages are checked here, and while
@@ -14,8 +14,7 @@
 #include "bpf/fabric/message.bpf.h"
 #include "bpf/fabric/roce_frame.bpf.h"
 
-#define FABRIC_QUEUES_MAX  64
-#define FABRIC_ADDRESS_MAX 8
+#define FABRIC_QUEUES_MAX 64
 
 /* Set before loading: worker i has the queue pair first_qpn + i. */
 const volatile __u32 workers = 1, first_qpn;
@@ -29,11 +28,20 @@ struct {
 } fabric_xsk SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, FABRIC_ADDRESS_MAX);
-	__type(key, struct sl_fabric_key);
-	__type(value, __u32); /* 1 */
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sl_fabric_key); /* own address */
 } fabric_address SEC(".maps");
+
+static __always_inline bool is_ours(const struct sl_fabric_key *to)
+{
+	__u32 zero = 0;
+	const struct sl_fabric_key *own = bpf_map_lookup_elem(&fabric_address, &zero);
+
+	return own && to->word[3] == own->word[3] && to->word[2] == own->word[2] &&
+	       to->word[1] == own->word[1] && to->word[0] == own->word[0];
+}
 
 /* A frame that names no queue pair of ours goes to the first worker, which counts it. */
 static __always_inline __u32 worker_of(const struct udphdr *udp, const void *end)
@@ -99,8 +107,7 @@ int sl_fabric(struct xdp_md *ctx)
 	__u32 worker;
 	int action;
 
-	if (!udp || (void *)(udp + 1) > end || udp->dest != sl_htons(SL_ROCE_PORT) ||
-	    !bpf_map_lookup_elem(&fabric_address, &to))
+	if (!udp || (void *)(udp + 1) > end || udp->dest != sl_htons(SL_ROCE_PORT) || !is_ours(&to))
 		return XDP_PASS;
 	worker = worker_of(udp, end);
 	headers = (void *)udp;

@@ -145,7 +145,7 @@ static int map_arrivals(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_co
 int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabric_xdp **out)
 {
 	struct rb_fabric_xdp *xdp = calloc(1, sizeof(*xdp));
-	uint32_t one = 1;
+	uint32_t first = 0;
 	int err;
 
 	*out = NULL;
@@ -157,7 +157,7 @@ int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabr
 		err = map_arrivals(xdp, config);
 	if (err)
 		goto out;
-	if (bpf_map_update_elem(bpf_map__fd(xdp->bpf->maps.fabric_address), config->address, &one,
+	if (bpf_map_update_elem(bpf_map__fd(xdp->bpf->maps.fabric_address), &first, config->address,
 				BPF_ANY)) {
 		err = -errno;
 		goto out;

@@ -348,7 +348,6 @@ static void reset_receiver(void)
 				    .check = way.check };
 	struct sl_arrival_port port = { .ifindex = EGRESS_IFINDEX, .rate = SL_RATE_UNLIMITED };
 	const struct sl_passed nothing = { 0 };
-	const uint32_t one = 1;
 	uint8_t self[16];
 
 	address(EDGE_NODE, (uint8_t *)from.ip);
@@ -359,10 +358,7 @@ static void reset_receiver(void)
 			   &nothing);
 	set_fabric("fabric_xsk", 0, &socket_fd);
 	address(RECEIVER, self);
-	assert_int_equal(
-		bpf_map_update_elem(bpf_object__find_map_fd_by_name(fabric, "fabric_address"), self,
-				    &one, BPF_ANY),
-		0);
+	set_fabric("fabric_address", 0, self);
 }
 
 /* What became of a message. */

@@ -38,7 +38,7 @@ static void address(uint8_t last, uint8_t out[16])
 
 static int setup(void **state)
 {
-	const uint32_t workers = WORKERS, first_qpn = FIRST_QPN, one = 1;
+	const uint32_t workers = WORKERS, first_qpn = FIRST_QPN, first = 0;
 	uint8_t self[16];
 
 	(void)state;
@@ -54,7 +54,7 @@ static int setup(void **state)
 	socket_fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	address(1, self);
 	return socket_fd < 0 ||
-	       bpf_map_update_elem(map_fd("fabric_address"), self, &one, BPF_ANY) != 0;
+	       bpf_map_update_elem(map_fd("fabric_address"), &first, self, BPF_ANY) != 0;
 }
 
 static int teardown(void **state)
