@@ -7,6 +7,7 @@ import statistics
 import time
 
 from controlled_run import Run, Traces, percentile, pictures, plot_run, rates_between, stop
+from fairness import fairness
 from shaped_lab import EGRESS, SOURCES, Lab, shaped
 
 TABLE71 = ((299, 298, 74), (299, 299, 149), (300, 299, 224), (299, 299, 299))  # of 739 kpps, thesis table 7.1
@@ -383,4 +384,4 @@ def delay(options, out):
 
 
 EXPERIMENTS = {f.__name__.replace("_", "-"): f for f in (collapse, overload, table71, unequal, step, sync, tcp, two_ports,
-                                                          classes, slow_node, delay)}
+                                                          classes, slow_node, delay, fairness)}
