@@ -68,10 +68,11 @@ static void ended(struct rb_port_busy *busy, const struct sl_busy_period *period
 void rb_port_busy_leave(struct rb_port_busy *busy, const struct rb_frame *frame, uint64_t now_ns)
 {
 	const struct rb_stay stay = rb_stay_of(frame, now_ns);
-	const struct sl_passage passage = { .in_ns = (int64_t)(now_ns - stay.total_ns),
+	const uint64_t total_ns = stay.voq_ns + stay.message_ns + stay.queue_ns;
+	const struct sl_passage passage = { .in_ns = (int64_t)(now_ns - total_ns),
 					    .out_ns = (int64_t)now_ns,
-					    .wait_ns = stay.total_ns - stay.entry_ns,
-					    .delay_ns = stay.total_ns,
+					    .wait_ns = stay.queue_ns,
+					    .delay_ns = total_ns,
 					    .bytes = frame->len_bytes,
 					    .input = input_of(busy, frame->ingress_port) };
 	const struct sl_busy_period *period = sl_busy_leave(&busy->periods, &passage);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The busy periods of an edge port, by the frames that the bridge sends: the spans of time in which
- * a frame for the port was always in the router, from where it entered to where it left. A frame's
- * stay is that of `total` of queue_delay.h, so the fabric's own time is not in it.
+ * a frame for the port was always in the router, from where it entered until the port got it.
  *
  * An episode is a period with a long wait: of the last hour, the periods of largest amplitude are
  * kept, with the share of each port where their frames entered.

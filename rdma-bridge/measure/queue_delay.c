@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int rb_queue_delay_create(uint32_t mean, struct rb_queue_delay **out)
+int rb_port_delay_create(uint32_t mean, struct rb_port_delay **out)
 {
 	*out = calloc(1, sizeof(**out));
 	if (!*out)
@@ -14,27 +14,55 @@ int rb_queue_delay_create(uint32_t mean, struct rb_queue_delay **out)
 	return 0;
 }
 
-void rb_queue_delay_destroy(struct rb_queue_delay *delay)
+void rb_port_delay_destroy(struct rb_port_delay *delay)
 {
 	free(delay);
 }
 
 /* From 1 to 2 * mean - 1, by a linear congruential generator (Numerical Recipes). */
-static uint32_t draw(struct rb_queue_delay *d)
+static uint32_t draw(struct rb_port_delay *d)
 {
 	d->random = d->random * 1664525 + 1013904223;
 	return 1 + (uint32_t)((uint64_t)d->random * (2 * d->mean - 1) >> 32);
 }
 
-void rb_queue_delay_leave(struct rb_queue_delay *d, const struct rb_frame *frame, uint64_t now_ns)
+void rb_port_delay_give(struct rb_port_delay *d, const struct rb_frame *frame, uint64_t now_ns)
 {
-	struct rb_stay stay;
+	const uint32_t at = (d->first + d->n) % RB_DELAY_UNDER_WAY;
 
+	d->given++;
 	if (--d->until)
 		return;
 	d->until = draw(d);
-	stay = rb_stay_of(frame, now_ns);
-	sl_histogram_add(&d->stage[RB_DELAY_ENTRY], stay.entry_ns);
-	sl_histogram_add(&d->stage[RB_DELAY_QUEUE], stay.total_ns - stay.entry_ns);
-	sl_histogram_add(&d->stage[RB_DELAY_TOTAL], stay.total_ns);
+	if (d->n == RB_DELAY_UNDER_WAY)
+		return;
+	d->n++;
+	d->under_way[at].number = d->given;
+	d->under_way[at].given_ns = now_ns;
+	d->under_way[at].stay = rb_stay_of(frame, now_ns);
+	d->under_way[at].class = frame->class;
+}
+
+void rb_port_delay_back(struct rb_port_delay *d, uint32_t n, uint64_t now_ns)
+{
+	d->back += n;
+	for (; d->n && d->under_way[d->first].number <= d->back;
+	     d->n--, d->first = (d->first + 1) % RB_DELAY_UNDER_WAY) {
+		const struct rb_stay *stay = &d->under_way[d->first].stay;
+		const uint64_t transmit_ns = now_ns - d->under_way[d->first].given_ns;
+		struct sl_histogram *stage = d->stage[d->under_way[d->first].class];
+
+		sl_histogram_add(&stage[RB_DELAY_VOQ], stay->voq_ns);
+		sl_histogram_add(&stage[RB_DELAY_MESSAGE], stay->message_ns);
+		sl_histogram_add(&stage[RB_DELAY_QUEUE], stay->queue_ns);
+		sl_histogram_add(&stage[RB_DELAY_TRANSMIT], transmit_ns);
+		sl_histogram_add(&stage[RB_DELAY_TOTAL],
+				 stay->voq_ns + stay->message_ns + stay->queue_ns + transmit_ns);
+	}
+}
+
+void rb_port_delay_restart(struct rb_port_delay *d)
+{
+	d->back = d->given;
+	d->n = 0;
 }

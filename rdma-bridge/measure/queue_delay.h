@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the frames of an egress queue waited, of a sample of them that is drawn at random: which
- * frame comes next does not depend on how many come at a time.
+ * Where the frames of a port waited, class by class and stage by stage, of a sample of them that is
+ * drawn at random: which frame comes next does not depend on how many come at a time. The stages of
+ * a frame add up to its total.
+ *
+ * The last stage ends when the port gives the frame back. Ports do so in the order in which they
+ * got the frames, so a count says which one it is.
  *
  * Not thread-safe: belongs to the worker of the port.
  */
@@ -13,39 +17,65 @@
 #include "delay/stats/histogram.h"
 #include "rdma-bridge/wire/descriptor.h"
 
+#define RB_DELAY_CLASSES   4
+#define RB_DELAY_UNDER_WAY 256 /* measured frames that the port has, at most */
+
+/* A stage: its name, and what a frame does there */
+#define RB_DELAY_STAGE_TABLE(X)                                                 \
+	X(VOQ, "voq", "at its node of entry: virtual output queue and packing") \
+	X(MESSAGE, "message", "in a message, between the bridges")              \
+	X(QUEUE, "queue", "in the egress queue")                                \
+	X(TRANSMIT, "transmit", "with the driver of the port")                  \
+	X(TOTAL, "total", "all of them")
+
 enum rb_delay_stage {
-	RB_DELAY_ENTRY, /* from the port where it entered to the egress queue, but for the fabric */
-	RB_DELAY_QUEUE, /* in the egress queue */
-	RB_DELAY_TOTAL, /* both */
-	RB_DELAY_STAGES
+#define X(name, text, what) RB_DELAY_##name,
+	RB_DELAY_STAGE_TABLE(X)
+#undef X
+		RB_DELAY_STAGES
 };
 
-struct rb_queue_delay {
-	struct sl_histogram stage[RB_DELAY_STAGES];
+/* How long a frame that the port gets now was in each stage before. */
+struct rb_stay {
+	uint64_t voq_ns, message_ns, queue_ns;
+};
+
+struct rb_port_delay {
+	struct sl_histogram stage[RB_DELAY_CLASSES][RB_DELAY_STAGES];
 	uint32_t mean;	 /* 1 frame of so many is measured */
 	uint32_t until;	 /* the next one */
 	uint32_t random; /* the state of a generator */
+	/* Frames that the port got and gave back, and those measured between: a ring */
+	uint64_t given, back;
+	struct {
+		uint64_t number; /* of `given` */
+		uint64_t given_ns;
+		struct rb_stay stay;
+		uint8_t class;
+	} under_way[RB_DELAY_UNDER_WAY];
+	uint32_t first, n;
 };
 
 /* Measure 1 frame of `mean`, at least 1, from the first one on. 0, -ENOMEM. */
-int rb_queue_delay_create(uint32_t mean, struct rb_queue_delay **out);
-void rb_queue_delay_destroy(struct rb_queue_delay *delay); /* NULL is fine */
-
-/* How long a frame that leaves now was in the router; entry_ns is at most total_ns. */
-struct rb_stay {
-	uint64_t entry_ns, total_ns;
-};
+int rb_port_delay_create(uint32_t mean, struct rb_port_delay **out);
+void rb_port_delay_destroy(struct rb_port_delay *delay); /* NULL is fine */
 
 static inline struct rb_stay rb_stay_of(const struct rb_frame *frame, uint64_t now_ns)
 {
 	const uint64_t total_ns = now_ns > frame->arrival_ns ? now_ns - frame->arrival_ns : 0;
+	const uint64_t before_ns = (uint64_t)frame->waited_ns + frame->message_ns;
 
-	return (struct rb_stay){ frame->waited_ns < total_ns ? frame->waited_ns : total_ns,
-				 total_ns };
+	/* Clocks that jumped, or an age that its field could not hold */
+	if (before_ns > total_ns)
+		return (struct rb_stay){ .voq_ns = total_ns };
+	return (struct rb_stay){ frame->waited_ns, frame->message_ns, total_ns - before_ns };
 }
 
-/* A frame leaves its queue now. */
-void rb_queue_delay_leave(struct rb_queue_delay *delay, const struct rb_frame *frame,
-			  uint64_t now_ns);
+/* The port gets a frame now. */
+void rb_port_delay_give(struct rb_port_delay *delay, const struct rb_frame *frame, uint64_t now_ns);
+/* The port gives n frames back now. */
+void rb_port_delay_back(struct rb_port_delay *delay, uint32_t n, uint64_t now_ns);
+/* The port is another one: nothing that the former one has comes back in order. */
+void rb_port_delay_restart(struct rb_port_delay *delay);
 
 #endif

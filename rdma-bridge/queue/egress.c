@@ -41,13 +41,13 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 	rb_pace_init(&port->pace, &port->clock, config->rate, config->burst, config->unit, now_ns);
 	err = rb_wfq_init(&port->wfq, SL_CLASSES);
 	if (!err && config->delay_sample)
+		err = rb_port_delay_create(config->delay_sample, &port->delay);
+	if (!err && config->delay_sample)
 		err = rb_port_busy_create(&port->busy);
 	for (uint32_t c = 0; c < SL_CLASSES && !err; c++) {
 		const struct rb_egress_class_config *class = &config->class[c];
 
 		err = open_queue(&port->queue[c], class, &config->flow_key);
-		if (!err && config->delay_sample)
-			err = rb_queue_delay_create(config->delay_sample, &port->queue[c].delay);
 		if (!err)
 			err = rb_wfq_configure(&port->wfq, c, class->level, class->weight);
 	}
@@ -147,8 +147,10 @@ static void settle(struct rb_egress_port *port, struct sl_counter *counters)
 void rb_egress_set_tx(struct rb_egress_port *port, struct rb_tx *tx, struct rb_chunks *chunks,
 		      struct sl_counter *counters)
 {
+	if (port->delay)
+		rb_port_delay_restart(port->delay);
 	if (port->tx) {
-		rb_egress_reap(port, chunks);
+		rb_egress_reap(port, chunks, 0);
 		if (counters)
 			settle(port, counters);
 		port->tx->ops->close(port->tx);
@@ -168,9 +170,9 @@ void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 	rb_egress_set_tx(port, NULL, chunks, counters);
 	for (uint32_t c = 0; c < SL_CLASSES; c++) {
 		rb_egress_flows_close(port->queue[c].flows);
-		rb_queue_delay_destroy(port->queue[c].delay);
 		free(port->queue[c].frames);
 	}
+	rb_port_delay_destroy(port->delay);
 	rb_port_busy_destroy(port->busy);
 	free(port);
 }
@@ -228,12 +230,12 @@ void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame
 }
 
 /* A frame leaves its queue. */
-static void measure(const struct rb_egress_port *port, const struct rb_egress_queue *q,
-		    const struct rb_frame *frame, uint64_t now_ns)
+static void measure(const struct rb_egress_port *port, const struct rb_frame *frame,
+		    uint64_t now_ns)
 {
-	if (!port->busy)
+	if (!port->delay)
 		return;
-	rb_queue_delay_leave(q->delay, frame, now_ns);
+	rb_port_delay_give(port->delay, frame, now_ns);
 	rb_port_busy_leave(port->busy, frame, now_ns);
 }
 
@@ -264,7 +266,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb
 			*frame = q->flows ? rb_egress_flows_take(q->flows)
 					  : q->frames[q->head++ & q->mask];
 			port->n_waiting--;
-			measure(port, q, frame, now_ns);
+			measure(port, frame, now_ns);
 			rb_pace_spend(&port->pace, frame->len_bytes, now_ns);
 			q->departed.packets++;
 			q->departed.bytes += frame->len_bytes;
@@ -294,7 +296,7 @@ int rb_egress_flush(struct rb_egress_port *port, struct rb_chunks *chunks,
 	return err;
 }
 
-void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks)
+void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks, uint64_t now_ns)
 {
 	uint64_t offsets[BATCH];
 	uint32_t n;
@@ -304,6 +306,8 @@ void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks)
 	do {
 		n = port->tx->ops->reap(port->tx, offsets, BATCH);
 		port->lent -= n;
+		if (port->delay)
+			rb_port_delay_back(port->delay, n, now_ns);
 		for (uint32_t i = 0; i < n; i++)
 			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
 	} while (n == BATCH);

@@ -44,7 +44,6 @@ struct rb_egress_config {
 
 struct rb_egress_queue {
 	struct rb_egress_flows *flows; /* owned; NULL: the class has one queue, the ring */
-	struct rb_queue_delay *delay;  /* owned; NULL: not measured */
 	struct rb_frame *frames;       /* owned ring */
 	uint32_t mask;
 	uint32_t head, tail; /* tail - head frames wait */
@@ -69,7 +68,8 @@ struct rb_egress_port {
 	struct rb_egress_queue queue[SL_CLASSES];
 	rb_sample_fn on_sample; /* set if the sample_units of a queue is not 0 */
 	void *sample_context;
-	struct rb_port_busy *busy;   /* owned; NULL: not measured */
+	struct rb_port_delay *delay; /* owned; NULL: not measured, and no busy periods either */
+	struct rb_port_busy *busy;   /* owned */
 	uint32_t lent;		     /* frames that tx has not given back */
 	struct sl_counter under_way; /* given to tx, which has not sent or refused them yet */
 	uint64_t settled;	     /* of tx->refused: counted as drops already */
@@ -100,7 +100,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb
 int rb_egress_flush(struct rb_egress_port *port, struct rb_chunks *chunks,
 		    struct sl_counter *counters);
 /* Take back frames that tx is done with. */
-void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks);
+void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks, uint64_t now_ns);
 /*
  * Replace the port's tx when the port goes down (NULL) or comes back. Closes the former tx. A port
  * that is down drops the frames that wait.

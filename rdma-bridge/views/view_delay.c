@@ -10,9 +10,9 @@
 #define BUCKET_STEP_BITS  2
 
 static const char *const stage_names[RB_DELAY_STAGES] = {
-	[RB_DELAY_ENTRY] = "entry",
-	[RB_DELAY_QUEUE] = "queue",
-	[RB_DELAY_TOTAL] = "total",
+#define X(name, text, what) text,
+	RB_DELAY_STAGE_TABLE(X)
+#undef X
 };
 
 /* How many values lie below each of the edges, which are edges of the histogram, too. */
@@ -39,11 +39,11 @@ static json_t *quantile(const struct sl_histogram *h, uint32_t ppm)
 	return h->count ? json_integer((json_int_t)sl_histogram_quantile_ns(h, ppm)) : json_null();
 }
 
-static json_t *row(const char *port, uint32_t class, const char *stage,
-		   const struct rb_queue_delay *delay, const struct sl_histogram *h)
+static json_t *row(const char *port, uint32_t class, const char *stage, uint32_t mean,
+		   const struct sl_histogram *h)
 {
 	return json_pack("{s:s, s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "port",
-			 port, "class", (int)class, "stage", stage, "one_of", (int)delay->mean,
+			 port, "class", (int)class, "stage", stage, "one_of", (int)mean,
 			 "measured_frames", (json_int_t)h->count, "sum_ns", (json_int_t)h->sum_ns,
 			 "min_ns", h->count ? json_integer((json_int_t)h->min_ns) : json_null(),
 			 "p50_ns", quantile(h, 500000), "p99_ns", quantile(h, 990000), "p999_ns",
@@ -62,13 +62,13 @@ void rb_view_delay(void *ctx, const json_t *request, struct sl_ctl_answer *answe
 		const struct rb_egress_port *egress =
 			rb_bridge_lane(b, port->system_port)->worker->port[port->settings->number];
 		const uint32_t class = i % SL_CLASSES;
-		const struct rb_queue_delay *delay = egress->queue[class].delay;
+		const struct rb_port_delay *delay = egress->delay;
 		char name[IF_NAMESIZE];
 
 		sl_relay_tap_name(port->system_port, name);
 		for (uint32_t k = 0; delay && k < RB_DELAY_STAGES; k++)
-			if (sl_ctl_put(answer,
-				       row(name, class, stage_names[k], delay, &delay->stage[k])))
+			if (sl_ctl_put(answer, row(name, class, stage_names[k], delay->mean,
+						   &delay->stage[class][k])))
 				return;
 	}
 }

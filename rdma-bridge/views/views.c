@@ -86,6 +86,14 @@ static json_t *ms_since(uint64_t then_ns, uint64_t now_ns)
 	return json_integer(now_ns > then_ns ? (now_ns - then_ns) / NS_PER_MS : 0);
 }
 
+/* The least one of the latest second; half of it bounds the error of delays over the fabric. */
+static json_t *round_trip(const struct rb_worker_peer *peer)
+{
+	const int64_t ns = rb_transit_round_trip_ns(&peer->transit);
+
+	return ns == RB_TRANSIT_UNKNOWN ? json_null() : json_integer(ns);
+}
+
 static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
@@ -130,6 +138,7 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 				  "lost", json_integer(sum.lost), "late", json_integer(sum.late),
 				  "duplicate", json_integer(sum.duplicate), "stale",
 				  json_integer(sum.stale)));
+		json_object_set_new(row, "round_trip_ns", round_trip(peer));
 		if (sl_ctl_put(answer, row))
 			return;
 	}

@@ -16,12 +16,13 @@
 struct rb_frame {
 	uint64_t offset; /* of its first byte, the Ethernet header, in packet memory */
 	/*
-	 * When it entered, by this node's clock. At its node of exit that is as if the fabric had
-	 * taken no time: clocks of nodes differ, so the message says how long it waited before.
+	 * When it entered, by this node's clock. Clocks of nodes differ, so at its node of exit
+	 * that is now less how long it waited before and how long the message was under way.
 	 */
 	uint64_t arrival_ns;
 	uint32_t len_bytes;    /* without FCS */
-	uint32_t waited_ns;    /* at its node of exit: until it came to its egress queue */
+	uint32_t waited_ns;    /* at its node of exit: until its message was made */
+	uint32_t message_ns;   /* at its node of exit: from then until it came, see transit.h */
 	uint16_t system_port;  /* where it leaves: (node id << 8) | port number */
 	uint16_t ingress_port; /* where it entered, a system port; 0: a kernel */
 	uint16_t voq;	       /* id of its metadata; once sorted, number at its ingress side */

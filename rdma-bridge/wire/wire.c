@@ -64,6 +64,7 @@ void rb_hello_encode(const struct rb_hello *hello, uint8_t *out)
 {
 	rb_put32(out, hello->heard_epoch);
 	rb_put32(out + 4, hello->interval_us);
+	rb_put64(out + 8, (uint64_t)hello->transit_ns);
 }
 
 uint32_t rb_policy_encode(const struct rb_policy *policy, uint8_t *out)
@@ -321,6 +322,8 @@ enum rb_verdict rb_unpack_hello(const struct rb_msg_header *header, const uint8_
 	const uint8_t *r = msg + RB_MSG_HEADER_BYTES;
 
 	(void)header;
-	*out = (struct rb_hello){ .heard_epoch = rb_get32(r), .interval_us = rb_get32(r + 4) };
+	*out = (struct rb_hello){ .heard_epoch = rb_get32(r),
+				  .interval_us = rb_get32(r + 4),
+				  .transit_ns = (int64_t)rb_get64(r + 8) };
 	return out->interval_us == 0 ? RB_VERDICT_RECORD : RB_VERDICT_OK;
 }

@@ -19,7 +19,7 @@
 #define RB_MSG_HEADER_BYTES   24
 #define RB_FRAME_HEADER_BYTES 12
 #define RB_FEEDBACK_BYTES     32
-#define RB_HELLO_BYTES	      8
+#define RB_HELLO_BYTES	      16
 #define RB_POLICY_BYTES	      48 /* and 8 for each parameter */
 #define RB_POLICY_PARAMS_MAX  32
 #define RB_REPORT_BYTES	      16
@@ -136,6 +136,7 @@ struct rb_report {
 struct rb_hello {
 	uint32_t heard_epoch; /* the receiver's epoch if the sender hears the receiver, else 0 */
 	uint32_t interval_us; /* the sender's longest pause between hellos, not 0 */
+	int64_t transit_ns;   /* rb_transit_here_ns() of the sender, for messages of the receiver */
 };
 
 /* Encoders write exactly the RB_*_BYTES of their kind, and do not check values. */

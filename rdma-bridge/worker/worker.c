@@ -37,13 +37,13 @@ static bool serve_ports(struct rb_worker *w, uint64_t now_ns)
 		struct rb_egress_port *port = w->port[i];
 		bool served;
 
-		rb_egress_reap(port, w->chunks);
+		rb_egress_reap(port, w->chunks, now_ns);
 		served = serve_port(w, port, now_ns);
 		if (rb_egress_flush(port, w->chunks, w->counters) == -EAGAIN)
 			busy = true;
 		/* In copy mode the frames are sent by now. */
 		if (served)
-			rb_egress_reap(port, w->chunks);
+			rb_egress_reap(port, w->chunks, now_ns);
 		if (rb_egress_is_idle(port))
 			rb_id_set_remove(&w->todo_ports, i);
 		busy |= served;
@@ -113,6 +113,7 @@ bool rb_worker_round(struct rb_worker *w, uint64_t now_ns)
 static void say_hello(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t now_ns)
 {
 	const struct rb_hello hello = {
+		.transit_ns = rb_transit_here_ns(&peer->transit),
 		.heard_epoch = rb_peers_heard_epoch(&w->peers, peer->node, now_ns),
 		.interval_us = (uint32_t)(w->config.hello_interval_ns / 1000),
 	};
@@ -275,6 +276,8 @@ int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint3
 	err = add_destination(w, node, n_voqs, frame_max_bytes, self.message_max_bytes, degree);
 	if (!err)
 		w->nodes[w->n_nodes++] = node;
+	if (!err)
+		rb_transit_init(&w->peer[node]->transit);
 	return err;
 }
 
@@ -344,6 +347,7 @@ int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,
 	}
 	if (epoch != w->peers.peer[node].epoch)
 		rb_rates_new_life(w->rates, node);
+	rb_transit_init(&peer->transit);
 	err = rb_peers_introduce(&w->peers, node, epoch);
 	if (err)
 		return err;

@@ -41,6 +41,7 @@ void rb_worker_use_records(struct rb_worker *w, const struct rb_msg_header *head
 		break;
 	case RB_MSG_HELLO:
 		rb_peers_hello(&w->peers, header->source, &records->hello, now_ns);
+		w->peer[header->source]->transit.there_ns = records->hello.transit_ns;
 		break;
 	case RB_MSG_POLICY:
 		rb_rates_policy(w->rates, &records->policy, now_ns);

@@ -29,19 +29,22 @@ void rb_worker_post_receives(struct rb_worker *w)
 	}
 }
 
-static void deliver(struct rb_worker *w, uint64_t message_offset, const struct rb_frame *frames,
-		    uint32_t n)
+static void deliver(struct rb_worker *w, uint64_t message_offset, struct rb_frame *frames,
+		    uint32_t n, uint32_t message_ns)
 {
 	rb_chunk_set_uses(w->chunks, message_offset, RB_OWNER_MESSAGE, (uint16_t)n);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		frames[i].message_ns = message_ns;
+		frames[i].arrival_ns -= message_ns;
 		rb_worker_deliver(w, &frames[i]);
+	}
 }
 
 /* Judge the whole message, then use it. True if its chunk now belongs to its frames. */
 static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t now_ns)
 {
 	const uint8_t *msg = rb_chunk_data(w->chunks, c->offset);
-	const struct rb_worker_peer *peer = c->context;
+	struct rb_worker_peer *peer = c->context;
 	struct rb_frame frames[RB_RECORDS_MAX];
 	struct rb_msg_header header;
 	union rb_records records;
@@ -64,8 +67,10 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 	if (verdict != RB_VERDICT_OK)
 		return false;
 
+	rb_transit_note(&peer->transit, header.sent_ns, now_ns);
 	if (header.type == RB_MSG_DATA) {
-		deliver(w, c->offset, frames, n);
+		deliver(w, c->offset, frames, n,
+			rb_transit_of(&peer->transit, header.sent_ns, now_ns));
 		return true;
 	}
 	rb_worker_use_records(w, &header, msg, &records, n, now_ns);

@@ -12,6 +12,7 @@
 #include "rdma-bridge/rate/rates.h"
 #include "rdma-bridge/transport/transport.h"
 #include "rdma-bridge/wire/peer.h"
+#include "rdma-bridge/wire/transit.h"
 
 #define RB_LENT_MAX	  256 /* messages whose frames a transport may hold at once */
 #define RB_PACKED_CLASSES 8   /* 1, 2..3, 4..7, ... 128..255 frames */
@@ -44,6 +45,7 @@ struct rb_worker_peer {
 	struct rb_ingress *ingress; /* owned; NULL: no system ports */
 	uint32_t sequence;	    /* of the next message to it */
 	uint64_t hello_ns;	    /* when the next hello is due */
+	struct rb_transit transit;  /* of its messages */
 	uint64_t sent[RB_MSG_TYPE_COUNT], sent_bytes[RB_MSG_TYPE_COUNT]; /* messages by type */
 	uint64_t send_refused; /* tries that found no room */
 	uint64_t since_ns;     /* when its state changed last; 0: not since the first tick */

@@ -25,7 +25,6 @@ import time
 PORT = 9000
 HEADERS = 28  # IPv4 and UDP
 ETHERNET = 14
-STAMP_NS = 100_000  # from a sender's stamp to the router, at most
 STAMP = struct.Struct(">II")
 SO_TIMESTAMPNS, SO_TIMESTAMPING, SO_RCVBUFFORCE = 35, 37, 33
 TX_SCHEDULED, SOFTWARE, WITH_ID, WITHOUT_PACKET = 1 << 8, 1 << 4, 1 << 7, 1 << 11
@@ -164,8 +163,9 @@ def judge(episodes_, bursts, received, flows, header_bytes=0):
                 "start": came[0][1]}
         for what, list_ in off.items():
             list_.append((episode[f"{what}_ns"] - true[what]) / true["duration"])
-        # The first packets may have left before the others came.
-        inside = [row for row in came if row[1] >= episode["start_ns"] - STAMP_NS]
+        # The first packets may have left before the one came that begins the period: the last that was sent until then.
+        first_ns = max((at for _, at, _ in came if at <= episode["start_ns"]), default=0)
+        inside = [row for row in came if row[1] >= first_ns]
         total = sum(size + header_bytes for _, _, size in inside)
         for flow in flows:
             share = sum(size + header_bytes for key, _, size in inside if key[0] == flow) / total

@@ -227,7 +227,7 @@ static int flush(void)
 static void reap(struct sink *sink, uint32_t n)
 {
 	sink->n_done = n;
-	rb_egress_reap(w.port, w.chunks);
+	rb_egress_reap(w.port, w.chunks, w.now_ns);
 	check();
 }
 
@@ -556,7 +556,7 @@ static void chunk_of_a_message_is_free_after_its_last_frame(void **state)
 	for (uint32_t k = 0; k < 3; k++) {
 		assert_int_equal(w.chunks->n_free, CHUNKS - 1);
 		w.sink[0].n_done = 1;
-		rb_egress_reap(w.port, w.chunks);
+		rb_egress_reap(w.port, w.chunks, w.now_ns);
 	}
 	assert_int_equal(w.chunks->n_free, CHUNKS);
 	rb_egress_flush(w.port, w.chunks, w.counters);
@@ -581,7 +581,7 @@ static void port_without_a_back_end_drops_by_name_and_comes_back(void **state)
 	assert_int_equal(w.counters[RB_COUNT_DROP_PORT_DOWN].bytes, 840);
 	assert_int_equal(serve(10), 0);
 	assert_int_equal(flush(), 0);
-	rb_egress_reap(w.port, w.chunks);
+	rb_egress_reap(w.port, w.chunks, w.now_ns);
 	assert_int_equal(w.sink[0].taken, 0);
 	assert_true(rb_egress_is_idle(w.port));
 	/* What the new one refused before is no frame of ours. */
@@ -730,17 +730,20 @@ static void controller_is_told_of_each_sample_once(void **state)
 	}
 }
 
-/* A burst of frames, which entered 1 us before each other; then the port sends them, 100 us later.
+/*
+ * A burst of frames, which entered 1 us before each other and were 3 us in a message; then the port
+ * gets them, 100 us later, and gives them back one after another, each 2 us after the one before.
  */
 #define BURST 64
 
-static void pass_burst(uint64_t *entry_ns, uint64_t *queue_ns)
+static void pass_burst(uint64_t *voq_ns, uint64_t *transmit_ns)
 {
 	struct sink *s = &w.sink[0];
 
 	for (uint32_t k = 0; k < BURST; k++) {
-		struct rb_frame frame = { .arrival_ns = w.now_ns - 1000 * (k + 1),
+		struct rb_frame frame = { .arrival_ns = w.now_ns - 1000 * (k + 4),
 					  .waited_ns = 1000 * (k + 1),
+					  .message_ns = 3000,
 					  .len_bytes = 100,
 					  .source = 1 };
 
@@ -748,37 +751,44 @@ static void pass_burst(uint64_t *entry_ns, uint64_t *queue_ns)
 		w.put_frames++;
 		w.put_bytes += frame.len_bytes;
 		rb_egress_enqueue(w.port, &frame, w.chunks, w.counters, w.now_ns);
-		*entry_ns += frame.waited_ns;
-		*queue_ns += 100000;
+		*voq_ns += frame.waited_ns;
+		*transmit_ns += 2000 * (k + 1);
 	}
 	w.now_ns += 100000;
 	assert_int_equal(serve(BURST), BURST);
 	assert_int_equal(flush(), 0);
-	reap(s, s->n_held);
+	for (uint32_t k = 0; k < BURST; k++) {
+		w.now_ns += 2000;
+		reap(s, 1);
+	}
 }
 
 static void where_every_frame_waited_adds_up(void **state)
 {
 	struct rb_egress_config config = plain();
-	uint64_t entry_ns = 0, queue_ns = 0;
+	uint64_t voq_ns = 0, transmit_ns = 0;
 	const struct sl_histogram *stage;
 
 	(void)state;
 	config.delay_sample = 1;
 	begin(&config);
 	for (uint32_t i = 0; i < 10; i++)
-		pass_burst(&entry_ns, &queue_ns);
-	stage = w.port->queue[0].delay->stage;
+		pass_burst(&voq_ns, &transmit_ns);
+	stage = w.port->delay->stage[0];
 	for (uint32_t k = 0; k < RB_DELAY_STAGES; k++)
 		assert_int_equal(stage[k].count, 10 * BURST);
-	assert_int_equal(stage[RB_DELAY_ENTRY].sum_ns, entry_ns);
-	assert_int_equal(stage[RB_DELAY_QUEUE].sum_ns, queue_ns);
-	assert_int_equal(stage[RB_DELAY_TOTAL].sum_ns, entry_ns + queue_ns);
-	assert_int_equal(stage[RB_DELAY_ENTRY].min_ns, 1000);
-	assert_int_equal(stage[RB_DELAY_ENTRY].max_ns, 1000 * BURST);
+	assert_int_equal(stage[RB_DELAY_VOQ].sum_ns, voq_ns);
+	assert_int_equal(stage[RB_DELAY_MESSAGE].sum_ns, 10 * BURST * 3000);
+	assert_int_equal(stage[RB_DELAY_QUEUE].sum_ns, 10 * BURST * 100000);
+	assert_int_equal(stage[RB_DELAY_TRANSMIT].sum_ns, transmit_ns);
+	assert_int_equal(stage[RB_DELAY_TOTAL].sum_ns, voq_ns + 10 * BURST * 103000 + transmit_ns);
+	assert_int_equal(stage[RB_DELAY_VOQ].min_ns, 1000);
+	assert_int_equal(stage[RB_DELAY_VOQ].max_ns, 1000 * BURST);
+	assert_int_equal(stage[RB_DELAY_MESSAGE].max_ns, 3000);
 	assert_int_equal(stage[RB_DELAY_QUEUE].min_ns, 100000);
-	assert_int_equal(stage[RB_DELAY_TOTAL].max_ns, 100000 + 1000 * BURST);
-	assert_int_equal(w.port->queue[1].delay->stage[RB_DELAY_TOTAL].count, 0);
+	assert_int_equal(stage[RB_DELAY_TRANSMIT].min_ns, 2000);
+	assert_int_equal(stage[RB_DELAY_TOTAL].max_ns, 103000 + 3000 * BURST);
+	assert_int_equal(w.port->delay->stage[1][RB_DELAY_TOTAL].count, 0);
 	end();
 }
 
@@ -786,18 +796,42 @@ static void where_every_frame_waited_adds_up(void **state)
 static void a_sample_sees_every_place_in_a_burst(void **state)
 {
 	struct rb_egress_config config = plain();
-	uint64_t entry_ns = 0, queue_ns = 0;
-	const struct sl_histogram *entry;
+	uint64_t voq_ns = 0, transmit_ns = 0;
+	const struct sl_histogram *voq;
 
 	(void)state;
 	config.delay_sample = 64;
 	begin(&config);
 	for (uint32_t i = 0; i < 2000; i++)
-		pass_burst(&entry_ns, &queue_ns);
-	entry = &w.port->queue[0].delay->stage[RB_DELAY_ENTRY];
-	assert_in_range(entry->count, 1900, 2100);
+		pass_burst(&voq_ns, &transmit_ns);
+	voq = &w.port->delay->stage[0][RB_DELAY_VOQ];
+	assert_in_range(voq->count, 1900, 2100);
 	for (uint32_t k = 1; k <= BURST; k++)
-		assert_in_range(entry->bucket[sl_histogram_index(1000 * k)], 10, 100);
+		assert_in_range(voq->bucket[sl_histogram_index(1000 * k)], 10, 100);
+	end();
+}
+
+/* What a port that went down had is not measured, and no frame is taken for another. */
+static void frames_of_a_port_that_went_down_are_not_measured(void **state)
+{
+	struct rb_egress_config config = plain();
+	uint64_t voq_ns = 0, transmit_ns = 0;
+
+	(void)state;
+	config.delay_sample = 1;
+	begin(&config);
+	pass_burst(&voq_ns, &transmit_ns);
+	put(0, 5, 100);
+	assert_int_equal(serve(5), 5);
+	set_tx(&w.sink[1]);
+	assert_int_equal(w.port->delay->n, 0);
+	put(0, 3, 100);
+	assert_int_equal(serve(3), 3);
+	w.now_ns += 7000;
+	reap(&w.sink[1], 1);
+	assert_int_equal(w.port->delay->stage[0][RB_DELAY_TOTAL].count, BURST + 1);
+	assert_int_equal(w.port->delay->n, 2);
+	reap(&w.sink[1], 2);
 	end();
 }
 
@@ -807,7 +841,8 @@ static void no_sample_measures_nothing(void **state)
 
 	(void)state;
 	begin(&config);
-	assert_null(w.port->queue[0].delay);
+	assert_null(w.port->delay);
+	assert_null(w.port->busy);
 	end();
 }
 
@@ -817,6 +852,7 @@ int main(void)
 		cmocka_unit_test(where_every_frame_waited_adds_up),
 		cmocka_unit_test(a_sample_sees_every_place_in_a_burst),
 		cmocka_unit_test(no_sample_measures_nothing),
+		cmocka_unit_test(frames_of_a_port_that_went_down_are_not_measured),
 		cmocka_unit_test(port_values_out_of_range_are_refused),
 		cmocka_unit_test(queue_takes_its_limit_and_drops_the_rest_by_name),
 		cmocka_unit_test(frames_of_a_class_leave_in_order_as_they_came),

@@ -195,7 +195,7 @@ static int serve(void)
 
 	check();
 	rb_egress_flush(w.port, w.chunks, w.counters);
-	rb_egress_reap(w.port, w.chunks);
+	rb_egress_reap(w.port, w.chunks, w.now_ns);
 	check();
 	return n ? (int)flow_of(w.last) : -1;
 }

@@ -60,9 +60,9 @@ static const uint8_t feedback_msg[] = {
 
 static const uint8_t hello_msg[] = {
 	/* header */
-	1, 3, 0, 32, 1, 2, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5,
-	/* heard epoch, interval */
-	0xde, 0xad, 0, 1, 0, 0, 0x27, 0x10,
+	1, 3, 0, 40, 1, 2, 0, 1, 0, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5,
+	/* heard epoch, interval, transit */
+	0xde, 0xad, 0, 1, 0, 0, 0x27, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe,
 };
 
 static const uint8_t announce_msg[] = {
@@ -267,6 +267,7 @@ static void hello_decodes_and_encodes_to_the_same_bytes(void **state)
 	assert_int_equal(judge(hello_msg, sizeof(hello_msg), &r), RB_VERDICT_OK);
 	assert_true(r.hello.heard_epoch == 0xdead0001);
 	assert_int_equal(r.hello.interval_us, 10000);
+	assert_true(r.hello.transit_ns == -2);
 	rb_msg_header_encode(&r.header, out);
 	rb_hello_encode(&r.hello, out + RB_MSG_HEADER_BYTES);
 	assert_memory_equal(out, hello_msg, sizeof(out));

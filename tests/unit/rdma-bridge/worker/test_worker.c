@@ -233,7 +233,7 @@ static void restarted_peer_is_known_by_its_epoch_and_traffic_resumes(void **stat
 				     .source = 2,
 				     .destination = 1,
 				     .count = 1,
-				     .length_bytes = 32,
+				     .length_bytes = RB_MSG_HEADER_BYTES + RB_HELLO_BYTES,
 				     .epoch = 1002,
 				     .sequence = 1000000 };
 
@@ -260,12 +260,12 @@ static void restarted_peer_is_known_by_its_epoch_and_traffic_resumes(void **stat
 	assert_int_equal(rig.node[1].worker->peers.peer[2].seq[0].lost, 0);
 	/* A message of the former life is refused under its name. */
 	{
-		uint8_t msg[32] = { 0 };
+		uint8_t msg[RB_MSG_HEADER_BYTES + RB_HELLO_BYTES] = { 0 };
 		const struct rb_piece piece = { msg, sizeof(msg) };
 		uint64_t before = rig.node[1].worker->verdicts[RB_VERDICT_EPOCH];
 
 		rb_msg_header_encode(&old, msg);
-		msg[31] = 1;
+		msg[31] = 1; /* the interval */
 		assert_int_equal(rig.node[2].transport->ops->post_send(
 					 rig.node[2].transport, rig.node[2].worker->peer[1]->path,
 					 &piece, 1, 0),
