@@ -20,3 +20,12 @@ sluiced_LDLIBS := -lmicrohttpd
 sluice_SRCS := user/sluice.c
 sluice_USES := libcli
 sluice_LDLIBS := -lpcap -lmicrohttpd
+
+# The page of sluice web, as string literals
+WEB_PAGE_OBJS := $(foreach kind,obj asan tsan fuzz,$(BUILD)/$(kind)/user/web/web_page.o)
+$(BUILD)/user/web/page.inc: user/web/page.html
+	$(call say,TEXT,$@)
+	@mkdir -p $(@D)
+	$(Q)sed 's/[?\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
+$(WEB_PAGE_OBJS): $(BUILD)/user/web/page.inc
+$(WEB_PAGE_OBJS): CPPFLAGS += -I$(BUILD)

@@ -28,7 +28,8 @@ static const struct list {
 	{ "counters", "show", false, false },	  { "drops", "show", false, false },
 	{ "system-ports", "show", false, false }, { "peers", "peers", true, false },
 	{ "voqs", "voqs", true, false },	  { "egress-queues", "egress-queues", true, false },
-	{ "fabric", "fabric", true, true },
+	{ "fabric", "fabric", true, true },	  { "delay", "delay", true, false },
+	{ "busy", "busy", true, false },	  { "cc", "cc", true, false },
 };
 
 /* The only row of an answer, or all of them; takes the reference. */
