@@ -8,7 +8,7 @@ COMPLETION_DIR = $(PREFIX)/share/bash-completion/completions
 # Completed by the file of sluice, which bash looks up under each name
 COMPLETED = sluiced sluice-delay sluice-delay-plot
 
-UNITS = sluiced sluice-bridge
+UNITS = sluiced sluice-bridge sluice-elements
 
 # What is installed, as MODE:SOURCE:TARGET.
 INSTALLED_PROGRAMS = \
@@ -18,6 +18,7 @@ INSTALLED_PROGRAMS = \
 	0755:dist/sluice-extcap:$(PREFIX)/lib/sluice/sluice-extcap \
 	0755:$(BUILD)/sluiced:$(PREFIX)/sbin/sluiced \
 	0755:$(BUILD)/sluice-bridge:$(PREFIX)/sbin/sluice-bridge \
+	0755:$(BUILD)/sluice-elements:$(PREFIX)/sbin/sluice-elements \
 	$(foreach o,$(patsubst bpf/%.bpf.c,%.bpf.o,$(wildcard bpf/*.bpf.c)),0644:$(BUILD)/$(o):$(PREFIX)/lib/sluice/$(o))
 man_page = 0644:docs/man/$(1):$(PREFIX)/share/man/man$(lastword $(subst ., ,$(1)))/$(1)
 LAB_MAN = sluice-lab.8

@@ -47,6 +47,14 @@ _sluice_reserve() {
 	esac
 }
 
+# The chains that run: the flows behind input and output.
+_sluice_element() {
+	case $1 in
+	'') _sluice_words "list show" ;;
+	show) _sluice_words "$(sluice flow 2>/dev/null | sed -n '4,$s/ .*//p')" ;;
+	esac
+}
+
 # capture and trace have options of their own.
 _sluice_capture() {
 	case $prev in
@@ -74,7 +82,7 @@ _sluice() {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} i command='' what=''
 	COMPREPLY=()
 	case $prev in
-	-s | --socket | -p | --pin-dir | -B | --bridge)
+	-s | --socket | -p | --pin-dir | -B | --bridge | -E | --elements)
 		_sluice_files
 		return
 		;;
@@ -87,7 +95,7 @@ _sluice() {
 			;;
 		esac
 		case ${COMP_WORDS[i]} in
-		-s | --socket | -p | --pin-dir | -B | --bridge | -w | --wait | -n | --rounds | -d | --delay) i=$((i + 1)) ;;
+		-s | --socket | -p | --pin-dir | -B | --bridge | -E | --elements | -w | --wait | -n | --rounds | -d | --delay) i=$((i + 1)) ;;
 		-*) ;;
 		*)
 			if [ -z "$command" ]; then
@@ -99,15 +107,16 @@ _sluice() {
 		esac
 	done
 	if [[ $cur == -* ]]; then
-		_sluice_words "--json --all --batch --rounds --delay --socket --bridge --pin-dir --wait --help --version"
+		_sluice_words "--json --all --batch --rounds --delay --socket --bridge --elements --pin-dir --wait --help --version"
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show top capture trace explain filter reserve attach detach cc web cluster check" ;;
+	'') _sluice_words "status show top capture trace explain filter reserve element flow attach detach cc web cluster check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay busy fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	filter) _sluice_filter "$what" ;;
 	reserve) _sluice_reserve "$what" ;;
+	element) _sluice_element "$what" ;;
 	attach) [ -n "$what" ] || _sluice_netdevs ;;
 	detach) [ -n "$what" ] || _sluice_ports ;;
 	check) [ -n "$what" ] || _sluice_files ;;

@@ -1,12 +1,28 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Elements: pure objects that the simulator and the worker run, and graphs of them.
-LIBS += libelements libelementssim libelementgraph
+LIBS += libelements libelementssim libelementgraph libelementworker
 libelements_SRCS := $(wildcard elements/sched/*.c)
 libelementssim_SRCS := elements/sim/processor.c elements/sim/experiments.c
 libelementssim_USES := libelements
 libelementgraph_SRCS := $(call sources_in,$(addprefix elements/,core classes graph))
 libelementgraph_USES := libelements libbase
-PROGRAMS += elements-sim
+# The worker process, but for its main file.
+libelementworker_SRCS := $(filter-out elements/worker/sluice-elements.c,$(wildcard elements/worker/*.c))
+libelementworker_USES := libelementgraph libpacket
+PROGRAMS += elements-sim sluice-elements
+sluice-elements_SRCS := elements/worker/sluice-elements.c
+sluice-elements_USES := libelementworker
+sluice-elements_LDLIBS = $(RB_LDLIBS)
 elements-sim_SRCS := elements/sim/elements-sim.c
 elements-sim_USES := libelementssim
 elements-sim_LDLIBS := -lm
+
+# The program of the netdev travels inside the process, as a skeleton.
+EL_SKELETON := $(BUILD)/elements/worker/chain_input.skel.h
+EL_SKELETON_OBJS := $(foreach kind,obj asan tsan fuzz,$(BUILD)/$(kind)/elements/worker/chain_port.o)
+$(EL_SKELETON): $(BUILD)/chain_input.bpf.o
+	$(call say,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)bpftool gen skeleton $< name el_chain_input_bpf >$@
+$(EL_SKELETON_OBJS): $(EL_SKELETON)
+$(EL_SKELETON_OBJS): CPPFLAGS += -I$(BUILD)

@@ -32,6 +32,9 @@ static const struct command {
 	  " list|ports|add FLOW rate RATE [port NETDEV] [refresh SECONDS] [pin]|\n"
 	  "       delete FLOW",
 	  "rates that are reserved for flows", sl_cmd_reserve },
+	{ "element", " list|show [CHAIN]", "classes of elements, and the elements of chains",
+	  sl_cmd_element },
+	{ "flow", "", "chains as flows: processor time, packets", sl_cmd_flow },
 	{ "attach", " PORT", "put the fast path on a port until the next reload", sl_cmd_attach },
 	{ "detach", " PORT", "take the fast path off a port until the next reload", sl_cmd_detach },
 	{ "cc",
@@ -57,6 +60,7 @@ static void print_options(FILE *out)
 	      "                       explain: rules that do not match, too\n"
 	      "  -s, --socket PATH    control socket (default " SL_CONFIG_DEFAULT_SOCKET ")\n"
 	      "  -B, --bridge PATH    control socket of sluice-bridge (default: as sluiced says)\n"
+	      "  -E, --elements PATH  control socket of sluice-elements\n"
 	      "  -p, --pin-dir PATH   pinned maps (default " SL_CONFIG_DEFAULT_PINS ")\n"
 	      "  -w, --wait SECONDS   how long for a daemon that is silent, 0.1 to 3600 (default 10)\n"
 	      "  -b, --batch          top: print text, for scripts; with -j a JSON object a round\n"
@@ -130,7 +134,7 @@ static bool has_own_options(const struct command *command)
 	       command->run == sl_cmd_cluster;
 }
 
-#define OPTIONS "jas:B:p:w:bn:d:hV"
+#define OPTIONS "jas:B:E:p:w:bn:d:hV"
 
 /*
  * How many arguments are options of sluice's own, and the command: all, unless the command has its
@@ -158,6 +162,7 @@ static int run(int argc, char **argv)
 		{ "all", no_argument, NULL, 'a' },
 		{ "socket", required_argument, NULL, 's' },
 		{ "bridge", required_argument, NULL, 'B' },
+		{ "elements", required_argument, NULL, 'E' },
 		{ "pin-dir", required_argument, NULL, 'p' },
 		{ "wait", required_argument, NULL, 'w' },
 		{ "batch", no_argument, NULL, 'b' },
@@ -169,6 +174,7 @@ static int run(int argc, char **argv)
 	};
 	struct sl_cmd_options options = {
 		.socket_path = SL_CONFIG_DEFAULT_SOCKET,
+		.elements_path = SL_CONFIG_DEFAULT_ELEMENTS_CONTROL,
 		.pin_dir = SL_CONFIG_DEFAULT_PINS,
 		.patience_ms = SL_CLIENT_PATIENCE_MS,
 		.delay_s = 1,
@@ -191,6 +197,9 @@ static int run(int argc, char **argv)
 			break;
 		case 'B':
 			options.bridge_path = optarg;
+			break;
+		case 'E':
+			options.elements_path = optarg;
 			break;
 		case 'p':
 			options.pin_dir = optarg;

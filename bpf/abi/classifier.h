@@ -69,6 +69,7 @@ enum sl_filter_action {
 #define SL_RULE_POLICE	    (1u << 24) /* by the policer of the rule's number (policer.h) */
 #define SL_RULE_NEXT_HOP    (1u << 25) /* to the address in sl_rule_hop under the rule's number */
 #define SL_RULE_RESERVE	    (1u << 26) /* a rate for each of its flows (reserved.h) */
+#define SL_RULE_CHAIN	    (1u << 27) /* into the chain in sl_rule_chain under the rule's number */
 
 /* Where packets of a rule go, in place of their destination: an IPv4 address in the first word. */
 struct sl_rule_hop {

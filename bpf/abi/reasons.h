@@ -11,8 +11,9 @@
 
 /*
  * Every packet that sl_edge sees counts once in sl_stats (RX) and once in exactly one of:
- * sl_stats (FORWARD: handed to the driver of the egress port; VOQ: redirected into a virtual output
- * queue), sl_drops (a drop reason) or sl_punts (a punt reason: given to this node's kernel).
+ * sl_stats (FORWARD: handed to the driver of the egress port, or to that of a chain of elements;
+ * VOQ: redirected into a virtual output queue), sl_drops (a drop reason) or sl_punts (a punt
+ * reason: given to this node's kernel).
  *
  * A driver may still refuse a frame that it was handed. txdrops.bpf.c learns of it afterwards, and
  * only how many frames: such a frame counts in FORWARD, and also as one packet of 0 bytes in
@@ -67,7 +68,9 @@
 	X(POLICED, "policed", "beyond the rate of a rule that polices")                            \
 	X(NEXT_HOP, "next-hop",                                                                    \
 	  "the next hop that a rule names cannot take it: see sluice.yaml(5)")                     \
-	X(EXPRESS_TX, "express-tx", "the fabric's driver did not take the frame from XDP")
+	X(EXPRESS_TX, "express-tx", "the fabric's driver did not take the frame from XDP")         \
+	X(CHAIN, "chain",                                                                          \
+	  "for a chain of elements: sluice-elements is away, or the frame too large for it")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \

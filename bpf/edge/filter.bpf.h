@@ -8,6 +8,7 @@
 #ifndef SL_FILTER_BPF_H
 #define SL_FILTER_BPF_H
 
+#include "bpf/edge/chain.bpf.h"
 #include "bpf/edge/classify.bpf.h"
 #include "bpf/edge/copy.bpf.h"
 #include "bpf/edge/ip6.bpf.h"
@@ -252,6 +253,8 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 			sl_rule_hop_set(flow.number + 1);
 		if (flow.action & SL_RULE_RESERVE)
 			pkt->reserve_rule_plus1 = flow.number + 1;
+		if (flow.action & SL_RULE_CHAIN)
+			return sl_chain(pkt, flow.number);
 		return SL_GO_ON;
 	case SL_FILTER_KERNEL:
 		return SL_PUNT(FILTER);

@@ -7,6 +7,7 @@
 #ifndef SL_MAPS_BPF_H
 #define SL_MAPS_BPF_H
 
+#include "bpf/abi/chain_header.h"
 #include "bpf/abi/classifier.h"
 #include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
@@ -108,6 +109,16 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_rule_hop SEC(".maps");
 
+/* Their chains of elements. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_RULE_NUMBERS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct sl_rule_chain);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_rule_chain SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SL_RESERVED_MAX);
@@ -183,5 +194,16 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bpf_devmap_val);
 } sl_tx_buffers SEC(".maps");
+
+/*
+ * The netdev of sluice-elements, while it is there, as element 0. By a hash, because the kernel
+ * lets no programs with and without fragments share a plain devmap.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bpf_devmap_val);
+} sl_chain_tx SEC(".maps");
 
 #endif

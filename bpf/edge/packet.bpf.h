@@ -19,14 +19,15 @@ extern const volatile struct sl_config sl_config;
 
 /*
  * A step returns SL_GO_ON, or says how the packet ends: SL_DROP(reason), SL_PUNT(reason), or
- * SL_QUEUED if it was redirected into a VOQ. SL_GO_ON from the last step means that the frame was
- * handed to an egress port.
+ * SL_QUEUED if it was redirected into a VOQ, SL_CHAINED into a chain of elements. SL_GO_ON from the
+ * last step means that the frame was handed to an egress port.
  */
 typedef __u32 sl_verdict;
 #define SL_GO_ON	0u
 #define SL_VERDICT_DROP 0x100u
 #define SL_VERDICT_PUNT 0x200u
 #define SL_QUEUED	0x400u
+#define SL_CHAINED	0x800u
 #define SL_DROP(reason) (SL_VERDICT_DROP | SL_DROP_##reason)
 #define SL_PUNT(reason) (SL_VERDICT_PUNT | SL_PUNT_##reason)
 

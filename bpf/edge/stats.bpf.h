@@ -19,11 +19,18 @@ static __always_inline void sl_count(void *map, __u32 slot, __u64 packets, __u64
 }
 
 /*
- * A frame that does not go on. Not inlined, so that it is verified only once, and out of the way of
- * those that do.
+ * A frame that does not go on, or into a chain. Not inlined, so that it is verified only once, and
+ * out of the way of those that do.
  */
 __attribute__((noinline)) int sl_finish_here(sl_verdict verdict, __u32 len_bytes, __u32 ethertype)
 {
+	if (verdict & SL_CHAINED) {
+		sl_count(&sl_stats,
+			 ethertype == (SL_FORCE __u16)sl_htons(ETH_P_IP) ? SL_STAT_FORWARD
+									 : SL_STAT_FORWARD_IP6,
+			 1, len_bytes);
+		return XDP_REDIRECT;
+	}
 	sl_count(&sl_stats, SL_STAT_RX, 1, len_bytes);
 	if (ethertype == (SL_FORCE __u16)sl_htons(ETH_P_IP))
 		sl_count(&sl_stats, SL_STAT_RX_IP4, 1, len_bytes);

@@ -18,6 +18,7 @@
 #include <bpf/bpf.h>
 #include <cmocka.h>
 
+#include "bpf/abi/chain_header.h"
 #include "bpf/abi/classifier.h"
 #include "bpf/abi/l3_port.h"
 #include "bpf/abi/policer.h"
@@ -487,6 +488,58 @@ static void rule_tells_of_the_flow(void **state)
 	assert_int_equal(told(&flow), 0);
 }
 
+/* The frame goes on as it came, behind a header with the chain's name; it counts as forwarded. */
+static void enters_chain(const struct edge_case *c, const struct sl_rule_chain *chain)
+{
+	static uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES];
+	uint32_t len = frame_build(&c->in, in), out_len;
+	struct edge_counters before, after, want;
+	struct sl_chain_header header;
+
+	edge_read_counters(world, &before);
+	assert_int_equal(edge_run(world, EDGE_PORT(1), in, len, out, &out_len), XDP_REDIRECT);
+	edge_read_counters(world, &after);
+	edge_subtract_counters(&after, &before);
+	edge_expect_counters(c, in, len, &want);
+	edge_assert_counters(&after, &want);
+	assert_int_equal(out_len, len + sizeof(header));
+	memcpy(&header, out, sizeof(header));
+	assert_int_equal(out[12] << 8 | out[13], SL_CHAIN_ETHERTYPE);
+	assert_memory_equal(&header.chain, chain, sizeof(*chain));
+	assert_memory_equal(out + sizeof(header), in, len);
+}
+
+/* Without a name or a netdev, or too large for it, the packet is a drop, never forwarded as it is.
+ */
+static void rule_sends_into_a_chain(void **state)
+{
+	const struct edge_case ip4 = { "ip4", V4(), FORWARD_BY(PLAIN) },
+			       ip6 = { "ip6", V6(), FORWARD_BY(PLAIN) },
+			       away = { "away", V4(), DROPS(CHAIN) },
+			       large = { "large", V4(.payload_bytes = 2967), DROPS(CHAIN) },
+			       fits = { "fits", V4(.payload_bytes = 2966), FORWARD_BY(PLAIN) };
+	const int chains = edge_map_fd(world, "sl_rule_chain");
+	const int netdev = edge_map_fd(world, "sl_chain_tx");
+	const struct sl_rule rule = { .action = SL_RULE_CHAIN };
+	const struct bpf_devmap_val device = { .ifindex = EDGE_PORT(2) };
+	const struct sl_rule_chain chain = { "video" };
+	const uint32_t zero = 0;
+
+	(void)state;
+	set_list(&rule, SL_FILTER_DENY);
+	edge_check(world, &away);
+	assert_int_equal(bpf_map_update_elem(chains, &zero, &chain, BPF_ANY), 0);
+	edge_check(world, &away);
+	assert_int_equal(bpf_map_update_elem(netdev, &zero, &device, BPF_ANY), 0);
+	enters_chain(&ip4, &chain);
+	enters_chain(&ip6, &chain);
+	enters_chain(&fits, &chain);
+	edge_check(world, &large);
+	bpf_map_delete_elem(chains, &zero);
+	edge_check(world, &away);
+	bpf_map_delete_elem(netdev, &zero);
+}
+
 static struct sl_policer policer(void)
 {
 	struct sl_policer p;
@@ -653,6 +706,7 @@ int main(void)
 		cmocka_unit_test(rule_sets_the_dscp),
 		cmocka_unit_test(rule_sets_the_dscp_of_what_the_kernel_gets),
 		cmocka_unit_test(rule_names_the_next_hop),
+		cmocka_unit_test(rule_sends_into_a_chain),
 		cmocka_unit_test(rule_tells_of_the_flow),
 		cmocka_unit_test(rule_polices),
 		cmocka_unit_test(rule_sets_the_class),

@@ -123,8 +123,11 @@ static void object_loads(void **state)
 static const struct {
 	const char *name, *file;
 } objects[] = {
-	{ "fabric", "build/fabric.bpf.o" },   { "hooks", "build/hooks.bpf.o" },
-	{ "inject", "build/inject.bpf.o" },   { "kernel_egress", "build/kernel_egress.bpf.o" },
+	{ "chain_input", "build/chain_input.bpf.o" },
+	{ "fabric", "build/fabric.bpf.o" },
+	{ "hooks", "build/hooks.bpf.o" },
+	{ "inject", "build/inject.bpf.o" },
+	{ "kernel_egress", "build/kernel_egress.bpf.o" },
 	{ "txdrops", "build/txdrops.bpf.o" },
 };
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/abi/chain_header.h"
 #include "bpf/abi/classifier.h"
 #include "user/text/prefix.h"
 
@@ -53,6 +54,7 @@ struct sl_rule {
 	struct sl_police police;
 	struct sl_flow_template reserve;
 	uint8_t next_hop[16];		 /* with SL_RULE_NEXT_HOP: of the rule's family */
+	char chain[SL_CHAIN_NAME_BYTES]; /* with SL_RULE_CHAIN */
 	uint32_t sample;		 /* one in so many of its packets is copied; 0: none */
 	char mirror[SL_NETDEV_NAME_MAX]; /* the netdev that sends the copies */
 };

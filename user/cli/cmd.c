@@ -110,6 +110,15 @@ int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
 	return status;
 }
 
+int sl_cmd_ask_elements(const struct sl_cmd_options *options, json_t *request,
+			void (*row)(void *arg, const json_t *row), void *arg)
+{
+	const struct side elements = { "sluice-elements", options->elements_path,
+				       options->patience_ms };
+
+	return ask(&elements, request, row, arg);
+}
+
 /* Write each row as it comes: a full table has too many to hold them in memory. */
 static void dump_row(void *arg, const json_t *row)
 {
@@ -125,7 +134,7 @@ static void dump_object(void *arg, const json_t *row)
 	sl_cmd_dump(row);
 }
 
-/* Either of the two above. */
+/* One of those above. */
 typedef int (*ask_fn)(const struct sl_cmd_options *options, json_t *request,
 		      void (*row)(void *arg, const json_t *row), void *arg);
 
@@ -154,6 +163,11 @@ int sl_cmd_print_json(const struct sl_cmd_options *options, json_t *request, boo
 int sl_cmd_print_bridge_json(const struct sl_cmd_options *options, json_t *request, bool is_list)
 {
 	return print_json(sl_cmd_ask_bridge, options, request, is_list);
+}
+
+int sl_cmd_print_elements_json(const struct sl_cmd_options *options, json_t *request)
+{
+	return print_json(sl_cmd_ask_elements, options, request, true);
 }
 
 void sl_cmd_dump(const json_t *value)

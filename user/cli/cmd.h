@@ -18,6 +18,7 @@ enum {
 struct sl_cmd_options {
 	const char *socket_path, *pin_dir;
 	const char *bridge_path; /* control socket of the bridge; NULL: sluiced says where it is */
+	const char *elements_path; /* control socket of sluice-elements */
 	bool json;
 	bool all;	      /* show rows that are zero, too */
 	uint32_t patience_ms; /* how long to wait for each piece of an answer */
@@ -38,6 +39,8 @@ int sl_cmd_detach(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_reserve(const struct sl_cmd_options *options, int argc, char **argv);
+int sl_cmd_element(const struct sl_cmd_options *options, int argc, char **argv);
+int sl_cmd_flow(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_capture(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv);
@@ -57,6 +60,10 @@ int sl_cmd_print_json(const struct sl_cmd_options *options, json_t *request, boo
 int sl_cmd_ask_bridge(const struct sl_cmd_options *options, json_t *request,
 		      void (*row)(void *arg, const json_t *row), void *arg);
 int sl_cmd_print_bridge_json(const struct sl_cmd_options *options, json_t *request, bool is_list);
+/* The same for sluice-elements. */
+int sl_cmd_ask_elements(const struct sl_cmd_options *options, json_t *request,
+			void (*row)(void *arg, const json_t *row), void *arg);
+int sl_cmd_print_elements_json(const struct sl_cmd_options *options, json_t *request);
 /* Write a value as JSON to standard output. */
 void sl_cmd_dump(const json_t *value);
 

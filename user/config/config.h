@@ -16,9 +16,10 @@
 #include "user/lib/xdp_mode.h"
 #include "user/text/yaml.h"
 
-#define SL_CONFIG_DEFAULT_PATH	 "/etc/sluice/sluice.yaml"
-#define SL_CONFIG_DEFAULT_SOCKET "/run/sluice/sluiced.sock"
-#define SL_CONFIG_DEFAULT_PINS	 "/sys/fs/bpf/sluice"
+#define SL_CONFIG_DEFAULT_PATH		   "/etc/sluice/sluice.yaml"
+#define SL_CONFIG_DEFAULT_SOCKET	   "/run/sluice/sluiced.sock"
+#define SL_CONFIG_DEFAULT_ELEMENTS_CONTROL "/run/sluice/sluice-elements.sock"
+#define SL_CONFIG_DEFAULT_PINS		   "/sys/fs/bpf/sluice"
 
 struct sl_port_settings {
 	char *name;

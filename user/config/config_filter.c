@@ -92,6 +92,15 @@ static bool valid_name(const char *text)
 	return n > 0 && n < NAME_MAX_BYTES && !strpbrk(text, " \t\n\"\\");
 }
 
+static bool valid_chain(const char *text)
+{
+	size_t n = strlen(text);
+
+	return n > 0 && n < SL_CHAIN_NAME_BYTES &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") ==
+		       n;
+}
+
 static bool valid_prefix(const char *text)
 {
 	struct sl_prefix prefix;
@@ -231,6 +240,8 @@ static const struct sl_yaml_key rule_keys[] = {
 	STRING("set_dscp", set_dscp, valid_dscp, "a DSCP: write a name or a number, such as ef"),
 	STRING("next_hop", next_hop, sl_valid_host_address,
 	       "an address: write the IPv4 or IPv6 address of a router, not a link-local one"),
+	STRING("chain", chain, valid_chain,
+	       "the name of a chain of elements: write at most 31 letters, digits, _ and ."),
 	STRING("mirror", mirror, sl_valid_netdev,
 	       "a netdev name: write 1 to 15 characters, as `ip link` shows them"),
 	STRING("sample", sample, valid_sample,
@@ -647,6 +658,24 @@ static int parse_next_hop(struct checker *c, const struct sl_filter_rule_setting
 	return 0;
 }
 
+static int parse_chain(struct checker *c, const struct sl_filter_rule_settings *s,
+		       struct sl_rule *rule)
+{
+	if (s->action != SL_FILTER_PERMIT)
+		return refuse(c, s->line, s->chain,
+			      "is a chain for packets that the fast path does not forward: write "
+			      "action: permit");
+	if (s->next_hop || s->class || s->reserve[SL_RESERVE_RATE])
+		return refuse(c, s->line, s->chain,
+			      "is a chain, behind which packets are routed anew: write no %s",
+			      s->next_hop ? "next_hop"
+			      : s->class  ? "class"
+					  : "reserve_rate");
+	snprintf(rule->chain, sizeof(rule->chain), "%s", s->chain);
+	rule->action |= SL_RULE_CHAIN;
+	return 0;
+}
+
 /* The schema has judged each text by itself. */
 static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s,
 		      struct sl_rule *rule)
@@ -678,6 +707,8 @@ static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s
 	if (s->set_dscp && !sl_rule_dscp_parse(s->set_dscp, &dscp))
 		rule->action |= (dscp + 1u) << SL_RULE_DSCP_SHIFT;
 	if (s->next_hop && parse_next_hop(c, s, rule))
+		return -EINVAL;
+	if (s->chain && parse_chain(c, s, rule))
 		return -EINVAL;
 	if ((s->class || s->set_dscp) && s->action != SL_FILTER_PERMIT)
 		return refuse(c, s->line, s->class ? s->class : s->set_dscp,

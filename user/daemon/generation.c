@@ -5,6 +5,7 @@
 
 #include "user/daemon/cluster_maps.h"
 #include "user/daemon/generation.h"
+#include "bpf/abi/chain_header.h"
 #include "bpf/abi/l3_port.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
@@ -81,6 +82,12 @@ static void on_link_event(void *ctx, uint32_t ifindex, const char *name, bool pr
 
 	if (port)
 		port->up = up;
+	if (strcmp(name, SL_CHAIN_NETDEV) == 0) {
+		int err = sl_datapath_chain_port(g->datapath, present ? ifindex : 0);
+
+		if (err)
+			sl_error("%s: packets of chains are dropped: %s", name, strerror(-err));
+	}
 	if (present) /* perhaps under another name */
 		sl_datapath_port_filter(g->datapath, ifindex, sl_rule_lists_of(*g->lists, name));
 	/* While this generation is being filled, it is on no port: activation attaches it. */

@@ -407,6 +407,28 @@ static void make_hops(const struct list *list, struct sl_datapath *dp)
 	}
 }
 
+/* --- Chains of elements --- */
+
+static void make_chains(const struct list *list, struct sl_datapath *dp)
+{
+	int fd = sl_datapath_map_fd(dp, "sl_rule_chain");
+
+	for (uint32_t i = 0; i < list->settings->rules.n; i++) {
+		const struct sl_rule *rule = &list->settings->parsed[i];
+		struct sl_rule_chain chain = { { 0 } };
+
+		if (!(rule->action & SL_RULE_CHAIN))
+			continue;
+		memcpy(chain.name, rule->chain, sizeof(chain.name));
+		if (bpf_map_update_elem(fd, &list->number[i], &chain, BPF_ANY))
+			sl_error("filters: list \"%s\": rule %u has no chain, so it lets nothing "
+				 "pass: %s",
+				 list->settings->name, i, strerror(errno));
+	}
+}
+
+/* --- Next hops that the kernel resolves --- */
+
 static bool names_hop(const struct list *list, uint32_t rule)
 {
 	return list->settings->parsed[rule].action & SL_RULE_NEXT_HOP;
@@ -460,6 +482,7 @@ static void delete_unused(const struct sl_rule_lists *lists, const struct sl_rul
 {
 	int policers = sl_datapath_map_fd(dp, "sl_policer");
 	int hops = sl_datapath_map_fd(dp, "sl_rule_hop");
+	int chains = sl_datapath_map_fd(dp, "sl_rule_chain");
 
 	for (uint32_t i = 0; i < previous->n; i++) {
 		const struct list *old = &previous->list[i];
@@ -467,13 +490,15 @@ static void delete_unused(const struct sl_rule_lists *lists, const struct sl_rul
 		for (uint32_t j = 0; j < old->settings->rules.n; j++) {
 			const struct sl_rule *rule = &old->settings->parsed[j];
 
-			if (!(rule->action & (SL_RULE_POLICE | SL_RULE_NEXT_HOP)) ||
+			if (!(rule->action & (SL_RULE_POLICE | SL_RULE_NEXT_HOP | SL_RULE_CHAIN)) ||
 			    is_used(lists, old->number[j]))
 				continue;
 			if (rule->action & SL_RULE_POLICE)
 				bpf_map_delete_elem(policers, &old->number[j]);
 			if (rule->action & SL_RULE_NEXT_HOP)
 				bpf_map_delete_elem(hops, &old->number[j]);
+			if (rule->action & SL_RULE_CHAIN)
+				bpf_map_delete_elem(chains, &old->number[j]);
 		}
 	}
 }
@@ -503,6 +528,7 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool
 				 list->settings->name, strerror(-err));
 		make_policers(list, dp);
 		make_hops(list, dp);
+		make_chains(list, dp);
 		for (unsigned int f = 0; f < FAMILIES; f++)
 			if (all || !list->kept[f])
 				places[n++] = (struct sl_list_place){ .slot = slot_of(list, f),
@@ -568,6 +594,9 @@ static const struct list *list_for(const struct sl_rule_lists *lists, const char
 {
 	const struct list *others = NULL;
 
+	/* Its packets have been judged where they entered, and would go round in circles. */
+	if (strcmp(netdev, SL_CHAIN_NETDEV) == 0)
+		return NULL;
 	for (uint32_t i = 0; lists && i < lists->n; i++) {
 		const struct sl_filter_list_settings *settings = lists->list[i].settings;
 

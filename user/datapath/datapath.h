@@ -80,6 +80,9 @@ int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name); /* or -E
 int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex, bool buffers);
 int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex);
 
+/* Where packets of rules that name a chain go (sl_chain_tx); 0: nowhere. 0 or -errno. */
+int sl_datapath_chain_port(struct sl_datapath *dp, uint32_t ifindex);
+
 /*
  * Say how XDP treats packets that enter at an L3 interface (sl_port; sl_vlan if vlan is not NULL).
  * -EEXIST: another interface has the element of sl_port; packets that enter at this one punt.

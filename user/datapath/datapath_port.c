@@ -41,6 +41,18 @@ int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex)
 	return err ? err : err_buffers;
 }
 
+int sl_datapath_chain_port(struct sl_datapath *dp, uint32_t ifindex)
+{
+	const struct bpf_devmap_val value = { .ifindex = ifindex };
+	const uint32_t zero = 0;
+	int fd = sl_datapath_map_fd(dp, "sl_chain_tx"), err;
+
+	if (ifindex)
+		return bpf_map_update_elem(fd, &zero, &value, BPF_ANY);
+	err = bpf_map_delete_elem(fd, &zero);
+	return err == -ENOENT ? 0 : err;
+}
+
 int sl_datapath_port_set(struct sl_datapath *dp, const struct sl_port *port,
 			 const struct sl_vlan_key *vlan)
 {

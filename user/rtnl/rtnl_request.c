@@ -6,6 +6,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
+#include <linux/veth.h>
 #include <net/if.h>
 
 #include "user/rtnl/rtnl.h"
@@ -114,6 +115,25 @@ int sl_rtnl_link_change(struct sl_rtnl_request *r, uint32_t ifindex,
 		mnl_attr_put_u32(nlh, IFLA_MTU, change->mtu_bytes);
 	if (change->alias)
 		mnl_attr_put_str(nlh, IFLA_IFALIAS, change->alias);
+	return finish(r, nlh);
+}
+
+int sl_rtnl_veth_add(struct sl_rtnl_request *r, const char *name, const char *peer)
+{
+	struct nlmsghdr *nlh = begin(r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	struct nlattr *info, *data, *other;
+
+	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
+	mnl_attr_put_str(nlh, IFLA_IFNAME, name);
+	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
+	mnl_attr_put_str(nlh, IFLA_INFO_KIND, "veth");
+	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	other = mnl_attr_nest_start(nlh, VETH_INFO_PEER);
+	mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
+	mnl_attr_put_str(nlh, IFLA_IFNAME, peer);
+	mnl_attr_nest_end(nlh, other);
+	mnl_attr_nest_end(nlh, data);
+	mnl_attr_nest_end(nlh, info);
 	return finish(r, nlh);
 }
 

@@ -33,6 +33,8 @@ struct sl_link_change {
 };
 int sl_rtnl_link_change(struct sl_rtnl_request *r, uint32_t ifindex,
 			const struct sl_link_change *change);
+/* A veth, both ends in this network namespace. -EEXIST: a netdev of either name is there. */
+int sl_rtnl_veth_add(struct sl_rtnl_request *r, const char *name, const char *peer);
 int sl_rtnl_link_delete(struct sl_rtnl_request *r, uint32_t ifindex);
 
 /* A route of ours, in table main, with the metric of a connected one. */

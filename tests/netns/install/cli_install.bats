@@ -18,6 +18,7 @@ teardown() { rm -rf "$DEST"; }
 755 opt/sl/bin/sluice-delay
 755 opt/sl/bin/sluice-delay-plot
 644 opt/sl/lib/sluice/capture.bpf.o
+644 opt/sl/lib/sluice/chain_input.bpf.o
 644 opt/sl/lib/sluice/fabric.bpf.o
 644 opt/sl/lib/sluice/hooks.bpf.o
 644 opt/sl/lib/sluice/inject.bpf.o
@@ -26,8 +27,10 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/lib/sluice/sluice.bpf.o
 644 opt/sl/lib/sluice/txdrops.bpf.o
 644 opt/sl/lib/systemd/system/sluice-bridge.service
+644 opt/sl/lib/systemd/system/sluice-elements.service
 644 opt/sl/lib/systemd/system/sluiced.service
 755 opt/sl/sbin/sluice-bridge
+755 opt/sl/sbin/sluice-elements
 755 opt/sl/sbin/sluiced
 644 opt/sl/share/bash-completion/completions/sluice
 777 opt/sl/share/bash-completion/completions/sluice-delay
@@ -39,6 +42,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/share/man/man5/sluice.yaml.5
 644 opt/sl/share/man/man8/sluice-bridge.8
 644 opt/sl/share/man/man8/sluice-capture.8
+644 opt/sl/share/man/man8/sluice-elements.8
 644 opt/sl/share/man/man8/sluice.8
 644 opt/sl/share/man/man8/sluiced.8" ]
 	grep -qx 'ExecStart=/opt/sl/sbin/sluiced --config /etc/sluice/sluice.yaml' "$DEST/opt/sl/lib/systemd/system/sluiced.service"
@@ -97,6 +101,9 @@ capture|-i|all|-w|-|host it's|" ]
 	for word in $(build/sluiced --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
 		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluiced.8
 	done
+	for word in $(build/sluice-elements --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
+		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluice-elements.8
+	done
 	# Options of sluice-delay are in its manual and its completion.
 	for word in $(build/sluice-delay --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '[a-z-]+$'); do
 		grep -qE "^\.It Fl . , ${word#-}( |$)" docs/man/sluice-delay.1
@@ -137,7 +144,7 @@ complete_words() {
 }
 
 @test "completion offers commands, views, ports and options" {
-	[ "$(complete_words sluice "")" = "status show top capture trace explain filter reserve attach detach cc web cluster check" ]
+	[ "$(complete_words sluice "")" = "status show top capture trace explain filter reserve element flow attach detach cc web cluster check" ]
 	[ "$(complete_words sluice -j s)" = "status show" ]
 	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay busy fabric cc" ]
 	[ "$(complete_words sluice show r)" = routes ]
@@ -207,7 +214,7 @@ complete_words() {
 
 @test "systemd understands the service units, and finds that they expose little" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
-	for unit in sluiced sluice-bridge; do
+	for unit in sluiced sluice-bridge sluice-elements; do
 		sed 's|@PREFIX@|/usr|; s|^ExecStart=.*|ExecStart=/bin/true|; /^Documentation/d' "dist/$unit.service" >"$DEST/$unit.service"
 		# systemd-analyze leaves files under /run: give it a mount namespace that vanishes with it.
 		run unshare --mount sh -c 'mount -t tmpfs none /run && systemd-analyze verify "$1"' - "$DEST/$unit.service"

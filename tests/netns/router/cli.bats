@@ -201,7 +201,7 @@ explains() {
 
 @test "every command has its help, and every list is valid JSON" {
 	local command what
-	for command in status show top capture trace explain filter reserve attach detach cc web cluster check; do
+	for command in status show top capture trace explain filter reserve element flow attach detach cc web cluster check; do
 		run --separate-stderr sluice $command --help
 		[ "$status" -eq 0 ]
 		[[ ${lines[0]} = "Usage: sluice [OPTION]... $command"* ]]

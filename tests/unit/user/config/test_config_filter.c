@@ -76,6 +76,15 @@ static const struct refusal {
 	{ "next_hop_without_its_link", RULE("action: permit, next_hop: 'fe80::1'"),
 	  "f:5: filters[0].rules[0].next_hop: \"fe80::1\" is not an address: write the IPv4 or IPv6 "
 	  "address of a router, not a link-local one" },
+	{ "chain_of_a_denied_packet", RULE("action: deny, chain: video"),
+	  "f:5: filters[0].rules[0]: \"video\" is a chain for packets that the fast path does not "
+	  "forward: write action: permit" },
+	{ "chain_beside_a_next_hop", RULE("action: permit, chain: video, next_hop: 10.0.0.1"),
+	  "f:5: filters[0].rules[0]: \"video\" is a chain, behind which packets are routed anew: "
+	  "write no next_hop" },
+	{ "chain_of_odd_letters", RULE("action: permit, chain: a-b"),
+	  "f:5: filters[0].rules[0].chain: \"a-b\" is not the name of a chain of elements: write at "
+	  "most 31 letters, digits, _ and ." },
 	{ "rate_in_packets", RULE("action: permit, police_rate: 10kpps"),
 	  "f:5: filters[0].rules[0].police_rate: \"10kpps\" is not a rate: write bits a second, such "
 	  "as 10mbit" },
@@ -208,7 +217,8 @@ static void all_keys_are_read(void **state)
 		"  - {action: permit, protocol: udp, next_hop: 192.0.2.1}\n"
 		"  - {action: permit, family: ipv6, next_hop: '2001:db8::1'}\n"
 		"  - {action: permit, reserve_rate: 1mbit}\n"
-		"  - {action: permit, reserve_rate: 2mbit, reserve_idle: 2min, reserve_flows: 1024}\n";
+		"  - {action: permit, reserve_rate: 2mbit, reserve_idle: 2min, reserve_flows: 1024}\n"
+		"  - {action: permit, chain: video_2}\n";
 	char error[SL_YAML_ERROR_BYTES];
 	const struct sl_filter_list_settings *list;
 	const struct sl_rule *rule;
@@ -222,8 +232,10 @@ static void all_keys_are_read(void **state)
 	assert_int_equal(list->default_action, SL_FILTER_DENY);
 	assert_int_equal(list->ports.n, 2);
 	assert_string_equal(sl_filter_port_name(list, 1), "eth1.100");
-	assert_int_equal(list->rules.n, 11);
+	assert_int_equal(list->rules.n, 12);
 	rule = list->parsed;
+	assert_int_equal(rule[11].action, SL_FILTER_PERMIT | SL_RULE_CHAIN);
+	assert_string_equal(rule[11].chain, "video_2");
 	assert_int_equal(rule[9].action, SL_FILTER_PERMIT | SL_RULE_RESERVE);
 	assert_int_equal(rule[9].reserve.rate_Bps, 125000);
 	assert_int_equal(rule[9].reserve.idle_s, 30);

@@ -1,0 +1,203 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
+# Rules that name a chain of elements: packets go through sluice-elements and are routed anew. The hosts' tcpdump
+# is the oracle of the bytes, sums of counters that of conservation. One lab for all; 15 seconds of processor time.
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+	load router
+	router_up
+	CHAINS=$LAB_DIR/chains
+	cat >"$CHAINS" <<-'END'
+		chain mark { input -> Dscp(dscp=ef) -> output; }
+		chain nat { input -> Nat44(side=destination, from=10.9.0.0/24, to=10.0.2.0/24) -> output; }
+		chain mix share 3 {
+			m :: Mirror; s :: Sample(one_in=3); p :: Police(rate=8kbit, burst=2k);
+			input -> m -> s -> output;
+			m[1] -> p -> Queue(limit=4) -> Delay(time=20us) -> output;
+		}
+		chain whole { input -> Counter -> output; }
+	END
+	printf '%s\n' "heartbeat_s: 600" "filters:" "- name: in" "  ports: [{name: eth1}]" "  default: permit" "  rules:" \
+		"  - {action: permit, name: mark, protocol: udp, destination_port: 7000, chain: mark}" \
+		"  - {action: permit, name: nat, destination: 10.9.0.0/24, chain: nat}" \
+		"  - {action: permit, name: mix, protocol: udp, destination_port: 7001, chain: mix}" \
+		"  - {action: permit, name: none, protocol: udp, destination_port: 7002, chain: nowhere}" \
+		"  - {action: permit, name: whole, protocol: tcp, destination_port: 7003, chain: whole}" \
+		"ports:" "  - name: eth1" "  - name: eth2" "  - {name: slchain0, optional: true}" >"$CONFIG"
+	daemon
+	elements
+	export LAB_ID LAB_DIR CONFIG DAEMON ELEMENTS CHAINS
+}
+
+teardown_file() {
+	load router
+	lab_end
+}
+
+setup() {
+	load router
+	warm_up
+	wait_for 10 port_is slchain0 on
+}
+
+# elements: sluice-elements in the background, ready. Its process is ELEMENTS.
+elements() {
+	spawn n1 elements build/sluice-elements --chains "$CHAINS"
+	ELEMENTS=$SPAWNED
+	wait_for 10 elements_ready
+	wait_for 10 port_is slchain0 on
+}
+elements_ready() { ask status >/dev/null; }
+
+# ask COMMAND: what sluice-elements answers, its rows
+ask() {
+	on n1 /usr/bin/python3 - "$1" <<-'END'
+		import json, socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect("/run/sluice/sluice-elements.sock")
+		s.sendall(json.dumps({"command": sys.argv[1]}).encode() + b"\n")
+		rows = [json.loads(line) for line in s.makefile()]
+		print(json.dumps(rows[1:-1]))
+	END
+}
+
+# udp FAMILY PORT N [DESTINATION]: UDP packets of h1, by scapy, with numbers and sizes
+udp() {
+	on h1 /usr/bin/python3 - "$(mac_of n1 eth1)" "$@" <<-'END'
+		import sys
+		from scapy.all import Ether, IP, IPv6, UDP, Raw, sendp
+		mac, family, port, n = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+		to = sys.argv[5] if len(sys.argv) > 5 else {"4": "10.0.2.2", "6": "fd00:2::2"}[family]
+		head = (lambda i: IP(dst=to, id=i, ttl=64)) if family == "4" else (lambda i: IPv6(dst=to, hlim=64))
+		frames = [Ether(dst=mac) / head(i) / UDP(sport=20000 + i, dport=port) / Raw(bytes(i * 7 % 1200)) for i in range(n)]
+		sendp(frames, iface="eth0", verbose=False)
+	END
+}
+
+# watch FILTER: what comes to h2, in $LAB_DIR/watch.out
+watch() {
+	spawn h2 watch tcpdump -i eth0 -Q in -U -w - "$1"
+	watching() { grep -q "listening on" "$LAB_DIR/watch.err"; }
+	wait_for 10 watching
+}
+seen() { tcpdump -r "$LAB_DIR/watch.out" -n -vv -c 100000 2>/dev/null | grep -c "$1"; }
+sees() { [ "$(tcpdump -r "$LAB_DIR/watch.out" -n 2>/dev/null | wc -l)" -ge "$1" ]; }
+watched() {
+	kill "$(cat "$LAB_DIR/watch.pid")"
+	wait_for 10 no_processes "$(cat "$LAB_DIR/watch.pid")"
+}
+
+hits() { sluice -j show filters | jq ".[] | select(.name == \"$1\").packets"; }
+
+@test "packets of both families come out changed and routed: DSCP ef, one hop older, checksums right" {
+	watch 'udp port 7000'
+	udp 4 7000 30
+	udp 6 7000 30
+	wait_for 10 sees 60
+	watched
+	[ "$(seen 'tos 0xb8, ttl 63')" = 30 ]
+	[ "$(seen 'class 0xb8.*hlim 63')" = 30 ]
+	[ "$(seen 'bad')" = 0 ]
+	[ "$(seen 'udp sum ok')" = 60 ]
+}
+
+@test "a packet whose destination a chain changed goes to the new one" {
+	watch 'dst 10.0.2.2 and udp port 7009'
+	udp 4 7009 20 10.9.0.2
+	wait_for 10 sees 20
+	watched
+	[ "$(seen 'bad')" = 0 ]
+}
+
+@test "TCP through a chain arrives whole, though its sender leaves checksums to its device" {
+	head -c 2000000 /dev/urandom >"$LAB_DIR/sent"
+	spawn h2 sink socat -u TCP-LISTEN:7003,reuseaddr OPEN:"$LAB_DIR/received",creat,trunc
+	listens() { on h2 ss -Hltn sport = :7003 | grep -q .; }
+	wait_for 10 listens
+	on h1 timeout $((30 * ${LAB_PATIENCE:-1})) socat -u OPEN:"$LAB_DIR/sent" TCP:10.0.2.2:7003
+	await_end sink
+	cmp "$LAB_DIR/sent" "$LAB_DIR/received"
+	[ "$(hits whole)" -gt 100 ]
+}
+
+@test "each packet of a chain is accounted for: in + copies = out + drops by name" {
+	local before after
+	before=$(ask status)
+	watch 'udp port 7001'
+	udp 4 7001 500
+	idle() { sluice -j flow | jq -e '[.[].waiting // 0] | add == 0' && [ "$(sluice -j flow | jq '.[] | select(.flow == "mix") | .entered + .refused')" -ge $((500 - $(lost))) ]; }
+	lost() { echo $(($(reason drop tx-ring) + $(reason drop tx-error) + $(ask status | jq '.[0].drop_ring'))); }
+	wait_for 10 idle
+	after=$(sluice -j flow | jq '.[] | select(.flow == "mix")')
+	arrived() { sees "$(jq .left <<<"$after")"; }
+	wait_for 10 arrived
+	watched
+	[ "$(hits mix)" = 500 ]
+	[ "$(jq '.entered + .refused' <<<"$after")" = $((500 - $(lost))) ]
+	[ "$(jq '.entered + .copied' <<<"$after")" = "$(jq '.left + .dropped' <<<"$after")" ]
+	[ "$(jq .dropped <<<"$after")" = "$(sluice -j element show | jq '[.[] | select(.chain == "mix").dropped] | add')" ]
+	[ "$(sluice -j element show | jq '.[] | select(.chain == "mix" and .element == "s").dropped')" -gt 100 ]
+	[ "$(sluice -j element show | jq '.[] | select(.chain == "mix" and .element == "p").dropped')" -gt 100 ]
+	[ "$(seen 'length')" -ge "$(jq .left <<<"$after")" ]
+	[ "$(jq '.[0].received' <<<"$before")" -gt 0 ]
+}
+
+@test "a chain that the file does not have, and a frame too large, end by name" {
+	local before
+	before=$(ask status | jq '.[0].drop_no_chain')
+	udp 4 7002 5
+	dropped() { [ "$(ask status | jq '.[0].drop_no_chain')" = $((before + 5)) ]; }
+	wait_for 10 dropped
+}
+
+@test "a file that is wrong changes nothing, and names line and reason; a right one is in force at once" {
+	cp "$CHAINS" "$LAB_DIR/right"
+	printf 'chain mark {\n input -> Nothing -> output;\n}\n' >"$CHAINS"
+	kill -HUP "$ELEMENTS"
+	refused() { grep -q 'chains:2: "Nothing" is not a class of elements' "$LAB_DIR/elements.err"; }
+	wait_for 10 refused
+	[ "$(ask status | jq '.[0].chains')" = 4 ]
+	run on n1 build/sluice-elements --check --chains "$CHAINS"
+	[ "$status" = 2 ]
+	printf 'chain mark {\n input -> Dscp(dscp=af41) -> output;\n}\n' >"$CHAINS"
+	kill -HUP "$ELEMENTS"
+	fewer() { [ "$(ask status | jq '.[0].chains')" = 1 ]; }
+	wait_for 10 fewer
+	watch 'udp port 7000'
+	udp 4 7000 5
+	wait_for 10 sees 5
+	watched
+	[ "$(seen 'tos 0x88')" = 5 ]
+	cp "$LAB_DIR/right" "$CHAINS"
+	kill -HUP "$ELEMENTS"
+	again() { [ "$(ask status | jq '.[0].chains')" = 4 ]; }
+	wait_for 10 again
+}
+
+@test "a crash costs the chains' packets by name; plain forwarding goes on, and a new start serves again" {
+	local before
+	kill -KILL "$ELEMENTS"
+	wait_for 10 no_processes "$ELEMENTS"
+	ended() { echo $(($(reason drop chain) + $(reason drop tx-error) + $(reason drop tx-ring))); }
+	before=$(ended)
+	udp 4 7000 10
+	all_ended() { [ $(($(ended) - before)) = 10 ]; }
+	wait_for 10 all_ended
+	on h1 ping -c 3 -i 0.01 -W 5 10.0.2.2
+	elements
+	watch 'udp port 7000'
+	served() { udp 4 7000 5 && sees 5; }
+	wait_for 10 served
+	watched
+	kill "$ELEMENTS"
+	wait_for 10 no_processes "$ELEMENTS"
+	[ ! -e /sys/class/net/slchain0 ]
+	run on n1 ip link show slchain0
+	[ "$status" != 0 ]
+	before=$(reason drop chain)
+	udp 4 7000 10
+	no_netdev() { [ $(($(reason drop chain) - before)) = 10 ]; }
+	wait_for 10 no_netdev
+}
