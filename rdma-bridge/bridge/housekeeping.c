@@ -194,8 +194,10 @@ static void renew(struct rb_bridge *b, uint64_t now_ns)
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		renew_port(b, &b->ports[i]);
 	find_takers(b);
-	if (ports_are_settled(b))
+	if (!b->ready && ports_are_settled(b)) {
 		b->ready = true;
+		rb_watch(b->sockets_fd, rb_join_fd(b->join), NULL);
+	}
 }
 
 static void poll_sockets(struct rb_bridge *b, uint64_t now_ns)

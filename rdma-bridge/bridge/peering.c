@@ -221,7 +221,6 @@ int rb_peering_open(struct rb_bridge *b)
 	err = open_join(b);
 	if (err)
 		return err;
-	rb_watch(b->sockets_fd, rb_join_fd(b->join), NULL);
 	return rb_relay_open(b->settings->cluster.socket, b->sockets_fd, &relay_ops, b, &b->relay);
 }
 

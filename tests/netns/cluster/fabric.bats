@@ -214,6 +214,23 @@ slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 	live_with "$CLUSTER_LIVENESS_MS"
 }
 
+@test "a bridge that waits for its daemon sleeps, although other nodes call" {
+	local clock cpu sleeps rounds
+	bridge_stop 1
+	kill -9 "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	await_end sluiced-n1
+	on n1 rm -r /sys/fs/bpf/sluice
+	bridge_start 1
+	called() { on n1 ss -Hltn | awk '{ n += $2 } END { exit !n }'; }
+	wait_for 30 called
+	read -r clock cpu sleeps <<<"$(bridge_now)"
+	rounds=$(bridge_ask 1 status | jq .rounds)
+	wait_for 30 slept_until $((sleeps + 100))
+	[ $(($(bridge_ask 1 status | jq .rounds) - rounds)) -le $((3 * ($(bridge_now | cut -d' ' -f3) - sleeps))) ]
+	router_start n1
+	for n in 1 2 3; do wait_for 30 cluster_is_up $n 2; done
+}
+
 # live_alone N MS: restart the bridge of node N alone with this liveness_ms
 live_alone() {
 	sed -i "s/^  #*liveness_ms:.*/  liveness_ms: $2/" "$LAB_DIR/n$1.yaml"
