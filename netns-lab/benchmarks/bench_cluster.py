@@ -99,7 +99,8 @@ class Cluster(Path):
                 self.source, "taskset", "-c", "0", "build/lab/gen", "eth0", "-j", "--dst-mac", self.mac,
                 "--duration", str(seconds), *packets, "--rate", str(LONE_PPS), "--spin", "--batch", "1", "--stamp-every", "1")))
             time.sleep(0.05)
-        return {"offered": sent["made"], "delivered": got["packets"], "p50_ns": got["latency_p50_ns"], "p99_ns": got["latency_p99_ns"]}
+        return {"offered": sent["made"], "delivered": got["packets"], "reordered": got["reordered"], "duplicates": got["duplicates"],
+                "p50_ns": got["latency_p50_ns"], "p99_ns": got["latency_p99_ns"]}
 
     def trial(self, packets, seconds, rate=None):
         """As Path.trial, but node 2 has the sink's core."""
