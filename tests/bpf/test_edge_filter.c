@@ -24,6 +24,7 @@
 #include "bpf/abi/policer.h"
 #include "bpf/abi/reserved.h"
 #include "bpf/abi/voq.h"
+#include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_case.h"
 #include "user/classify/compile.h"
 #include "user/classify/rule_text.h"
@@ -465,8 +466,8 @@ static void rule_tells_of_the_flow(void **state)
 	set_list(&rule, SL_FILTER_DENY);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct frame *in = &cases[i].check.in;
-		struct sl_flow_key want = { .source_port = htons(1234),
-					    .destination_port = htons(4321),
+		struct sl_flow_key want = { .source_port = sl_htons(1234),
+					    .destination_port = sl_htons(4321),
 					    .protocol = in->protocol ? in->protocol : IPPROTO_UDP,
 					    .version = in->ip6 ? 6 : 4 };
 
