@@ -94,24 +94,9 @@ static void flow_cells(void *arg, const json_t *row)
 static int show(const struct sl_cmd_options *options, json_t *request, const char *const *headers,
 		void (*cells)(void *, const json_t *))
 {
-	struct sl_table *table;
-	unsigned int n = 0;
-	int status;
-
 	if (options->json)
 		return sl_cmd_print_elements_json(options, request);
-	while (headers[n])
-		n++;
-	table = sl_table_create(headers, n);
-	if (!table) {
-		json_decref(request);
-		return SL_EXIT_FAILED;
-	}
-	status = sl_cmd_ask_elements(options, request, cells, table);
-	if (status == SL_EXIT_OK && sl_table_print(table, stdout))
-		status = SL_EXIT_FAILED;
-	sl_table_destroy(table);
-	return status;
+	return sl_cmd_print_rows(options, request, sl_cmd_ask_elements, headers, cells);
 }
 
 int sl_cmd_element(const struct sl_cmd_options *options, int argc, char **argv)

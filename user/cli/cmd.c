@@ -263,3 +263,26 @@ char *sl_cmd_join(int argc, char **argv)
 		fclose(memory);
 	return text;
 }
+
+int sl_cmd_print_rows(const struct sl_cmd_options *options, json_t *request,
+		      int (*ask_rows)(const struct sl_cmd_options *, json_t *,
+				      void (*)(void *, const json_t *), void *),
+		      const char *const *headers, void (*cells)(void *, const json_t *))
+{
+	struct sl_table *table;
+	unsigned int n = 0;
+	int status;
+
+	while (headers[n])
+		n++;
+	table = sl_table_create(headers, n);
+	if (!table) {
+		json_decref(request);
+		return SL_EXIT_FAILED;
+	}
+	status = ask_rows(options, request, cells, table);
+	if (status == SL_EXIT_OK && sl_table_print(table, stdout))
+		status = SL_EXIT_FAILED;
+	sl_table_destroy(table);
+	return status;
+}

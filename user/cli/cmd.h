@@ -64,6 +64,14 @@ int sl_cmd_print_bridge_json(const struct sl_cmd_options *options, json_t *reque
 int sl_cmd_ask_elements(const struct sl_cmd_options *options, json_t *request,
 			void (*row)(void *arg, const json_t *row), void *arg);
 int sl_cmd_print_elements_json(const struct sl_cmd_options *options, json_t *request);
+/*
+ * Ask by one of these functions, and print the rows as a table under the headers, which end with
+ * NULL. cells writes the cells of a row into the table, its first argument.
+ */
+int sl_cmd_print_rows(const struct sl_cmd_options *options, json_t *request,
+		      int (*ask_rows)(const struct sl_cmd_options *, json_t *,
+				      void (*)(void *, const json_t *), void *),
+		      const char *const *headers, void (*cells)(void *, const json_t *));
 /* Write a value as JSON to standard output. */
 void sl_cmd_dump(const json_t *value);
 

@@ -188,24 +188,9 @@ static int show(const struct sl_cmd_options *options, const char *what, const ch
 		void (*cells)(void *, const json_t *))
 {
 	json_t *request = json_pack("{s:s, s:s}", "command", "reserve", "do", what);
-	struct sl_table *table;
-	unsigned int n = 0;
-	int status;
-
 	if (options->json)
 		return sl_cmd_print_json(options, request, true);
-	while (headers[n])
-		n++;
-	table = sl_table_create(headers, n);
-	if (!table) {
-		json_decref(request);
-		return SL_EXIT_FAILED;
-	}
-	status = sl_cmd_ask(options, request, cells, table);
-	if (status == SL_EXIT_OK && sl_table_print(table, stdout))
-		status = SL_EXIT_FAILED;
-	sl_table_destroy(table);
-	return status;
+	return sl_cmd_print_rows(options, request, sl_cmd_ask, headers, cells);
 }
 
 int sl_cmd_reserve(const struct sl_cmd_options *options, int argc, char **argv)

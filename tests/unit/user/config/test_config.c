@@ -482,7 +482,9 @@ static const struct refusal address_refusals[] = {
 	  "  fabric: {device: fab0}\n"
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '224.0.0.1/24'}]}\n",
-	  "f:5: cluster.nodes[0].ports[0].addresses: \"224.0.0.1/24\" is not a list of addresses: write up to 16, each with the length of its prefix, "
+	  "f:5: cluster.nodes[0].ports[0].addresses: "
+	  "\"224.0.0.1/24\" "
+	  "is not a list of addresses: write up to 16, each with the length of its prefix, "
 	  "as in 10.1.1.1/24 2001:db8::1/64" },
 	{ "cluster_port_address_link_local",
 	  "cluster:\n"
@@ -490,15 +492,22 @@ static const struct refusal address_refusals[] = {
 	  "  fabric: {device: fab0}\n"
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: 'fe80::1/64'}]}\n",
-	  "f:5: cluster.nodes[0].ports[0].addresses: \"fe80::1/64\" is not a list of addresses: write up to 16, each with the length of its prefix, "
+	  "f:5: cluster.nodes[0].ports[0].addresses: "
+	  "\"fe80::1/64\" "
+	  "is not a list of addresses: write up to 16, each with the length of its prefix, "
 	  "as in 10.1.1.1/24 2001:db8::1/64" },
 	{ "cluster_port_address_17_of_them",
 	  "cluster:\n"
 	  "  node: 1\n"
 	  "  fabric: {device: fab0}\n"
 	  "  nodes:\n"
-	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '10.1.0.1/24 10.1.1.1/24 10.1.2.1/24 10.1.3.1/24 10.1.4.1/24 10.1.5.1/24 10.1.6.1/24 10.1.7.1/24 10.1.8.1/24 10.1.9.1/24 10.1.10.1/24 10.1.11.1/24 10.1.12.1/24 10.1.13.1/24 10.1.14.1/24 10.1.15.1/24 10.1.16.1/24'}]}\n",
-	  "f:5: cluster.nodes[0].ports[0].addresses: \"10.1.0.1/24 10.1.1.1/24 10.1.2.1/24 10.1.3.1/24 10.1.4.1/24 ...\" is not a list of addresses: write up to 16, each with the length of its prefix, "
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1, addresses: '"
+	  "10.1.0.1/24 10.1.1.1/24 10.1.2.1/24 10.1.3.1/24 10.1.4.1/24 10.1.5.1/24 10.1.6.1/24 "
+	  "10.1.7.1/24 10.1.8.1/24 10.1.9.1/24 10.1.10.1/24 10.1.11.1/24 10.1.12.1/24 "
+	  "10.1.13.1/24 10.1.14.1/24 10.1.15.1/24 10.1.16.1/24'}]}\n",
+	  "f:5: cluster.nodes[0].ports[0].addresses: "
+	  "\"10.1.0.1/24 10.1.1.1/24 10.1.2.1/24 10.1.3.1/24 10.1.4.1/24 ...\" "
+	  "is not a list of addresses: write up to 16, each with the length of its prefix, "
 	  "as in 10.1.1.1/24 2001:db8::1/64" },
 	{ "cluster_port_address_prefix_twice",
 	  "cluster:\n"
