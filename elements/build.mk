@@ -2,8 +2,8 @@
 # Elements: pure objects that the simulator and the worker run, and graphs of them.
 LIBS += libelements libelementssim libelementgraph libelementworker
 libelements_SRCS := $(wildcard elements/sched/*.c)
-libelementssim_SRCS := elements/sim/processor.c elements/sim/experiments.c
-libelementssim_USES := libelements
+libelementssim_SRCS := elements/sim/processor.c elements/sim/experiments.c elements/sim/video.c
+libelementssim_USES := libelementgraph
 libelementgraph_SRCS := $(call sources_in,$(addprefix elements/,core classes graph))
 libelementgraph_USES := libelements libbase
 # The worker process, but for its main file.

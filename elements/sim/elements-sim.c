@@ -13,7 +13,7 @@ static const char usage_text[] =
 	"\n"
 	"Runs experiments of the paper on composable routing elements, on a simulated processor under\n"
 	"the scheduler of elements/sched, and prints the paper's figure beside ours. Without a name all\n"
-	"run: x1 x4 x5 x6 x8. The others need a running system, and there is none yet; see\n"
+	"run: x1 x4 x5 x6 x8 x9. The others need a running system; see\n"
 	"docs/ELEMENTS.md. x1 measures this machine; the others give the same figures everywhere.\n"
 	"\n"
 	"  -j, --json       as JSON\n"
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 	for (int i = optind; i < argc; i++)
 		if (!find(argv[i])) {
 			fprintf(stderr,
-				"elements-sim: %s: no such experiment: x1, x4, x5, x6 or x8 is wanted\n",
+				"elements-sim: %s: no such experiment: x1, x4, x5, x6, x8 or x9 is wanted\n",
 				argv[i]);
 			return 2;
 		}

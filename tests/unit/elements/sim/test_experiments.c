@@ -46,6 +46,12 @@ static void preemption_keeps_the_buffer_flat(void **state)
 	check("x8");
 }
 
+static void video_gets_better_with_its_share(void **state)
+{
+	(void)state;
+	check("x9");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -53,6 +59,7 @@ int main(void)
 		cmocka_unit_test(buffer_falls_to_its_floor_at_the_knee),
 		cmocka_unit_test(forwarding_loses_nothing_with_buffers_of_100),
 		cmocka_unit_test(preemption_keeps_the_buffer_flat),
+		cmocka_unit_test(video_gets_better_with_its_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
