@@ -70,6 +70,14 @@ _sluice_capture() {
 
 _sluice_trace() { [[ $cur != -* ]] || _sluice_words "--count --json --help"; }
 
+_sluice_web() {
+	case $prev in
+	-t | --token-file) _sluice_files ;;
+	-n | --node) ;;
+	*) [[ $cur != -* ]] || _sluice_words "--token-file --node --help" ;;
+	esac
+}
+
 _sluice_cluster() {
 	case $prev in
 	-n | --node | -a | --as | -r | --reflector) ;;
@@ -89,7 +97,7 @@ _sluice() {
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		capture | trace | cluster)
+		capture | trace | cluster | web)
 			"_sluice_${COMP_WORDS[i]}"
 			return
 			;;

@@ -45,7 +45,8 @@ static const struct command {
 	{ "capture", " -i PORT|all [-w FILE|-] [FILTER]", "frames that XDP takes in and sends out",
 	  sl_cmd_capture },
 	{ "trace", " FILTER", "follow packets through this node", sl_cmd_trace },
-	{ "web", " [[ADDRESS:]PORT]", "serve a page that shows all this to browsers", sl_cmd_web },
+	{ "web", " [-t FILE] [-n ADDRESS:PORT]... [[ADDRESS:]PORT]",
+	  "serve a page that shows all this, of this node and others, to browsers", sl_cmd_web },
 	{ "cluster", " routing --bird|--frr [--node N] [--as AS] [--reflector N]... [FILE]",
 	  "a configuration of BIRD or FRR from that of the cluster", sl_cmd_cluster },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
@@ -131,7 +132,7 @@ static bool parse_seconds(const char *option, const char *text, double *out)
 static bool has_own_options(const struct command *command)
 {
 	return command->run == sl_cmd_capture || command->run == sl_cmd_trace ||
-	       command->run == sl_cmd_cluster;
+	       command->run == sl_cmd_cluster || command->run == sl_cmd_web;
 }
 
 #define OPTIONS "jas:B:E:p:w:bn:d:hV"

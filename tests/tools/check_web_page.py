@@ -33,7 +33,7 @@ def main(path, *lists):
     tags.close()
     assert not tags.opened, tags.opened
     views = {view[0]: view[2] + view[3] for view in ast.literal_eval(re.search(r"const views = (\[.*?\]);", page, re.DOTALL)[1])}
-    for name, member in re.findall(r"'?([a-z-]+)'?: '([a-z_]+)'", re.search(r"const busy = \{(.*?)\}", page, re.DOTALL)[1]):
+    for name, member in re.findall(r"'?([a-z-]+)'?: '([a-z_]+)'", re.search(r"const used_by = \{(.*?)\}", page, re.DOTALL)[1]):
         views[name].append(member)
     for file in lists:
         name = file.rpartition(".")[2]

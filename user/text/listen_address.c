@@ -56,6 +56,20 @@ int sl_listen_address_parse(const char *text, struct sockaddr_storage *out)
 	return sizeof(in);
 }
 
+bool sl_listen_is_local(const char *text)
+{
+	struct sockaddr_storage where;
+	struct sockaddr_in6 in6;
+	struct sockaddr_in in;
+
+	if (sl_listen_address_parse(text, &where) < 0)
+		return false;
+	memcpy(&in, &where, sizeof(in));
+	memcpy(&in6, &where, sizeof(in6));
+	return where.ss_family == AF_INET ? ntohl(in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+					  : IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
+}
+
 int sl_listen_open(const char *text, int backlog)
 {
 	struct sockaddr_storage where;

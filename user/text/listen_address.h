@@ -3,6 +3,7 @@
 #ifndef SL_LISTEN_ADDRESS_H
 #define SL_LISTEN_ADDRESS_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 /*
@@ -10,6 +11,9 @@
  * Returns how many bytes of *out are the address, or -EINVAL.
  */
 int sl_listen_address_parse(const char *text, struct sockaddr_storage *out);
+
+/* Does only this host reach it: 127.0.0.0/8 or ::1? A text that is no address is not local. */
+bool sl_listen_is_local(const char *text);
 
 /* Listen there, without blocking, for up to `backlog` callers that wait. The socket, or -errno. */
 int sl_listen_open(const char *text, int backlog);

@@ -46,7 +46,7 @@ status_of() { ask -o /dev/null -w '%{http_code}' "$@"; }
 	ask http://127.0.0.1:9180/ >"$LAB_DIR/page"
 	run ! grep -qE 'https?://|src=|innerHTML' "$LAB_DIR/page"
 	ask -o /dev/null -D - http://127.0.0.1:9180/ | tr -d '\r' >"$LAB_DIR/head"
-	grep -qx "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'" "$LAB_DIR/head"
+	grep -qx "Content-Security-Policy: default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; form-action 'self'" "$LAB_DIR/head"
 	grep -qx 'X-Frame-Options: DENY' "$LAB_DIR/head"
 	for list in ports counters drops; do ask "http://127.0.0.1:9180/api/$list" >"$LAB_DIR/list.$list"; done
 	tests/tools/check_web_page.py "$LAB_DIR/page" "$LAB_DIR"/list.*
