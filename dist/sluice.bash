@@ -50,7 +50,8 @@ _sluice_reserve() {
 # The chains that run: the flows behind input and output.
 _sluice_element() {
 	case $1 in
-	'') _sluice_words "list show" ;;
+	'') _sluice_words "list show install remove" ;;
+	install) _sluice_files ;;
 	show) _sluice_words "$(sluice flow 2>/dev/null | sed -n '4,$s/ .*//p')" ;;
 	esac
 }

@@ -7,12 +7,13 @@ libelementssim_USES := libelementgraph
 libelementgraph_SRCS := $(call sources_in,$(addprefix elements/,core classes graph))
 libelementgraph_USES := libelements libbase
 # The worker process, but for its main file.
-libelementworker_SRCS := $(filter-out elements/worker/sluice-elements.c,$(wildcard elements/worker/*.c))
+libelementworker_SRCS := $(filter-out elements/worker/sluice-elements.c,$(call sources_in,$(addprefix elements/,worker install)))
 libelementworker_USES := libelementgraph libpacket
 PROGRAMS += elements-sim sluice-elements
 sluice-elements_SRCS := elements/worker/sluice-elements.c
 sluice-elements_USES := libelementworker
-sluice-elements_LDLIBS = $(RB_LDLIBS)
+# What installed elements call: the functions of elements/core.
+sluice-elements_LDLIBS = $(RB_LDLIBS) $(foreach s,el_pool_* el_packet_* el_read* el_write* el_checksum* el_ip_* el_ip4_*,-Wl,--export-dynamic-symbol=$(s))
 elements-sim_SRCS := elements/sim/elements-sim.c
 elements-sim_USES := libelementssim
 elements-sim_LDLIBS := -lm

@@ -19,7 +19,8 @@ sluiced_USES := libdaemon
 sluiced_LDLIBS := -lmicrohttpd
 sluice_SRCS := user/sluice.c
 sluice_USES := libcli
-sluice_LDLIBS := -lpcap -lmicrohttpd
+# libcurl fetches elements, libcrypto has base64.
+sluice_LDLIBS := -lpcap -lmicrohttpd -lcurl -lcrypto
 
 # The page of sluice web, as string literals
 WEB_PAGE_OBJS := $(foreach kind,obj asan tsan fuzz,$(BUILD)/$(kind)/user/web/web_page.o)

@@ -32,8 +32,8 @@ static const struct command {
 	  " list|ports|add FLOW rate RATE [port NETDEV] [refresh SECONDS] [pin]|\n"
 	  "       delete FLOW",
 	  "rates that are reserved for flows", sl_cmd_reserve },
-	{ "element", " list|show [CHAIN]", "classes of elements, and the elements of chains",
-	  sl_cmd_element },
+	{ "element", " list|show [CHAIN]|install FILE|URL|remove CLASS",
+	  "classes of elements, those of chains, and those that are installed", sl_cmd_element },
 	{ "flow", "", "chains as flows: processor time, packets", sl_cmd_flow },
 	{ "attach", " PORT", "put the fast path on a port until the next reload", sl_cmd_attach },
 	{ "detach", " PORT", "take the fast path off a port until the next reload", sl_cmd_detach },

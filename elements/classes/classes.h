@@ -30,7 +30,10 @@ EL_DECLARE(discard)
 
 extern const struct el_class *const el_classes[]; /* up to NULL */
 
-/* By its name as it is written; NULL: there is none. */
-const struct el_class *el_class_find(const char *name);
+/*
+ * By its name as it is written, among those above, then among more: up to NULL, or NULL. NULL:
+ * there is none.
+ */
+const struct el_class *el_class_find(const struct el_class *const *more, const char *name);
 
 #endif

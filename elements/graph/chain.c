@@ -80,7 +80,7 @@ enum el_boundary el_chain_step(struct el_graph *graph, struct el_context *ctx, u
 	settle(at, ctx);
 	if (at->stage && (result == EL_HELD || ctx->copied))
 		step->wake = 1u << at->stage;
-	if (result >= 0 && at->to[result] != EL_NOWHERE) {
+	if (result >= 0 && result < at->class->outputs && at->to[result] != EL_NOWHERE) {
 		*element = at->to[result];
 		return EL_CHAIN_GOES_ON;
 	}
@@ -91,6 +91,28 @@ enum el_boundary el_chain_step(struct el_graph *graph, struct el_context *ctx, u
 		el_chain_drop(graph, ctx->pool, *element, packet);
 	}
 	return stage_waiting(graph, stage) ? EL_CHAIN_OVER : EL_CHAIN_OVER_LAST;
+}
+
+void el_chain_move_input(struct el_graph *from, struct el_graph *to)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < from->n_waiting; i++) {
+		struct el_packet *packet = from->first;
+
+		bytes += packet->len_bytes;
+		from->first = packet->link;
+		if (i)
+			to->last->link = packet;
+		else
+			to->first = packet;
+		to->last = packet;
+	}
+	to->n_waiting = from->n_waiting;
+	from->n_waiting = 0;
+	count(&to->entered, to->n_waiting, bytes);
+	from->entered.packets -= to->n_waiting;
+	from->entered.bytes -= bytes;
 }
 
 uint32_t el_chain_waiting(const struct el_graph *graph)

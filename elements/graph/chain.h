@@ -39,6 +39,12 @@ enum el_boundary el_chain_step(struct el_graph *graph, struct el_context *ctx, u
 void el_chain_drop(struct el_graph *graph, struct el_pool *pool, uint32_t element,
 		   struct el_packet *packet);
 
+/*
+ * Let what waits at the input of a graph wait at that of another, which has had no packet yet, and
+ * count as entered there.
+ */
+void el_chain_move_input(struct el_graph *from, struct el_graph *to);
+
 /* Packets that wait at all stages. */
 uint32_t el_chain_waiting(const struct el_graph *graph);
 

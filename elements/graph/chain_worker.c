@@ -76,15 +76,22 @@ static enum el_boundary run_element(struct el_worker *w, struct el_run *run, uin
 	enum el_boundary boundary;
 	struct el_step step;
 
+	w->runs++;
+	w->running_element = run->resumed ? run->element : graph->stages[run->stage];
+	w->running = graph;
 	if (run->resumed) {
 		packet = &w->pool->packets[(uint32_t)run->packet];
 	} else {
 		packet = el_chain_begin(graph, run->stage, &run->element);
-		if (!packet)
+		if (!packet) {
+			w->running = NULL;
 			return EL_CHAIN_OVER_LAST;
+		}
 		run->packet = packet->chunk;
+		w->running_element = run->element;
 	}
 	boundary = el_chain_step(graph, &ctx, run->stage, packet, &run->element, &step);
+	w->running = NULL;
 	if (ctx.burn_ns)
 		w->ops->burn(w->owner, ctx.burn_ns);
 	if (step.sent)

@@ -35,6 +35,13 @@ struct el_worker {
 	const struct el_worker_ops *ops;
 	void *owner;
 	uint64_t turns;
+	/*
+	 * For who looks in from a signal, when an element crashes or does not end: the graph whose
+	 * element runs, or NULL; the element; a number that changes with each.
+	 */
+	struct el_graph *volatile running; /* borrowed */
+	volatile uint32_t running_element;
+	volatile uint32_t runs;
 };
 
 /* batch_packets as in el_sched_init. */

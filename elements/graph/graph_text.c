@@ -133,7 +133,7 @@ static int check_params(struct el_words *w, struct el_instance *instance)
 /* The word is a class: make an instance of it, and read its parameters and the word behind. */
 static int read_class(struct el_words *w, struct el_graph *graph, const char *name, uint32_t *at)
 {
-	const struct el_class *class = el_class_find(w->word);
+	const struct el_class *class = el_class_find(w->more, w->word);
 	struct el_instance *instance;
 
 	if (!class)
@@ -330,11 +330,15 @@ static int read_chain(struct el_words *w, const struct el_chains *chains, struct
 }
 
 int el_chains_parse(const char *file_name, const char *text, size_t text_bytes,
-		    struct el_chains *out, char error[EL_ERROR_BYTES])
+		    const struct el_class *const *more, struct el_chains *out,
+		    char error[EL_ERROR_BYTES])
 {
-	struct el_words w = {
-		.file = file_name, .at = text, .end = text + text_bytes, .line = 1, .error = error
-	};
+	struct el_words w = { .more = more,
+			      .file = file_name,
+			      .at = text,
+			      .end = text + text_bytes,
+			      .line = 1,
+			      .error = error };
 	int err;
 
 	*out = (struct el_chains){ 0 };
@@ -342,19 +346,19 @@ int el_chains_parse(const char *file_name, const char *text, size_t text_bytes,
 	if (text_bytes > EL_TEXT_MAX_BYTES)
 		return el_words_refuse(&w, "longer than %u bytes", EL_TEXT_MAX_BYTES);
 	while (!(err = el_words_next(&w)) && w.kind != EL_WORDS_END) {
-		struct el_graph *more;
+		struct el_graph *grown;
 
 		if (out->n == EL_CHAINS_MAX) {
 			err = el_words_refuse(&w, "more than %u chains", EL_CHAINS_MAX);
 			break;
 		}
-		more = realloc(out->chains, (out->n + 1) * sizeof(*more));
-		if (!more) {
+		grown = realloc(out->chains, (out->n + 1) * sizeof(*grown));
+		if (!grown) {
 			err = -ENOMEM;
 			break;
 		}
-		out->chains = more;
-		err = read_chain(&w, out, &more[out->n]);
+		out->chains = grown;
+		err = read_chain(&w, out, &grown[out->n]);
 		out->n++;
 		if (err)
 			break;

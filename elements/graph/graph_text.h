@@ -31,12 +31,14 @@ struct el_chains {
 };
 
 /*
- * Read the chains of a text, ready to run. 0; -EINVAL with `FILE:LINE: REASON` in error, which is
- * one printable line; -ENOMEM. file_name is only quoted. On error *out is empty; otherwise the
+ * Read the chains of a text, ready to run; more: classes beside the built-in ones, as
+ * el_class_find, borrowed until el_chains_free. 0; -EINVAL with `FILE:LINE: REASON` in error, which
+ * is one printable line; -ENOMEM. file_name is only quoted. On error *out is empty; otherwise the
  * caller calls el_chains_free.
  */
 int el_chains_parse(const char *file_name, const char *text, size_t text_bytes,
-		    struct el_chains *out, char error[EL_ERROR_BYTES]);
+		    const struct el_class *const *more, struct el_chains *out,
+		    char error[EL_ERROR_BYTES]);
 void el_chains_free(struct el_chains *chains);
 /* By name, or NULL. */
 struct el_graph *el_chains_find(const struct el_chains *chains, const char *name);

@@ -15,9 +15,12 @@ enum el_word_kind {
 	EL_WORDS_END
 };
 
+struct el_class;
+
 struct el_words {
-	const char *file;     /* quoted in errors */
-	const char *at, *end; /* of the text, borrowed */
+	const struct el_class *const *more; /* classes beside the built-in ones, or NULL */
+	const char *file;		    /* quoted in errors */
+	const char *at, *end;		    /* of the text, borrowed */
 	uint32_t line;
 	char *error; /* borrowed: EL_ERROR_BYTES */
 	enum el_word_kind kind;

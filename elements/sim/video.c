@@ -134,7 +134,7 @@ int el_video_run(uint32_t share, bool scaling, struct el_video_result *out)
 	int err = s ? 0 : -ENOMEM;
 
 	if (!err)
-		err = el_chains_parse("video", chains_text, sizeof(chains_text) - 1, &chains,
+		err = el_chains_parse("video", chains_text, sizeof(chains_text) - 1, NULL, &chains,
 				      error);
 	if (!err) {
 		el_pool_init(&s->pool, s->area, s->packets, CHUNKS, CHUNK_BYTES, 0);

@@ -10,6 +10,7 @@
 #include "user/lib/log.h"
 
 #define TASK_QUANTUM_NS 5000u
+#define SELF		"/proc/self/exe"
 #define SERVE_NS	2000000u /* then signals and views have their turn */
 
 /* --- What the worker asks of its owner --- */
@@ -127,34 +128,64 @@ static int plan(const struct el_chains *chains, uint32_t *weights)
 	return err;
 }
 
-static int read_chains(const char *path, struct el_chains *chains, uint32_t *weights)
-{
-	char error[EL_ERROR_BYTES], *text;
-	size_t n = 0;
-	int err = read_text(path, &text, &n);
+/* What a file of chains has become. */
+struct reading {
+	struct el_chains chains;
+	uint32_t weights[EL_CHAINS_MAX];
+	char *text; /* owned */
+	size_t text_bytes;
+};
 
-	*chains = (struct el_chains){ 0 };
+static int read_chains(const char *path, const struct el_class *const *more, struct reading *out)
+{
+	char error[EL_ERROR_BYTES];
+	int err;
+
+	*out = (struct reading){ 0 };
+	err = read_text(path, &out->text, &out->text_bytes);
 	if (err)
 		return err;
-	err = el_chains_parse(path, text, n, chains, error);
+	err = el_chains_parse(path, out->text, out->text_bytes, more, &out->chains, error);
 	if (err)
 		sl_error("%s", err == -ENOMEM ? strerror(ENOMEM) : error);
-	free(text);
-	if (!err && plan(chains, weights)) {
-		el_chains_free(chains);
+	if (!err && plan(&out->chains, out->weights)) {
+		el_chains_free(&out->chains);
 		err = -EINVAL;
+	}
+	if (err) {
+		free(out->text);
+		out->text = NULL;
 	}
 	return err;
 }
 
-int el_process_check(const char *path)
+/* Make what was read that of the process, whose former chains are gone. */
+static void keep_reading(struct el_process *p, const struct reading *reading)
 {
-	uint32_t weights[EL_CHAINS_MAX];
-	struct el_chains chains;
-	int err = read_chains(path, &chains, weights);
+	free(p->text);
+	p->text = reading->text;
+	p->text_bytes = reading->text_bytes;
+	p->chains = reading->chains;
+	memcpy(p->weights, reading->weights, sizeof(p->weights));
+}
+
+int el_process_check(const struct el_paths *paths)
+{
+	struct el_installed *installed = calloc(1, sizeof(*installed));
+	struct reading reading;
+	int err = installed ? 0 : -ENOMEM;
 
 	if (!err)
-		el_chains_free(&chains);
+		err = el_installed_open(installed, paths->keys_dir, paths->store_dir, SELF);
+	if (!err)
+		err = read_chains(paths->chains, installed->classes, &reading);
+	if (!err) {
+		el_chains_free(&reading.chains);
+		free(reading.text);
+	}
+	if (installed)
+		el_installed_close(installed);
+	free(installed);
 	return err;
 }
 
@@ -176,36 +207,95 @@ static void open_chains(struct el_process *p)
 
 int el_process_reload(struct el_process *p)
 {
-	uint32_t weights[EL_CHAINS_MAX];
-	struct el_chains chains;
-	int err = read_chains(p->path, &chains, weights);
+	struct reading reading;
+	int err = read_chains(p->paths.chains, p->installed.classes, &reading);
 
 	if (err)
 		return err;
 	close_chains(p);
-	p->chains = chains;
-	memcpy(p->weights, weights, sizeof(weights));
+	keep_reading(p, &reading);
 	open_chains(p);
-	sl_info("%u chains of %s", chains.n, p->path);
+	sl_info("%u chains of %s", p->chains.n, p->paths.chains);
 	return 0;
 }
 
+/* --- Other classes for the chains in force --- */
+
+static bool has_class(const struct el_graph *graph, const char *name)
+{
+	for (uint32_t i = EL_AT_FIRST; i < graph->n_instances; i++)
+		if (strcmp(graph->instances[i].class->name, name) == 0)
+			return true;
+	return false;
+}
+
+static int prepare(void *owner, const struct el_class *const *classes, const char *changed,
+		   char why[EL_WHY_BYTES])
+{
+	struct el_process *p = owner;
+	char error[EL_ERROR_BYTES];
+	int err =
+		el_chains_parse(p->paths.chains, p->text, p->text_bytes, classes, &p->next, error);
+
+	if (err)
+		snprintf(why, EL_WHY_BYTES, "%s", err == -ENOMEM ? "not enough memory" : error);
+	p->changed = changed;
+	return err;
+}
+
+/* Put a graph of the same text in the place of one that serves, with what waits at its input. */
+static void replace_chain(struct el_process *p, uint32_t i, struct el_graph *next)
+{
+	struct el_graph *graph = &p->chains.chains[i], former;
+	const uint32_t flow = EL_FLOWS_GLOBAL + i;
+
+	el_chain_move_input(graph, next);
+	p->counters.refused += graph->refused.packets;
+	p->counters.closed += el_worker_close(&p->worker, flow);
+	former = *graph;
+	*graph = *next;
+	*next = former;
+	el_worker_open_chain(&p->worker, flow, p->weights[i], graph);
+	if (graph->n_waiting)
+		el_worker_wake(&p->worker, flow);
+}
+
+static void commit(void *owner, bool now)
+{
+	struct el_process *p = owner;
+
+	/* The text is the same, so chains have the same places. */
+	for (uint32_t i = 0; now && i < p->next.n; i++)
+		if (has_class(&p->next.chains[i], p->changed))
+			replace_chain(p, i, &p->next.chains[i]);
+	el_chains_free(&p->next);
+}
+
+static const struct el_installed_ops installed_ops = { prepare, commit };
+
 /* --- Life --- */
 
-int el_process_open(const char *path, struct el_process **out)
+int el_process_open(const struct el_paths *paths, struct el_process **out)
 {
 	struct el_process *p = calloc(1, sizeof(*p));
+	struct reading reading;
 	int err;
 
 	*out = NULL;
 	if (!p)
 		return -ENOMEM;
-	p->path = path;
+	p->paths = *paths;
 	p->started_ns = sl_now_ns();
-	/* The text first: who has written it wrong wants no netdevs. */
-	err = read_chains(path, &p->chains, p->weights);
+	err = el_installed_open(&p->installed, paths->keys_dir, paths->store_dir, SELF);
+	p->installed.ops = &installed_ops;
+	p->installed.owner = p;
+	/* The text before the netdevs, which are of no use if it is wrong. */
 	if (!err)
+		err = read_chains(paths->chains, p->installed.classes, &reading);
+	if (!err) {
+		keep_reading(p, &reading);
 		err = el_chain_netdevs_open(&p->netdevs);
+	}
 	if (!err)
 		err = el_port_open(&p->netdevs, &p->port);
 	if (err) {
@@ -218,7 +308,7 @@ int el_process_open(const char *path, struct el_process **out)
 	el_worker_open_task(&p->worker, EL_FLOW_OUTPUT, EL_PPB_ALL / 2, TASK_QUANTUM_NS,
 			    output_task);
 	open_chains(p);
-	sl_info("%u chains of %s", p->chains.n, path);
+	sl_info("%u chains of %s", p->chains.n, paths->chains);
 	*out = p;
 	return 0;
 }
@@ -230,6 +320,8 @@ void el_process_close(struct el_process *p)
 	if (p->port)
 		close_chains(p);
 	el_chains_free(&p->chains);
+	el_installed_close(&p->installed);
+	free(p->text);
 	el_port_close(p->port);
 	el_chain_netdevs_delete(&p->netdevs);
 	free(p);

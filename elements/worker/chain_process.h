@@ -8,6 +8,7 @@
 
 #include "elements/graph/chain_worker.h"
 #include "elements/graph/graph_text.h"
+#include "elements/install/installed.h"
 #include "elements/worker/chain_port.h"
 
 /* What part of the processor `rate` may not have, so that input and output go on. */
@@ -20,8 +21,20 @@ struct el_process_counters {
 	uint64_t refused;   /* by a chain whose input was full, of chains that were replaced */
 };
 
+/* Where things are; borrowed until el_process_close. */
+struct el_paths {
+	const char *chains;    /* the file of chains */
+	const char *keys_dir;  /* whose elements may be installed */
+	const char *store_dir; /* those that are */
+};
+
 struct el_process {
-	const char *path; /* borrowed: the file of chains */
+	struct el_paths paths;
+	struct el_installed installed;
+	char *text; /* owned: the chains in force */
+	size_t text_bytes;
+	struct el_chains next; /* owned: between prepare and commit */
+	const char *changed;   /* borrowed in that time: the class that differs */
 	struct el_chain_netdevs netdevs;
 	struct el_port *port; /* owned */
 	struct el_worker worker;
@@ -32,9 +45,9 @@ struct el_process {
 };
 
 /* Read the file, and no more. 0 or -errno; logged. -EINVAL: it is wrong. */
-int el_process_check(const char *path);
+int el_process_check(const struct el_paths *paths);
 /* The same, and begin. */
-int el_process_open(const char *path, struct el_process **out);
+int el_process_open(const struct el_paths *paths, struct el_process **out);
 /* The netdevs go with it. NULL is fine. */
 void el_process_close(struct el_process *p);
 /*

@@ -5,6 +5,7 @@
 
 #include "elements/classes/classes.h"
 #include "elements/worker/element_views.h"
+#include "elements/worker/install_commands.h"
 #include "user/ipc/control_socket.h"
 #include "user/lib/clock.h"
 
@@ -139,8 +140,9 @@ static void show_elements(void *ctx, const json_t *request, struct sl_ctl_answer
 
 /* --- Classes, and the process --- */
 
-static json_t *class_row(const struct el_class *class)
+static json_t *class_row(const struct el_process *p, const struct el_class *class)
 {
+	const struct el_installed_element *installed = el_installed_find(&p->installed, class);
 	static const struct {
 		uint32_t may;
 		const char *name;
@@ -149,7 +151,7 @@ static json_t *class_row(const struct el_class *class)
 		      { EL_MAY_RESIZE, "resize" },
 		      { EL_MAY_COPY, "copy" },
 		      { EL_MAY_HOLD, "hold" } };
-	json_t *may = json_array(), *params = json_array();
+	json_t *may = json_array(), *params = json_array(), *row;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (class->may & kinds[i].may)
@@ -158,17 +160,28 @@ static json_t *class_row(const struct el_class *class)
 		json_array_append_new(params,
 				      json_pack("{s:s, s:b, s:s}", "name", param->name, "required",
 						param->required, "what", param->what));
-	return json_pack("{s:s, s:i, s:s, s:i, s:o, s:o}", "class", class->name, "version",
-			 (int)class->version, "what", class->what, "outputs", (int)class->outputs,
-			 "may", may, "parameters", params);
+	row = json_pack("{s:s, s:i, s:s, s:i, s:o, s:o}", "class", class->name, "version",
+			(int)class->version, "what", class->what, "outputs", (int)class->outputs,
+			"may", may, "parameters", params);
+	if (!row)
+		return NULL;
+	json_object_set_new(row, "key", installed ? json_string(installed->key) : json_null());
+	json_object_set_new(row, "fault",
+			    installed && installed->fault[0] ? json_string(installed->fault)
+							     : json_null());
+	return row;
 }
 
 static void show_classes(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
-	(void)ctx;
+	const struct el_process *p = ctx;
+
 	(void)request;
 	for (const struct el_class *const *class = el_classes; *class; class ++)
-		if (sl_ctl_put(answer, class_row(*class)))
+		if (sl_ctl_put(answer, class_row(p, *class)))
+			return;
+	for (const struct el_class *const *class = p->installed.classes; *class; class ++)
+		if (sl_ctl_put(answer, class_row(p, *class)))
 			return;
 }
 
@@ -197,6 +210,9 @@ static const struct sl_ctl_command commands[] = {
 	{ "flows", false, show_flows },
 	{ "elements", false, show_elements },
 	{ "classes", false, show_classes },
+	{ "install", false, el_install_command },
+	{ "installation", false, el_installation_command },
+	{ "remove", false, el_remove_command },
 	{ NULL, false, NULL },
 };
 
@@ -212,6 +228,8 @@ int el_views_open(const char *path, struct el_views **out)
 	if (err)
 		el_views_close(views);
 	else
+		sl_ctl_allow_requests(views->ctl, EL_INSTALL_REQUEST_BYTES);
+	if (!err)
 		*out = views;
 	return err;
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elements/install/trial_process.h"
+#include "elements/worker/crash_guard.h"
 #include "elements/worker/element_views.h"
 #include "user/config/config.h"
 #include "user/lib/answer.h"
@@ -20,11 +22,14 @@
 
 #define EXIT_CONFIG    2
 #define CHAINS_DEFAULT "/etc/sluice/chains"
+#define KEYS_DEFAULT   "/etc/sluice/keys"
+#define STORE_DEFAULT  "/var/lib/sluice/elements"
 #define IDLE_MS	       1000 /* then silent clients are dropped */
 #define SENDING_MS     1    /* between two looks for chunks that have been sent */
 
 struct options {
-	const char *chains, *control;
+	struct el_paths paths;
+	const char *control, *try;
 	bool check;
 };
 
@@ -35,8 +40,12 @@ static const char usage[] =
 	"Send the packets of rules that name a chain through its elements.\n"
 	"\n"
 	"  -c, --chains FILE    the chains (default " CHAINS_DEFAULT ")\n"
+	"      --keys DIR       public keys: whose elements may be installed\n"
+	"                       (default " KEYS_DEFAULT ")\n"
+	"      --store DIR      installed elements (default " STORE_DEFAULT ")\n"
 	"      --control PATH   control socket (default " SL_CONFIG_DEFAULT_ELEMENTS_CONTROL ")\n"
 	"      --check          read the chains, say whether they are right, and end\n"
+	"      --try FILE       try the element in a shared object, and end\n"
 	"  -v, --verbose        log at level debug\n"
 	"      --log FORM       how to log: text (default), or json, an object a line\n"
 	"  -h, --help           this text\n"
@@ -61,9 +70,12 @@ static int answered(void)
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	enum { OPT_LOG = 256, OPT_CONTROL, OPT_CHECK };
+	enum { OPT_LOG = 256, OPT_CONTROL, OPT_CHECK, OPT_KEYS, OPT_STORE, OPT_TRY };
 	static const struct option longs[] = {
 		{ "chains", required_argument, NULL, 'c' },
+		{ "try", required_argument, NULL, OPT_TRY },
+		{ "keys", required_argument, NULL, OPT_KEYS },
+		{ "store", required_argument, NULL, OPT_STORE },
 		{ "control", required_argument, NULL, OPT_CONTROL },
 		{ "check", no_argument, NULL, OPT_CHECK },
 		{ "verbose", no_argument, NULL, 'v' },
@@ -74,12 +86,21 @@ static int parse_options(int argc, char **argv, struct options *o)
 	};
 	int c;
 
-	*o = (struct options){ .chains = CHAINS_DEFAULT,
+	*o = (struct options){ .paths = { CHAINS_DEFAULT, KEYS_DEFAULT, STORE_DEFAULT },
 			       .control = SL_CONFIG_DEFAULT_ELEMENTS_CONTROL };
 	while ((c = getopt_long(argc, argv, "c:vhV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'c':
-			o->chains = optarg;
+			o->paths.chains = optarg;
+			break;
+		case OPT_TRY:
+			o->try = optarg;
+			break;
+		case OPT_KEYS:
+			o->paths.keys_dir = optarg;
+			break;
+		case OPT_STORE:
+			o->paths.store_dir = optarg;
 			break;
 		case OPT_CONTROL:
 			o->control = optarg;
@@ -113,14 +134,15 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* Wait for frames, a question, or a chunk that has been sent. */
+/* Wait for frames, a question, a chunk that has been sent, or the end of a trial. */
 static void wait_for_work(struct el_process *p, struct el_views *views)
 {
 	struct pollfd fds[] = { { .fd = el_port_fd(p->port), .events = POLLIN },
-				{ .fd = el_views_fd(views), .events = POLLIN } };
+				{ .fd = el_views_fd(views), .events = POLLIN },
+				{ .fd = el_installed_fd(&p->installed), .events = POLLIN } };
 	const uint64_t from_ns = sl_now_ns();
 
-	poll(fds, 2, el_port_is_sending(p->port) ? SENDING_MS : IDLE_MS);
+	poll(fds, 3, el_port_is_sending(p->port) ? SENDING_MS : IDLE_MS);
 	p->idle_ns += sl_now_ns() - from_ns;
 }
 
@@ -134,6 +156,7 @@ static void run(struct el_process *p, struct el_views *views)
 			if (el_process_reload(p))
 				sl_error("the chains stay as they were");
 		}
+		el_installed_poll(&p->installed);
 		el_views_poll(views, p, sl_now_ns());
 	}
 }
@@ -142,10 +165,12 @@ static int live(const struct options *options)
 {
 	struct el_process *process = NULL;
 	struct el_views *views = NULL;
-	int err = el_process_open(options->chains, &process);
+	int err = el_process_open(&options->paths, &process);
 
 	if (err)
 		return err;
+	if (el_crash_guard_open(process))
+		sl_warning("cannot watch over elements: %s", strerror(errno));
 	err = el_views_open(options->control, &views);
 	if (err) {
 		sl_error("cannot listen at \"%s\": %s", options->control, strerror(-err));
@@ -158,12 +183,26 @@ static int live(const struct options *options)
 	return err ? -EIO : 0;
 }
 
+static int try_element(const char *path)
+{
+	char why[EL_WHY_BYTES];
+	int err = el_installed_try(path, "/proc/self/exe", why);
+
+	if (err)
+		fprintf(stderr, "sluice-elements: %s: %s\n", path, why);
+	else
+		printf("%s: right\n", path);
+	return err;
+}
+
 int main(int argc, char **argv)
 {
 	const struct sigaction action = { .sa_handler = on_signal };
 	struct options options;
 	int err;
 
+	if (argc == 2 && strcmp(argv[1], EL_TRIAL_OPTION) == 0)
+		return el_trial_run();
 	sl_log_set_prefix("sluice-elements: ");
 	if (parse_options(argc, argv, &options)) {
 		fputs("Try 'sluice-elements --help'.\n", stderr);
@@ -173,8 +212,10 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	if (options.check)
-		err = el_process_check(options.chains);
+	if (options.try)
+		err = try_element(options.try);
+	else if (options.check)
+		err = el_process_check(&options.paths);
 	else
 		err = live(&options);
 	if (err == -EINVAL) /* systemd makes no other start after EXIT_CONFIG */

@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = realloc(text, text_bytes ? text_bytes : 1);
 	if (text_bytes)
 		memcpy(text, data, text_bytes);
-	if (el_chains_parse("f", text, text_bytes, &chains, error)) {
+	if (el_chains_parse("f", text, text_bytes, NULL, &chains, error)) {
 		assert(!chains.n && strncmp(error, "f:", 2) == 0);
 		for (const char *p = error; *p; p++)
 			assert(isprint((unsigned char)*p));

@@ -40,7 +40,7 @@ struct chain_rig *chain_rig_create(const char *text)
 	char error[EL_ERROR_BYTES];
 
 	assert_non_null(rig);
-	if (el_chains_parse("f", text, strlen(text), &rig->chains, error))
+	if (el_chains_parse("f", text, strlen(text), NULL, &rig->chains, error))
 		fail_msg("%s", error);
 	el_pool_init(&rig->pool, rig->area, rig->packets, CHAIN_RIG_CHUNKS, CHAIN_RIG_CHUNK_BYTES,
 		     CHAIN_RIG_HEADROOM);

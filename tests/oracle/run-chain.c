@@ -69,7 +69,7 @@ static int read_chains(const char *path, struct el_chains *chains)
 
 	if (f)
 		fclose(f);
-	if (el_chains_parse(path, text, n, chains, error) || !chains->n) {
+	if (el_chains_parse(path, text, n, NULL, chains, error) || !chains->n) {
 		fprintf(stderr, "run-chain: %s\n", error);
 		return -1;
 	}

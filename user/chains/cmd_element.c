@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice element list|show, and sluice flow: what sluice-elements says. */
+/* sluice element list|show|install|remove, and sluice flow. */
 #include <stdio.h>
 #include <string.h>
 
+#include "user/chains/element_install.h"
 #include "user/cli/cmd.h"
 #include "user/text/duration.h"
 #include "user/text/table.h"
@@ -49,6 +50,12 @@ static void class_cells(void *arg, const json_t *row)
 	number_cell(table, row, "outputs");
 	words_cell(table, json_object_get(row, "may"));
 	words_cell(table, json_object_get(row, "parameters"));
+	if (json_is_string(json_object_get(row, "fault")))
+		sl_table_cell(table, "quarantine");
+	else if (json_is_string(json_object_get(row, "key")))
+		sl_table_cell(table, "%s", sl_cmd_text(row, "key"));
+	else
+		sl_table_cell(table, "built in");
 	sl_table_cell(table, "%s", sl_cmd_text(row, "what"));
 }
 
@@ -102,7 +109,7 @@ static int show(const struct sl_cmd_options *options, json_t *request, const cha
 int sl_cmd_element(const struct sl_cmd_options *options, int argc, char **argv)
 {
 	static const char *const classes[] = { "class",	     ">version", ">outputs", "may",
-					       "parameters", "what",	 NULL };
+					       "parameters", "from",	 "what",     NULL };
 	static const char *const elements[] = { "chain",    "element",	"class",  "outputs",
 						">packets", ">bytes",	">waits", ">copied",
 						">dropped", "drops as", NULL };
@@ -116,7 +123,12 @@ int sl_cmd_element(const struct sl_cmd_options *options, int argc, char **argv)
 			    json_pack("{s:s, s:s*}", "command", "elements", "chain",
 				      argc == 2 ? argv[1] : NULL),
 			    elements, element_cells);
-	fprintf(stderr, "sluice: element: write `list` or `show [CHAIN]`\n");
+	if (strcmp(what, "install") == 0 && argc == 2)
+		return sl_element_install(options, argv[1]);
+	if (strcmp(what, "remove") == 0 && argc == 2)
+		return sl_element_remove(options, argv[1]);
+	fprintf(stderr, "sluice: element: write `list`, `show [CHAIN]`, `install FILE|URL` or "
+			"`remove CLASS`\n");
 	return SL_EXIT_USAGE;
 }
 

@@ -27,7 +27,7 @@ static void text_becomes_instances_links_and_stages(void **state)
 	struct el_chains chains;
 
 	(void)state;
-	assert_int_equal(el_chains_parse("f", text, sizeof(text) - 1, &chains, error), 0);
+	assert_int_equal(el_chains_parse("f", text, sizeof(text) - 1, NULL, &chains, error), 0);
 	assert_int_equal(chains.n, 2);
 	g = el_chains_find(&chains, "video");
 	assert_ptr_equal(g, &chains.chains[0]);
@@ -145,7 +145,8 @@ static void refusal_names_line_and_reason(void **state)
 	char error[EL_ERROR_BYTES];
 	struct el_chains chains;
 
-	assert_int_equal(el_chains_parse("f", r->text, strlen(r->text), &chains, error), -EINVAL);
+	assert_int_equal(el_chains_parse("f", r->text, strlen(r->text), NULL, &chains, error),
+			 -EINVAL);
 	assert_string_equal(error, r->error);
 	assert_int_equal(chains.n, 0);
 }
@@ -162,7 +163,7 @@ static void too_many_elements_are_refused(void **state)
 	for (int i = 0; i < 62; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "\n-> Counter");
 	snprintf(text + n, sizeof(text) - n, " -> output; }");
-	assert_int_equal(el_chains_parse("f", text, strlen(text), &chains, error), -EINVAL);
+	assert_int_equal(el_chains_parse("f", text, strlen(text), NULL, &chains, error), -EINVAL);
 	assert_string_equal(error, "f:64: more than 61 elements in a chain");
 }
 
@@ -173,7 +174,7 @@ static void class_tables_are_sound(void **state)
 	for (const struct el_class *const *class = el_classes; *class; class ++) {
 		uint32_t n = 0;
 
-		assert_ptr_equal(el_class_find((*class)->name), *class);
+		assert_ptr_equal(el_class_find(NULL, (*class)->name), *class);
 		assert_true((*class)->name[0] >= 'A' && (*class)->name[0] <= 'Z');
 		assert_true((*class)->version > 0 && (*class)->what && (*class)->process);
 		assert_true((*class)->outputs_required <= (*class)->outputs);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elements/install/exercise.h"
+#include "elements/install/object.h"
+#include "elements/install/trial_process.h"
+
+static void say(const char *text)
+{
+	(void)!write(EL_TRIAL_SAYS_FD, text, strlen(text));
+}
+
+static void begin(char step)
+{
+	const char text[] = { step, '\0' };
+
+	say(text);
+}
+
+static int try_object(char why[EL_WHY_BYTES])
+{
+	struct el_object object;
+	const char *reason = NULL;
+	int err;
+
+	begin(EL_TRIAL_LOADS);
+	err = el_object_open(EL_TRIAL_OBJECT_FD, &object, why);
+	if (err)
+		return err;
+	begin(EL_TRIAL_TESTS_ITSELF);
+	if (object.package->self_test)
+		reason = object.package->self_test();
+	if (reason) {
+		snprintf(why, EL_WHY_BYTES, "its own test: %s", reason);
+		return -1;
+	}
+	begin(EL_TRIAL_EXERCISES);
+	err = el_exercise(object.package->class, object.package->trial_parameters, why);
+	if (err)
+		return err;
+	begin(EL_TRIAL_UNLOADS);
+	el_object_close(&object);
+	if (!el_object_stays(EL_TRIAL_OBJECT_FD))
+		return 0;
+	snprintf(why, EL_WHY_BYTES, "it stays in memory when it is unloaded (-z nodelete)");
+	return -1;
+}
+
+int el_trial_run(void)
+{
+	char why[EL_WHY_BYTES] = "not enough memory for its trial";
+
+	if (el_trial_confine()) {
+		say(":the process of its trial cannot be confined");
+		return 1;
+	}
+	if (!try_object(why))
+		return 0;
+	say(":");
+	say(why);
+	return 1;
+}
