@@ -251,14 +251,20 @@ set_up() { on n1 build/sluice -j status | jq ".flow_setups.$1"; }
 # packets FIRST-FLOW FLOWS COUNT: from h1p2 to h2p1, which gets them all
 packets() { send_all h1p2 n1:eth2 h2p1 "$3" --dst 10.2.1.2 --first-flow "$1" --flows "$2" --rate 1000; }
 
-@test "a rule reserves for the flows that match it, as many as it may and while they send" {
-	local before
+# calls_idle TIME: a rule that reserves for at most three flows, each while it is not idle for TIME
+calls_idle() {
 	on n1 build/sluice filter replace - <<-END
 		filters:
 		- name: calls
 		  rules:
-		  - {name: voice, action: permit, protocol: udp, destination_port: 9, source_port: 4024-4123, reserve_rate: 1mbit, reserve_idle: 4s, reserve_flows: 3}
+		  - {name: voice, action: permit, protocol: udp, destination_port: 9, source_port: 4024-4123,
+		     reserve_rate: 1mbit, reserve_idle: $1, reserve_flows: 3}
 	END
+}
+
+@test "a rule reserves for the flows that match it, as many as it may and while they send" {
+	local before
+	calls_idle 600s
 	wait_for 60 cluster_counts
 	packets 3000 1 1
 	wait_for 10 in_force 1
@@ -278,15 +284,22 @@ packets() { send_all h1p2 n1:eth2 h2p1 "$3" --dst 10.2.1.2 --first-flow "$1" --f
 	[ "$(set_up set_up)" = 3 ]
 	[ "$(set_up refused)" -ge 37 ]
 	[ "$(set_up missed)" = 0 ]
+	# a flow that sends no more is given up; with the rule that changes, those before it
+	calls_idle 2s
+	wait_for 30 given_up
+	packets 3000 1 1
+	four() { [ "$(set_up set_up)" = 4 ]; }
+	wait_for 10 four
 	wait_for 30 given_up
 	wait_for 10 has_queues n2p1 0
-	[ "$(set_up ended)" = 3 ]
+	[ "$(set_up ended)" = 4 ]
 	[ "$(entries 1 sl_reserved)$(entries 1 sl_policer)" = 00 ]
 	told_none() { [ "$(entries 1 sl_setup_told)" = 0 ]; }
 	wait_for 10 told_none
 }
 
 @test "a command takes a flow from its rule, and with the rule its flows go" {
+	calls_idle 600s
 	packets 3000 2 2
 	two() { [ "$(reserve 1 list -j | jq -c 'map(.state)')" = '["in-force","in-force"]' ]; }
 	wait_for 10 two
