@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sluice-bridge: carries frames between the edge ports of this node and those of the others.
+ * sluice-bridge: carries frames between the edge ports of this node and those of the others, and
+ * into the queues of this node's own.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -39,7 +40,8 @@ static volatile sig_atomic_t stop;
 
 static const char usage[] =
 	"Usage: sluice-bridge [OPTION]...\n"
-	"Carry frames between the edge ports of this node and those of the other nodes of a cluster.\n"
+	"Carry frames between the edge ports of this node and those of the other nodes of a cluster,\n"
+	"and through the queues of those that have a rate, queues or a controller.\n"
 	"\n"
 	"  -c, --config FILE   configuration (default " SL_CONFIG_DEFAULT_PATH ")\n"
 	"  -v, --verbose       log at level debug, whatever the configuration says\n"
@@ -138,7 +140,8 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 		return err;
 	}
 	if ((*out)->cluster.node == 0) {
-		sl_error("%s: there is no `cluster:`; a node alone needs no bridge",
+		sl_error("%s: there is no `cluster:`, and no port has a rate, queues or a "
+			 "controller; such a router needs no bridge",
 			 o->config_path);
 		sl_settings_free(*out);
 		*out = NULL;

@@ -47,12 +47,20 @@ static uint32_t receive_queues(const char *name)
 	return netdev.queues ? netdev.queues : 1;
 }
 
+/* Chunks that a lane keeps posted to its transport. That of a router alone takes none. */
+static uint32_t receive_target(const struct rb_bridge *b)
+{
+	return sl_cluster_has_fabric(&b->settings->cluster) ? RB_BRIDGE_RECEIVE_TARGET : 1;
+}
+
 static struct demand demand_of(const struct rb_bridge *b, const struct rb_lane *lane)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
-	struct demand demand = { .rings = RB_BRIDGE_RECEIVE_TARGET + 2 * RB_BRIDGE_TRANSPORT_RING };
+	struct demand demand = { .rings = receive_target(b) };
 
+	if (sl_cluster_has_fabric(cluster))
+		demand.rings += 2 * RB_BRIDGE_TRANSPORT_RING;
 	for (uint32_t p = 0; p < self->ports.n; p++) {
 		const struct sl_cluster_port *port = sl_cluster_port(self, p);
 		uint64_t queues = receive_queues(port->name), queued = 0;
@@ -128,7 +136,7 @@ struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *b,
 		.hello_interval_ns = cluster->liveness_ms * 1000000ULL / HELLOS_PER_LIFE,
 		.pack_delay_ns = cluster->bridge.pack_delay_us * 1000ULL,
 		.degree = cluster->bridge.packing,
-		.receive_target = RB_BRIDGE_RECEIVE_TARGET,
+		.receive_target = receive_target(b),
 		.transport = lane->transport,
 		.epoch = b->epoch,
 		.fabric_Bps = rb_fabric_speed_Bps(b),
@@ -242,9 +250,11 @@ static uint64_t descriptors_needed(const struct sl_cluster_settings *cluster)
 {
 	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
 	uint64_t workers = cluster->bridge.workers;
-	uint64_t n = DESCRIPTORS + cluster->nodes.n + cluster->table.n +
-		     workers * (DESCRIPTORS_PER_LANE + receive_queues(cluster->device));
+	uint64_t n =
+		DESCRIPTORS + cluster->nodes.n + cluster->table.n + workers * DESCRIPTORS_PER_LANE;
 
+	if (sl_cluster_has_fabric(cluster))
+		n += workers * receive_queues(cluster->device);
 	for (uint32_t p = 0; p < self->ports.n; p++)
 		n += workers * receive_queues(sl_cluster_port(self, p)->name);
 	return n;
@@ -289,7 +299,8 @@ int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
 		err = -ENOMEM;
 		goto out;
 	}
-	err = rb_key_read(settings->cluster.key_file, &b->key);
+	if (sl_cluster_has_fabric(&settings->cluster))
+		err = rb_key_read(settings->cluster.key_file, &b->key);
 	if (err) {
 		sl_error("cluster: key file \"%s\": %s", settings->cluster.key_file,
 			 err == -EACCES	  ? "others may read it, or we may not: chmod 600"

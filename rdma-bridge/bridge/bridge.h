@@ -138,7 +138,7 @@ struct rb_bridge {
 	struct rb_bridge_remote *remotes; /* owned */
 
 	/* peering */
-	struct rb_join *join;	/* owned */
+	struct rb_join *join;	/* owned; NULL: there is no fabric */
 	struct rb_relay *relay; /* owned */
 	uint8_t told[256];	/* states of peers, enum rb_peer_state, as sluiced was told last */
 

@@ -13,6 +13,7 @@
 #include "bpf/abi/arrival.h"
 #include "bpf/abi/fabric_address.h"
 #include "rdma-bridge/rate/rates.h"
+#include "rdma-bridge/transport/none.h"
 #include "rdma-bridge/transport/roce_xdp.h"
 #include "rdma-bridge/transport/verbs/verbs.h"
 #include "user/lib/log.h"
@@ -202,6 +203,16 @@ static int open_verbs(struct rb_bridge *b, const uint8_t address[16], uint32_t q
 	return 0;
 }
 
+/* A router alone: each lane has a transport that reaches nobody. */
+static int open_none(struct rb_bridge *b)
+{
+	int err = random_u32(1, UINT32_MAX - 1, &b->epoch);
+
+	for (uint32_t i = 0; i < b->n_lanes && !err; i++)
+		err = rb_none_open(b->lanes[i].chunks, &b->lanes[i].transport);
+	return err;
+}
+
 int rb_fabric_open(struct rb_bridge *b)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
@@ -210,6 +221,8 @@ int rb_fabric_open(struct rb_bridge *b)
 	uint32_t qkey, needed;
 	int err;
 
+	if (!sl_cluster_has_fabric(cluster))
+		return open_none(b);
 	err = rb_fabric_gid(sl_cluster_find_node(cluster, cluster->node)->address, address);
 	if (!err)
 		err = random_u32(1, UINT32_MAX - 1, &b->epoch);
@@ -248,8 +261,11 @@ void rb_fabric_check(struct rb_bridge *b)
 {
 	const char *device = b->settings->cluster.device;
 	struct rb_netdev now;
-	const int err = rb_netdev_look(device, &now);
+	int err;
 
+	if (!sl_cluster_has_fabric(&b->settings->cluster))
+		return;
+	err = rb_netdev_look(device, &now);
 	if (err && err != -ENODEV && err != b->fabric_err)
 		sl_warning("fabric: cannot look at %s: %s; trying again", device, strerror(-err));
 	b->fabric_err = err;

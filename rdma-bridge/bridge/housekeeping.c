@@ -196,7 +196,8 @@ static void renew(struct rb_bridge *b, uint64_t now_ns)
 	find_takers(b);
 	if (!b->ready && ports_are_settled(b)) {
 		b->ready = true;
-		rb_watch(b->sockets_fd, rb_join_fd(b->join), NULL);
+		if (b->join)
+			rb_watch(b->sockets_fd, rb_join_fd(b->join), NULL);
 	}
 }
 
@@ -205,7 +206,7 @@ static void poll_sockets(struct rb_bridge *b, uint64_t now_ns)
 	struct epoll_event events[EVENTS_MAX];
 	int n;
 
-	if (b->ready)
+	if (b->ready && b->join)
 		rb_join_poll(b->join, now_ns);
 	/* A TAP is read only after an event of its own; the relay is served anyway. */
 	n = epoll_wait(b->sockets_fd, events, EVENTS_MAX, 0);

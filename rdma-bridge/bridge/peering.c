@@ -218,7 +218,7 @@ int rb_peering_open(struct rb_bridge *b)
 	first->event_context = b;
 	first->on_peer = on_peer;
 	first->on_announce = on_announce;
-	err = open_join(b);
+	err = sl_cluster_has_fabric(&b->settings->cluster) ? open_join(b) : 0;
 	if (err)
 		return err;
 	return rb_relay_open(b->settings->cluster.socket, b->sockets_fd, &relay_ops, b, &b->relay);

@@ -132,10 +132,11 @@ static json_t *fabric_device(const struct rb_bridge *b)
 		chunks_free += b->lanes[k].chunks->n_free;
 	}
 	transport->ops->endpoint(transport, &endpoint);
-	rb_netdev_query(cluster->device, &netdev);
+	if (sl_cluster_has_fabric(cluster))
+		rb_netdev_query(cluster->device, &netdev);
 	/* memory_address: of the area that is the UMEM of every AF_XDP socket. */
-	row = json_pack("{s:i, s:s, s:s, s:s, s:o, s:i, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "node",
-			(int)cluster->node, "address",
+	row = json_pack("{s:i, s:s?, s:s, s:s?, s:o, s:i, s:i, s:s, s:i, s:o, s:o, s:o, s:o}",
+			"node", (int)cluster->node, "address",
 			sl_cluster_find_node(cluster, cluster->node)->address, "transport",
 			transport->ops->name, "device", cluster->device, "speed_Bps",
 			json_integer(rb_fabric_speed_Bps(b)), "mtu_bytes", (int)netdev.mtu_bytes,
@@ -144,6 +145,8 @@ static json_t *fabric_device(const struct rb_bridge *b)
 			"memory_address", json_integer((uintptr_t)b->area), "memory_bytes",
 			json_integer(b->area_bytes), "chunks", json_integer(chunks), "chunks_free",
 			json_integer(chunks_free));
+	if (!sl_cluster_has_fabric(cluster))
+		return row;
 	if (cluster->transport == SL_TRANSPORT_ROCE_XDP)
 		put_roce_xdp(row, b);
 	else
@@ -174,7 +177,7 @@ void rb_view_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answ
 	const struct rb_bridge *b = ctx;
 	uint64_t verdicts[RB_VERDICT_COUNT] = { 0 }, stalls = 0;
 	struct rb_transport_stats stats = { 0 };
-	struct rb_join_stats join;
+	struct rb_join_stats join = { 0 };
 	json_t *row;
 
 	(void)request;
@@ -184,7 +187,8 @@ void rb_view_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answ
 		for (uint32_t i = 0; i < RB_VERDICT_COUNT; i++)
 			verdicts[i] += b->lanes[k].worker->verdicts[i];
 	}
-	rb_join_stats(b->join, &join);
+	if (b->join)
+		rb_join_stats(b->join, &join);
 	row = fabric_device(b);
 	put_packing(row, b);
 	put_sequences(row, b);

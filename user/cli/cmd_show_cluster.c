@@ -241,7 +241,10 @@ void sl_cmd_print_fabric(void *arg, const json_t *row)
 	json_t *bad = json_object();
 
 	(void)arg;
-	if (json_object_get(row, "rdma_device"))
+	if (strcmp(sl_cmd_text(row, "transport"), "none") == 0)
+		printf("%-11snone: a router alone; %s polling\n", "transport",
+		       sl_cmd_text(row, "poll"));
+	else if (json_object_get(row, "rdma_device"))
 		print_verbs(row);
 	else
 		printf("%-11s%s on %s: %lld queue%s, %s XDP, %s, %s polling\n", "transport",
@@ -250,9 +253,10 @@ void sl_cmd_print_fabric(void *arg, const json_t *row)
 		       json_is_true(json_object_get(row, "native_xdp")) ? "native" : "generic",
 		       json_is_true(json_object_get(row, "zero_copy")) ? "zero-copy" : "copy mode",
 		       sl_cmd_text(row, "poll"));
-	printf("%-11snode %lld, %s, MTU %lld: messages up to %lld bytes\n", "here",
-	       sl_cmd_number(row, "node"), sl_cmd_text(row, "address"),
-	       sl_cmd_number(row, "mtu_bytes"), sl_cmd_number(row, "message_max_bytes"));
+	if (*sl_cmd_text(row, "address"))
+		printf("%-11snode %lld, %s, MTU %lld: messages up to %lld bytes\n", "here",
+		       sl_cmd_number(row, "node"), sl_cmd_text(row, "address"),
+		       sl_cmd_number(row, "mtu_bytes"), sl_cmd_number(row, "message_max_bytes"));
 	printf("%-11s%sB: %lld chunks, %lld free\n", "memory",
 	       sl_quantity((uint64_t)sl_cmd_number(row, "memory_bytes"), memory),
 	       sl_cmd_number(row, "chunks"), sl_cmd_number(row, "chunks_free"));

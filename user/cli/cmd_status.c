@@ -84,6 +84,18 @@ static void print_limits(const json_t *limits)
 		printf(", packets to the kernel a second and processor\n");
 }
 
+/* Is the bridge there? If not: what becomes of the frames that it is for? */
+static void print_bridge(const json_t *bridge)
+{
+	if (!json_is_object(bridge))
+		return;
+	if (json_is_true(member(bridge, "running")))
+		printf("bridge     runs (%s)\n", sl_cmd_text(bridge, "control"));
+	else
+		printf("bridge     is not running: frames leave ports with queues at once%s\n",
+		       json_is_true(member(bridge, "fabric")) ? ", none reaches another node" : "");
+}
+
 static void print_status(void *arg, const json_t *row)
 {
 	const json_t *mirror = member(row, "mirror"), *tables = member(row, "tables"),
@@ -100,6 +112,7 @@ static void print_status(void *arg, const json_t *row)
 		       sl_cmd_number(row, "heartbeat_s"));
 	printf("\nengine     %s (%s)\n", sl_cmd_text(row, "engine"), sl_cmd_text(row, "config"));
 	print_ports(member(row, "ports"));
+	print_bridge(member(row, "bridge"));
 	printf("kernel     %lld IPv4 and %lld IPv6 routes, %lld neighbours, %s\n",
 	       sl_cmd_number(mirror, "ipv4_routes"), sl_cmd_number(mirror, "ipv6_routes"),
 	       sl_cmd_number(mirror, "neighbours"),
@@ -131,7 +144,7 @@ static void print_status(void *arg, const json_t *row)
 	printf("\npackets    in %lld = forwarded %lld", sl_cmd_number(packets, "rx"),
 	       sl_cmd_number(packets, "forward"));
 	if (sl_cmd_number(packets, "voq"))
-		printf(" + to other nodes %lld", sl_cmd_number(packets, "voq"));
+		printf(" + into queues %lld", sl_cmd_number(packets, "voq"));
 	printf(" + dropped %lld + to the kernel %lld\n", sl_cmd_number(packets, "drops"),
 	       sl_cmd_number(packets, "punts"));
 	print_limits(member(row, "punt_limits"));

@@ -286,9 +286,9 @@ static void draw_fabric(struct page *p, const struct sl_top_sample *s)
 	const double lost = per_s(fabric, "lost");
 	size_t i, up = 0;
 
-	if (s->alone)
+	if (s->alone || (fabric && strcmp(sl_cmd_text(fabric, "transport"), "none") == 0))
 		return;
-	put(p, PLAIN, "fabric ");
+	put(p, PLAIN, "%s ", s->nodes == 1 ? "bridge" : "fabric");
 	if (!fabric) {
 		put(p, RED, "%s", *s->bridge_why ? s->bridge_why : "not known");
 		end_line(p);

@@ -48,7 +48,7 @@ static void read_soon(struct sl_cluster *c)
  */
 static void event_fabric(struct sl_cluster *c, uint32_t ifindex)
 {
-	if (ifindex == if_nametoindex(c->settings->device))
+	if (sl_cluster_has_fabric(c->settings) && ifindex == if_nametoindex(c->settings->device))
 		c->refresh_ns = 0;
 }
 
@@ -251,6 +251,11 @@ void sl_cluster_send_flow(struct sl_cluster *c, uint16_t system_port,
 {
 	if (c->relay.fd >= 0)
 		sl_cluster_tell_flow(c, system_port, flow, weight);
+}
+
+bool sl_cluster_has_bridge(const struct sl_cluster *c)
+{
+	return c->relay.fd >= 0;
 }
 
 int sl_cluster_poll(struct sl_cluster *c)

@@ -57,6 +57,9 @@ void sl_cluster_send_claims(struct sl_cluster *c, uint8_t node,
 void sl_cluster_send_flow(struct sl_cluster *c, uint16_t system_port,
 			  const struct sl_flow_key *flow, uint32_t weight);
 
+/* Is a bridge there? Of one that comes or goes, sl_cluster_poll takes notice. */
+bool sl_cluster_has_bridge(const struct sl_cluster *c);
+
 /* An epoll-able descriptor, readable when sl_cluster_poll has work; for the life of c. */
 int sl_cluster_fd(const struct sl_cluster *c);
 /* Handle a bounded batch of what is there. 0, or -errno: cluster control cannot go on. */

@@ -20,7 +20,8 @@ int sl_cluster_make_lists(struct sl_cluster *c)
 	c->local.nodes = calloc(s->nodes.n, sizeof(*c->local.nodes));
 	if (!c->local.nodes || !c->local.ports || !c->ports || !c->peers)
 		return -ENOMEM;
-	snprintf(c->local.fabric, sizeof(c->local.fabric), "%s", s->device);
+	if (sl_cluster_has_fabric(s))
+		snprintf(c->local.fabric, sizeof(c->local.fabric), "%s", s->device);
 	for (uint32_t i = 0; i < n_local; i++) {
 		const struct sl_cluster_port *from = sl_cluster_port(self, i);
 		struct sl_local_port *port = &c->local.ports[c->local.n_ports++];
@@ -44,7 +45,8 @@ int sl_cluster_make_lists(struct sl_cluster *c)
 		struct sl_peer *peer = &c->peers[c->n_peers];
 		struct sl_prefix *address = &c->local.nodes[c->local.n_nodes];
 
-		if (sl_addr_parse(node->address, &address->family, address->addr) == 0) {
+		if (node->address &&
+		    sl_addr_parse(node->address, &address->family, address->addr) == 0) {
 			address->len = sl_addr_bits(address->family);
 			c->local.n_nodes++;
 		}

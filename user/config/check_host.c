@@ -67,7 +67,7 @@ int sl_check_cluster(const struct sl_settings *settings, char error[SL_YAML_ERRO
 	const struct sl_cluster_node *self = sl_cluster_find_node(c, c->node);
 	const char *problem;
 
-	if (!self)
+	if (!self || !sl_cluster_has_fabric(c))
 		return 0;
 	if (!if_nametoindex(c->device)) {
 		sl_yaml_error(error, settings->file_name, c->line, "cluster.fabric.device",
@@ -94,7 +94,8 @@ bool sl_doubt_cluster(const struct sl_settings *settings, char warning[SL_YAML_E
 	const struct sl_cluster_settings *c = &settings->cluster;
 	char value[16];
 
-	if (!c->node || !c->bridge.realtime || c->liveness_ms >= REALTIME_LIVENESS_MIN_MS)
+	if (!sl_cluster_has_fabric(c) || !c->bridge.realtime ||
+	    c->liveness_ms >= REALTIME_LIVENESS_MIN_MS)
 		return false;
 	snprintf(value, sizeof(value), "%u", c->liveness_ms);
 	sl_yaml_error(

@@ -18,7 +18,7 @@
 #include "user/config/config_cluster_schema.h"
 #include "user/text/listen_address.h"
 
-#define PORTS_MAX 256
+#define PORTS_MAX 255 /* numbers of ports that queues have */
 
 static const struct sl_yaml_choice engines[] = {
 	{ "fast", SL_ENGINE_FAST },
@@ -73,31 +73,6 @@ static bool valid_group(const char *text)
 		.what = (text)                                                                \
 	}
 
-static const struct sl_yaml_key port_keys[] = {
-	{ .type = SL_YAML_LINE, .offset = offsetof(struct sl_port_settings, line) },
-	{ .name = "name",
-	  .type = SL_YAML_STRING,
-	  .offset = offsetof(struct sl_port_settings, name),
-	  .required = true,
-	  .valid = sl_valid_netdev,
-	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as eth1" },
-	{ .name = "mode",
-	  .type = SL_YAML_CHOICE,
-	  .offset = offsetof(struct sl_port_settings, mode),
-	  .choices = sl_mode_choices,
-	  .what = "a mode" },
-	{ .name = "optional",
-	  .type = SL_YAML_BOOL,
-	  .offset = offsetof(struct sl_port_settings, optional),
-	  .what = "a truth value" },
-	{ .name = "hidden_tags",
-	  .type = SL_YAML_CHOICE,
-	  .offset = offsetof(struct sl_port_settings, hidden_tags),
-	  .choices = sl_tags_choices,
-	  .what = "a way to treat VLAN tags that XDP cannot see" },
-	{ 0 },
-};
-
 static const struct sl_yaml_key table_keys[] = {
 	UINT_KEY("nexthops", nexthops, 16, INDEX_MAX, "a number of next hops"),
 	UINT_KEY("adjacencies", adjacencies, 16, INDEX_MAX, "a number of adjacencies"),
@@ -148,10 +123,25 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .what = "an engine" },
 	{ .name = "ports",
 	  .type = SL_YAML_LIST,
-	  .offset = offsetof(struct sl_settings, ports),
-	  .keys = port_keys,
-	  .item_bytes = sizeof(struct sl_port_settings),
+	  .offset = offsetof(struct sl_settings, alone_ports),
+	  .keys = sl_alone_port_keys,
+	  .item_bytes = sizeof(struct sl_cluster_port),
 	  .items_max = PORTS_MAX },
+	{ .name = "bridge",
+	  .type = SL_YAML_MAP,
+	  .offset = offsetof(struct sl_settings, alone),
+	  .keys = sl_alone_bridge_keys },
+	{ .name = "classes",
+	  .type = SL_YAML_LIST,
+	  .offset = offsetof(struct sl_settings, alone.classes),
+	  .keys = sl_class_keys,
+	  .item_bytes = sizeof(struct sl_class_settings),
+	  .items_max = SL_DSCPS },
+	{ .name = "reserve",
+	  .type = SL_YAML_UINT,
+	  .offset = offsetof(struct sl_settings, alone.reserve),
+	  .max = SL_RESERVE_MAX,
+	  .what = "a share in percent" },
 	{ .name = "cluster",
 	  .type = SL_YAML_MAP,
 	  .offset = offsetof(struct sl_settings, cluster),
@@ -246,34 +236,96 @@ static int check_duplicates(const struct sl_settings *settings, char error[SL_YA
 	return 0;
 }
 
-/* Fill in the ports of this node as if they had been written under `ports`. */
-static int ports_of_cluster(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
+/* The ports of this node, as struct sl_port_settings has them. */
+static int list_ports(struct sl_settings *s, const struct sl_yaml_list *own)
 {
-	const struct sl_cluster_node *self;
-	struct sl_port_settings *ports;
+	const struct sl_cluster_port *port = own->items;
+	struct sl_port_settings *ports = calloc(own->n ? own->n : 1, sizeof(*ports));
 
-	if (s->ports.items) {
-		sl_yaml_error(error, s->file_name, s->cluster.line, "", "ports",
-			      "is given beside cluster: write the ports under cluster.nodes only");
-		return -EINVAL;
-	}
-	self = sl_cluster_find_node(&s->cluster, s->cluster.node);
-	ports = calloc(self->ports.n ? self->ports.n : 1, sizeof(*ports));
 	if (!ports)
 		return -ENOMEM;
 	s->ports.items = ports;
-	for (uint32_t i = 0; i < self->ports.n; i++) {
-		const struct sl_cluster_port *port = sl_cluster_port(self, i);
-
-		ports[i] = (struct sl_port_settings){ .name = strdup(port->name),
-						      .mode = port->mode,
-						      .optional = port->optional,
-						      .hidden_tags = port->hidden_tags,
-						      .line = port->line };
+	for (uint32_t i = 0; i < own->n; i++) {
+		ports[i] = (struct sl_port_settings){ .name = strdup(port[i].name),
+						      .mode = port[i].mode,
+						      .optional = port[i].optional,
+						      .hidden_tags = port[i].hidden_tags,
+						      .line = port[i].line };
 		s->ports.n++;
 		if (!ports[i].name)
 			return -ENOMEM;
 	}
+	return 0;
+}
+
+static int check_cluster(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
+{
+	const char *beside = s->alone_ports.items ? "ports"
+			     : s->alone.line	  ? "bridge"
+			     : s->alone.classes.n ? "classes"
+			     : s->alone.reserve	  ? "reserve"
+						  : NULL;
+	int err;
+
+	if (beside) {
+		sl_yaml_error(error, s->file_name, s->cluster.line, "", beside,
+			      "is given beside cluster: write the %s under cluster%s only", beside,
+			      s->alone_ports.items ? ".nodes" : "");
+		return -EINVAL;
+	}
+	err = sl_cluster_settings_check(&s->cluster, s->file_name, error);
+	return err ? err
+		   : list_ports(s, &sl_cluster_find_node(&s->cluster, s->cluster.node)->ports);
+}
+
+/* Make the ports of a router alone those of a cluster's only node. */
+static int make_node(struct sl_cluster_settings *alone, struct sl_yaml_list *ports)
+{
+	struct sl_cluster_node *node = calloc(1, sizeof(*node));
+	struct sl_cluster_port *port = ports->items;
+
+	if (!node)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < ports->n; i++)
+		port[i].number = i + 1;
+	*node = (struct sl_cluster_node){ .id = SL_NODE_ALONE, .ports = *ports };
+	*ports = (struct sl_yaml_list){ 0 };
+	alone->nodes = (struct sl_yaml_list){ .items = node, .n = 1 };
+	alone->node = node->id;
+	return 0;
+}
+
+static bool has_queues(const struct sl_cluster_node *node)
+{
+	for (uint32_t i = 0; i < node->ports.n; i++)
+		if (sl_cluster_port_is_queued(sl_cluster_port(node, i)))
+			return true;
+	return false;
+}
+
+/* A router alone takes the part of `cluster` if a port of it has queues. */
+static int check_alone(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
+{
+	const struct sl_cluster_settings none = { 0 };
+	int err;
+
+	if (!s->alone_ports.items) {
+		sl_yaml_error(error, s->file_name, 1, "", "ports",
+			      "is missing: write \"ports: ...\", or \"cluster: ...\"");
+		return -EINVAL;
+	}
+	err = list_ports(s, &s->alone_ports);
+	if (!err)
+		err = check_duplicates(s, error);
+	if (!err)
+		err = make_node(&s->alone, &s->alone_ports);
+	if (!err)
+		err = sl_cluster_settings_check(&s->alone, s->file_name, error);
+	if (err || !has_queues(sl_cluster_node(&s->alone, 0)))
+		return err;
+	sl_yaml_free(sl_cluster_keys, &s->cluster);
+	s->cluster = s->alone;
+	s->alone = none;
 	return 0;
 }
 
@@ -283,16 +335,7 @@ static int check(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
 
 	if (err)
 		return err;
-	if (s->cluster.line) {
-		err = sl_cluster_settings_check(&s->cluster, s->file_name, error);
-		return err ? err : ports_of_cluster(s, error);
-	}
-	if (!s->ports.items) {
-		sl_yaml_error(error, s->file_name, 1, "", "ports",
-			      "is missing: write \"ports: ...\", or \"cluster: ...\"");
-		return -EINVAL;
-	}
-	return check_duplicates(s, error);
+	return s->cluster.line ? check_cluster(s, error) : check_alone(s, error);
 }
 
 int sl_settings_check_ports(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES])
@@ -329,7 +372,7 @@ int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes
 	s->pin_dir = strdup(SL_CONFIG_DEFAULT_PINS);
 	s->file_name = strdup(file_name);
 	if (!s->control.socket || !s->pin_dir || !s->file_name ||
-	    sl_cluster_settings_init(&s->cluster))
+	    sl_cluster_settings_init(&s->cluster) || sl_cluster_settings_init(&s->alone))
 		goto out;
 	err = sl_yaml_parse(file_name, text, text_bytes, settings_keys, s, error);
 	if (!err)
@@ -383,9 +426,16 @@ int sl_settings_load(const char *path, struct sl_settings **out, char error[SL_Y
 
 void sl_settings_free(struct sl_settings *settings)
 {
+	struct sl_port_settings *ports;
+
 	if (!settings)
 		return;
+	ports = settings->ports.items;
+	for (uint32_t i = 0; i < settings->ports.n; i++)
+		free(ports[i].name);
+	free(ports);
 	sl_filters_settings_free(&settings->filters);
+	sl_yaml_free(sl_cluster_keys, &settings->alone);
 	sl_yaml_free(settings_keys, settings);
 	free(settings->file_name);
 	free(settings);

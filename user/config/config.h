@@ -58,6 +58,9 @@ struct sl_settings {
 	struct sl_yaml_list
 		ports; /* of struct sl_port_settings; in a cluster, those of this node */
 	struct sl_cluster_settings cluster;
+	/* What the file says of a router without a cluster, unless it has become `cluster`. */
+	struct sl_cluster_settings alone;
+	struct sl_yaml_list alone_ports; /* of struct sl_cluster_port */
 	struct sl_table_settings tables;
 	struct sl_control_settings control;
 	enum sl_netfilter netfilter;

@@ -21,6 +21,7 @@
 #define SL_CONFIG_DEFAULT_KEY	      "/etc/sluice/cluster.key"
 #define SL_CONFIG_DEFAULT_RELAY	      "/run/sluice/bridge.sock"
 #define SL_CONFIG_DEFAULT_LIVENESS_MS 50
+#define SL_RESERVE_MAX		      95 /* percent of a port's rate */
 
 enum sl_transport {
 	SL_TRANSPORT_ROCE_XDP,
@@ -104,8 +105,9 @@ struct sl_class_settings {
 };
 
 struct sl_cluster_node {
-	uint32_t id;		   /* 1..255 */
-	char *address;		   /* on the fabric, as text: sl_addr_parse reads it */
+	uint32_t id; /* 1..255 */
+	/* on the fabric, as text: sl_addr_parse reads it; NULL: there is no fabric */
+	char *address;
 	struct sl_yaml_list ports; /* of struct sl_cluster_port */
 	uint32_t line;
 };
@@ -137,11 +139,13 @@ struct sl_bridge_settings {
 #define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
 
 struct sl_cluster_settings {
-	uint32_t node; /* this node's id; 0: the node is alone, and no field below has a meaning */
+	/* this node's id; 0: the node is alone and has no queues, and no field below has a meaning
+	 */
+	uint32_t node;
 	char *key_file;
 	uint32_t liveness_ms;	/* a peer that is silent for so long is down */
 	char *socket;		/* the relay's, which sluice-bridge offers (user/ipc/relay.h) */
-	char *device;		/* netdev of the fabric */
+	char *device;		/* netdev of the fabric; NULL: a router alone, without a fabric */
 	char *fabric_rate_text; /* or NULL */
 	/* in bytes, what this node can send into the fabric; per_s 0: what its netdev says */
 	struct sl_rate fabric_rate;
@@ -157,8 +161,14 @@ struct sl_cluster_settings {
 	uint8_t class_of[SL_DSCPS];  /* the class of each DSCP */
 	struct sl_yaml_list nodes;   /* of struct sl_cluster_node */
 	struct sl_sysport_table table;
-	uint32_t line; /* 0: there is no `cluster:` */
+	uint32_t line; /* 0: there is no `cluster:`, or, of a router alone, no `bridge:` */
 };
+
+/*
+ * A router without a cluster whose ports have queues is a cluster of one node, without a fabric:
+ * then this is the id of that node.
+ */
+#define SL_NODE_ALONE 1
 
 /* Fill in the defaults. 0 or -ENOMEM. */
 int sl_cluster_settings_init(struct sl_cluster_settings *cluster);
@@ -178,6 +188,13 @@ bool sl_cluster_port_is_queued(const struct sl_cluster_port *port);
 /* Bytes a second that flows may reserve of a port; 0: none. */
 uint64_t sl_cluster_reservable_Bps(const struct sl_cluster_settings *cluster,
 				   const struct sl_cluster_port *port);
+
+/* Is this node one of several, or prepared to be? Else there is no fabric, and no bridge but ours.
+ */
+static inline bool sl_cluster_has_fabric(const struct sl_cluster_settings *c)
+{
+	return c->device;
+}
 
 /* May XDP of this node carry frames past the bridge, for some port at least? */
 bool sl_cluster_has_express(const struct sl_cluster_settings *c);

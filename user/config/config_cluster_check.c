@@ -16,25 +16,37 @@ struct check {
 	char *error;
 };
 
+/* Where a port is written: under its node, or, of a router alone, under `ports`. */
+static void port_path(const struct check *c, uint32_t i, uint32_t p, char path[48])
+{
+	if (sl_cluster_has_fabric(c->cluster))
+		snprintf(path, 48, "cluster.nodes[%u].ports[%u]", i, p);
+	else
+		snprintf(path, 48, "ports[%u]", p);
+}
+
 static int refuse_port(const struct check *c, uint32_t i, uint32_t p, const char *key,
 		       const char *value, const char *message)
 {
 	const struct sl_cluster_port *port = sl_cluster_port(sl_cluster_node(c->cluster, i), p);
-	char path[64];
+	char path[64], where[48];
 
-	snprintf(path, sizeof(path), "cluster.nodes[%u].ports[%u].%s", i, p, key);
+	port_path(c, i, p, where);
+	snprintf(path, sizeof(path), "%s.%s", where, key);
 	sl_yaml_error(c->error, c->file_name, port->line, path, value, "%s", message);
 	return -EINVAL;
 }
 
 /*
  * Without a `controller:`, a port that is shaped gets `price`: its capacity is known, so the
- * sources can share it. Any other port gets `fixed`.
+ * sources can share it. Any other port gets `fixed`, and so does each port of a router alone: there
+ * it has one source, whose queues are the port's.
  */
 static int check_controller(const struct check *c, uint32_t i, uint32_t p,
 			    struct sl_cluster_port *port)
 {
-	unsigned int by_default = port->rate_text ? CC_PRICE : CC_FIXED;
+	const bool shared = port->rate_text && sl_cluster_has_fabric(c->cluster);
+	unsigned int by_default = shared ? CC_PRICE : CC_FIXED;
 	unsigned int number = port->controller ? port->controller : by_default;
 	char why[SL_CC_WHY_BYTES];
 
@@ -207,7 +219,7 @@ static int check_reserve(const struct check *c, const struct sl_cluster_port *po
 		snprintf(path, sizeof(path), "%s.scheduler", port_path);
 		sl_yaml_error(c->error, c->file_name, port->line, path,
 			      sl_scheduler_name(port->scheduler),
-			      "lets other classes hold up the flows that `cluster.reserve` is for: "
+			      "lets other classes hold up the flows that `reserve` is for: "
 			      "write mixed or strict");
 		return -EINVAL;
 	}
@@ -257,7 +269,8 @@ static int fill_classes(const struct check *c)
 	for (uint32_t i = 0; i < c->cluster->classes.n; i++) {
 		sl_dscp_parse(classes[i].dscp, &mask);
 		if (seen & mask) {
-			snprintf(path, sizeof(path), "cluster.classes[%u].dscp", i);
+			snprintf(path, sizeof(path), "%sclasses[%u].dscp",
+				 sl_cluster_has_fabric(c->cluster) ? "cluster." : "", i);
 			sl_yaml_error(c->error, c->file_name, classes[i].line, path,
 				      classes[i].dscp,
 				      "has %d, which is in a class already: write each DSCP once",
@@ -324,9 +337,9 @@ static int check_port(const struct check *c, uint32_t i, uint32_t p)
 {
 	const struct sl_cluster_node *node = sl_cluster_node(c->cluster, i);
 	struct sl_cluster_port *port = &((struct sl_cluster_port *)node->ports.items)[p];
-	char number[16], path[64];
+	char number[16], path[48];
 
-	snprintf(path, sizeof(path), "cluster.nodes[%u].ports[%u]", i, p);
+	port_path(c, i, p, path);
 	if (port->rate_text)
 		sl_rate_parse(port->rate_text, &port->rate);
 	if (fill_queues(c, port, path))
@@ -368,7 +381,8 @@ static int check_node(const struct check *c, uint32_t i)
 		return -EINVAL;
 	}
 	snprintf(path, sizeof(path), "cluster.nodes[%u].address", i);
-	sl_addr_parse(node->address, &family, address);
+	if (node->address)
+		sl_addr_parse(node->address, &family, address);
 	for (uint32_t j = 0; j < i; j++) {
 		sl_addr_parse(sl_cluster_node(c->cluster, j)->address, &first_family, other);
 		if (family != first_family) {
@@ -389,6 +403,11 @@ static int check_node(const struct check *c, uint32_t i)
 	return err;
 }
 
+static const char *workers_path(const struct check *c)
+{
+	return sl_cluster_has_fabric(c->cluster) ? "cluster.bridge.workers" : "bridge.workers";
+}
+
 /* Without `workers:` there are as many as `cores:` has entries. */
 static int check_workers(const struct check *c)
 {
@@ -400,8 +419,8 @@ static int check_workers(const struct check *c)
 		bridge->workers = cores ? cores : 1;
 	snprintf(text, sizeof(text), "%u", bridge->workers);
 	if (cores && cores != bridge->workers) {
-		sl_yaml_error(c->error, c->file_name, c->cluster->line, "cluster.bridge.workers",
-			      text, "is not the number of `cores`: write one core for each worker");
+		sl_yaml_error(c->error, c->file_name, c->cluster->line, workers_path(c), text,
+			      "is not the number of `cores`: write one core for each worker");
 		return -EINVAL;
 	}
 	if (bridge->workers > 1 && c->cluster->transport != SL_TRANSPORT_ROCE_XDP) {
@@ -442,7 +461,7 @@ int sl_cluster_settings_check(struct sl_cluster_settings *cluster, const char *f
 			      "is for transport roce-xdp alone: write never, or another transport");
 		return -EINVAL;
 	}
-	for (uint32_t p = 0; p < self->ports.n; p++) {
+	for (uint32_t p = 0; sl_cluster_has_fabric(cluster) && p < self->ports.n; p++) {
 		if (strcmp(sl_cluster_port(self, p)->name, cluster->device) != 0)
 			continue;
 		sl_yaml_error(error, file_name, cluster->line, "cluster.fabric.device",

@@ -103,7 +103,7 @@ int sl_cluster_fill_maps(const struct sl_cluster_settings *cluster, const struct
 
 		err = bpf_map_update_elem(dscp_fd, &dscp, &class, BPF_ANY);
 	}
-	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++) {
+	for (uint32_t i = 0; sl_cluster_has_fabric(cluster) && i < cluster->nodes.n && !err; i++) {
 		struct sl_fabric_key key;
 
 		fabric_key(sl_cluster_node(cluster, i)->address, &key);

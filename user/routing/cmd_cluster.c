@@ -107,7 +107,7 @@ static int print(struct request *request, const char *path)
 		goto out;
 	}
 	routing->settings = settings;
-	if (!settings->cluster.node) {
+	if (!sl_cluster_has_fabric(&settings->cluster)) {
 		fprintf(stderr,
 			"sluice: %s: there is no `cluster:`, and a node alone has no other to exchange "
 			"routes with\n",

@@ -25,10 +25,13 @@ void sl_show_cluster(const struct sl_router *router, struct sl_ctl_answer *answe
 	if (!cluster_of(router, answer))
 		return;
 	sl_ctl_put(answer,
-		   json_pack("{s:i, s:i, s:s, s:s, s:s, s:i, s:s}", "node", (int)settings->node,
+		   json_pack("{s:i, s:i, s:s?, s:s?, s:s, s:i, s:s}", "node", (int)settings->node,
 			     "nodes", (int)settings->nodes.n, "address",
 			     sl_cluster_find_node(settings, settings->node)->address, "device",
-			     settings->device, "transport", sl_transport_name(settings->transport),
+			     settings->device, "transport",
+			     sl_cluster_has_fabric(settings)
+				     ? sl_transport_name(settings->transport)
+				     : "none",
 			     "liveness_ms", (int)settings->liveness_ms, "bridge",
 			     settings->bridge.control));
 }

@@ -140,6 +140,18 @@ static json_t *setups_json(const struct sl_router *router)
 			 json_integer((json_int_t)sl_router_setups_missed(router)));
 }
 
+/* The process that carries frames to other nodes and through queues; null: nothing needs one. */
+static json_t *bridge_json(const struct sl_router *router)
+{
+	const struct sl_cluster *cluster = sl_router_cluster(router);
+	const struct sl_cluster_settings *settings = &sl_router_settings(router)->cluster;
+
+	if (!cluster)
+		return json_null();
+	return json_pack("{s:b, s:b, s:s}", "running", sl_cluster_has_bridge(cluster), "fabric",
+			 sl_cluster_has_fabric(settings), "control", settings->bridge.control);
+}
+
 json_t *sl_status_json(const struct sl_router *router)
 {
 	const struct sl_settings *settings = sl_router_settings(router);
@@ -147,7 +159,7 @@ json_t *sl_status_json(const struct sl_router *router)
 
 	return json_pack(
 		"{s:b, s:i, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o}",
+		"s:o, s:o}",
 		"running", 1, "heartbeat_s", (int)settings->heartbeat_s, "version", SL_VERSION,
 		"pid", (int)getpid(), "uptime_s", json_integer(sl_router_uptime_s(router)),
 		"engine", sl_engine_name(settings->engine), "config", settings->file_name,
@@ -155,7 +167,8 @@ json_t *sl_status_json(const struct sl_router *router)
 		json_integer(process_bytes()), "ports", ports_json(router), "packets",
 		packets_json(router), "mirror", mirror_json(router), "tables", tables_json(router),
 		"punt_limits", limits_json(&settings->punt_limits), "filter_copies",
-		copies_json(router), "flow_setups", setups_json(router));
+		copies_json(router), "flow_setups", setups_json(router), "bridge",
+		bridge_json(router));
 }
 
 void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer)

@@ -21,21 +21,22 @@ struct refusal {
 
 static const struct refusal refusals[] = {
 	{ "empty_file", "",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir "
 	  "or log_level" },
 	{ "comment_only", "# nothing\n",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir "
+	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir "
 	  "or log_level" },
 	{ "scalar_document", "ports\n",
-	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, cluster, tables, "
+	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, bridge, classes, reserve, cluster, tables, "
 	  "control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or log_level" },
 	{ "unknown_key", "ports: []\nprots: 1\n",
-	  "f:2: \"prots\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or "
+	  "f:2: \"prots\" is not a key here: write engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or "
 	  "log_level" },
 	{ "unknown_key_in_port", "ports:\n  - name: lo\n    mod: native\n",
-	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode, optional or hidden_tags" },
+	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode, optional, hidden_tags, rate, "
+	  "burst_us, scheduler, queues, controller, parameters or transmit" },
 	{ "key_that_is_a_list", "ports: []\n? [a]\n: b\n",
-	  "f:2: \"[...]\" is not a key here: write engine, ports, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or "
+	  "f:2: \"[...]\" is not a key here: write engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or "
 	  "log_level" },
 	{ "key_twice", "ports: []\nports: []\n", "f:2: \"ports\" is given twice: write it once" },
 	{ "key_missing", "engine: fast\n",
@@ -48,7 +49,8 @@ static const struct refusal refusals[] = {
 	  "f:1: ports: \"\" is not a list: write one item a line, each after \"- \"" },
 	{ "port_not_a_map", "ports:\n  - eth1\n",
 	  "f:2: ports[0]: \"eth1\" is not a set of keys: write \"key: value\" with name, mode, "
-	  "optional or hidden_tags" },
+	  "optional, hidden_tags, rate, burst_us, scheduler, queues, controller, parameters or "
+	  "transmit" },
 	{ "port_name_too_long", "ports:\n  - name: sixteen-letters-\n",
 	  "f:2: ports[0].name: \"sixteen-letters-\" is not a netdev name: write 1 to 15 characters, as "
 	  "`ip link` shows them, such as eth1" },
@@ -116,6 +118,39 @@ static const struct refusal refusals[] = {
 	{ "syntax_alias_of_nothing", "ports: *p\n",
 	  "f:1: \"ports: *p\" is not YAML (found undefined alias): write \"key: value\", indented by "
 	  "spaces" },
+	{ "alone_bridge_beside_cluster",
+	  "bridge: {workers: 1}\n"
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: \"bridge\" is given beside cluster: write the bridge under cluster only" },
+	{ "alone_classes_beside_cluster",
+	  "classes: [{class: 1, dscp: \"46\"}]\n"
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: \"classes\" is given beside cluster: write the classes under cluster only" },
+	{ "alone_rate_is_none", "ports:\n  - {name: eth1, rate: fast}\n",
+	  "f:2: ports[0].rate: \"fast\" is not a rate: write bits a second as 10gbit or 500mbit, or "
+	  "frames a second as 2mpps" },
+	{ "alone_port_has_no_number", "ports:\n  - {name: eth1, number: 1}\n",
+	  "f:2: ports[0]: \"number\" is not a key here: write name, mode, optional, hidden_tags, "
+	  "rate, burst_us, scheduler, queues, controller, parameters or transmit" },
+	{ "alone_class_twice",
+	  "ports:\n  - {name: eth0}\n  - {name: eth1, queues: [{class: 1}, {class: 1}]}\n",
+	  "f:3: ports[1].queues[1].class: \"1\" is given twice: write each class of a port once" },
+	{ "alone_packs_no_messages", "ports: []\nbridge: {packing: 8}\n",
+	  "f:2: bridge: \"packing\" is not a key here: write workers, cores, realtime, poll, "
+	  "voq_frames, queue_frames, memory_mib, delay_sample, control or socket" },
+	{ "alone_dscp_twice",
+	  "ports: []\nclasses: [{class: 1, dscp: \"1\"}, {class: 2, dscp: \"0-7\"}]\n",
+	  "f:2: classes[1].dscp: \"0-7\" has 1, which is in a class already: write each DSCP once" },
+	{ "alone_cores_for_other_workers", "ports: []\nbridge: {workers: 3, cores: \"1,2\"}\n",
+	  "f:2: bridge.workers: \"3\" is not the number of `cores`: write one core for each worker" },
 	{ "cluster_node_missing", "cluster: {fabric: {device: fab0}, nodes: []}\n",
 	  "f:1: cluster: \"node\" is missing: write \"node: ...\"" },
 	{ "cluster_fabric_missing", "cluster: {node: 1, nodes: []}\n",
@@ -781,6 +816,55 @@ static void class_of_reserved_flows_is_theirs_alone(void **state)
 	sl_settings_free(s);
 }
 
+static void router_alone_is_a_node_without_a_fabric_once_a_port_has_queues(void **state)
+{
+	struct sl_settings *s =
+		parse("ports:\n"
+		      "  - {name: eth1, mode: generic, optional: true}\n"
+		      "  - {name: eth2, rate: 100mbit, queues: [{class: 2, weight: 5}]}\n"
+		      "bridge: {workers: 2, socket: /s, control: /c}\n"
+		      "classes: [{class: 3, dscp: \"5\"}]\n"
+		      "reserve: 50\n");
+	const struct sl_cluster_settings *c = &s->cluster;
+	const struct sl_cluster_port *port;
+
+	(void)state;
+	assert_int_equal(c->node, SL_NODE_ALONE);
+	assert_false(sl_cluster_has_fabric(c));
+	assert_false(sl_cluster_has_express(c));
+	assert_int_equal(c->nodes.n, 1);
+	assert_int_equal(c->table.n, 2);
+	assert_string_equal(c->socket, "/s");
+	assert_string_equal(c->bridge.control, "/c");
+	assert_int_equal(c->bridge.workers, 2);
+	assert_int_equal(c->bridge.queue_frames, 1024);
+	/* The highest class is that of reserved flows. */
+	assert_int_equal(c->class_of[5], 2);
+	port = sl_cluster_port(sl_cluster_node(c, 0), 0);
+	assert_int_equal(port->number, 1);
+	assert_false(sl_cluster_port_is_queued(port));
+	port = sl_cluster_port(sl_cluster_node(c, 0), 1);
+	assert_int_equal(port->number, 2);
+	assert_true(sl_cluster_port_is_queued(port));
+	assert_int_equal(port->queue[2].weight, 5);
+	/* The only source of its ports needs no controller. */
+	assert_string_equal(port->control.ops->name, "fixed");
+	assert_int_equal(sl_cluster_reservable_Bps(c, port), 6250000);
+	assert_int_equal(s->ports.n, 2);
+	assert_string_equal(sl_settings_port(s, 0)->name, "eth1");
+	assert_int_equal(sl_settings_port(s, 0)->mode, SL_XDP_GENERIC);
+	assert_true(sl_settings_port(s, 0)->optional);
+	sl_settings_free(s);
+	s = parse("ports:\n  - {name: eth1, controller: fixed, burst_us: 5}\n  - name: eth2\n"
+		  "bridge: {workers: 2}\n");
+	assert_int_equal(s->cluster.node, 0);
+	assert_int_equal(s->ports.n, 2);
+	sl_settings_free(s);
+	s = parse("ports:\n  - {name: eth1, controller: price}\n");
+	assert_int_equal(s->cluster.node, SL_NODE_ALONE);
+	sl_settings_free(s);
+}
+
 static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 {
 	struct sl_settings *s = parse(
@@ -980,6 +1064,7 @@ int main(void)
 		cmocka_unit_test(least_file_has_the_documented_defaults),
 		cmocka_unit_test(every_key_is_read),
 		cmocka_unit_test(class_of_reserved_flows_is_theirs_alone),
+		cmocka_unit_test(router_alone_is_a_node_without_a_fabric_once_a_port_has_queues),
 		cmocka_unit_test(cluster_is_read_and_ports_of_this_node_are_the_ports),
 		cmocka_unit_test(each_core_is_for_one_worker),
 		cmocka_unit_test(queues_and_classes_are_as_written_with_defaults_for_the_rest),
