@@ -19,25 +19,23 @@ struct refusal {
 	const char *name, *text, *error;
 };
 
+#define TOP_KEYS                                                                         \
+	"engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, " \
+	"heartbeat_s, punt_limits, filters, metrics, pin_dir or log_level"
+
 static const struct refusal refusals[] = {
-	{ "empty_file", "",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir "
-	  "or log_level" },
+	{ "empty_file", "", "f:1: \"\" is all there is: write \"key: value\" with " TOP_KEYS },
 	{ "comment_only", "# nothing\n",
-	  "f:1: \"\" is all there is: write \"key: value\" with engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir "
-	  "or log_level" },
+	  "f:1: \"\" is all there is: write \"key: value\" with " TOP_KEYS },
 	{ "scalar_document", "ports\n",
-	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with engine, ports, bridge, classes, reserve, cluster, tables, "
-	  "control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or log_level" },
+	  "f:1: \"ports\" is not a set of keys: write \"key: value\" with " TOP_KEYS },
 	{ "unknown_key", "ports: []\nprots: 1\n",
-	  "f:2: \"prots\" is not a key here: write engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or "
-	  "log_level" },
+	  "f:2: \"prots\" is not a key here: write " TOP_KEYS },
 	{ "unknown_key_in_port", "ports:\n  - name: lo\n    mod: native\n",
 	  "f:3: ports[0]: \"mod\" is not a key here: write name, mode, optional, hidden_tags, rate, "
 	  "burst_us, scheduler, queues, controller, parameters or transmit" },
 	{ "key_that_is_a_list", "ports: []\n? [a]\n: b\n",
-	  "f:2: \"[...]\" is not a key here: write engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, heartbeat_s, punt_limits, filters, metrics, pin_dir or "
-	  "log_level" },
+	  "f:2: \"[...]\" is not a key here: write " TOP_KEYS },
 	{ "key_twice", "ports: []\nports: []\n", "f:2: \"ports\" is given twice: write it once" },
 	{ "key_missing", "engine: fast\n",
 	  "f:1: \"ports\" is missing: write \"ports: ...\", or \"cluster: ...\"" },
