@@ -42,15 +42,6 @@ setup() {
 	wait_for 10 port_is slchain0 on
 }
 
-# elements: sluice-elements in the background, ready. Its process is ELEMENTS.
-elements() {
-	spawn n1 elements build/sluice-elements --chains "$CHAINS"
-	ELEMENTS=$SPAWNED
-	wait_for 10 elements_ready
-	wait_for 10 port_is slchain0 on
-}
-elements_ready() { ask status >/dev/null; }
-
 # ask COMMAND: what sluice-elements answers, its rows
 ask() {
 	on n1 /usr/bin/python3 - "$1" <<-'END'

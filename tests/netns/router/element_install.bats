@@ -23,7 +23,7 @@ setup_file() {
 	variant good ''
 	variant second 's/version = 1/version = 2/'
 	daemon
-	elements
+	elements --keys "$LAB_DIR/keys" --store "$STORE"
 	export LAB_ID LAB_DIR CONFIG DAEMON ELEMENTS CHAINS STORE
 }
 
@@ -35,15 +35,6 @@ teardown_file() {
 setup() {
 	load router
 	warm_up
-	wait_for 10 port_is slchain0 on
-}
-
-# elements: sluice-elements in the background, ready. Its process is ELEMENTS.
-elements() {
-	spawn n1 elements build/sluice-elements --chains "$CHAINS" --keys "$LAB_DIR/keys" --store "$STORE"
-	ELEMENTS=$SPAWNED
-	elements_ready() { sluice flow >/dev/null; }
-	wait_for 10 elements_ready
 	wait_for 10 port_is slchain0 on
 }
 
@@ -255,7 +246,7 @@ quarantined() {
 	wait_for 20 no_processes "$ended"
 	grep "sluice-elements: class HopLimit: $2 in element HopLimit@1 of chain limit" "$LAB_DIR/elements.err"
 	on h1 ping -c 3 -i 0.01 -W 5 10.0.2.2
-	elements
+	elements --keys "$LAB_DIR/keys" --store "$STORE"
 	[ "$(sluice -j element list | jq -r '.[] | select(.class == "HopLimit").fault')" = "$2 in element HopLimit@1 of chain limit" ]
 	packets_to 7001 4 64 wrong
 	stopped() { [ "$(dropped_as limit quarantined)" = 4 ]; }

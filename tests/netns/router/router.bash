@@ -90,6 +90,15 @@ daemon_end() {
 run_daemon() { run --separate-stderr on n1 timeout $((10 * ${LAB_PATIENCE:-1})) build/sluiced "$@"; }
 
 port_is() { [ "$(sluice -j show ports | jq -r ".[] | select(.port == \"$1\").state")" = "$2" ]; }
+
+# elements [OPTION...]: sluice-elements for $CHAINS in the background, ready. Its process is ELEMENTS.
+elements() {
+	spawn n1 elements build/sluice-elements --chains "$CHAINS" "$@"
+	ELEMENTS=$SPAWNED
+	wait_for 10 elements_ready
+	wait_for 10 port_is slchain0 on
+}
+elements_ready() { sluice flow >/dev/null; }
 xdp_program() { on n1 ip -j link show dev "$1" | jq -r '.[0].xdp.prog.name // "none"'; }
 xdp_program_id() { on n1 ip -j link show dev "$1" | jq -r '.[0].xdp.prog.id // 0'; }
 pins() { on n1 find /sys/fs/bpf -mindepth 1 -name 'sl*' -printf '%P\n' | sort; }
