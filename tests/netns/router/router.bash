@@ -94,7 +94,7 @@ port_is() { [ "$(sluice -j show ports | jq -r ".[] | select(.port == \"$1\").sta
 # elements [OPTION...]: sluice-elements for $CHAINS in the background, ready. Its process is ELEMENTS.
 elements() {
 	spawn n1 elements build/sluice-elements --chains "$CHAINS" "$@"
-	ELEMENTS=$SPAWNED
+	export ELEMENTS=$SPAWNED
 	wait_for 10 elements_ready
 	wait_for 10 port_is slchain0 on
 }
