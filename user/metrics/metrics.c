@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "user/config/config.h"
 #include "user/ipc/control_client.h"
 #include "user/text/listen_address.h"
 #include "user/metrics/metrics_text.h"
@@ -22,19 +23,24 @@ struct sl_metrics {
 };
 
 /*
- * A bridge that runs answers within a round of its loop. For one that hangs, the daemon waits so
- * long, once in each answer.
+ * A daemon that runs answers within a round of its loop. For one that hangs, sluiced waits so long,
+ * once in each answer.
  */
-#define BRIDGE_PATIENCE_MS 500
+#define PATIENCE_MS 500
+
+static json_t *ask(const char *daemon, const char *path, const char *command)
+{
+	char why[128]; /* not shown here: `sluice show peers` and `sluice flow` say it */
+
+	return sl_client_ask(daemon, path, json_pack("{s:s}", "command", command), PATIENCE_MS, why,
+			     sizeof(why));
+}
 
 /* --- The cluster --- */
 
 static json_t *ask_bridge(const char *path, const char *command)
 {
-	char why[128]; /* not shown here: `sluice show peers` says it */
-
-	return sl_client_ask("sluice-bridge", path, json_pack("{s:s}", "command", command),
-			     BRIDGE_PATIENCE_MS, why, sizeof(why));
+	return ask("sluice-bridge", path, command);
 }
 
 /* The last row of `cc` holds the totals; move it to a list of its own. */
@@ -73,6 +79,37 @@ static bool cluster_rows(const struct sl_router *router, struct sl_metrics_clust
 	return true;
 }
 
+/* --- Elements --- */
+
+static bool any_chain(const json_t *filters)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(filters, i, row)
+		if (json_is_string(json_object_get(row, "chain")))
+			return true;
+	return false;
+}
+
+static void element_rows(const json_t *filters, struct sl_metrics_elements *out)
+{
+	static const char *const commands[SL_METRICS_ELEMENTS_LISTS] = {
+		[SL_METRICS_WORKER] = "status",
+		[SL_METRICS_FLOWS] = "flows",
+		[SL_METRICS_ELEMENT] = "elements",
+		[SL_METRICS_CLASSES] = "classes",
+	};
+	bool answers = true;
+
+	*out = (struct sl_metrics_elements){ .wanted = any_chain(filters) };
+	for (int i = 0; answers && i < SL_METRICS_ELEMENTS_LISTS; i++) {
+		out->rows[i] =
+			ask("sluice-elements", SL_CONFIG_DEFAULT_ELEMENTS_CONTROL, commands[i]);
+		answers = out->rows[i];
+	}
+}
+
 /* --- Answers --- */
 
 static char *metrics(const struct sl_router *router)
@@ -81,6 +118,7 @@ static char *metrics(const struct sl_router *router)
 	json_t *counters = NULL, *reasons = NULL, *filters = sl_filters_json(router);
 	struct sl_metrics_cluster cluster;
 	const bool clustered = cluster_rows(router, &cluster);
+	struct sl_metrics_elements elements;
 	struct sl_counters values;
 	char *text;
 
@@ -88,7 +126,8 @@ static char *metrics(const struct sl_router *router)
 		counters = sl_counter_rows(&values);
 		reasons = sl_counter_reason_rows(&values);
 	}
-	text = sl_metrics_text(status, ports, counters, reasons, filters,
+	element_rows(filters, &elements);
+	text = sl_metrics_text(status, ports, counters, reasons, filters, &elements,
 			       clustered ? &cluster : NULL);
 	json_decref(status);
 	json_decref(ports);
@@ -97,6 +136,8 @@ static char *metrics(const struct sl_router *router)
 	json_decref(filters);
 	for (int i = 0; i < SL_METRICS_LISTS; i++)
 		json_decref(cluster.rows[i]);
+	for (int i = 0; i < SL_METRICS_ELEMENTS_LISTS; i++)
+		json_decref(elements.rows[i]);
 	return text;
 }
 

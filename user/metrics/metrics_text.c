@@ -316,6 +316,7 @@ static void put_policers(FILE *f, const json_t *rows)
 
 char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
 		      const json_t *reasons, const json_t *filters,
+		      const struct sl_metrics_elements *elements,
 		      const struct sl_metrics_cluster *cluster)
 {
 	char *out = NULL;
@@ -334,6 +335,7 @@ char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *c
 	put_counters(f, reasons, "punt", "reason", "Frames given to the kernel, by reason.");
 	put_filters(f, filters);
 	put_policers(f, filters);
+	sl_metrics_put_elements(f, elements);
 	if (cluster)
 		sl_metrics_put_cluster(f, cluster);
 	failed = ferror(f);

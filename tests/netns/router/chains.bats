@@ -19,7 +19,7 @@ setup_file() {
 		}
 		chain whole { input -> Counter -> output; }
 	END
-	printf '%s\n' "heartbeat_s: 600" "filters:" "- name: in" "  ports: [{name: eth1}]" "  default: permit" "  rules:" \
+	printf '%s\n' "heartbeat_s: 600" "metrics: 9101" "filters:" "- name: in" "  ports: [{name: eth1}]" "  default: permit" "  rules:" \
 		"  - {action: permit, name: mark, protocol: udp, destination_port: 7000, chain: mark}" \
 		"  - {action: permit, name: nat, destination: 10.9.0.0/24, chain: nat}" \
 		"  - {action: permit, name: mix, protocol: udp, destination_port: 7001, chain: mix}" \
@@ -135,6 +135,29 @@ hits() { sluice -j show filters | jq ".[] | select(.name == \"$1\").packets"; }
 	[ "$(jq '.[0].received' <<<"$before")" -gt 0 ]
 }
 
+@test "metrics of chains and elements are what promtool wants, and equal sluice flow and sluice element" {
+	local at=http://127.0.0.1:9101/metrics
+	udp 4 7001 200
+	on n1 curl -sS -m 60 $at >"$LAB_DIR/metrics"
+	promtool check metrics <"$LAB_DIR/metrics"
+	same() {
+		on n1 curl -sS -m 60 $at | tests/tools/prometheus_samples.py >"$LAB_DIR/samples"
+		sluice -j flow >"$LAB_DIR/flows"
+		sluice -j element show >"$LAB_DIR/elements"
+		[ "$(jq -S 'with_entries(select(.key | test("^sluice_element_flow_(share|weight|preemptions_total|entered_packets|refused_packets|copied_packets|left_packets|dropped_packets)")))' "$LAB_DIR/samples")" = \
+			"$(jq -S '[.[] | "{flow=\(.flow)}" as $by | to_entries[] |
+				({share: "share", weight: "weight", preemptions: "preemptions_total", entered: "entered_packets_total",
+					refused: "refused_packets_total", copied: "copied_packets_total", left: "left_packets_total",
+					dropped: "dropped_packets_total"}[.key]) as $name | select($name) | {"sluice_element_flow_\($name)\($by)": .value}] | add' "$LAB_DIR/flows")" ] &&
+			[ "$(jq -S 'with_entries(select(.key | test("^sluice_element_packets_total")))' "$LAB_DIR/samples")" = \
+				"$(jq -S 'map({"sluice_element_packets_total{chain=\(.chain)}{class=\(.class)}{element=\(.element)}": .packets}) | add' "$LAB_DIR/elements")" ]
+	}
+	wait_for 10 same
+	[ "$(jq '."sluice_element_flow_entered_packets_total{flow=mix}"' "$LAB_DIR/samples")" -gt 50 ]
+	[ "$(jq '."sluice_element_dropped_packets_total{chain=mix}{class=Sample}{element=s}{reason=not-sampled}"' "$LAB_DIR/samples")" -gt 30 ]
+	[ "$(jq '.sluice_elements_up' "$LAB_DIR/samples")" = 1 ]
+}
+
 @test "a chain that the file does not have, and a frame too large, end by name" {
 	local before
 	before=$(ask status | jq '.[0].drop_no_chain')
@@ -177,6 +200,7 @@ hits() { sluice -j show filters | jq ".[] | select(.name == \"$1\").packets"; }
 	all_ended() { [ $(($(ended) - before)) = 10 ]; }
 	wait_for 10 all_ended
 	on h1 ping -c 3 -i 0.01 -W 5 10.0.2.2
+	on n1 curl -sS -m 60 http://127.0.0.1:9101/metrics | grep -qx 'sluice_elements_up 0'
 	elements
 	watch 'udp port 7000'
 	served() { udp 4 7000 5 && sees 5; }

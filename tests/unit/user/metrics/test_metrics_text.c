@@ -11,6 +11,8 @@
 
 #include "user/metrics/metrics_text.h"
 
+static const struct sl_metrics_elements no_elements;
+
 static json_t *parse(const char *text)
 {
 	json_t *value = json_loads(text, 0, NULL);
@@ -44,7 +46,7 @@ static void numbers_and_labels_are_written_and_strange_names_escaped(void **stat
 		"[{\"kind\": \"drop\", \"name\": \"blackhole\", \"packets\": 9007199254740993,"
 		" \"bytes\": 1}, {\"kind\": \"punt\", \"name\": \"ttl\", \"packets\": 0,"
 		" \"bytes\": 0}]");
-	char *text = sl_metrics_text(status, ports, counters, reasons, NULL, NULL);
+	char *text = sl_metrics_text(status, ports, counters, reasons, NULL, &no_elements, NULL);
 
 	(void)state;
 	assert_non_null(text);
@@ -90,7 +92,8 @@ static void every_number_of_the_status_is_one_sample(void **state)
 		" \"resyncs\": 133, \"resync_changes\": 134, \"parse_errors\": 135,"
 		" \"neighbour_probes\": 136, \"starved\": 137}}");
 	json_t *none = json_array();
-	char *text = sl_metrics_text(status, none, none, none, none, NULL), *line, *rest;
+	char *text = sl_metrics_text(status, none, none, none, none, &no_elements, NULL), *line,
+	     *rest;
 	uint32_t times[N] = { 0 };
 
 	(void)state;
@@ -154,7 +157,7 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 			      " \"controller\": \"price\", \"unit\": \"bytes\", \"rate\": 8,"
 			      " \"price\": 0.125}]"),
 	} };
-	char *text = sl_metrics_text(status, none, none, none, none, &cluster);
+	char *text = sl_metrics_text(status, none, none, none, none, &no_elements, &cluster);
 
 	(void)state;
 	assert_non_null(text);
@@ -231,7 +234,7 @@ static void policers_are_counted_by_result_and_unnamed_ones_summed(void **state)
 		" {\"list\": \"a\", \"rule\": null, \"packets\": 0, \"bytes\": 0},"
 		" {\"list\": \"b\", \"rule\": 0, \"packets\": 4, \"bytes\": 40},"
 		" {\"list\": \"b\", \"rule\": null, \"packets\": 0, \"bytes\": 0}]");
-	char *text = sl_metrics_text(status, none, none, none, filters, NULL);
+	char *text = sl_metrics_text(status, none, none, none, filters, &no_elements, NULL);
 
 	(void)state;
 	assert_non_null(text);
@@ -254,10 +257,93 @@ static void policers_are_counted_by_result_and_unnamed_ones_summed(void **state)
 	free(text);
 	json_decref(filters);
 	filters = parse("[{\"list\": \"b\", \"rule\": null, \"packets\": 0, \"bytes\": 0}]");
-	text = sl_metrics_text(status, none, none, none, filters, NULL);
+	text = sl_metrics_text(status, none, none, none, filters, &no_elements, NULL);
 	assert_null(strstr(text, "policed"));
 	free(text);
 	json_decref(filters);
+	json_decref(status);
+	json_decref(none);
+}
+
+/* The rows are as sluice-elements answers; input and output have no packets, built-in classes no
+ * key.
+ */
+static void rows_of_elements_become_samples(void **state)
+{
+	json_t *status = parse("{\"version\": \"1\", \"engine\": \"fast\"}"), *none = json_array();
+	struct sl_metrics_elements
+		elements = { .rows = {
+				     [SL_METRICS_WORKER] = parse(
+					     "[{\"chains\": 1, \"up_ns\": 2000000001, \"idle_ns\": 999999999,"
+					     " \"received\": 11, \"sent\": 12, \"drop_ring\": 13,"
+					     " \"drop_malformed\": 14, \"drop_no_chain\": 15,"
+					     " \"drop_output_full\": 16, \"drop_closed\": 17}]"),
+				     [SL_METRICS_FLOWS] = parse(
+					     "[{\"flow\": \"input\", \"global\": true, \"cpu_ns\": 5,"
+					     " \"slices\": 6, \"weight\": 7},"
+					     " {\"flow\": \"a\", \"global\": false, \"rate_percent\": 5,"
+					     " \"weight\": 50000000, \"cpu_ns\": 3000000000, \"entered\": 9}]"),
+				     [SL_METRICS_ELEMENT] = parse(
+					     "[{\"chain\": \"a\", \"element\": \"p\", \"class\": \"Police\","
+					     " \"packets\": 4, \"dropped\": 3, \"drop\": \"policed\"},"
+					     " {\"chain\": \"a\", \"element\": \"c\", \"class\": \"Counter\","
+					     " \"packets\": 1, \"dropped\": 0, \"drop\": null}]"),
+				     [SL_METRICS_CLASSES] = parse(
+					     "[{\"class\": \"Counter\", \"version\": 1, \"key\": null,"
+					     " \"fault\": null},"
+					     " {\"class\": \"HopLimit\", \"version\": 2, \"key\": \"me\","
+					     " \"fault\": \"it crashed\"}]"),
+			     } };
+#define POLICED "sluice_element_dropped_packets_total{chain=\"a\",element=\"p\",class=\"Police\","
+	static const char *const lines[] = {
+		"sluice_elements_up 1",
+		"sluice_elements_uptime_seconds 2.000000001",
+		"sluice_elements_idle_seconds_total 0.999999999",
+		"sluice_elements_received_packets_total 11",
+		"sluice_elements_sent_packets_total 12",
+		"sluice_elements_dropped_packets_total{reason=\"ring\"} 13",
+		"sluice_elements_dropped_packets_total{reason=\"malformed\"} 14",
+		"sluice_elements_dropped_packets_total{reason=\"no-chain\"} 15",
+		"sluice_elements_dropped_packets_total{reason=\"output-full\"} 16",
+		"sluice_elements_dropped_packets_total{reason=\"closed\"} 17",
+		"# TYPE sluice_element_flow_cpu_seconds_total counter",
+		"sluice_element_flow_cpu_seconds_total{flow=\"input\"} 0.000000005",
+		"sluice_element_flow_cpu_seconds_total{flow=\"a\"} 3.000000000",
+		"sluice_element_flow_rate_ratio{flow=\"a\"} 0.05",
+		"sluice_element_flow_entered_packets_total{flow=\"a\"} 9",
+		"sluice_element_packets_total{chain=\"a\",element=\"c\",class=\"Counter\"} 1",
+		POLICED "reason=\"policed\"} 3",
+		"sluice_element_package_info{class=\"HopLimit\",key=\"me\",version=\"2\"} 1",
+		"sluice_element_package_quarantined{class=\"HopLimit\",key=\"me\"} 1",
+	};
+	static const char *const absent[] = {
+		"sluice_element_flow_entered_packets_total{flow=\"input\"}",
+		"sluice_element_flow_share{",
+		"sluice_element_dropped_packets_total{chain=\"a\",element=\"c\"",
+		"sluice_element_package_info{class=\"Counter\"",
+	};
+	char *text = sl_metrics_text(status, none, none, none, none, &elements, NULL);
+
+	(void)state;
+	assert_non_null(text);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_line(text, lines[i]);
+	for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+		assert_null(strstr(text, absent[i]));
+	free(text);
+	for (int i = 0; i < SL_METRICS_ELEMENTS_LISTS; i++) {
+		json_decref(elements.rows[i]);
+		elements.rows[i] = NULL;
+	}
+
+	text = sl_metrics_text(status, none, none, none, none, &elements, NULL);
+	assert_null(strstr(text, "sluice_element"));
+	free(text);
+	elements.wanted = true;
+	text = sl_metrics_text(status, none, none, none, none, &elements, NULL);
+	assert_line(text, "sluice_elements_up 0");
+	assert_null(strstr(text, "sluice_elements_uptime"));
+	free(text);
 	json_decref(status);
 	json_decref(none);
 }
@@ -269,6 +355,7 @@ int main(void)
 		cmocka_unit_test(every_number_of_the_status_is_one_sample),
 		cmocka_unit_test(cluster_rows_become_samples_and_unknown_values_do_not),
 		cmocka_unit_test(policers_are_counted_by_result_and_unnamed_ones_summed),
+		cmocka_unit_test(rows_of_elements_become_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
