@@ -83,6 +83,7 @@ $(COUNT_MALLOC): tests/tools/count_malloc.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $< -o $@
 
 $(BUILD)/tests/fuzz/fuzz_capture: LDLIBS += -lpcap
+$(BUILD)/tests/fuzz/fuzz_object: LDLIBS += -lelf
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
 	$(call say,LD-FUZZ,$@)
 	@mkdir -p $(@D)

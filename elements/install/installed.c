@@ -8,6 +8,7 @@
 
 #include "elements/classes/classes.h"
 #include "elements/install/installed.h"
+#include "elements/install/object_elf.h"
 #include "elements/install/quarantine.h"
 #include "user/lib/log.h"
 
@@ -78,6 +79,12 @@ static int check_size(size_t n, char why[EL_WHY_BYTES])
 	return -EINVAL;
 }
 
+static int busy(char why[EL_WHY_BYTES])
+{
+	snprintf(why, EL_WHY_BYTES, "another element is being installed");
+	return -EBUSY;
+}
+
 int el_installed_begin(struct el_installed *in, const uint8_t *object, size_t n,
 		       const uint8_t *signature, size_t signature_bytes, char why[EL_WHY_BYTES])
 {
@@ -86,13 +93,13 @@ int el_installed_begin(struct el_installed *in, const uint8_t *object, size_t n,
 
 	if (err)
 		return err;
-	if (in->state == EL_INSTALL_TRIAL) {
-		snprintf(why, EL_WHY_BYTES, "another element is being installed");
-		return -EBUSY;
-	}
+	if (in->state == EL_INSTALL_TRIAL || in->state == EL_INSTALL_SAVING)
+		return busy(why);
 	*candidate = nothing;
 	err = el_signature_check(in->keys_dir, object, n, signature, signature_bytes,
 				 candidate->key, why);
+	if (!err)
+		err = el_elf_check(object, n, why);
 	if (err)
 		return err;
 	in->bytes = malloc(n);
@@ -120,7 +127,14 @@ int el_installed_begin(struct el_installed *in, const uint8_t *object, size_t n,
 
 int el_installed_fd(const struct el_installed *in)
 {
+	if (in->state == EL_INSTALL_SAVING)
+		return in->save.fd;
 	return in->state == EL_INSTALL_TRIAL ? in->trial.pidfd : -1;
+}
+
+bool el_installed_is_saving(const struct el_installed *in)
+{
+	return in->state == EL_INSTALL_SAVING;
 }
 
 static int check_version(const struct el_installed *in, uint32_t i, char why[EL_WHY_BYTES])
@@ -139,7 +153,14 @@ static int check_version(const struct el_installed *in, uint32_t i, char why[EL_
 	return -EINVAL;
 }
 
-static int install(struct el_installed *in, char why[EL_WHY_BYTES])
+static int cannot_write(const struct el_installed *in, int err, char why[EL_WHY_BYTES])
+{
+	snprintf(why, EL_WHY_BYTES, "\"%s\" cannot be written: %s", in->store_dir, strerror(-err));
+	return err;
+}
+
+/* The trial went well: make the chains, and begin to write the store. */
+static int prepare(struct el_installed *in, char why[EL_WHY_BYTES])
 {
 	const struct el_class *classes[EL_INSTALLED_MAX + 2];
 	struct el_installed_element *candidate = &in->candidate;
@@ -156,14 +177,25 @@ static int install(struct el_installed *in, char why[EL_WHY_BYTES])
 	err = in->ops->prepare(in->owner, classes, candidate->class->name, why);
 	if (err)
 		return err;
-	err = el_store_save(in->store_dir, candidate->class->name, in->signature, in->bytes,
-			    in->n_bytes);
-	in->ops->commit(in->owner, !err);
-	if (err) {
-		snprintf(why, EL_WHY_BYTES, "\"%s\" cannot be written: %s", in->store_dir,
-			 strerror(-err));
-		return err;
-	}
+	in->save = (struct el_store_save){ .dir = in->store_dir,
+					   .name = candidate->class->name,
+					   .signature = in->signature,
+					   .object = in->bytes,
+					   .object_bytes = in->n_bytes };
+	err = el_store_save_start(&in->save);
+	if (!err)
+		return 0;
+	in->ops->commit(in->owner, false);
+	return cannot_write(in, err, why);
+}
+
+/* The store is written: switch the chains. */
+static void switch_over(struct el_installed *in)
+{
+	struct el_installed_element *candidate = &in->candidate;
+	const uint32_t i = find(in, candidate->class->name);
+
+	in->ops->commit(in->owner, true);
 	snprintf(in->name, sizeof(in->name), "%s", candidate->class->name);
 	in->version = candidate->class->version;
 	if (i < in->n)
@@ -173,17 +205,10 @@ static int install(struct el_installed *in, char why[EL_WHY_BYTES])
 	in->elements[i] = *candidate;
 	*candidate = nothing;
 	keep_classes(in);
-	return 0;
 }
 
-void el_installed_poll(struct el_installed *in)
+static void end(struct el_installed *in, int err)
 {
-	int err;
-
-	if (in->state != EL_INSTALL_TRIAL || !el_trial_over(&in->trial, &err, in->why))
-		return;
-	if (!err)
-		err = install(in, in->why);
 	element_close(&in->candidate);
 	free(in->bytes);
 	in->bytes = NULL;
@@ -192,6 +217,28 @@ void el_installed_poll(struct el_installed *in)
 		sl_warning("an element was refused: %s", in->why);
 	else
 		sl_info("element %s, version %u, is installed", in->name, in->version);
+}
+
+void el_installed_poll(struct el_installed *in)
+{
+	int err;
+
+	if (in->state == EL_INSTALL_TRIAL && el_trial_over(&in->trial, &err, in->why)) {
+		if (!err)
+			err = prepare(in, in->why);
+		if (err)
+			end(in, err);
+		else
+			in->state = EL_INSTALL_SAVING;
+	} else if (in->state == EL_INSTALL_SAVING && el_store_save_over(&in->save, &err)) {
+		if (err) {
+			in->ops->commit(in->owner, false);
+			cannot_write(in, err, in->why);
+		} else {
+			switch_over(in);
+		}
+		end(in, err);
+	}
 }
 
 int el_installed_remove(struct el_installed *in, const char *name, char why[EL_WHY_BYTES])
@@ -204,17 +251,16 @@ int el_installed_remove(struct el_installed *in, const char *name, char why[EL_W
 		snprintf(why, EL_WHY_BYTES, "no element \"%s\" is installed", name);
 		return -ENOENT;
 	}
+	if (in->state == EL_INSTALL_SAVING)
+		return busy(why);
 	list_classes(in, i, NULL, classes);
 	err = in->ops->prepare(in->owner, classes, name, why);
 	if (err)
 		return err;
 	err = el_store_remove(in->store_dir, name);
 	in->ops->commit(in->owner, !err);
-	if (err) {
-		snprintf(why, EL_WHY_BYTES, "\"%s\" cannot be written: %s", in->store_dir,
-			 strerror(-err));
-		return err;
-	}
+	if (err)
+		return cannot_write(in, err, why);
 	sl_info("element %s is removed", name);
 	element_close(&in->elements[i]);
 	in->n--;
@@ -265,6 +311,8 @@ int el_installed_try(const char *path, const char *program, char why[EL_WHY_BYTE
 		snprintf(why, EL_WHY_BYTES, "it cannot be read: %s", strerror(-err));
 	else
 		err = check_size(n, why);
+	if (!err)
+		err = el_elf_check(bytes, n, why);
 	if (!err) {
 		fd = el_object_seal(bytes, n);
 		err = fd < 0 ? fd : try_it(program, fd, why);
@@ -291,6 +339,8 @@ static int take(void *arg, const char *name, const uint8_t signature[EL_SIGNATUR
 	if (!err)
 		err = el_signature_check(in->keys_dir, object, n, signature, EL_SIGNATURE_BYTES,
 					 element->key, why);
+	if (!err)
+		err = el_elf_check(object, n, why);
 	if (!err) {
 		element->fd = el_object_seal(object, n);
 		err = element->fd < 0 ? element->fd : 0;
@@ -334,7 +384,8 @@ int el_installed_open(struct el_installed *in, const char *keys_dir, const char 
 				     .store_dir = store_dir,
 				     .program = program,
 				     .candidate = nothing,
-				     .trial = { .pidfd = -1, .said = -1 } };
+				     .trial = { .pidfd = -1, .said = -1 },
+				     .save = { .fd = -1 } };
 	err = el_store_each(store_dir, take, in);
 	if (err)
 		sl_error("cannot read the elements of \"%s\": %s", store_dir, strerror(-err));
@@ -344,10 +395,14 @@ int el_installed_open(struct el_installed *in, const char *keys_dir, const char 
 
 void el_installed_close(struct el_installed *in)
 {
-	if (in->state == EL_INSTALL_TRIAL) {
+	if (in->state == EL_INSTALL_TRIAL)
 		el_trial_stop(&in->trial);
-		element_close(&in->candidate);
+	if (in->state == EL_INSTALL_SAVING) {
+		el_store_save_finish(&in->save);
+		in->ops->commit(in->owner, false);
 	}
+	if (in->state == EL_INSTALL_TRIAL || in->state == EL_INSTALL_SAVING)
+		element_close(&in->candidate);
 	free(in->bytes);
 	for (uint32_t i = 0; i < in->n; i++)
 		element_close(&in->elements[i]);

@@ -4,8 +4,8 @@
  * packets go through its chains.
  *
  * In this order: the signature is checked; the trial runs in a process of its own, while the worker
- * serves; the object is loaded; its owner makes the chains with it anew; the store is written; the
- * chains are switched. What fails undoes all before it.
+ * serves; the object is loaded; its owner makes the chains with it anew; a thread writes the store,
+ * while the worker serves; the chains are switched. What fails undoes all before it.
  */
 #ifndef EL_INSTALLED_H
 #define EL_INSTALLED_H
@@ -23,7 +23,8 @@ struct el_installed_ops {
 	 */
 	int (*prepare)(void *owner, const struct el_class *const *classes, const char *changed,
 		       char why[EL_WHY_BYTES]);
-	/* Put them in the place of the former ones, or, if not `now`, forget them. */
+	/* Put them in the place of the former ones, or, if not `now`, forget them. Between the two
+	 * the chains must stay as they are: el_installed_is_saving. */
 	void (*commit)(void *owner, bool now);
 };
 
@@ -36,7 +37,13 @@ struct el_installed_element {
 	char fault[EL_WHY_BYTES];     /* "": none */
 };
 
-enum el_install_state { EL_INSTALL_NONE, EL_INSTALL_TRIAL, EL_INSTALL_DONE, EL_INSTALL_REFUSED };
+enum el_install_state {
+	EL_INSTALL_NONE,
+	EL_INSTALL_TRIAL,
+	EL_INSTALL_SAVING,
+	EL_INSTALL_DONE,
+	EL_INSTALL_REFUSED
+};
 
 struct el_installed {
 	const char *keys_dir, *store_dir, *program; /* borrowed */
@@ -49,9 +56,10 @@ struct el_installed {
 	uint32_t ticket;
 	enum el_install_state state;
 	struct el_trial trial;
+	struct el_store_save save;
 	struct el_installed_element candidate;
 	uint8_t signature[EL_SIGNATURE_BYTES];
-	uint8_t *bytes; /* owned, during a trial */
+	uint8_t *bytes; /* owned, until it is saved or refused */
 	size_t n_bytes;
 	char name[EL_STORE_NAME_BYTES]; /* of what was installed */
 	uint32_t version;
@@ -79,6 +87,8 @@ int el_installed_begin(struct el_installed *installed, const uint8_t *object, si
 /* Readable when el_installed_poll has work; -1: nothing is tried. */
 int el_installed_fd(const struct el_installed *installed);
 void el_installed_poll(struct el_installed *installed);
+/* The chains to come have been made, and the store is being written. */
+bool el_installed_is_saving(const struct el_installed *installed);
 
 /* 0; -ENOENT, -EINVAL (a chain uses it) or another -errno, with the reason in why. */
 int el_installed_remove(struct el_installed *installed, const char *name, char why[EL_WHY_BYTES]);

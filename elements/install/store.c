@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,27 +59,48 @@ static int write_all(int fd, const uint8_t *bytes, size_t n)
 	return 0;
 }
 
-int el_store_save(const char *dir, const char *name, const uint8_t signature[EL_SIGNATURE_BYTES],
-		  const uint8_t *object, size_t n)
+static int write_synced(const char *path, const struct el_store_save *save)
 {
-	char path[PATH_MAX], fresh[PATH_MAX], fault[PATH_MAX];
-	int err = path_in(dir, name, SUFFIX, path, sizeof(path)), fd;
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), err;
 
-	if (!err)
-		err = path_in(dir, name, NEW_SUFFIX, fresh, sizeof(fresh));
-	if (!err)
-		err = el_store_fault_path(dir, name, fault, sizeof(fault));
-	if (err)
-		return err;
-	if (mkdir(dir, 0700) && errno != EEXIST)
-		return -errno;
-	fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	err = write_all(fd, signature, EL_SIGNATURE_BYTES);
+	err = write_all(fd, save->signature, EL_SIGNATURE_BYTES);
 	if (!err)
-		err = write_all(fd, object, n);
+		err = write_all(fd, save->object, save->object_bytes);
+	if (!err && fsync(fd))
+		err = -errno;
 	close(fd);
+	return err;
+}
+
+/* A name is on the disk when its directory is. */
+static int sync_directory(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static int save_all(const struct el_store_save *save)
+{
+	char path[PATH_MAX], fresh[PATH_MAX], fault[PATH_MAX];
+	int err = path_in(save->dir, save->name, SUFFIX, path, sizeof(path));
+
+	if (!err)
+		err = path_in(save->dir, save->name, NEW_SUFFIX, fresh, sizeof(fresh));
+	if (!err)
+		err = el_store_fault_path(save->dir, save->name, fault, sizeof(fault));
+	if (err)
+		return err;
+	if (mkdir(save->dir, 0700) && errno != EEXIST)
+		return -errno;
+	err = write_synced(fresh, save);
 	if (!err && rename(fresh, path))
 		err = -errno;
 	if (err) {
@@ -84,7 +108,57 @@ int el_store_save(const char *dir, const char *name, const uint8_t signature[EL_
 		return err;
 	}
 	unlink(fault);
-	return 0;
+	return sync_directory(save->dir);
+}
+
+static void *save_thread(void *arg)
+{
+	const uint64_t one = 1;
+	struct el_store_save *save = arg;
+
+	save->err = save_all(save);
+	(void)!write(save->fd, &one, sizeof(one));
+	return NULL;
+}
+
+int el_store_save_start(struct el_store_save *save)
+{
+	sigset_t all, before;
+	int err;
+
+	save->fd = eventfd(0, EFD_CLOEXEC);
+	if (save->fd < 0)
+		return -errno;
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = -pthread_create(&save->thread, NULL, save_thread, save);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err) {
+		close(save->fd);
+		save->fd = -1;
+	}
+	return err;
+}
+
+bool el_store_save_over(struct el_store_save *save, int *err)
+{
+	struct pollfd done = { .fd = save->fd, .events = POLLIN };
+
+	if (poll(&done, 1, 0) <= 0)
+		return false;
+	el_store_save_finish(save);
+	*err = save->err;
+	return true;
+}
+
+void el_store_save_finish(struct el_store_save *save)
+{
+	if (save->fd < 0)
+		return;
+	pthread_join(save->thread, NULL);
+	close(save->fd);
+	save->fd = -1;
 }
 
 int el_store_remove(const char *dir, const char *name)

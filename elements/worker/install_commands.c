@@ -54,7 +54,7 @@ void el_installation_command(void *ctx, const json_t *request, struct sl_ctl_ans
 	if (json_integer_value(json_object_get(request, "ticket")) != (json_int_t)in->ticket ||
 	    in->state == EL_INSTALL_NONE)
 		sl_ctl_fail(answer, "no installation has this ticket, or another has begun since");
-	else if (in->state == EL_INSTALL_TRIAL)
+	else if (in->state == EL_INSTALL_TRIAL || in->state == EL_INSTALL_SAVING)
 		sl_ctl_put(answer, json_pack("{s:s}", "state", "trial"));
 	else if (in->state == EL_INSTALL_REFUSED)
 		sl_ctl_fail(answer, "refused: %s", in->why);

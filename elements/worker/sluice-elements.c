@@ -151,7 +151,7 @@ static void run(struct el_process *p, struct el_views *views)
 	while (!stop) {
 		if (!el_process_serve(p))
 			wait_for_work(p, views);
-		if (reload) {
+		if (reload && !el_installed_is_saving(&p->installed)) {
 			reload = 0;
 			if (el_process_reload(p))
 				sl_error("the chains stay as they were");

@@ -116,6 +116,42 @@ static void time_goes_by_weight(void **state)
 	chain_rig_destroy(rig);
 }
 
+/* Packets of different sizes, so that order and bytes show. */
+static void input_moves_to_another_graph_in_order_and_is_counted_there(void **state)
+{
+	struct chain_rig *rig = chain_rig_create("chain a limit 4 { input -> output; }\n"
+						 "chain b limit 4 { input -> output; }\n");
+	struct el_graph *from = &rig->chains.chains[0], *to = &rig->chains.chains[1];
+	uint32_t element;
+
+	(void)state;
+	el_chain_move_input(from, to); /* of nothing */
+	assert_int_equal(el_chain_waiting(to), 0);
+	for (uint32_t i = 0; i < 5; i++)
+		chain_rig_enter(rig, 0, chain_rig_packet(rig, 60 + i));
+	el_pool_give(&rig->pool, el_chain_begin(from, 0, &element));
+	from->left.packets++;
+	el_chain_move_input(from, to);
+	assert_int_equal(el_chain_waiting(from), 0);
+	assert_int_equal(from->entered.packets, 1);
+	assert_int_equal(from->entered.bytes, 60);
+	assert_int_equal(from->refused.packets, 1);
+	assert_int_equal(to->entered.packets, 3);
+	assert_int_equal(to->entered.bytes, 61 + 62 + 63);
+	assert_true(chain_rig_conserves(from, 0));
+	assert_true(chain_rig_conserves(to, 0));
+	assert_true(chain_rig_enter(rig, 1, chain_rig_packet(rig, 64)));
+	for (uint32_t i = 1; i < 5; i++) {
+		struct el_packet *packet = el_chain_begin(to, 0, &element);
+
+		assert_int_equal(packet->len_bytes, 60 + i);
+		el_pool_give(&rig->pool, packet);
+	}
+	assert_null(el_chain_begin(to, 0, &element));
+	to->left.packets += 4;
+	chain_rig_destroy(rig);
+}
+
 static uint8_t order_next;
 
 static void expect_next(struct chain_rig *rig, struct el_graph *graph, struct el_packet *packet)
@@ -246,6 +282,7 @@ int main(void)
 		cmocka_unit_test(input_beyond_its_limit_is_refused),
 		cmocka_unit_test(full_queue_drops_under_its_own_name),
 		cmocka_unit_test(closing_drops_what_waits_and_what_was_preempted),
+		cmocka_unit_test(input_moves_to_another_graph_in_order_and_is_counted_there),
 		cmocka_unit_test(time_goes_by_weight),
 		cmocka_unit_test(path_keeps_the_order),
 		cmocka_unit_test(random_graphs_lose_no_packet_without_a_name),
