@@ -10,6 +10,12 @@ COMPLETED = sluiced sluice-delay sluice-delay-plot
 
 UNITS = sluiced sluice-bridge sluice-elements
 
+# What an element of somebody's own includes, and the template of one: its default path exists then.
+INCLUDE_DIR = $(PREFIX)/include/sluice
+ELEMENT_HEADERS = $(addprefix elements/core/,element.h ip_rewrite.h package.h packet_pool.h) \
+	$(addprefix bpf/abi/,abi.h chain_header.h classifier.h) user/classify/rule.h user/text/prefix.h
+ELEMENT_DIR = $(PREFIX)/share/doc/sluice/element
+
 # What is installed, as MODE:SOURCE:TARGET.
 INSTALLED_PROGRAMS = \
 	0755:$(BUILD)/sluice:$(PREFIX)/bin/sluice \
@@ -29,7 +35,10 @@ INSTALLED = $(INSTALLED_PROGRAMS) \
 	0644:dist/sluice.bash:$(COMPLETION_DIR)/sluice \
 	0644:dist/rt_protos.conf:$(PROTOS_DIR)/sluice.conf \
 	$(foreach u,$(UNITS),0644:$(BUILD)/$(u).service:$(UNIT_DIR)/$(u).service) \
-	0644:dist/sluice.yaml:$(PREFIX)/share/doc/sluice/sluice.yaml
+	0644:dist/sluice.yaml:$(PREFIX)/share/doc/sluice/sluice.yaml \
+	$(foreach h,$(ELEMENT_HEADERS),0644:$(h):$(INCLUDE_DIR)/$(h)) \
+	0644:dist/element/hop_limit.c:$(ELEMENT_DIR)/hop_limit.c \
+	0644:$(BUILD)/element.mk:$(ELEMENT_DIR)/element.mk
 
 # install_each ENTRIES: copy what such a list names
 define install_each
@@ -41,6 +50,7 @@ endef
 
 install: all ## install under $DESTDIR$PREFIX (default /usr/local)
 	$(Q)for unit in $(UNITS); do sed 's|@PREFIX@|$(PREFIX)|' "dist/$$unit.service" >"$(BUILD)/$$unit.service"; done
+	$(Q)sed 's|^SLUICE ?= .*|SLUICE ?= $(INCLUDE_DIR)|' dist/element/element.mk >"$(BUILD)/element.mk"
 	$(call install_each,$(INSTALLED))
 	$(Q)for name in $(COMPLETED); do ln -sf sluice "$(DESTDIR)$(COMPLETION_DIR)/$$name"; done
 	$(Q)ln -sf sluice-delay.1 "$(DESTDIR)$(PREFIX)/share/man/man1/sluice-delay-plot.1"
@@ -49,7 +59,8 @@ uninstall: ## remove what install put there
 	$(Q)for entry in $(INSTALLED); do rm -f "$(DESTDIR)$${entry##*:}"; done
 	$(Q)cd "$(DESTDIR)$(COMPLETION_DIR)" 2>/dev/null && rm -f $(COMPLETED) || :
 	$(Q)rm -f "$(DESTDIR)$(PREFIX)/share/man/man1/sluice-delay-plot.1"
-	$(Q)rmdir "$(DESTDIR)$(PREFIX)/lib/sluice" "$(DESTDIR)$(PREFIX)/share/doc/sluice" 2>/dev/null || :
+	$(Q)find "$(DESTDIR)$(INCLUDE_DIR)" -depth -type d -empty -delete 2>/dev/null || :
+	$(Q)rmdir "$(DESTDIR)$(PREFIX)/lib/sluice" "$(DESTDIR)$(ELEMENT_DIR)" "$(DESTDIR)$(PREFIX)/share/doc/sluice" 2>/dev/null || :
 
 # The lab without the source tree: its scripts find their programs in build/ beside netns-lab/, as
 # they do here. Two scripts need the tree and stay out: deps, and the soak in virtual machines.

@@ -17,6 +17,15 @@ teardown() { rm -rf "$DEST"; }
 755 opt/sl/bin/sluice
 755 opt/sl/bin/sluice-delay
 755 opt/sl/bin/sluice-delay-plot
+644 opt/sl/include/sluice/bpf/abi/abi.h
+644 opt/sl/include/sluice/bpf/abi/chain_header.h
+644 opt/sl/include/sluice/bpf/abi/classifier.h
+644 opt/sl/include/sluice/elements/core/element.h
+644 opt/sl/include/sluice/elements/core/ip_rewrite.h
+644 opt/sl/include/sluice/elements/core/package.h
+644 opt/sl/include/sluice/elements/core/packet_pool.h
+644 opt/sl/include/sluice/user/classify/rule.h
+644 opt/sl/include/sluice/user/text/prefix.h
 644 opt/sl/lib/sluice/capture.bpf.o
 644 opt/sl/lib/sluice/chain_input.bpf.o
 644 opt/sl/lib/sluice/fabric.bpf.o
@@ -36,6 +45,8 @@ teardown() { rm -rf "$DEST"; }
 777 opt/sl/share/bash-completion/completions/sluice-delay
 777 opt/sl/share/bash-completion/completions/sluice-delay-plot
 777 opt/sl/share/bash-completion/completions/sluiced
+644 opt/sl/share/doc/sluice/element/element.mk
+644 opt/sl/share/doc/sluice/element/hop_limit.c
 644 opt/sl/share/doc/sluice/sluice.yaml
 777 opt/sl/share/man/man1/sluice-delay-plot.1
 644 opt/sl/share/man/man1/sluice-delay.1
@@ -49,6 +60,7 @@ teardown() { rm -rf "$DEST"; }
 	make -s uninstall DESTDIR="$DEST" PREFIX=/opt/sl
 	[ -z "$(find "$DEST" ! -type d)" ]
 	[ ! -e "$DEST/opt/sl/lib/sluice" ]
+	[ ! -e "$DEST/opt/sl/include/sluice" ]
 }
 
 @test "the installed daemon finds its object without an option" {
@@ -253,4 +265,33 @@ allowed() {
 	allowed dist/sluice-bridge.service >"$DEST/allowed"
 	for call in bpf sched_setattr sched_setaffinity; do grep -qx "$call" "$DEST/allowed"; done
 	run ! grep -qx mbind "$DEST/allowed"
+}
+
+@test "an element is built from what is installed alone, and its unit lets the worker try and store it" {
+	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
+	make -s install DESTDIR="$DEST" PREFIX=/opt/sl
+	cp -r "$DEST/opt/sl/share/doc/sluice/element" "$DEST/my"
+	grep -qx 'SLUICE ?= /opt/sl/include/sluice' "$DEST/my/element.mk"
+	openssl genpkey -algorithm ed25519 -out "$DEST/me.pem"
+	mkdir "$DEST/keys"
+	openssl pkey -in "$DEST/me.pem" -pubout -out "$DEST/keys/me.pub"
+	mine() { make -s -C "$DEST/my" -f element.mk SLUICE="$DEST/opt/sl/include/sluice" ELEMENTS="$DEST/opt/sl/sbin/sluice-elements" "$@"; }
+	[ "$(mine test)" = "./hop_limit.so: right" ]
+	mine sign KEY="$DEST/me.pem"
+	# Every system call of the worker, of its trial and of its thread is one that the unit allows.
+	allowed dist/sluice-elements.service | sort >"$DEST/allowed"
+	load ../router/router
+	router_up
+	printf 'chain whole { input -> Counter -> output; }\n' >"$DEST/chains"
+	spawn n1 elements strace -f -qq -o "$DEST/trace" "$DEST/opt/sl/sbin/sluice-elements" --chains "$DEST/chains" \
+		--keys "$DEST/keys" --store "$DEST/store"
+	wait_for 20 elements_ready
+	[ "$(sluice element install "$DEST/my/hop_limit.so")" = "HopLimit, version 1: installed" ]
+	sluice element remove HopLimit
+	sed -n 's/^[0-9]* \+\([a-z0-9_]*\)(.*/\1/p' "$DEST/trace" | sort -u >"$DEST/used"
+	lab_end
+	for call in setpriority capset prctl bpf fsync; do grep -qx "$call" "$DEST/used"; done
+	run comm -23 "$DEST/used" "$DEST/allowed"
+	echo "not allowed: $output"
+	[ -z "$output" ]
 }
