@@ -158,7 +158,46 @@ hits() { sluice -j show filters | jq ".[] | select(.name == \"$1\").packets"; }
 	[ "$(jq '.sluice_elements_up' "$LAB_DIR/samples")" = 1 ]
 }
 
-@test "a chain that the file does not have, and a frame too large, end by name" {
+@test "jumbo frames go through a chain up to its limit, byte for byte; larger ones end by name" {
+	local before port limit
+	limit=$(sed -n 's/^#define SL_CHAIN_FRAME_MAX_BYTES *\([0-9]*\).*/\1/p' bpf/abi/chain_header.h)
+	for port in 1 2; do
+		on n1 ip link set dev "eth$port" mtu 9000
+		on "h$port" ip link set dev eth0 mtu 9000
+	done
+	large() { [ "$(sluice -j show ports | jq '[.[] | select(.port != "slchain0").mtu_bytes] | min')" = 9000 ] && warm_up; }
+	wait_for 10 large
+	before=$(reason drop chain)
+	watch 'udp port 7000'
+	on h1 /usr/bin/python3 - "$(mac_of n1 eth1)" "$limit" >"$LAB_DIR/payloads" <<-'END'
+		import sys
+		from scapy.all import Ether, IP, IPv6, UDP, Raw, sendp
+		mac, limit, frames = sys.argv[1], int(sys.argv[2]), []
+		for size in (1515, 2049, limit - 1, limit, limit + 1, 6000, 9014):
+		    for head in (IP(dst="10.0.2.2"), IPv6(dst="fd00:2::2")):
+		        frame = Ether(dst=mac) / head / UDP(sport=size, dport=7000)
+		        payload = bytes(i * 31 % 251 for i in range(size - len(frame)))
+		        frames.append(frame / Raw(payload))
+		        if size <= limit: print(size, payload.hex())
+		sendp(frames, iface="eth0", verbose=False)
+	END
+	wait_for 10 sees 8
+	ended() { [ $(($(reason drop chain) - before)) = 6 ]; }
+	wait_for 10 ended
+	watched
+	[ "$(/usr/bin/python3 -c '
+import sys
+from scapy.all import PcapReader, UDP
+for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex())' "$LAB_DIR/watch.out")" = "$(cat "$LAB_DIR/payloads")" ]
+	[ "$(seen 'udp sum ok')" = 8 ]
+	[ "$(seen '0xb8')" = 8 ]
+	for port in 1 2; do
+		on n1 ip link set dev "eth$port" mtu 1500
+		on "h$port" ip link set dev eth0 mtu 1500
+	done
+}
+
+@test "packets of a chain that the file does not have end by name" {
 	local before
 	before=$(ask status | jq '.[0].drop_no_chain')
 	udp 4 7002 5
