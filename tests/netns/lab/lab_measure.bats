@@ -208,3 +208,12 @@ python() {
 		add < $whole * 1.5' "$BATS_TEST_TMPDIR/stages.json"
 	assert_nothing_left
 }
+
+@test "bench installs an element under load, and sends through chains and their buffers" {
+	run netns-lab/bench --quick elements
+	echo "$output"
+	[ "$status" -eq 0 ]
+	jq -e '[.rows[] | select(.experiment == "x3" and .what == "install").ms | length == 2 and all(. > 1)] | length == 3 and all' build/bench/elements.json
+	jq -e '[.rows[] | select(.experiment == "x7")] | map(.what) == [10, 100, 1000] and (.[0].delivered < .[2].delivered)' build/bench/elements.json
+	[[ "$output" == *"ms for each packet/s, R = "* ]]
+}
