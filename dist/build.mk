@@ -13,7 +13,7 @@ UNITS = sluiced sluice-bridge sluice-elements
 # What an element of somebody's own includes, and the template of one: its default path exists then.
 INCLUDE_DIR = $(PREFIX)/include/sluice
 ELEMENT_HEADERS = $(addprefix elements/core/,element.h ip_rewrite.h package.h packet_pool.h) \
-	$(addprefix bpf/abi/,abi.h chain_header.h classifier.h) user/classify/rule.h user/text/prefix.h
+	$(addprefix bpf/abi/,abi.h chain_header.h fast_chain.h classifier.h) user/classify/rule.h user/text/prefix.h
 ELEMENT_DIR = $(PREFIX)/share/doc/sluice/element
 
 # What is installed, as MODE:SOURCE:TARGET.

@@ -70,7 +70,8 @@
 	  "the next hop that a rule names cannot take it: see sluice.yaml(5)")                     \
 	X(EXPRESS_TX, "express-tx", "the fabric's driver did not take the frame from XDP")         \
 	X(CHAIN, "chain",                                                                          \
-	  "for a chain of elements: sluice-elements is away, or the frame too large for it")
+	  "for a chain of elements: sluice-elements is away, or the frame too large for it")       \
+	X(ELEMENT, "element", "by an element of a fast chain: `sluice element show` says which")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Packets of a rule that names a chain of elements: put the chain's name before the frame and
- * redirect it to sluice-elements. The packet comes back by that netdev, changed or not, and is then
+ * Packets of a rule that names a chain of elements. If the chain is one for the fast path, it is
+ * run here, and the packet goes on. Else: put the chain's name before the frame and redirect it to
+ * sluice-elements. The packet comes back by that netdev, changed or not, and is then
  * routed as one that enters.
  *
  * The netdev has no rule list, so a packet goes through one chain at most.
@@ -10,6 +11,7 @@
 #define SL_CHAIN_BPF_H
 
 #include "bpf/abi/chain_header.h"
+#include "bpf/edge/fast_chain.bpf.h"
 #include "bpf/edge/maps.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 
@@ -39,7 +41,11 @@ __attribute__((noinline)) int sl_chain_redirect(struct xdp_md *ctx, __u32 number
 static __always_inline sl_verdict sl_chain(const struct sl_packet *pkt, __u32 number)
 {
 	__u32 partial = !!(pkt->port_flags & (SL_PORT_PARTIAL | SL_PORT_NOTED));
+	int end = sl_fast_chain_run(pkt->ctx, number, ETH_HLEN + pkt->tags * sizeof(struct sl_tag),
+				    pkt->ip4, pkt->len_bytes);
 
+	if (end != SL_FAST_ABSENT)
+		return end == SL_FAST_LEFT ? SL_GO_ON : SL_DROP(ELEMENT);
 	return sl_chain_redirect(pkt->ctx, number, partial) ? SL_CHAINED : SL_DROP(CHAIN);
 }
 

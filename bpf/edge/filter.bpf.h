@@ -11,6 +11,7 @@
 #include "bpf/edge/chain.bpf.h"
 #include "bpf/edge/classify.bpf.h"
 #include "bpf/edge/copy.bpf.h"
+#include "bpf/edge/dscp.bpf.h"
 #include "bpf/edge/ip6.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/police.bpf.h"
@@ -168,34 +169,6 @@ static __always_inline bool sl_flow_ip6(const struct sl_packet *pkt, struct sl_f
 	return sl_flow_ip6_headers(pkt->ctx, flow, ETH_HLEN + pkt->tags * sizeof(struct sl_tag));
 }
 
-/*
- * Write the DSCP that a rule has set, and leave ECN alone (RFC 3168 5). The IPv4 checksum follows
- * by RFC 1624, equation 3. At once, so that a packet has it that the kernel then forwards, as one
- * with options.
- */
-static __always_inline void sl_set_dscp(const struct sl_packet *pkt)
-{
-	__u32 dscp = (pkt->dscp_plus1 - 1) & 63;
-
-	if (pkt->ip4) {
-		struct iphdr *ip = pkt->l3;
-		__u8 tos = dscp << 2 | (ip->tos & 3);
-		/* ~m + m' for the first word, in network order: version and IHL do not change */
-		__u32 sum = (__u16) ~(SL_FORCE __u16)ip->check +
-			    (__u16) ~(SL_FORCE __u16)sl_htons(ip->tos) +
-			    (SL_FORCE __u16)sl_htons(tos);
-
-		sum = (sum & 0xffff) + (sum >> 16);
-		ip->check = (SL_FORCE __sum16)(__u16) ~((sum & 0xffff) + (sum >> 16));
-		ip->tos = tos;
-	} else {
-		struct ipv6hdr *ip = pkt->l3;
-
-		ip->priority = dscp >> 2;
-		ip->flow_lbl[0] = (dscp & 3) << 6 | (ip->flow_lbl[0] & 0x3f);
-	}
-}
-
 /* Count and copy for the auxiliary rules. Not inlined, so that the verifier looks at it once. */
 __attribute__((noinline)) int sl_filter_auxiliary(struct xdp_md *ctx, __u32 frame_bytes,
 						  __u32 l3_ifindex)
@@ -247,8 +220,11 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 	case SL_FILTER_PERMIT:
 		if (flow.action & SL_RULE_POLICE && !sl_police(pkt, flow.number))
 			return SL_DROP(POLICED);
+		/* At once, so that a packet has it that the kernel then forwards, as one with
+		 * options.
+		 */
 		if (pkt->dscp_plus1)
-			sl_set_dscp(pkt);
+			sl_write_dscp(pkt, (pkt->dscp_plus1 - 1) & 63);
 		if (flow.action & SL_RULE_NEXT_HOP)
 			sl_rule_hop_set(flow.number + 1);
 		if (flow.action & SL_RULE_RESERVE)

@@ -8,6 +8,7 @@
 #define SL_MAPS_BPF_H
 
 #include "bpf/abi/chain_header.h"
+#include "bpf/abi/fast_chain.h"
 #include "bpf/abi/classifier.h"
 #include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
@@ -118,6 +119,27 @@ struct {
 	__type(value, struct sl_rule_chain);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_rule_chain SEC(".maps");
+
+/*
+ * Those of them that sl_edge runs itself. Not allocated before: so a packet in work keeps the one
+ * that it began with.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_FAST_CHAINS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_rule_chain);
+	__type(value, struct sl_fast_chain);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_fast_chain SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SL_FAST_CHAINS_MAX *SL_FAST_ELEMENTS_MAX);
+	__type(key, __u32);
+	__type(value, struct sl_fast_count);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_fast_count SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -99,6 +99,29 @@ static int classifier_process(void *state, struct el_context *ctx, struct el_pac
 	return 0;
 }
 
+_Static_assert((int)BY_LENGTH == (int)SL_FAST_BY_LENGTH && (int)BY_COUNT == (int)SL_FAST_FIELDS,
+	       "the fields of the fast path in the same order");
+
+/* There each field has one range. */
+static bool classifier_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	element->kind = SL_FAST_CLASSIFY;
+	for (uint32_t i = 0; i < BY_COUNT; i++) {
+		struct sl_fast_range *range = &element->range[i];
+		const uint32_t paint = (uint32_t)values[i].number;
+
+		*range = (struct sl_fast_range){ 0, UINT32_MAX };
+		if (!values[i].given)
+			continue;
+		if (i != BY_PAINT && values[i].ranges.n != 1)
+			return false;
+		*range = i == BY_PAINT ? (struct sl_fast_range){ paint, paint }
+				       : (struct sl_fast_range){ values[i].ranges.range[0].low,
+								 values[i].ranges.range[0].high };
+	}
+	return true;
+}
+
 #define FIELD(key, field)                                                                  \
 	{                                                                                  \
 		key, EL_PARAM_RANGES, false, 0, 0, 0, NULL, field, "values, as in filters" \
@@ -128,4 +151,5 @@ const struct el_class el_classifier = {
 	.state_bytes = sizeof(struct classifier),
 	.init = classifier_init,
 	.process = classifier_process,
+	.fast = classifier_fast,
 };

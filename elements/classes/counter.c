@@ -10,6 +10,13 @@ static int counter_process(void *state, struct el_context *ctx, struct el_packet
 	return 0;
 }
 
+static bool counter_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	(void)values;
+	element->kind = SL_FAST_PASS;
+	return true;
+}
+
 const struct el_class el_counter = {
 	.name = "Counter",
 	.version = 1,
@@ -19,4 +26,5 @@ const struct el_class el_counter = {
 	.outputs_required = 1,
 	.outputs = 1,
 	.process = counter_process,
+	.fast = counter_fast,
 };

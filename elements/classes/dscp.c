@@ -23,6 +23,13 @@ static int dscp_process(void *state, struct el_context *ctx, struct el_packet *p
 	return 0;
 }
 
+static bool dscp_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	element->kind = SL_FAST_DSCP;
+	element->argument = (uint8_t)values[0].number;
+	return true;
+}
+
 static const struct el_param params[] = {
 	{ "dscp", EL_PARAM_DSCP, true, 0, 63, 0, NULL, 0, "name or number, as in filters" },
 	{ 0 },
@@ -41,4 +48,5 @@ const struct el_class el_dscp = {
 	.state_bytes = sizeof(struct dscp),
 	.init = dscp_init,
 	.process = dscp_process,
+	.fast = dscp_fast,
 };

@@ -26,6 +26,27 @@ static int drop_process(void *state, struct el_context *ctx, struct el_packet *p
 	return EL_DROP;
 }
 
+static bool input_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	(void)values;
+	element->kind = SL_FAST_PASS;
+	return true;
+}
+
+static bool output_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	(void)values;
+	element->kind = SL_FAST_OUTPUT;
+	return true;
+}
+
+static bool drop_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	(void)values;
+	element->kind = SL_FAST_DROP;
+	return true;
+}
+
 const struct el_class el_input = {
 	.name = "Input",
 	.version = 1,
@@ -35,6 +56,7 @@ const struct el_class el_input = {
 	.outputs_required = 1,
 	.outputs = 1,
 	.process = input_process,
+	.fast = input_fast,
 };
 
 const struct el_class el_output = {
@@ -43,6 +65,7 @@ const struct el_class el_output = {
 	.what = "where packets leave the chain",
 	.input = EL_EITHER,
 	.process = output_process,
+	.fast = output_fast,
 };
 
 const struct el_class el_discard = {
@@ -53,4 +76,5 @@ const struct el_class el_discard = {
 	.input = EL_EITHER,
 	.drop_name = "discarded",
 	.process = drop_process,
+	.fast = drop_fast,
 };

@@ -19,6 +19,13 @@ static int paint_process(void *state, struct el_context *ctx, struct el_packet *
 	return 0;
 }
 
+static bool paint_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	element->kind = SL_FAST_PAINT;
+	element->argument = (uint8_t)values[0].number;
+	return true;
+}
+
 static const struct el_param params[] = {
 	{ "colour", EL_PARAM_NUMBER, true, 0, 255, 0, NULL, 0, "0 to 255; packets enter with 0" },
 	{ 0 },
@@ -36,4 +43,5 @@ const struct el_class el_paint = {
 	.state_bytes = sizeof(struct paint),
 	.init = paint_init,
 	.process = paint_process,
+	.fast = paint_fast,
 };

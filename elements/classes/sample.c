@@ -24,6 +24,14 @@ static int sample_process(void *state, struct el_context *ctx, struct el_packet 
 	return 0;
 }
 
+/* There each processor counts its own packets. */
+static bool sample_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	element->kind = SL_FAST_SAMPLE;
+	element->one_in = (uint32_t)values[0].number;
+	return true;
+}
+
 static const struct el_param params[] = {
 	{ "one_in", EL_PARAM_NUMBER, true, 1, 1000000, 0, NULL, 0,
 	  "each so-manieth packet goes by output 0" },
@@ -44,4 +52,5 @@ const struct el_class el_sample = {
 	.state_bytes = sizeof(struct sample),
 	.init = sample_init,
 	.process = sample_process,
+	.fast = sample_fast,
 };

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf/abi/fast_chain.h"
 #include "elements/core/packet_pool.h"
 #include "user/classify/rule.h"
 
@@ -116,6 +117,11 @@ struct el_class {
 	/* The held packet whose turn it is, or NULL. NULL: the class holds none. */
 	struct el_packet *(*dequeue)(void *state);
 	uint32_t (*waiting)(const void *state); /* packets held; with dequeue */
+	/*
+	 * The same in the fast path: set kind and parameters of the element, whose `to` is the
+	 * caller's. False: not with these values. NULL: never, as in packages.
+	 */
+	bool (*fast)(const struct el_value *values, struct sl_fast_element *element);
 };
 
 #endif

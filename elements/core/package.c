@@ -127,5 +127,7 @@ const char *el_package_check(const struct el_package *package)
 		return "it was built with other headers than this worker";
 	if (!package->class)
 		return "it has no class";
+	if (package->class->fast)
+		return "it has a function `fast`, which only built-in classes may have";
 	return el_class_check(package->class);
 }

@@ -43,6 +43,7 @@ struct el_graph {
 	struct el_grant grant; /* of processor time */
 	uint32_t quantum_ns;
 	uint32_t limit_packets; /* that wait at the input */
+	bool fast;		/* sl_edge runs it; the worker only while that cannot */
 	uint32_t n_instances;
 	struct el_instance instances[EL_INSTANCES_MAX];
 	uint32_t n_stages;

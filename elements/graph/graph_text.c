@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "elements/classes/classes.h"
+#include "elements/graph/fast_graph.h"
 #include "elements/graph/graph_text.h"
 #include "elements/graph/param_text.h"
 #include "elements/graph/words.h"
@@ -52,11 +53,15 @@ static int read_option(struct el_words *w, struct el_graph *graph)
 	uint64_t ns;
 
 	memcpy(option, w->word, sizeof(option));
+	if (strcmp(option, "fast") == 0) {
+		graph->fast = true;
+		return 0;
+	}
 	if (strcmp(option, "share") && strcmp(option, "rate") && strcmp(option, "quantum") &&
 	    strcmp(option, "limit"))
 		return el_words_refuse(w,
-				       "\"%s\" is not an option of a chain: share, rate, quantum "
-				       "or limit",
+				       "\"%s\" is not an option of a chain: share, rate, quantum, "
+				       "limit or fast",
 				       option);
 	if (el_words_next(w))
 		return -EINVAL;
@@ -289,7 +294,8 @@ static int read_statement(struct el_words *w, struct el_graph *graph)
 static int read_chain(struct el_words *w, const struct el_chains *chains, struct el_graph *graph)
 {
 	char reason[EL_ERROR_BYTES];
-	uint32_t line;
+	struct sl_fast_chain fast;
+	uint32_t line, options = 0;
 	int err;
 
 	el_graph_init(graph);
@@ -309,11 +315,16 @@ static int read_chain(struct el_words *w, const struct el_chains *chains, struct
 				       el_chains_find(chains, w->word)->line);
 	snprintf(graph->name, sizeof(graph->name), "%s", w->word);
 	graph->line = w->line;
-	while (!(err = el_words_next(w)) && w->kind == EL_WORD)
+	for (; !(err = el_words_next(w)) && w->kind == EL_WORD; options++)
 		if (read_option(w, graph))
 			return -EINVAL;
 	if (err)
 		return err;
+	if (graph->fast && options > 1)
+		return el_words_refuse(w,
+				       "chain %s is fast, and uses no time of the worker: "
+				       "leave out its other options",
+				       graph->name);
 	if (!el_words_is(w, "{"))
 		return el_words_refuse(w, "\"%s\" where { should be", w->word);
 	while (!(err = el_words_next(w)) && !el_words_is(w, "}"))
@@ -322,6 +333,8 @@ static int read_chain(struct el_words *w, const struct el_chains *chains, struct
 	if (err)
 		return err;
 	err = el_graph_finish(graph, &line, reason);
+	if (!err && graph->fast)
+		err = el_fast_graph(graph, 0, &fast, &line, reason);
 	if (err == -EINVAL) {
 		w->line = line;
 		el_words_refuse(w, "%s", reason);

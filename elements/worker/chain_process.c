@@ -215,6 +215,7 @@ int el_process_reload(struct el_process *p)
 	close_chains(p);
 	keep_reading(p, &reading);
 	open_chains(p);
+	el_fast_publish(&p->fast, &p->chains);
 	sl_info("%u chains of %s", p->chains.n, p->paths.chains);
 	return 0;
 }
@@ -298,6 +299,8 @@ int el_process_open(const struct el_paths *paths, struct el_process **out)
 	}
 	if (!err)
 		err = el_port_open(&p->netdevs, &p->port);
+	if (!err)
+		err = el_fast_open(&p->fast, paths->pin_dir);
 	if (err) {
 		el_process_close(p);
 		return err;
@@ -317,6 +320,7 @@ void el_process_close(struct el_process *p)
 {
 	if (!p)
 		return;
+	el_fast_close(&p->fast);
 	if (p->port)
 		close_chains(p);
 	el_chains_free(&p->chains);
@@ -331,6 +335,7 @@ bool el_process_serve(struct el_process *p)
 {
 	const uint64_t until_ns = sl_now_ns() + SERVE_NS;
 
+	el_fast_follow(&p->fast, &p->chains, sl_now_ns());
 	for (;;) {
 		if (el_port_waits(p->port))
 			el_worker_wake(&p->worker, EL_FLOW_INPUT);

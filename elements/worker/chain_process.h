@@ -10,6 +10,7 @@
 #include "elements/graph/graph_text.h"
 #include "elements/install/installed.h"
 #include "elements/worker/chain_port.h"
+#include "elements/worker/fast_chains.h"
 
 /* What part of the processor `rate` may not have, so that input and output go on. */
 #define EL_RESERVE_PPB 200000000u
@@ -26,6 +27,7 @@ struct el_paths {
 	const char *chains;    /* the file of chains */
 	const char *keys_dir;  /* whose elements may be installed */
 	const char *store_dir; /* those that are */
+	const char *pin_dir;   /* the maps of sluiced */
 };
 
 struct el_process {
@@ -38,6 +40,7 @@ struct el_process {
 	struct el_chain_netdevs netdevs;
 	struct el_port *port; /* owned */
 	struct el_worker worker;
+	struct el_fast fast;
 	struct el_chains chains; /* owned; flow EL_FLOWS_GLOBAL + i is that of chain i */
 	uint32_t weights[EL_CHAINS_MAX];
 	struct el_process_counters counters;

@@ -49,14 +49,27 @@ static json_t *task_row(const struct el_process *p, uint32_t flow, const char *n
 	return row;
 }
 
+/* Packets that the elements of a chain have dropped in the fast path. */
+static uint64_t fast_dropped(const struct el_process *p, uint32_t chain)
+{
+	const struct el_graph *graph = &p->chains.chains[chain];
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; graph->fast && i < graph->n_instances; i++)
+		n += el_fast_count(&p->fast, chain, i).dropped_packets;
+	return n;
+}
+
 static json_t *chain_row(const struct el_process *p, uint32_t i)
 {
 	const struct el_graph *graph = &p->chains.chains[i];
 	const struct el_flow *flow = &p->worker.flows[EL_FLOWS_GLOBAL + i];
+	const struct sl_fast_count fast = el_fast_count(&p->fast, i, EL_AT_INPUT);
 	json_t *row = json_pack("{s:s, s:b}", "flow", graph->name, "global", 0);
 
 	if (!row)
 		return NULL;
+	json_object_set_new(row, "fast", json_boolean(graph->fast));
 	if (graph->grant.kind == EL_GRANT_RATE)
 		set(row, "rate_percent", graph->grant.value / (EL_PPB_ALL / 100));
 	else
@@ -64,11 +77,12 @@ static json_t *chain_row(const struct el_process *p, uint32_t i)
 	set(row, "weight", p->weights[i]);
 	set(row, "quantum_ns", graph->quantum_ns);
 	set(row, "limit", graph->limit_packets);
-	set(row, "entered", graph->entered.packets);
+	set(row, "fast_packets", fast.packets);
+	set(row, "entered", graph->entered.packets + fast.packets);
 	set(row, "refused", graph->refused.packets);
 	set(row, "copied", el_chain_copied(graph).packets);
-	set(row, "left", graph->left.packets);
-	set(row, "dropped", el_chain_dropped(graph).packets);
+	set(row, "left", graph->left.packets + el_fast_count(&p->fast, i, EL_AT_OUTPUT).packets);
+	set(row, "dropped", el_chain_dropped(graph).packets + fast_dropped(p, i));
 	set(row, "waiting", el_chain_waiting(graph) + flow->saved);
 	put_flow(row, flow);
 	return row;
@@ -100,16 +114,19 @@ static json_t *outputs_of(const struct el_graph *graph, const struct el_instance
 	return outputs;
 }
 
-static json_t *element_row(const struct el_graph *graph, const struct el_instance *at)
+static json_t *element_row(const struct el_process *p, uint32_t chain, uint32_t element)
 {
+	const struct el_graph *graph = &p->chains.chains[chain];
+	const struct el_instance *at = &graph->instances[element];
+	const struct sl_fast_count fast = el_fast_count(&p->fast, chain, element);
 	json_t *row = json_pack("{s:s, s:s, s:s, s:o}", "chain", graph->name, "element", at->name,
 				"class", at->class->name, "outputs", outputs_of(graph, at));
 
 	if (!row)
 		return NULL;
-	set(row, "packets", at->in.packets);
-	set(row, "bytes", at->in.bytes);
-	set(row, "dropped", at->dropped.packets);
+	set(row, "packets", at->in.packets + fast.packets);
+	set(row, "bytes", at->in.bytes + fast.bytes);
+	set(row, "dropped", at->dropped.packets + fast.dropped_packets);
 	json_object_set_new(row, "drop",
 			    at->class->drop_name ? json_string(at->class->drop_name) : json_null());
 	set(row, "copied", at->copied.packets);
@@ -133,7 +150,7 @@ static void show_elements(void *ctx, const json_t *request, struct sl_ctl_answer
 		if (wanted && graph != el_chains_find(&p->chains, wanted))
 			continue;
 		for (uint32_t j = 0; j < graph->n_instances; j++)
-			if (sl_ctl_put(answer, element_row(graph, &graph->instances[j])))
+			if (sl_ctl_put(answer, element_row(p, i, j)))
 				return;
 	}
 }

@@ -44,6 +44,7 @@ static const char usage[] =
 	"                       (default " KEYS_DEFAULT ")\n"
 	"      --store DIR      installed elements (default " STORE_DEFAULT ")\n"
 	"      --control PATH   control socket (default " SL_CONFIG_DEFAULT_ELEMENTS_CONTROL ")\n"
+	"      --pin-dir DIR    that of sluiced (default " SL_CONFIG_DEFAULT_PINS ")\n"
 	"      --check          read the chains, say whether they are right, and end\n"
 	"      --try FILE       try the element in a shared object, and end\n"
 	"  -v, --verbose        log at level debug\n"
@@ -70,11 +71,12 @@ static int answered(void)
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	enum { OPT_LOG = 256, OPT_CONTROL, OPT_CHECK, OPT_KEYS, OPT_STORE, OPT_TRY };
+	enum { OPT_LOG = 256, OPT_CONTROL, OPT_CHECK, OPT_KEYS, OPT_STORE, OPT_TRY, OPT_PIN_DIR };
 	static const struct option longs[] = {
 		{ "chains", required_argument, NULL, 'c' },
 		{ "try", required_argument, NULL, OPT_TRY },
 		{ "keys", required_argument, NULL, OPT_KEYS },
+		{ "pin-dir", required_argument, NULL, OPT_PIN_DIR },
 		{ "store", required_argument, NULL, OPT_STORE },
 		{ "control", required_argument, NULL, OPT_CONTROL },
 		{ "check", no_argument, NULL, OPT_CHECK },
@@ -86,7 +88,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 	};
 	int c;
 
-	*o = (struct options){ .paths = { CHAINS_DEFAULT, KEYS_DEFAULT, STORE_DEFAULT },
+	*o = (struct options){ .paths = { CHAINS_DEFAULT, KEYS_DEFAULT, STORE_DEFAULT,
+					  SL_CONFIG_DEFAULT_PINS },
 			       .control = SL_CONFIG_DEFAULT_ELEMENTS_CONTROL };
 	while ((c = getopt_long(argc, argv, "c:vhV", longs, NULL)) != -1) {
 		switch (c) {
@@ -101,6 +104,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case OPT_STORE:
 			o->paths.store_dir = optarg;
+			break;
+		case OPT_PIN_DIR:
+			o->paths.pin_dir = optarg;
 			break;
 		case OPT_CONTROL:
 			o->control = optarg;

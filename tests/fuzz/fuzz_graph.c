@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "elements/graph/chain_worker.h"
+#include "elements/graph/fast_graph.h"
 #include "elements/graph/graph_text.h"
 
 #define CHUNKS	    64u
@@ -52,12 +53,31 @@ static void check_sums(const struct el_graph *graph, uint32_t flow)
 		       worker.flows[flow].saved);
 }
 
+/* What sl_edge relies on: outputs lead to places that are there. */
+static void check_fast(const struct el_graph *graph)
+{
+	char error[EL_ERROR_BYTES];
+	struct sl_fast_chain chain;
+	uint32_t line;
+
+	if (el_fast_graph(graph, 0, &chain, &line, error)) {
+		assert(!graph->fast && *error);
+		return;
+	}
+	for (uint32_t i = 0; i < graph->n_instances; i++)
+		for (uint32_t out = 0; out < 2; out++)
+			assert(chain.element[i].to[out] == SL_FAST_NOWHERE ||
+			       chain.element[i].to[out] < graph->n_instances);
+}
+
 static void run_chains(struct el_chains *chains, const uint8_t *data, size_t size)
 {
 	uint32_t chain = 0;
 
 	el_pool_init(&pool, area, packets, CHUNKS, CHUNK_BYTES, HEADROOM);
 	el_worker_init(&worker, &pool, &ops, NULL, 0);
+	for (uint32_t i = 0; i < chains->n; i++)
+		check_fast(&chains->chains[i]);
 	for (uint32_t i = 0; i < chains->n; i++)
 		assert(!el_worker_open_chain(&worker, EL_FLOWS_GLOBAL + i, 1, &chains->chains[i]));
 	while (size) {

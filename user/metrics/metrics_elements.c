@@ -65,6 +65,8 @@ static const struct {
 	{ FLOW, "element_flow_wakeups_total", "wakeups", NUMBER, "Times that a packet woke it." },
 	{ FLOW, "element_flow_entered_packets_total", "entered", NUMBER,
 	  "Packets that a chain took." },
+	{ FLOW, "element_flow_fast_packets_total", "fast_packets", NUMBER,
+	  "Of those, the ones that did not leave the fast path." },
 	{ FLOW, "element_flow_refused_packets_total", "refused", NUMBER,
 	  "Packets for which its input had no room." },
 	{ FLOW, "element_flow_copied_packets_total", "copied", NUMBER,

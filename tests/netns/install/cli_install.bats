@@ -20,6 +20,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/include/sluice/bpf/abi/abi.h
 644 opt/sl/include/sluice/bpf/abi/chain_header.h
 644 opt/sl/include/sluice/bpf/abi/classifier.h
+644 opt/sl/include/sluice/bpf/abi/fast_chain.h
 644 opt/sl/include/sluice/elements/core/element.h
 644 opt/sl/include/sluice/elements/core/ip_rewrite.h
 644 opt/sl/include/sluice/elements/core/package.h

@@ -18,6 +18,7 @@ setup_file() {
 			m[1] -> p -> Queue(limit=4) -> Delay(time=20us) -> output;
 		}
 		chain whole { input -> Counter -> output; }
+		chain swift fast { s :: Sample(one_in=2); input -> s -> Dscp(dscp=ef) -> output; }
 	END
 	printf '%s\n' "heartbeat_s: 600" "metrics: 9101" "filters:" "- name: in" "  ports: [{name: eth1}]" "  default: permit" "  rules:" \
 		"  - {action: permit, name: mark, protocol: udp, destination_port: 7000, chain: mark}" \
@@ -25,6 +26,7 @@ setup_file() {
 		"  - {action: permit, name: mix, protocol: udp, destination_port: 7001, chain: mix}" \
 		"  - {action: permit, name: none, protocol: udp, destination_port: 7002, chain: nowhere}" \
 		"  - {action: permit, name: whole, protocol: tcp, destination_port: 7003, chain: whole}" \
+		"  - {action: permit, name: swift, protocol: udp, destination_port: 7004, chain: swift}" \
 		"ports:" "  - name: eth1" "  - name: eth2" "  - {name: slchain0, optional: true}" >"$CONFIG"
 	daemon
 	elements
@@ -100,6 +102,41 @@ hits() { sluice -j show filters | jq ".[] | select(.name == \"$1\").packets"; }
 	wait_for 10 sees 20
 	watched
 	[ "$(seen 'bad')" = 0 ]
+}
+
+# swift KEY: of the chain; is_fast: its packet stays in the fast path
+swift() { sluice -j flow | jq ".[] | select(.flow == \"swift\").$1"; }
+is_fast() {
+	local before
+	before=$(swift fast_packets)
+	udp 4 7004 1
+	[ "$(swift fast_packets)" = $((before + 1)) ]
+}
+
+@test "a fast chain runs in the fast path: half of its packets come out marked, the others are dropped by name" {
+	local before arrived
+	wait_for 10 is_fast
+	is_fast || is_fast # by twos: each processor samples its own
+	before="$(swift fast_packets) $(swift entered) $(swift left) $(swift dropped) $(reason drop element) $(ask status | jq '.[0].received')"
+	watch 'udp port 7004'
+	udp 4 7004 60
+	udp 6 7004 60
+	grown() { [ "$(swift fast_packets)" = $((${before%% *} + 120)) ]; }
+	wait_for 10 grown
+	set -- $before
+	[ $(($(swift entered) - $2)) = 120 ]
+	arrived=$(($(swift left) - $3))
+	wait_for 10 sees $arrived
+	watched
+	# one more or less for each processor and family
+	[ $arrived -ge 56 ]
+	[ $arrived -le 64 ]
+	[ $(($(swift dropped) - $4)) = $((120 - arrived)) ]
+	[ $(($(reason drop element) - $5)) = $((120 - arrived)) ]
+	[ "$(ask status | jq '.[0].received')" = "$6" ]
+	[ $(($(seen 'tos 0xb8, ttl 63') + $(seen 'class 0xb8.*hlim 63'))) = $arrived ]
+	[ "$(seen 'udp sum ok')" = $arrived ]
+	[ "$(sluice -j element show swift | jq '[.[] | select(.class == "Sample").dropped] | add')" -ge 56 ]
 }
 
 @test "TCP through a chain arrives whole, though its sender leaves checksums to its device" {
@@ -211,7 +248,7 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	kill -HUP "$ELEMENTS"
 	refused() { grep -q 'chains:2: "Nothing" is not a class of elements' "$LAB_DIR/elements.err"; }
 	wait_for 10 refused
-	[ "$(ask status | jq '.[0].chains')" = 4 ]
+	[ "$(ask status | jq '.[0].chains')" = 5 ]
 	run on n1 build/sluice-elements --check --chains "$CHAINS"
 	[ "$status" = 2 ]
 	printf 'chain mark {\n input -> Dscp(dscp=af41) -> output;\n}\n' >"$CHAINS"
@@ -225,7 +262,7 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	[ "$(seen 'tos 0x88')" = 5 ]
 	cp "$LAB_DIR/right" "$CHAINS"
 	kill -HUP "$ELEMENTS"
-	again() { [ "$(ask status | jq '.[0].chains')" = 4 ]; }
+	again() { [ "$(ask status | jq '.[0].chains')" = 5 ]; }
 	wait_for 10 again
 }
 
@@ -239,6 +276,11 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	all_ended() { [ $(($(ended) - before)) = 10 ]; }
 	wait_for 10 all_ended
 	on h1 ping -c 3 -i 0.01 -W 5 10.0.2.2
+	# A fast chain needs no worker.
+	watch 'udp port 7004'
+	udp 4 7004 20
+	wait_for 10 sees 8
+	watched
 	on n1 curl -sS -m 60 http://127.0.0.1:9101/metrics | grep -qx 'sluice_elements_up 0'
 	elements
 	watch 'udp port 7000'
@@ -248,6 +290,10 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	kill "$ELEMENTS"
 	wait_for 10 no_processes "$ELEMENTS"
 	[ ! -e /sys/class/net/slchain0 ]
+	before=$(reason drop chain)
+	udp 4 7004 10
+	withdrawn() { [ $(($(reason drop chain) - before)) = 10 ]; }
+	wait_for 10 withdrawn
 	run on n1 ip link show slchain0
 	[ "$status" != 0 ]
 	before=$(reason drop chain)

@@ -23,6 +23,12 @@ static const char *init(void *state, const struct el_value *values)
 	return NULL;
 }
 
+static bool fast_never(const struct el_value *values, struct sl_fast_element *element)
+{
+	(void)values, (void)element;
+	return false;
+}
+
 static struct el_packet *dequeue(void *state)
 {
 	(void)state;
@@ -162,6 +168,7 @@ static void more_parameters_than_8_are_refused(void **state)
 static void packages_of_other_interfaces_are_refused(void **state)
 {
 	struct el_package package = el_package;
+	struct el_class fast = right_class;
 	uint32_t *const sizes[] = { &package.class_bytes, &package.param_bytes,
 				    &package.value_bytes, &package.context_bytes,
 				    &package.packet_bytes };
@@ -174,6 +181,9 @@ static void packages_of_other_interfaces_are_refused(void **state)
 				    "it was built with other headers than this worker");
 		*sizes[i] -= 8;
 	}
+	fast.fast = fast_never;
+	package.class = &fast;
+	expect_reason("fast", el_package_check(&package), "only built-in classes");
 	package.class = NULL;
 	assert_string_equal(el_package_check(&package), "it has no class");
 	package.abi++;

@@ -68,7 +68,20 @@ static const struct refused {
 	{ "two_of_one_name", "chain a { input -> output; }\nchain a {}",
 	  "f:2: chain a is there already, on line 1" },
 	{ "unknown_option", "chain a weight 3 {",
-	  "f:1: \"weight\" is not an option of a chain: share, rate, quantum or limit" },
+	  "f:1: \"weight\" is not an option of a chain: share, rate, quantum, limit or fast" },
+	{ "fast_with_share", "chain a fast share 2 {",
+	  "f:1: chain a is fast, and uses no time of the worker: leave out its other options" },
+	{ "fast_with_a_queue", "chain a fast {\ninput ->\nQueue -> output; }",
+	  "f:3: chain a is fast, and Queue@1, a Queue, needs the worker" },
+	{ "fast_with_two_ranges",
+	  "chain a fast {\ninput -> Classifier(length=\"1-5,9\") -> output; }",
+	  "f:2: chain a is fast, and Classifier@1, a Classifier with such values, needs the "
+	  "worker" },
+	{ "fast_with_fourteen",
+	  "chain a fast { input -> Counter -> Counter -> Counter -> Counter -> Counter -> "
+	  "Counter -> Counter -> Counter -> Counter -> Counter -> Counter -> Counter -> "
+	  "Counter ->\nCounter -> output; }",
+	  "f:1: chain a is fast, and has more than 13 elements" },
 	{ "share_of_nothing", "chain a share 0 {", "f:1: share \"0\" is not 1 to 1000000" },
 	{ "rate_without_percent", "chain a rate 30 {",
 	  "f:1: rate \"30\" is not a part of the processor, as 20%" },

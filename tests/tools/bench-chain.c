@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What an element of a chain costs in the fast path: sl_edge in a loop over one UDP packet of 60
+ * bytes (BPF_PROG_TEST_RUN), whose port has a rule for all packets: into a chain of ELEMENTS of one
+ * class, into one of none, or a rule that drops them. Every chain drops what comes, so nothing is
+ * routed. A line per
+ * class, ns: the median [least-greatest] of the rounds, which take the classes in turn; the cost of
+ * one element is the difference to none, divided by ELEMENTS. `none` is there twice.
+ */
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "bpf/abi/l3_port.h"
+#include "elements/graph/fast_graph.h"
+#include "elements/graph/graph_text.h"
+#include "tests/lib/edge_rig.h"
+#include "tests/lib/frame.h"
+#include "user/classify/compile.h"
+#include "user/daemon/lists.h"
+
+#define ELEMENTS 10
+#define ROUNDS	 15
+#define REPEATS	 200000
+#define SLOT	 5
+
+static const struct {
+	const char *name, *text;
+} classes[] = {
+	{ "no chain", NULL },
+	{ "none", NULL },
+	{ "none again", NULL },
+	{ "Counter", "Counter" },
+	{ "Paint", "Paint(colour=1)" },
+	{ "Dscp", "Dscp(dscp=46)" },
+	{ "Sample", "Sample(one_in=1)" },
+	{ "Classifier", "Classifier(protocol=17, destination_port=1000-5000)" },
+};
+#define NONE	1u /* in classes */
+#define CLASSES (sizeof(classes) / sizeof(classes[0]))
+
+static struct edge *edge;
+static double took[CLASSES][ROUNDS]; /* ns of a packet */
+
+static void need(int err, const char *what)
+{
+	if (!err)
+		return;
+	fprintf(stderr, "bench-chain: %s: error %d\n", what, err);
+	exit(EXIT_FAILURE);
+}
+
+/* For all packets: drop them, or send them into the chain. */
+static void set_rule(uint32_t action)
+{
+	const struct sl_list_maps maps = { edge_map_fd(edge, "sl_filter_small"),
+					   edge_map_fd(edge, "sl_filter_large") };
+	const struct sl_rule rule = { .action = action };
+	struct sl_list list;
+	struct sl_image image;
+
+	need(sl_compile(&rule, 1, AF_INET, SL_FILTER_DENY, SL_RULE_NONE, &image), "the rule");
+	need(sl_list_make(image.bytes, image.n_bytes, &list), "the list");
+	need(sl_list_put(&maps, SLOT * 2, &list), "the list's slot");
+	sl_list_close(&list);
+	free(image.bytes);
+	edge->filter = SLOT + 1;
+	need(edge_set_port(edge, EDGE_PORT(1), FRAME_DST_MAC, SL_PORT_FORWARD4), "the port");
+}
+
+static void set_chain(const char *element)
+{
+	char text[ELEMENTS * 64 + 64], error[EL_ERROR_BYTES];
+	struct sl_rule_chain name = { "c" };
+	const uint32_t rule = 0;
+	struct sl_fast_chain chain;
+	struct el_chains chains;
+	size_t n;
+	uint32_t line;
+
+	n = (size_t)snprintf(text, sizeof(text), "chain c fast { input -> ");
+	for (int i = 0; element && i < ELEMENTS; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s -> ", element);
+	n += (size_t)snprintf(text + n, sizeof(text) - n, "drop; }");
+	need(el_chains_parse("text", text, n, NULL, &chains, error), error);
+	need(el_fast_graph(&chains.chains[0], 0, &chain, &line, error), error);
+	el_chains_free(&chains);
+	need(bpf_map_update_elem(edge_map_fd(edge, "sl_rule_chain"), &rule, &name, BPF_ANY),
+	     "the rule's chain");
+	need(bpf_map_update_elem(edge_map_fd(edge, "sl_fast_chain"), &name, &chain, BPF_ANY),
+	     "the chain");
+}
+
+static double run(void)
+{
+	const struct frame frame = { .dport = 4321 };
+	static uint8_t bytes[FRAME_MAX_BYTES];
+	struct xdp_md ctx = { .ingress_ifindex = EDGE_PORT(1) };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = bytes, .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .repeat = REPEATS);
+
+	opts.data_size_in = ctx.data_end = frame_build(&frame, bytes);
+	need(bpf_prog_test_run_opts(edge_program_fd(edge), &opts), "the run");
+	need(opts.retval != XDP_DROP, "the chain's end");
+	return opts.duration;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+int main(void)
+{
+	const struct sl_config config = { .engine = SL_ENGINE_FAST, .managed = 1, .filters = 1 };
+
+	libbpf_set_print(NULL);
+	need(edge_enter_namespace(), "the namespace");
+	need(edge_create(&config, &edge), "sl_edge");
+	for (int round = 0; round < ROUNDS; round++)
+		for (size_t i = 0; i < CLASSES; i++) {
+			set_rule(i ? SL_RULE_CHAIN : SL_FILTER_DENY);
+			set_chain(classes[i].text);
+			took[i][round] = run();
+		}
+	for (size_t i = 0; i < CLASSES; i++) {
+		double *t = took[i];
+
+		qsort(t, ROUNDS, sizeof(*t), by_value);
+		printf("%-12s %4.0f [%.0f-%.0f] ns a packet", classes[i].name, t[ROUNDS / 2], t[0],
+		       t[ROUNDS - 1]);
+		if (classes[i].text)
+			printf(", %5.1f ns an element",
+			       (t[ROUNDS / 2] - took[NONE][ROUNDS / 2]) / ELEMENTS);
+		putchar('\n');
+	}
+	edge_destroy(edge);
+	return 0;
+}
