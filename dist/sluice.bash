@@ -82,7 +82,10 @@ _sluice_web() {
 _sluice_cluster() {
 	case $prev in
 	-n | --node | -a | --as | -r | --reflector) ;;
-	cluster) _sluice_words "routing" ;;
+	cluster) _sluice_words "key routing" ;;
+	key) _sluice_words "add switch remove --help" ;;
+	switch | remove) _sluice_words "--config --force --help" ;;
+	add | -c | --config) _sluice_files ;;
 	*) if [[ $cur == -* ]]; then _sluice_words "--bird --frr --node --as --reflector --help"; else _sluice_files; fi ;;
 	esac
 }

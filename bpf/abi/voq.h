@@ -13,9 +13,9 @@
 
 /*
  * A system port is an edge port as the whole cluster names it: (node id << 8) | port number, both
- * 1..255; `n2p1` is 0x0201. All nodes hold the same table of system ports in the same order; a
- * port's place in it is its index. A virtual output queue is (system port, class): index *
- * SL_CLASSES + class.
+ * 1..255; `n2p1` is 0x0201. A node holds a table of the system ports that it knows of; a port's
+ * place in it is its index. A virtual output queue is (system port, class): index * SL_CLASSES +
+ * class.
  */
 /* traffic classes, from DSCP; higher is served first where strict */
 #define SL_CLASSES		   4

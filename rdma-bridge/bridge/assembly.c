@@ -300,14 +300,9 @@ int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
 		goto out;
 	}
 	if (sl_cluster_has_fabric(&settings->cluster))
-		err = rb_key_read(settings->cluster.key_file, &b->key);
-	if (err) {
-		sl_error("cluster: key file \"%s\": %s", settings->cluster.key_file,
-			 err == -EACCES	  ? "others may read it, or we may not: chmod 600"
-			 : err == -EINVAL ? "a key has 16 to 1024 bytes"
-					  : strerror(-err));
+		err = rb_peering_read_keys(b);
+	if (err)
 		goto out;
-	}
 	b->sockets_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (b->sockets_fd < 0) {
 		err = -errno;
@@ -372,6 +367,6 @@ void rb_bridge_close(struct rb_bridge *b)
 	free(b->open_voqs);
 	free(b->cc_overrides_path);
 	rb_lane_threads_destroy(b);
-	OPENSSL_cleanse(&b->key, sizeof(b->key));
+	OPENSSL_cleanse(&b->keys, sizeof(b->keys));
 	free(b);
 }

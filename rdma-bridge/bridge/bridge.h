@@ -63,6 +63,13 @@ struct rb_bridge_remote {
 	int kernel_err; /* why not; logged when it changes */
 };
 
+/* What a peer said and proved when it introduced itself last. */
+struct rb_bridge_meeting {
+	bool valid;
+	uint8_t key_name[RB_KEY_NAME_BYTES]; /* of the key that it proved */
+	uint8_t table_hash[RB_TABLE_HASH_BYTES];
+};
+
 /* The rounds of a lane since its last sleep. */
 enum rb_awake {
 	RB_AWAKE_IDLE,	  /* nothing */
@@ -102,8 +109,9 @@ struct rb_lane {
 
 struct rb_bridge {
 	struct sl_settings *settings; /* borrowed */
-	struct rb_key key;
-	char *cc_overrides_path; /* owned: see cc_overrides.h */
+	struct rb_keys keys;
+	uint8_t table_hash[RB_TABLE_HASH_BYTES]; /* of the system ports that we know of */
+	char *cc_overrides_path;		 /* owned: see cc_overrides.h */
 	uint32_t epoch;
 
 	/* fabric */
@@ -141,6 +149,7 @@ struct rb_bridge {
 	struct rb_join *join;	/* owned; NULL: there is no fabric */
 	struct rb_relay *relay; /* owned */
 	uint8_t told[256];	/* states of peers, enum rb_peer_state, as sluiced was told last */
+	struct rb_bridge_meeting met[256]; /* by node */
 
 	/* housekeeping */
 	bool ready;		    /* to join: the ports have been opened, or cannot be */

@@ -2,6 +2,8 @@
 #include "rdma-bridge/bridge/peering.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <openssl/evp.h>
 
@@ -18,6 +20,26 @@
 #include "user/config/sysport.h"
 #include "user/lib/log.h"
 
+/* --- Keys --- */
+
+int rb_peering_read_keys(struct rb_bridge *b)
+{
+	const char *path = b->settings->cluster.key_file;
+	char also[PATH_MAX];
+	int err = -ENAMETOOLONG;
+
+	if (snprintf(also, sizeof(also), "%s" SL_KEY_ALSO, path) < (int)sizeof(also))
+		err = rb_keys_read(path, also, &b->keys);
+	if (err)
+		sl_error("cluster: key file \"%s\", or with " SL_KEY_ALSO " at its end: %s", path,
+			 err == -EACCES	  ? "others may read it, or we may not: chmod 600"
+			 : err == -EINVAL ? "a key has 16 to 1024 bytes"
+					  : strerror(-err));
+	for (uint32_t i = 0; !err && b->join && i < b->lanes[0].worker->n_nodes; i++)
+		rb_join_want(b->join, b->lanes[0].worker->nodes[i], true);
+	return err;
+}
+
 /* --- Peers --- */
 
 static uint8_t express_takes(const struct sl_cluster_settings *cluster)
@@ -27,13 +49,22 @@ static uint8_t express_takes(const struct sl_cluster_settings *cluster)
 	return sl_cluster_has_express(cluster) ? RB_EXPRESS_TAKES : 0;
 }
 
+static int hash_table(struct rb_bridge *b)
+{
+	uint8_t table[SL_SYSPORT_BYTES_MAX];
+	unsigned int len = RB_TABLE_HASH_BYTES;
+
+	return EVP_Digest(table, sl_sysport_encode(&b->settings->cluster.table, table),
+			  b->table_hash, &len, EVP_sha256(), NULL) == 1
+		       ? 0
+		       : -EIO;
+}
+
 /* The introduction of this node. */
-static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction *self)
+static void introduce_ourselves(const struct rb_bridge *b, struct rb_introduction *self)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
-	uint8_t table[SL_SYSPORT_BYTES_MAX];
 	struct rb_endpoint endpoint;
-	unsigned int len = RB_TABLE_HASH_BYTES;
 
 	b->lanes[0].transport->ops->endpoint(b->lanes[0].transport, &endpoint);
 	*self = (struct rb_introduction){
@@ -52,13 +83,19 @@ static int introduce_ourselves(const struct rb_bridge *b, struct rb_introduction
 		.hop_limit = endpoint.hop_limit,
 	};
 	memcpy(self->gid, endpoint.gid, sizeof(self->gid));
-	return EVP_Digest(table, sl_sysport_encode(&cluster->table, table), self->table_hash, &len,
-			  EVP_sha256(), NULL) == 1
-		       ? 0
-		       : -EIO;
+	memcpy(self->table_hash, b->table_hash, sizeof(self->table_hash));
 }
 
-static void on_introduced(void *context, const struct rb_introduction *peer)
+static void note_meeting(struct rb_bridge *b, const struct rb_introduction *peer, uint32_t key)
+{
+	struct rb_bridge_meeting *met = &b->met[peer->node];
+
+	met->valid = true;
+	rb_key_name(&b->keys.key[key], met->key_name);
+	memcpy(met->table_hash, peer->table_hash, sizeof(met->table_hash));
+}
+
+static void on_introduced(void *context, const struct rb_introduction *peer, uint32_t key)
 {
 	struct rb_bridge *b = context;
 	bool known = b->lanes[0].worker->peers.peer[peer->node].epoch == peer->epoch;
@@ -70,6 +107,9 @@ static void on_introduced(void *context, const struct rb_introduction *peer)
 	const uint32_t ours_ms = b->settings->cluster.liveness_ms;
 	int err = 0;
 
+	note_meeting(b, peer, key);
+	if (b->told[peer->node] == RB_PEER_UP)
+		rb_join_want(b->join, peer->node, false);
 	memcpy(remote.gid, peer->gid, sizeof(remote.gid));
 	/* An RDMA device resolves addresses by itself. */
 	if (b->settings->cluster.transport == SL_TRANSPORT_ROCE_XDP)
@@ -94,6 +134,11 @@ static void on_introduced(void *context, const struct rb_introduction *peer)
 		sl_warning("fabric: node %u has liveness_ms %u, ours is %u: both use the larger "
 			   "one",
 			   peer->node, peer->liveness_ms, ours_ms);
+	if (!known && memcmp(peer->table_hash, b->table_hash, sizeof(b->table_hash)) != 0)
+		sl_warning("fabric: node %u knows of other system ports than we do: `nodes` of the "
+			   "two configurations differ; of the ports that only one knows, the other "
+			   "makes no use",
+			   peer->node);
 	if (err)
 		sl_warning("fabric: met node %u, but there is no path to it: %s%s", peer->node,
 			   strerror(-err),
@@ -188,10 +233,14 @@ static int open_join(struct rb_bridge *b)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	struct rb_join_config config = {
-		.netdev = cluster->device, .key = &b->key, .introduced = on_introduced, .context = b
+		.netdev = cluster->device,
+		.keys = &b->keys,
+		.introduced = on_introduced,
+		.context = b,
 	};
-	int err = introduce_ourselves(b, &config.self);
+	int err = hash_table(b);
 
+	introduce_ourselves(b, &config.self);
 	if (!err)
 		err = rb_join_open(&config, &b->join);
 	if (err) {

@@ -8,6 +8,12 @@
 
 #include "rdma-bridge/bridge/bridge.h"
 
+/*
+ * Read the cluster's keys. Peers that are up stay up, and introduce themselves again, so that
+ * bridge->met says what they hold. 0, or -errno and the keys are as they were; logged.
+ */
+int rb_peering_read_keys(struct rb_bridge *bridge);
+
 /* Join the other nodes, serve sluiced, listen to the first lane's worker. 0 or -errno. */
 int rb_peering_open(struct rb_bridge *bridge);
 void rb_peering_close(struct rb_bridge *bridge);

@@ -10,11 +10,13 @@
  *
  * A MAC covers a label that is different for each message, both node ids, both nonces, and the
  * content before it. The opener trusts nothing before it has checked ANSWER's MAC, the responder
- * nothing before CONFIRM's. Neither tells where its queue pairs are before that. REFUSE carries no
- * proof: it ends the exchange and tells a person why, and an attacker that can forge it could end
- * the exchange anyway. The header and REFUSE have the same bytes in every version, so that nodes of
- * two releases can tell each other what is wrong. KNOCK carries none either: it must come from the
- * peer's address, and it causes no more than an exchange.
+ * nothing before CONFIRM's. Neither tells where its queue pairs are before that. The responder
+ * answers by the first of its keys, and the opener goes on by that key if it has it at all: so two
+ * nodes need not change the first key at the same time. REFUSE carries no proof: it ends the
+ * exchange and tells a person why, and an attacker that can forge it could end the exchange anyway.
+ * The header and REFUSE have the same bytes in every version, so that nodes of two releases can
+ * tell each other what is wrong. KNOCK carries none either: it must come from the peer's address,
+ * and it causes no more than an exchange.
  */
 #include "rdma-bridge/join/exchange.h"
 
@@ -63,7 +65,7 @@ const char *rb_refusal_text(enum rb_refusal refusal)
 	return refusal_texts[refusal];
 }
 
-int rb_key_read(const char *path, struct rb_key *out)
+static int read_key(const char *path, struct rb_key *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
 	uint8_t bytes[RB_KEY_MAX_BYTES + 2];
@@ -97,6 +99,32 @@ out:
 	OPENSSL_cleanse(bytes, sizeof(bytes));
 	close(fd);
 	return err;
+}
+
+int rb_keys_read(const char *path, const char *also, struct rb_keys *out)
+{
+	struct rb_keys keys = { .n = 1 };
+	int err = read_key(path, &keys.key[0]);
+
+	if (!err) {
+		err = read_key(also, &keys.key[1]);
+		keys.n += !err;
+		err = err == -ENOENT ? 0 : err;
+	}
+	if (!err)
+		*out = keys;
+	OPENSSL_cleanse(&keys, sizeof(keys));
+	return err;
+}
+
+void rb_key_name(const struct rb_key *key, uint8_t name[RB_KEY_NAME_BYTES])
+{
+	static const uint8_t text[] = "name";
+	unsigned int len = RB_MAC_BYTES;
+	uint8_t bytes[RB_MAC_BYTES];
+
+	HMAC(EVP_sha256(), key->bytes, (int)key->n_bytes, text, sizeof(text) - 1, bytes, &len);
+	memcpy(name, bytes, RB_KEY_NAME_BYTES);
 }
 
 /* --- Bytes --- */
@@ -154,8 +182,8 @@ static void mac(const struct rb_exchange *x, enum type label, const uint8_t *con
 	memcpy(text + 4, x->nonce, sizeof(x->nonce));
 	if (n)
 		memcpy(text + 4 + sizeof(x->nonce), content, n);
-	HMAC(EVP_sha256(), x->key->bytes, (int)x->key->n_bytes, text, 4 + sizeof(x->nonce) + n, out,
-	     &len);
+	HMAC(EVP_sha256(), x->keys->key[x->key].bytes, (int)x->keys->key[x->key].n_bytes, text,
+	     4 + sizeof(x->nonce) + n, out, &len);
 }
 
 static bool mac_is_right(const struct rb_exchange *x, enum type label, const uint8_t *content,
@@ -165,6 +193,16 @@ static bool mac_is_right(const struct rb_exchange *x, enum type label, const uin
 
 	mac(x, label, content, n, expected);
 	return CRYPTO_memcmp(expected, content + n, RB_MAC_BYTES) == 0;
+}
+
+/* By which of our keys is the MAC right? By that key the exchange goes on. */
+static bool find_key(struct rb_exchange *x, enum type label, const uint8_t *content, uint32_t n)
+{
+	for (x->key = 0; x->key < x->keys->n; x->key++)
+		if (mac_is_right(x, label, content, n))
+			return true;
+	x->key = 0;
+	return false;
 }
 
 /* Append a message of this type to the bytes to send; the caller fills in the content returned. */
@@ -220,27 +258,25 @@ static enum rb_refusal judge_introduction(const struct rb_exchange *x)
 		return RB_REFUSAL_INTRODUCTION;
 	if (x->peer.transport != x->self.transport)
 		return RB_REFUSAL_TRANSPORT;
-	if (memcmp(x->peer.table_hash, x->self.table_hash, RB_TABLE_HASH_BYTES))
-		return RB_REFUSAL_PORT_TABLE;
 	if (x->peer.further_qps != x->self.further_qps)
 		return RB_REFUSAL_WORKERS;
 	return RB_REFUSAL_NONE;
 }
 
-static void start(struct rb_exchange *x, const struct rb_key *key,
+static void start(struct rb_exchange *x, const struct rb_keys *keys,
 		  const struct rb_introduction *self)
 {
 	memset(x, 0, sizeof(*x));
-	x->key = key;
+	x->keys = keys;
 	x->self = *self;
 }
 
-void rb_exchange_open(struct rb_exchange *x, const struct rb_key *key,
+void rb_exchange_open(struct rb_exchange *x, const struct rb_keys *keys,
 		      const struct rb_introduction *self, uint8_t peer, const uint8_t *nonce)
 {
 	uint8_t *p;
 
-	start(x, key, self);
+	start(x, keys, self);
 	x->expected = peer;
 	x->node[0] = self->node;
 	memcpy(x->nonce[0], nonce, RB_NONCE_BYTES);
@@ -250,11 +286,11 @@ void rb_exchange_open(struct rb_exchange *x, const struct rb_key *key,
 	x->step = ANSWER;
 }
 
-void rb_exchange_answer(struct rb_exchange *x, const struct rb_key *key,
+void rb_exchange_answer(struct rb_exchange *x, const struct rb_keys *keys,
 			const struct rb_introduction *self, const uint8_t *peers,
 			const uint8_t *nonce)
 {
-	start(x, key, self);
+	start(x, keys, self);
 	x->peers = peers;
 	x->node[1] = self->node;
 	memcpy(x->nonce[1], nonce, RB_NONCE_BYTES);
@@ -263,7 +299,7 @@ void rb_exchange_answer(struct rb_exchange *x, const struct rb_key *key,
 
 void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self)
 {
-	static const struct rb_key none;
+	static const struct rb_keys none;
 
 	start(x, &none, self);
 	begin(x, KNOCK)[0] = self->node;
@@ -327,7 +363,7 @@ static void on_answer(struct rb_exchange *x, const uint8_t *p)
 		refuse(x, RB_REFUSAL_NODE_OTHER);
 		return;
 	}
-	if (!mac_is_right(x, ANSWER, p + NODE_BYTES + RB_NONCE_BYTES, 0)) {
+	if (!find_key(x, ANSWER, p + NODE_BYTES + RB_NONCE_BYTES, 0)) {
 		refuse(x, RB_REFUSAL_KEY);
 		return;
 	}
@@ -342,7 +378,7 @@ static void on_confirm(struct rb_exchange *x, const uint8_t *p)
 	enum rb_refusal why;
 	uint8_t *verdict;
 
-	if (!mac_is_right(x, CONFIRM, p, INTRODUCTION_BYTES)) {
+	if (!find_key(x, CONFIRM, p, INTRODUCTION_BYTES)) {
 		refuse(x, RB_REFUSAL_KEY);
 		return;
 	}

@@ -23,6 +23,7 @@
 #define RB_TABLE_HASH_BYTES   32
 #define RB_KEY_MIN_BYTES      16
 #define RB_KEY_MAX_BYTES      1024
+#define RB_KEY_NAME_BYTES     4
 #define RB_EXCHANGE_MAX_BYTES 256 /* the longest message */
 #define RB_LIVENESS_MAX_MS    60000
 
@@ -32,11 +33,25 @@ struct rb_key {
 };
 
 /*
- * Read the cluster's key: the file's bytes without one newline at the end. -EACCES if others than
- * its owner may read it, -EINVAL if it is shorter than RB_KEY_MIN_BYTES or longer than
- * RB_KEY_MAX_BYTES, else as open(2).
+ * The keys of a node. It proves itself as a responder by the first; of a peer it takes any of them.
+ * While the cluster's key changes there are two.
  */
-int rb_key_read(const char *path, struct rb_key *out);
+#define RB_KEYS_MAX 2
+struct rb_keys {
+	uint32_t n; /* at least 1 */
+	struct rb_key key[RB_KEYS_MAX];
+};
+
+/*
+ * Read the cluster's key: the file's bytes without one newline at the end; and, if the file `also`
+ * is there, the key that is taken, too. -EACCES if others than its owner may read one, -EINVAL if
+ * it is shorter than RB_KEY_MIN_BYTES or longer than RB_KEY_MAX_BYTES, else as open(2). On error
+ * *out is as it was.
+ */
+int rb_keys_read(const char *path, const char *also, struct rb_keys *out);
+
+/* By what people tell keys apart: the first bytes of an HMAC-SHA256 with the key. */
+void rb_key_name(const struct rb_key *key, uint8_t name[RB_KEY_NAME_BYTES]);
 
 enum rb_exchange_transport { RB_TRANSPORT_UD = 1, RB_TRANSPORT_RC = 2 };
 
@@ -51,7 +66,7 @@ struct rb_introduction {
 	uint32_t message_max_bytes;
 	/* Queue pairs after qpn, one for each further worker; both sides must have as many. */
 	uint32_t further_qps;
-	/* SHA-256 of the table of system ports; both sides must have the same. */
+	/* SHA-256 of the table of system ports that it knows of. Others may know of other ones. */
 	uint8_t table_hash[RB_TABLE_HASH_BYTES];
 	/* Silence after which it takes a peer for dead; the larger one of both sides counts. */
 	uint32_t liveness_ms;  /* 1..RB_LIVENESS_MAX_MS */
@@ -73,6 +88,7 @@ struct rb_introduction {
 	X(INTRODUCTION, "introduction",                                           \
 	  "an impossible value: epoch, queue pair, address, size or liveness")    \
 	X(TRANSPORT, "transport", "another transport")                            \
+	/* Only a node of an earlier release says so. */                          \
 	X(PORT_TABLE, "port-table", "another table of system ports")              \
 	X(CLOSED, "closed", "the other side closed, or was silent too long")      \
 	X(ADDRESS, "address", "a node that has another address by configuration") \
@@ -100,12 +116,13 @@ struct rb_exchange {
 	enum rb_exchange_state state;
 	enum rb_refusal refusal;
 	bool by_peer; /* the peer refused; unproven, unless it had proven itself before */
-	struct rb_introduction peer; /* valid when DONE, or REFUSED for TRANSPORT or PORT_TABLE */
+	struct rb_introduction peer; /* valid when DONE, or REFUSED for TRANSPORT or WORKERS */
 	uint8_t peer_node;	     /* as it claims in its first message; 0 before */
 	uint8_t peer_version;	     /* of its latest message; 0 before */
+	uint32_t key;		     /* when DONE: which of our keys the peer has proven */
 
 	/* The rest is for exchange.c alone. */
-	const struct rb_key *key; /* borrowed */
+	const struct rb_keys *keys; /* borrowed; they may change while it runs */
 	struct rb_introduction self;
 	const uint8_t *peers; /* borrowed: 256 times enum rb_standing, by node id */
 	uint8_t expected;     /* opener: the node that should answer; 0: responder */
@@ -127,9 +144,9 @@ struct rb_exchange {
  *   knock    for the node with the higher id. The other side calls back on a connection of its own,
  *            or refuses; if it only closes, the refusal CLOSED means nothing.
  */
-void rb_exchange_open(struct rb_exchange *x, const struct rb_key *key,
+void rb_exchange_open(struct rb_exchange *x, const struct rb_keys *keys,
 		      const struct rb_introduction *self, uint8_t peer, const uint8_t *nonce);
-void rb_exchange_answer(struct rb_exchange *x, const struct rb_key *key,
+void rb_exchange_answer(struct rb_exchange *x, const struct rb_keys *keys,
 			const struct rb_introduction *self, const uint8_t *peers,
 			const uint8_t *nonce);
 void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self);

@@ -103,7 +103,6 @@ static const char *text_of(const uint8_t gid[16], char buf[SL_PREFIX_STRLEN])
 static void log_refusal(struct rb_join *join, const struct call *call)
 {
 	const struct rb_exchange *x = &call->x;
-	const uint8_t *ours = join->config.self.table_hash, *theirs = x->peer.table_hash;
 	uint8_t node = x->peer_node ? x->peer_node : call->node;
 	uint64_t *logged_ns =
 		&join->logged_ns[node][x->refusal + (x->by_peer ? RB_REFUSAL_COUNT : 0)];
@@ -113,13 +112,7 @@ static void log_refusal(struct rb_join *join, const struct call *call)
 		return;
 	*logged_ns = join->now_ns;
 	text_of(call->from, address);
-	if (x->refusal == RB_REFUSAL_PORT_TABLE && !x->by_peer)
-		sl_error("fabric: node %u at %s has another table of system ports: SHA-256 "
-			 "%02x%02x%02x%02x..., ours is %02x%02x%02x%02x...; `nodes` must be the "
-			 "same on all nodes",
-			 node, address, theirs[0], theirs[1], theirs[2], theirs[3], ours[0],
-			 ours[1], ours[2], ours[3]);
-	else if (x->refusal == RB_REFUSAL_NODE_SAME)
+	if (x->refusal == RB_REFUSAL_NODE_SAME)
 		sl_error("fabric: the node at %s has id %u, and so have we; ids must differ",
 			 address, join->config.self.node);
 	else if (x->refusal == RB_REFUSAL_ADDRESS && !x->by_peer)
@@ -257,7 +250,7 @@ static void accept_calls(struct rb_join *join)
 			hang_up(join, call);
 			continue;
 		}
-		rb_exchange_answer(&call->x, join->config.key, &join->config.self, call->standing,
+		rb_exchange_answer(&call->x, join->config.keys, &join->config.self, call->standing,
 				   random);
 	}
 }
@@ -303,7 +296,7 @@ static void start_call(struct rb_join *join, uint8_t node)
 		return;
 	}
 	if (node > join->config.self.node)
-		rb_exchange_open(&call->x, join->config.key, &join->config.self, node, random);
+		rb_exchange_open(&call->x, join->config.keys, &join->config.self, node, random);
 	else
 		rb_exchange_knock(&call->x, &join->config.self);
 }
@@ -321,7 +314,7 @@ static void conclude(struct rb_join *join, struct call *call)
 	}
 	if (x->state == RB_EXCHANGE_DONE) {
 		join->stats.introduced++;
-		join->config.introduced(join->config.context, &x->peer);
+		join->config.introduced(join->config.context, &x->peer, x->key);
 	} else if (x->state == RB_EXCHANGE_KNOCKED) {
 		join->stats.knocks++;
 		join->peers[x->peer_node].knocked = true;

@@ -29,13 +29,16 @@
 
 struct rb_join;
 
-/* A peer has proven that it holds the key, and its address is the configured one. */
-typedef void (*rb_introduced_fn)(void *context, const struct rb_introduction *peer);
+/*
+ * A peer has proven that it holds one of our keys, number `key`, and its address is the configured
+ * one.
+ */
+typedef void (*rb_introduced_fn)(void *context, const struct rb_introduction *peer, uint32_t key);
 
 struct rb_join_config {
-	const char *netdev;	  /* of the fabric; connections are bound to it. NULL: any */
-	uint16_t port;		  /* TCP; 0: RB_JOIN_PORT */
-	const struct rb_key *key; /* borrowed */
+	const char *netdev;	    /* of the fabric; connections are bound to it. NULL: any */
+	uint16_t port;		    /* TCP; 0: RB_JOIN_PORT */
+	const struct rb_keys *keys; /* borrowed; they may change */
 	struct rb_introduction self;
 	rb_introduced_fn introduced;
 	void *context;

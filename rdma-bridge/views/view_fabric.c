@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma-bridge/views/view_fabric.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "rdma-bridge/bridge/bridge.h"
 #include "rdma-bridge/bridge/fabric.h"
+#include "rdma-bridge/bridge/peering.h"
 #include "rdma-bridge/join/join.h"
 #include "rdma-bridge/port/netdev.h"
 #include "rdma-bridge/transport/roce_xdp.h"
@@ -172,6 +176,34 @@ static void add_stats(struct rb_transport_stats *sum, struct rb_transport *trans
 	sum->bytes_copied += s.bytes_copied;
 }
 
+static json_t *key_names(const struct rb_bridge *b)
+{
+	char name[RB_VIEW_KEY_NAME_BYTES];
+	uint8_t bytes[RB_KEY_NAME_BYTES];
+	json_t *names = json_array();
+
+	for (uint32_t i = 0; i < b->keys.n; i++) {
+		rb_key_name(&b->keys.key[i], bytes);
+		rb_view_key_name(bytes, name);
+		json_array_append_new(names, json_string(name));
+	}
+	return names;
+}
+
+void rb_view_read_keys(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	struct rb_bridge *b = ctx;
+	int err = sl_cluster_has_fabric(&b->settings->cluster) ? rb_peering_read_keys(b) : -ENOTSUP;
+
+	(void)request;
+	if (err)
+		sl_ctl_fail(answer,
+			    "the bridge keeps the keys that it has: %s; its log says which file",
+			    strerror(-err));
+	else
+		sl_ctl_put(answer, json_pack("{s:o}", "keys", key_names(b)));
+}
+
 void rb_view_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
@@ -190,6 +222,7 @@ void rb_view_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answ
 	if (b->join)
 		rb_join_stats(b->join, &join);
 	row = fabric_device(b);
+	json_object_set_new(row, "keys", key_names(b));
 	put_packing(row, b);
 	put_sequences(row, b);
 	json_object_update_new(

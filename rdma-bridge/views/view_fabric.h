@@ -7,6 +7,8 @@
 
 #include "user/ipc/control_socket.h"
 
+/* The command `read-keys`: rb_peering_read_keys, and the names of the keys. */
+void rb_view_read_keys(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
 void rb_view_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "rdma-bridge/views/view_sums.h"
 
+#include <stdio.h>
+
 #include "rdma-bridge/express/express_paths.h"
 
 struct sl_counter rb_view_count(const struct rb_bridge *b, enum rb_frame_counter which)
@@ -12,6 +14,12 @@ struct sl_counter rb_view_count(const struct rb_bridge *b, enum rb_frame_counter
 		sum.bytes += b->lanes[k].worker->counters[which].bytes;
 	}
 	return sum;
+}
+
+void rb_view_key_name(const uint8_t name[RB_KEY_NAME_BYTES], char text[RB_VIEW_KEY_NAME_BYTES])
+{
+	for (uint32_t i = 0; i < RB_KEY_NAME_BYTES; i++)
+		snprintf(text + 2 * i, 3, "%02x", name[i]);
 }
 
 uint64_t rb_view_express_taken(const struct rb_bridge *b)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <jansson.h>
 
 #include "rdma-bridge/bridge/lane.h"
@@ -94,6 +95,21 @@ static json_t *round_trip(const struct rb_worker_peer *peer)
 	return ns == RB_TRANSIT_UNKNOWN ? json_null() : json_integer(ns);
 }
 
+/* Which key did the peer prove, and does it know of the same system ports as we do? */
+static void put_meeting(json_t *row, const struct rb_bridge *b, uint8_t node)
+{
+	const struct rb_bridge_meeting *met = &b->met[node];
+	char name[RB_VIEW_KEY_NAME_BYTES];
+
+	if (met->valid)
+		rb_view_key_name(met->key_name, name);
+	json_object_set_new(row, "key", met->valid ? json_string(name) : json_null());
+	json_object_set_new(row, "same_ports",
+			    met->valid ? json_boolean(memcmp(met->table_hash, b->table_hash,
+							     sizeof(b->table_hash)) == 0)
+				       : json_null());
+}
+
 static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
@@ -139,6 +155,7 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 				  "duplicate", json_integer(sum.duplicate), "stale",
 				  json_integer(sum.stale)));
 		json_object_set_new(row, "round_trip_ns", round_trip(peer));
+		put_meeting(row, b, node);
 		if (sl_ctl_put(answer, row))
 			return;
 	}
@@ -152,6 +169,7 @@ static const struct sl_ctl_command commands[] = {
 	{ "egress-queues", false, rb_view_egress_queues },
 	{ "delay", false, rb_view_delay },
 	{ "busy", false, rb_view_busy },
+	{ "read-keys", false, rb_view_read_keys },
 	{ "cc", false, rb_view_cc },
 	{ "cc-set", false, rb_view_cc_set },
 	{ "cc-trace", false, rb_view_cc_trace },

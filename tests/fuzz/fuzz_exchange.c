@@ -20,7 +20,9 @@
 #define OPENER		   1
 #define RESPONDER	   2
 
-static const struct rb_key key = { "a key that no input can hold", 28 };
+static const struct rb_keys key = {
+	2, { { "a key that no input can hold", 28 }, { "another such key", 16 } }
+};
 static const uint8_t nonces[2][RB_NONCE_BYTES] = { { 9 }, { 8 } };
 
 static void require(bool ok)
@@ -80,7 +82,7 @@ static void seal(uint8_t *message, uint32_t bytes)
 		return;
 	memcpy(text + 4, nonces, sizeof(nonces));
 	memcpy(text + 4 + sizeof(nonces), message + skipped, n);
-	HMAC(EVP_sha256(), key.bytes, (int)key.n_bytes, text, 4 + sizeof(nonces) + n,
+	HMAC(EVP_sha256(), key.key[0].bytes, (int)key.key[0].n_bytes, text, 4 + sizeof(nonces) + n,
 	     message + bytes - RB_MAC_BYTES, &len);
 }
 

@@ -170,7 +170,7 @@ static const struct view views[] = {
 	{ .what = "peers",
 	  .command = "peers",
 	  .headers = { ">node", "address", "state", ">since", ">heard", ">sent", ">received",
-		       ">lost", ">epoch" },
+		       ">lost", ">epoch", "key" },
 	  .cells = sl_cmd_peer_cells,
 	  .of_bridge = true },
 	{ .what = "voqs",

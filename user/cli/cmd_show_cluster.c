@@ -84,6 +84,7 @@ void sl_cmd_peer_cells(struct sl_table *table, const json_t *row)
 		sl_table_cell(table, "%08llx", sl_cmd_number(row, "epoch"));
 	else
 		sl_table_cell(table, "-");
+	sl_table_cell(table, "%s", text_or_dash(row, "key"));
 }
 
 bool sl_cmd_voq_is_idle(const json_t *row)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -61,6 +62,17 @@ static const char *key_problem(const char *path)
 	return NULL;
 }
 
+/* The key that is taken, too, need not be there. */
+static const char *also_problem(const char *path)
+{
+	char also[PATH_MAX];
+	struct stat st;
+
+	if (snprintf(also, sizeof(also), "%s" SL_KEY_ALSO, path) >= (int)sizeof(also))
+		return "has too long a name";
+	return stat(also, &st) ? NULL : key_problem(also);
+}
+
 int sl_check_cluster(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES])
 {
 	const struct sl_cluster_settings *c = &settings->cluster;
@@ -84,6 +96,12 @@ int sl_check_cluster(const struct sl_settings *settings, char error[SL_YAML_ERRO
 	if (problem) {
 		sl_yaml_error(error, settings->file_name, c->line, "cluster.key_file", c->key_file,
 			      "%s", problem);
+		return -EINVAL;
+	}
+	problem = also_problem(c->key_file);
+	if (problem) {
+		sl_yaml_error(error, settings->file_name, c->line, "cluster.key_file", c->key_file,
+			      "with " SL_KEY_ALSO " at its end %s", problem);
 		return -EINVAL;
 	}
 	return 0;

@@ -19,6 +19,7 @@
 #include "user/text/yaml.h"
 
 #define SL_CONFIG_DEFAULT_KEY	      "/etc/sluice/cluster.key"
+#define SL_KEY_ALSO		      ".also" /* after key_file: a key that is taken, too */
 #define SL_CONFIG_DEFAULT_RELAY	      "/run/sluice/bridge.sock"
 #define SL_CONFIG_DEFAULT_LIVENESS_MS 50
 #define SL_RESERVE_MAX		      95 /* percent of a port's rate */

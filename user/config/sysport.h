@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table of system ports: every edge port of every node, in ascending order, the same on all
- * nodes. A port's place in it is its index, which gives its VOQs (bpf/abi/voq.h, "The cluster").
- * Pure.
+ * The table of system ports: every edge port of every node that this node knows of, in ascending
+ * order. A port's place in it is its index, which gives its VOQs (bpf/abi/voq.h). Pure.
  */
 #ifndef SL_SYSPORT_H
 #define SL_SYSPORT_H
@@ -34,8 +33,8 @@ static inline uint16_t sl_sysport_voq(uint32_t index)
 
 /*
  * Write the table as bytes: "SLPT", version 1 (1), zero (1), number of ports (2), the ports (2
- * each), all big-endian. Nodes compare a SHA-256 of them when they join (docs/PROTOCOL.md section
- * 3). Returns how many bytes are used.
+ * each), all big-endian. Nodes tell each other a SHA-256 of them (docs/PROTOCOL.md
+ * section 3). Returns how many bytes are used.
  */
 #define SL_SYSPORT_BYTES_MAX (8 + 2 * SL_SYSTEM_PORTS_MAX)
 size_t sl_sysport_encode(const struct sl_sysport_table *table, uint8_t bytes[SL_SYSPORT_BYTES_MAX]);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice cluster routing */
+/* sluice cluster routing; sluice cluster key is in user/keys/ */
 #include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "user/cli/cmd.h"
+#include "user/keys/cluster_key.h"
 #include "user/routing/routing.h"
 
 static const char usage[] =
@@ -21,7 +22,9 @@ static const char usage[] =
 	"  -a, --as AS          the cluster is that AS (default 65000)\n"
 	"  -r, --reflector N    that node reflects routes; may be given again (default: a full mesh of\n"
 	"                       up to 16 nodes; of more, the first two reflect)\n"
-	"  -h, --help           this text\n";
+	"  -h, --help           this text\n"
+	"\n"
+	"See also: sluice cluster key --help\n";
 
 struct request {
 	bool bird, frr;
@@ -198,14 +201,15 @@ static int routing_command(int argc, char **argv)
 
 int sl_cmd_cluster(const struct sl_cmd_options *options, int argc, char **argv)
 {
-	(void)options;
 	if (argc > 0 && strcmp(argv[0], "routing") == 0)
 		return routing_command(argc, argv);
+	if (argc > 0 && strcmp(argv[0], "key") == 0)
+		return sl_cmd_cluster_key(options, argc, argv);
 	if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
 		fputs(usage, stdout);
 		return SL_EXIT_OK;
 	}
-	fprintf(stderr, "sluice: cluster: \"%s\" is not known: write routing\n",
+	fprintf(stderr, "sluice: cluster: \"%s\" is not known: write key or routing\n",
 		argc > 0 ? argv[0] : "");
 	return SL_EXIT_USAGE;
 }

@@ -66,6 +66,35 @@ accounted() {
 	return $status
 }
 
+# flow_arrives LABEL TO...: flow_end, once nothing is under way, or after some seconds if the fault
+# left sums that cannot hold
+flow_arrives() {
+	flow_stop "$1" || return
+	cluster_conserves >/dev/null 2>&1 || true
+	flow_end "$@"
+}
+
+# untouched COMMAND...: run it while traffic crosses from h1p1 to h2p1; all of that arrives, no peer goes down, no bridge starts
+# anew. For files that source netns-lab/faults/faults.sh
+untouched() {
+	local downs
+	downs() { for n in 1 2 3; do bridge_ask $n peers | jq '[.node, .epoch, .downs]'; done; }
+	delivered() { on h2p1 cat /sys/class/net/eth0/statistics/rx_packets; }
+	downs=$(downs)
+	cluster_counts
+	flow_start through h1p1 n1:eth1 10.2.1.2 2000 h2p1
+	"$@"
+	before=$(delivered)
+	goes_on() { [ "$(delivered)" -gt $((before + 1000)) ]; }
+	wait_for 20 goes_on
+	flow_arrives through h2p1
+	cluster_conserves "$FLOW_SENT" "$FLOW_RECEIVED"
+	echo "sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
+	[ "$FLOW_SENT" = "$FLOW_RECEIVED" ]
+	[ "$FLOW_WRONG" = 0 ]
+	[ "$(downs)" = "$downs" ]
+}
+
 # set_voq VOQ RATE UNIT BURST LIMIT DELAY ECN: change a VOQ of node 1 as an operator does with bpftool, by the layout of
 # bpf/abi/voq.h
 set_voq() {

@@ -19,8 +19,16 @@
 
 #include "rdma-bridge/join/exchange.h"
 
-static const struct rb_key key_a = { "sixteen bytes or more", 21 };
-static const struct rb_key key_b = { "sixteen bytes or other", 22 };
+#define KEY_A                               \
+	{                                   \
+		"sixteen bytes or more", 21 \
+	}
+#define KEY_B                                \
+	{                                    \
+		"sixteen bytes or other", 22 \
+	}
+static const struct rb_keys key_a = { 1, { KEY_A } }, key_b = { 1, { KEY_B } };
+static const struct rb_keys key_ab = { 2, { KEY_A, KEY_B } }, key_ba = { 2, { KEY_B, KEY_A } };
 static uint8_t peers[256];
 static const uint8_t nonce_1[RB_NONCE_BYTES] = { 1, 1 }, nonce_2[RB_NONCE_BYTES] = { 2, 2 };
 
@@ -145,6 +153,53 @@ static void other_key_is_refused_and_both_know(void **state)
 	expect_refusal(&responder, RB_REFUSAL_KEY, true);
 	assert_int_equal(responder.peer.qkey, 0);
 	assert_int_equal(opener.peer.qkey, 0);
+}
+
+/*
+ * The three steps by which a cluster changes its key from A to B: add B, put B first, remove A. A
+ * node in any step understands one in the same step or the next.
+ */
+static void nodes_one_step_apart_in_a_change_of_keys_understand_each_other(void **state)
+{
+	static const struct {
+		const struct rb_keys *opener, *responder;
+		bool met;
+		const struct rb_key *proven;
+	} cases[] = {
+		{ &key_ab, &key_a, true, &key_a.key[0] },
+		{ &key_a, &key_ab, true, &key_a.key[0] },
+		{ &key_ab, &key_ab, true, &key_a.key[0] },
+		{ &key_ba, &key_ab, true, &key_a.key[0] },
+		{ &key_ab, &key_ba, true, &key_b.key[0] },
+		{ &key_ba, &key_ba, true, &key_b.key[0] },
+		{ &key_b, &key_ba, true, &key_b.key[0] },
+		{ &key_ba, &key_b, true, &key_b.key[0] },
+		{ &key_b, &key_b, true, &key_b.key[0] },
+		/* Two steps apart: by chance of who answers, or not at all. */
+		{ &key_a, &key_ba, false, NULL },
+		{ &key_b, &key_ab, false, NULL },
+		{ &key_a, &key_b, false, NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct rb_key *by_opener, *by_responder;
+
+		setup(state);
+		rb_exchange_open(&opener, cases[i].opener, &one, 2, nonce_1);
+		rb_exchange_answer(&responder, cases[i].responder, &two, peers, nonce_2);
+		converse(&opener, &responder, &tap, 1000);
+		if (!cases[i].met) {
+			expect_refusal(&opener, RB_REFUSAL_KEY, false);
+			expect_refusal(&responder, RB_REFUSAL_KEY, true);
+			continue;
+		}
+		assert_int_equal(opener.state, RB_EXCHANGE_DONE);
+		assert_int_equal(responder.state, RB_EXCHANGE_DONE);
+		by_opener = &cases[i].opener->key[opener.key];
+		by_responder = &cases[i].responder->key[responder.key];
+		assert_memory_equal(by_opener, cases[i].proven, sizeof(*by_opener));
+		assert_memory_equal(by_responder, cases[i].proven, sizeof(*by_responder));
+	}
 }
 
 /* Do these bytes hold any of the values that lead to the queue pairs of `two`? */
@@ -287,14 +342,14 @@ static void another_node_at_the_address_is_refused(void **state)
 	assert_int_equal(opener.peer_node, 2);
 }
 
-static void other_port_table_is_refused_and_both_have_both_values(void **state)
+static void other_system_ports_are_no_reason_to_refuse_and_both_know_of_them(void **state)
 {
 	(void)state;
 	two.table_hash[0] = 0x77;
 	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
 	converse(&opener, &responder, &tap, 1000);
-	expect_refusal(&opener, RB_REFUSAL_PORT_TABLE, false);
-	expect_refusal(&responder, RB_REFUSAL_PORT_TABLE, false);
+	assert_int_equal(opener.state, RB_EXCHANGE_DONE);
+	assert_int_equal(responder.state, RB_EXCHANGE_DONE);
 	assert_int_equal(opener.peer.table_hash[0], 0x77);
 	assert_int_equal(responder.peer.table_hash[0], 0x5a);
 }
@@ -533,7 +588,7 @@ static void unknown_refusal_of_a_proven_peer_is_malformed(void **state)
 	memcpy(text + 4, nonce_1, RB_NONCE_BYTES);
 	memcpy(text + 4 + RB_NONCE_BYTES, nonce_2, RB_NONCE_BYTES);
 	memcpy(text + 4 + 2 * RB_NONCE_BYTES, verdict + HEADER, CODE + INTRODUCTION);
-	HMAC(EVP_sha256(), key_a.bytes, (int)key_a.n_bytes, text, sizeof(text),
+	HMAC(EVP_sha256(), key_a.key[0].bytes, (int)key_a.key[0].n_bytes, text, sizeof(text),
 	     verdict + HEADER + CODE + INTRODUCTION, NULL);
 	rb_exchange_input(&opener, verdict, sizeof(verdict));
 	assert_int_equal(opener.refusal, RB_REFUSAL_MALFORMED); /* other numbers have no name */
@@ -560,7 +615,8 @@ static void key_file_must_be_private_and_long_enough(void **state)
 		{ "0123456789abcdef", 0640, -EACCES, 0 },  { "0123456789abcdef", 0604, -EACCES, 0 },
 	};
 	char path[] = "/tmp/rb-key-XXXXXX";
-	struct rb_key key;
+	char also[sizeof(path) + 5];
+	struct rb_keys keys = { 0 };
 	int fd = mkstemp(path);
 
 	(void)state;
@@ -571,13 +627,27 @@ static void key_file_must_be_private_and_long_enough(void **state)
 		assert_int_equal(ftruncate(fd, 0), 0);
 		assert_int_equal(pwrite(fd, cases[i].content, (size_t)n, 0), n);
 		assert_int_equal(fchmod(fd, cases[i].mode), 0);
-		assert_int_equal(rb_key_read(path, &key), cases[i].err);
-		if (!cases[i].err)
-			assert_int_equal(key.n_bytes, cases[i].n);
+		assert_int_equal(rb_keys_read(path, "/nowhere", &keys), cases[i].err);
+		if (!cases[i].err) {
+			assert_int_equal(keys.n, 1);
+			assert_int_equal(keys.key[0].n_bytes, cases[i].n);
+		}
 	}
+	assert_int_equal(fchmod(fd, 0600), 0);
+	snprintf(also, sizeof(also), "%s.also", path);
+	assert_int_equal(link(path, also), 0);
+	assert_int_equal(rb_keys_read(path, also, &keys), 0);
+	assert_int_equal(keys.n, 2);
+	assert_memory_equal(&keys.key[0], &keys.key[1], sizeof(keys.key[0]));
+	assert_int_equal(unlink(also), 0);
+	/* A second key that others may read is refused, not ignored. */
+	assert_int_equal(symlink("/dev/null", also), 0);
+	assert_int_equal(rb_keys_read(path, also, &keys), -EACCES);
+	assert_int_equal(keys.n, 2);
 	close(fd);
 	unlink(path);
-	assert_int_equal(rb_key_read(path, &key), -ENOENT);
+	unlink(also);
+	assert_int_equal(rb_keys_read(path, also, &keys), -ENOENT);
 }
 
 #define T(f) cmocka_unit_test_setup(f, setup)
@@ -587,6 +657,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(nodes_with_one_key_learn_each_other_whatever_the_pieces),
 		T(other_key_is_refused_and_both_know),
+		T(nodes_one_step_apart_in_a_change_of_keys_understand_each_other),
 		T(responder_tells_its_queue_pairs_only_to_a_node_that_has_the_key),
 		T(same_node_id_is_refused_and_both_know),
 		T(unknown_node_is_refused),
@@ -596,7 +667,7 @@ int main(void)
 		T(knock_in_the_middle_of_a_conversation_is_refused),
 		T(node_that_opens_from_another_address_is_refused_before_any_proof),
 		T(another_node_at_the_address_is_refused),
-		T(other_port_table_is_refused_and_both_have_both_values),
+		T(other_system_ports_are_no_reason_to_refuse_and_both_know_of_them),
 		T(other_transport_is_refused),
 		T(other_number_of_workers_is_refused_and_both_know),
 		T(introduction_that_cannot_be_is_refused),

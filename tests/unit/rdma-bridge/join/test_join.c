@@ -31,8 +31,8 @@ struct node {
 };
 
 static struct node nodes[STRANGER + 1];
-static const struct rb_key key_a = { "sixteen bytes or more", 21 };
-static const struct rb_key key_b = { "sixteen bytes or other", 22 };
+static const struct rb_keys key_a = { 1, { { "sixteen bytes or more", 21 } } };
+static const struct rb_keys key_b = { 1, { { "sixteen bytes or other", 22 } } };
 static uint16_t port;
 static uint64_t now_ns;
 
@@ -57,20 +57,21 @@ static uint16_t free_port(void)
 	return candidate;
 }
 
-static void on_introduced(void *context, const struct rb_introduction *peer)
+static void on_introduced(void *context, const struct rb_introduction *peer, uint32_t key)
 {
 	struct node *node = context;
 
+	(void)key;
 	node->introduced[peer->node]++;
 	node->epoch[peer->node] = peer->epoch;
 }
 
 /* Node `id`, which claims to be `claimed`, at 127.0.0.`at`; peers are the nodes 1..NODES. */
 static void begin_as(uint8_t id, uint8_t claimed, uint8_t at, uint32_t epoch,
-		     const struct rb_key *key)
+		     const struct rb_keys *keys)
 {
 	struct rb_join_config config = { .port = port,
-					 .key = key,
+					 .keys = keys,
 					 .self = { .node = claimed,
 						   .transport = RB_TRANSPORT_UD,
 						   .epoch = epoch,
