@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A cluster changes while it forwards: its key, node by node. Traffic of ports that have nothing to
 # do with it loses nothing. Takes 25 s.
+# shellcheck disable=SC2154
 bats_require_minimum_version 1.5.0
 
 load cluster
