@@ -120,7 +120,7 @@ all_proven_by() { [ "$(proven "$1")" = "$old" ]; }
 	[ "$(bridge_ask 1 peers | jq -c '[.node, .same_ports]' | sort | xargs)" = "[2,false] [3,false]" ]
 	[ "$(bridge_ask 3 peers | jq -c 'select(.node == 2).same_ports')" = true ]
 	grep -q "node 2 knows of other system ports than we do" "$LAB_DIR/bridge-n1.err"
-	[ "$(on n1 cat /sys/class/net/n2p9/operstate)" = down ]
+	no_carrier 1 2 9
 	send_all h1p1 n1:eth1 h2p1 500 --dst 10.2.1.2
 	send_all h2p2 n2:eth2 h1p2 500 --dst 10.1.2.2
 	send_all h3p1 n3:eth1 h1p1 500 --dst fd00:0:1:1::2
