@@ -158,18 +158,6 @@ two_hops() {
 	wait_for 10 carrier 1 3 1
 }
 
-@test "another table of ports is refused, with both values" {
-	bridge_stop 3
-	wait_for 30 no_carrier 1 3 1
-	sed '$d' "$LAB_DIR/n3.yaml" >"$LAB_DIR/n3-other.yaml"
-	bridge_start 3 "$LAB_DIR/n3-other.yaml"
-	wait_for 5 grep -qE "node 3 at 10.9.0.3 has another table of system ports: SHA-256 [0-9a-f]{8}..., ours is [0-9a-f]{8}" \
-		"$LAB_DIR/bridge-n1.err"
-	bridge_stop 3
-	bridge_start 3
-	wait_for 10 carrier 1 3 1
-}
-
 @test "by default a bridge is taken for dead after 50 ms of silence" {
 	live_with
 	wait_for 10 peer_is 1 2 up
