@@ -9,31 +9,20 @@ a phone; by Tab, which must reach every link and every table that may be wider t
 PICTURE is the path of pictures, without the ending. Waits until the page shows each of WORDS. Prints what is wrong, and
 fails if anything is.
 """
+import os
 import sys
 
-from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "netns-lab", "lib"))
+from browser import browser, see, wait_for_words
 
 AXE = "/usr/local/share/axe-core/axe.min.js"
 VIEWS = (("light", 1200, 900), ("dark", 1200, 900), ("light", 390, 844))
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 # Every element that Tab stops at, in the page's order
 STOPS = "return [...document.querySelectorAll('a[href], [tabindex=\"0\"]')].filter((e) => e.checkVisibility()).length"
-
-
-def browser():
-    options = webdriver.ChromeOptions()
-    for option in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                   "--disable-background-networking", "--disable-component-update"):
-        options.add_argument(option)
-    return webdriver.Chrome(options=options, service=webdriver.chrome.service.Service("/usr/bin/chromedriver"))
-
-
-def see(driver, scheme, width, height):
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
 
 
 def axe(driver):
@@ -65,8 +54,7 @@ def main(url, picture, *words):
     faults, driver = [], browser()
     try:
         driver.get(url)
-        WebDriverWait(driver, 30, 0.2).until(
-            lambda d: all(word in d.find_element("tag name", "body").text for word in words))
+        wait_for_words(driver, words)
         for scheme, width, height in VIEWS:
             see(driver, scheme, width, height)
             faults += [f"{scheme}, {width} wide: {fault}" for fault in axe(driver)]

@@ -93,6 +93,10 @@ interrupt_at() {
 		.back <= .home and .started < .whole' build/demo/failure.json
 	jq -e '.lost > 0 and .within_lost <= .within_refused and .came.h2p2 > 0 and .came.h3p2 > 0' build/demo/failure.json
 
+	# the page in a browser, and how to look at it
+	[ "$(head -c 4 build/demo/page.png | tail -c 3)" = PNG ]
+	[ "$(grep -c 'src="data:image/png;base64,' build/demo/report.html)" = 1 ]
+	[[ "$output" == *"Look at it: open "*report.html*http://127.0.0.1:9180/* ]]
 	for picture in table forwarded load rates failure; do
 		grep -q '</svg>' build/demo/$picture.svg
 		[ "$(head -c 4 build/demo/$picture.png | tail -c 3)" = PNG ]
