@@ -124,7 +124,7 @@ static void on_introduced(void *context, const struct rb_introduction *peer, uin
 		rb_peers_set_liveness(&b->lanes[i].worker->peers, peer->node,
 				      peer->liveness_ms * 1000000ULL);
 		err = rb_worker_connect(b->lanes[i].worker, peer->node, peer->epoch, &remote,
-					b->tick_ns);
+					b->lanes[0].worker->now_ns);
 		if (!err && !same)
 			rb_express_open_path(b->lanes[i].express, peer->node, peer->epoch,
 					     peer->express_sends, peer->express_takes, &remote);
