@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int rb_port_delay_create(uint32_t mean, struct rb_port_delay **out)
 {
@@ -26,9 +27,10 @@ static uint32_t draw(struct rb_port_delay *d)
 	return 1 + (uint32_t)((uint64_t)d->random * (2 * d->mean - 1) >> 32);
 }
 
-void rb_port_delay_give(struct rb_port_delay *d, const struct rb_frame *frame, uint64_t now_ns)
+void rb_port_delay_give(struct rb_port_delay *d, const struct rb_frame *frame, const uint8_t *bytes,
+			uint64_t now_ns)
 {
-	const uint32_t at = (d->first + d->n) % RB_DELAY_UNDER_WAY;
+	struct rb_delay_frame *kept = &d->under_way[(d->first + d->n) % RB_DELAY_UNDER_WAY];
 
 	d->given++;
 	if (--d->until)
@@ -37,10 +39,17 @@ void rb_port_delay_give(struct rb_port_delay *d, const struct rb_frame *frame, u
 	if (d->n == RB_DELAY_UNDER_WAY)
 		return;
 	d->n++;
-	d->under_way[at].number = d->given;
-	d->under_way[at].given_ns = now_ns;
-	d->under_way[at].stay = rb_stay_of(frame, now_ns);
-	d->under_way[at].class = frame->class;
+	*kept = (struct rb_delay_frame){
+		.number = d->given,
+		.given_ns = now_ns,
+		.stay = rb_stay_of(frame, now_ns),
+		.len_bytes = frame->len_bytes,
+		.ingress_port = frame->ingress_port,
+		.error_us = frame->error_us,
+		.class = frame->class,
+	};
+	memcpy(kept->head, bytes,
+	       frame->len_bytes < RB_DELAY_HEAD ? frame->len_bytes : RB_DELAY_HEAD);
 }
 
 void rb_port_delay_back(struct rb_port_delay *d, uint32_t n, uint64_t now_ns)
@@ -48,9 +57,10 @@ void rb_port_delay_back(struct rb_port_delay *d, uint32_t n, uint64_t now_ns)
 	d->back += n;
 	for (; d->n && d->under_way[d->first].number <= d->back;
 	     d->n--, d->first = (d->first + 1) % RB_DELAY_UNDER_WAY) {
-		const struct rb_stay *stay = &d->under_way[d->first].stay;
-		const uint64_t transmit_ns = now_ns - d->under_way[d->first].given_ns;
-		struct sl_histogram *stage = d->stage[d->under_way[d->first].class];
+		struct rb_delay_frame *frame = &d->under_way[d->first];
+		const struct rb_stay *stay = &frame->stay;
+		const uint64_t transmit_ns = now_ns - frame->given_ns;
+		struct sl_histogram *stage = d->stage[frame->class];
 
 		sl_histogram_add(&stage[RB_DELAY_VOQ], stay->voq_ns);
 		sl_histogram_add(&stage[RB_DELAY_MESSAGE], stay->message_ns);
@@ -58,6 +68,8 @@ void rb_port_delay_back(struct rb_port_delay *d, uint32_t n, uint64_t now_ns)
 		sl_histogram_add(&stage[RB_DELAY_TRANSMIT], transmit_ns);
 		sl_histogram_add(&stage[RB_DELAY_TOTAL],
 				 stay->voq_ns + stay->message_ns + stay->queue_ns + transmit_ns);
+		frame->transmit_ns = transmit_ns;
+		d->kept[d->n_kept++ % RB_DELAY_KEPT] = *frame;
 	}
 }
 

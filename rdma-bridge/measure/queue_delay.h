@@ -19,6 +19,8 @@
 
 #define RB_DELAY_CLASSES   4
 #define RB_DELAY_UNDER_WAY 256 /* measured frames that the port has, at most */
+#define RB_DELAY_KEPT	   256 /* measured frames that have left, the last ones */
+#define RB_DELAY_HEAD	   96  /* bytes of a frame that are kept: IPv6 and TCP in two tags */
 
 /* A stage: its name, and what a frame does there */
 #define RB_DELAY_STAGE_TABLE(X)                                                 \
@@ -40,6 +42,19 @@ struct rb_stay {
 	uint64_t voq_ns, message_ns, queue_ns;
 };
 
+/* A measured frame. */
+struct rb_delay_frame {
+	uint64_t number;   /* of the frames that the port got */
+	uint64_t given_ns; /* when the port got it */
+	uint64_t transmit_ns;
+	struct rb_stay stay;
+	uint32_t len_bytes;
+	uint16_t ingress_port; /* as in struct rb_frame */
+	uint16_t error_us;     /* as in struct rb_frame */
+	uint8_t class;
+	uint8_t head[RB_DELAY_HEAD]; /* the first bytes, or the whole frame */
+};
+
 struct rb_port_delay {
 	struct sl_histogram stage[RB_DELAY_CLASSES][RB_DELAY_STAGES];
 	uint32_t mean;	 /* 1 frame of so many is measured */
@@ -47,13 +62,11 @@ struct rb_port_delay {
 	uint32_t random; /* the state of a generator */
 	/* Frames that the port got and gave back, and those measured between: a ring */
 	uint64_t given, back;
-	struct {
-		uint64_t number; /* of `given` */
-		uint64_t given_ns;
-		struct rb_stay stay;
-		uint8_t class;
-	} under_way[RB_DELAY_UNDER_WAY];
+	struct rb_delay_frame under_way[RB_DELAY_UNDER_WAY];
 	uint32_t first, n;
+	/* The last ones that came back: number i of them, from 0, at i % RB_DELAY_KEPT */
+	struct rb_delay_frame kept[RB_DELAY_KEPT];
+	uint64_t n_kept; /* ever */
 };
 
 /* Measure 1 frame of `mean`, at least 1, from the first one on. 0, -ENOMEM. */
@@ -71,8 +84,9 @@ static inline struct rb_stay rb_stay_of(const struct rb_frame *frame, uint64_t n
 	return (struct rb_stay){ frame->waited_ns, frame->message_ns, total_ns - before_ns };
 }
 
-/* The port gets a frame now. */
-void rb_port_delay_give(struct rb_port_delay *delay, const struct rb_frame *frame, uint64_t now_ns);
+/* The port gets a frame now. Its bytes are frame->len_bytes long, and borrowed for the call. */
+void rb_port_delay_give(struct rb_port_delay *delay, const struct rb_frame *frame,
+			const uint8_t *bytes, uint64_t now_ns);
 /* The port gives n frames back now. */
 void rb_port_delay_back(struct rb_port_delay *delay, uint32_t n, uint64_t now_ns);
 /* The port is another one: nothing that the former one has comes back in order. */

@@ -231,11 +231,11 @@ void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame
 
 /* A frame leaves its queue. */
 static void measure(const struct rb_egress_port *port, const struct rb_frame *frame,
-		    uint64_t now_ns)
+		    const struct rb_chunks *chunks, uint64_t now_ns)
 {
 	if (!port->delay)
 		return;
-	rb_port_delay_give(port->delay, frame, now_ns);
+	rb_port_delay_give(port->delay, frame, rb_chunk_data(chunks, frame->offset), now_ns);
 	rb_port_busy_leave(port->busy, frame, now_ns);
 }
 
@@ -266,7 +266,7 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb
 			*frame = q->flows ? rb_egress_flows_take(q->flows)
 					  : q->frames[q->head++ & q->mask];
 			port->n_waiting--;
-			measure(port, frame, now_ns);
+			measure(port, frame, chunks, now_ns);
 			rb_pace_spend(&port->pace, frame->len_bytes, now_ns);
 			q->departed.packets++;
 			q->departed.bytes += frame->len_bytes;

@@ -2,12 +2,15 @@
 #include "rdma-bridge/views/view_delay.h"
 
 #include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/wire/transit.h"
 #include "user/ipc/relay.h"
 
 /* Buckets for Prometheus: below 2^10 ns (1 us), 2^12, ... 2^34 (17 s). */
 #define FIRST_BUCKET_BITS 10
 #define LAST_BUCKET_BITS  34
 #define BUCKET_STEP_BITS  2
+/* Rows of an answer of `frames`, all ports together; workers stand still until it is made. */
+#define FRAMES_MAX 1000
 
 static const char *const stage_names[RB_DELAY_STAGES] = {
 #define X(name, text, what) text,
@@ -69,6 +72,61 @@ void rb_view_delay(void *ctx, const json_t *request, struct sl_ctl_answer *answe
 		for (uint32_t k = 0; delay && k < RB_DELAY_STAGES; k++)
 			if (sl_ctl_put(answer, row(name, class, stage_names[k], delay->mean,
 						   &delay->stage[class][k])))
+				return;
+	}
+}
+
+static json_t *frame_row(const char *port, uint64_t number, const struct rb_delay_frame *frame)
+{
+	const uint32_t n = frame->len_bytes < RB_DELAY_HEAD ? frame->len_bytes : RB_DELAY_HEAD;
+	static const char digits[] = "0123456789abcdef";
+	char name[IF_NAMESIZE], bytes[2 * RB_DELAY_HEAD + 1] = "";
+	const uint64_t total_ns = frame->stay.voq_ns + frame->stay.message_ns +
+				  frame->stay.queue_ns + frame->transmit_ns;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bytes[2 * i] = digits[frame->head[i] >> 4];
+		bytes[2 * i + 1] = digits[frame->head[i] & 15];
+	}
+	if (frame->ingress_port)
+		sl_relay_tap_name(frame->ingress_port, name);
+	return json_pack("{s:s, s:I, s:i, s:o, s:i, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I}",
+			 "port", port, "number", (json_int_t)number, "class", (int)frame->class,
+			 "from", frame->ingress_port ? json_string(name) : json_null(),
+			 "frame_bytes", (int)frame->len_bytes, "bytes", bytes, "left_ns",
+			 (json_int_t)(frame->given_ns + frame->transmit_ns), "voq_ns",
+			 (json_int_t)frame->stay.voq_ns, "message_ns",
+			 (json_int_t)frame->stay.message_ns, "message_error_ns",
+			 frame->error_us < RB_TRANSIT_ERROR_MAX
+				 ? json_integer((json_int_t)frame->error_us * 1000)
+				 : json_null(),
+			 "queue_ns", (json_int_t)frame->stay.queue_ns, "transmit_ns",
+			 (json_int_t)frame->transmit_ns, "total_ns", (json_int_t)total_ns);
+}
+
+void rb_view_frames(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	const json_t *after = json_object_get(request, "after");
+	const struct rb_bridge *b = ctx;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_ports; i++) {
+		const struct rb_bridge_port *port = &b->ports[i];
+		const struct rb_egress_port *egress =
+			rb_bridge_lane(b, port->system_port)->worker->port[port->settings->number];
+		const struct rb_port_delay *delay = egress->delay;
+		char name[IF_NAMESIZE];
+		uint64_t k;
+
+		if (!delay)
+			continue;
+		sl_relay_tap_name(port->system_port, name);
+		k = (uint64_t)json_integer_value(json_object_get(after, name));
+		if (delay->n_kept > RB_DELAY_KEPT && k < delay->n_kept - RB_DELAY_KEPT)
+			k = delay->n_kept - RB_DELAY_KEPT;
+		for (; k < delay->n_kept && n < FRAMES_MAX; k++, n++)
+			if (sl_ctl_put(answer,
+				       frame_row(name, k + 1, &delay->kept[k % RB_DELAY_KEPT])))
 				return;
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The view `delay` of views.h. ctx is the struct rb_bridge. */
+/* The views `delay` and `frames` of views.h. ctx is the struct rb_bridge. */
 #ifndef RB_VIEW_DELAY_H
 #define RB_VIEW_DELAY_H
 
@@ -8,5 +8,6 @@
 #include "user/ipc/control_socket.h"
 
 void rb_view_delay(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
+void rb_view_frames(void *ctx, const json_t *request, struct sl_ctl_answer *answer);
 
 #endif

@@ -168,6 +168,7 @@ static const struct sl_ctl_command commands[] = {
 	{ "voqs", false, rb_view_voqs },
 	{ "egress-queues", false, rb_view_egress_queues },
 	{ "delay", false, rb_view_delay },
+	{ "frames", false, rb_view_frames },
 	{ "busy", false, rb_view_busy },
 	{ "read-keys", false, rb_view_read_keys },
 	{ "cc", false, rb_view_cc },

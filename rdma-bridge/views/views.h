@@ -7,6 +7,9 @@
  *   fabric         the transport: messages, drops by name, exchanges
  *   voqs           virtual output queues: rate, backlog, what left
  *   egress-queues  queues of the edge ports: waiting, arrived, departed, dropped
+ *   frames         {after: {PORT: NUMBER}}: the last measured frames of each port that left, beyond
+ *                  that number of the port: first bytes, and how long in each stage; at most 1000,
+ *                  so ask again
  *   cc             controllers: of our queues, and of the VOQs
  *   cc-set         {port, controller, words}: give a port of ours another controller or other
  *                  parameters

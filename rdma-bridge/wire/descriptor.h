@@ -26,6 +26,7 @@ struct rb_frame {
 	uint16_t system_port;  /* where it leaves: (node id << 8) | port number */
 	uint16_t ingress_port; /* where it entered, a system port; 0: a kernel */
 	uint16_t voq;	       /* id of its metadata; once sorted, number at its ingress side */
+	uint16_t error_us;     /* of message_ns, at most, see rb_transit_error_us() */
 	uint8_t class;	       /* below SL_CLASSES */
 	uint8_t flags;	       /* RB_FRAME_* */
 	uint8_t source;	       /* at its node of exit: node of entry */

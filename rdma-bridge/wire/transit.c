@@ -50,3 +50,13 @@ uint32_t rb_transit_of(const struct rb_transit *t, uint64_t sent_ns, uint64_t no
 
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
+
+uint16_t rb_transit_error_us(const struct rb_transit *t)
+{
+	const int64_t round_trip_ns = rb_transit_round_trip_ns(t);
+
+	if (round_trip_ns == RB_TRANSIT_UNKNOWN ||
+	    round_trip_ns / 2000 + 1 >= (int64_t)RB_TRANSIT_ERROR_MAX)
+		return RB_TRANSIT_ERROR_MAX;
+	return (uint16_t)(round_trip_ns / 2000 + 1);
+}

@@ -41,5 +41,11 @@ int64_t rb_transit_round_trip_ns(const struct rb_transit *transit);
  * peer, how much longer than the least one.
  */
 uint32_t rb_transit_of(const struct rb_transit *transit, uint64_t sent_ns, uint64_t now_ns);
+/*
+ * By how much rb_transit_of() may be wrong now: half of the least round trip, rounded up.
+ * RB_TRANSIT_ERROR_MAX: so much or more, or not known.
+ */
+#define RB_TRANSIT_ERROR_MAX UINT16_MAX
+uint16_t rb_transit_error_us(const struct rb_transit *transit);
 
 #endif

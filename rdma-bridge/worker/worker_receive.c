@@ -30,11 +30,12 @@ void rb_worker_post_receives(struct rb_worker *w)
 }
 
 static void deliver(struct rb_worker *w, uint64_t message_offset, struct rb_frame *frames,
-		    uint32_t n, uint32_t message_ns)
+		    uint32_t n, uint32_t message_ns, uint16_t error_us)
 {
 	rb_chunk_set_uses(w->chunks, message_offset, RB_OWNER_MESSAGE, (uint16_t)n);
 	for (uint32_t i = 0; i < n; i++) {
 		frames[i].message_ns = message_ns;
+		frames[i].error_us = error_us;
 		frames[i].arrival_ns -= message_ns;
 		rb_worker_deliver(w, &frames[i]);
 	}
@@ -70,7 +71,8 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 	rb_transit_note(&peer->transit, header.sent_ns, now_ns);
 	if (header.type == RB_MSG_DATA) {
 		deliver(w, c->offset, frames, n,
-			rb_transit_of(&peer->transit, header.sent_ns, now_ns));
+			rb_transit_of(&peer->transit, header.sent_ns, now_ns),
+			rb_transit_error_us(&peer->transit));
 		return true;
 	}
 	rb_worker_use_records(w, &header, msg, &records, n, now_ns);

@@ -33,6 +33,7 @@ static double ns_per_frame(uint32_t mean, bool lone)
 	struct rb_port_delay *delay = NULL;
 	struct rb_port_busy *busy = NULL;
 	volatile uint64_t seen = 0;
+	static const uint8_t bytes[60];
 	uint64_t now_ns = 1000000000;
 	double started_ns, spent_ns;
 
@@ -51,7 +52,7 @@ static double ns_per_frame(uint32_t mean, bool lone)
 		seen = seen + frame.arrival_ns;
 		if (!delay)
 			continue;
-		rb_port_delay_give(delay, &frame, now_ns);
+		rb_port_delay_give(delay, &frame, bytes, now_ns);
 		rb_port_busy_leave(busy, &frame, now_ns);
 		if (i % BATCH == BATCH - 1)
 			rb_port_delay_back(delay, BATCH, now_ns);

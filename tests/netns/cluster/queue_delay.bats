@@ -67,3 +67,36 @@ adds_up() {
 	adds_up 1
 	[ "$(delay 1 message sum_ns)" = 0 ]
 }
+
+# tapped HOST FILE: capture the host's link, from now on
+tapped() {
+	spawn "$1" "tap-$1" tcpdump -i eth0 -n -U --time-stamp-precision=nano -w "$2" tcp port 8000
+	wait_for 10 grep -q listening "$LAB_DIR/tap-$1.err"
+}
+
+@test "a trace follows every frame of a TCP flow from node to node, with stages that add up" {
+	local host
+	for host in h1p1 h2p1; do
+		on $host ethtool -K eth0 tso off gso off gro off
+		tapped $host "$LAB_DIR/$host.pcap"
+	done
+	mkdir "$LAB_DIR/www"
+	head -c 400000 /dev/urandom >"$LAB_DIR/www/file"
+	spawn h1p1 www /usr/bin/python3 -m http.server --directory "$LAB_DIR/www" 8000
+	wait_for 30 on h2p1 curl -s -o /dev/null http://10.1.1.2:8000/
+	spawn n2 trace build/sluice trace -s -j 'tcp src port 8000'
+	[ "$(on h2p1 curl -s http://10.1.1.2:8000/file | cksum)" = "$(cksum <"$LAB_DIR/www/file")" ]
+	came() { [ "$(tcpdump -n -r "$LAB_DIR/h2p1.pcap" 'tcp src port 8000' 2>/dev/null | wc -l)" = "$(wc -l <"$LAB_DIR/trace.out")" ]; }
+	wait_for 20 came
+	[ "$(wc -l <"$LAB_DIR/trace.out")" -gt 100 ]
+	tests/tools/follow_flow.py "$LAB_DIR/trace.out" "$LAB_DIR/h1p1.pcap" "$LAB_DIR/h2p1.pcap"
+	run -0 on n2 build/sluice trace -s -c 1 'tcp src port 8000 and greater 1000'
+	echo "$output"
+	[[ ${lines[0]} = "10.1.1.2.8000 > 10.2.1.2."*" TCP, "*" bytes" ]]
+	[[ ${lines[1]} = *" enters n1p1" ]]
+	[[ ${lines[2]} = *" waited in its VOQ, for n2p1" ]]
+	[[ ${lines[3]} = *" in a message between the bridges, within "*" us" ]]
+	[[ ${lines[4]} = *" in the egress queue of n2p1" ]]
+	[[ ${lines[5]} = *" with the driver of n2p1" ]]
+	[[ ${lines[6]} = *" in all; leaves n2p1" ]]
+}

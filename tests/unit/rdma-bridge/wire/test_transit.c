@@ -72,6 +72,23 @@ static void drift_shows_no_more_than_that_of_a_second(void **state)
 	assert_in_range(largest_error(12345, -50, 100000), 1, 50100);
 }
 
+static void the_error_is_half_of_the_round_trip(void **state)
+{
+	struct rb_transit t;
+
+	(void)state;
+	rb_transit_init(&t);
+	assert_int_equal(rb_transit_error_us(&t), RB_TRANSIT_ERROR_MAX);
+	rb_transit_note(&t, 1000, 31000);
+	assert_int_equal(rb_transit_error_us(&t), RB_TRANSIT_ERROR_MAX);
+	t.there_ns = 70000;
+	assert_in_range(rb_transit_error_us(&t), 50, 51);
+	t.there_ns = INT64_MAX - 40000;
+	assert_int_equal(rb_transit_error_us(&t), RB_TRANSIT_ERROR_MAX);
+	t.there_ns = 2 * 65536000LL;
+	assert_int_equal(rb_transit_error_us(&t), RB_TRANSIT_ERROR_MAX);
+}
+
 static void without_a_word_of_the_peer_it_is_the_time_beyond_the_least(void **state)
 {
 	struct rb_transit t;
@@ -128,6 +145,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_difference_of_clocks_cancels_out),
 		cmocka_unit_test(drift_shows_no_more_than_that_of_a_second),
+		cmocka_unit_test(the_error_is_half_of_the_round_trip),
 		cmocka_unit_test(without_a_word_of_the_peer_it_is_the_time_beyond_the_least),
 		cmocka_unit_test(an_impossible_word_of_the_peer_adds_nothing),
 		cmocka_unit_test(values_of_more_than_a_second_ago_are_forgotten),

@@ -38,14 +38,16 @@ struct trace {
 	struct answer answer[ANSWERS_MAX];
 	uint32_t n_answers;
 	bool daemon_away;
-	bool json;
+	bool json, stages;
 	uint64_t newest_ns;
 };
 
 static const char usage[] =
-	"Usage: sluice [OPTION]... trace [-c N] [-j] FILTER\n\n"
+	"Usage: sluice [OPTION]... trace [-s] [-c N] [-j] FILTER\n\n"
 	"Follow packets through this node: where and when each enters, what the fast path decides\n"
 	"and why, and where it leaves.\n\n"
+	"  -s, --stages   of frames that left by this node's ports and that the bridge measured,\n"
+	"                 say how long each stage in the cluster took; the bridge's last ones first\n"
 	"  -c, --count N  end after N packets\n"
 	"  -j, --json     one JSON object a line for each packet\n"
 	"  -h, --help     this text\n\n"
@@ -332,7 +334,7 @@ static void ended(struct sl_capture_loop *loop)
 		fprintf(stderr, "%llu frames not captured\n", (unsigned long long)loop->n_lost);
 }
 
-static int run(struct trace *t, const char *expression)
+static int run(struct trace *t)
 {
 	struct sl_capture_loop loop = {
 		.command = "trace",
@@ -342,6 +344,15 @@ static int run(struct trace *t, const char *expression)
 		.shown = shown,
 		.user = t,
 	};
+	int status = sl_capture_loop_run(&loop, ended) ? SL_EXIT_FAILED : SL_EXIT_OK;
+
+	for (uint32_t i = 0; i < ANSWERS_MAX; i++)
+		json_decref(t->answer[i].row);
+	return status;
+}
+
+static int run_filtered(struct trace *t, const char *expression)
+{
 	char why[256];
 	int status;
 
@@ -350,16 +361,15 @@ static int run(struct trace *t, const char *expression)
 			expression, why);
 		return SL_EXIT_USAGE;
 	}
-	status = sl_capture_loop_run(&loop, ended) ? SL_EXIT_FAILED : SL_EXIT_OK;
+	status = t->stages ? sl_cmd_trace_stages(t->options, t->filter, t->count, t->json) : run(t);
 	sl_frame_filter_destroy(t->filter);
-	for (uint32_t i = 0; i < ANSWERS_MAX; i++)
-		json_decref(t->answer[i].row);
 	return status;
 }
 
 int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 {
 	static const struct option longs[] = {
+		{ "stages", no_argument, NULL, 's' },
 		{ "count", required_argument, NULL, 'c' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
@@ -377,7 +387,7 @@ int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 	argv--; /* getopt wants a name before the arguments; the command's is there */
 	argc++;
 	status = -1;
-	while (status < 0 && (option = getopt_long(argc, argv, "+c:jh", longs, NULL)) != -1) {
+	while (status < 0 && (option = getopt_long(argc, argv, "+sc:jh", longs, NULL)) != -1) {
 		switch (option) {
 		case 'c':
 			t->count = strtoull(optarg, &end, 10);
@@ -388,6 +398,9 @@ int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 				"or more\n",
 				optarg);
 			status = SL_EXIT_USAGE;
+			break;
+		case 's':
+			t->stages = true;
 			break;
 		case 'j':
 			t->json = true;
@@ -408,7 +421,7 @@ int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 	}
 	if (status < 0) {
 		expression = sl_cmd_join(argc - optind, argv + optind);
-		status = run(t, expression);
+		status = run_filtered(t, expression);
 		free(expression);
 	}
 	free(t);

@@ -1,0 +1,60 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+Judge what `sluice trace -s -j` says of a TCP flow by captures of both hosts, of one clock.
+
+    follow_flow.py TRACE SENT RECEIVED
+
+TRACE has one JSON object a line; SENT and RECEIVED are captures of the sender's and of the receiver's
+link. Every frame that the receiver got must be in the trace once, in the same order, with the same
+bytes; its stages must add up to the whole; and it cannot have been in the cluster for longer than
+from the sender's link to the receiver's, but for the error that the trace itself states. Prints what
+is wrong, and fails if anything is.
+"""
+import json
+import sys
+
+from scapy.all import IP, TCP, Ether, PcapNgReader, PcapReader
+
+STAGES = ("voq_ns", "message_ns", "queue_ns", "transmit_ns")
+
+
+def name_of(frame):
+    """What tells a frame of a flow from the others, segments sent again included."""
+    return frame[IP].id, frame[TCP].seq, frame[IP].len
+
+
+def seen(path, port):
+    """Frames of the flow from this port: [(name, time in ns, bytes)]."""
+    with (PcapNgReader if path.endswith("ng") else PcapReader)(path) as frames:
+        return [(name_of(frame), int(frame.time * 10**9), bytes(frame))
+                for frame in frames if TCP in frame and frame[TCP].sport == port]
+
+
+def main(trace, sent, received):
+    with open(trace, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    frames = [Ether(bytes.fromhex(row["bytes"])) for row in rows]
+    faults = []
+    if not rows:
+        return ["nothing was traced"]
+    port = frames[0][TCP].sport
+    entered = {name: time for name, time, _ in seen(sent, port)}
+    left = seen(received, port)
+    if [name_of(frame) for frame in frames] != [name for name, _, _ in left]:
+        faults.append(f"{len(rows)} frames were traced, {len(left)} came, or in another order")
+    for row, (name, time_ns, whole) in zip(rows, left):
+        if not whole.hex().startswith(row["bytes"]) or len(whole) != row["frame_bytes"]:
+            faults.append(f"{name}: not the bytes that came")
+        if sum(row[stage] for stage in STAGES) != row["total_ns"]:
+            faults.append(f"{name}: the stages are not the whole")
+        if row["total_ns"] > time_ns - entered[name] + row["message_error_ns"]:
+            faults.append(f"{name}: {row['total_ns']} ns in the cluster, {time_ns - entered[name]} between the links")
+        if row["from"] != "n1p1" or row["port"] != "n2p1":
+            faults.append(f"{name}: from {row['from']} to {row['port']}")
+    return faults
+
+
+wrong = main(*sys.argv[1:])
+print("\n".join(wrong))
+sys.exit(bool(wrong))

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sluice trace -s: frames that left by the ports of this node, with the time that each spent in
+ * each stage of the cluster, from where it entered to where it left. The bridge of the node of exit
+ * knows them all, because the message brings what the node of entry knows. It remembers the last
+ * frames that it measured (delay_sample); this asks for new ones again and again.
+ */
+#include <net/if.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "user/capture/frame_filter.h"
+#include "user/capture/frame_text.h"
+#include "user/cli/cmd.h"
+
+#define HEAD_MAX    256
+#define ROUND_MS    100
+#define NANOSECONDS 1000000000LL
+
+struct stages {
+	const struct sl_frame_filter *filter; /* borrowed */
+	uint64_t count, shown;		      /* count 0: without end */
+	bool json;
+	json_t *after; /* owned; the number of the newest frame of each port */
+	long long real_offset_ns;
+	unsigned long long n_missed;
+};
+
+static long long now_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * NANOSECONDS + t.tv_nsec;
+}
+
+/* How many bytes the text has; 0 if it is not hexadecimal. */
+static uint32_t bytes_of(const char *text, uint8_t bytes[HEAD_MAX])
+{
+	uint32_t n = 0;
+
+	for (; n < HEAD_MAX && text[0] && text[1]; text += 2)
+		if (sscanf(text, "%2hhx", &bytes[n++]) != 1)
+			return 0;
+	return n;
+}
+
+static void print_clock(long long real_ns)
+{
+	time_t seconds = (time_t)(real_ns / NANOSECONDS);
+	struct tm local;
+	char clock[16];
+
+	localtime_r(&seconds, &local);
+	strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	printf("  %s.%09lld", clock, real_ns % NANOSECONDS);
+}
+
+/* A stage that took ns ended after_ns after the frame had entered. */
+static void print_stage(long long after_ns, long long ns, const char *what, const char *port)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "+%.3f us", (double)after_ns / 1000.0);
+	printf("  %18s  %12.3f us  %s%s\n", text, (double)ns / 1000.0, what, port);
+}
+
+/* What the message took is known within half of a round trip, since the nodes' clocks differ. */
+static void message_text(const json_t *row, char *text, size_t bytes)
+{
+	const json_t *error = json_object_get(row, "message_error_ns");
+
+	if (json_is_integer(error))
+		snprintf(text, bytes, "in a message between the bridges, within %lld us",
+			 json_integer_value(error) / 1000);
+	else
+		snprintf(text, bytes, "in a message between the bridges, longer than the quickest");
+}
+
+static void print_text(const struct stages *s, const json_t *row, const char *frame)
+{
+	const char *from = sl_cmd_text(row, "from"), *port = sl_cmd_text(row, "port");
+	const long long total_ns = sl_cmd_number(row, "total_ns");
+	long long after_ns = sl_cmd_number(row, "voq_ns");
+	char message[64];
+
+	printf("%s, %lld bytes\n", frame, sl_cmd_number(row, "frame_bytes"));
+	print_clock(sl_cmd_number(row, "left_ns") - total_ns + s->real_offset_ns);
+	printf("  enters %s\n", *from ? from : "by a node's kernel");
+	print_stage(after_ns, sl_cmd_number(row, "voq_ns"), "waited in its VOQ, for ", port);
+	after_ns += sl_cmd_number(row, "message_ns");
+	message_text(row, message, sizeof(message));
+	if (sl_cmd_number(row, "message_ns"))
+		print_stage(after_ns, sl_cmd_number(row, "message_ns"), message, "");
+	after_ns += sl_cmd_number(row, "queue_ns");
+	print_stage(after_ns, sl_cmd_number(row, "queue_ns"), "in the egress queue of ", port);
+	after_ns += sl_cmd_number(row, "transmit_ns");
+	print_stage(after_ns, sl_cmd_number(row, "transmit_ns"), "with the driver of ", port);
+	print_stage(total_ns, total_ns, "in all; leaves ", port);
+}
+
+static void print_json(const struct stages *s, const json_t *row, const char *frame)
+{
+	json_t *object = json_copy((json_t *)row);
+
+	json_object_set_new(object, "frame", json_string(frame));
+	json_object_set_new(object, "left_ns",
+			    json_integer(sl_cmd_number(row, "left_ns") + s->real_offset_ns));
+	json_dumpf(object, stdout, JSON_COMPACT);
+	putchar('\n');
+	json_decref(object);
+}
+
+static void take(void *arg, const json_t *row)
+{
+	const char *port = sl_cmd_text(row, "port");
+	const long long number = sl_cmd_number(row, "number");
+	const json_t *before;
+	struct stages *s = arg;
+	uint8_t bytes[HEAD_MAX];
+	char frame[SL_FRAME_TEXT_MAX];
+	uint32_t n;
+
+	before = json_object_get(s->after, port);
+	if (before && number > json_integer_value(before) + 1)
+		s->n_missed += (unsigned long long)(number - json_integer_value(before) - 1);
+	json_object_set_new(s->after, port, json_integer(number));
+	n = bytes_of(sl_cmd_text(row, "bytes"), bytes);
+	if ((s->count && s->shown >= s->count) ||
+	    !sl_frame_filter_passes(s->filter, bytes, n,
+				    (uint32_t)sl_cmd_number(row, "frame_bytes")))
+		return;
+	sl_frame_text(bytes, n, frame);
+	if (s->json)
+		print_json(s, row, frame);
+	else
+		print_text(s, row, frame);
+	s->shown++;
+}
+
+int sl_cmd_trace_stages(const struct sl_cmd_options *options, const struct sl_frame_filter *filter,
+			uint64_t count, bool json)
+{
+	struct stages s = { .filter = filter, .count = count, .json = json };
+	struct pollfd ended = { .events = POLLIN };
+	int status;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	ended.fd = signalfd(-1, &set, SFD_CLOEXEC);
+	s.after = json_object();
+	do {
+		s.real_offset_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
+		status = sl_cmd_ask_bridge(
+			options, json_pack("{s:s, s:O}", "command", "frames", "after", s.after),
+			take, &s);
+	} while (status == SL_EXIT_OK && !fflush(stdout) && !(count && s.shown >= count) &&
+		 poll(&ended, 1, ROUND_MS) == 0);
+	if (s.n_missed)
+		fprintf(stderr, "%llu measured frames not seen\n", s.n_missed);
+	close(ended.fd);
+	json_decref(s.after);
+	return status;
+}
