@@ -417,7 +417,8 @@ static void reload(struct daemon *d)
 		sl_error("reload refused; the former configuration stays in force");
 	} else {
 		set_log_level(d, sl_router_settings(d->router));
-		sl_info("configuration \"%s\" reloaded", d->options->config_path);
+		sl_event("reloaded", SL_LOG_FIELDS({ "path", d->options->config_path, 0 }),
+			 "configuration \"%s\" reloaded", d->options->config_path);
 	}
 	sl_notify("READY=1");
 }
@@ -567,8 +568,12 @@ int main(int argc, char **argv)
 	sl_route_protocol_names_read("/etc/iproute2");
 	err = start(&d, &settings);
 	if (!err) {
-		sl_info("ready: version " SL_VERSION ", engine %s",
-			sl_engine_name(sl_router_settings(d.router)->engine));
+		sl_event("ready",
+			 SL_LOG_FIELDS({ "version", SL_VERSION, 0 },
+				       { "engine",
+					 sl_engine_name(sl_router_settings(d.router)->engine), 0 }),
+			 "ready: version " SL_VERSION ", engine %s",
+			 sl_engine_name(sl_router_settings(d.router)->engine));
 		sl_notify("READY=1");
 		err = run(&d);
 	}

@@ -164,7 +164,9 @@ void rb_peering_update(struct rb_bridge *b, uint8_t node)
 	if (state == b->told[node])
 		return;
 	b->told[node] = (uint8_t)state;
-	sl_info("fabric: node %u is %s", node, rb_peer_state_name(state));
+	sl_event("peer",
+		 SL_LOG_FIELDS({ "node", NULL, node }, { "state", rb_peer_state_name(state), 0 }),
+		 "fabric: node %u is %s", node, rb_peer_state_name(state));
 	rb_join_want(b->join, node, state != RB_PEER_UP);
 	rb_bridge_set_carriers(b, node);
 	tell_peer(b, node);

@@ -255,7 +255,8 @@ void rb_view_cc_set(void *ctx, const json_t *request, struct sl_ctl_answer *answ
 		sl_ctl_fail(answer, "%s: %s", controller, text ? text : "out of memory");
 		return;
 	}
-	sl_info("port %s: controller %s from now on", name, controller);
+	sl_event("controller", SL_LOG_FIELDS({ "port", name, 0 }, { "controller", controller, 0 }),
+		 "port %s: controller %s from now on", name, controller);
 	err = rb_cc_overrides_put(b->cc_overrides_path, system_port, configured(b, system_port),
 				  &settings);
 	if (err)

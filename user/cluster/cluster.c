@@ -180,7 +180,8 @@ static void peer_expire(struct sl_cluster *c, struct sl_peer *peer)
 	if (peer->up || peer->changing || !peer->n_entries ||
 	    sl_now_ns() - peer->down_since_ns < SL_CLUSTER_EXPIRY_S * 1000 * SL_NS_PER_MS)
 		return;
-	sl_info("cluster: node %u: its routes and neighbours are removed", peer->node);
+	sl_event("peer-removed", SL_LOG_FIELDS({ "node", NULL, peer->node }),
+		 "cluster: node %u: its routes and neighbours are removed", peer->node);
 	sl_peer_forget(c, peer);
 }
 

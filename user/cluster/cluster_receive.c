@@ -34,7 +34,10 @@ static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message
 	if (!peer)
 		return;
 	if (peer->up != message->up)
-		sl_info("cluster: node %u is %s", peer->node, message->up ? "up" : "down");
+		sl_event("peer",
+			 SL_LOG_FIELDS({ "node", NULL, peer->node },
+				       { "state", message->up ? "up" : "down", 0 }),
+			 "cluster: node %u is %s", peer->node, message->up ? "up" : "down");
 	if (peer->up && !message->up)
 		peer->down_since_ns = sl_now_ns();
 	/* What the peer announces is applied anew: within a second, if it is the same life. */

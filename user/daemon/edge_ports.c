@@ -165,7 +165,10 @@ int sl_edge_port_attach(struct sl_edge_ports *ports, struct sl_datapath *dp,
 		return err;
 	}
 	if (mode != port->mode)
-		sl_info("%s: fast path attached, %s mode", port->name, sl_xdp_mode_name(mode));
+		sl_event("port",
+			 SL_LOG_FIELDS({ "port", port->name, 0 }, { "state", "attached", 0 },
+				       { "mode", sl_xdp_mode_name(mode), 0 }),
+			 "%s: fast path attached, %s mode", port->name, sl_xdp_mode_name(mode));
 	port->mode = mode;
 	port_update_transmit(ports, dp, port);
 	return 0;
@@ -221,7 +224,9 @@ int sl_edge_port_take_off(struct sl_edge_ports *ports, struct sl_datapath *dp,
 		err = sl_datapath_detach(dp, port->ifindex);
 	if (!err) {
 		sl_edge_port_restore(dp, port);
-		sl_info("%s: fast path detached", port->name);
+		sl_event("port",
+			 SL_LOG_FIELDS({ "port", port->name, 0 }, { "state", "detached", 0 }),
+			 "%s: fast path detached", port->name);
 	}
 	if (!port->configured)
 		sl_edge_port_forget(ports, port);
@@ -249,7 +254,8 @@ static void port_vanished(struct sl_edge_ports *ports, struct sl_datapath *dp,
 void sl_edge_port_appeared(struct sl_edge_ports *ports, struct sl_datapath *dp,
 			   struct sl_edge_port *port, uint32_t ifindex, bool up)
 {
-	sl_info("%s: the port is here", port->name);
+	sl_event("port", SL_LOG_FIELDS({ "port", port->name, 0 }, { "state", "here", 0 }),
+		 "%s: the port is here", port->name);
 	port->ifindex = ifindex;
 	port->up = up;
 	sl_edge_port_open_and_attach(ports, dp, port);

@@ -70,8 +70,13 @@ static json_t *string(const char *text)
 	return json_stringn(clean, n);
 }
 
-static int json_line(const struct sl_log_place *place, enum sl_log_level level, const char *text,
-		     char *line, size_t bytes)
+struct event {
+	const char *name; /* NULL: the line is of none */
+	const struct sl_log_field *fields;
+};
+
+static int json_line(const struct sl_log_place *place, enum sl_log_level level,
+		     const struct event *event, const char *text, char *line, size_t bytes)
 {
 	char when[48], where[256];
 	struct timespec now;
@@ -87,6 +92,12 @@ static int json_line(const struct sl_log_place *place, enum sl_log_level level, 
 	object = json_pack("{s:s, s:s, s:s%, s:s, s:o}", "time", when, "level", level_names[level],
 			   "daemon", line_prefix, strcspn(line_prefix, ":"), "place", where,
 			   "message", string(text));
+	if (event->name)
+		json_object_set_new(object, "event", json_string(event->name));
+	for (const struct sl_log_field *field = event->fields; field && field->name; field++)
+		json_object_set_new(object, field->name,
+				    field->text ? string(field->text)
+						: json_integer(field->number));
 	n = object ? json_dumpb(object, line, bytes - 1, JSON_COMPACT) : 0;
 	json_decref(object);
 	if (n == 0 || n > bytes - 1)
@@ -95,10 +106,11 @@ static int json_line(const struct sl_log_place *place, enum sl_log_level level, 
 	return (int)n + 1;
 }
 
-static void write_line(const struct sl_log_place *place, enum sl_log_level level, const char *text)
+static void write_line(const struct sl_log_place *place, enum sl_log_level level,
+		       const struct event *event, const char *text)
 {
 	char line[8192];
-	int n = form == SL_LOG_JSON ? json_line(place, level, text, line, sizeof(line))
+	int n = form == SL_LOG_JSON ? json_line(place, level, event, text, line, sizeof(line))
 				    : text_line(level, text, line, sizeof(line));
 
 	/*
@@ -137,27 +149,49 @@ static bool may_write(struct sl_log_place *place, uint32_t *left_out)
 	return may;
 }
 
-void sl_log(struct sl_log_place *place, enum sl_log_level level, const char *format, ...)
+__attribute__((format(printf, 4, 0))) static void log_line(struct sl_log_place *place,
+							   enum sl_log_level level,
+							   const struct event *event,
+							   const char *format, va_list args)
 {
+	static const struct event none;
 	int saved_errno = errno;
 	uint32_t left_out;
 	char text[1000];
-	va_list args;
 
 	if (level > max_level || !may_write(place, &left_out)) {
 		errno = saved_errno;
 		return;
 	}
-	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	if (left_out) {
 		char more[80];
 
 		snprintf(more, sizeof(more), "%u more lines like the next one were left out",
 			 left_out);
-		write_line(place, level, more);
+		write_line(place, level, &none, more);
 	}
-	write_line(place, level, text);
+	write_line(place, level, event, text);
 	errno = saved_errno;
+}
+
+void sl_log(struct sl_log_place *place, enum sl_log_level level, const char *format, ...)
+{
+	const struct event none = { 0 };
+	va_list args;
+
+	va_start(args, format);
+	log_line(place, level, &none, format, args);
+	va_end(args);
+}
+
+void sl_log_event(struct sl_log_place *place, enum sl_log_level level, const char *event,
+		  const struct sl_log_field *fields, const char *format, ...)
+{
+	const struct event of = { event, fields };
+	va_list args;
+
+	va_start(args, format);
+	log_line(place, level, &of, format, args);
+	va_end(args);
 }

@@ -6,8 +6,10 @@
  *   {"time": "2026-01-31T12:00:00.123456Z", "level": "warning", "daemon": "sluiced",
  *    "place": "user/daemon/router.c:399", "message": "..."}
  *
- * Nothing is logged per packet. A place in the source that has more to say than SL_LOG_LINES_MAX
- * lines in SL_LOG_WINDOW_NS says no more until that time is over, and then how many it left out.
+ * and, if the line is of an event, the event's name as "event" and its fields as members of their
+ * own. Nothing is logged per packet. A place in the source that has more to say than
+ * SL_LOG_LINES_MAX lines in SL_LOG_WINDOW_NS says no more until that time is over, and then how
+ * many it left out.
  */
 #ifndef SL_LOG_H
 #define SL_LOG_H
@@ -28,6 +30,13 @@ struct sl_log_place {
 	uint64_t window_ns;	  /* CLOCK_MONOTONIC */
 };
 
+/* What an event is about: a text, or if that is NULL, a number. */
+struct sl_log_field {
+	const char *name; /* lower case, none of the members above; NULL ends a list */
+	const char *text;
+	long long number;
+};
+
 /* Lines of a higher level are not written. The default is SL_LOG_INFO. */
 void sl_log_set_level(enum sl_log_level level);
 enum sl_log_level sl_log_get_level(void);
@@ -39,6 +48,27 @@ void sl_log_set_prefix(const char *prefix);
 /* Write a line, given without its newline and cut after 1000 bytes. errno is preserved. */
 void sl_log(struct sl_log_place *place, enum sl_log_level level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* As sl_log, of the event of that name. The message says the fields, too: text has nothing else. */
+void sl_log_event(struct sl_log_place *place, enum sl_log_level level, const char *event,
+		  const struct sl_log_field *fields, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+
+/* sl_info, of an event: sl_event("peer", SL_LOG_FIELDS({ "node", NULL, 2 }), "node %u is up", 2).
+ */
+#define SL_LOG_FIELDS(...)            \
+	(const struct sl_log_field[]) \
+	{                             \
+		__VA_ARGS__,          \
+		{                     \
+			NULL, NULL, 0 \
+		}                     \
+	}
+#define sl_event(name, fields, ...)                                                \
+	do {                                                                       \
+		static struct sl_log_place here = { __FILE__, __LINE__, 0, 0, 0 }; \
+		sl_log_event(&here, SL_LOG_INFO, name, fields, __VA_ARGS__);       \
+	} while (0)
 
 #define SL_LOG_HERE(level, ...)                                                    \
 	do {                                                                       \

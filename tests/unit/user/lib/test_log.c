@@ -117,6 +117,41 @@ static void json_is_an_object_a_line(void **state)
 	free(text);
 }
 
+static void an_event_has_its_name_and_its_fields_as_members(void **state)
+{
+	json_t *object;
+	char *text;
+
+	(void)state;
+	begin("json");
+	sl_event("peer", SL_LOG_FIELDS({ "node", NULL, 300 }, { "state", "a\xff\"b", 0 }),
+		 "node %d is up", 300);
+	text = written();
+	object = json_loads(text, 0, NULL);
+	assert_non_null(object);
+	assert_int_equal(json_object_size(object), 8);
+	assert_string_equal(json_string_value(json_object_get(object, "event")), "peer");
+	assert_int_equal(json_integer_value(json_object_get(object, "node")), 300);
+	assert_string_equal(json_string_value(json_object_get(object, "state")), "a\"b");
+	assert_string_equal(json_string_value(json_object_get(object, "message")),
+			    "node 300 is up");
+	assert_string_equal(json_string_value(json_object_get(object, "level")), "info");
+	json_decref(object);
+	free(text);
+}
+
+static void an_event_is_a_line_of_text_like_any_other(void **state)
+{
+	char *text;
+
+	(void)state;
+	begin("text");
+	sl_event("peer", SL_LOG_FIELDS({ "node", NULL, 2 }), "node %d is up", 2);
+	text = written();
+	assert_string_equal(text, "sluiced: node 2 is up\n");
+	free(text);
+}
+
 static void bytes_that_are_no_text_are_left_out_of_json(void **state)
 {
 	char *text;
@@ -183,6 +218,8 @@ int main(void)
 		cmocka_unit_test(text_has_the_daemon_and_the_level),
 		cmocka_unit_test(the_journal_gets_levels_as_numbers),
 		cmocka_unit_test(json_is_an_object_a_line),
+		cmocka_unit_test(an_event_has_its_name_and_its_fields_as_members),
+		cmocka_unit_test(an_event_is_a_line_of_text_like_any_other),
 		cmocka_unit_test(bytes_that_are_no_text_are_left_out_of_json),
 		cmocka_unit_test(a_long_line_is_cut_and_stays_an_object),
 		cmocka_unit_test(a_place_that_floods_says_how_many_it_left_out),
