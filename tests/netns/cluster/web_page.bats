@@ -86,7 +86,7 @@ events() {
 @test "under congestion, the map shows where frames entered and where they leave" {
 	flow 0 1 3000 --size 1000
 	wait_for 30 holds n2p1 0 20
-	look congestion "n2p1/0 queue" "Rates of controllers" "Episodes: the longest delays" "n1 to n2p1/0 price"
+	look congestion "n2p1/0 queue" "n2p1, busy now" "Rates of controllers" "Episodes: the longest delays" "n1 to n2p1/0 price"
 	interrupt gen0
 }
 
