@@ -13,9 +13,10 @@
 
 /*
  * A system port is an edge port as the whole cluster names it: (node id << 8) | port number, both
- * 1..255; `n2p1` is 0x0201. A node holds a table of the system ports that it knows of; a port's
- * place in it is its index. A virtual output queue is (system port, class): index * SL_CLASSES +
- * class.
+ * 1..255; `n2p1` is 0x0201. Each system port that a node knows of has an index on this node, for as
+ * long as the node knows of it: map sl_system_ports has the port of each index, or 0, as __u64.
+ * A virtual
+ * output queue is (system port, class): index * SL_CLASSES + class.
  */
 /* traffic classes, from DSCP; higher is served first where strict */
 #define SL_CLASSES		   4

@@ -51,6 +51,7 @@ SL_ARRAY(sl_voq, struct sl_voq, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_backlog, struct sl_backlog, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_ring, struct sl_ring, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_express, struct sl_express_path, 1, BPF_F_MMAPABLE);
+SL_ARRAY(sl_system_ports, __u64, 1, BPF_F_MMAPABLE);
 SL_ARRAY(sl_dscp, __u32, SL_DSCPS, 0);
 
 struct {

@@ -21,7 +21,6 @@
 #include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/rate/cc_overrides.h"
-#include "user/config/sysport.h"
 #include "user/lib/log.h"
 
 #define CHUNK_BYTES 4096
@@ -176,7 +175,6 @@ static int open_workers(struct rb_bridge *b)
 /* A node and its ports that have VOQs: all, or, of this node, those that have queues. */
 static int add_destination(struct rb_bridge *b, const struct sl_cluster_node *node)
 {
-	const struct sl_sysport_table *table = &b->settings->cluster.table;
 	bool own = node->id == b->settings->cluster.node;
 	uint32_t n[RB_EDGE_WORKERS_MAX] = { 0 };
 	int err = 0;
@@ -185,7 +183,6 @@ static int add_destination(struct rb_bridge *b, const struct sl_cluster_node *no
 		const struct sl_cluster_port *port = sl_cluster_port(node, p);
 		struct rb_bridge_remote *remote = &b->remotes[b->n_remotes];
 		uint32_t lane;
-		int index;
 
 		if (own && !sl_cluster_port_is_queued(port))
 			continue;
@@ -196,11 +193,6 @@ static int add_destination(struct rb_bridge *b, const struct sl_cluster_node *no
 		lane = rb_bridge_lane(b, remote->system_port)->index;
 		remote->first_voq = n[lane];
 		n[lane] += SL_CLASSES;
-		index = sl_sysport_index(table, remote->system_port);
-		for (uint32_t c = 0; c < SL_CLASSES; c++) {
-			b->voq_lanes[b->n_voqs] = (uint8_t)lane;
-			b->voqs[b->n_voqs++] = sl_sysport_voq((uint32_t)index) + c;
-		}
 	}
 	for (uint32_t i = 0; i < b->n_lanes && !err; i++)
 		if (!own)
@@ -218,11 +210,8 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 
 	b->ports = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->ports));
 	b->remotes = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->remotes));
-	b->voqs = calloc(SL_VOQS_MAX, sizeof(*b->voqs));
-	b->voq_lanes = calloc(SL_VOQS_MAX, sizeof(*b->voq_lanes));
 	b->places = calloc(SL_VOQS_MAX, sizeof(*b->places));
-	b->open_voqs = calloc(SL_VOQS_MAX, sizeof(*b->open_voqs));
-	if (!b->ports || !b->remotes || !b->voqs || !b->voq_lanes || !b->places || !b->open_voqs)
+	if (!b->ports || !b->remotes || !b->places)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++) {
 		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
@@ -231,12 +220,6 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 			err = rb_bridge_add_port(b, sl_cluster_port(node, p), now_ns);
 		if (!err)
 			err = add_destination(b, node);
-	}
-	for (uint32_t i = 0; i < b->n_voqs && !err; i++) {
-		struct rb_bridge_place *place = &b->places[b->voqs[i]];
-
-		place->ingress = rb_bridge_voq_ingress(b, i, &place->local);
-		place->lane = b->voq_lanes[i];
 	}
 	if (!err)
 		rb_bridge_point_voqs(b, now_ns);
@@ -361,10 +344,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	free(b->urgency);
 	free(b->ports);
 	free(b->remotes);
-	free(b->voqs);
-	free(b->voq_lanes);
 	free(b->places);
-	free(b->open_voqs);
 	free(b->cc_overrides_path);
 	rb_lane_threads_destroy(b);
 	OPENSSL_cleanse(&b->keys, sizeof(b->keys));

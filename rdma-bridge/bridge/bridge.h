@@ -56,6 +56,9 @@ struct rb_bridge_remote {
 	bool own;	    /* of this node */
 	bool express;	    /* its frames may go past the bridge */
 	uint32_t first_voq; /* class 0, among the VOQs of its node's ingress in its lane */
+	uint32_t voq_id;    /* class 0, in the maps; SL_VOQS_MAX: sluiced does not know the port */
+	/* the settings of its VOQs while they have none in the maps */
+	struct sl_voq open[SL_CLASSES];
 	struct rb_tap *tap; /* owned, but of `kernel` if that is there; NULL: not open */
 	bool up;	    /* as its owner announced */
 	/* Owned: an own port's, opened with the port for the first time; NULL: not open. */
@@ -78,7 +81,7 @@ enum rb_awake {
 	RB_AWAKE_FOUND,	  /* and then more work */
 };
 
-/* Where the frames of a VOQ go, by VOQ id. */
+/* Where the frames of a VOQ go. */
 struct rb_bridge_place {
 	struct rb_ingress *ingress; /* borrowed from a worker; NULL: no such VOQ */
 	uint32_t local;		    /* the VOQ's number there */
@@ -134,11 +137,7 @@ struct rb_bridge {
 	struct rb_maps maps;
 	int maps_err;  /* why they are not open; 0: they are */
 	bool maps_old; /* sluiced has made others; these end when all ports are closed */
-	uint32_t n_voqs;
-	uint32_t *voqs;	    /* owned: VOQ ids that lead to other nodes, n_voqs of them */
-	uint8_t *voq_lanes; /* owned: the lane of each */
 	struct rb_bridge_place *places; /* owned: SL_VOQS_MAX, by VOQ id */
-	struct sl_voq *open_voqs;	/* owned: the settings of each while there are no maps */
 
 	/* ports, remote_ports */
 	uint32_t n_ports, n_remotes;

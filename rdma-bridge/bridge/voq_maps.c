@@ -18,22 +18,44 @@ struct rb_ingress *rb_bridge_ingress(const struct rb_bridge *b,
 		->ingress;
 }
 
-struct rb_ingress *rb_bridge_voq_ingress(const struct rb_bridge *b, uint32_t i, uint32_t *local)
+/* Plus 1: the element of sl_express by which the frames leave; 0: there is no express way. */
+static uint16_t path_plus1(const struct rb_bridge *b, const struct rb_bridge_remote *remote)
 {
-	const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
-
-	*local = remote->first_voq + i % SL_CLASSES;
-	return rb_bridge_ingress(b, remote);
-}
-
-/* Plus 1: the element of sl_express by which VOQ i leaves; 0: there is no express way. */
-static uint16_t path_plus1(const struct rb_bridge *b, uint32_t i)
-{
-	const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
+	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
 
 	if (!b->lanes[0].express || !remote->express)
 		return 0;
-	return (uint16_t)((remote->system_port >> 8) * b->n_lanes + b->voq_lanes[i] + 1);
+	return (uint16_t)((remote->system_port >> 8) * b->n_lanes + lane->index + 1);
+}
+
+/* A VOQ in the maps, or without them: then only frames of remote ports' netdevs can come. */
+static void point_voq(struct rb_bridge *b, struct rb_bridge_remote *remote, uint32_t class,
+		      uint64_t now_ns)
+{
+	static struct sl_backlog no_backlog;
+	struct rb_ingress *in = rb_bridge_ingress(b, remote);
+	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
+	const bool known = b->maps.voq && remote->voq_id < b->maps.meta.n_voqs;
+	const uint32_t id = remote->voq_id + class, local = remote->first_voq + class;
+	struct sl_voq *voq = known ? &b->maps.voq[id] : &remote->open[class];
+	struct sl_backlog *backlog = known ? &b->maps.backlog[id] : &no_backlog;
+
+	remote->open[class] =
+		(struct sl_voq){ .rate = SL_RATE_UNLIMITED, .burst = RB_BRIDGE_BURST_FRAMES };
+	if (known && !voq->controller[0])
+		*voq = (struct sl_voq){ .rate = SL_RATE_UNLIMITED,
+					.burst = RB_BRIDGE_BURST_FRAMES,
+					.limit_frames = b->settings->cluster.bridge.voq_frames,
+					.controller = "fixed" };
+	if (known) {
+		rb_backlog_adopt(backlog, (uint8_t)lane->index);
+		b->places[id] = (struct rb_bridge_place){ in, local, lane->index };
+		backlog->path_plus1 = path_plus1(b, remote);
+	}
+	rb_ingress_set_voq(in, local, remote->system_port, (uint8_t) class, voq, backlog, now_ns);
+	/* Last: from now on sluiced leaves this VOQ to the port. */
+	if (known)
+		backlog->system_port = remote->system_port;
 }
 
 /* A bridge before us may have served other VOQs than we do: its configuration was another one. */
@@ -46,31 +68,16 @@ static void disown_voqs(struct rb_bridge *b)
 
 void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
 {
-	static struct sl_backlog no_backlog;
+	memset(b->places, 0, SL_VOQS_MAX * sizeof(*b->places));
+	for (uint32_t i = 0; i < b->n_remotes; i++) {
+		struct rb_bridge_remote *remote = &b->remotes[i];
 
-	disown_voqs(b);
-	for (uint32_t i = 0; i < b->n_voqs; i++) {
-		struct sl_voq *voq = b->maps.voq ? &b->maps.voq[b->voqs[i]] : NULL;
-		struct sl_backlog *backlog = voq ? &b->maps.backlog[b->voqs[i]] : &no_backlog;
-		uint32_t local;
-		struct rb_ingress *in = rb_bridge_voq_ingress(b, i, &local);
-
-		/* In use without maps, when only frames of remote ports' netdevs can come. */
-		b->open_voqs[i] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED,
-						   .burst = RB_BRIDGE_BURST_FRAMES };
-		if (voq && !voq->controller[0])
-			*voq = (struct sl_voq){ .rate = SL_RATE_UNLIMITED,
-						.burst = RB_BRIDGE_BURST_FRAMES,
-						.limit_frames =
-							b->settings->cluster.bridge.voq_frames,
-						.controller = "fixed" };
-		rb_backlog_adopt(backlog, b->voq_lanes[i]);
-		backlog->system_port = b->remotes[i / SL_CLASSES].system_port;
-		rb_ingress_set_voq(in, local, b->remotes[i / SL_CLASSES].system_port,
-				   (uint8_t)(i % SL_CLASSES), voq ? voq : &b->open_voqs[i], backlog,
-				   now_ns);
-		backlog->path_plus1 = path_plus1(b, i);
+		remote->voq_id =
+			b->maps.voq ? rb_maps_voq(&b->maps, remote->system_port) : SL_VOQS_MAX;
+		for (uint32_t c = 0; c < SL_CLASSES; c++)
+			point_voq(b, remote, c, now_ns);
 	}
+	disown_voqs(b);
 	for (uint32_t i = 0; i < b->n_lanes; i++)
 		rb_express_set_map(b->lanes[i].express, b->maps.express);
 	for (uint32_t i = 0; i < b->n_lanes; i++)
@@ -82,7 +89,7 @@ static void log_maps(const struct rb_bridge *b, int err)
 	const char *dir = b->settings->pin_dir;
 
 	if (!err)
-		sl_info("maps of \"%s\": %u VOQs", dir, b->maps.meta.n_voqs);
+		sl_info("maps of \"%s\": VOQs of %u ports", dir, b->n_remotes);
 	else if (err == -ENOENT)
 		sl_info("waiting for sluiced to pin its maps in \"%s\"", dir);
 	else if (err == -EPROTO)
@@ -96,16 +103,24 @@ static void log_maps(const struct rb_bridge *b, int err)
 		sl_warning("cannot open the maps in \"%s\": %s", dir, strerror(-err));
 }
 
+/* Are they for this number of workers, and have they VOQs for all our remote ports? */
+static bool fits(const struct rb_bridge *b, const struct rb_maps *maps)
+{
+	for (uint32_t i = 0; i < b->n_remotes; i++)
+		if (rb_maps_voq(maps, b->remotes[i].system_port) >= maps->meta.n_voqs)
+			return false;
+	return maps->meta.n_workers == b->n_lanes;
+}
+
 int rb_bridge_open_maps(struct rb_bridge *b, uint64_t now_ns)
 {
 	struct rb_maps maps;
 	int err = rb_maps_open(b->settings->pin_dir, &maps);
 
-	for (uint32_t i = 0; i < b->n_voqs && !err; i++)
-		if (b->voqs[i] >= maps.meta.n_voqs || maps.meta.n_workers != b->n_lanes) {
-			rb_maps_close(&maps);
-			err = -ENODATA;
-		}
+	if (!err && !fits(b, &maps)) {
+		rb_maps_close(&maps);
+		err = -ENODATA;
+	}
 	if (!err) {
 		rb_bridge_halt(b);
 		b->maps = maps;

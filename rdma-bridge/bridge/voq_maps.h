@@ -8,10 +8,6 @@
 /* The ingress, in the lane of that remote port, that has its VOQs. */
 struct rb_ingress *rb_bridge_ingress(const struct rb_bridge *bridge,
 				     const struct rb_bridge_remote *remote);
-/* The same for VOQ i of bridge->voqs; *local is the VOQ's index in it. */
-struct rb_ingress *rb_bridge_voq_ingress(const struct rb_bridge *bridge, uint32_t i,
-					 uint32_t *local);
-
 /*
  * Point every VOQ at its elements of the maps, or at settings of our own while the maps are closed.
  * A VOQ that no controller has touched yet begins without a rate and with a limit. Frames that a

@@ -30,9 +30,9 @@ static int id_of(int fd, uint32_t *id)
 	return 0;
 }
 
-static int pinned_id(const char *pin_dir, uint32_t *id)
+static int pinned_id(const char *pin_dir, const char *name, uint32_t *id)
 {
-	int fd = get(pin_dir, "sl_backlog"), err;
+	int fd = get(pin_dir, name), err;
 
 	if (fd < 0)
 		return fd;
@@ -101,9 +101,16 @@ int rb_maps_open(const char *pin_dir, struct rb_maps *out)
 	if (!err)
 		err = map_elements(pin_dir, "sl_express", express_bytes(&out->meta), &out->express);
 	if (!err) {
-		out->xsk_fd = get(pin_dir, "sl_xsk");
-		err = out->xsk_fd < 0 ? out->xsk_fd : pinned_id(pin_dir, &out->backlog_id);
+		err = map_elements(pin_dir, "sl_system_ports",
+				   SL_SYSTEM_PORTS_MAX * sizeof(*out->system_ports),
+				   &out->system_ports);
 	}
+	if (!err) {
+		out->xsk_fd = get(pin_dir, "sl_xsk");
+		err = out->xsk_fd < 0 ? out->xsk_fd : id_of(out->xsk_fd, &out->xsk_id);
+	}
+	if (!err)
+		err = pinned_id(pin_dir, "sl_backlog", &out->backlog_id);
 	if (!err) {
 		out->dscp_fd = get(pin_dir, "sl_dscp");
 		err = out->dscp_fd < 0 ? out->dscp_fd : rb_maps_refresh(out);
@@ -123,6 +130,9 @@ void rb_maps_close(struct rb_maps *maps)
 		munmap(maps->ring, ring_bytes(&maps->meta));
 	if (maps->express)
 		munmap(maps->express, express_bytes(&maps->meta));
+	if (maps->system_ports)
+		munmap((void *)maps->system_ports,
+		       SL_SYSTEM_PORTS_MAX * sizeof(*maps->system_ports));
 	if (maps->xsk_fd >= 0)
 		close(maps->xsk_fd);
 	if (maps->dscp_fd >= 0)
@@ -145,7 +155,17 @@ int rb_maps_refresh(struct rb_maps *maps)
 
 bool rb_maps_changed(const struct rb_maps *maps, const char *pin_dir)
 {
-	uint32_t id = 0;
+	uint32_t backlog = 0, xsk = 0;
 
-	return pinned_id(pin_dir, &id) == 0 && id != maps->backlog_id;
+	return pinned_id(pin_dir, "sl_backlog", &backlog) == 0 &&
+	       pinned_id(pin_dir, "sl_xsk", &xsk) == 0 &&
+	       (backlog != maps->backlog_id || xsk != maps->xsk_id);
+}
+
+uint32_t rb_maps_voq(const struct rb_maps *maps, uint16_t system_port)
+{
+	for (uint32_t i = 0; i < SL_SYSTEM_PORTS_MAX; i++)
+		if (__atomic_load_n(&maps->system_ports[i], __ATOMIC_RELAXED) == system_port)
+			return i * SL_CLASSES;
+	return SL_VOQS_MAX;
 }

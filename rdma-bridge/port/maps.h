@@ -17,7 +17,8 @@ struct rb_maps {
 	struct sl_ring *ring;		 /* the same, one for each (port, receive queue, worker) */
 	struct sl_express_path *express; /* the same, SL_EXPRESS_NODES for each worker */
 	int xsk_fd;			 /* owned */
-	uint32_t backlog_id;		 /* tells a generation with other VOQs */
+	uint32_t backlog_id, xsk_id;	 /* tell a generation with other VOQs, or other rings */
+	const uint64_t *system_ports;	 /* owned: by index of sl_sysport_table */
 	int dscp_fd;			 /* owned */
 	uint8_t class_of[SL_DSCPS]; /* the class of each DSCP at the last refresh; 0 while closed */
 };
@@ -34,6 +35,8 @@ void rb_maps_close(struct rb_maps *maps);
  * meanwhile. 0, or -errno: class_of is as it was.
  */
 int rb_maps_refresh(struct rb_maps *maps);
+/* The VOQ of class 0 of a system port, or SL_VOQS_MAX: sluiced knows of no such port. */
+uint32_t rb_maps_voq(const struct rb_maps *maps, uint16_t system_port);
 /* Has sluiced pinned other maps since, of a new generation? False if none are pinned. */
 bool rb_maps_changed(const struct rb_maps *maps, const char *pin_dir);
 

@@ -41,6 +41,34 @@ static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb
 			       json_integer(b->marked), "dropped", dropped));
 }
 
+static json_t *voq_row(const struct rb_bridge *b, const struct rb_bridge_remote *remote,
+		       uint32_t class)
+{
+	const struct rb_voq *voq = &rb_bridge_ingress(b, remote)->voqs[remote->first_voq + class];
+	const struct sl_voq *settings = &b->maps.voq[remote->voq_id + class];
+	enum rb_express_state state;
+	char name[IF_NAMESIZE];
+	json_t *row;
+
+	sl_relay_tap_name(remote->system_port, name);
+	row = json_pack("{s:i, s:s, s:i, s:i, s:s%, s:o, s:s, s:i, s:i, s:i, s:i}", "voq",
+			remote->voq_id + class, "port", name, "node", remote->system_port >> 8,
+			"class", voq->class, "controller", settings->controller,
+			strnlen(settings->controller, sizeof(settings->controller)), "rate",
+			settings->rate == SL_RATE_UNLIMITED ? json_null()
+							    : json_integer(settings->rate),
+			"unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames", "burst",
+			settings->burst, "limit_frames", settings->limit_frames, "delay_max_us",
+			settings->delay_max_us, "ecn_frames", settings->ecn_frames);
+	state = rb_express_state(rb_bridge_lane(b, remote->system_port)->express,
+				 (uint8_t)(remote->system_port >> 8), voq, b->fabric_takes,
+				 sl_now_ns());
+	json_object_update_new(row, json_pack("{s:s, s:s}", "express", rb_express_state_name(state),
+					      "express_why", rb_express_state_text(state)));
+	put_backlog(row, &b->maps.backlog[remote->voq_id + class], voq);
+	return row;
+}
+
 void rb_view_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
@@ -51,35 +79,12 @@ void rb_view_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer
 			    b->settings->pin_dir);
 		return;
 	}
-	for (uint32_t i = 0; i < b->n_voqs; i++) {
-		const struct rb_bridge_remote *remote = &b->remotes[i / SL_CLASSES];
-		const struct rb_ingress *in = rb_bridge_ingress(b, remote);
-		const struct rb_voq *voq = &in->voqs[remote->first_voq + i % SL_CLASSES];
-		const struct sl_voq *settings = &b->maps.voq[b->voqs[i]];
-		enum rb_express_state state;
-		char name[IF_NAMESIZE];
-		json_t *row;
+	for (uint32_t i = 0; i < b->n_remotes; i++) {
+		const struct rb_bridge_remote *remote = &b->remotes[i];
 
-		sl_relay_tap_name(remote->system_port, name);
-		row = json_pack("{s:i, s:s, s:i, s:i, s:s%, s:o, s:s, s:i, s:i, s:i, s:i}", "voq",
-				b->voqs[i], "port", name, "node", remote->system_port >> 8, "class",
-				voq->class, "controller", settings->controller,
-				strnlen(settings->controller, sizeof(settings->controller)), "rate",
-				settings->rate == SL_RATE_UNLIMITED ? json_null()
-								    : json_integer(settings->rate),
-				"unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames",
-				"burst", settings->burst, "limit_frames", settings->limit_frames,
-				"delay_max_us", settings->delay_max_us, "ecn_frames",
-				settings->ecn_frames);
-		state = rb_express_state(rb_bridge_lane(b, remote->system_port)->express,
-					 (uint8_t)(remote->system_port >> 8), voq, b->fabric_takes,
-					 sl_now_ns());
-		json_object_update_new(row, json_pack("{s:s, s:s}", "express",
-						      rb_express_state_name(state), "express_why",
-						      rb_express_state_text(state)));
-		put_backlog(row, &b->maps.backlog[b->voqs[i]], voq);
-		if (sl_ctl_put(answer, row))
-			return;
+		for (uint32_t c = 0; c < SL_CLASSES && remote->voq_id < SL_VOQS_MAX; c++)
+			if (sl_ctl_put(answer, voq_row(b, remote, c)))
+				return;
 	}
 }
 

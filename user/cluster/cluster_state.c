@@ -36,7 +36,7 @@ int sl_cluster_make_lists(struct sl_cluster *c)
 		if (s->table.port[i] >> 8 == (int)s->node)
 			continue;
 		port->system_port = s->table.port[i];
-		port->voq_plus1 = (uint16_t)(sl_sysport_voq(i) + 1);
+		port->voq_plus1 = (uint16_t)(sl_sysport_voq(s->table.index[i]) + 1);
 		sl_relay_tap_name(port->system_port, port->name);
 		c->n_ports++;
 	}

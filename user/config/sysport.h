@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The table of system ports: every edge port of every node that this node knows of, in ascending
- * order. A port's place in it is its index, which gives its VOQs (bpf/abi/voq.h). Pure.
+ * order. Each port has an index of its own on this node, which gives its VOQs (bpf/abi/voq.h): that
+ * stays while other ports come and go. Pure.
  */
 #ifndef SL_SYSPORT_H
 #define SL_SYSPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +15,8 @@
 
 struct sl_sysport_table {
 	uint32_t n;
-	uint16_t port[SL_SYSTEM_PORTS_MAX]; /* system ports, ascending */
+	uint16_t port[SL_SYSTEM_PORTS_MAX];  /* system ports, ascending */
+	uint16_t index[SL_SYSTEM_PORTS_MAX]; /* of each; without sl_sysport_keep its place */
 };
 
 /*
@@ -22,8 +25,18 @@ struct sl_sysport_table {
  */
 int sl_sysport_add(struct sl_sysport_table *table, uint16_t system_port);
 
-/* Its index, 0..n - 1, or -ENOENT. */
+/* Its index, 0..SL_SYSTEM_PORTS_MAX - 1, or -ENOENT. */
 int sl_sysport_index(const struct sl_sysport_table *table, uint16_t system_port);
+/* The port with this index; 0: there is none. */
+uint16_t sl_sysport_of_index(const struct sl_sysport_table *table, uint32_t index);
+
+/*
+ * Let ports keep their indices. held: by index, the port that has it; 0: none. in_use: by index,
+ * may frames of a port that has gone still wait there? Ports that hold none get the lowest that are
+ * free, those in use last, and last of all those of ports that go now.
+ */
+void sl_sysport_keep(struct sl_sysport_table *table, const uint16_t held[SL_SYSTEM_PORTS_MAX],
+		     const bool in_use[SL_SYSTEM_PORTS_MAX]);
 
 /* Its VOQ of class 0; the other classes follow. */
 static inline uint16_t sl_sysport_voq(uint32_t index)

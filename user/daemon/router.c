@@ -208,6 +208,7 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	err = sl_xdp_features_open(&r->ports.xdp_features);
 	if (err && err != -EOPNOTSUPP)
 		sl_warning("cannot see which drivers take redirected frames: %s", strerror(-err));
+	sl_cluster_keep_indices(&settings->cluster, settings->pin_dir);
 	err = sl_edge_ports_configure(&r->ports, settings);
 	/* The mirror will ask which netdevs are remote ports, so those come first. */
 	if (!err)
@@ -300,7 +301,9 @@ static bool needs_generation(const struct sl_settings *a, const struct sl_settin
 	       strcmp(a->pin_dir, b->pin_dir) != 0 || !a->filters.n != !b->filters.n ||
 	       a->cluster.node != b->cluster.node || !a->cluster.reserve != !b->cluster.reserve ||
 	       a->cluster.bridge.workers != b->cluster.bridge.workers ||
-	       memcmp(&a->cluster.table, &b->cluster.table, sizeof(a->cluster.table)) != 0;
+	       sl_cluster_highest_port(&a->cluster) != sl_cluster_highest_port(&b->cluster) ||
+	       sl_cluster_has_fabric(&a->cluster) != sl_cluster_has_fabric(&b->cluster) ||
+	       sl_cluster_has_express(&a->cluster) != sl_cluster_has_express(&b->cluster);
 }
 
 /* The lists have changed, and no generation with them. */
@@ -372,6 +375,7 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 	if (!backup)
 		goto out;
 	*backup = r->ports;
+	sl_cluster_keep_indices(&settings->cluster, r->settings->pin_dir);
 	err = sl_filters_keep(settings, &r->settings->filters);
 	if (!err)
 		err = sl_edge_ports_configure(&r->ports, settings);

@@ -44,8 +44,9 @@ struct sl_datapath_params {
 	/*
 	 * In a cluster (config.n_voqs > 0): the highest number of an edge port of this node. If the
 	 * previous generation or the pins have the same sizes, this generation uses their sl_voq,
-	 * sl_backlog, sl_xsk, sl_ring and sl_express, so that a bridge which has them open goes on.
-	 * The daemon fills sl_dscp and sl_fabric again before it attaches.
+	 * sl_backlog, sl_xsk, sl_ring, sl_express and sl_system_ports, so that a bridge which has
+	 * them open goes on. The daemon fills sl_system_ports, sl_dscp and sl_fabric again before
+	 * it attaches.
 	 */
 	uint32_t n_ports;
 };

@@ -43,10 +43,10 @@
  * All generations share these maps: counters, the record of offloads and the heartbeat; in a
  * cluster what the bridge has open; and, where ports have rule lists, the counters of the rules.
  */
-static const char *const shared_maps[SL_SHARED_MAPS] = { "sl_stats",   "sl_drops",	"sl_punts",
-							 "sl_offload", "sl_heartbeat",	"sl_voq",
-							 "sl_backlog", "sl_xsk",	"sl_ring",
-							 "sl_express", "sl_filter_hits" };
+static const char *const shared_maps[SL_SHARED_MAPS] = {
+	"sl_stats",   "sl_drops", "sl_punts", "sl_offload", "sl_heartbeat",    "sl_voq",
+	"sl_backlog", "sl_xsk",	  "sl_ring",  "sl_express", "sl_system_ports", "sl_filter_hits"
+};
 #define FILTER_HITS (SL_SHARED_MAPS - 1)
 
 /* --- What an earlier generation left --- */
@@ -160,6 +160,7 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_xsk", dp->n_ports * dp->config.n_queues * dp->config.n_workers },
 		{ "sl_ring", dp->n_ports * dp->config.n_queues * dp->config.n_workers },
 		{ "sl_express", dp->config.n_voqs ? SL_EXPRESS_NODES * dp->config.n_workers : 0 },
+		{ "sl_system_ports", dp->config.n_voqs ? SL_SYSTEM_PORTS_MAX : 0 },
 		{ "sl_fabric", dp->config.n_voqs ? SL_FABRIC_MAX : 0 },
 		{ "sl_filter_hits", dp->config.filters ? SL_FILTER_COUNTERS : 0 },
 		{ "sl_setup_told", dp->config.reserves ? SL_SETUP_TOLD_MAX : 0 },

@@ -14,8 +14,9 @@ struct sl_txdrops;
 
 #define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
 #define SL_ALONE_MAPS	5 /* and sl_offload, sl_heartbeat */
-#define SL_SHARED_MAPS \
-	11 /* and in a cluster sl_voq, sl_backlog, sl_xsk, sl_ring, sl_express; sl_filter_hits */
+/* and in a cluster sl_voq, sl_backlog, sl_xsk, sl_ring, sl_express, sl_system_ports; sl_filter_hits
+ */
+#define SL_SHARED_MAPS 12
 
 /* The pin of the program; those of bound programs begin so. */
 #define SL_PROG_PIN "sl_edge"

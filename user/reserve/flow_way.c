@@ -134,7 +134,8 @@ int sl_flow_way(const struct sl_reserves_use *use, const struct sl_reservation *
 	if (!adj->voq_plus1)
 		return refuse(-ENOTSUP, why, family, to,
 			      "is behind a port without queues: give the port a `rate`");
-	out->system_port = use->settings->cluster.table.port[(adj->voq_plus1 - 1) / SL_CLASSES];
+	out->system_port = sl_sysport_of_index(&use->settings->cluster.table,
+					       (adj->voq_plus1 - 1u) / SL_CLASSES);
 	if (v->pinned && v->hop_family) {
 		out->hop_family = v->hop_family;
 		memcpy(out->hop, v->hop, sizeof(out->hop));

@@ -81,15 +81,30 @@ without_node_2() { sed -e 's/^engine: .*/engine: lpm/' -e '/^    - id: 2/,$d' "$
 	cross
 }
 
-@test "a reload that makes other maps under a running bridge: the bridge opens them, and traffic goes on" {
-	local id
-	id=$(on n1 bpftool -j map show pinned /sys/fs/bpf/sluice/sl_voq | jq .id)
+map_id() { on n1 bpftool -j map show pinned "/sys/fs/bpf/sluice/$1" | jq .id; }
+reloaded() { log_has sluiced-n1 "configuration \"$LAB_DIR/n1.yaml\" reloaded"; }
+
+@test "a reload that adds a node and changes the engine leaves the bridge its maps, and each port its queues" {
+	local id opened
+	id=$(map_id sl_voq)
 	cp build/sluice.bpf.o "$LAB_DIR/sluice.bpf.o"
 	cp "$LAB_DIR/new.yaml" "$LAB_DIR/n1.yaml"
 	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
-	wait_for 30 log_has bridge-n1 "sluiced has made new maps; opening the ports again"
-	[ "$(on n1 bpftool -j map show pinned /sys/fs/bpf/sluice/sl_voq | jq .id)" != "$id" ]
+	wait_for 30 reloaded
 	[ "$(on n1 build/sluice -j status | jq -r .engine)" = lpm ]
+	[ "$(map_id sl_voq)" = "$id" ]
+	cross
+	run ! log_has bridge-n1 "sluiced has made new maps"
+}
+
+@test "a reload that makes other maps under a running bridge: the bridge opens them, and traffic goes on" {
+	local id
+	id=$(map_id sl_xsk)
+	# A port with a higher number needs more rings.
+	sed -i '0,/number: 1, name: eth1/ s/.*number: 1, name: eth1.*/&\n        - {number: 9, name: eth9, optional: true}/' "$LAB_DIR/n1.yaml"
+	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
+	wait_for 30 log_has bridge-n1 "sluiced has made new maps; opening the ports again"
+	[ "$(map_id sl_xsk)" != "$id" ]
 	cross
 	[ "$(on n1 cat /sys/class/net/n3p1/operstate)" = down ]
 	# A bridge that never noticed would still take frames from the former maps' queues.

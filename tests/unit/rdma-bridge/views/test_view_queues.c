@@ -81,7 +81,6 @@ static void each_counter_of_a_voq_stands_under_its_name(void **state)
 	struct sl_voq voqs[SL_CLASSES] = { 0 };
 	struct sl_backlog backlogs[SL_CLASSES] = { 0 }, *b = &backlogs[CLASS];
 	struct rb_bridge_remote remote = { .system_port = REMOTE };
-	uint32_t ids[SL_CLASSES] = { 0, 1, 2, 3 };
 	struct rb_worker_peer peer = { .node = PEER };
 	struct rb_worker worker = { .peer = { [PEER] = &peer } };
 	struct rb_lane lane = { .worker = &worker };
@@ -89,8 +88,6 @@ static void each_counter_of_a_voq_stands_under_its_name(void **state)
 				    .lanes = &lane,
 				    .n_lanes = 1,
 				    .maps = { .voq = voqs, .backlog = backlogs },
-				    .n_voqs = SL_CLASSES,
-				    .voqs = ids,
 				    .remotes = &remote,
 				    .n_remotes = 1 };
 	json_t *row, *dropped;
