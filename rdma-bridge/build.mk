@@ -4,7 +4,7 @@ LIBS += libpacket libbridge
 libpacket_SRCS := $(call sources_in,$(addprefix rdma-bridge/,wire scheduler measure queue port))
 libpacket_USES := libbase libqueues libdelaystats
 # The bridge but for its main file.
-libbridge_SRCS := $(call sources_in,$(addprefix rdma-bridge/,transport transport/verbs join ipc rate worker express bridge views))
+libbridge_SRCS := $(call sources_in,$(addprefix rdma-bridge/,transport transport/verbs join ipc rate worker express bridge views assembly))
 libbridge_USES := libpacket libcc
 # What only the bridge needs: CRC-32 of RoCE, AF_XDP sockets, HMAC.
 RB_LDLIBS := $(shell pkg-config --libs libisal libxdp libcrypto 2>/dev/null)

@@ -16,13 +16,15 @@
 #include <linux/sched.h>
 #include <linux/sched/types.h>
 
-#include "rdma-bridge/bridge/assembly.h"
+#include "rdma-bridge/assembly/assembly.h"
+#include "rdma-bridge/assembly/reload.h"
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/housekeeping.h"
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/views/views.h"
 #include "user/config/check_host.h"
 #include "user/lib/answer.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
 
@@ -36,7 +38,7 @@ struct options {
 	bool verbose;
 };
 
-static volatile sig_atomic_t stop;
+static volatile sig_atomic_t stop, reload;
 
 static const char usage[] =
 	"Usage: sluice-bridge [OPTION]...\n"
@@ -49,12 +51,14 @@ static const char usage[] =
 	"  -h, --help          this text\n"
 	"  -V, --version       the version\n"
 	"\n"
-	"It stays in the foreground and logs to standard error. See sluice-bridge(8) and sluice.yaml(5).\n";
+	"It stays in the foreground and logs to standard error. SIGHUP reloads the configuration. See sluice-bridge(8) and sluice.yaml(5).\n";
 
 static void on_signal(int signal)
 {
-	(void)signal;
-	stop = 1;
+	if (signal == SIGHUP)
+		reload = 1;
+	else
+		stop = 1;
 }
 
 /*
@@ -153,13 +157,33 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 	return 0;
 }
 
+static void take_configuration(struct rb_bridge *bridge, const struct options *o)
+{
+	struct sl_settings *settings;
+	int err;
+
+	reload = 0;
+	sl_notify_reloading();
+	err = load_settings(o, &settings);
+	if (!err)
+		err = rb_bridge_reload(bridge, settings, sl_now_ns());
+	if (err)
+		sl_error("reload refused; the former configuration stays in force");
+	else
+		sl_info("configuration \"%s\" reloaded", o->config_path);
+	sl_notify("READY=1");
+}
+
 /* Run until a signal, or until the fabric's netdev or RDMA device is gone. */
-static void run(struct rb_bridge *bridge, struct rb_views *views)
+static void run(struct rb_bridge *bridge, struct rb_views *views, const struct options *o)
 {
 	uint64_t views_ns = 0;
 
 	while (!stop && !bridge->lost) {
 		uint64_t now = rb_bridge_round(bridge);
+
+		if (reload)
+			take_configuration(bridge, o);
 
 		if (rb_lane_is_due(&bridge->lanes[0], views_ns, bridge->worked, now)) {
 			views_ns = now + RB_BRIDGE_TICK_NS;
@@ -172,7 +196,7 @@ static void run(struct rb_bridge *bridge, struct rb_views *views)
  * Open a bridge, run it, close it. 0: a signal stopped it; -ENODEV: the fabric's device is gone;
  * -EIO: it could not start, which has been logged.
  */
-static int live(struct sl_settings *settings)
+static int live(struct sl_settings *settings, const struct options *o)
 {
 	struct rb_bridge *bridge = NULL;
 	struct rb_views *views = NULL;
@@ -189,7 +213,7 @@ static int live(struct sl_settings *settings)
 	}
 	rb_watch(bridge->lanes[0].all_fd, rb_views_fd(views), NULL);
 	sl_notify("READY=1");
-	run(bridge, views);
+	run(bridge, views, o);
 	if (bridge->lost)
 		err = -ENODEV;
 out:
@@ -225,9 +249,10 @@ int main(int argc, char **argv)
 		return err == -ENOMEM ? EXIT_FAILURE : EXIT_CONFIG;
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	ask_for_the_processor(settings->cluster.bridge.realtime);
-	while ((err = live(settings)) == -ENODEV && !stop)
+	while ((err = live(settings, &options)) == -ENODEV && !stop)
 		wait_for_fabric(settings);
 	sl_settings_free(settings);
 	return err && !stop ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -387,15 +387,11 @@ static void set_log_level(const struct daemon *d, const struct sl_settings *sett
 static void reload(struct daemon *d)
 {
 	struct sl_settings *settings = NULL;
-	char old_pin_dir[PATH_MAX], state[64];
-	struct timespec now;
+	char old_pin_dir[PATH_MAX];
 	bool moves = false;
 	int err;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%lld",
-		 (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
-	sl_notify(state);
+	sl_notify_reloading();
 	err = load_settings(d->options, &settings);
 	if (!err)
 		err = check_pin_dir(settings);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node's bridge: the state that the files of this folder share. assembly.h opens and closes it,
- * housekeeping.h runs it.
+ * A node's bridge: the state that the files of this folder share. assembly/assembly.h opens and
+ * closes it, housekeeping.h runs it.
  *
  * A bridge has one lane or several (`workers` in the configuration), each with a thread, chunks,
  * transport, queue pair, peers and rates of its own. The lanes of number i of all nodes together
@@ -52,11 +52,11 @@ struct rb_bridge_port {
 
 /* A port that frames wait for in VOQs: of another node, or of this one. */
 struct rb_bridge_remote {
-	uint16_t system_port;
-	bool own;	    /* of this node */
-	bool express;	    /* its frames may go past the bridge */
-	uint32_t first_voq; /* class 0, among the VOQs of its node's ingress in its lane */
-	uint32_t voq_id;    /* class 0, in the maps; SL_VOQS_MAX: sluiced does not know the port */
+	uint16_t system_port; /* 0: the place is free */
+	bool own;	      /* of this node */
+	bool express;	      /* its frames may go past the bridge */
+	uint32_t first_voq;   /* class 0, among the VOQs of its node's ingress in its lane */
+	uint32_t voq_id; /* class 0, in the maps; SL_VOQS_MAX: sluiced does not know the port */
 	/* the settings of its VOQs while they have none in the maps */
 	struct sl_voq open[SL_CLASSES];
 	struct rb_tap *tap; /* owned, but of `kernel` if that is there; NULL: not open */
@@ -140,9 +140,11 @@ struct rb_bridge {
 	struct rb_bridge_place *places; /* owned: SL_VOQS_MAX, by VOQ id */
 
 	/* ports, remote_ports */
-	uint32_t n_ports, n_remotes;
-	struct rb_bridge_port *ports;	  /* owned */
-	struct rb_bridge_remote *remotes; /* owned */
+	uint32_t n_ports;
+	struct rb_bridge_port *ports; /* owned */
+	/* owned: SL_SYSTEM_PORTS_MAX, of which n_remotes are or were in use */
+	struct rb_bridge_remote *remotes;
+	uint32_t n_remotes;
 
 	/* peering */
 	struct rb_join *join;	/* owned; NULL: there is no fabric */

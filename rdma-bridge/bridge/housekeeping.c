@@ -187,10 +187,12 @@ static void renew(struct rb_bridge *b, uint64_t now_ns)
 		renew_maps(b, now_ns);
 	if (b->maps_old)
 		return;
-	if (b->maps.voq)
+	if (b->maps.voq) {
 		rb_maps_refresh(&b->maps);
-	else if (rb_bridge_open_maps(b, now_ns))
+		rb_bridge_renew_voqs(b, now_ns);
+	} else if (rb_bridge_open_maps(b, now_ns)) {
 		return;
+	}
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		renew_port(b, &b->ports[i]);
 	find_takers(b);

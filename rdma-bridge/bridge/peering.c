@@ -251,14 +251,43 @@ static int open_join(struct rb_bridge *b)
 			 strerror(-err));
 		return err;
 	}
-	for (uint32_t i = 0; i < cluster->nodes.n; i++) {
-		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
-		uint8_t gid[16];
-
-		if (node->id != cluster->node && rb_fabric_gid(node->address, gid) == 0)
-			rb_join_add(b->join, (uint8_t)node->id, gid);
-	}
+	for (uint32_t i = 0; i < cluster->nodes.n; i++)
+		if (sl_cluster_node(cluster, i)->id != cluster->node)
+			rb_peering_add(b, sl_cluster_node(cluster, i));
 	return 0;
+}
+
+void rb_peering_add(struct rb_bridge *b, const struct sl_cluster_node *node)
+{
+	uint8_t gid[16];
+
+	if (rb_fabric_gid(node->address, gid) == 0)
+		rb_join_add(b->join, (uint8_t)node->id, gid);
+}
+
+void rb_peering_remove(struct rb_bridge *b, uint8_t node)
+{
+	rb_join_remove(b->join, node);
+	if (b->told[node] == RB_PEER_UP)
+		rb_relay_tell_peer(b->relay, node, false, 0, 0);
+	b->told[node] = RB_PEER_DOWN;
+	b->met[node] = (struct rb_bridge_meeting){ 0 };
+}
+
+int rb_peering_table_changed(struct rb_bridge *b)
+{
+	struct rb_introduction self;
+	int err = hash_table(b);
+
+	introduce_ourselves(b, &self);
+	if (!err)
+		rb_join_set_self(b->join, &self);
+	return err;
+}
+
+void rb_peering_tell(struct rb_bridge *b, uint8_t node)
+{
+	tell_peer(b, node);
 }
 
 int rb_peering_open(struct rb_bridge *b)

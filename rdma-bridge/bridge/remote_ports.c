@@ -54,7 +54,7 @@ static void open_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 	link_tap(b, remote);
 }
 
-static void close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
+void rb_bridge_close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 {
 	if (!remote->tap)
 		return;
@@ -72,7 +72,7 @@ static void close_tap(struct rb_bridge *b, struct rb_bridge_remote *remote)
 void rb_bridge_close_taps(struct rb_bridge *b)
 {
 	for (uint32_t i = 0; i < b->n_remotes; i++)
-		close_tap(b, &b->remotes[i]);
+		rb_bridge_close_tap(b, &b->remotes[i]);
 }
 
 void rb_bridge_remote_port_changed(struct rb_bridge *b, uint16_t system_port, bool up, bool gone)
@@ -86,7 +86,7 @@ void rb_bridge_remote_port_changed(struct rb_bridge *b, uint16_t system_port, bo
 		if (gone || !remote->tap) {
 			rb_bridge_halt(b);
 			if (gone)
-				close_tap(b, remote);
+				rb_bridge_close_tap(b, remote);
 			else
 				open_tap(b, remote);
 			rb_bridge_release(b);

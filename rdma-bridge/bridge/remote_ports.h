@@ -15,6 +15,7 @@ void rb_bridge_remote_port_changed(struct rb_bridge *bridge, uint16_t system_por
 void rb_bridge_set_carriers(struct rb_bridge *bridge, uint8_t node);
 /* An event of sockets_fd: if it is a remote port's, its TAP can be read. */
 void rb_bridge_tap_ready(struct rb_bridge *bridge, const void *what);
+void rb_bridge_close_tap(struct rb_bridge *bridge, struct rb_bridge_remote *remote);
 void rb_bridge_close_taps(struct rb_bridge *bridge);
 
 /*

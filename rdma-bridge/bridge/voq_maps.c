@@ -28,11 +28,12 @@ static uint16_t path_plus1(const struct rb_bridge *b, const struct rb_bridge_rem
 	return (uint16_t)((remote->system_port >> 8) * b->n_lanes + lane->index + 1);
 }
 
+static struct sl_backlog no_backlog; /* of all VOQs that have none in the maps; nobody reads it */
+
 /* A VOQ in the maps, or without them: then only frames of remote ports' netdevs can come. */
 static void point_voq(struct rb_bridge *b, struct rb_bridge_remote *remote, uint32_t class,
 		      uint64_t now_ns)
 {
-	static struct sl_backlog no_backlog;
 	struct rb_ingress *in = rb_bridge_ingress(b, remote);
 	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
 	const bool known = b->maps.voq && remote->voq_id < b->maps.meta.n_voqs;
@@ -56,6 +57,54 @@ static void point_voq(struct rb_bridge *b, struct rb_bridge_remote *remote, uint
 	/* Last: from now on sluiced leaves this VOQ to the port. */
 	if (known)
 		backlog->system_port = remote->system_port;
+}
+
+void rb_bridge_point_remote(struct rb_bridge *b, struct rb_bridge_remote *remote, uint64_t now_ns)
+{
+	remote->voq_id = b->maps.voq ? rb_maps_voq(&b->maps, remote->system_port) : SL_VOQS_MAX;
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		point_voq(b, remote, c, now_ns);
+}
+
+void rb_bridge_disown_remote(struct rb_bridge *b, struct rb_bridge_remote *remote, uint64_t now_ns)
+{
+	const uint32_t id = remote->voq_id;
+
+	for (uint32_t c = 0; b->maps.voq && id < SL_VOQS_MAX && c < SL_CLASSES; c++) {
+		b->places[id + c] = (struct rb_bridge_place){ 0 };
+		b->maps.backlog[id + c].path_plus1 = 0;
+		b->maps.backlog[id + c].system_port = 0;
+	}
+	remote->voq_id = SL_VOQS_MAX;
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		point_voq(b, remote, c, now_ns);
+}
+
+void rb_bridge_set_path(struct rb_bridge *b, const struct rb_bridge_remote *remote)
+{
+	for (uint32_t c = 0; b->maps.voq && remote->voq_id < SL_VOQS_MAX && c < SL_CLASSES; c++)
+		b->maps.backlog[remote->voq_id + c].path_plus1 = path_plus1(b, remote);
+}
+
+static bool is_pointed(const struct rb_bridge *b, const struct rb_bridge_remote *remote)
+{
+	return remote->voq_id < SL_VOQS_MAX &&
+	       b->maps.system_ports[remote->voq_id / SL_CLASSES] == remote->system_port;
+}
+
+void rb_bridge_renew_voqs(struct rb_bridge *b, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < b->n_remotes; i++) {
+		struct rb_bridge_remote *remote = &b->remotes[i];
+
+		if (!remote->system_port || is_pointed(b, remote) ||
+		    rb_maps_voq(&b->maps, remote->system_port) == remote->voq_id)
+			continue;
+		rb_bridge_halt(b);
+		rb_bridge_disown_remote(b, remote, now_ns);
+		rb_bridge_point_remote(b, remote, now_ns);
+		rb_bridge_release(b);
+	}
 }
 
 /* A bridge before us may have served other VOQs than we do: its configuration was another one. */
@@ -89,7 +138,7 @@ static void log_maps(const struct rb_bridge *b, int err)
 	const char *dir = b->settings->pin_dir;
 
 	if (!err)
-		sl_info("maps of \"%s\": VOQs of %u ports", dir, b->n_remotes);
+		sl_info("maps of \"%s\": VOQs of %u ports", dir, b->settings->cluster.table.n);
 	else if (err == -ENOENT)
 		sl_info("waiting for sluiced to pin its maps in \"%s\"", dir);
 	else if (err == -EPROTO)
@@ -103,21 +152,12 @@ static void log_maps(const struct rb_bridge *b, int err)
 		sl_warning("cannot open the maps in \"%s\": %s", dir, strerror(-err));
 }
 
-/* Are they for this number of workers, and have they VOQs for all our remote ports? */
-static bool fits(const struct rb_bridge *b, const struct rb_maps *maps)
-{
-	for (uint32_t i = 0; i < b->n_remotes; i++)
-		if (rb_maps_voq(maps, b->remotes[i].system_port) >= maps->meta.n_voqs)
-			return false;
-	return maps->meta.n_workers == b->n_lanes;
-}
-
 int rb_bridge_open_maps(struct rb_bridge *b, uint64_t now_ns)
 {
 	struct rb_maps maps;
 	int err = rb_maps_open(b->settings->pin_dir, &maps);
 
-	if (!err && !fits(b, &maps)) {
+	if (!err && maps.meta.n_workers != b->n_lanes) {
 		rb_maps_close(&maps);
 		err = -ENODATA;
 	}

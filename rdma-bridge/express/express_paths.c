@@ -97,6 +97,16 @@ void rb_express_close_path(struct rb_express *x, uint8_t node)
 	close_path(path_of(x, node));
 }
 
+void rb_express_remove_path(struct rb_express *x, uint8_t node)
+{
+	static const struct rb_endpoint nowhere;
+
+	if (!x)
+		return;
+	rb_express_close_path(x, node);
+	rb_roce_xdp_expect_express(x->transport, node, &nowhere, 0, SL_EXPRESS_NONE);
+}
+
 /* The check of our messages to a peer that takes these; a peer on verbs takes the ICRC alone. */
 static enum sl_express_check taken(enum sl_express_check ours, uint8_t takes)
 {

@@ -38,6 +38,8 @@ void rb_express_set_map(struct rb_express *x, struct sl_express_path *map);
  * pair is `remote`. sends, takes: as the peer has said in its introduction.
  */
 void rb_express_close_path(struct rb_express *x, uint8_t node);
+/* Take nothing from the node any more, either. */
+void rb_express_remove_path(struct rb_express *x, uint8_t node);
 void rb_express_open_path(struct rb_express *x, uint8_t node, uint32_t epoch, uint8_t sends,
 			  uint8_t takes, const struct rb_endpoint *remote);
 

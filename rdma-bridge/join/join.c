@@ -455,6 +455,20 @@ void rb_join_add(struct rb_join *join, uint8_t node, const uint8_t address[16])
 	join->due_ns = 0;
 }
 
+void rb_join_remove(struct rb_join *join, uint8_t node)
+{
+	for (int i = 0; i < CALLS_MAX; i++)
+		if (join->calls[i].fd >= 0 &&
+		    (join->calls[i].node == node || join->calls[i].x.peer_node == node))
+			hang_up(join, &join->calls[i]);
+	join->peers[node] = (struct peer){ 0 };
+}
+
+void rb_join_set_self(struct rb_join *join, const struct rb_introduction *self)
+{
+	join->config.self = *self;
+}
+
 void rb_join_want(struct rb_join *join, uint8_t node, bool wanted)
 {
 	join->peers[node].wanted = wanted;

@@ -50,6 +50,10 @@ void rb_join_close(struct rb_join *join); /* NULL is fine */
 
 /* Name a peer at this address (an IPv4 one mapped). It is wanted until rb_join_want says not. */
 void rb_join_add(struct rb_join *join, uint8_t node, const uint8_t address[16]);
+/* It is no peer any more: calls to and from it end, and it gets no answer. */
+void rb_join_remove(struct rb_join *join, uint8_t node);
+/* Introduce ourselves like this from now on; node and address are as before. */
+void rb_join_set_self(struct rb_join *join, const struct rb_introduction *self);
 /* Is a connection to this peer wanted: is the peer not up? */
 void rb_join_want(struct rb_join *join, uint8_t node, bool wanted);
 

@@ -346,6 +346,16 @@ uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_ch
 	return dropped;
 }
 
+void rb_ingress_discard_voq(struct rb_ingress *in, uint32_t i, struct rb_chunks *chunks,
+			    struct sl_counter *counters)
+{
+	while (read_ahead(in, i, counters)) {
+		struct rb_frame frame = take(in, i);
+
+		drop(in, &frame, chunks, counters);
+	}
+}
+
 uint64_t rb_ingress_ready_at(const struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns)
 {
 	uint64_t at_ns = UINT64_MAX;

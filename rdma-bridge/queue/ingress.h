@@ -140,6 +140,9 @@ void rb_ingress_delivered(struct rb_ingress *in);
  */
 uint32_t rb_ingress_discard(struct rb_ingress *in, uint32_t budget, struct rb_chunks *chunks,
 			    struct sl_counter *counters);
+/* Drop what waits in VOQ i, whatever its rate, as peer-down; what has been chosen is sent. */
+void rb_ingress_discard_voq(struct rb_ingress *in, uint32_t i, struct rb_chunks *chunks,
+			    struct sl_counter *counters);
 /*
  * After rb_ingress_fill: when the next frame that waits here may leave. now_ns: it may leave now
  * but found no room; UINT64_MAX: no frame waits, or only frames of VOQs with rate 0.

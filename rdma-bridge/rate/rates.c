@@ -20,6 +20,16 @@ int rb_rates_create(const struct rb_rates_config *config, struct rb_rates **out)
 	return 0;
 }
 
+static void free_remote(struct rb_rates_remote *remote)
+{
+	for (uint32_t k = 0; k < SL_CLASSES; k++) {
+		free(remote->voq[k].trace);
+		if (remote->has[k])
+			remote->voq[k].voq->on_taken = NULL;
+	}
+	free(remote);
+}
+
 void rb_rates_destroy(struct rb_rates *r)
 {
 	if (!r)
@@ -30,14 +40,8 @@ void rb_rates_destroy(struct rb_rates *r)
 			free(r->port[i]->queue[k].trace);
 		free(r->port[i]);
 	}
-	for (uint32_t i = 0; i < r->n_remotes; i++) {
-		for (uint32_t k = 0; k < SL_CLASSES; k++) {
-			free(r->remote[i]->voq[k].trace);
-			if (r->remote[i]->has[k])
-				r->remote[i]->voq[k].voq->on_taken = NULL;
-		}
-		free(r->remote[i]);
-	}
+	for (uint32_t i = 0; i < r->n_remotes; i++)
+		free_remote(r->remote[i]);
 	for (uint32_t i = 0; i < 256; i++)
 		free(r->by_node[i]);
 	free(r->remote);
@@ -48,6 +52,27 @@ void rb_rates_add_peer(struct rb_rates *r, uint8_t node, struct rb_ingress *ingr
 {
 	r->nodes[r->n_nodes++] = node;
 	r->peer[node] = (struct rb_rates_peer){ .node = node, .ingress = ingress };
+}
+
+void rb_rates_remove_peer(struct rb_rates *r, uint8_t node)
+{
+	for (uint32_t i = 0; i < r->n_nodes; i++)
+		if (r->nodes[i] == node)
+			memmove(&r->nodes[i], &r->nodes[i + 1], --r->n_nodes - i);
+	r->peer[node] = (struct rb_rates_peer){ 0 };
+	rb_rates_egress_forget(r, node);
+}
+
+void rb_rates_remove_remote(struct rb_rates *r, uint16_t system_port)
+{
+	for (uint32_t i = 0; i < r->n_remotes; i++) {
+		if (r->remote[i]->system_port != system_port)
+			continue;
+		free_remote(r->remote[i]);
+		r->remote[i] = r->remote[--r->n_remotes];
+		r->by_node[system_port >> 8][system_port & 0xff] = NULL;
+		return;
+	}
 }
 
 void rb_rates_set_message_max(struct rb_rates *r, uint8_t node, uint32_t bytes)

@@ -32,6 +32,9 @@ void rb_rates_destroy(struct rb_rates *rates); /* NULL is fine */
 /* Another node, and our VOQs that lead to it: borrowed; NULL: none. Once for each node. */
 void rb_rates_add_peer(struct rb_rates *rates, uint8_t node, struct rb_ingress *ingress);
 /* The peer takes messages of up to so many bytes. */
+/* Forget the peer, whose ports have been forgotten; and a port of a peer. */
+void rb_rates_remove_peer(struct rb_rates *rates, uint8_t node);
+void rb_rates_remove_remote(struct rb_rates *rates, uint16_t system_port);
 void rb_rates_set_message_max(struct rb_rates *rates, uint8_t node, uint32_t bytes);
 /* The peer changed its state, or came with a new life. */
 void rb_rates_peer_changed(struct rb_rates *rates, uint8_t node, uint64_t now_ns);

@@ -82,7 +82,8 @@ void rb_view_voqs(void *ctx, const json_t *request, struct sl_ctl_answer *answer
 	for (uint32_t i = 0; i < b->n_remotes; i++) {
 		const struct rb_bridge_remote *remote = &b->remotes[i];
 
-		for (uint32_t c = 0; c < SL_CLASSES && remote->voq_id < SL_VOQS_MAX; c++)
+		for (uint32_t c = 0;
+		     c < SL_CLASSES && remote->system_port && remote->voq_id < SL_VOQS_MAX; c++)
 			if (sl_ctl_put(answer, voq_row(b, remote, c)))
 				return;
 	}

@@ -115,6 +115,11 @@ int rb_peers_add(struct rb_peers *peers, uint8_t node)
 	return 0;
 }
 
+void rb_peers_remove(struct rb_peers *peers, uint8_t node)
+{
+	peers->peer[node] = (struct rb_peer){ 0 };
+}
+
 static void set_state(struct rb_peer *peer, enum rb_peer_state state)
 {
 	if (state == RB_PEER_UP)

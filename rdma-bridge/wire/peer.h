@@ -105,6 +105,9 @@ int rb_peers_init(struct rb_peers *peers, uint8_t self, uint32_t self_epoch,
 /* Add a peer of the configuration. 0, -EINVAL for node 0 or ourselves, -EEXIST. */
 int rb_peers_add(struct rb_peers *peers, uint8_t node);
 
+/* Forget a peer, with its counters; not configured any more. */
+void rb_peers_remove(struct rb_peers *peers, uint8_t node);
+
 /*
  * A life of the peer introduced itself in the start-up exchange. For a new epoch, forget the
  * sequence numbers and liveness of the former one: the peer is DOWN until we hear it. The same

@@ -276,9 +276,33 @@ int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint3
 	err = add_destination(w, node, n_voqs, frame_max_bytes, self.message_max_bytes, degree);
 	if (!err)
 		w->nodes[w->n_nodes++] = node;
-	if (!err)
-		rb_transit_init(&w->peer[node]->transit);
-	return err;
+	if (err)
+		return err;
+	w->peer[node]->sequence = w->next_sequence[node];
+	rb_transit_init(&w->peer[node]->transit);
+	return 0;
+}
+
+void rb_worker_remove_peer(struct rb_worker *w, uint8_t node)
+{
+	struct rb_worker_peer *peer = w->peer[node];
+
+	w->next_sequence[node] = peer->sequence;
+	if (peer->path)
+		w->transport->ops->path_destroy(w->transport, peer->path);
+	rb_id_set_remove(&w->linked, node);
+	rb_rates_remove_peer(w->rates, node);
+	rb_ingress_close(peer->ingress, w->chunks, w->counters);
+	rb_id_set_remove(&w->todo.waiting, node);
+	rb_id_set_remove(&w->todo.busy, node);
+	rb_id_set_collect(&w->todo.asked, &w->todo.waiting);
+	rb_id_set_remove(&w->todo.waiting, node);
+	free(peer);
+	w->peer[node] = NULL;
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		if (w->nodes[i] == node)
+			memmove(&w->nodes[i], &w->nodes[i + 1], --w->n_nodes - i);
+	rb_peers_remove(&w->peers, node);
 }
 
 int rb_worker_add_self(struct rb_worker *w, uint32_t n_voqs, uint32_t frame_max_bytes)

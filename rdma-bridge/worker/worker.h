@@ -5,7 +5,8 @@
  * messages, and sends hellos.
  *
  * It knows rings, transports and ports only by their tables of operations, and no clock: time is an
- * argument. Its owner puts in peers, ports and transport (bridge/assembly.c; tests put in memory).
+ * argument. Its owner puts in peers, ports and transport (assembly/assembly.c; tests put in
+ * memory).
  */
 #ifndef RB_WORKER_H
 #define RB_WORKER_H
@@ -24,6 +25,11 @@ void rb_worker_destroy(struct rb_worker *worker);
  */
 int rb_worker_add_peer(struct rb_worker *worker, uint8_t node, uint32_t n_voqs,
 		       uint32_t frame_max_bytes);
+/*
+ * The peer goes: no message goes there or is taken from there any more. Its frames that wait are
+ * dropped as peer-down. The inputs of its VOQs have been removed.
+ */
+void rb_worker_remove_peer(struct rb_worker *worker, uint8_t node);
 /*
  * n_voqs virtual output queues of ports of this node, for what enters by one of its ports and
  * leaves by another: w->peer[node]->ingress, as for a peer. -EINVAL, -EEXIST, -ENOMEM.

@@ -64,6 +64,11 @@ struct rb_worker {
 	struct rb_worker_peer *peer[256];
 	uint8_t nodes[256]; /* ids of the other nodes, in order of rb_worker_add_peer */
 	uint32_t n_nodes;
+	/*
+	 * By node: where the sequence numbers of a peer that has been removed go on. It may come
+	 * again before it has taken us for dead, and would find lower numbers stale.
+	 */
+	uint32_t next_sequence[256];
 	struct rb_id_set linked;	  /* nodes to which there is, or was, a path */
 	struct rb_ingress_todo todo;	  /* by node: which ingress sides to serve */
 	uint32_t turn;			  /* which node is served first, if it waits */

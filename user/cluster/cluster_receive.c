@@ -50,6 +50,10 @@ static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message
 	was_silent = peer->silent;
 	peer->up = message->up;
 	peer->silent = !message->up;
+	/* A bridge that has just heard of the node knows none of its ports. */
+	for (uint32_t i = 0; i < c->n_ports; i++)
+		if (c->ports[i].system_port >> 8 == peer->node)
+			sl_cluster_send_port(c, &c->ports[i]);
 	if (peer->up)
 		sl_cluster_announce(c, peer->node);
 	if (peer->silent)

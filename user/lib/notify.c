@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "user/lib/notify.h"
@@ -26,4 +28,15 @@ int sl_notify(const char *state)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+int sl_notify_reloading(void)
+{
+	struct timespec now;
+	char state[64];
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%lld",
+		 (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+	return sl_notify(state);
 }

@@ -8,5 +8,7 @@
  * unset); else -errno.
  */
 int sl_notify(const char *state);
+/* The daemon reads its configuration again; READY=1 follows. As above. */
+int sl_notify_reloading(void);
 
 #endif

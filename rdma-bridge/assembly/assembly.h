@@ -13,6 +13,9 @@
 int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out);
 void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
 
+/* As many open files as the cluster needs. 0, or -EMFILE: too few are allowed; logged. */
+int rb_bridge_raise_limits(const struct sl_cluster_settings *cluster);
+
 /* What the settings mean for the worker of a lane, whose transport is open. */
 struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *bridge,
 						const struct rb_lane *lane);

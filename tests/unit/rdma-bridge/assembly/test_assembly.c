@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "rdma-bridge/bridge/assembly.h"
+#include "rdma-bridge/assembly/assembly.h"
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/remote_ports.h"

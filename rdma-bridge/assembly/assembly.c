@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rdma-bridge/bridge/assembly.h"
+#include "rdma-bridge/assembly/assembly.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,13 +11,13 @@
 #include <unistd.h>
 #include <openssl/crypto.h>
 
+#include "rdma-bridge/assembly/destinations.h"
 #include "rdma-bridge/bridge/ports.h"
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/peering.h"
 #include "rdma-bridge/bridge/remote_ports.h"
-#include "rdma-bridge/bridge/voq_maps.h"
 #include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/rate/cc_overrides.h"
@@ -172,57 +172,19 @@ static int open_workers(struct rb_bridge *b)
 	return err;
 }
 
-/* A node and its ports that have VOQs: all, or, of this node, those that have queues. */
-static int add_destination(struct rb_bridge *b, const struct sl_cluster_node *node)
-{
-	bool own = node->id == b->settings->cluster.node;
-	uint32_t n[RB_EDGE_WORKERS_MAX] = { 0 };
-	int err = 0;
-
-	for (uint32_t p = 0; p < node->ports.n; p++) {
-		const struct sl_cluster_port *port = sl_cluster_port(node, p);
-		struct rb_bridge_remote *remote = &b->remotes[b->n_remotes];
-		uint32_t lane;
-
-		if (own && !sl_cluster_port_is_queued(port))
-			continue;
-		b->n_remotes++;
-		remote->own = own;
-		remote->express = !own && port->express != SL_EXPRESS_NEVER;
-		remote->system_port = SL_SYSTEM_PORT(node->id, port->number);
-		lane = rb_bridge_lane(b, remote->system_port)->index;
-		remote->first_voq = n[lane];
-		n[lane] += SL_CLASSES;
-	}
-	for (uint32_t i = 0; i < b->n_lanes && !err; i++)
-		if (!own)
-			err = rb_worker_add_peer(b->lanes[i].worker, (uint8_t)node->id, n[i],
-						 SL_QUEUED_MAX_BYTES);
-		else if (n[i])
-			err = rb_worker_add_self(b->lanes[i].worker, n[i], SL_QUEUED_MAX_BYTES);
-	return err;
-}
-
 static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
 	int err = 0;
 
 	b->ports = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->ports));
-	b->remotes = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->remotes));
-	b->places = calloc(SL_VOQS_MAX, sizeof(*b->places));
-	if (!b->ports || !b->remotes || !b->places)
+	if (!b->ports)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < cluster->nodes.n && !err; i++) {
-		const struct sl_cluster_node *node = sl_cluster_node(cluster, i);
-
-		for (uint32_t p = 0; node->id == cluster->node && p < node->ports.n && !err; p++)
-			err = rb_bridge_add_port(b, sl_cluster_port(node, p), now_ns);
-		if (!err)
-			err = add_destination(b, node);
-	}
+	for (uint32_t p = 0; p < self->ports.n && !err; p++)
+		err = rb_bridge_add_port(b, sl_cluster_port(self, p), now_ns);
 	if (!err)
-		rb_bridge_point_voqs(b, now_ns);
+		err = rb_destinations_open(b, now_ns);
 	return err ? err : rb_bridge_set_controllers(b, now_ns);
 }
 
@@ -244,7 +206,7 @@ static uint64_t descriptors_needed(const struct sl_cluster_settings *cluster)
 }
 
 /* Without CAP_IPC_LOCK, the memory of a UMEM counts against RLIMIT_MEMLOCK. */
-static int raise_limits(const struct sl_cluster_settings *cluster)
+int rb_bridge_raise_limits(const struct sl_cluster_settings *cluster)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 	uint64_t needed = descriptors_needed(cluster);
@@ -274,7 +236,7 @@ int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
 	b->settings = settings;
 	b->maps_err = 1; /* not known yet */
 	b->maps.xsk_fd = b->maps.dscp_fd = b->sockets_fd = -1;
-	err = raise_limits(&settings->cluster);
+	err = rb_bridge_raise_limits(&settings->cluster);
 	if (err)
 		goto out;
 	b->cc_overrides_path = rb_cc_overrides_path(settings->cluster.bridge.control);
@@ -343,8 +305,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	free(b->lanes);
 	free(b->urgency);
 	free(b->ports);
-	free(b->remotes);
-	free(b->places);
+	rb_destinations_close(b);
 	free(b->cc_overrides_path);
 	rb_lane_threads_destroy(b);
 	OPENSSL_cleanse(&b->keys, sizeof(b->keys));
