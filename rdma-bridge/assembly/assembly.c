@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <openssl/crypto.h>
 
-#include "rdma-bridge/assembly/destinations.h"
+#include "rdma-bridge/assembly/reachable.h"
 #include "rdma-bridge/bridge/ports.h"
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/lane.h"
@@ -184,7 +184,7 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	for (uint32_t p = 0; p < self->ports.n && !err; p++)
 		err = rb_bridge_add_port(b, sl_cluster_port(self, p), now_ns);
 	if (!err)
-		err = rb_destinations_open(b, now_ns);
+		err = rb_reachable_open(b, now_ns);
 	return err ? err : rb_bridge_set_controllers(b, now_ns);
 }
 
@@ -305,7 +305,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	free(b->lanes);
 	free(b->urgency);
 	free(b->ports);
-	rb_destinations_close(b);
+	rb_reachable_close(b);
 	free(b->cc_overrides_path);
 	rb_lane_threads_destroy(b);
 	OPENSSL_cleanse(&b->keys, sizeof(b->keys));

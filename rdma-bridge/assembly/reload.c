@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "rdma-bridge/assembly/assembly.h"
-#include "rdma-bridge/assembly/destinations.h"
+#include "rdma-bridge/assembly/reachable.h"
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/peering.h"
 #include "user/lib/log.h"
@@ -127,7 +127,7 @@ int rb_bridge_reload(struct rb_bridge *b, struct sl_settings *settings, uint64_t
 		err = -EINVAL;
 	} else if (!b->join) {
 		sl_info("reload: nothing changed");
-	} else if (!rb_destinations_fit(b, new)) {
+	} else if (!rb_reachable_fit(b, new)) {
 		err = -ENOSPC;
 	} else {
 		err = rb_bridge_raise_limits(new);
@@ -141,7 +141,7 @@ int rb_bridge_reload(struct rb_bridge *b, struct sl_settings *settings, uint64_t
 		goto out;
 	}
 	rb_bridge_halt(b);
-	err = rb_destinations_change(b, new, now_ns);
+	err = rb_reachable_change(b, new, now_ns);
 	take_nodes(old, new);
 	rb_bridge_release(b);
 	if (!err)

@@ -85,7 +85,7 @@ map_id() { on n1 bpftool -j map show pinned "/sys/fs/bpf/sluice/$1" | jq .id; }
 reloaded() { log_has sluiced-n1 "configuration \"$LAB_DIR/n1.yaml\" reloaded"; }
 
 @test "a reload that adds a node and changes the engine leaves the bridge its maps, and each port its queues" {
-	local id opened
+	local id
 	id=$(map_id sl_voq)
 	cp build/sluice.bpf.o "$LAB_DIR/sluice.bpf.o"
 	cp "$LAB_DIR/new.yaml" "$LAB_DIR/n1.yaml"

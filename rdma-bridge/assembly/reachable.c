@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "rdma-bridge/assembly/destinations.h"
+#include "rdma-bridge/assembly/reachable.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -140,7 +140,7 @@ static void remove_node(struct rb_bridge *b, uint8_t node, uint64_t now_ns)
 	sl_info("fabric: node %u has left the configuration", node);
 }
 
-int rb_destinations_open(struct rb_bridge *b, uint64_t now_ns)
+int rb_reachable_open(struct rb_bridge *b, uint64_t now_ns)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	int err = 0;
@@ -162,7 +162,7 @@ int rb_destinations_open(struct rb_bridge *b, uint64_t now_ns)
 	return err;
 }
 
-void rb_destinations_close(struct rb_bridge *b)
+void rb_reachable_close(struct rb_bridge *b)
 {
 	free(b->remotes);
 	free(b->places);
@@ -177,7 +177,7 @@ static bool is_same_node(const struct sl_cluster_settings *to, const struct sl_c
 	return other && strcmp(other->address, node->address) == 0;
 }
 
-bool rb_destinations_fit(const struct rb_bridge *b, const struct sl_cluster_settings *to)
+bool rb_reachable_fit(const struct rb_bridge *b, const struct sl_cluster_settings *to)
 {
 	for (uint32_t i = 0; i < to->nodes.n; i++) {
 		const struct sl_cluster_node *node = sl_cluster_node(to, i);
@@ -245,8 +245,7 @@ static int take_node(struct rb_bridge *b, const struct sl_cluster_node *node, ui
 	return 0;
 }
 
-int rb_destinations_change(struct rb_bridge *b, const struct sl_cluster_settings *to,
-			   uint64_t now_ns)
+int rb_reachable_change(struct rb_bridge *b, const struct sl_cluster_settings *to, uint64_t now_ns)
 {
 	const struct sl_cluster_settings *from = &b->settings->cluster;
 	int err = 0;
