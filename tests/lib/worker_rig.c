@@ -169,33 +169,43 @@ static void add_ports(struct rig_node *node)
 	}
 }
 
+void rig_add_peer(struct rig_node *node, uint8_t other)
+{
+	assert_int_equal(other == node->id
+				 ? rb_worker_add_self(node->worker, RIG_VOQS, 1514)
+				 : rb_worker_add_peer(node->worker, other, RIG_VOQS, 1514),
+			 0);
+	for (uint32_t i = 0; i < RIG_VOQS; i++) {
+		struct rig_ring *ring = &node->ring[other][i];
+		struct rb_ingress *in = node->worker->peer[other]->ingress;
+
+		node->voq[other][i] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED };
+		memset(&node->backlog[other][i], 0, sizeof(node->backlog[other][i]));
+		*ring = (struct rig_ring){
+			.input = { .receive = ring_receive, .context = ring },
+			.node = node,
+			.system_port = SL_SYSTEM_PORT(other, 1 + i / SL_CLASSES),
+			.class = i % SL_CLASSES,
+		};
+		rb_ingress_set_voq(in, i, ring->system_port, ring->class, &node->voq[other][i],
+				   &node->backlog[other][i], node->rig->now_ns);
+		rb_ingress_add_input(in, i, &ring->input);
+	}
+}
+
+void rig_remove_peer(struct rig_node *node, uint8_t other)
+{
+	for (uint32_t i = 0; i < RIG_VOQS; i++)
+		rb_ingress_remove_input(node->worker->peer[other]->ingress, i,
+					&node->ring[other][i].input);
+	rb_worker_remove_peer(node->worker, other);
+}
+
 static void add_destinations(struct rig_node *node)
 {
-	for (uint8_t other = 1; other <= RIG_NODES; other++) {
-		if (other == node->id && !node->rig->setting.own)
-			continue;
-		assert_int_equal(other == node->id
-					 ? rb_worker_add_self(node->worker, RIG_VOQS, 1514)
-					 : rb_worker_add_peer(node->worker, other, RIG_VOQS, 1514),
-				 0);
-		for (uint32_t i = 0; i < RIG_VOQS; i++) {
-			struct rig_ring *ring = &node->ring[other][i];
-			struct rb_ingress *in = node->worker->peer[other]->ingress;
-
-			node->voq[other][i] = (struct sl_voq){ .rate = SL_RATE_UNLIMITED };
-			memset(&node->backlog[other][i], 0, sizeof(node->backlog[other][i]));
-			*ring = (struct rig_ring){
-				.input = { .receive = ring_receive, .context = ring },
-				.node = node,
-				.system_port = SL_SYSTEM_PORT(other, 1 + i / SL_CLASSES),
-				.class = i % SL_CLASSES,
-			};
-			rb_ingress_set_voq(in, i, ring->system_port, ring->class,
-					   &node->voq[other][i], &node->backlog[other][i],
-					   node->rig->now_ns);
-			rb_ingress_add_input(in, i, &ring->input);
-		}
-	}
+	for (uint8_t other = 1; other <= RIG_NODES; other++)
+		if (other != node->id || node->rig->setting.own)
+			rig_add_peer(node, other);
 }
 
 void rig_start(struct rig_node *node, uint32_t epoch)

@@ -96,6 +96,9 @@ struct worker_rig {
 void rig_begin(struct worker_rig *rig, const struct rig_setting *setting);
 /* No chunk is missing then, and none was handed over by a stranger. */
 void rig_end(struct worker_rig *rig);
+/* A peer of a node that runs, with its VOQs, or this node itself; or it goes, whatever waits. */
+void rig_add_peer(struct rig_node *node, uint8_t other);
+void rig_remove_peer(struct rig_node *node, uint8_t other);
 
 /* A new life of a node, with its worker, ports and VOQs; and the end of one. */
 void rig_start(struct rig_node *node, uint32_t epoch);

@@ -276,6 +276,48 @@ static void restarted_peer_is_known_by_its_epoch_and_traffic_resumes(void **stat
 	rig_end(&rig);
 }
 
+/*
+ * A reload takes a peer away and brings it again, sooner than that peer takes us for dead: to it,
+ * we are in the same life all the time.
+ */
+static void peer_that_goes_and_comes_back_at_once_takes_our_messages_as_before(void **state)
+{
+	struct rig_node *one = &rig.node[1], *two = &rig.node[2];
+	uint64_t stale;
+
+	(void)state;
+	rig_begin(&rig, &rig_plain);
+	rig_offer(&rig, 1, 2, 0, 3000, 60);
+	rig_offer(&rig, 2, 1, 0, 100, 60);
+	rig_run_for(&rig, 10 * RIG_MS);
+	assert_int_equal(two->port[1].received, 3000);
+	stale = two->worker->peers.peer[1].seq[0].stale;
+	/* What waits is dropped by name, and another peer notices nothing. */
+	one->voq[2][0].rate = 0;
+	rig_offer(&rig, 1, 2, 0, 50, 60);
+	rig_offer(&rig, 1, 3, 0, 200, 60);
+	rig_run_for(&rig, RIG_US);
+	rig_remove_peer(one, 2);
+	assert_int_equal(rig_count_of(&rig, 1, RB_COUNT_DROP_PEER_DOWN) > 0, 1);
+	rig_run_for(&rig, 5 * RIG_MS);
+	assert_int_equal(rig.node[3].port[1].received, 200);
+	assert_int_equal(one->worker->n_nodes, 1);
+
+	rig_add_peer(one, 2);
+	rig_introduce(one, two);
+	two->port[1].next[1][0] = 0;
+	rig_run_for(&rig, 20 * RIG_MS);
+	assert_int_equal(two->downs, 0);
+	assert_int_equal(rb_worker_peer_state(one->worker, 2), RB_PEER_UP);
+	rig_offer(&rig, 1, 2, 0, 300, 60);
+	rig_offer(&rig, 2, 1, 0, 100, 60);
+	rig_run_for(&rig, 10 * RIG_MS);
+	assert_int_equal(two->port[1].received, 3300);
+	assert_int_equal(one->port[1].received, 200);
+	assert_int_equal(two->worker->peers.peer[1].seq[0].stale, stale);
+	rig_end(&rig);
+}
+
 static int no_path(struct rb_transport *t, const struct rb_endpoint *remote, void *context,
 		   struct rb_path **out)
 {
@@ -334,6 +376,8 @@ int main(void)
 		cmocka_unit_test(
 			peer_that_falls_silent_is_down_within_the_bound_and_its_frames_are_dropped),
 		cmocka_unit_test(restarted_peer_is_known_by_its_epoch_and_traffic_resumes),
+		cmocka_unit_test(
+			peer_that_goes_and_comes_back_at_once_takes_our_messages_as_before),
 		cmocka_unit_test(restarted_peer_without_a_path_is_down_until_there_is_one),
 	};
 	return cmocka_run_group_tests_name("worker", tests, NULL, NULL);
