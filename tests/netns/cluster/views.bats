@@ -124,7 +124,7 @@ queue() { sluice 2 -j show egress-queues | jq -c ".[] | select(.port == \"$1\" a
 			.arrived_bytes == .departed_bytes + .dropped_bytes and .waiting_bytes == 0'
 	done
 	in_map=$(on n1 bpftool -j map dump pinned /sys/fs/bpf/sluice/sl_backlog |
-		jq -c '[.[] | .formatted | {key: .key | tostring, value: .value}] | from_entries')
+		jq -c '[.[] | .formatted | select(.value.system_port != 0) | {key: .key | tostring, value: .value}] | from_entries')
 	jq -ne --argjson map "$in_map" --argjson voqs "$(sluice 1 -j show voqs)" '$voqs | all(
 		$map[.voq | tostring] as $m | .enqueued_frames == $m.enqueued.frames and .enqueued_bytes == $m.enqueued.bytes and
 		.dequeued_frames == $m.dequeued.frames and .marked_frames == $m.marked and .dropped.missed == $m.missed)'
