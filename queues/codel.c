@@ -32,7 +32,6 @@ struct codel {
 	uint32_t is_dropping;
 	uint32_t owed; /* drop_next_ns must move on if the next frame has waited long, too */
 };
-_Static_assert(sizeof(struct codel) <= FQ_QUEUE_WORDS * sizeof(uint64_t), "state of a queue");
 
 static uint64_t square_root(uint64_t x)
 {
@@ -92,7 +91,7 @@ static enum fq_verdict codel_depart(struct fq_port *port, uint32_t queue,
 				    const struct fq_frame *frame, uint64_t now_ns)
 {
 	const struct fq_queue *q = &port->queue[queue];
-	struct codel *c = (void *)port->queue[queue].priv;
+	struct codel *c = fq_state(port, queue);
 	const bool due = is_due(port, c, q, frame, now_ns);
 
 	if (!due) {
@@ -135,6 +134,7 @@ const struct fq_ops fq_codel_ops = {
 	.policy = FQ_CODEL,
 	.sparse = true,
 	.n_ranks = 1,
+	.state_bytes = sizeof(struct codel),
 	.n_params = CODEL_PARAMS,
 	.params = codel_params,
 	.depart = codel_depart,

@@ -8,6 +8,8 @@
 
 #include "queues/fq.h"
 
+#define LINE_BYTES 64 /* of a cache */
+
 static size_t aligned(size_t bytes)
 {
 	return (bytes + 7) & ~(size_t)7;
@@ -19,11 +21,14 @@ static size_t entries(const struct fq_shape *shape)
 	return (size_t)shape->limit_frames + 1;
 }
 
-size_t fq_port_size(const struct fq_shape *shape)
+size_t fq_port_size(const struct fq_config *cfg)
 {
-	return aligned(sizeof(struct fq_port)) + aligned(shape->queues * sizeof(struct fq_queue)) +
-	       FQ_RANKS_MAX * fq_rank_size(shape->queues) +
-	       aligned(entries(shape) * sizeof(struct fq_entry));
+	const struct fq_shape *shape = &cfg->shape;
+
+	return aligned(sizeof(struct fq_port)) + LINE_BYTES +
+	       shape->queues * (sizeof(struct fq_queue) + cfg->ops->state_bytes) +
+	       cfg->ops->n_ranks * fq_rank_size(shape->queues) +
+	       entries(shape) * sizeof(struct fq_entry);
 }
 
 struct fq_port *fq_port_init(void *memory, const struct fq_config *cfg, fq_drop_fn drop,
@@ -40,24 +45,31 @@ struct fq_port *fq_port_init(void *memory, const struct fq_config *cfg, fq_drop_
 	port->random = shape->seed ? shape->seed : 1;
 	for (int i = 0; i < 3; i++)
 		port->round[i] = (struct fq_list){ .head = FQ_NONE, .tail = FQ_NONE };
+	port->rate_Bps = shape->rate_Bps;
 	at += aligned(sizeof(*port));
 
+	/* No queue and no entry is in two lines of a cache. */
+	at += -(uintptr_t)at % LINE_BYTES;
 	port->queue = (void *)at;
 	memset(port->queue, 0, shape->queues * sizeof(*port->queue));
 	for (uint32_t i = 0; i < shape->queues; i++) {
 		port->queue[i].weight = 1;
 		port->queue[i].prev = port->queue[i].next = FQ_NONE;
 	}
-	at += aligned(shape->queues * sizeof(*port->queue));
-
-	for (int i = 0; i < FQ_RANKS_MAX; i++) {
-		fq_rank_init(&port->rank[i], shape->queues, at);
-		at += fq_rank_size(shape->queues);
-	}
+	at += shape->queues * sizeof(*port->queue);
 
 	port->entry = (void *)at;
 	for (uint32_t i = 0; i < entries(shape); i++)
 		port->entry[i].next = i + 1;
+	at += entries(shape) * sizeof(*port->entry);
+
+	for (int i = 0; i < cfg->ops->n_ranks; i++) {
+		fq_rank_init(&port->rank[i], shape->queues, at);
+		at += fq_rank_size(shape->queues);
+	}
+
+	port->state = at;
+	memset(port->state, 0, (size_t)shape->queues * cfg->ops->state_bytes);
 	if (cfg->ops->init)
 		cfg->ops->init(port);
 	return port;
@@ -105,8 +117,24 @@ int fq_set_weight(struct fq_port *port, uint32_t queue, uint32_t weight)
 {
 	if (queue >= port->config.shape.queues || weight < 1 || weight > FQ_WEIGHT_MAX)
 		return -EINVAL;
+	if (port->queue[queue].round != FQ_IDLE)
+		port->active_weight += weight - port->queue[queue].weight;
 	port->queue[queue].weight = (uint16_t)weight;
 	return 0;
+}
+
+void fq_set_rate(struct fq_port *port, uint64_t rate_Bps)
+{
+	port->rate_Bps = rate_Bps < 1 ? 1 : rate_Bps > FQ_RATE_MAX_BPS ? FQ_RATE_MAX_BPS : rate_Bps;
+}
+
+uint64_t fq_share_Bps(const struct fq_port *port, uint32_t queue)
+{
+	const struct fq_queue *q = &port->queue[queue];
+	const uint32_t weights = port->active_weight + (q->round == FQ_IDLE ? q->weight : 0);
+	const uint64_t share_Bps = port->rate_Bps * q->weight / weights;
+
+	return share_Bps > 0 ? share_Bps : 1;
 }
 
 static int32_t quantum_bytes(const struct fq_port *port, const struct fq_queue *q)
@@ -121,6 +149,7 @@ static void move(struct fq_port *port, uint32_t queue, enum fq_round round)
 	struct fq_list *list = &port->round[q->round];
 
 	if (q->round != FQ_IDLE) {
+		port->active_weight -= q->weight;
 		if (q->prev == FQ_NONE)
 			list->head = q->next;
 		else
@@ -134,6 +163,7 @@ static void move(struct fq_port *port, uint32_t queue, enum fq_round round)
 	q->prev = q->next = FQ_NONE;
 	if (round == FQ_IDLE)
 		return;
+	port->active_weight += q->weight;
 	list = &port->round[round];
 	q->prev = list->tail;
 	if (list->tail == FQ_NONE)

@@ -46,9 +46,10 @@
 #define FQ_NAME_BYTES	   16	      /* longest name of a policy, with its NUL */
 #define FQ_PARAMS_MAX	   8
 #define FQ_RANKS_MAX	   2
-#define FQ_GAINS	   8 /* words that a policy derives from its parameters */
-#define FQ_PORT_WORDS	   8 /* state of a policy in a port */
-#define FQ_QUEUE_WORDS	   4 /* state of a policy in a queue */
+#define FQ_GAINS	   8   /* words that a policy derives from its parameters */
+#define FQ_PORT_WORDS	   8   /* state of a policy in a port */
+#define FQ_STATE_BYTES_MAX 512 /* state of a policy in a queue */
+#define FQ_NO_LAYER	   UINT8_MAX
 #define FQ_ONE_PPB	   INT64_C(1000000000)
 
 /* The size of a port. */
@@ -87,6 +88,7 @@ struct fq_frame {
 	uint32_t len_bytes;  /* 1..frame_max_bytes of the port */
 	bool ect;	     /* its sender knows ECN (RFC 3168): marked where others are dropped */
 	bool ce;	     /* out: the caller must set Congestion Experienced in the frame */
+	uint8_t layer;	     /* by fq_ops.layer; a policy without that slot does not look at it */
 };
 
 /* Why a frame was discarded. */
@@ -132,25 +134,28 @@ struct fq_queue {
 	uint8_t round;	     /* enum fq_round */
 	bool is_shared;	     /* fq_queue_pick gave it to further flows; valid while n_frames > 0 */
 	uint32_t tag;	     /* of the flow that fq_queue_pick gave it to; valid likewise */
-	uint64_t priv[FQ_QUEUE_WORDS];
 };
+_Static_assert(sizeof(struct fq_queue) == 32, "two to a cache line");
 
 struct fq_list {
 	uint16_t head, tail; /* FQ_NONE: empty */
 };
 
-/* Policies read all of it, and write priv, ranks, random and the priv of queues. */
+/* Policies read all of it, and write priv, ranks, random and their state of queues. */
 struct fq_port {
 	struct fq_config config;
 	fq_drop_fn drop;
 	void *drop_context; /* borrowed for the port's life */
 	uint32_t n_frames, n_bytes;
+	uint32_t active_weight;	 /* sum over the queues that are in a round */
+	uint64_t rate_Bps;	 /* at which the port sends now */
 	uint64_t empty_since_ns; /* when the last frame left; valid while n_frames is 0 */
 	struct fq_list round[3]; /* by enum fq_round */
 	uint32_t free_entry;	 /* first of the free entries */
 	uint32_t random;	 /* state of cc_random, never 0 */
 	struct fq_queue *queue;	 /* in the port's memory: shape.queues of them */
 	struct fq_entry *entry;	 /* in the port's memory: limit_frames + 1 */
+	unsigned char *state;	 /* in the port's memory: ops->state_bytes for each queue */
 	struct fq_rank rank[FQ_RANKS_MAX];
 	uint64_t priv[FQ_PORT_WORDS];
 };
@@ -161,7 +166,9 @@ struct fq_victim {
 	uint32_t frames; /* to discard from its head, 1..; ends early when it has no more */
 };
 
-/* A policy. fq_ops_check refuses one without a (required) slot. Words of priv are 0 at first. */
+struct fq_flow;
+
+/* A policy. fq_ops_check refuses one without a (required) slot. priv and states are 0 at first. */
 struct fq_ops {
 	/* (required) unique, at most FQ_NAME_BYTES - 1 characters */
 	const char *name;
@@ -169,8 +176,10 @@ struct fq_ops {
 	/* The round of RFC 8290: queues that were idle go before others for one quantum, a queue
 	 * sends while its deficit is positive, and an empty queue stays until its turn. */
 	bool sparse;
+	bool asks_share; /* it calls fq_share_Bps(): the port's rate must be kept right */
 	uint8_t n_ranks; /* 0..FQ_RANKS_MAX */
 	uint8_t n_params;
+	uint16_t state_bytes;	       /* in each queue, 0..FQ_STATE_BYTES_MAX, a multiple of 8 */
 	const struct fq_param *params; /* (required if n_params > 0) */
 
 	/* (optional) Turn shape and parameters into gains. 0, or -EINVAL with *why saying what is
@@ -178,6 +187,10 @@ struct fq_ops {
 	int (*prepare)(struct fq_config *cfg, const char **why);
 	/* (optional) Start of a port. */
 	void (*init)(struct fq_port *port);
+	/* (optional) What the policy must know of the bytes of a frame, for fq_frame.layer. `frame`
+	 * has `bytes` from its MAC header on, and is of `flow`. */
+	uint8_t (*layer)(const struct fq_config *cfg, const uint8_t *frame, uint32_t bytes,
+			 const struct fq_flow *flow);
 	/* (optional) A frame has come and is not queued yet. */
 	enum fq_verdict (*arrive)(struct fq_port *port, uint32_t queue,
 				  const struct fq_frame *frame, uint64_t now_ns);
@@ -222,11 +235,11 @@ int fq_config_set(struct fq_config *cfg, const char *param, int64_t value);
  */
 int fq_config_prepare(struct fq_config *cfg, const char **why);
 
-/* Bytes of memory that a port of this shape needs. */
-size_t fq_port_size(const struct fq_shape *shape);
+/* Bytes of memory that a port of this configuration needs. */
+size_t fq_port_size(const struct fq_config *cfg);
 
 /*
- * Make a port in `memory`: fq_port_size(&cfg->shape) bytes, aligned to 8, borrowed for the port's
+ * Make a port in `memory`: fq_port_size(cfg) bytes, aligned to 8, borrowed for the port's
  * life; there is nothing to undo. cfg is prepared and is copied. drop takes back every frame that
  * the port discards. All queues are empty and have weight 1.
  */
@@ -246,6 +259,21 @@ uint32_t fq_queue_pick(struct fq_port *port, uint64_t hash);
 
 /* Set a queue's share from its next quantum on. 0; -EINVAL: no such queue or weight. */
 int fq_set_weight(struct fq_port *port, uint32_t queue, uint32_t weight);
+
+/* The port sends at another rate from now on, which is brought into 1..FQ_RATE_MAX_BPS. */
+void fq_set_rate(struct fq_port *port, uint64_t rate_Bps);
+
+/*
+ * The rate that the round grants a queue now, at least 1: its part, by weight, of the port's rate
+ * among the queues that have frames, and it itself.
+ */
+uint64_t fq_share_Bps(const struct fq_port *port, uint32_t queue);
+
+/* The policy's state in a queue. */
+static inline void *fq_state(const struct fq_port *port, uint32_t queue)
+{
+	return port->state + (size_t)queue * port->config.ops->state_bytes;
+}
 
 /*
  * Take a frame into a queue below shape.queues. The port discards this or other frames if the

@@ -15,7 +15,8 @@
 	X(LONGEST, longest) \
 	X(TDRR, tdrr)       \
 	X(QSDRR, qsdrr)     \
-	X(CODEL, codel)
+	X(CODEL, codel)     \
+	X(LAYERS, layers)
 
 #define FQ_ENUM_POLICY(id, name) FQ_##id,
 enum fq_policy { FQ_POLICIES(FQ_ENUM_POLICY) FQ_N_POLICIES };

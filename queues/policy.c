@@ -32,6 +32,8 @@ int fq_ops_check(const struct fq_ops *ops)
 		return -EINVAL;
 	if (ops->policy >= FQ_N_POLICIES || ops->n_ranks > FQ_RANKS_MAX)
 		return -EINVAL;
+	if (ops->state_bytes > FQ_STATE_BYTES_MAX || ops->state_bytes % 8)
+		return -EINVAL;
 	if (ops->n_ranks > 0 && !ops->changed)
 		return -EINVAL;
 	return check_params(ops);

@@ -39,7 +39,6 @@ _Static_assert(sizeof(struct tdrr) <= FQ_PORT_WORDS * sizeof(uint64_t), "state o
 struct tdrr_queue {
 	uint64_t sum_q16, epoch;
 };
-_Static_assert(sizeof(struct tdrr_queue) <= FQ_QUEUE_WORDS * sizeof(uint64_t), "state of a queue");
 
 static struct fq_victim tdrr_victim(struct fq_port *port)
 {
@@ -49,7 +48,7 @@ static struct fq_victim tdrr_victim(struct fq_port *port)
 static void tdrr_sent(struct fq_port *port, uint32_t queue, uint32_t len_bytes, uint64_t now_ns)
 {
 	const uint64_t half_life_ns = (uint64_t)port->config.param[TDRR_HALF_LIFE] * 1000;
-	struct tdrr_queue *s = (void *)port->queue[queue].priv;
+	struct tdrr_queue *s = fq_state(port, queue);
 	struct tdrr *t = (void *)port->priv;
 	uint64_t epoch, past_ns;
 
@@ -86,13 +85,14 @@ static void tdrr_changed(struct fq_port *port, uint32_t queue)
 	const struct fq_queue *q = &port->queue[queue];
 
 	/* An active queue that has sent nothing yet ranks before those that are empty. */
-	fq_rank_set(&port->rank[0], queue, q->n_frames > 0 ? 1 + key_of((const void *)q->priv) : 0);
+	fq_rank_set(&port->rank[0], queue, q->n_frames > 0 ? 1 + key_of(fq_state(port, queue)) : 0);
 }
 
 const struct fq_ops fq_tdrr_ops = {
 	.name = "tdrr",
 	.policy = FQ_TDRR,
 	.n_ranks = 1,
+	.state_bytes = sizeof(struct tdrr_queue),
 	.n_params = TDRR_PARAMS,
 	.params = tdrr_params,
 	.victim = tdrr_victim,

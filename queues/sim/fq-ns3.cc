@@ -86,7 +86,7 @@ class PortQueue : public Queue<Packet>
 	{
 		m_by_source = by_source;
 		m_key = {seed, 0x5eed};
-		m_memory.resize(fq_port_size(&config.shape) / sizeof(uint64_t));
+		m_memory.resize(fq_port_size(&config) / sizeof(uint64_t));
 		m_waiting.resize(config.shape.limit_frames + 1);
 		for (uint32_t i = 0; i < m_waiting.size(); i++)
 			m_free.push_back(i);

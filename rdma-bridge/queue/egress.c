@@ -6,6 +6,7 @@
 
 #define LIMIT_MAX_FRAMES (1U << 20)
 #define BATCH		 64
+#define ABOVE_NS	 10000000ULL /* over which the rate of higher levels is taken */
 
 static uint32_t power_of_two(uint32_t n)
 {
@@ -177,12 +178,52 @@ void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 	free(port);
 }
 
+/* Bytes that classes of higher levels than this have sent. */
+static uint64_t sent_above(const struct rb_egress_port *port, uint32_t class)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		if (port->wfq.queue[c].level > port->wfq.queue[class].level)
+			bytes += port->queue[c].departed.bytes;
+	return bytes;
+}
+
+/*
+ * What the port's scheduler grants a class now: of what higher levels leave, its part by weight
+ * among the classes of its level that have frames, and it itself.
+ */
+static uint64_t class_share_Bps(struct rb_egress_port *port, uint32_t class, uint64_t now_ns)
+{
+	struct rb_egress_queue *q = &port->queue[class];
+	const uint64_t port_Bps = q->flows->port->config.shape.rate_Bps;
+	const uint64_t elapsed_ns = now_ns - q->above.since_ns;
+	uint64_t left_Bps;
+	uint32_t weights = 0;
+
+	if (elapsed_ns >= ABOVE_NS) {
+		const uint64_t bytes = sent_above(port, class);
+
+		q->above.rate_Bps = (bytes - q->above.bytes) * 1000000 / (elapsed_ns / 1000);
+		q->above.bytes = bytes;
+		q->above.since_ns = now_ns;
+	}
+	left_Bps = port_Bps - (q->above.rate_Bps < port_Bps ? q->above.rate_Bps : port_Bps);
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		if (port->wfq.queue[c].level == port->wfq.queue[class].level &&
+		    (c == class || rb_egress_backlog(port, c) > 0))
+			weights += port->wfq.queue[c].weight;
+	return left_Bps * port->wfq.queue[class].weight / weights;
+}
+
 static void enqueue_by_flow(struct rb_egress_port *port, const struct rb_frame *frame,
 			    struct rb_chunks *chunks, struct sl_counter *counters, uint64_t now_ns)
 {
 	struct rb_egress_queue *q = &port->queue[frame->class];
 	const struct rb_egress_drops drops = { chunks, counters, &q->dropped };
 
+	if (q->flows->port->config.ops->asks_share)
+		fq_set_rate(q->flows->port, class_share_Bps(port, frame->class, now_ns));
 	port->n_waiting -= rb_egress_flows_backlog(q->flows);
 	rb_egress_flows_put(q->flows, frame, &drops, now_ns);
 	port->n_waiting += rb_egress_flows_backlog(q->flows);

@@ -50,6 +50,11 @@ struct rb_egress_queue {
 	/* For controllers; since the port was opened. */
 	struct sl_counter arrived, departed, dropped;
 	uint64_t arrived_from[256]; /* units, with those dropped, by source node */
+	/* What classes of higher levels send; kept if the policy of `flows` asks for shares. */
+	struct {
+		uint64_t since_ns, bytes; /* what they had sent then */
+		uint64_t rate_Bps;	  /* in the time before */
+	} above;
 	/* Units that may still arrive before one call of on_sample; 0: no call. */
 	uint32_t sample_units;
 };

@@ -45,7 +45,7 @@ int rb_egress_flows_open(const struct fq_config *config, const struct fq_hash_ke
 	/* One more: an arrival is in its queue before the policy chooses what to drop. */
 	const uint32_t n = config->shape.limit_frames + 1;
 	struct rb_egress_flows *f = calloc(1, sizeof(*f));
-	void *memory = malloc(fq_port_size(&config->shape));
+	void *memory = malloc(fq_port_size(config));
 
 	*out = NULL;
 	if (f) {
@@ -107,11 +107,16 @@ void rb_egress_flows_put(struct rb_egress_flows *f, const struct rb_frame *frame
 			 const struct rb_egress_drops *drops, uint64_t now_ns)
 {
 	struct fq_flow flow;
+	const struct fq_config *config = &f->port->config;
+	const uint8_t *data = rb_chunk_data(drops->chunks, frame->offset);
 	struct fq_frame arrival = { .len_bytes = frame->len_bytes };
 
 	f->drops = *drops;
-	fq_flow_parse(rb_chunk_data(f->drops.chunks, frame->offset), frame->len_bytes, &flow);
+	fq_flow_parse(data, frame->len_bytes, &flow);
 	arrival.ect = fq_flow_is_ect(&flow);
+	arrival.layer = config->ops->layer
+				? config->ops->layer(config, data, frame->len_bytes, &flow)
+				: FQ_NO_LAYER;
 	arrival.handle = f->free[--f->n_free];
 	f->frame[arrival.handle] = *frame;
 	fq_enqueue(f->port, queue_of(f, &flow, frame->len_bytes), &arrival, now_ns);

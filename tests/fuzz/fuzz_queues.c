@@ -93,7 +93,9 @@ static void live(struct input *in, struct fq_port *port)
 	returned = 0;
 	while (in->left > 0 && n < FRAMES_MAX) {
 		const uint64_t what = number(in, 1);
-		struct fq_frame frame = { .handle = n, .ect = what & 1 };
+		struct fq_frame frame = { .handle = n,
+					  .ect = what & 1,
+					  .layer = (uint8_t)(n % 64) };
 
 		now_ns += number(in, 1) << (what >> 1 & 31);
 		if (what & 64) {
@@ -107,6 +109,7 @@ static void live(struct input *in, struct fq_port *port)
 			give_back(frame.handle);
 		} else if (what & 128 && number(in, 1) == 0) {
 			fq_set_weight(port, number(in, 1) % shape->queues, number(in, 2));
+			fq_set_rate(port, number(in, 8));
 		} else {
 			frame.len_bytes = (uint32_t)number(in, 2) % (shape->frame_max_bytes + 2);
 			n++;
@@ -133,6 +136,13 @@ static void flow_of(const uint8_t *data, size_t size)
 	fq_flow_parse(frame, (uint32_t)size, &flow);
 	if (flow.key_bytes > FQ_FLOW_KEY_BYTES)
 		abort();
+	for (int64_t at = 0; at <= 1400; at += 700) {
+		struct fq_config cfg = { .param = { at } };
+		const uint8_t layer = fq_layers_ops.layer(&cfg, frame, (uint32_t)size, &flow);
+
+		if (layer > 32 && layer != FQ_NO_LAYER)
+			abort();
+	}
 	if (flow.ip_version) {
 		fq_flow_mark(frame, &flow);
 		fq_flow_parse(frame, (uint32_t)size, &marked);
@@ -158,7 +168,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (number(&in, 1) & 1) {
 		flow_of(in.at, in.left);
 	} else if (configure(&in, &cfg)) {
-		void *memory = malloc(fq_port_size(&cfg.shape));
+		void *memory = malloc(fq_port_size(&cfg));
 
 		if (!memory)
 			abort();

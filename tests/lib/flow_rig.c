@@ -50,10 +50,10 @@ void flow_rig_open(struct flow_rig *rig, const char *policy, const struct fq_sha
 	}
 	va_end(params);
 	assert_int_equal(fq_config_prepare(&rig->config, NULL), 0);
-	void *memory = malloc(fq_port_size(shape));
+	void *memory = malloc(fq_port_size(&rig->config));
 
 	assert_non_null(memory);
-	memset(memory, 0xa5, fq_port_size(shape));
+	memset(memory, 0xa5, fq_port_size(&rig->config));
 	rig->port = fq_port_init(memory, &rig->config, on_drop, rig);
 }
 

@@ -70,10 +70,10 @@ static void open_case(struct bench_case *c)
 		.rate_Bps = 1250000000,
 	};
 	struct fq_config config;
-	void *memory = malloc(fq_port_size(&shape));
+	void *memory;
 
-	if (!memory || fq_config_init(&config, c->ops->name, &shape) ||
-	    fq_config_prepare(&config, NULL)) {
+	if (fq_config_init(&config, c->ops->name, &shape) || fq_config_prepare(&config, NULL) ||
+	    !(memory = malloc(fq_port_size(&config)))) {
 		fprintf(stderr, "bench-queues: cannot make a port of %s\n", c->ops->name);
 		exit(EXIT_FAILURE);
 	}
@@ -165,7 +165,7 @@ int main(void)
 	}
 	printf("\n%-16s", "memory, KB");
 	for (size_t s = 0; s < SIZES; s++)
-		printf(" %18zu", fq_port_size(&cases[s].port->config.shape) / 1000);
+		printf(" %18zu", fq_port_size(&cases[s].port->config) / 1000);
 	printf("\n");
 	flow_cost();
 	for (size_t i = 0; i < n; i++)

@@ -37,7 +37,7 @@ static struct fq_port *port_create(void)
 
 	assert_int_equal(fq_config_init(&config, "longest", &shape), 0);
 	assert_int_equal(fq_config_prepare(&config, NULL), 0);
-	return fq_port_init(malloc(fq_port_size(&shape)), &config, on_drop, NULL);
+	return fq_port_init(malloc(fq_port_size(&config)), &config, on_drop, NULL);
 }
 
 static struct fq_flow flow_of(uint32_t i)

@@ -560,7 +560,7 @@ static const struct refusal policy_refusals[] = {
 	  "    - {id: 1, address: 10.9.0.1, "
 	  "ports: [{number: 1, name: eth1, queues: [{class: 2, policy: fq_codel}]}]}\n",
 	  "f:5: cluster.nodes[0].ports[0].queues[0].policy: \"fq_codel\" is not a discard "
-	  "policy: write tail, red, blue, longest, tdrr, qsdrr or codel" },
+	  "policy: write tail, red, blue, longest, tdrr, qsdrr, codel or layers" },
 	{ "cluster_queue_flows_zero",
 	  "cluster:\n"
 	  "  node: 1\n"
