@@ -19,7 +19,7 @@ refused() {
 }
 
 @test "fq-ns3 refuses what is wrong in one line that says what is wanted" {
-	local names="tail, red, blue, longest, tdrr, qsdrr, codel, or ns3:TYPE, and a shape within the limits of fq.h,"
+	local names="tail, red, blue, longest, tdrr, qsdrr, codel, layers, or ns3:TYPE, and a shape within the limits of fq.h,"
 	refused "--policy turbo: $names" --policy=turbo
 	refused "--policy tail: $names" --policy=tail --buffer=0
 	refused '--policy ns3:pie: ns3:fifo, ns3:red or ns3:fqcodel' --policy=ns3:pie
