@@ -17,6 +17,7 @@
 #include <linux/sched/types.h>
 
 #include "rdma-bridge/assembly/assembly.h"
+#include "rdma-bridge/assembly/config_reader.h"
 #include "rdma-bridge/assembly/reload.h"
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/housekeeping.h"
@@ -157,16 +158,31 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 	return 0;
 }
 
-static void take_configuration(struct rb_bridge *bridge, const struct options *o)
-{
-	struct sl_settings *settings;
-	int err;
+/* --- Reload --- */
 
-	reload = 0;
-	sl_notify_reloading();
-	err = load_settings(o, &settings);
-	if (!err)
-		err = rb_bridge_reload(bridge, settings, sl_now_ns());
+/*
+ * The thread that reads a configuration has the core and the priority of the packet loop that made
+ * it: give them up.
+ */
+static void leave_the_lane(void)
+{
+	const struct sched_attr plain = { .size = sizeof(plain), .sched_policy = SCHED_NORMAL };
+	unsigned long all[1024 / (8 * sizeof(unsigned long))];
+
+	memset(all, 0xff, sizeof(all));
+	if (syscall(SYS_sched_setattr, 0, &plain, 0) ||
+	    syscall(SYS_sched_setaffinity, 0, sizeof(all), all) < 0)
+		sl_debug("cannot read the configuration elsewhere: %s", strerror(errno));
+}
+
+static int read_configuration(const void *options, struct sl_settings **out)
+{
+	leave_the_lane();
+	return load_settings(options, out);
+}
+
+static void conclude_reload(const struct options *o, int err)
+{
 	if (err)
 		sl_error("reload refused; the former configuration stays in force");
 	else
@@ -174,22 +190,48 @@ static void take_configuration(struct rb_bridge *bridge, const struct options *o
 	sl_notify("READY=1");
 }
 
+/* Begin a reload if a signal asks for it, and take over what has been read. */
+static void serve_reload(struct rb_config_reader **reader, struct rb_bridge *bridge,
+			 const struct options *o)
+{
+	struct sl_settings *settings;
+	int err;
+
+	if (reload && !*reader) {
+		reload = 0;
+		sl_notify_reloading();
+		err = rb_config_reader_open(read_configuration, o, reader);
+		if (err)
+			conclude_reload(o, err);
+	}
+	if (!*reader || !rb_config_reader_has_read(*reader, &settings, &err))
+		return;
+	rb_config_reader_close(*reader);
+	*reader = NULL;
+	if (!err)
+		err = rb_bridge_reload(bridge, settings, sl_now_ns());
+	conclude_reload(o, err);
+}
+
+/* --- Running --- */
+
 /* Run until a signal, or until the fabric's netdev or RDMA device is gone. */
 static void run(struct rb_bridge *bridge, struct rb_views *views, const struct options *o)
 {
+	struct rb_config_reader *reader = NULL;
 	uint64_t views_ns = 0;
 
 	while (!stop && !bridge->lost) {
 		uint64_t now = rb_bridge_round(bridge);
 
-		if (reload)
-			take_configuration(bridge, o);
+		serve_reload(&reader, bridge, o);
 
 		if (rb_lane_is_due(&bridge->lanes[0], views_ns, bridge->worked, now)) {
 			views_ns = now + RB_BRIDGE_TICK_NS;
 			rb_views_poll(views, bridge, now);
 		}
 	}
+	rb_config_reader_close(reader);
 }
 
 /*
