@@ -5,8 +5,7 @@ static bool sfq_before(const struct el_sfq *q, uint32_t a, uint32_t b)
 {
 	const struct el_client *x = &q->clients[a], *y = &q->clients[b];
 
-	/* Without branches: what comes first among many clients is not to be predicted. */
-	return (x->start < y->start) | ((x->start == y->start) & (x->order < y->order));
+	return x->start != y->start ? x->start < y->start : x->order < y->order;
 }
 
 static void sfq_put(struct el_sfq *q, uint32_t place, uint32_t id)
@@ -33,8 +32,8 @@ static void sfq_sink(struct el_sfq *q, uint32_t place, uint32_t id)
 
 		if (child >= q->n_waiting)
 			break;
-		if (child + 1 < q->n_waiting)
-			child += sfq_before(q, q->heap[child + 1], q->heap[child]);
+		if (child + 1 < q->n_waiting && sfq_before(q, q->heap[child + 1], q->heap[child]))
+			child++;
 		if (!sfq_before(q, q->heap[child], id))
 			break;
 		sfq_put(q, place, q->heap[child]);
