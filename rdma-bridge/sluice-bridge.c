@@ -52,7 +52,8 @@ static const char usage[] =
 	"  -h, --help          this text\n"
 	"  -V, --version       the version\n"
 	"\n"
-	"It stays in the foreground and logs to standard error. SIGHUP reloads the configuration. See sluice-bridge(8) and sluice.yaml(5).\n";
+	"It stays in the foreground and logs to standard error. SIGHUP reloads the configuration.\n"
+	"See sluice-bridge(8) and sluice.yaml(5).\n";
 
 static void on_signal(int signal)
 {

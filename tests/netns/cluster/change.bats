@@ -120,7 +120,10 @@ reload() {
 		wait_for 30 both_reloaded || return
 	done
 }
-reloads() { cat "$LAB_DIR/sluiced-n$1.err" "$LAB_DIR/bridge-n$1.err" | grep -c "configuration .* reloaded" || true; }
+reloads() {
+	cat "$LAB_DIR/sluiced-n$1.err" "$LAB_DIR/bridge-n$1.err" |
+		grep -c "configuration .* reloaded" || true
+}
 
 # What node 1 holds of node 2: the same life all the time?
 pair() { bridge_ask 1 peers | jq -c 'select(.node == 2) | [.epoch, .downs]'; }
@@ -207,7 +210,8 @@ holds() {
 knows_of_others() { [ "$(bridge_ask 1 peers | jq -c .same_ports | xargs)" = "false false" ]; }
 
 @test "where one node knows of a port that another one lacks, all other ports work" {
-	sed -i '/id: 2/,/id: 3/ s/.*number: 2, name: eth2.*/&\n        - {number: 9, name: eth9, optional: true}/' "$LAB_DIR/n1.yaml"
+	more="        - {number: 9, name: eth9, optional: true}"
+	sed -i "/id: 2/,/id: 3/ s/.*number: 2, name: eth2.*/&\n$more/" "$LAB_DIR/n1.yaml"
 	reload 1
 	wait_for 30 cluster_is_up 1 2
 	wait_for 10 knows_of_others

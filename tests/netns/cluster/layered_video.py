@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Video in 33 layers, as UDP: `send ADDRESS SECONDS` sends each layer 50 times a second, one byte of the payload
-says which; `count NETDEV` counts what comes until SIGINT, and prints JSON: frames by layer before the first frame
-of another flow came and after, and for how long layer 32 still came then."""
+"""Video in 33 layers, as UDP: `send ADDRESS SECONDS` sends each layer 50 times a second, one byte of
+the payload says which; `count NETDEV` counts what comes until SIGINT, and prints JSON: frames by
+layer before the first frame of another flow came and after, and for how long layer 32 came then."""
 import json
 import signal
 import socket
@@ -51,7 +51,9 @@ def count(netdev):
         (alone if first_other is None else beside)[layer] += 1
         if layer == LAYERS - 1:
             last_top = now
-    lasted = (last_top - first_other) * 1000 if first_other and last_top and last_top > first_other else 0
+    lasted = 0
+    if first_other and last_top and last_top > first_other:
+        lasted = (last_top - first_other) * 1000
     print(json.dumps({"alone": alone, "beside": beside, "top_lasted_ms": round(lasted, 1)}))
 
 
