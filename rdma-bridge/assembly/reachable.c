@@ -232,6 +232,8 @@ static int take_node(struct rb_bridge *b, const struct sl_cluster_node *node, ui
 	int err = is_new ? add_node(b, node) : 0;
 	bool any;
 
+	for (uint32_t i = 0; err && i < b->n_lanes; i++)
+		rb_worker_remove_peer(b->lanes[i].worker, (uint8_t)node->id);
 	if (err)
 		return err;
 	any = change_ports(b, node, now_ns);

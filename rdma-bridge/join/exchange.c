@@ -191,6 +191,8 @@ static bool mac_is_right(const struct rb_exchange *x, enum type label, const uin
 {
 	uint8_t expected[RB_MAC_BYTES];
 
+	if (x->key >= x->keys->n)
+		return false; /* the key has been given up since the exchange began */
 	mac(x, label, content, n, expected);
 	return CRYPTO_memcmp(expected, content + n, RB_MAC_BYTES) == 0;
 }

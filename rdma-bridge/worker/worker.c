@@ -287,6 +287,9 @@ void rb_worker_remove_peer(struct rb_worker *w, uint8_t node)
 {
 	struct rb_worker_peer *peer = w->peer[node];
 
+	rb_peers_remove(&w->peers, node);
+	if (!peer)
+		return;
 	w->next_sequence[node] = peer->sequence;
 	if (peer->path)
 		w->transport->ops->path_destroy(w->transport, peer->path);
@@ -302,7 +305,6 @@ void rb_worker_remove_peer(struct rb_worker *w, uint8_t node)
 	for (uint32_t i = 0; i < w->n_nodes; i++)
 		if (w->nodes[i] == node)
 			memmove(&w->nodes[i], &w->nodes[i + 1], --w->n_nodes - i);
-	rb_peers_remove(&w->peers, node);
 }
 
 int rb_worker_add_self(struct rb_worker *w, uint32_t n_voqs, uint32_t frame_max_bytes)

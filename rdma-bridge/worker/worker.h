@@ -27,7 +27,7 @@ int rb_worker_add_peer(struct rb_worker *worker, uint8_t node, uint32_t n_voqs,
 		       uint32_t frame_max_bytes);
 /*
  * The peer goes: no message goes there or is taken from there any more. Its frames that wait are
- * dropped as peer-down. The inputs of its VOQs have been removed.
+ * dropped as peer-down. The inputs of its VOQs have been removed. No effect if there is none.
  */
 void rb_worker_remove_peer(struct rb_worker *worker, uint8_t node);
 /*

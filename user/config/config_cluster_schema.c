@@ -140,63 +140,66 @@ const struct sl_yaml_key sl_class_keys[] = {
 };
 
 /* What a port is, and how frames leave by it: of any router. */
-#define NETDEV_KEYS                                                                                   \
-	{ .name = "name",                                                                             \
-	  .type = SL_YAML_STRING,                                                                     \
-	  FIELD(sl_cluster_port, name),                                                               \
-	  .required = true,                                                                           \
-	  .valid = sl_valid_netdev,                                                                   \
-	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as eth1" }, \
-		{ .name = "mode",                                                                     \
-		  .type = SL_YAML_CHOICE,                                                             \
-		  FIELD(sl_cluster_port, mode),                                                       \
-		  .choices = sl_mode_choices,                                                         \
-		  .what = "a mode" },                                                                 \
-		{ .name = "optional",                                                                 \
-		  .type = SL_YAML_BOOL,                                                               \
-		  FIELD(sl_cluster_port, optional),                                                   \
-		  .what = "a truth value" },                                                          \
-	{                                                                                             \
-		.name = "hidden_tags", .type = SL_YAML_CHOICE,                                        \
-		FIELD(sl_cluster_port, hidden_tags), .choices = sl_tags_choices,                      \
-		.what = "a way to treat VLAN tags that XDP cannot see"                                \
+#define NETDEV_KEYS                                                                    \
+	{ .name = "name",                                                              \
+	  .type = SL_YAML_STRING,                                                      \
+	  FIELD(sl_cluster_port, name),                                                \
+	  .required = true,                                                            \
+	  .valid = sl_valid_netdev,                                                    \
+	  .what = "a netdev name: "                                                    \
+		  "write 1 to 15 characters, as `ip link` shows them, such as eth1" }, \
+		{ .name = "mode",                                                      \
+		  .type = SL_YAML_CHOICE,                                              \
+		  FIELD(sl_cluster_port, mode),                                        \
+		  .choices = sl_mode_choices,                                          \
+		  .what = "a mode" },                                                  \
+		{ .name = "optional",                                                  \
+		  .type = SL_YAML_BOOL,                                                \
+		  FIELD(sl_cluster_port, optional),                                    \
+		  .what = "a truth value" },                                           \
+	{                                                                              \
+		.name = "hidden_tags", .type = SL_YAML_CHOICE,                         \
+		FIELD(sl_cluster_port, hidden_tags), .choices = sl_tags_choices,       \
+		.what = "a way to treat VLAN tags that XDP cannot see"                 \
 	}
 
-#define EGRESS_KEYS                                                                                      \
-	{ .name = "rate",                                                                                \
-	  .type = SL_YAML_STRING,                                                                        \
-	  FIELD(sl_cluster_port, rate_text),                                                             \
-	  .valid = valid_rate,                                                                           \
-	  .what = "a rate: write bits a second as 10gbit or 500mbit, or frames a second as 2mpps" },     \
-		{ .name = "burst_us",                                                                    \
-		  .type = SL_YAML_UINT,                                                                  \
-		  FIELD(sl_cluster_port, burst_us),                                                      \
-		  .max = 1000000,                                                                        \
-		  .what = "a time in microseconds" },                                                    \
-		{ .name = "scheduler",                                                                   \
-		  .type = SL_YAML_CHOICE,                                                                \
-		  FIELD(sl_cluster_port, scheduler),                                                     \
-		  .choices = sl_scheduler_choices,                                                       \
-		  .what = "a scheduler" },                                                               \
-		{ .name = "queues",                                                                      \
-		  .type = SL_YAML_LIST,                                                                  \
-		  FIELD(sl_cluster_port, queues),                                                        \
-		  .keys = queue_keys,                                                                    \
-		  .item_bytes = sizeof(struct sl_queue_settings),                                        \
-		  .items_max = SL_CLASSES },                                                             \
-		{ .name = "controller",                                                                  \
-		  .type = SL_YAML_CHOICE,                                                                \
-		  FIELD(sl_cluster_port, controller),                                                    \
-		  .choices = controllers,                                                                \
-		  .what = "a controller" },                                                              \
-		{ .name = "parameters",                                                                  \
-		  .type = SL_YAML_STRING,                                                                \
-		  FIELD(sl_cluster_port, parameters),                                                    \
-		  .valid = valid_words,                                                                  \
-		  .what = "a list of parameters: write words such as interval_us=1000 node2.weight=3" }, \
-	{                                                                                                \
-		.name = "transmit", .type = SL_YAML_CHOICE, FIELD(sl_cluster_port, transmit),            \
-		.choices = sl_transmit_choices, .what = "a way to transmit"                              \
+#define EGRESS_KEYS                                                                           \
+	{ .name = "rate",                                                                     \
+	  .type = SL_YAML_STRING,                                                             \
+	  FIELD(sl_cluster_port, rate_text),                                                  \
+	  .valid = valid_rate,                                                                \
+	  .what = "a rate: "                                                                  \
+		  "write bits a second as 10gbit or 500mbit, or frames a second as 2mpps" },  \
+		{ .name = "burst_us",                                                         \
+		  .type = SL_YAML_UINT,                                                       \
+		  FIELD(sl_cluster_port, burst_us),                                           \
+		  .max = 1000000,                                                             \
+		  .what = "a time in microseconds" },                                         \
+		{ .name = "scheduler",                                                        \
+		  .type = SL_YAML_CHOICE,                                                     \
+		  FIELD(sl_cluster_port, scheduler),                                          \
+		  .choices = sl_scheduler_choices,                                            \
+		  .what = "a scheduler" },                                                    \
+		{ .name = "queues",                                                           \
+		  .type = SL_YAML_LIST,                                                       \
+		  FIELD(sl_cluster_port, queues),                                             \
+		  .keys = queue_keys,                                                         \
+		  .item_bytes = sizeof(struct sl_queue_settings),                             \
+		  .items_max = SL_CLASSES },                                                  \
+		{ .name = "controller",                                                       \
+		  .type = SL_YAML_CHOICE,                                                     \
+		  FIELD(sl_cluster_port, controller),                                         \
+		  .choices = controllers,                                                     \
+		  .what = "a controller" },                                                   \
+		{ .name = "parameters",                                                       \
+		  .type = SL_YAML_STRING,                                                     \
+		  FIELD(sl_cluster_port, parameters),                                         \
+		  .valid = valid_words,                                                       \
+		  .what = "a list of parameters: "                                            \
+			  "write words such as interval_us=1000 node2.weight=3" },            \
+	{                                                                                     \
+		.name = "transmit", .type = SL_YAML_CHOICE, FIELD(sl_cluster_port, transmit), \
+		.choices = sl_transmit_choices, .what = "a way to transmit"                   \
 	}
 
 static const struct sl_yaml_key port_keys[] = {
@@ -298,55 +301,56 @@ static const struct sl_yaml_key fabric_keys[] = {
 };
 
 /* `bridge:` is a heading, too. These keys are those of any bridge. */
-#define BRIDGE_KEYS                                                                                       \
-	{ .name = "workers",                                                                              \
-	  .type = SL_YAML_UINT,                                                                           \
-	  FIELD(sl_cluster_settings, bridge.workers),                                                     \
-	  .min = 1,                                                                                       \
-	  .max = SL_WORKERS_MAX,                                                                          \
-	  .what = "a number of threads" },                                                                \
-		{ .name = "cores",                                                                        \
-		  .type = SL_YAML_STRING,                                                                 \
-		  FIELD(sl_cluster_settings, bridge.cores_text),                                          \
-		  .valid = valid_cores,                                                                   \
-		  .what = "a list of CPUs: write up to 16 numbers, one for each worker, as in \"2,3\"" }, \
-		{ .name = "realtime",                                                                     \
-		  .type = SL_YAML_UINT,                                                                   \
-		  FIELD(sl_cluster_settings, bridge.realtime),                                            \
-		  .max = 99,                                                                              \
-		  .what = "a realtime priority" },                                                        \
-		{ .name = "poll",                                                                         \
-		  .type = SL_YAML_CHOICE,                                                                 \
-		  FIELD(sl_cluster_settings, bridge.poll),                                                \
-		  .choices = sl_poll_choices,                                                             \
-		  .what = "a way to wait" },                                                              \
-		{ .name = "voq_frames",                                                                   \
-		  .type = SL_YAML_UINT,                                                                   \
-		  FIELD(sl_cluster_settings, bridge.voq_frames),                                          \
-		  .min = 1,                                                                               \
-		  .max = 65536,                                                                           \
-		  .what = "a number of frames" },                                                         \
-		{ .name = "queue_frames",                                                                 \
-		  .type = SL_YAML_UINT,                                                                   \
-		  FIELD(sl_cluster_settings, bridge.queue_frames),                                        \
-		  .min = 1,                                                                               \
-		  .max = QUEUE_FRAMES_MAX,                                                                \
-		  .what = "a number of frames" },                                                         \
-		{ .name = "memory_mib",                                                                   \
-		  .type = SL_YAML_UINT,                                                                   \
-		  FIELD(sl_cluster_settings, bridge.memory_mib),                                          \
-		  .min = 16,                                                                              \
-		  .max = 16384,                                                                           \
-		  .what = "a size in MiB" },                                                              \
-		{ .name = "delay_sample",                                                                 \
-		  .type = SL_YAML_UINT,                                                                   \
-		  FIELD(sl_cluster_settings, bridge.delay_sample),                                        \
-		  .max = 65536,                                                                           \
-		  .what = "a number of frames" },                                                         \
-	{                                                                                                 \
-		.name = "control", .type = SL_YAML_STRING,                                                \
-		FIELD(sl_cluster_settings, bridge.control), .valid = valid_socket,                        \
-		.what = "a socket's path: write an absolute one of at most 107 characters"                \
+#define BRIDGE_KEYS                                                                        \
+	{ .name = "workers",                                                               \
+	  .type = SL_YAML_UINT,                                                            \
+	  FIELD(sl_cluster_settings, bridge.workers),                                      \
+	  .min = 1,                                                                        \
+	  .max = SL_WORKERS_MAX,                                                           \
+	  .what = "a number of threads" },                                                 \
+		{ .name = "cores",                                                         \
+		  .type = SL_YAML_STRING,                                                  \
+		  FIELD(sl_cluster_settings, bridge.cores_text),                           \
+		  .valid = valid_cores,                                                    \
+		  .what = "a list of CPUs: "                                               \
+			  "write up to 16 numbers, one for each worker, as in \"2,3\"" },  \
+		{ .name = "realtime",                                                      \
+		  .type = SL_YAML_UINT,                                                    \
+		  FIELD(sl_cluster_settings, bridge.realtime),                             \
+		  .max = 99,                                                               \
+		  .what = "a realtime priority" },                                         \
+		{ .name = "poll",                                                          \
+		  .type = SL_YAML_CHOICE,                                                  \
+		  FIELD(sl_cluster_settings, bridge.poll),                                 \
+		  .choices = sl_poll_choices,                                              \
+		  .what = "a way to wait" },                                               \
+		{ .name = "voq_frames",                                                    \
+		  .type = SL_YAML_UINT,                                                    \
+		  FIELD(sl_cluster_settings, bridge.voq_frames),                           \
+		  .min = 1,                                                                \
+		  .max = 65536,                                                            \
+		  .what = "a number of frames" },                                          \
+		{ .name = "queue_frames",                                                  \
+		  .type = SL_YAML_UINT,                                                    \
+		  FIELD(sl_cluster_settings, bridge.queue_frames),                         \
+		  .min = 1,                                                                \
+		  .max = QUEUE_FRAMES_MAX,                                                 \
+		  .what = "a number of frames" },                                          \
+		{ .name = "memory_mib",                                                    \
+		  .type = SL_YAML_UINT,                                                    \
+		  FIELD(sl_cluster_settings, bridge.memory_mib),                           \
+		  .min = 16,                                                               \
+		  .max = 16384,                                                            \
+		  .what = "a size in MiB" },                                               \
+		{ .name = "delay_sample",                                                  \
+		  .type = SL_YAML_UINT,                                                    \
+		  FIELD(sl_cluster_settings, bridge.delay_sample),                         \
+		  .max = 65536,                                                            \
+		  .what = "a number of frames" },                                          \
+	{                                                                                  \
+		.name = "control", .type = SL_YAML_STRING,                                 \
+		FIELD(sl_cluster_settings, bridge.control), .valid = valid_socket,         \
+		.what = "a socket's path: write an absolute one of at most 107 characters" \
 	}
 
 static const struct sl_yaml_key bridge_keys[] = {

@@ -85,12 +85,22 @@ void sl_cluster_size_maps(const struct sl_cluster_settings *cluster,
 
 /* --- Indices of system ports --- */
 
-/* A map of the running fast path, or of one that was never published. */
-static int open_pinned(const char *pin_dir, const char *name)
+/*
+ * A map of the running fast path, or of one that was never published; of another version of sluice,
+ * its values may have another size: then it is none.
+ */
+static int open_pinned(const char *pin_dir, const char *name, uint32_t value_bytes)
 {
 	int fd = sl_pins_get(pin_dir, 0, name);
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
 
-	return fd < 0 ? sl_pins_get(pin_dir, 1, name) : fd;
+	if (fd < 0)
+		fd = sl_pins_get(pin_dir, 1, name);
+	if (fd < 0 || (!bpf_obj_get_info_by_fd(fd, &info, &len) && info.value_size == value_bytes))
+		return fd;
+	close(fd);
+	return -ENOENT;
 }
 
 /* Does the bridge serve VOQs of this index? */
@@ -105,8 +115,8 @@ static bool is_served(int backlog_fd, uint32_t index)
 
 void sl_cluster_keep_indices(struct sl_cluster_settings *cluster, const char *pin_dir)
 {
-	const int ports_fd = open_pinned(pin_dir, "sl_system_ports");
-	const int backlog_fd = open_pinned(pin_dir, "sl_backlog");
+	const int ports_fd = open_pinned(pin_dir, "sl_system_ports", sizeof(uint64_t));
+	const int backlog_fd = open_pinned(pin_dir, "sl_backlog", sizeof(struct sl_backlog));
 	uint16_t held[SL_SYSTEM_PORTS_MAX] = { 0 };
 	bool in_use[SL_SYSTEM_PORTS_MAX] = { false };
 

@@ -125,7 +125,7 @@ static int failed(const struct request *r, int err)
 			"sluice: cluster: there is a second key already, \"%s\": `switch` to it, or "
 			"`remove` it\n",
 			also);
-	else if (err == -EINVAL)
+	else if (err == -EINVAL && r->file)
 		fprintf(stderr, "sluice: cluster: \"%s\" is no key: a key has 16 to 1024 bytes\n",
 			r->file);
 	else
