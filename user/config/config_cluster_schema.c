@@ -266,7 +266,8 @@ static const struct sl_yaml_key fabric_keys[] = {
 	  FIELD(sl_cluster_settings, device),
 	  .required = true,
 	  .valid = sl_valid_netdev,
-	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, such as fab0" },
+	  .what = "a netdev name: write 1 to 15 characters, as `ip link` shows them, "
+		  "such as fab0" },
 	{ .name = "transport",
 	  .type = SL_YAML_CHOICE,
 	  FIELD(sl_cluster_settings, transport),

@@ -570,29 +570,52 @@ static void message_out_of_turn_is_refused(void **state)
 	expect_refusal(&responder, RB_REFUSAL_MALFORMED, false);
 }
 
-/* A later version may know more refusals. Only the code differs here; the proof is good. */
-static void unknown_refusal_of_a_proven_peer_is_malformed(void **state)
+/* The responder's VERDICT, which is next, with another code, and under this key. */
+static void answer_by_verdict(uint8_t code, const struct rb_key *key)
 {
 	enum { HEADER = 8, CODE = 4, INTRODUCTION = 80, VERDICT = 4 };
 	uint8_t text[4 + 2 * RB_NONCE_BYTES + CODE + INTRODUCTION] = { RB_EXCHANGE_VERSION, VERDICT,
 								       1, 2 };
 	uint8_t verdict[HEADER + CODE + INTRODUCTION + RB_MAC_BYTES];
 
-	setup(state);
-	carry(&opener, &responder, &tap, 0, 1000);
-	carry(&responder, &opener, &tap, 1, 1000);
 	carry(&opener, &responder, &tap, 0, 1000);
 	assert_int_equal(responder.n_out, sizeof(verdict));
 	memcpy(verdict, responder.out, sizeof(verdict));
-	verdict[HEADER] = RB_REFUSAL_COUNT;
+	verdict[HEADER] = code;
 	memcpy(text + 4, nonce_1, RB_NONCE_BYTES);
 	memcpy(text + 4 + RB_NONCE_BYTES, nonce_2, RB_NONCE_BYTES);
 	memcpy(text + 4 + 2 * RB_NONCE_BYTES, verdict + HEADER, CODE + INTRODUCTION);
-	HMAC(EVP_sha256(), key_a.key[0].bytes, (int)key_a.key[0].n_bytes, text, sizeof(text),
+	HMAC(EVP_sha256(), key->bytes, (int)key->n_bytes, text, sizeof(text),
 	     verdict + HEADER + CODE + INTRODUCTION, NULL);
 	rb_exchange_input(&opener, verdict, sizeof(verdict));
+}
+
+/* A later version may know more refusals. Only the code differs here; the proof is good. */
+static void unknown_refusal_of_a_proven_peer_is_malformed(void **state)
+{
+	setup(state);
+	carry(&opener, &responder, &tap, 0, 1000);
+	carry(&responder, &opener, &tap, 1, 1000);
+	answer_by_verdict(RB_REFUSAL_COUNT, &key_a.key[0]);
 	assert_int_equal(opener.refusal, RB_REFUSAL_MALFORMED); /* other numbers have no name */
 	expect_refusal(&opener, RB_REFUSAL_MALFORMED, true);
+}
+
+/* The opener gives up its second key in the middle: what is left in its place proves nothing. */
+static void key_that_is_given_up_during_an_exchange_proves_nothing(void **state)
+{
+	static const struct rb_key empty;
+	struct rb_keys keys = key_ab;
+
+	setup(state);
+	rb_exchange_open(&opener, &keys, &one, 2, nonce_1);
+	rb_exchange_answer(&responder, &key_b, &two, peers, nonce_2);
+	carry(&opener, &responder, &tap, 0, 1000);
+	carry(&responder, &opener, &tap, 1, 1000);
+	assert_int_equal(opener.key, 1);
+	keys = key_a;
+	answer_by_verdict(RB_REFUSAL_NONE, &empty);
+	expect_refusal(&opener, RB_REFUSAL_KEY, false);
 }
 
 static void silence_is_refused_as_closed(void **state)
@@ -677,6 +700,7 @@ int main(void)
 		T(header_that_cannot_be_is_refused),
 		T(message_out_of_turn_is_refused),
 		T(unknown_refusal_of_a_proven_peer_is_malformed),
+		T(key_that_is_given_up_during_an_exchange_proves_nothing),
 		T(node_of_an_older_version_is_refused_by_version_and_not_as_malformed),
 		T(refusal_of_an_older_version_is_understood),
 		T(bytes_of_a_conversation_are_those_of_this_version),
