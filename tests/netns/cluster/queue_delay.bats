@@ -80,6 +80,9 @@ tapped() {
 		on $host ethtool -K eth0 tso off gso off gro off
 		tapped $host "$LAB_DIR/$host.pcap"
 	done
+	# Two connections that are refused: resets that look alike belong to the trace, too.
+	run -7 on h2p1 curl -s http://10.1.1.2:8000/
+	run -7 on h2p1 curl -s http://10.1.1.2:8000/
 	mkdir "$LAB_DIR/www"
 	head -c 400000 /dev/urandom >"$LAB_DIR/www/file"
 	spawn h1p1 www /usr/bin/python3 -m http.server --directory "$LAB_DIR/www" 8000
