@@ -4,7 +4,7 @@ LIBS += libbase libdaemon libcapture libcli
 libbase_SRCS := $(call sources_in,$(addprefix user/,text lib classify rtnl ipc config))
 libbase_USES := libcc libqueues
 # The daemon but for its main file, so that tests link what it runs.
-libdaemon_SRCS := $(call sources_in,$(addprefix user/,fib datapath mirror mirror/sync cluster copies reserve daemon show metrics))
+libdaemon_SRCS := $(call sources_in,$(addprefix user/,fib datapath mirror mirror/sync cluster copies reserve tables daemon show metrics))
 libdaemon_USES := libbase
 # What captures frames needs libpcap.
 libcapture_SRCS := $(call sources_in,user/capture)

@@ -67,13 +67,35 @@ enum sl_filter_action {
 #define SL_RULE_CLASS_SHIFT 8	       /* 8 bits: traffic class plus 1; 0: by DSCP */
 #define SL_RULE_DSCP_SHIFT  16	       /* 8 bits: DSCP plus 1; 0: as it came */
 #define SL_RULE_POLICE	    (1u << 24) /* by the policer of the rule's number (policer.h) */
-#define SL_RULE_NEXT_HOP    (1u << 25) /* to the address in sl_rule_hop under the rule's number */
+#define SL_RULE_NEXT_HOP    (1u << 25) /* as sl_rule_hop says under the rule's number */
 #define SL_RULE_RESERVE	    (1u << 26) /* a rate for each of its flows (reserved.h) */
 #define SL_RULE_CHAIN	    (1u << 27) /* into the chain in sl_rule_chain under the rule's number */
 
-/* Where packets of a rule go, in place of their destination: an IPv4 address in the first word. */
+/*
+ * Where packets of a rule go, in place of their destination: to an address (IPv4: the first word),
+ * or, if `table` is not 0, as that routing table of the kernel says.
+ */
 struct sl_rule_hop {
 	__be32 address[4];
+	__u32 table;
+};
+
+/*
+ * Map sl_table_hop: a hop to which such a table has sent a packet -> its next-hop id. XDP puts a
+ * hop that is not there with id 0, and sluiced the id, once it has made the next hop.
+ */
+#define SL_TABLE_HOPS_MAX 1024
+/* Flags of bpf_fib_lookup: DIRECT, TBID and SKIP_NEIGH, which headers of Linux 6.1 may lack. */
+#define SL_TABLE_LOOKUP (1u << 0 | 1u << 3 | 1u << 2)
+struct sl_table_hop_key {
+	__be32 address[4]; /* the gateway, or a host on the link; IPv4: the first word */
+	__u32 ifindex;	   /* L3 interface that leads to it */
+	__u16 family;	   /* of the address, AF_INET or AF_INET6 */
+	__u16 mtu_family;  /* of the packet */
+};
+struct sl_table_hop {
+	__u32 id;   /* 0: packets are dropped */
+	__u32 used; /* XDP sets it to 1 when it is 0 and a packet goes there; sluiced clears it */
 };
 
 /* No rule decided, and no default. */

@@ -111,6 +111,16 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_rule_hop SEC(".maps");
 
+/* The hops of the kernel's tables that rules name. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_TABLE_HOPS_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_table_hop_key);
+	__type(value, struct sl_table_hop);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_table_hop SEC(".maps");
+
 /* Their chains of elements. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

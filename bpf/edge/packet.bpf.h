@@ -101,6 +101,14 @@ static __always_inline bool sl_names_hops(void)
 	return sl_config.managed && sl_config.filters | sl_config.reserves;
 }
 
+/* Where the IP header lies in the frame, and of which family it is: for functions not inlined. */
+#define SL_L3_OFFSET_MASK 0xffu
+#define SL_L3_IP6	  0x100u
+static __always_inline __u32 sl_l3_place(const struct sl_packet *pkt)
+{
+	return (ETH_HLEN + pkt->tags * sizeof(struct sl_tag)) | (pkt->ip4 ? 0 : SL_L3_IP6);
+}
+
 /* Does the kernel take all packets of the family that enter here? The flags are the family's. */
 static __always_inline sl_verdict sl_kernel_decides(const struct sl_packet *pkt, __u32 policy,
 						    __u32 xfrm, __u32 netfilter)

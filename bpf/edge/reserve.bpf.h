@@ -15,8 +15,6 @@
 #include "bpf/edge/rule_hop.bpf.h"
 #include "bpf/edge/stats.bpf.h"
 
-#define SL_RESERVE_IP6 0x100u /* beside the offset of the IP header */
-
 /* The flow of the packet whose IP header is at l3. False: it is of no flow that has ports. */
 static __always_inline bool sl_flow_key_of(const void *l3, const void *end, bool ip4,
 					   struct sl_flow_key *key)
@@ -86,18 +84,18 @@ __attribute__((noinline)) int sl_tell_of_flow(const struct sl_flow_key *key, __u
  * and what follows too: it does not know the answer. A branch around the call would double what
  * follows.
  */
-__attribute__((noinline)) int sl_reserved_class(struct xdp_md *ctx, __u32 l3_offset,
+__attribute__((noinline)) int sl_reserved_class(struct xdp_md *ctx, __u32 l3_place,
 						__u32 l3_ifindex, __u32 ip_len_bytes,
 						__u32 class_and_rule)
 {
-	const void *l3 = (void *)(long)ctx->data + (l3_offset & 0xff);
+	const void *l3 = (void *)(long)ctx->data + (l3_place & SL_L3_OFFSET_MASK);
 	const __u32 class_plus1 = class_and_rule & 0xff;
 	struct sl_flow_key key = {};
 	const struct sl_reserved *reserved;
 
 	if (!l3_ifindex)
 		return class_plus1;
-	if (!sl_flow_key_of(l3, (void *)(long)ctx->data_end, !(l3_offset & SL_RESERVE_IP6), &key))
+	if (!sl_flow_key_of(l3, (void *)(long)ctx->data_end, !(l3_place & SL_L3_IP6), &key))
 		return class_plus1;
 	reserved = bpf_map_lookup_elem(&sl_reserved, &key);
 	if (!reserved) {
@@ -117,15 +115,14 @@ __attribute__((noinline)) int sl_reserved_class(struct xdp_md *ctx, __u32 l3_off
 
 static __always_inline void sl_reserve(struct sl_packet *pkt)
 {
-	__u32 l3_offset = ETH_HLEN + pkt->tags * sizeof(struct sl_tag);
 	__u32 any = -((pkt->port_flags >> SL_PORT_RESERVES_BIT & 1) | !!pkt->reserve_rule_plus1);
 
 	if (!sl_reserves())
 		return;
 	if (!sl_filtered() || !pkt->filter)
 		sl_rule_hop_set(0);
-	pkt->class_plus1 = sl_reserved_class(pkt->ctx, l3_offset | (pkt->ip4 ? 0 : SL_RESERVE_IP6),
-					     pkt->l3_ifindex & any, pkt->ip_len_bytes,
+	pkt->class_plus1 = sl_reserved_class(pkt->ctx, sl_l3_place(pkt), pkt->l3_ifindex & any,
+					     pkt->ip_len_bytes,
 					     pkt->class_plus1 | pkt->reserve_rule_plus1 << 8);
 }
 

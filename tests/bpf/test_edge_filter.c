@@ -403,7 +403,7 @@ static void rule_names_the_next_hop(void **state)
 	(void)state;
 	set_list(&rule, SL_FILTER_DENY);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct sl_rule_hop hop = { { 0 } };
+		struct sl_rule_hop hop = { .table = 0 };
 		uint8_t family;
 
 		bpf_map_delete_elem(hops, &number);

@@ -53,7 +53,8 @@ struct sl_rule {
 	uint32_t number;			/* of its counter, and of its policer */
 	struct sl_police police;
 	struct sl_flow_template reserve;
-	uint8_t next_hop[16];		 /* with SL_RULE_NEXT_HOP: of the rule's family */
+	uint8_t next_hop[16];		 /* with SL_RULE_NEXT_HOP: of the rule's family; or: */
+	uint32_t table;			 /* the kernel's table that says the next hop; 0: none */
 	char chain[SL_CHAIN_NAME_BYTES]; /* with SL_RULE_CHAIN */
 	uint32_t sample;		 /* one in so many of its packets is copied; 0: none */
 	char mirror[SL_NETDEV_NAME_MAX]; /* the netdev that sends the copies */

@@ -183,6 +183,20 @@ int sl_sample_parse(const char *text, uint32_t *out)
 	return find_number(text, strlen(text), out) && *out ? 0 : -EINVAL;
 }
 
+int sl_table_parse(const char *text, uint32_t *out)
+{
+	const size_t n = strspn(text, "0123456789");
+	uint64_t number;
+
+	if (n == 0 || n > 10 || text[n])
+		return -EINVAL;
+	number = strtoull(text, NULL, 10);
+	if (number == 0 || number > UINT32_MAX)
+		return -EINVAL;
+	*out = (uint32_t)number;
+	return 0;
+}
+
 int sl_burst_parse(const char *text, uint64_t *out_bytes)
 {
 	size_t digits = strspn(text, "0123456789");

@@ -29,6 +29,9 @@ int sl_police_rate_parse(const char *text, uint64_t *out_Bps);
  */
 uint64_t sl_burst_default(uint64_t rate_Bps);
 
+/* Number of a routing table of the kernel: 1 to 4,294,967,295. 0 or -EINVAL. */
+int sl_table_parse(const char *text, uint32_t *out);
+
 /* One DSCP, by name or number. 0 or -EINVAL. */
 int sl_rule_dscp_parse(const char *text, uint8_t *out);
 

@@ -87,6 +87,7 @@ static void rule_text(char *out, size_t out_bytes, const json_t *row)
 		{ "class", "=> class " },
 		{ "set_dscp", "=> dscp " },
 		{ "next_hop", "=> via " },
+		{ "table", "=> table " },
 		{ "chain", "=> chain " },
 		{ "mirror", "=> mirror " },
 		{ "sample", "1 in " },

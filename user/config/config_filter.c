@@ -156,6 +156,13 @@ static bool valid_rate(const char *text)
 	return !sl_police_rate_parse(text, &rate_Bps);
 }
 
+static bool valid_table(const char *text)
+{
+	uint32_t table;
+
+	return !sl_table_parse(text, &table);
+}
+
 static bool valid_sample(const char *text)
 {
 	uint32_t packets;
@@ -240,6 +247,8 @@ static const struct sl_yaml_key rule_keys[] = {
 	STRING("set_dscp", set_dscp, valid_dscp, "a DSCP: write a name or a number, such as ef"),
 	STRING("next_hop", next_hop, sl_valid_host_address,
 	       "an address: write the IPv4 or IPv6 address of a router, not a link-local one"),
+	STRING("table", table, valid_table,
+	       "a routing table of the kernel: write its number, 1 to 4294967295"),
 	STRING("chain", chain, valid_chain,
 	       "the name of a chain of elements: write at most 31 letters, digits, _ and ."),
 	STRING("mirror", mirror, sl_valid_netdev,
@@ -621,10 +630,11 @@ static int parse_reserve(struct checker *c, const struct sl_filter_rule_settings
 		return refuse(c, s->line, s->reserve[SL_RESERVE_RATE],
 			      "is reserved for packets that the fast path does not forward: write "
 			      "action: permit");
-	if (s->next_hop)
-		return refuse(c, s->line, s->next_hop,
-			      "is a next hop beside reserve_rate, which goes by the routes: write "
-			      "one of them");
+	if (s->next_hop || s->table)
+		return refuse(c, s->line, s->next_hop ? s->next_hop : s->table,
+			      "is a %s beside reserve_rate, which goes by the routes: write one of "
+			      "them",
+			      s->next_hop ? "next hop" : "table");
 	rule->action |= SL_RULE_RESERVE;
 	sl_police_rate_parse(s->reserve[SL_RESERVE_RATE], &reserve->rate_Bps);
 	reserve->idle_s = IDLE_DEFAULT_S;
@@ -658,6 +668,21 @@ static int parse_next_hop(struct checker *c, const struct sl_filter_rule_setting
 	return 0;
 }
 
+static int parse_table(struct checker *c, const struct sl_filter_rule_settings *s,
+		       struct sl_rule *rule)
+{
+	if (s->next_hop)
+		return refuse(c, s->line, s->table,
+			      "is a table beside next_hop: write one of them");
+	if (s->action != SL_FILTER_PERMIT)
+		return refuse(c, s->line, s->table,
+			      "is a table for packets that the fast path does not forward: write "
+			      "action: permit");
+	sl_table_parse(s->table, &rule->table);
+	rule->action |= SL_RULE_NEXT_HOP;
+	return 0;
+}
+
 static int parse_chain(struct checker *c, const struct sl_filter_rule_settings *s,
 		       struct sl_rule *rule)
 {
@@ -665,10 +690,11 @@ static int parse_chain(struct checker *c, const struct sl_filter_rule_settings *
 		return refuse(c, s->line, s->chain,
 			      "is a chain for packets that the fast path does not forward: write "
 			      "action: permit");
-	if (s->next_hop || s->class || s->reserve[SL_RESERVE_RATE])
+	if (s->next_hop || s->table || s->class || s->reserve[SL_RESERVE_RATE])
 		return refuse(c, s->line, s->chain,
 			      "is a chain, behind which packets are routed anew: write no %s",
 			      s->next_hop ? "next_hop"
+			      : s->table  ? "table"
 			      : s->class  ? "class"
 					  : "reserve_rate");
 	snprintf(rule->chain, sizeof(rule->chain), "%s", s->chain);
@@ -707,6 +733,8 @@ static int parse_rule(struct checker *c, const struct sl_filter_rule_settings *s
 	if (s->set_dscp && !sl_rule_dscp_parse(s->set_dscp, &dscp))
 		rule->action |= (dscp + 1u) << SL_RULE_DSCP_SHIFT;
 	if (s->next_hop && parse_next_hop(c, s, rule))
+		return -EINVAL;
+	if (s->table && parse_table(c, s, rule))
 		return -EINVAL;
 	if (s->chain && parse_chain(c, s, rule))
 		return -EINVAL;

@@ -36,6 +36,7 @@ struct sl_filter_rule_settings {
 	char *class;
 	char *set_dscp;
 	char *next_hop;
+	char *table;
 	char *chain;
 	char *mirror;
 	char *sample;

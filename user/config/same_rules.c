@@ -17,13 +17,14 @@ struct table {
 };
 
 /* All texts of a rule, in one order. NULL: the key is not there. */
-#define TEXTS (7 + SL_SIDES + SL_FIELD_COUNT + SL_POLICE_KEYS + SL_RESERVE_KEYS)
+#define TEXTS (8 + SL_SIDES + SL_FIELD_COUNT + SL_POLICE_KEYS + SL_RESERVE_KEYS)
 static void texts_of(const struct sl_filter_rule_settings *rule, const char *texts[TEXTS])
 {
 	*texts++ = rule->name;
 	*texts++ = rule->class;
 	*texts++ = rule->set_dscp;
 	*texts++ = rule->next_hop;
+	*texts++ = rule->table;
 	*texts++ = rule->chain;
 	*texts++ = rule->mirror;
 	*texts++ = rule->sample;

@@ -118,6 +118,7 @@ void sl_generation_destroy(struct sl_generation *g)
 {
 	if (!g)
 		return;
+	sl_table_hops_destroy(g->table_hops);
 	sl_mirror_close(g->mirror);
 	sl_fib_destroy(g->fib);
 	sl_datapath_close(g->datapath);
@@ -218,6 +219,9 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 	if (err)
 		sl_error("cannot follow the kernel's routes: %s", strerror(-err));
 	else
+		err = sl_table_hops_create(sl_datapath_map_fd(g->datapath, "sl_table_hop"),
+					   g->mirror, &g->table_hops);
+	if (!err)
 		sl_mirror_ignore_netfilter(g->mirror, settings->netfilter == SL_NETFILTER_IGNORE);
 out:
 	if (err)

@@ -17,6 +17,7 @@
 #include "user/datapath/datapath.h"
 #include "user/fib/fib.h"
 #include "user/mirror/mirror.h"
+#include "user/tables/table_hops.h"
 
 struct sl_generation {
 	struct sl_edge_ports *ports;	   /* borrowed from the router */
@@ -24,9 +25,10 @@ struct sl_generation {
 	struct sl_rule_lists *const *lists; /* borrowed from the router */
 	bool is_active;			    /* its program is on the ports */
 	struct sl_netfilter_hooks *hooks;   /* owned; NULL: this kernel does not tell of them */
-	struct sl_datapath *datapath;	    /* owned, as the two below */
+	struct sl_datapath *datapath;	    /* owned, as the three below */
 	struct sl_fib *fib;
 	struct sl_mirror *mirror;
+	struct sl_table_hops *table_hops;
 };
 
 /*

@@ -13,6 +13,7 @@
 #include "user/daemon/generation.h"
 #include "user/daemon/router.h"
 #include "user/datapath/pins.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/reserve/setup_ring.h"
 
@@ -520,6 +521,7 @@ void sl_router_tick(struct sl_router *r)
 	sl_edge_ports_tick(&r->ports, r->current->datapath);
 	sl_mirror_tick(r->current->mirror);
 	sl_rule_lists_resolve(r->lists);
+	sl_table_hops_tick(r->current->table_hops, sl_now_ns());
 	if (reserves_use(r, &use))
 		sl_reserves_tick(r->reserves, &use);
 	if (r->setups)

@@ -15,6 +15,7 @@
 #include "user/daemon/lists.h"
 #include "user/lib/log.h"
 #include "user/rtnl/rtnl_request.h"
+#include "user/tables/kernel_lookup.h"
 
 static const uint8_t families[] = { [SL_LIST_IP4] = AF_INET, [SL_LIST_IP6] = AF_INET6 };
 #define FAMILIES 2
@@ -192,18 +193,33 @@ const struct sl_reserving_rule *sl_rule_lists_reserving(const struct sl_rule_lis
 	return lists ? lists->reserving : NULL;
 }
 
-/* The kernel's lookup does not tell an address of this node from one without a route. */
-static int check_engine(const struct sl_settings *settings,
-			const struct sl_filter_list_settings *list)
+static int check_hop(const struct sl_settings *settings, const char *list, uint32_t i,
+		     const struct sl_rule *rule)
 {
-	for (uint32_t i = 0; i < list->rules.n && settings->engine == SL_ENGINE_KERNEL; i++)
-		if (list->parsed[i].action & SL_RULE_NEXT_HOP) {
-			sl_error(
-				"filters: list \"%s\": rule %u has a next_hop, which engine: kernel "
-				"does not know: write engine: fast",
-				list->name, i);
+	/* The kernel's lookup does not tell an address of this node from one without a route. */
+	if (settings->engine == SL_ENGINE_KERNEL) {
+		sl_error("filters: list \"%s\": rule %u has a %s, which engine: kernel does not "
+			 "know: write engine: fast",
+			 list, i, rule->table ? "table" : "next_hop");
+		return -EOPNOTSUPP;
+	}
+	if (rule->table && !sl_kernel_looks_up(SL_TABLE_LOOKUP)) {
+		sl_error(
+			"filters: list \"%s\": rule %u has a table, which this kernel does not look "
+			"up for XDP (Linux 6.5 does): write a next_hop",
+			list, i);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int check_support(const struct sl_settings *settings,
+			 const struct sl_filter_list_settings *list)
+{
+	for (uint32_t i = 0; i < list->rules.n; i++)
+		if (list->parsed[i].action & SL_RULE_NEXT_HOP &&
+		    check_hop(settings, list->name, i, &list->parsed[i]))
 			return -EOPNOTSUPP;
-		}
 	for (uint32_t i = 0; i < list->rules.n && !settings->cluster.reserve; i++)
 		if (list->parsed[i].action & SL_RULE_RESERVE) {
 			sl_error("filters: list \"%s\": rule %u has a reserve_rate, and this node "
@@ -233,7 +249,7 @@ int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rul
 		old = find_list(previous, list->settings->name);
 		list->slot = old ? old->slot : free_slot(lists, previous);
 		lists->n++;
-		err = check_engine(settings, list->settings);
+		err = check_support(settings, list->settings);
 		if (!err)
 			err = number_rules(list, old, used, &from);
 		if (!err)
@@ -394,7 +410,7 @@ static void make_hops(const struct list *list, struct sl_datapath *dp)
 
 	for (uint32_t i = 0; i < list->settings->rules.n; i++) {
 		const struct sl_rule *rule = &list->settings->parsed[i];
-		struct sl_rule_hop hop = { { 0 } };
+		struct sl_rule_hop hop = { .table = rule->table };
 
 		if (!(rule->action & SL_RULE_NEXT_HOP))
 			continue;
@@ -429,9 +445,11 @@ static void make_chains(const struct list *list, struct sl_datapath *dp)
 
 /* --- Next hops that the kernel resolves --- */
 
-static bool names_hop(const struct list *list, uint32_t rule)
+static bool names_hop(const struct list *list, uint32_t i)
 {
-	return list->settings->parsed[rule].action & SL_RULE_NEXT_HOP;
+	const struct sl_rule *rule = &list->settings->parsed[i];
+
+	return rule->action & SL_RULE_NEXT_HOP && !rule->table;
 }
 
 static uint32_t count_hops(const struct sl_rule_lists *lists)

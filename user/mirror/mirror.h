@@ -116,6 +116,17 @@ void sl_mirror_ports_changed(struct sl_mirror *m);
 
 void sl_mirror_stats(const struct sl_mirror *m, struct sl_mirror_stats *out);
 
+struct sl_hop;
+/*
+ * Keep a next hop for the neighbour `addr` behind the L3 interface although no route names it;
+ * mtu_family is that of the packets. *id is its next-hop id until the release. The kernel is asked
+ * to resolve it, and again, as for the hops of routes. NULL: not enough memory or no free id; try
+ * later.
+ */
+struct sl_hop *sl_mirror_hop_hold(struct sl_mirror *m, uint32_t ifindex, uint8_t mtu_family,
+				  uint8_t family, const uint8_t addr[16], uint32_t *id);
+void sl_mirror_hop_release(struct sl_mirror *m, struct sl_hop *hop);
+
 /* --- Views, for `sluice show` and `sluice explain` --- */
 
 struct sl_route_view {

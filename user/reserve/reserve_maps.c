@@ -38,7 +38,7 @@ int sl_reserve_maps_put(const struct sl_reservation *v, const struct sl_datapath
 					   .l3_ifindex = v->l3_ifindex,
 					   .pinned = v->pinned };
 	struct sl_policer policer;
-	struct sl_rule_hop hop;
+	struct sl_rule_hop hop = { .table = 0 };
 	int err;
 
 	fill_policer(v->rate_Bps, &policer);

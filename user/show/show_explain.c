@@ -153,6 +153,17 @@ static void set_hop_verdict(const struct sl_router *router, json_t *row, uint8_t
 	json_object_set_new(row, "why", json_string(sl_drop_texts[SL_DROP_NEXT_HOP].text));
 }
 
+/* A table of the kernel decides, which is asked for each packet; the row shows the way without. */
+static void set_table_verdict(json_t *row, const char *table)
+{
+	json_object_set_new(row, "verdict", json_string("ask"));
+	json_object_set_new(
+		row, "why",
+		json_sprintf("each packet asks the kernel's table %s (ip route show table "
+			     "%s); without a route there it goes as follows",
+			     table, table));
+}
+
 void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8_t addr[16],
 		     const json_t *packet, struct sl_ctl_answer *answer)
 {
@@ -162,7 +173,7 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 	struct sl_nexthop nh = tables->nexthop[id < tables->n_nexthop ? id : 0];
 	json_t *row, *filter = NULL;
 	uint8_t hop_family, hop[16] = { 0 };
-	const char *by_rule;
+	const char *by_rule, *by_table;
 	char no_filter[256];
 
 	if (packet)
@@ -177,6 +188,7 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 	row = json_pack("{s:o, s:s}", "address", sl_json_addr(family, addr), "engine",
 			sl_engine_name(sl_router_settings(router)->engine));
 	by_rule = json_string_value(json_object_get(filter, "next_hop"));
+	by_table = json_string_value(json_object_get(filter, "table"));
 	/* What is for this node itself stays here. */
 	if (by_rule && !(nh.kind == SL_NH_PUNT && nh.ref == SL_PUNT_LOCAL) &&
 	    !sl_addr_parse(by_rule, &hop_family, hop)) {
@@ -186,6 +198,8 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 		set_hop_verdict(router, row, family, &nh);
 	} else {
 		set_verdict(router, row, family, &nh);
+		if (by_table && !(nh.kind == SL_NH_PUNT && nh.ref == SL_PUNT_LOCAL))
+			set_table_verdict(row, by_table);
 	}
 	set_route(router, index, family, addr, row);
 	json_object_set_new(row, "nexthop", sl_nexthop_json(index, id));

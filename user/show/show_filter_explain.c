@@ -145,7 +145,7 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 	bool all = json_is_true(json_object_get(packet, "all"));
 	const struct sl_filter_list_settings *list;
 	json_t *answer, *rules, *decides = NULL;
-	const char *next_hop = NULL, *chain = NULL;
+	const char *next_hop = NULL, *table = NULL, *chain = NULL;
 	struct sl_flow flow;
 
 	if (!port) {
@@ -165,13 +165,14 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 		if (matches && !decides && !sl_rule_is_auxiliary(&list->parsed[i])) {
 			decides = json_array_get(rules, json_array_size(rules) - 1);
 			next_hop = sl_filter_rule(list, i)->next_hop;
+			table = sl_filter_rule(list, i)->table;
 			chain = sl_filter_rule(list, i)->chain;
 		}
 	}
-	answer = json_pack("{s:s, s:s?, s:O?, s:s?, s:s?, s:s, s:O}", "port", port, "list",
+	answer = json_pack("{s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s, s:O}", "port", port, "list",
 			   list ? list->name : NULL, "rule",
 			   decides ? json_object_get(decides, "rule") : NULL, "next_hop", next_hop,
-			   "chain", chain, "action",
+			   "table", table, "chain", chain, "action",
 			   decides ? json_string_value(json_object_get(decides, "action"))
 			   : list  ? sl_filter_action_name((uint32_t)list->default_action)
 				   : "permit",

@@ -23,6 +23,7 @@ static void set_rule(json_t *row, const struct sl_filter_rule_settings *rule)
 	set_text(row, "class", rule->class);
 	set_text(row, "set_dscp", rule->set_dscp);
 	set_text(row, "next_hop", rule->next_hop);
+	set_text(row, "table", rule->table);
 	set_text(row, "chain", rule->chain);
 	set_text(row, "mirror", rule->mirror);
 	set_text(row, "sample", rule->sample);

@@ -46,6 +46,14 @@ static const struct field fields[] = {
 	FIELD(sl_flow_setup, flow, 0),
 	FIELD(sl_flow_setup, number, 40),
 	FIELD(sl_flow_setup, l3_ifindex, 44),
+	FIELD(sl_rule_hop, address, 0),
+	FIELD(sl_rule_hop, table, 16),
+	FIELD(sl_table_hop_key, address, 0),
+	FIELD(sl_table_hop_key, ifindex, 16),
+	FIELD(sl_table_hop_key, family, 20),
+	FIELD(sl_table_hop_key, mtu_family, 22),
+	FIELD(sl_table_hop, id, 0),
+	FIELD(sl_table_hop, used, 4),
 	FIELD(sl_nexthop, kind, 0),
 	FIELD(sl_nexthop, ref, 4),
 	FIELD(sl_adj, port_ifindex, 0),
@@ -120,7 +128,7 @@ static const struct field fields[] = {
 static void abi_field_offsets_are_those_of_this_version(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 23);
+	assert_int_equal(SL_ABI_VERSION, 24);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);

@@ -279,6 +279,31 @@ void sl_mirror_ports_changed(struct sl_mirror *m)
 	arm(m);
 }
 
+struct sl_hop *sl_mirror_hop_hold(struct sl_mirror *m, uint32_t ifindex, uint8_t mtu_family,
+				  uint8_t family, const uint8_t addr[16], uint32_t *id)
+{
+	struct sl_hop_key key = { .ifindex = ifindex,
+				  .mtu_family = mtu_family,
+				  .gateway_family = family };
+	struct sl_hop *hop;
+
+	memcpy(key.gateway, addr, sizeof(key.gateway));
+	hop = sl_hop_get(m, &key);
+	if (hop && !hop->id) {
+		sl_hop_put(m, hop);
+		hop = NULL;
+	}
+	if (hop)
+		*id = hop->id;
+	arm(m);
+	return hop;
+}
+
+void sl_mirror_hop_release(struct sl_mirror *m, struct sl_hop *hop)
+{
+	sl_hop_put(m, hop);
+}
+
 int sl_mirror_set_receive_buffer(struct sl_mirror *m, uint32_t bytes)
 {
 	return sl_rtnl_set_buffer(m->events, bytes);

@@ -73,6 +73,23 @@ static const struct refusal {
 	  RULE("action: permit, source: 10.0.0.0/8, next_hop: '2001:db8::1'"),
 	  "f:5: filters[0].rules[0]: \"2001:db8::1\" is of the other family than the rest of the rule: "
 	  "write addresses of one family" },
+	{ "table_of_a_denied_packet", RULE("action: deny, table: 77"),
+	  "f:5: filters[0].rules[0]: \"77\" is a table for packets that the fast path does not "
+	  "forward: write action: permit" },
+	{ "table_beside_a_next_hop", RULE("action: permit, table: 77, next_hop: 10.0.0.1"),
+	  "f:5: filters[0].rules[0]: \"77\" is a table beside next_hop: write one of them" },
+	{ "table_beside_a_chain", RULE("action: permit, table: 77, chain: video"),
+	  "f:5: filters[0].rules[0]: \"video\" is a chain, behind which packets are routed anew: "
+	  "write no table" },
+	{ "table_0", RULE("action: permit, table: 0"),
+	  "f:5: filters[0].rules[0].table: \"0\" is not a routing table of the kernel: write its "
+	  "number, 1 to 4294967295" },
+	{ "table_beyond_32_bits", RULE("action: permit, table: 4294967296"),
+	  "f:5: filters[0].rules[0].table: \"4294967296\" is not a routing table of the kernel: "
+	  "write its number, 1 to 4294967295" },
+	{ "table_by_name", RULE("action: permit, table: main"),
+	  "f:5: filters[0].rules[0].table: \"main\" is not a routing table of the kernel: write "
+	  "its number, 1 to 4294967295" },
 	{ "next_hop_without_its_link", RULE("action: permit, next_hop: 'fe80::1'"),
 	  "f:5: filters[0].rules[0].next_hop: \"fe80::1\" is not an address: write the IPv4 or IPv6 "
 	  "address of a router, not a link-local one" },
@@ -110,6 +127,9 @@ static const struct refusal {
 	{ "reserve_for_what_is_denied", RULE("action: deny, reserve_rate: 1mbit"),
 	  "f:5: filters[0].rules[0]: \"1mbit\" is reserved for packets that the fast path does not "
 	  "forward: write action: permit" },
+	{ "reserve_with_table", RULE("action: permit, reserve_rate: 1mbit, table: 77"),
+	  "f:5: filters[0].rules[0]: \"77\" is a table beside reserve_rate, which goes by the "
+	  "routes: write one of them" },
 	{ "reserve_with_next_hop", RULE("action: permit, reserve_rate: 1mbit, next_hop: 10.0.0.1"),
 	  "f:5: filters[0].rules[0]: \"10.0.0.1\" is a next hop beside reserve_rate, which goes by the "
 	  "routes: write one of them" },

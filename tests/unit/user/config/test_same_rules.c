@@ -70,6 +70,7 @@ static void a_rule_that_differs_in_one_key_is_new(void **state)
 		{ "action: permit, class: 1", "action: permit, class: 2" },
 		{ "action: permit, next_hop: 10.0.0.1", "action: permit, next_hop: 10.0.0.2" },
 		{ "action: permit, next_hop: 10.0.0.1", "action: permit, family: ipv4" },
+		{ "action: permit, table: 77", "action: permit, table: 78" },
 		{ "action: permit, chain: a", "action: permit, chain: b" },
 		{ "action: permit, mirror: a", "action: permit, mirror: b" },
 		{ "action: permit, mirror: a, sample: 2", "action: permit, mirror: a" },
