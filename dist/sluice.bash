@@ -80,13 +80,23 @@ _sluice_web() {
 }
 
 _sluice_cluster() {
+	local word options=
 	case $prev in
-	-n | --node | -a | --as | -r | --reflector) ;;
-	cluster) _sluice_words "key routing" ;;
+	-n | --node | -a | --as | -r | --reflector | -e | --etcd | -b | --based-on | -w | --wait) ;;
+	-s | --settings) _sluice_files ;;
+	cluster) _sluice_words "apply diff history key rollback routing status" ;;
 	key) _sluice_words "add switch remove --help" ;;
 	switch | remove) _sluice_words "--config --force --help" ;;
 	add | -c | --config) _sluice_files ;;
-	*) if [[ $cur == -* ]]; then _sluice_words "--bird --frr --node --as --reflector --help"; else _sluice_files; fi ;;
+	*)
+		for word in "${COMP_WORDS[@]}"; do
+			case $word in
+			apply | rollback) options="--etcd --settings --based-on --wait --json --help" ;;
+			diff | history | status) options="--etcd --settings --json --help" ;;
+			esac
+		done
+		if [[ $cur == -* ]]; then _sluice_words "${options:---bird --frr --node --as --reflector --help}"; else _sluice_files; fi
+		;;
 	esac
 }
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What daemon, command and bridge share: values and texts, the configuration, netlink, sockets between the processes.
-LIBS += libbase libdaemon libcapture libcli
+LIBS += libbase libetcd libdaemon libcapture libcli
 libbase_SRCS := $(call sources_in,$(addprefix user/,text lib classify rtnl ipc config))
 libbase_USES := libcc libqueues
+# Configurations in etcd: what the command and the agent share
+libetcd_SRCS := $(call sources_in,$(addprefix user/,etcd document))
+libetcd_USES := libbase
 # The daemon but for its main file, so that tests link what it runs.
 libdaemon_SRCS := $(call sources_in,$(addprefix user/,fib datapath mirror mirror/sync cluster copies reserve tables daemon show metrics))
 libdaemon_USES := libbase
@@ -10,8 +13,8 @@ libdaemon_USES := libbase
 libcapture_SRCS := $(call sources_in,user/capture)
 libcapture_USES := libdaemon
 # The command reads counters and pins where the daemon does not answer.
-libcli_SRCS := $(call sources_in,user/cli user/chains user/import user/keys user/routing user/trace user/web)
-libcli_USES := libdaemon libcapture
+libcli_SRCS := $(call sources_in,user/cli user/chains user/import user/keys user/routing user/trace user/versions user/web)
+libcli_USES := libdaemon libcapture libetcd
 
 PROGRAMS += sluiced sluice
 sluiced_SRCS := user/sluiced.c
@@ -19,7 +22,7 @@ sluiced_USES := libdaemon
 sluiced_LDLIBS := -lmicrohttpd
 sluice_SRCS := user/sluice.c
 sluice_USES := libcli
-# libcurl fetches elements, libcrypto has base64.
+# libcurl fetches elements and asks etcd, libcrypto has base64.
 sluice_LDLIBS := -lpcap -lmicrohttpd -lcurl -lcrypto
 
 # The page of sluice web, as string literals

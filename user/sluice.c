@@ -47,8 +47,11 @@ static const struct command {
 	{ "trace", " FILTER", "follow packets through this node", sl_cmd_trace },
 	{ "web", " [-t FILE] [-n ADDRESS:PORT]... [[ADDRESS:]PORT]",
 	  "serve a page that shows all this, of this node and others, to browsers", sl_cmd_web },
-	{ "cluster", " routing --bird|--frr [--node N] [--as AS] [--reflector N]... [FILE]",
-	  "a configuration of BIRD or FRR from that of the cluster", sl_cmd_cluster },
+	{ "cluster",
+	  " apply FILE|diff [FILE|A B]|history|rollback [N]|status|\n"
+	  "       key add FILE|switch|remove|routing --bird|--frr [OPTION]... [FILE]",
+	  "the cluster's configuration in etcd, its key, what BIRD or FRR need of it",
+	  sl_cmd_cluster },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

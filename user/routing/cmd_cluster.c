@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice cluster routing; sluice cluster key is in user/keys/ */
+/* sluice cluster routing; the others are in user/keys/ and user/versions/ */
 #include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "user/cli/cmd.h"
 #include "user/keys/cluster_key.h"
 #include "user/routing/routing.h"
+#include "user/versions/cluster_versions.h"
 
 static const char usage[] =
 	"Usage: sluice [OPTION]... cluster routing --bird|--frr [OPTION]... [FILE]\n"
@@ -22,9 +23,16 @@ static const char usage[] =
 	"  -a, --as AS          the cluster is that AS (default 65000)\n"
 	"  -r, --reflector N    that node reflects routes; may be given again (default: a full mesh of\n"
 	"                       up to 16 nodes; of more, the first two reflect)\n"
-	"  -h, --help           this text\n"
+	"  -h, --help           this text\n";
+
+static const char words[] =
+	"Usage: sluice [OPTION]... cluster WORD [OPTION]...\n"
 	"\n"
-	"See also: sluice cluster key --help\n";
+	"  apply, diff, history, rollback, status   versions of the configuration in etcd\n"
+	"  key                                      change the key while the nodes forward\n"
+	"  routing                                  configurations of BIRD and FRR\n"
+	"\n"
+	"See `sluice cluster WORD --help`.\n";
 
 struct request {
 	bool bird, frr;
@@ -184,7 +192,7 @@ static int routing_command(int argc, char **argv)
 			fputs(usage, stdout);
 			return SL_EXIT_OK;
 		default:
-			fputs("Try 'sluice cluster --help'.\n", stderr);
+			fputs("Try 'sluice cluster routing --help'.\n", stderr);
 			return SL_EXIT_USAGE;
 		}
 	}
@@ -205,11 +213,15 @@ int sl_cmd_cluster(const struct sl_cmd_options *options, int argc, char **argv)
 		return routing_command(argc, argv);
 	if (argc > 0 && strcmp(argv[0], "key") == 0)
 		return sl_cmd_cluster_key(options, argc, argv);
+	if (argc > 0 && sl_cluster_versions_has(argv[0]))
+		return sl_cmd_cluster_versions(options, argc, argv);
 	if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
-		fputs(usage, stdout);
+		fputs(words, stdout);
 		return SL_EXIT_OK;
 	}
-	fprintf(stderr, "sluice: cluster: \"%s\" is not known: write key or routing\n",
+	fprintf(stderr,
+		"sluice: cluster: \"%s\" is not known: write apply, diff, history, key, rollback, "
+		"routing or status\n",
 		argc > 0 ? argv[0] : "");
 	return SL_EXIT_USAGE;
 }

@@ -5,8 +5,6 @@
  * the value and says what would be right:
  *
  *   sluice.yaml:7: ports[1].mode: "fast" is not a mode: write auto, native or generic
- *
- * The only file that includes libyaml.
  */
 #ifndef SL_YAML_H
 #define SL_YAML_H

@@ -127,6 +127,12 @@ capture|-i|all|-w|-|host it's|" ]
 		grep -qE "^\.It Fl . , ${word#-}( |$)" docs/man/sluice-capture.8
 		[ "$(complete_words sluice capture "$word")" = "$word" ]
 	done
+	# And those of the commands about versions.
+	for word in $(build/sluice cluster apply --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '[a-z-]+$'); do
+		sed -n '/^.It Cm cluster apply/,/^.It Cm cluster key/p' docs/man/sluice.8 | grep -qE "^\.It Fl . , ${word#-}( |$)" ||
+			[ "$word" = --help ]
+		[ "$(complete_words sluice cluster apply "$word")" = "$word" ]
+	done
 	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/views/views.c); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
 	done
@@ -167,7 +173,9 @@ complete_words() {
 	[ "$(complete_words sluice -j capture -w dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluice capture -i al)" = all ]
 	[ "$(complete_words sluice trace --c)" = "--count" ]
-	[ "$(complete_words sluice cluster "")" = "key routing" ]
+	[ "$(complete_words sluice cluster "")" = "apply diff history key rollback routing status" ]
+	[ "$(complete_words sluice cluster apply --b)" = "--based-on" ]
+	[ "$(complete_words sluice cluster history --)" = "--etcd --settings --json --help" ]
 	[ "$(complete_words sluice cluster key "")" = "add switch remove --help" ]
 	[ "$(complete_words sluice cluster key remove --f)" = "--force" ]
 	[ "$(complete_words sluice cluster routing --n)" = "--node" ]

@@ -1,0 +1,96 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# etcd in a lab: Debian's etcd-server, members e1, e2, ... on a management network 10.8.0.0/24 (member
+# M is 10.8.0.(100 + M)), by TLS, with certificates of clients. For bats files, after netns-lab/lib/lab.sh.
+#
+#   etcd_begin 3                      the network, keys and members; waits until they have a leader
+#   etcd_join n1 1                    node n1 gets mgmt0 with 10.8.0.1
+#   etcdctl_at 1 get /sluice/current  etcd's own client: the oracle of what is written
+#   member_stop 2, member_start 2     as a crash (kill -9), and again
+#
+# The settings of a client are in $LAB_DIR/etcd.yaml.
+
+ETCD_URLS= # of all members, with commas between
+
+# etcd_begin MEMBERS
+etcd_begin() {
+	local m
+	host_up mgmt && on mgmt ip link add br0 type bridge && on mgmt ip link set br0 up || return
+	etcd_keys "$1" || return
+	ETCD_CLUSTER='' ETCD_URLS=''
+	for ((m = 1; m <= $1; m++)); do
+		host_up "e$m" && etcd_join "e$m" $((100 + m)) || return
+		ETCD_CLUSTER+=${ETCD_CLUSTER:+,}e$m=https://10.8.0.$((100 + m)):2380
+		ETCD_URLS+=${ETCD_URLS:+,}https://10.8.0.$((100 + m)):2379
+	done
+	export ETCD_CLUSTER ETCD_URLS
+	for ((m = 1; m <= $1; m++)); do member_start $m || return; done
+	etcd_settings >"$LAB_DIR/etcd.yaml"
+	wait_for 60 members_agree "$1"
+}
+
+# etcd_join NAME HOST: mgmt0 with 10.8.0.HOST
+etcd_join() {
+	link "$1:mgmt0" "mgmt:$1" && on mgmt ip link set "$1" master br0 && on "$1" ip addr add "10.8.0.$2/24" dev mgmt0
+}
+
+# etcd_keys MEMBERS: a CA, a key of the members, one of clients, and one of a stranger's CA
+etcd_keys() {
+	local m names=IP:127.0.0.1
+	for ((m = 1; m <= $1; m++)); do names+=,IP:10.8.0.$((100 + m)); done
+	authority() {
+		openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$1" \
+			-keyout "$LAB_DIR/$1.key" -out "$LAB_DIR/$1.pem" 2>/dev/null
+	}
+	signed() { # NAME CA EXTENSION...
+		openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/O=$1" \
+			-keyout "$LAB_DIR/$1.key" -out "$LAB_DIR/$1.csr" 2>/dev/null &&
+			printf '%s\n' "${@:3}" | openssl x509 -req -in "$LAB_DIR/$1.csr" -CA "$LAB_DIR/$2.pem" -CAkey "$LAB_DIR/$2.key" \
+				-CAcreateserial -days 2 -extfile /dev/stdin -out "$LAB_DIR/$1.pem" 2>/dev/null
+	}
+	authority ca && authority strange-ca && signed member ca "subjectAltName=$names" &&
+		signed client ca "extendedKeyUsage=clientAuth" && signed stranger strange-ca "extendedKeyUsage=clientAuth"
+}
+
+# etcd_settings: print the settings of a client
+etcd_settings() {
+	cat <<-END
+		endpoints: "$ETCD_URLS"
+		ca: $LAB_DIR/ca.pem
+		certificate: $LAB_DIR/client.pem
+		key: $LAB_DIR/client.key
+	END
+}
+
+# member_start M [STATE]: start member M, with what it has on disk
+member_start() {
+	local at=10.8.0.$((100 + $1))
+	await_end "etcd$1" || return
+	spawn "e$1" "etcd$1" etcd --name "e$1" --data-dir "$LAB_DIR/e$1.etcd" --logger zap --log-level warn \
+		--initial-cluster "$ETCD_CLUSTER" --initial-cluster-token "${ETCD_TOKEN:-lab}" --initial-cluster-state "${2:-new}" \
+		--listen-peer-urls "https://$at:2380" --initial-advertise-peer-urls "https://$at:2380" \
+		--listen-client-urls "https://$at:2379" --advertise-client-urls "https://$at:2379" \
+		--heartbeat-interval 100 --election-timeout 1000 \
+		--cert-file "$LAB_DIR/member.pem" --key-file "$LAB_DIR/member.key" --client-cert-auth --trusted-ca-file "$LAB_DIR/ca.pem" \
+		--peer-cert-file "$LAB_DIR/member.pem" --peer-key-file "$LAB_DIR/member.key" --peer-client-cert-auth --peer-trusted-ca-file "$LAB_DIR/ca.pem"
+}
+
+# member_stop M: as in a crash
+member_stop() {
+	kill -9 "$(cat "$LAB_DIR/etcd$1.pid")" 2>/dev/null
+	await_end "etcd$1"
+}
+
+# etcdctl_at M COMMAND...: Debian's etcdctl at member M; ETCD_USER is NAME:PASSWORD
+etcdctl_at() {
+	local m=$1
+	shift
+	on "e$m" env ETCDCTL_API=3 etcdctl --endpoints "https://10.8.0.$((100 + m)):2379" --cacert "$LAB_DIR/ca.pem" \
+		--cert "$LAB_DIR/client.pem" --key "$LAB_DIR/client.key" ${ETCD_USER:+--user "$ETCD_USER"} "$@"
+}
+
+# members_agree N: do N members answer, with a leader?
+members_agree() {
+	local m
+	for ((m = 1; m <= $1; m++)); do etcdctl_at $m endpoint health >/dev/null 2>&1 || return; done
+}

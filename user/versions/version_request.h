@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the commands about versions share: options, etcd, texts, messages. */
+#ifndef SL_VERSION_REQUEST_H
+#define SL_VERSION_REQUEST_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "user/cli/cmd.h"
+#include "user/etcd/etcd_store.h"
+
+struct sl_version_request {
+	const char *settings_path, *endpoints; /* of the options; endpoints may be NULL */
+	long long based_on;		       /* -1: not given */
+	double wait_s;
+	bool json;
+	int argc; /* the words behind the command's */
+	char **argv;
+	struct sl_etcd_settings *settings; /* owned */
+	struct sl_etcd *etcd;		   /* owned */
+};
+
+/* A text with the name by which messages quote it. */
+struct sl_version_text {
+	char name[256];
+	char *text; /* owned */
+	size_t bytes;
+};
+
+int sl_version_apply(struct sl_version_request *r);
+int sl_version_rollback(struct sl_version_request *r);
+int sl_version_diff(struct sl_version_request *r);
+int sl_version_history(struct sl_version_request *r);
+int sl_version_status(struct sl_version_request *r);
+
+/* All below return an exit status, and have written to standard error why it is not SL_EXIT_OK. */
+
+/* Read the settings and open etcd. */
+int sl_version_open(struct sl_version_request *r);
+/* What etcd said; err is of user/etcd/. */
+int sl_version_failed(const struct sl_version_request *r, int err);
+int sl_version_read_file(const char *path, struct sl_version_text *out);
+int sl_version_read(struct sl_version_request *r, long long number, struct sl_version_text *out);
+/* What differs between two texts, as sl_document_diff has it; `from` may have none. */
+int sl_version_compare(const struct sl_version_text *from, const struct sl_version_text *to,
+		       json_t **out);
+
+/* "7" into 7. */
+bool sl_version_number(const char *text, long long *out);
+/* A row of sl_document_diff as a line, with that indent. */
+void sl_version_print_change(const json_t *row, const char *indent);
+/* How a node stands with a version, in words; *done: it has it in force; *refused: it does not. */
+void sl_version_stand(const json_t *present, long long number, char *words, size_t bytes,
+		      bool *done, bool *refused);
+
+#endif
