@@ -126,7 +126,8 @@ cluster_config() {
 		[ "$i" -le "$2" ] || ports=4
 		for ((p = 1; p <= ports; p++)); do
 			keys=CLUSTER_PORT_n${i}p$p
-			printf '        - {number: %d, name: eth%d%s}\n' "$p" "$p" "${CLUSTER_PORTS:+, $CLUSTER_PORTS}${!keys:+, ${!keys}}"
+			printf '        - {number: %d, name: eth%d, addresses: %s%s}\n' "$p" "$p" \
+				"10.$i.$p.1/24 fd00:0:$i:$p::1/64" "${CLUSTER_PORTS:+, $CLUSTER_PORTS}${!keys:+, ${!keys}}"
 		done
 	done
 }

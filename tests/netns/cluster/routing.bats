@@ -12,12 +12,7 @@ load cluster
 PREFIXES4=2000 PREFIXES6=500
 
 setup_file() {
-	local n p most
-	for n in 1 2 3; do
-		for p in 1 2; do
-			export "CLUSTER_PORT_n${n}p$p=addresses: 10.$n.$p.1/24 fd00:0:$n:$p::1/64"
-		done
-	done
+	local n most
 	cluster_begin 3 2
 	for n in 4 6; do
 		most=PREFIXES$n
@@ -54,8 +49,7 @@ file_of() {
 outside() {
 	local peer=10.$2.$3.2
 	if [ "$1" = bird ]; then
-		# By default a session waits for a minute after its link was down.
-		echo "protocol bgp port$3 from outside { neighbor $peer as $4; error wait time 1, 2; }"
+		bird_outside "$2" "$3" "$4"
 		return
 	fi
 	cat <<-END
