@@ -7,8 +7,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define TRANSPORTS_MAX 16
+#define TRANSPORTS_MAX 256 /* the nodes of a cluster, and one to spare */
 #define PATHS_MAX      256
+#define HINTS	       256 /* by queue pair number: where to look first */
 #define MILLION	       1000000U
 
 /* A message on its way. */
@@ -26,8 +27,9 @@ struct rb_mem_network {
 	struct rb_mem_stats stats;
 	uint64_t now_ns, random, order;
 	uint32_t n_flights;
-	struct flight *flights; /* owned, in_flight_max entries, unordered */
+	struct flight *flights; /* owned, in_flight_max entries; a heap, the next to arrive first */
 	struct mem_transport *transports[TRANSPORTS_MAX];
+	uint8_t transport_hint[HINTS];
 };
 
 struct rb_path {
@@ -43,7 +45,8 @@ struct mem_transport {
 	struct rb_transport_stats stats;
 	struct rb_path paths[PATHS_MAX];
 	uint32_t paths_end; /* no path behind it was ever open */
-	uint64_t *receive;  /* owned: stack of posted chunks */
+	uint8_t path_hint[HINTS];
+	uint64_t *receive; /* owned: stack of posted chunks */
 	uint32_t n_receive, receive_max;
 	struct rb_completion *arrived; /* owned: ring of receive_max */
 	uint32_t first, n_arrived;
@@ -134,15 +137,45 @@ static void signal_arrival(struct mem_transport *t)
 		t->signalled = write(t->event_fd, &one, sizeof(one)) == sizeof(one);
 }
 
+static struct mem_transport *transport_at(struct rb_mem_network *network,
+					  const struct rb_endpoint *to)
+{
+	uint8_t *hint = &network->transport_hint[to->qpn % HINTS];
+
+	for (uint32_t i = 0; i < TRANSPORTS_MAX; i++) {
+		const uint32_t place = (*hint + i) % TRANSPORTS_MAX;
+		struct mem_transport *t = network->transports[place];
+
+		if (t && same_pair(&t->self, to)) {
+			*hint = (uint8_t)place;
+			return t;
+		}
+	}
+	return NULL;
+}
+
+/* What the owner of the path from there gave with it; NULL: there is no such path. */
+static void *context_of(struct mem_transport *t, const struct rb_endpoint *from)
+{
+	uint8_t *hint = &t->path_hint[from->qpn % HINTS];
+
+	for (uint32_t i = 0; i < t->paths_end; i++) {
+		const uint32_t at = (*hint + i) % t->paths_end;
+
+		if (t->paths[at].open && same_pair(&t->paths[at].remote, from)) {
+			*hint = (uint8_t)at;
+			return t->paths[at].context;
+		}
+	}
+	return NULL;
+}
+
 static void arrive(struct rb_mem_network *network, const struct flight *flight)
 {
-	struct mem_transport *t = NULL;
+	struct mem_transport *t = transport_at(network, &flight->to);
 	struct rb_completion *c;
 	uint64_t offset;
 
-	for (int i = 0; i < TRANSPORTS_MAX && !t; i++)
-		if (network->transports[i] && same_pair(&network->transports[i]->self, &flight->to))
-			t = network->transports[i];
 	if (!t || t->self.qkey != flight->to.qkey ||
 	    flight->len_bytes > t->self.message_max_bytes) {
 		network->stats.refused++;
@@ -158,41 +191,58 @@ static void arrive(struct rb_mem_network *network, const struct flight *flight)
 	*c = (struct rb_completion){ .kind = RB_RECEIVED,
 				     .ce = flight->ce,
 				     .len_bytes = flight->len_bytes,
-				     .offset = offset };
-	for (uint32_t i = 0; i < t->paths_end; i++)
-		if (t->paths[i].open && same_pair(&t->paths[i].remote, &flight->from))
-			c->context = t->paths[i].context;
+				     .offset = offset,
+				     .context = context_of(t, &flight->from) };
 	t->stats.received++;
 	t->stats.received_bytes += flight->len_bytes;
 	t->stats.marked += flight->ce;
 	signal_arrival(t);
 }
 
-/* The next message to arrive: the earliest due, and of several the first that left. */
-static struct flight *next_due(struct rb_mem_network *network)
+/* Does `a` arrive before `b`: earlier, or at the same time and it left first? */
+static bool is_before(const struct flight *a, const struct flight *b)
 {
-	struct flight *best = NULL;
+	return a->due_ns < b->due_ns || (a->due_ns == b->due_ns && a->order < b->order);
+}
 
-	for (uint32_t i = 0; i < network->n_flights; i++) {
-		struct flight *f = &network->flights[i];
+static void add_flight(struct rb_mem_network *network, const struct flight *flight)
+{
+	struct flight *heap = network->flights;
+	uint32_t at = network->n_flights++;
 
-		if (f->due_ns <= network->now_ns &&
-		    (!best || f->due_ns < best->due_ns ||
-		     (f->due_ns == best->due_ns && f->order < best->order)))
-			best = f;
+	for (; at && is_before(flight, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap[at] = heap[(at - 1) / 2];
+	heap[at] = *flight;
+}
+
+/* Take the next message to arrive out of the heap, which is not empty. */
+static struct flight take_flight(struct rb_mem_network *network)
+{
+	struct flight *heap = network->flights, first = heap[0];
+	const uint32_t n = --network->n_flights;
+	const struct flight last = heap[n];
+	uint32_t at = 0, child;
+
+	while ((child = 2 * at + 1) < n) {
+		if (child + 1 < n && is_before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_before(&heap[child], &last))
+			break;
+		heap[at] = heap[child];
+		at = child;
 	}
-	return best;
+	heap[at] = last;
+	return first;
 }
 
 void rb_mem_network_advance(struct rb_mem_network *network, uint64_t now_ns)
 {
-	struct flight *f;
-
 	network->now_ns = now_ns;
-	while ((f = next_due(network))) {
-		arrive(network, f);
-		free(f->data);
-		*f = network->flights[--network->n_flights];
+	while (network->n_flights && network->flights[0].due_ns <= now_ns) {
+		const struct flight flight = take_flight(network);
+
+		arrive(network, &flight);
+		free(flight.data);
 	}
 }
 
@@ -214,27 +264,25 @@ static int depart(struct rb_mem_network *network, const struct mem_transport *t,
 		  uint32_t len_bytes)
 {
 	const struct rb_mem_config *bad = impairment(network, pieces);
-	struct flight *f = &network->flights[network->n_flights];
 	uint32_t at = 0;
-
-	*f = (struct flight){ .due_ns = network->now_ns + bad->delay_ns,
-			      .order = network->order++,
-			      .to = path->remote,
-			      .from = t->self,
-			      .len_bytes = len_bytes,
-			      .ce = chance(network, bad->mark_ppm),
-			      .data = malloc(len_bytes) };
-	if (!f->data)
+	struct flight f = { .due_ns = network->now_ns + bad->delay_ns,
+			    .order = network->order++,
+			    .to = path->remote,
+			    .from = t->self,
+			    .len_bytes = len_bytes,
+			    .ce = chance(network, bad->mark_ppm),
+			    .data = malloc(len_bytes) };
+	if (!f.data)
 		return -EAGAIN;
 	for (uint32_t i = 0; i < n; i++) {
-		memcpy(f->data + at, pieces[i].data, pieces[i].len_bytes);
+		memcpy(f.data + at, pieces[i].data, pieces[i].len_bytes);
 		at += pieces[i].len_bytes;
 	}
 	if (chance(network, bad->reorder_ppm)) {
-		f->due_ns += bad->reorder_ns;
+		f.due_ns += bad->reorder_ns;
 		network->stats.reordered++;
 	}
-	network->n_flights++;
+	add_flight(network, &f);
 	return 0;
 }
 

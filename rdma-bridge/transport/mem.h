@@ -45,7 +45,7 @@ void rb_mem_network_stats(const struct rb_mem_network *network, struct rb_mem_st
 /*
  * Open a transport on the network. gid, qpn, qkey and message_max_bytes of `self` say how to reach
  * it; receive_max is the most chunks that it takes. 0, -EINVAL, -EEXIST (the same gid and QPN),
- * -ENOSPC (16 are open), -ENOMEM.
+ * -ENOSPC (256 are open), -ENOMEM.
  */
 int rb_mem_open(struct rb_mem_network *network, const struct rb_endpoint *self,
 		struct rb_chunks *chunks, uint32_t receive_max, struct rb_transport **out);
