@@ -6,9 +6,9 @@ UNIT_DIR = $(PREFIX)/lib/systemd/system
 PROTOS_DIR = /etc/iproute2/rt_protos.d
 COMPLETION_DIR = $(PREFIX)/share/bash-completion/completions
 # Completed by the file of sluice, which bash looks up under each name
-COMPLETED = sluiced sluice-delay sluice-delay-plot
+COMPLETED = sluiced sluice-cluster sluice-delay sluice-delay-plot
 
-UNITS = sluiced sluice-bridge sluice-elements
+UNITS = sluiced sluice-bridge sluice-elements sluice-cluster
 
 # What an element of somebody's own includes, and the template of one: its default path exists then.
 INCLUDE_DIR = $(PREFIX)/include/sluice
@@ -25,6 +25,7 @@ INSTALLED_PROGRAMS = \
 	0755:$(BUILD)/sluiced:$(PREFIX)/sbin/sluiced \
 	0755:$(BUILD)/sluice-bridge:$(PREFIX)/sbin/sluice-bridge \
 	0755:$(BUILD)/sluice-elements:$(PREFIX)/sbin/sluice-elements \
+	0755:$(BUILD)/sluice-cluster:$(PREFIX)/sbin/sluice-cluster \
 	$(foreach o,$(patsubst bpf/%.bpf.c,%.bpf.o,$(wildcard bpf/*.bpf.c)),0644:$(BUILD)/$(o):$(PREFIX)/lib/sluice/$(o))
 man_page = 0644:docs/man/$(1):$(PREFIX)/share/man/man$(lastword $(subst ., ,$(1)))/$(1)
 LAB_MAN = sluice-lab.8

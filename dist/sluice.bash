@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Completion of sluice(8), sluiced(8) and sluice-delay(1) for bash.
+# Completion of sluice(8), sluiced(8), sluice-cluster(8) and sluice-delay(1) for bash.
 # shellcheck shell=bash
 
 _sluice_words() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
@@ -79,7 +79,7 @@ _sluice_web() {
 	esac
 }
 
-_sluice_cluster() {
+_sluice_of_cluster() {
 	local word options=
 	case $prev in
 	-n | --node | -a | --as | -r | --reflector | -e | --etcd | -b | --based-on | -w | --wait) ;;
@@ -111,7 +111,11 @@ _sluice() {
 	esac
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		capture | trace | cluster | web)
+		cluster)
+			_sluice_of_cluster
+			return
+			;;
+		capture | trace | web)
 			"_sluice_${COMP_WORDS[i]}"
 			return
 			;;
@@ -142,6 +146,16 @@ _sluice() {
 	attach) [ -n "$what" ] || _sluice_netdevs ;;
 	detach) [ -n "$what" ] || _sluice_ports ;;
 	check) [ -n "$what" ] || _sluice_files ;;
+	esac
+}
+
+_sluice_cluster() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	COMPREPLY=()
+	case $prev in
+	-s | --settings) _sluice_files ;;
+	--log) _sluice_words "text json" ;;
+	*) _sluice_words "--settings --once --verbose --log --help --version" ;;
 	esac
 }
 
@@ -176,4 +190,5 @@ _sluice_delay_plot() {
 complete -F _sluice sluice
 complete -F _sluice_delay sluice-delay
 complete -F _sluice_delay_plot sluice-delay-plot
+complete -F _sluice_cluster sluice-cluster
 complete -F _sluiced sluiced

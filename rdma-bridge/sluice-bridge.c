@@ -24,6 +24,7 @@
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/views/views.h"
 #include "user/config/check_host.h"
+#include "user/ipc/reloads.h"
 #include "user/lib/answer.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
@@ -182,8 +183,12 @@ static int read_configuration(const void *options, struct sl_settings **out)
 	return load_settings(options, out);
 }
 
-static void conclude_reload(const struct options *o, int err)
+static void conclude_reload(const struct options *o, int err, uint64_t sum)
 {
+	if (err)
+		sl_reloads_refused();
+	else
+		sl_reloads_took(sum);
 	if (err)
 		sl_error("reload refused; the former configuration stays in force");
 	else
@@ -196,22 +201,25 @@ static void serve_reload(struct rb_config_reader **reader, struct rb_bridge *bri
 			 const struct options *o)
 {
 	struct sl_settings *settings;
+	uint64_t sum;
 	int err;
 
 	if (reload && !*reader) {
 		reload = 0;
 		sl_notify_reloading();
+		sl_reloads_begin();
 		err = rb_config_reader_open(read_configuration, o, reader);
 		if (err)
-			conclude_reload(o, err);
+			conclude_reload(o, err, 0);
 	}
 	if (!*reader || !rb_config_reader_has_read(*reader, &settings, &err))
 		return;
 	rb_config_reader_close(*reader);
 	*reader = NULL;
+	sum = err ? 0 : settings->sum;
 	if (!err)
 		err = rb_bridge_reload(bridge, settings, sl_now_ns());
-	conclude_reload(o, err);
+	conclude_reload(o, err, sum);
 }
 
 /* --- Running --- */
@@ -294,6 +302,7 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	sl_reloads_started(settings->sum);
 	ask_for_the_processor(settings->cluster.bridge.realtime);
 	while ((err = live(settings, &options)) == -ENODEV && !stop)
 		wait_for_fabric(settings);

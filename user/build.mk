@@ -4,7 +4,7 @@ LIBS += libbase libetcd libdaemon libcapture libcli
 libbase_SRCS := $(call sources_in,$(addprefix user/,text lib classify rtnl ipc config))
 libbase_USES := libcc libqueues
 # Configurations in etcd: what the command and the agent share
-libetcd_SRCS := $(call sources_in,$(addprefix user/,etcd document))
+libetcd_SRCS := $(call sources_in,$(addprefix user/,etcd document agent))
 libetcd_USES := libbase
 # The daemon but for its main file, so that tests link what it runs.
 libdaemon_SRCS := $(call sources_in,$(addprefix user/,fib datapath mirror mirror/sync cluster copies reserve tables daemon show metrics))
@@ -16,7 +16,7 @@ libcapture_USES := libdaemon
 libcli_SRCS := $(call sources_in,user/cli user/chains user/import user/keys user/routing user/trace user/versions user/web)
 libcli_USES := libdaemon libcapture libetcd
 
-PROGRAMS += sluiced sluice
+PROGRAMS += sluiced sluice sluice-cluster
 sluiced_SRCS := user/sluiced.c
 sluiced_USES := libdaemon
 sluiced_LDLIBS := -lmicrohttpd
@@ -24,6 +24,10 @@ sluice_SRCS := user/sluice.c
 sluice_USES := libcli
 # libcurl fetches elements and asks etcd, libcrypto has base64.
 sluice_LDLIBS := -lpcap -lmicrohttpd -lcurl -lcrypto
+
+sluice-cluster_SRCS := user/sluice-cluster.c
+sluice-cluster_USES := libetcd
+sluice-cluster_LDLIBS := -lcurl -lcrypto
 
 # The page of sluice web, as string literals
 WEB_PAGE_OBJS := $(foreach kind,obj asan tsan fuzz,$(BUILD)/$(kind)/user/web/web_page.o)

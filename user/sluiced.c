@@ -23,6 +23,7 @@
 
 #include "user/config/config.h"
 #include "user/ipc/control_socket.h"
+#include "user/ipc/reloads.h"
 #include "user/lib/answer.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
@@ -392,6 +393,7 @@ static void reload(struct daemon *d)
 	int err;
 
 	sl_notify_reloading();
+	sl_reloads_begin();
 	err = load_settings(d->options, &settings);
 	if (!err)
 		err = check_pin_dir(settings);
@@ -410,8 +412,10 @@ static void reload(struct daemon *d)
 		unlock_pins(d->lock_fd, err ? settings->pin_dir : old_pin_dir);
 	if (err) {
 		sl_settings_free(settings);
+		sl_reloads_refused();
 		sl_error("reload refused; the former configuration stays in force");
 	} else {
+		sl_reloads_took(sl_router_settings(d->router)->sum);
 		set_log_level(d, sl_router_settings(d->router));
 		sl_event("reloaded", SL_LOG_FIELDS({ "path", d->options->config_path, 0 }),
 			 "configuration \"%s\" reloaded", d->options->config_path);
@@ -532,8 +536,10 @@ static int start(struct daemon *d, struct sl_settings **settings)
 	err = open_metrics(d, *settings);
 	if (!err)
 		err = sl_router_start(*settings, d->options->object_path, &d->router);
-	if (!err)
+	if (!err) {
+		sl_reloads_started((*settings)->sum);
 		*settings = NULL; /* the router's now */
+	}
 	return err;
 }
 

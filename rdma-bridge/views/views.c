@@ -16,6 +16,7 @@
 #include "rdma-bridge/views/view_rates.h"
 #include "rdma-bridge/views/view_sums.h"
 #include "user/ipc/control_socket.h"
+#include "user/ipc/reloads.h"
 
 #define SECOND_NS 1000000000ULL
 #define NS_PER_MS 1000000ULL
@@ -174,6 +175,8 @@ static const struct sl_ctl_command commands[] = {
 	{ "cc", false, rb_view_cc },
 	{ "cc-set", false, rb_view_cc_set },
 	{ "cc-trace", false, rb_view_cc_trace },
+	{ "reload", false, sl_reloads_run_reload },
+	{ "configuration", false, sl_reloads_run_configuration },
 	{ NULL, false, NULL },
 };
 

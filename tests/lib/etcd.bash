@@ -10,7 +10,7 @@
 #
 # The settings of a client are in $LAB_DIR/etcd.yaml.
 
-ETCD_URLS= # of all members, with commas between
+ETCD_URLS=${ETCD_URLS:-} # of all members, with commas between
 
 # etcd_begin MEMBERS
 etcd_begin() {
@@ -94,3 +94,26 @@ members_agree() {
 	local m
 	for ((m = 1; m <= $1; m++)); do etcdctl_at $m endpoint health >/dev/null 2>&1 || return; done
 }
+
+# agent_start N: the agent of node N, which writes $LAB_DIR/nN.yaml; AGENT_SETTINGS has more keys
+agent_start() {
+	{ etcd_settings && printf 'node: %d\nconfig: %s\nlease_s: 3\n%s\n' "$1" "$LAB_DIR/n$1.yaml" "${AGENT_SETTINGS:-}"; } \
+		>"$LAB_DIR/agent-n$1.yaml"
+	await_end "agent-n$1" || return
+	spawn "n$1" "agent-n$1" build/sluice-cluster --settings "$LAB_DIR/agent-n$1.yaml"
+}
+
+# agent_ask N: what the agent of node N says, a JSON object
+agent_ask() {
+	on "n$1" sh -c 'echo "{\"command\": \"status\"}" | socat -t 60 - UNIX:/run/sluice/sluice-cluster.sock' |
+		jq -c 'select(has("hello") or has("end") | not)'
+}
+
+# agents_say FILTER N...: does jq's filter hold for the agent of each of those nodes?
+agents_say() {
+	local n
+	for n in "${@:2}"; do [ "$(agent_ask "$n" | jq "$1")" = true ] || return; done
+}
+
+# in_force VERSION N...: do these nodes have that version in force, as they say themselves?
+in_force() { agents_say ".version == $1 and .state == \"in-force\"" "${@:2}"; }

@@ -353,6 +353,15 @@ int sl_settings_check_ports(const struct sl_settings *settings, char error[SL_YA
 	return 0;
 }
 
+uint64_t sl_settings_sum(const char *text, size_t text_bytes)
+{
+	uint64_t sum = 14695981039346656037ULL;
+
+	for (size_t i = 0; i < text_bytes; i++)
+		sum = (sum ^ (uint8_t)text[i]) * 1099511628211ULL;
+	return sum;
+}
+
 int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes,
 		      struct sl_settings **out, char error[SL_YAML_ERROR_BYTES])
 {
@@ -363,6 +372,7 @@ int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes
 	error[0] = '\0';
 	if (!s)
 		goto out;
+	s->sum = sl_settings_sum(text, text_bytes);
 	s->engine = SL_ENGINE_FAST;
 	s->log_level = SL_LOG_INFO;
 	s->heartbeat_s = 30;

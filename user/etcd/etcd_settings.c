@@ -124,7 +124,7 @@ static int make_defaults(struct sl_etcd_settings **out)
 	s->lease_s = 15;
 	s->prefix = strdup(SL_ETCD_DEFAULT_PREFIX);
 	s->config = strdup(SL_CONFIG_DEFAULT_PATH);
-	s->control = strdup(SL_ETCD_DEFAULT_CONTROL);
+	s->control = strdup(SL_CONFIG_DEFAULT_AGENT_CONTROL);
 	return s->prefix && s->config && s->control ? 0 : -ENOMEM;
 }
 

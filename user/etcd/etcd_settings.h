@@ -12,7 +12,6 @@
 
 #define SL_ETCD_DEFAULT_SETTINGS "/etc/sluice/etcd.yaml"
 #define SL_ETCD_DEFAULT_PREFIX	 "/sluice/"
-#define SL_ETCD_DEFAULT_CONTROL	 "/run/sluice/sluice-cluster.sock"
 #define SL_ETCD_ENDPOINTS_MAX	 16
 
 struct sl_etcd_settings {

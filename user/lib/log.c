@@ -17,7 +17,8 @@ static enum sl_log_level max_level = SL_LOG_INFO;
 static enum sl_log_form form = SL_LOG_TEXT;
 static const char *line_prefix = "";
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t places; /* all struct sl_log_place */
+static pthread_mutex_t places; /* all struct sl_log_place, and what follows */
+static char *caught;	       /* borrowed; NULL: nobody wants an error */
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
 
@@ -126,6 +127,25 @@ static void begin(void)
 	pthread_mutex_init(&places, NULL);
 }
 
+void sl_log_catch(char line[SL_LOG_CAUGHT_BYTES])
+{
+	pthread_once(&once, begin);
+	pthread_mutex_lock(&places);
+	caught = line;
+	if (line)
+		*line = '\0';
+	pthread_mutex_unlock(&places);
+}
+
+static void catch_error(const char *text)
+{
+	pthread_once(&once, begin);
+	pthread_mutex_lock(&places);
+	if (caught && !*caught)
+		snprintf(caught, SL_LOG_CAUGHT_BYTES, "%.*s", SL_LOG_CAUGHT_BYTES - 1, text);
+	pthread_mutex_unlock(&places);
+}
+
 /* May this place write a line now? *left_out: how many it did not write before. */
 static bool may_write(struct sl_log_place *place, uint32_t *left_out)
 {
@@ -164,6 +184,8 @@ __attribute__((format(printf, 4, 0))) static void log_line(struct sl_log_place *
 		return;
 	}
 	vsnprintf(text, sizeof(text), format, args);
+	if (level == SL_LOG_ERROR)
+		catch_error(text);
 	if (left_out) {
 		char more[80];
 

@@ -70,6 +70,13 @@ void sl_log_event(struct sl_log_place *place, enum sl_log_level level, const cha
 		sl_log_event(&here, SL_LOG_INFO, name, fields, __VA_ARGS__);       \
 	} while (0)
 
+/*
+ * Copy the first error that is logged from now on into line, too, which is borrowed and emptied
+ * first; NULL ends that. For who must tell somebody else why something failed.
+ */
+#define SL_LOG_CAUGHT_BYTES 512
+void sl_log_catch(char line[SL_LOG_CAUGHT_BYTES]);
+
 #define SL_LOG_HERE(level, ...)                                                    \
 	do {                                                                       \
 		static struct sl_log_place here = { __FILE__, __LINE__, 0, 0, 0 }; \

@@ -120,6 +120,7 @@ static char *metrics(const struct sl_router *router)
 	const bool clustered = cluster_rows(router, &cluster);
 	struct sl_metrics_elements elements;
 	struct sl_counters values;
+	json_t *agent = ask("sluice-cluster", SL_CONFIG_DEFAULT_AGENT_CONTROL, "status");
 	char *text;
 
 	if (!sl_router_counters(router, &values)) {
@@ -128,7 +129,8 @@ static char *metrics(const struct sl_router *router)
 	}
 	element_rows(filters, &elements);
 	text = sl_metrics_text(status, ports, counters, reasons, filters, &elements,
-			       clustered ? &cluster : NULL);
+			       clustered ? &cluster : NULL, json_array_get(agent, 0));
+	json_decref(agent);
 	json_decref(status);
 	json_decref(ports);
 	json_decref(counters);

@@ -317,7 +317,7 @@ static void put_policers(FILE *f, const json_t *rows)
 char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *counters,
 		      const json_t *reasons, const json_t *filters,
 		      const struct sl_metrics_elements *elements,
-		      const struct sl_metrics_cluster *cluster)
+		      const struct sl_metrics_cluster *cluster, const json_t *agent)
 {
 	char *out = NULL;
 	size_t bytes;
@@ -338,6 +338,7 @@ char *sl_metrics_text(const json_t *status, const json_t *ports, const json_t *c
 	sl_metrics_put_elements(f, elements);
 	if (cluster)
 		sl_metrics_put_cluster(f, cluster);
+	sl_metrics_put_agent(f, agent);
 	failed = ferror(f);
 	if (fclose(f) || failed) {
 		free(out);

@@ -5,6 +5,7 @@
 
 #include "user/daemon/filter_changes.h"
 #include "user/daemon/router.h"
+#include "user/ipc/reloads.h"
 #include "user/show/control_commands.h"
 #include "user/show/show.h"
 #include "user/text/prefix.h"
@@ -176,9 +177,15 @@ static void run_reserve(void *ctx, const json_t *request, struct sl_ctl_answer *
 }
 
 const struct sl_ctl_command sl_commands[] = {
-	{ "status", false, run_status }, { "show", false, run_show },
-	{ "list", true, run_list },	 { "explain", true, run_explain },
-	{ "attach", false, run_attach }, { "detach", false, run_detach },
-	{ "filter", false, run_filter }, { "reserve", false, run_reserve },
+	{ "status", false, run_status },
+	{ "show", false, run_show },
+	{ "list", true, run_list },
+	{ "explain", true, run_explain },
+	{ "attach", false, run_attach },
+	{ "detach", false, run_detach },
+	{ "filter", false, run_filter },
+	{ "reserve", false, run_reserve },
+	{ "reload", false, sl_reloads_run_reload },
+	{ "configuration", false, sl_reloads_run_configuration },
 	{ NULL, false, NULL },
 };

@@ -37,12 +37,15 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/lib/sluice/sluice.bpf.o
 644 opt/sl/lib/sluice/txdrops.bpf.o
 644 opt/sl/lib/systemd/system/sluice-bridge.service
+644 opt/sl/lib/systemd/system/sluice-cluster.service
 644 opt/sl/lib/systemd/system/sluice-elements.service
 644 opt/sl/lib/systemd/system/sluiced.service
 755 opt/sl/sbin/sluice-bridge
+755 opt/sl/sbin/sluice-cluster
 755 opt/sl/sbin/sluice-elements
 755 opt/sl/sbin/sluiced
 644 opt/sl/share/bash-completion/completions/sluice
+777 opt/sl/share/bash-completion/completions/sluice-cluster
 777 opt/sl/share/bash-completion/completions/sluice-delay
 777 opt/sl/share/bash-completion/completions/sluice-delay-plot
 777 opt/sl/share/bash-completion/completions/sluiced
@@ -54,6 +57,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/share/man/man5/sluice.yaml.5
 644 opt/sl/share/man/man8/sluice-bridge.8
 644 opt/sl/share/man/man8/sluice-capture.8
+644 opt/sl/share/man/man8/sluice-cluster.8
 644 opt/sl/share/man/man8/sluice-elements.8
 644 opt/sl/share/man/man8/sluice.8
 644 opt/sl/share/man/man8/sluiced.8" ]
@@ -116,6 +120,13 @@ capture|-i|all|-w|-|host it's|" ]
 	done
 	for word in $(build/sluice-elements --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
 		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluice-elements.8
+	done
+	for word in $(build/sluice-cluster --help | grep -oE -- '^ +(-., )?--[a-z-]+' | grep -oE -- '-[a-z-]+$' | sed 's/^--/-/'); do
+		grep -qE "^\.It Fl (. , )?$word( |$)" docs/man/sluice-cluster.8
+		[ "$(complete_words sluice-cluster "-$word")" = "-$word" ]
+	done
+	for word in $(grep -ohE '(\.name = |TEXT_KEY\()"[a-z_]+"' user/etcd/etcd_settings.c | grep -oE '"[^"]+"' | tr -d '"'); do
+		sed -n '/^\.Sh SETTINGS/,/^\.Sh FILES/p' docs/man/sluice-cluster.8 | grep -qE "^\.It Ic ([a-z_]+ , )?$word( |$)"
 	done
 	# Options of sluice-delay are in its manual and its completion.
 	for word in $(build/sluice-delay --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '[a-z-]+$'); do
@@ -233,11 +244,13 @@ complete_words() {
 		wrong=$status
 		grep -qx "RestartPreventExitStatus=$wrong" "dist/$unit.service"
 	done
+	run -2 build/sluice-cluster --settings "$DEST/wrong.yaml"
+	grep -qx RestartPreventExitStatus=2 dist/sluice-cluster.service
 }
 
 @test "systemd understands the service units, and finds that they expose little" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
-	for unit in sluiced sluice-bridge sluice-elements; do
+	for unit in sluiced sluice-bridge sluice-elements sluice-cluster; do
 		sed 's|@PREFIX@|/usr|; s|^ExecStart=.*|ExecStart=/bin/true|; /^Documentation/d' "dist/$unit.service" >"$DEST/$unit.service"
 		# systemd-analyze leaves files under /run: give it a mount namespace that vanishes with it.
 		run unshare --mount sh -c 'mount -t tmpfs none /run && systemd-analyze verify "$1"' - "$DEST/$unit.service"

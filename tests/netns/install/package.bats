@@ -100,6 +100,7 @@ sluice-lab $VERSION installed" ]
 	run comm -23 <(traces) <(in_root dpkg -L sluice sluice-lab | sed 's|^/lib/|/usr/lib/|' | sort)
 	echo "$output"
 	[ "$output" = "/var/lib/systemd/deb-systemd-helper-enabled/sluice-bridge.service.dsh-also
+/var/lib/systemd/deb-systemd-helper-enabled/sluice-cluster.service.dsh-also
 /var/lib/systemd/deb-systemd-helper-enabled/sluice-elements.service.dsh-also
 /var/lib/systemd/deb-systemd-helper-enabled/sluiced.service.dsh-also" ]
 	[ -z "$(asked)" ]
@@ -111,10 +112,11 @@ sluice-lab $VERSION installed" ]
 	[ "$(in_root sluice --version)" = "sluice $VERSION" ]
 	[ "$(in_root sluiced --version)" = "sluiced $VERSION" ]
 	[ "$(in_root sluice-bridge --version)" = "sluice-bridge $VERSION" ]
+	[ "$(in_root sluice-cluster --version)" = "sluice-cluster $VERSION" ]
 	[ "$(in_root sluice-elements --version)" = "sluice-elements $VERSION" ]
 	[ "$(in_root sluice-delay --version)" = "sluice-delay $VERSION" ]
 	in_root sluice-delay-plot --help
-	for page in man8/sluice.8 man8/sluice-capture.8 man8/sluiced.8 man8/sluice-bridge.8 man8/sluice-elements.8 man8/sluice-lab.8 man5/sluice.yaml.5 man1/sluice-delay.1; do
+	for page in man8/sluice.8 man8/sluice-capture.8 man8/sluiced.8 man8/sluice-bridge.8 man8/sluice-elements.8 man8/sluice-cluster.8 man8/sluice-lab.8 man5/sluice.yaml.5 man1/sluice-delay.1; do
 		in_root mandoc -T ascii -W warning,stop "/usr/share/man/$page.gz" | grep -qi "^$(basename "${page%.*}")(${page##*.})"
 	done
 	run in_root sluice status
@@ -131,7 +133,7 @@ complete -F _sluice_delay sluice-delay" ]
 
 @test "systemd understands the installed units" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
-	run in_root systemd-analyze verify /lib/systemd/system/sluiced.service /lib/systemd/system/sluice-bridge.service /lib/systemd/system/sluice-elements.service
+	run in_root systemd-analyze verify /lib/systemd/system/sluiced.service /lib/systemd/system/sluice-bridge.service /lib/systemd/system/sluice-elements.service /lib/systemd/system/sluice-cluster.service
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]
@@ -157,7 +159,7 @@ complete -F _sluice_delay sluice-delay" ]
 @test "an upgrade starts again what runs, and leaves the fast path on the ports" {
 	in_root sh -c 'dpkg --install /srv/packages/sluice_*.deb'
 	asked
-	[ "$(asked)" = "try-restart sluice-bridge.service sluice-elements.service sluiced.service" ]
+	[ "$(asked)" = "try-restart sluice-bridge.service sluice-cluster.service sluice-elements.service sluiced.service" ]
 	[[ $(xdp_of eth1) = sl_edge* ]]
 	in_root sluice status | grep -q "^sluiced    $VERSION"
 }
@@ -193,7 +195,7 @@ complete -F _sluice_delay sluice-delay" ]
 	[ -z "$(xdp_of eth1)$(xdp_of eth2)" ]
 	[ "$(xdp_of eth3)" = fib_forward ]
 	[ "$(in_root ls /sys/class/net | xargs)" = "eth1 eth2 eth3 lo vm0" ]
-	[[ "$(asked | tail -n 1)" = "stop sluice-bridge.service sluice-elements.service sluiced.service" ]]
+	[[ "$(asked | tail -n 1)" = "stop sluice-cluster.service sluice-bridge.service sluice-elements.service sluiced.service" ]]
 	on h1 ping -c 1 -W 10 10.0.2.2
 	in_root test -e /etc/sluice/sluice.yaml
 }

@@ -46,7 +46,8 @@ static void numbers_and_labels_are_written_and_strange_names_escaped(void **stat
 		"[{\"kind\": \"drop\", \"name\": \"blackhole\", \"packets\": 9007199254740993,"
 		" \"bytes\": 1}, {\"kind\": \"punt\", \"name\": \"ttl\", \"packets\": 0,"
 		" \"bytes\": 0}]");
-	char *text = sl_metrics_text(status, ports, counters, reasons, NULL, &no_elements, NULL);
+	char *text =
+		sl_metrics_text(status, ports, counters, reasons, NULL, &no_elements, NULL, NULL);
 
 	(void)state;
 	assert_non_null(text);
@@ -92,8 +93,8 @@ static void every_number_of_the_status_is_one_sample(void **state)
 		" \"resyncs\": 133, \"resync_changes\": 134, \"parse_errors\": 135,"
 		" \"neighbour_probes\": 136, \"starved\": 137}}");
 	json_t *none = json_array();
-	char *text = sl_metrics_text(status, none, none, none, none, &no_elements, NULL), *line,
-	     *rest;
+	char *text = sl_metrics_text(status, none, none, none, none, &no_elements, NULL, NULL),
+	     *line, *rest;
 	uint32_t times[N] = { 0 };
 
 	(void)state;
@@ -157,7 +158,7 @@ static void cluster_rows_become_samples_and_unknown_values_do_not(void **state)
 			      " \"controller\": \"price\", \"unit\": \"bytes\", \"rate\": 8,"
 			      " \"price\": 0.125}]"),
 	} };
-	char *text = sl_metrics_text(status, none, none, none, none, &no_elements, &cluster);
+	char *text = sl_metrics_text(status, none, none, none, none, &no_elements, &cluster, NULL);
 
 	(void)state;
 	assert_non_null(text);
@@ -234,7 +235,7 @@ static void policers_are_counted_by_result_and_unnamed_ones_summed(void **state)
 		" {\"list\": \"a\", \"rule\": null, \"packets\": 0, \"bytes\": 0},"
 		" {\"list\": \"b\", \"rule\": 0, \"packets\": 4, \"bytes\": 40},"
 		" {\"list\": \"b\", \"rule\": null, \"packets\": 0, \"bytes\": 0}]");
-	char *text = sl_metrics_text(status, none, none, none, filters, &no_elements, NULL);
+	char *text = sl_metrics_text(status, none, none, none, filters, &no_elements, NULL, NULL);
 
 	(void)state;
 	assert_non_null(text);
@@ -257,7 +258,7 @@ static void policers_are_counted_by_result_and_unnamed_ones_summed(void **state)
 	free(text);
 	json_decref(filters);
 	filters = parse("[{\"list\": \"b\", \"rule\": null, \"packets\": 0, \"bytes\": 0}]");
-	text = sl_metrics_text(status, none, none, none, filters, &no_elements, NULL);
+	text = sl_metrics_text(status, none, none, none, filters, &no_elements, NULL, NULL);
 	assert_null(strstr(text, "policed"));
 	free(text);
 	json_decref(filters);
@@ -322,7 +323,7 @@ static void rows_of_elements_become_samples(void **state)
 		"sluice_element_dropped_packets_total{chain=\"a\",element=\"c\"",
 		"sluice_element_package_info{class=\"Counter\"",
 	};
-	char *text = sl_metrics_text(status, none, none, none, none, &elements, NULL);
+	char *text = sl_metrics_text(status, none, none, none, none, &elements, NULL, NULL);
 
 	(void)state;
 	assert_non_null(text);
@@ -336,14 +337,43 @@ static void rows_of_elements_become_samples(void **state)
 		elements.rows[i] = NULL;
 	}
 
-	text = sl_metrics_text(status, none, none, none, none, &elements, NULL);
+	text = sl_metrics_text(status, none, none, none, none, &elements, NULL, NULL);
 	assert_null(strstr(text, "sluice_element"));
 	free(text);
 	elements.wanted = true;
-	text = sl_metrics_text(status, none, none, none, none, &elements, NULL);
+	text = sl_metrics_text(status, none, none, none, none, &elements, NULL, NULL);
 	assert_line(text, "sluice_elements_up 0");
 	assert_null(strstr(text, "sluice_elements_uptime"));
 	free(text);
+	json_decref(status);
+	json_decref(none);
+}
+
+static void the_agent_has_its_version_and_etcd(void **state)
+{
+	json_t *status = json_object(), *none = json_array();
+	json_t *agent = json_pack("{s:i, s:i, s:s, s:{s:i, s:s}, s:{s:b, s:i, s:i}}", "version", 7,
+				  "current", 8, "state", "in-force", "refused", "version", 8, "why",
+				  "no", "etcd", "reached", 0, "away_s", 12, "failures", 3);
+	static const char *const lines[] = {
+		"sluice_config_version 7",
+		"sluice_config_current_version 8",
+		"sluice_config_in_force 1",
+		"sluice_config_refused_version 8",
+		"sluice_config_etcd_reached 0",
+		"sluice_config_etcd_away_seconds 12",
+		"sluice_config_etcd_failures_total 3",
+	};
+	char *text = sl_metrics_text(status, none, none, none, none, &no_elements, NULL, agent);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_line(text, lines[i]);
+	free(text);
+	text = sl_metrics_text(status, none, none, none, none, &no_elements, NULL, NULL);
+	assert_null(strstr(text, "sluice_config_"));
+	free(text);
+	json_decref(agent);
 	json_decref(status);
 	json_decref(none);
 }
@@ -356,6 +386,7 @@ int main(void)
 		cmocka_unit_test(cluster_rows_become_samples_and_unknown_values_do_not),
 		cmocka_unit_test(policers_are_counted_by_result_and_unnamed_ones_summed),
 		cmocka_unit_test(rows_of_elements_become_samples),
+		cmocka_unit_test(the_agent_has_its_version_and_etcd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
