@@ -31,9 +31,9 @@ _sluice_cc() {
 # The filter lists in force: the first column of each line, without the colon.
 _sluice_filter() {
 	case $1 in
-	'') _sluice_words "list counters add delete replace import explain" ;;
+	'') _sluice_words "list counters add delete replace import flowspec explain" ;;
 	replace | import) _sluice_files ;;
-	list | counters | add | delete) _sluice_words "$(sluice filter list 2>/dev/null | sed -n 's/: .*//p')" ;;
+	list | counters | add | delete | flowspec) _sluice_words "$(sluice filter list 2>/dev/null | sed -n 's/: .*//p')" ;;
 	esac
 }
 

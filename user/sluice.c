@@ -25,9 +25,9 @@ static const struct command {
 	{ "filter",
 	  " list [LIST]|counters [LIST]|add LIST [at N] KEY=VALUE...|\n"
 	  "       delete LIST [RULE]|replace FILE|import FILE|\n"
+	  "       flowspec LIST TABLE... [KEY=VALUE]...|\n"
 	  "       explain ADDRESS port=PORT [KEY=VALUE]...",
-	  "filter lists: show and change what is in force, take over nftables' rules",
-	  sl_cmd_filter },
+	  "filter lists: show and change, take over nftables' rules, BGP flowspec", sl_cmd_filter },
 	{ "reserve",
 	  " list|ports|add FLOW rate RATE [port NETDEV] [refresh SECONDS] [pin]|\n"
 	  "       delete FLOW",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice filter list|counters|add|delete|replace|import|explain */
+/* sluice filter list|counters|add|delete|replace|import|explain; flowspec is in cmd_flowspec.c */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -282,8 +282,11 @@ int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv)
 		return sl_cmd_explain(options, argc - 1, argv + 1);
 	if (strcmp(what, "import") == 0 && argc == 2)
 		return import(argv[1]);
+	if (strcmp(what, "flowspec") == 0)
+		return sl_cmd_flowspec(options, argc - 1, argv + 1);
 	fprintf(stderr, "sluice: filter: write `list [LIST]`, `counters [LIST]`, `add LIST [at N] "
-			"KEY=VALUE...`, `delete LIST [RULE]`, `replace FILE`, `import FILE` or "
+			"KEY=VALUE...`, `delete LIST [RULE]`, `replace FILE`, `import FILE`, "
+			"`flowspec LIST TABLE... [KEY=VALUE]...` or "
 			"`explain ADDRESS port=PORT [KEY=VALUE]...`\n");
 	return SL_EXIT_USAGE;
 }
