@@ -52,9 +52,10 @@ static uint32_t receive_target(const struct rb_bridge *b)
 	return sl_cluster_has_fabric(&b->settings->cluster) ? RB_BRIDGE_RECEIVE_TARGET : 1;
 }
 
-static struct demand demand_of(const struct rb_bridge *b, const struct rb_lane *lane)
+/* With the ports that this node has in the settings `cluster`. */
+static struct demand demand_of(const struct rb_bridge *b, const struct sl_cluster_settings *cluster,
+			       const struct rb_lane *lane)
 {
-	const struct sl_cluster_settings *cluster = &b->settings->cluster;
 	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
 	struct demand demand = { .rings = receive_target(b) };
 
@@ -90,7 +91,7 @@ static int open_memory(struct rb_bridge *b)
 	int err = 0;
 
 	for (uint32_t i = 0; i < b->n_lanes; i++) {
-		struct demand demand = demand_of(b, &b->lanes[i]);
+		struct demand demand = demand_of(b, &b->settings->cluster, &b->lanes[i]);
 
 		rings += demand.rings;
 		total += needed[i] = demand.rings + demand.waiting;
@@ -120,6 +121,27 @@ static int open_memory(struct rb_bridge *b)
 		first += share;
 	}
 	return err;
+}
+
+bool rb_bridge_memory_fits(const struct rb_bridge *b, const struct sl_cluster_settings *cluster)
+{
+	for (uint32_t i = 0; i < b->n_lanes; i++) {
+		const struct demand demand = demand_of(b, cluster, &b->lanes[i]);
+		const uint64_t there = b->lanes[i].chunks->n;
+
+		if (demand.rings >= there) {
+			sl_error("the rings of this node's ports and fabric would take %" PRIu64
+				 " MiB of packet memory, of which there are %" PRIu64
+				 ": it takes a restart of sluice-bridge",
+				 mib_of(demand.rings), mib_of(there));
+			return false;
+		}
+		if (demand.rings + demand.waiting > there)
+			sl_warning("packet memory stays at %" PRIu64 " MiB until sluice-bridge "
+				   "starts anew; %" PRIu64 " would hold all that may wait now",
+				   mib_of(there), mib_of(demand.rings + demand.waiting));
+	}
+	return true;
 }
 
 /* --- Workers and nodes --- */
@@ -181,8 +203,13 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 	b->ports = calloc(SL_SYSTEM_PORTS_MAX, sizeof(*b->ports));
 	if (!b->ports)
 		return -ENOMEM;
-	for (uint32_t p = 0; p < self->ports.n && !err; p++)
-		err = rb_bridge_add_port(b, sl_cluster_port(self, p), now_ns);
+	for (uint32_t p = 0; p < self->ports.n && !err; p++) {
+		struct rb_egress_port *queues;
+
+		err = rb_bridge_open_queues(b, sl_cluster_port(self, p), true, now_ns, &queues);
+		if (!err)
+			rb_bridge_add_port(b, sl_cluster_port(self, p), queues, now_ns);
+	}
 	if (!err)
 		err = rb_reachable_open(b, now_ns);
 	return err ? err : rb_bridge_set_controllers(b, now_ns);
@@ -291,8 +318,10 @@ void rb_bridge_close(struct rb_bridge *b)
 	/* The relay first: sluiced withdraws the remote ports while we close their TAPs. */
 	rb_peering_close(b);
 	rb_bridge_close_taps(b);
-	for (uint32_t i = 0; i < b->n_ports; i++)
+	for (uint32_t i = 0; i < b->n_ports; i++) {
 		rb_bridge_close_port(b, &b->ports[i]);
+		rb_bridge_adopt_settings(&b->ports[i], NULL, NULL);
+	}
 	for (uint32_t i = 0; i < b->n_lanes; i++)
 		rb_lane_close(&b->lanes[i]);
 	rb_maps_close(&b->maps);

@@ -13,6 +13,12 @@
 int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out);
 void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
 
+/*
+ * Has the packet memory room for the rings of the ports that this node has in these settings? If
+ * not, or if less can wait than they say, that is logged.
+ */
+bool rb_bridge_memory_fits(const struct rb_bridge *bridge,
+			   const struct sl_cluster_settings *cluster);
 /* As many open files as the cluster needs. 0, or -EMFILE: too few are allowed; logged. */
 int rb_bridge_raise_limits(const struct sl_cluster_settings *cluster);
 

@@ -116,12 +116,12 @@ static int add_node(struct rb_bridge *b, const struct sl_cluster_node *node)
 		uint32_t n = ports_in_lane(b, node, &b->lanes[i]);
 		struct rb_worker *worker = b->lanes[i].worker;
 
-		if (!own && n + SPARE_PORTS <= 255)
+		if ((n || !own) && n + SPARE_PORTS <= 255)
 			n += SPARE_PORTS;
 		if (!own)
 			err = rb_worker_add_peer(worker, (uint8_t)node->id, n * SL_CLASSES,
 						 SL_QUEUED_MAX_BYTES);
-		else if (n)
+		else if (n && !worker->peer[node->id])
 			err = rb_worker_add_self(worker, n * SL_CLASSES, SL_QUEUED_MAX_BYTES);
 	}
 	return err;
@@ -184,9 +184,9 @@ bool rb_reachable_fit(const struct rb_bridge *b, const struct sl_cluster_setting
 
 		for (uint32_t k = 0; k < b->n_lanes; k++) {
 			const struct rb_worker_peer *peer = b->lanes[k].worker->peer[node->id];
+			const bool own = node->id == to->node;
 
-			if (node->id == to->node || !peer ||
-			    !is_same_node(&b->settings->cluster, node) ||
+			if (!peer || (!own && !is_same_node(&b->settings->cluster, node)) ||
 			    ports_in_lane(b, node, &b->lanes[k]) * SL_CLASSES <=
 				    peer->ingress->n_voqs)
 				continue;
@@ -200,9 +200,16 @@ bool rb_reachable_fit(const struct rb_bridge *b, const struct sl_cluster_setting
 	return true;
 }
 
-static bool is_named(const struct sl_cluster_settings *to, uint16_t system_port)
+/* Has the port VOQs in the settings `to`? */
+static bool is_wanted(const struct rb_bridge *b, const struct sl_cluster_settings *to,
+		      uint16_t system_port)
 {
-	return sl_sysport_index(&to->table, system_port) >= 0;
+	const struct sl_cluster_node *node = sl_cluster_find_node(to, system_port >> 8);
+
+	for (uint32_t p = 0; node && p < node->ports.n; p++)
+		if (sl_cluster_port(node, p)->number == (system_port & 0xff))
+			return has_voqs(b, node, sl_cluster_port(node, p));
+	return false;
 }
 
 /* The ports of a node that stays, or has come. True if there are new ones. */
@@ -215,6 +222,8 @@ static bool change_ports(struct rb_bridge *b, const struct sl_cluster_node *node
 		struct rb_bridge_remote *remote = find(b, system_port_of(node, port));
 		const bool express = is_express(b, node, port);
 
+		if (!has_voqs(b, node, port))
+			continue;
 		if (remote) {
 			remote->express = express;
 			rb_bridge_set_path(b, remote);
@@ -228,10 +237,16 @@ static bool change_ports(struct rb_bridge *b, const struct sl_cluster_node *node
 
 static int take_node(struct rb_bridge *b, const struct sl_cluster_node *node, uint64_t now_ns)
 {
-	const bool is_new = !b->lanes[0].worker->peer[node->id];
-	int err = is_new ? add_node(b, node) : 0;
+	const bool own = node->id == b->settings->cluster.node;
+	const bool is_new = !own && !b->lanes[0].worker->peer[node->id];
+	int err = is_new || own ? add_node(b, node) : 0;
 	bool any;
 
+	if (own) {
+		if (!err)
+			change_ports(b, node, now_ns);
+		return err;
+	}
 	for (uint32_t i = 0; err && i < b->n_lanes; i++)
 		rb_worker_remove_peer(b->lanes[i].worker, (uint8_t)node->id);
 	if (err)
@@ -259,11 +274,10 @@ int rb_reachable_change(struct rb_bridge *b, const struct sl_cluster_settings *t
 			remove_node(b, (uint8_t)node->id, now_ns);
 	}
 	for (uint32_t i = 0; i < b->n_remotes; i++)
-		if (b->remotes[i].system_port && !is_named(to, b->remotes[i].system_port))
+		if (b->remotes[i].system_port && !is_wanted(b, to, b->remotes[i].system_port))
 			remove_port(b, &b->remotes[i], now_ns);
 	for (uint32_t i = 0; i < to->nodes.n && !err; i++)
-		if (sl_cluster_node(to, i)->id != to->node)
-			err = take_node(b, sl_cluster_node(to, i), now_ns);
+		err = take_node(b, sl_cluster_node(to, i), now_ns);
 	for (uint32_t i = 0; i < b->n_lanes; i++)
 		rb_express_set_map(b->lanes[i].express, b->maps.express);
 	return err;

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "rdma-bridge/assembly/assembly.h"
+#include "rdma-bridge/assembly/own_ports.h"
 #include "rdma-bridge/assembly/reachable.h"
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/peering.h"
+#include "rdma-bridge/bridge/ports.h"
+#include "rdma-bridge/bridge/remote_ports.h"
 #include "user/lib/log.h"
 
 static bool same_text(const char *a, const char *b)
@@ -16,27 +19,6 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* --- What needs a restart --- */
-
-static bool same_queue(const struct sl_queue_settings *a, const struct sl_queue_settings *b)
-{
-	return a->weight == b->weight && a->frames == b->frames &&
-	       a->policy_plus1 == b->policy_plus1 && a->flows == b->flows &&
-	       same_text(a->parameters, b->parameters);
-}
-
-/* Of a port of this node: is everything that the bridge reads of it the same? */
-static bool same_port(const struct sl_cluster_port *a, const struct sl_cluster_port *b)
-{
-	bool same = a->number == b->number && same_text(a->name, b->name) && a->mode == b->mode &&
-		    a->rate.per_s == b->rate.per_s && a->rate.frames == b->rate.frames &&
-		    a->burst_us == b->burst_us && a->scheduler == b->scheduler &&
-		    a->controller == b->controller && same_text(a->parameters, b->parameters) &&
-		    a->transmit == b->transmit && a->express == b->express;
-
-	for (uint32_t c = 0; c < SL_CLASSES && same; c++)
-		same = same_queue(&a->queue[c], &b->queue[c]);
-	return same;
-}
 
 static bool same_bridge(const struct sl_bridge_settings *a, const struct sl_bridge_settings *b)
 {
@@ -47,25 +29,16 @@ static bool same_bridge(const struct sl_bridge_settings *a, const struct sl_brid
 	       a->delay_sample == b->delay_sample && same_text(a->control, b->control);
 }
 
-/* This node, as both configurations have it: what differs that needs a restart? NULL: nothing. */
-static const char *changed_self(const struct sl_cluster_node *a, const struct sl_cluster_node *b)
-{
-	if (!same_text(a->address, b->address))
-		return "the address of this node";
-	if (a->ports.n != b->ports.n)
-		return "the ports of this node";
-	for (uint32_t p = 0; p < a->ports.n; p++)
-		if (!same_port(sl_cluster_port(a, p), sl_cluster_port(b, p)))
-			return "a port of this node";
-	return NULL;
-}
-
+/* What differs that needs a restart? NULL: nothing. */
 static const char *changed(const struct sl_settings *old, const struct sl_settings *new)
 {
 	const struct sl_cluster_settings *a = &old->cluster, *b = &new->cluster;
 
 	if (a->node != b->node)
 		return "`node`";
+	if (!same_text(sl_cluster_find_node(a, a->node)->address,
+		       sl_cluster_find_node(b, b->node)->address))
+		return "the address of this node";
 	if (!same_text(a->device, b->device) || a->transport != b->transport ||
 	    a->express != b->express || a->express_check != b->express_check ||
 	    a->fabric_dscp != b->fabric_dscp || a->service_level != b->service_level ||
@@ -81,7 +54,7 @@ static const char *changed(const struct sl_settings *old, const struct sl_settin
 		return "`socket`";
 	if (!same_text(old->pin_dir, new->pin_dir))
 		return "`pin_dir`";
-	return changed_self(sl_cluster_find_node(a, a->node), sl_cluster_find_node(b, b->node));
+	return NULL;
 }
 
 /* --- The change --- */
@@ -94,59 +67,70 @@ static void swap_text(char **a, char **b)
 	*b = text;
 }
 
-/*
- * The nodes of the new settings become those of the old ones, but for this node, whose ports the
- * bridge has borrowed.
- */
+/* Keep the nodes of the new settings, from which the ports of this node borrow. */
 static void take_nodes(struct sl_cluster_settings *old, struct sl_cluster_settings *new)
 {
-	struct sl_cluster_node *nodes = new->nodes.items, *former = old->nodes.items;
 	const struct sl_yaml_list list = old->nodes;
 
-	for (uint32_t i = 0; i < new->nodes.n; i++)
-		for (uint32_t k = 0; k < old->nodes.n; k++)
-			if (nodes[i].id == old->node && former[k].id == old->node) {
-				const struct sl_cluster_node self = former[k];
-
-				former[k] = nodes[i];
-				nodes[i] = self;
-			}
 	old->nodes = new->nodes;
 	new->nodes = list;
 	old->table = new->table;
+}
+
+/* The kernel's packets for a port that has queues now, and had none, go by them. */
+static void take_from_kernel(struct rb_bridge *b)
+{
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (b->ports[i].edge && !b->ports[i].withdrawn &&
+		    !rb_bridge_is_taken_from_kernel(b, &b->ports[i]))
+			rb_bridge_take_from_kernel(b, &b->ports[i]);
+}
+
+/* All that may fail has been done, but for memory for nodes that come. */
+static int change(struct rb_bridge *b, struct sl_cluster_settings *new, struct rb_own_ports *own,
+		  uint64_t now_ns)
+{
+	int err, controllers_err;
+
+	rb_bridge_halt(b);
+	rb_own_ports_apply(b, own, now_ns);
+	err = rb_reachable_change(b, new, now_ns);
+	take_nodes(&b->settings->cluster, new);
+	take_from_kernel(b);
+	/* Also of ports that stay as they are: how many sources they have may be new. */
+	controllers_err = rb_bridge_set_controllers(b, now_ns);
+	rb_bridge_release(b);
+	if (!err)
+		err = controllers_err;
+	return err || !b->join ? err : rb_peering_table_changed(b);
 }
 
 int rb_bridge_reload(struct rb_bridge *b, struct sl_settings *settings, uint64_t now_ns)
 {
 	struct sl_cluster_settings *old = &b->settings->cluster, *new = &settings->cluster;
 	const char *what = changed(b->settings, settings);
+	struct rb_own_ports *own = NULL;
 	int err = 0;
 
 	if (what) {
 		sl_error("reload: %s changed, which takes a restart of sluice-bridge", what);
 		err = -EINVAL;
-	} else if (!b->join) {
-		sl_info("reload: nothing changed");
-	} else if (!rb_reachable_fit(b, new)) {
+	} else if (!rb_reachable_fit(b, new) || !rb_bridge_memory_fits(b, new)) {
 		err = -ENOSPC;
 	} else {
 		err = rb_bridge_raise_limits(new);
 	}
-	if (err || !b->join)
-		goto out;
-	swap_text(&old->key_file, &new->key_file);
-	err = rb_peering_read_keys(b);
-	if (err) {
-		swap_text(&old->key_file, &new->key_file);
-		goto out;
-	}
-	rb_bridge_halt(b);
-	err = rb_reachable_change(b, new, now_ns);
-	take_nodes(old, new);
-	rb_bridge_release(b);
 	if (!err)
-		err = rb_peering_table_changed(b);
-out:
+		err = rb_own_ports_prepare(b, new, now_ns, &own);
+	if (!err && b->join) {
+		swap_text(&old->key_file, &new->key_file);
+		err = rb_peering_read_keys(b);
+		if (err)
+			swap_text(&old->key_file, &new->key_file);
+	}
+	if (!err)
+		err = change(b, new, own, now_ns);
+	rb_own_ports_close(own);
 	sl_settings_free(settings);
 	return err;
 }

@@ -6,10 +6,10 @@
 #include "rdma-bridge/bridge/bridge.h"
 
 /*
- * Take over what may change while frames are under way: the other nodes and their ports, and the
- * keys. Takes *settings, of which the bridge keeps what it needs. 0; -EINVAL: something else has
- * changed, that needs a restart; -ENOSPC, -EMFILE, or an error of the key file: nothing has
- * changed; -ENOMEM. Logged.
+ * Take over what may change while frames are under way: nodes, their ports and those of this
+ * node, with rates, queues and controllers, and the keys. Takes *settings, of which the bridge
+ * keeps what it needs. 0; -EINVAL: something else has changed, that needs a restart; -ENOSPC,
+ * -EMFILE, or an error of the key file: nothing has changed; -ENOMEM. Logged.
  */
 int rb_bridge_reload(struct rb_bridge *bridge, struct sl_settings *settings, uint64_t now_ns);
 

@@ -37,7 +37,9 @@ struct rb_tap;
 
 /* An edge port of this node. */
 struct rb_bridge_port {
-	const struct sl_cluster_port *settings; /* borrowed */
+	const struct sl_cluster_port *settings; /* borrowed, or `kept` */
+	struct sl_cluster_port *kept; /* owned, with its name: of a port that leaves; else NULL */
+	bool leaves;		      /* it is no more in the configuration, and is being closed */
 	uint16_t system_port;
 	struct rb_edge *edge;	     /* owned; NULL: not open */
 	bool withdrawn;		     /* it is being closed */

@@ -167,6 +167,13 @@ static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		rb_bridge_close_port(b, port);
 		rb_bridge_release(b);
 	}
+	if (port->leaves) {
+		rb_bridge_halt(b);
+		if (!port->edge)
+			rb_bridge_remove_port(b, port);
+		rb_bridge_release(b);
+		return;
+	}
 	if (!port->edge && err)
 		port->retry_ns = port->pause_ns = 0; /* it is tried at once when it comes */
 	if (!port->edge && sl_now_ns() >= port->retry_ns) {
@@ -193,8 +200,9 @@ static void renew(struct rb_bridge *b, uint64_t now_ns)
 	} else if (rb_bridge_open_maps(b, now_ns)) {
 		return;
 	}
-	for (uint32_t i = 0; i < b->n_ports; i++)
-		renew_port(b, &b->ports[i]);
+	/* The last one takes the place of one that is removed. */
+	for (uint32_t i = b->n_ports; i > 0; i--)
+		renew_port(b, &b->ports[i - 1]);
 	find_takers(b);
 	if (!b->ready && ports_are_settled(b)) {
 		b->ready = true;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -11,6 +12,7 @@
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/remote_ports.h"
 #include "rdma-bridge/bridge/voq_maps.h"
+#include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/port/injector.h"
 #include "rdma-bridge/rate/cc_overrides.h"
@@ -161,19 +163,20 @@ static int prepare_flows(const struct sl_cluster_port *settings,
 	return fq_config_prepare(out, NULL);
 }
 
-int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settings, uint64_t now_ns)
+int rb_bridge_open_queues(const struct rb_bridge *b, const struct sl_cluster_port *settings,
+			  bool measured, uint64_t now_ns, struct rb_egress_port **out)
 {
-	struct rb_bridge_port *port = &b->ports[b->n_ports];
 	struct rb_egress_config egress = {
 		.system_port = SL_SYSTEM_PORT(b->settings->cluster.node, settings->number),
 		.rate = settings->rate.per_s ? settings->rate.per_s : SL_RATE_UNLIMITED,
 		.unit = settings->rate.frames ? SL_UNIT_FRAMES : SL_UNIT_BYTES,
 		.burst = settings->rate.frames ? RB_BRIDGE_BURST_FRAMES : BURST_BYTES,
-		.delay_sample = b->settings->cluster.bridge.delay_sample,
+		.delay_sample = measured ? b->settings->cluster.bridge.delay_sample : 0,
 	};
 	uint64_t burst = settings->rate.per_s / 1000 * settings->burst_us / 1000;
 	struct fq_config flows[SL_CLASSES];
 
+	*out = NULL;
 	if (burst > egress.burst)
 		egress.burst = burst < RB_PACE_BURST_MAX ? (uint32_t)burst : RB_PACE_BURST_MAX;
 	if (getrandom(&egress.flow_key, sizeof(egress.flow_key), 0) < 0)
@@ -191,9 +194,39 @@ int rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settin
 		    prepare_flows(settings, queue, (uint32_t)egress.flow_key.k0, &flows[c]))
 			return -EINVAL;
 	}
-	*port = (struct rb_bridge_port){ .settings = settings, .system_port = egress.system_port };
-	b->n_ports++;
-	return rb_worker_add_port(rb_bridge_lane(b, port->system_port)->worker, &egress, now_ns);
+	return rb_egress_open(&egress, now_ns, out);
+}
+
+void rb_bridge_add_port(struct rb_bridge *b, const struct sl_cluster_port *settings,
+			struct rb_egress_port *queues, uint64_t now_ns)
+{
+	struct rb_bridge_port *port = &b->ports[b->n_ports++];
+
+	*port = (struct rb_bridge_port){ .settings = settings, .system_port = queues->system_port };
+	rb_worker_take_port(rb_bridge_lane(b, port->system_port)->worker, queues, now_ns);
+}
+
+void rb_bridge_adopt_settings(struct rb_bridge_port *port, const struct sl_cluster_port *settings,
+			      struct sl_cluster_port *kept)
+{
+	if (port->kept)
+		free(port->kept->name);
+	free(port->kept);
+	port->settings = settings;
+	port->kept = kept;
+	port->leaves = kept;
+	port->retry_ns = port->pause_ns = 0;
+}
+
+void rb_bridge_remove_port(struct rb_bridge *b, struct rb_bridge_port *port)
+{
+	const struct rb_lane *lane = rb_bridge_lane(b, port->system_port);
+	const uint8_t number = port->system_port & 0xff;
+
+	rb_express_remove_port(lane->express, number);
+	rb_worker_remove_port(lane->worker, number);
+	rb_bridge_adopt_settings(port, NULL, NULL);
+	*port = b->ports[--b->n_ports];
 }
 
 /* --- Queues of reserved flows --- */
@@ -246,30 +279,66 @@ static uint64_t in_units(uint64_t speed_Bps, enum sl_unit unit)
 }
 
 /* The speed of a port's link: what its netdev says, or that of 10 Gb/s Ethernet. */
-static uint64_t link_speed_Bps(const struct rb_bridge *b, uint8_t number)
+static uint64_t link_speed_Bps(const struct sl_cluster_port *settings)
 {
 	struct rb_netdev netdev = { 0 };
 
-	for (uint32_t p = 0; p < b->n_ports; p++)
-		if (b->ports[p].settings->number == number)
-			rb_netdev_query(b->ports[p].settings->name, &netdev);
+	rb_netdev_query(settings->name, &netdev);
 	return netdev.speed_Bps ? netdev.speed_Bps : RB_RATES_SPEED_DEFAULT;
+}
+
+static struct rb_bridge_port *port_of(const struct rb_bridge *b, uint8_t number)
+{
+	for (uint32_t p = 0; p < b->n_ports; p++)
+		if ((b->ports[p].system_port & 0xff) == number)
+			return &b->ports[p];
+	return NULL;
 }
 
 int rb_bridge_set_controller(struct rb_bridge *b, uint8_t number,
 			     const struct sl_cc_settings *settings, uint64_t now_ns,
 			     const char **why)
 {
-	struct rb_worker *worker =
-		rb_bridge_lane(b, SL_SYSTEM_PORT(b->settings->cluster.node, number))->worker;
-	const struct rb_egress_port *port = worker->port[number];
+	const struct rb_bridge_port *port = port_of(b, number);
+	struct rb_worker *worker;
+	enum sl_unit unit;
 
 	if (!port)
 		return -ENOENT;
+	worker = rb_bridge_lane(b, port->system_port)->worker;
+	unit = worker->port[number]->unit;
 	/* A source's line is taken to be ours; each source knows its own. */
 	return rb_rates_set_port(worker->rates, number, settings,
-				 in_units(link_speed_Bps(b, number), port->unit),
-				 in_units(rb_fabric_speed_Bps(b), port->unit), now_ns, why);
+				 in_units(link_speed_Bps(port->settings), unit),
+				 in_units(rb_fabric_speed_Bps(b), unit), now_ns, why);
+}
+
+/* What `cc set` or the configuration says, if it fits the queues. -EINVAL, logged: neither does. */
+static int find_controller(const struct rb_bridge *b, const struct sl_cluster_port *port,
+			   const struct rb_egress_port *queues, struct sl_cc_settings *out)
+{
+	const struct rb_rates *rates = rb_bridge_lane(b, queues->system_port)->worker->rates;
+	const uint64_t capacity_ups = in_units(link_speed_Bps(port), queues->unit);
+	const uint64_t line_ups = in_units(rb_fabric_speed_Bps(b), queues->unit);
+	const char *why;
+
+	rb_cc_overrides_find(b->cc_overrides_path, queues->system_port, &port->control, out);
+	if (rb_rates_check_port(rates, queues, out, capacity_ups, line_ups, &why) == 0)
+		return 0;
+	/* The setting of `cc set` may fit only a former rate of the port. */
+	*out = port->control;
+	if (rb_rates_check_port(rates, queues, out, capacity_ups, line_ups, &why) == 0)
+		return 0;
+	sl_error("port %s: its controller does not work: %s", port->name, why);
+	return -EINVAL;
+}
+
+int rb_bridge_check_controller(const struct rb_bridge *b, const struct sl_cluster_port *port,
+			       const struct rb_egress_port *queues)
+{
+	struct sl_cc_settings unused;
+
+	return find_controller(b, port, queues, &unused);
 }
 
 int rb_bridge_set_controllers(struct rb_bridge *b, uint64_t now_ns)
@@ -277,19 +346,14 @@ int rb_bridge_set_controllers(struct rb_bridge *b, uint64_t now_ns)
 	int err = 0;
 
 	for (uint32_t p = 0; p < b->n_ports && !err; p++) {
-		const struct sl_cluster_port *port = b->ports[p].settings;
+		const struct rb_bridge_port *port = &b->ports[p];
+		const uint8_t number = port->system_port & 0xff;
+		const struct rb_worker *worker = rb_bridge_lane(b, port->system_port)->worker;
 		struct sl_cc_settings settings;
-		const char *why;
 
-		rb_cc_overrides_find(b->cc_overrides_path, b->ports[p].system_port, &port->control,
-				     &settings);
-		err = rb_bridge_set_controller(b, (uint8_t)port->number, &settings, now_ns, &why);
-		/* The setting of `cc set` may fit only a former rate of the port. */
-		if (err == -EINVAL)
-			err = rb_bridge_set_controller(b, (uint8_t)port->number, &port->control,
-						       now_ns, &why);
-		if (err == -EINVAL)
-			sl_error("port %s: its controller does not work: %s", port->name, why);
+		err = find_controller(b, port->settings, worker->port[number], &settings);
+		if (!err)
+			err = rb_bridge_set_controller(b, number, &settings, now_ns, NULL);
 	}
 	return err;
 }

@@ -13,9 +13,24 @@
 /* Frames in VOQs that the packet memory has room for, for each receive queue of an edge port. */
 uint32_t rb_bridge_waiting_frames(const struct rb_bridge *bridge);
 
-/* Add a port with its egress queues to its lane's worker. 0 or -errno. */
-int rb_bridge_add_port(struct rb_bridge *bridge, const struct sl_cluster_port *settings,
-		       uint64_t now_ns);
+/*
+ * Make the egress queues that the settings of a port of ours ask for; `measured`: with those that
+ * measure delay. 0 or -errno.
+ */
+int rb_bridge_open_queues(const struct rb_bridge *bridge, const struct sl_cluster_port *settings,
+			  bool measured, uint64_t now_ns, struct rb_egress_port **out);
+/* Add a port with these queues, which it takes, to its lane's worker. It has no controller yet. */
+void rb_bridge_add_port(struct rb_bridge *bridge, const struct sl_cluster_port *settings,
+			struct rb_egress_port *queues, uint64_t now_ns);
+
+/*
+ * Give a port other settings, borrowed from now on; `kept`, if not NULL, are the same, to be owned,
+ * and the port leaves. And take a port away that leaves and is closed, while the lanes are halted;
+ * the last of the ports is then in its place.
+ */
+void rb_bridge_adopt_settings(struct rb_bridge_port *port, const struct sl_cluster_port *settings,
+			      struct sl_cluster_port *kept);
+void rb_bridge_remove_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
 
 /*
  * Open a port's rings, or close them, while the lanes are halted. A failure is logged and stands in
@@ -42,6 +57,9 @@ void rb_bridge_forget_flows(struct rb_bridge *bridge);
 int rb_bridge_set_controller(struct rb_bridge *bridge, uint8_t number,
 			     const struct sl_cc_settings *settings, uint64_t now_ns,
 			     const char **why);
+/* Would a port with these queues get a controller from the next function? 0; -EINVAL, logged. */
+int rb_bridge_check_controller(const struct rb_bridge *bridge, const struct sl_cluster_port *port,
+			       const struct rb_egress_port *queues);
 /* Give every port the controller that `cc set` or the configuration says. 0 or -errno, logged. */
 int rb_bridge_set_controllers(struct rb_bridge *bridge, uint64_t now_ns);
 

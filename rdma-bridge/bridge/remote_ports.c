@@ -103,6 +103,13 @@ static struct rb_bridge_remote *own_of(struct rb_bridge *b, const struct rb_brid
 	return NULL;
 }
 
+bool rb_bridge_is_taken_from_kernel(struct rb_bridge *b, const struct rb_bridge_port *port)
+{
+	const struct rb_bridge_remote *own = own_of(b, port);
+
+	return !own || own->kernel;
+}
+
 void rb_bridge_take_from_kernel(struct rb_bridge *b, const struct rb_bridge_port *port)
 {
 	struct rb_bridge_remote *own = own_of(b, port);

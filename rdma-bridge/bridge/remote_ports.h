@@ -24,6 +24,8 @@ void rb_bridge_close_taps(struct rb_bridge *bridge);
  */
 void rb_bridge_take_from_kernel(struct rb_bridge *bridge, const struct rb_bridge_port *port);
 void rb_bridge_leave_to_kernel(struct rb_bridge *bridge, const struct rb_bridge_port *port);
+/* Does it, or has the port no queues? */
+bool rb_bridge_is_taken_from_kernel(struct rb_bridge *bridge, const struct rb_bridge_port *port);
 /* The bridge runs: call it each tick. */
 void rb_bridge_kernel_alive(const struct rb_bridge *bridge, uint64_t now_ns);
 

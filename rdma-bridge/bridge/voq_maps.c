@@ -121,6 +121,8 @@ void rb_bridge_point_voqs(struct rb_bridge *b, uint64_t now_ns)
 	for (uint32_t i = 0; i < b->n_remotes; i++) {
 		struct rb_bridge_remote *remote = &b->remotes[i];
 
+		if (!remote->system_port)
+			continue;
 		remote->voq_id =
 			b->maps.voq ? rb_maps_voq(&b->maps, remote->system_port) : SL_VOQS_MAX;
 		for (uint32_t c = 0; c < SL_CLASSES; c++)

@@ -238,6 +238,19 @@ void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex,
 	}
 }
 
+void rb_express_remove_port(struct rb_express *x, uint8_t number)
+{
+	struct sl_arrival_port *port;
+
+	if (!x)
+		return;
+	port = &rb_roce_xdp_ports(x->transport)[number];
+	__atomic_store_n(&port->ifindex, 0, __ATOMIC_SEQ_CST);
+	port->rate = 0; /* that of a later port of this number is written anew */
+	port->busy = 0;
+	rb_id_set_remove(&x->waiting, number);
+}
+
 /* --- Views --- */
 
 #define NAME(id, name, text) name,

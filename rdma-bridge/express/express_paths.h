@@ -53,6 +53,8 @@ void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns);
  * Once a tick.
  */
 void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex, uint64_t now_ns);
+/* Our port `number` goes: frames for it must go by the worker. Before the worker removes it. */
+void rb_express_remove_port(struct rb_express *x, uint8_t number);
 
 /* Why frames of a VOQ go by the bridge now; names for users. */
 #define RB_EXPRESS_STATES(X)                                                                 \

@@ -270,6 +270,65 @@ void rb_egress_enqueue(struct rb_egress_port *port, const struct rb_frame *frame
 	port->on_sample(port->sample_context, frame->class);
 }
 
+/* --- Changes --- */
+
+/* A call of rb_egress_become, for rb_egress_flows_drain. */
+struct moving {
+	struct rb_egress_port *port;
+	struct rb_chunks *chunks;
+	struct sl_counter *counters;
+	uint64_t now_ns;
+};
+
+static void move_frame(void *context, const struct rb_frame *frame)
+{
+	const struct moving *m = context;
+
+	enqueue(m->port, frame, m->chunks, m->counters, m->now_ns);
+}
+
+/* Take what holds the frames of a class, empty, and leave what held them until now. */
+static void swap_queues(struct rb_egress_queue *q, struct rb_egress_queue *next)
+{
+	const struct rb_egress_queue former = *q;
+
+	q->flows = next->flows;
+	q->frames = next->frames;
+	q->mask = next->mask;
+	q->head = q->tail = 0;
+	next->flows = former.flows;
+	next->frames = former.frames;
+	next->mask = former.mask;
+	next->head = former.head;
+	next->tail = former.tail;
+}
+
+uint32_t rb_egress_become(struct rb_egress_port *port, struct rb_egress_port *next,
+			  struct rb_chunks *chunks, struct sl_counter *counters, uint64_t now_ns)
+{
+	struct moving moving = { port, chunks, counters, now_ns };
+	uint32_t without = 0;
+
+	port->unit = next->unit;
+	rb_pace_set(&port->pace, next->pace.rate, next->pace.burst, next->pace.unit, now_ns);
+	port->wfq = next->wfq;
+	port->n_waiting = 0;
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		struct rb_egress_queue *q = &port->queue[c], *former = &next->queue[c];
+
+		swap_queues(q, former);
+		if (former->flows && former->flows->reserved.n)
+			without += q->flows ? rb_egress_flows_inherit(former->flows, q->flows)
+					    : former->flows->reserved.n;
+		if (former->flows)
+			rb_egress_flows_drain(former->flows, move_frame, &moving);
+		while (former->head != former->tail)
+			move_frame(&moving, &former->frames[former->head++ & former->mask]);
+	}
+	rb_egress_close(next, NULL, NULL);
+	return without;
+}
+
 /* A frame leaves its queue. */
 static void measure(const struct rb_egress_port *port, const struct rb_frame *frame,
 		    const struct rb_chunks *chunks, uint64_t now_ns)

@@ -84,6 +84,14 @@ int rb_egress_open(const struct rb_egress_config *config, uint64_t now_ns,
 		   struct rb_egress_port **out); /* 0, -EINVAL, -ENOMEM */
 void rb_egress_close(struct rb_egress_port *port, struct rb_chunks *chunks,
 		     struct sl_counter *counters); /* drops what waits; NULL is fine */
+/*
+ * Give the port the rate, scheduler and queues of `next`, which has just been opened, and close
+ * that. Netdev, counters and measurements stay. Frames that wait go into the new queues, those of a
+ * flow in order, as far as these take them; the rest is dropped. Reserved flows get the like queue:
+ * returns how many found none.
+ */
+uint32_t rb_egress_become(struct rb_egress_port *port, struct rb_egress_port *next,
+			  struct rb_chunks *chunks, struct sl_counter *counters, uint64_t now_ns);
 
 /*
  * Put a frame in a MESSAGE chunk into its queue, or drop it and end its use of the chunk. Flow

@@ -33,9 +33,13 @@ static void on_drop(void *context, const struct fq_frame *frame, uint32_t queue,
 {
 	struct rb_egress_flows *f = context;
 
-	if (queue < f->port->config.shape.reserved)
-		f->reserved.queue[queue].discarded_frames++;
-	drop(f, &f->frame[frame->handle], reason);
+	if (f->take) {
+		f->take(f->take_context, &f->frame[frame->handle]);
+	} else {
+		if (queue < f->port->config.shape.reserved)
+			f->reserved.queue[queue].discarded_frames++;
+		drop(f, &f->frame[frame->handle], reason);
+	}
 	f->free[f->n_free++] = (uint32_t)frame->handle;
 }
 
@@ -163,6 +167,41 @@ void rb_egress_flows_flush(struct rb_egress_flows *f, const struct rb_egress_dro
 		drop(f, &f->head, FQ_FLUSHED);
 	f->has_head = false;
 	fq_flush(f->port);
+}
+
+void rb_egress_flows_drain(struct rb_egress_flows *f, rb_frame_fn take, void *context)
+{
+	f->take = take;
+	f->take_context = context;
+	if (f->has_head)
+		take(context, &f->head);
+	f->has_head = false;
+	fq_flush(f->port);
+	f->take = NULL;
+}
+
+uint32_t rb_egress_flows_inherit(const struct rb_egress_flows *f, struct rb_egress_flows *to)
+{
+	uint32_t without = 0;
+
+	for (uint32_t queue = 0; f->reserved.n && queue < FQ_RESERVED_MAX; queue++) {
+		const struct fq_reserved_flow *from = &f->reserved.queue[queue];
+		struct fq_reserved_flow *entry;
+		uint64_t hash = fq_flow_hash(&from->flow, &to->key);
+
+		if (!from->flow.key_bytes)
+			continue;
+		if (fq_reserved_put(&to->reserved, to->port, &from->flow, hash,
+				    f->port->queue[queue].weight)) {
+			without++;
+			continue;
+		}
+		entry = &to->reserved.queue[fq_reserved_find(&to->reserved, &from->flow, hash)];
+		entry->arrived_frames = from->arrived_frames;
+		entry->arrived_bytes = from->arrived_bytes;
+		entry->discarded_frames = from->discarded_frames;
+	}
+	return without;
 }
 
 uint32_t rb_egress_flows_in_use(const struct rb_egress_flows *f)

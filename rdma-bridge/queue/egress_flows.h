@@ -29,6 +29,9 @@ struct rb_egress_drops {
 	struct sl_counter *total;    /* of the class */
 };
 
+/* Takes a frame over. */
+typedef void (*rb_frame_fn)(void *context, const struct rb_frame *frame);
+
 struct rb_egress_flows {
 	struct fq_port *port; /* owned memory */
 	struct fq_hash_key key;
@@ -42,6 +45,8 @@ struct rb_egress_flows {
 	uint64_t marked;		/* frames that left with an ECN mark of the policy */
 	uint64_t dropped[FQ_N_REASONS]; /* frames */
 	struct rb_egress_drops drops;	/* borrowed for the time of a call */
+	rb_frame_fn take;		/* during rb_egress_flows_drain; else NULL */
+	void *take_context;
 };
 
 /*
@@ -71,6 +76,14 @@ const struct rb_frame *rb_egress_flows_head(struct rb_egress_flows *flows,
 struct rb_frame rb_egress_flows_take(struct rb_egress_flows *flows);
 /* Drop all frames, as those of a port that is down. */
 void rb_egress_flows_flush(struct rb_egress_flows *flows, const struct rb_egress_drops *drops);
+
+/* Hand all frames over: those of a queue in order, whatever the policy would do with them. */
+void rb_egress_flows_drain(struct rb_egress_flows *flows, rb_frame_fn take, void *context);
+/*
+ * Give the flows that have queues of their own the like among the queues `to`, which is new.
+ * Returns how many found none.
+ */
+uint32_t rb_egress_flows_inherit(const struct rb_egress_flows *flows, struct rb_egress_flows *to);
 
 static inline uint32_t rb_egress_flows_backlog(const struct rb_egress_flows *flows)
 {

@@ -34,12 +34,8 @@ void rb_rates_destroy(struct rb_rates *r)
 {
 	if (!r)
 		return;
-	for (uint32_t i = 0; i < r->n_ports; i++) {
-		r->port[i]->egress->on_sample = NULL;
-		for (uint32_t k = 0; k < SL_CLASSES; k++)
-			free(r->port[i]->queue[k].trace);
-		free(r->port[i]);
-	}
+	while (r->n_ports > 0)
+		rb_rates_remove_port(r, r->port[0]->number);
 	for (uint32_t i = 0; i < r->n_remotes; i++)
 		free_remote(r->remote[i]);
 	for (uint32_t i = 0; i < 256; i++)

@@ -623,23 +623,14 @@ static int add_port(struct rb_rates *r, uint8_t number)
 	return 0;
 }
 
-int rb_rates_set_port(struct rb_rates *r, uint8_t number, const struct sl_cc_settings *settings,
-		      uint64_t capacity_ups, uint64_t line_ups, uint64_t now_ns, const char **why)
+static int config_of(const struct rb_rates *r, const struct rb_egress_port *egress,
+		     const struct sl_cc_settings *settings, uint64_t capacity_ups,
+		     uint64_t line_ups, struct cc_config *out, const char **why)
 {
-	struct rb_egress_port *egress = r->config.egress[number];
-	const struct cc_ops *before;
-	struct rb_rates_port *port;
-	struct cc_config config;
-	struct cc_port shape;
-	const char *unused;
-	uint64_t rate;
-	int err;
-
-	if (!egress)
-		return -ENOENT;
-	rate = egress->pace.rate == SL_RATE_UNLIMITED || egress->pace.rate == 0 ? capacity_ups
-										: egress->pace.rate;
-	shape = (struct cc_port){
+	uint64_t rate = egress->pace.rate == SL_RATE_UNLIMITED || egress->pace.rate == 0
+				? capacity_ups
+				: egress->pace.rate;
+	struct cc_port shape = {
 		.capacity_ups = rate < CC_RATE_MAX ? rate : CC_RATE_MAX,
 		.line_ups = line_ups > rate ? line_ups : rate,
 		.interval_ns = settings->interval_us * 1000,
@@ -649,15 +640,41 @@ int rb_rates_set_port(struct rb_rates *r, uint8_t number, const struct sl_cc_set
 		.point = egress->system_port,
 		.seed = egress->system_port,
 	};
+	const char *unused;
+
 	if (shape.line_ups > CC_RATE_MAX)
 		shape.line_ups = CC_RATE_MAX;
-	err = sl_cc_settings_config(settings, &shape, &config, why ? why : &unused);
+	return sl_cc_settings_config(settings, &shape, out, why ? why : &unused);
+}
+
+int rb_rates_check_port(const struct rb_rates *r, const struct rb_egress_port *egress,
+			const struct sl_cc_settings *settings, uint64_t capacity_ups,
+			uint64_t line_ups, const char **why)
+{
+	struct cc_config unused;
+
+	return config_of(r, egress, settings, capacity_ups, line_ups, &unused, why);
+}
+
+int rb_rates_set_port(struct rb_rates *r, uint8_t number, const struct sl_cc_settings *settings,
+		      uint64_t capacity_ups, uint64_t line_ups, uint64_t now_ns, const char **why)
+{
+	struct rb_egress_port *egress = r->config.egress[number];
+	struct rb_rates_port *port;
+	struct cc_config config;
+	bool anew;
+	int err;
+
+	if (!egress)
+		return -ENOENT;
+	err = config_of(r, egress, settings, capacity_ups, line_ups, &config, why);
 	if (!err && !r->by_number[number])
 		err = add_port(r, number);
 	if (err)
 		return err;
 	port = r->by_number[number];
-	before = port->config.ops;
+	/* What has been counted in another unit is no reference. */
+	anew = port->config.ops != config.ops || port->config.port.units != config.port.units;
 	port->settings = *settings;
 	port->config = config;
 	port->capacity_ups = capacity_ups;
@@ -665,7 +682,7 @@ int rb_rates_set_port(struct rb_rates *r, uint8_t number, const struct sl_cc_set
 	port->generation++;
 	port->policy_ns = now_ns;
 	port->policy_gap_ns = RB_RATES_POLICY_MIN_NS;
-	if (before != config.ops) {
+	if (anew) {
 		port->awake = false;
 		for (uint32_t k = 0; k < SL_CLASSES; k++) {
 			egress->queue[k].sample_units = 0;
@@ -675,12 +692,28 @@ int rb_rates_set_port(struct rb_rates *r, uint8_t number, const struct sl_cc_set
 			if (config.ops->needs_feedback && port->queue[k].backlog_units)
 				wake(&port->queue[k], now_ns);
 		}
-	} else if (port->due_ns > now_ns + shape.interval_ns) {
-		port->due_ns = now_ns + shape.interval_ns;
+	} else if (port->due_ns > now_ns + config.port.interval_ns) {
+		port->due_ns = now_ns + config.port.interval_ns;
 	}
 	egress->on_sample = on_sample;
 	egress->sample_context = port;
 	if (r->due_ns > now_ns)
 		r->due_ns = now_ns;
 	return 0;
+}
+
+void rb_rates_remove_port(struct rb_rates *r, uint8_t number)
+{
+	struct rb_rates_port *port = r->by_number[number];
+
+	if (!port)
+		return;
+	r->by_number[number] = NULL;
+	for (uint32_t p = 0; p < r->n_ports; p++)
+		if (r->port[p] == port)
+			r->port[p] = r->port[--r->n_ports];
+	for (uint32_t k = 0; k < SL_CLASSES; k++)
+		free(port->queue[k].trace);
+	port->egress->on_sample = NULL;
+	free(port);
 }

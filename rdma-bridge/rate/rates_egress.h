@@ -22,6 +22,16 @@
 int rb_rates_set_port(struct rb_rates *rates, uint8_t number, const struct sl_cc_settings *settings,
 		      uint64_t capacity_ups, uint64_t line_ups, uint64_t now_ns, const char **why);
 
+/*
+ * Would rb_rates_set_port accept this for a port that is not there yet, or has not become this one?
+ * 0; -EINVAL and *why.
+ */
+int rb_rates_check_port(const struct rb_rates *rates, const struct rb_egress_port *egress,
+			const struct sl_cc_settings *settings, uint64_t capacity_ups,
+			uint64_t line_ups, const char **why);
+/* A port of ours goes. No effect if it has no controller. */
+void rb_rates_remove_port(struct rb_rates *rates, uint8_t number);
+
 /* What a port with a controller at work can drain, units a second; 0: it has none. */
 uint64_t rb_rates_port_capacity(const struct rb_rates *rates, uint8_t number);
 /* XDP has redirected frames to the port since the last call. */

@@ -42,14 +42,16 @@ void rb_pace_move(struct rb_pace *pace, __u64 *clock)
 
 /*
  * How far ahead a clock is at another rate and burst, if the bucket holds or owes the same units. A
- * bucket that had no rate is full.
+ * bucket that had no rate, or held another unit, is full.
  */
 static uint64_t converted(const struct rb_pace *before, const struct rb_pace *pace, __u64 clock,
 			  uint64_t now_ns)
 {
 	__int128 held;
 
-	if (paces(before))
+	if (paces(before) && before->unit != pace->unit)
+		held = pace->capacity;
+	else if (paces(before))
 		held = ((__int128)before->capacity -
 			sl_clock_ahead(clock, now_ns, before->owed_max)) *
 		       before->rate / pace->rate;

@@ -167,11 +167,10 @@ enum rb_verdict rb_msg_header_decode(const struct rb_receiver *self, const uint8
 	return RB_VERDICT_OK;
 }
 
-static bool has_port(const struct rb_receiver *self, uint16_t system_port)
+/* May it be a port of ours? Of those that it names, the worker knows which there are. */
+static bool names_port(const struct rb_receiver *self, uint16_t system_port)
 {
-	uint8_t port = system_port & 0xff;
-
-	return system_port >> 8 == self->node && (self->ports[port / 64] >> port % 64 & 1);
+	return system_port >> 8 == self->node && (system_port & 0xff) != 0;
 }
 
 static enum rb_verdict judge_frame(const struct rb_receiver *self,
@@ -179,7 +178,7 @@ static enum rb_verdict judge_frame(const struct rb_receiver *self,
 {
 	if (frame->len_bytes < RB_FRAME_MIN_BYTES)
 		return RB_VERDICT_FRAME_LENGTH;
-	if (!has_port(self, frame->system_port))
+	if (!names_port(self, frame->system_port))
 		return RB_VERDICT_FRAME_PORT;
 	if (frame->ingress_port != 0 && frame->ingress_port >> 8 != header->source)
 		return RB_VERDICT_FRAME_INGRESS;
@@ -301,7 +300,7 @@ enum rb_verdict rb_unpack_reports(const struct rb_receiver *self,
 			.sequence = rb_get32(r + 4),
 			.waiting = rb_get32(r + 8),
 		};
-		if (!has_port(self, out[i].system_port) || out[i].class >= SL_CLASSES ||
+		if (!names_port(self, out[i].system_port) || out[i].class >= SL_CLASSES ||
 		    r[3] != 0 || !all_zero(r + 12, 4))
 			return RB_VERDICT_RECORD;
 	}

@@ -58,7 +58,7 @@ enum rb_msg_type {
 	X(RECORD_COUNT, "record-count",                                                       \
 	  "a number of records that its type or length does not allow")                       \
 	X(FRAME_LENGTH, "frame-length", "frame too short, or frames do not fill the message") \
-	X(FRAME_PORT, "frame-port", "for a port that this node does not have")                \
+	X(FRAME_PORT, "frame-port", "for port 0, or a port of another node")                  \
 	X(FRAME_INGRESS, "frame-ingress",                                                     \
 	  "claims to have entered at a port that is not the sender's")                        \
 	X(FRAME_CLASS, "frame-class", "a class that does not exist")                          \
@@ -151,10 +151,9 @@ void rb_hello_encode(const struct rb_hello *hello, uint8_t *out);
 uint32_t rb_policy_encode(const struct rb_policy *policy, uint8_t *out);
 void rb_report_encode(const struct rb_report *report, uint8_t *out);
 
-/* The receiving node, which judges, and the ports it has. */
+/* The receiving node, which judges. */
 struct rb_receiver {
-	uint8_t node;	   /* own node id */
-	uint64_t ports[4]; /* bit n % 64 of word n / 64: port number n exists */
+	uint8_t node; /* own node id */
 };
 
 /*

@@ -323,18 +323,39 @@ int rb_worker_add_self(struct rb_worker *w, uint32_t n_voqs, uint32_t frame_max_
 int rb_worker_add_port(struct rb_worker *w, const struct rb_egress_config *config, uint64_t now_ns)
 {
 	uint8_t number = config->system_port & 0xff;
+	struct rb_egress_port *port;
 	int err;
 
 	if (config->system_port >> 8 != w->self.node || number == 0)
 		return -EINVAL;
 	if (w->port[number])
 		return -EEXIST;
-	err = rb_egress_open(config, now_ns, &w->port[number]);
-	if (err)
-		return err;
+	err = rb_egress_open(config, now_ns, &port);
+	if (!err)
+		rb_worker_take_port(w, port, now_ns);
+	return err;
+}
+
+uint32_t rb_worker_take_port(struct rb_worker *w, struct rb_egress_port *next, uint64_t now_ns)
+{
+	uint8_t number = next->system_port & 0xff;
+
+	if (w->port[number])
+		return rb_egress_become(w->port[number], next, w->chunks, w->counters, now_ns);
+	w->port[number] = next;
 	w->ports[w->n_ports++] = number;
-	w->self.ports[number / 64] |= 1ULL << number % 64;
 	return 0;
+}
+
+void rb_worker_remove_port(struct rb_worker *w, uint8_t number)
+{
+	rb_rates_remove_port(w->rates, number);
+	rb_egress_close(w->port[number], w->chunks, w->counters);
+	w->port[number] = NULL;
+	rb_id_set_remove(&w->todo_ports, number);
+	for (uint32_t i = 0; i < w->n_ports; i++)
+		if (w->ports[i] == number)
+			w->ports[i] = w->ports[--w->n_ports];
 }
 
 int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,

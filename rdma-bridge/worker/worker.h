@@ -38,6 +38,14 @@ int rb_worker_add_self(struct rb_worker *worker, uint32_t n_voqs, uint32_t frame
 /* A port of ours; it takes no frame until it has a tx. -EINVAL: not ours, -EEXIST, -ENOMEM. */
 int rb_worker_add_port(struct rb_worker *worker, const struct rb_egress_config *config,
 		       uint64_t now_ns);
+/*
+ * Take a port of ours that rb_egress_open has made: a further one, or what the port of its number
+ * becomes (rb_egress_become, which says what is returned). Its controller is set anew after it.
+ */
+uint32_t rb_worker_take_port(struct rb_worker *worker, struct rb_egress_port *port,
+			     uint64_t now_ns);
+/* A port of ours goes, and the frames that wait for it; those that still come are dropped. */
+void rb_worker_remove_port(struct rb_worker *worker, uint8_t number);
 
 /*
  * A peer has introduced this life of it: from now on we exchange messages with it. The same life at

@@ -6,6 +6,12 @@ void rb_worker_deliver(struct rb_worker *w, const struct rb_frame *frame)
 	const uint32_t number = frame->system_port & 0xff;
 
 	rb_count(w->counters, RB_COUNT_EGRESS, 1, frame->len_bytes);
+	/* Other nodes may not have heard yet that the port is gone. */
+	if (!w->port[number]) {
+		rb_count(w->counters, RB_COUNT_DROP_PORT_DOWN, 1, frame->len_bytes);
+		rb_chunk_release(w->chunks, frame->offset, RB_OWNER_MESSAGE);
+		return;
+	}
 	rb_egress_enqueue(w->port[number], frame, w->chunks, w->counters, w->now_ns);
 	rb_id_set_add(&w->todo_ports, number);
 }

@@ -9,7 +9,7 @@
 #include "rdma-bridge/queue/pack.h"
 #include "rdma-bridge/wire/wire.h"
 
-static const struct rb_receiver self = { .node = 2, .ports = { ~1ULL, ~0ULL, ~0ULL, ~0ULL } };
+static const struct rb_receiver self = { .node = 2 };
 
 static void check_data(const struct rb_msg_header *h, const uint8_t *msg, uint32_t bytes)
 {

@@ -50,7 +50,13 @@ static uint32_t receive_queues(const char *netdev)
 	return n > max ? n : max;
 }
 
-uint32_t sl_cluster_highest_port(const struct sl_cluster_settings *cluster)
+/* Numbers of ports come in steps, so that those which come later find places. */
+#define PORT_STEP  16
+#define PORT_SPARE 8
+#define PORT_MAX   255
+
+/* 0: the node is alone, without queues. */
+static uint32_t highest_port(const struct sl_cluster_settings *cluster)
 {
 	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
 	uint32_t highest = self ? 1 : 0;
@@ -74,13 +80,25 @@ void sl_cluster_size_maps(const struct sl_cluster_settings *cluster,
 	params->config.n_workers = cluster->bridge.workers;
 	params->config.express = sl_cluster_has_express(cluster);
 	params->config.reserves = cluster->reserve > 0;
-	params->n_ports = sl_cluster_highest_port(cluster);
+	params->n_ports = highest_port(cluster) + PORT_SPARE;
+	params->n_ports += PORT_STEP - 1 - (params->n_ports - 1) % PORT_STEP;
+	if (params->n_ports > PORT_MAX)
+		params->n_ports = PORT_MAX;
 	for (uint32_t i = 0; i < self->ports.n; i++) {
 		uint32_t queues = receive_queues(sl_cluster_port(self, i)->name);
 
 		if (queues > params->config.n_queues)
 			params->config.n_queues = queues;
 	}
+}
+
+bool sl_cluster_fits_maps(const struct sl_cluster_settings *cluster, const struct sl_datapath *dp)
+{
+	struct sl_datapath_params params = { 0 };
+
+	sl_cluster_size_maps(cluster, &params);
+	return highest_port(cluster) <= sl_datapath_ports(dp) &&
+	       params.config.n_queues <= sl_datapath_config(dp)->n_queues;
 }
 
 /* --- Indices of system ports --- */

@@ -11,15 +11,16 @@
 
 /*
  * Set the sizes for sl_datapath_open: VOQs of as many system ports as there can be, because they
- * may come with a reload, the highest number of a port of this node, and the highest number of
- * receive queues that an edge port of this node has now. If a port appears later with more receive
- * queues, only the next generation serves the surplus. A node that is alone changes nothing here.
+ * may come with a reload, the highest number of a port of this node with some to spare, and the
+ * highest number of receive queues that an edge port of this node has now. If a port appears later
+ * with more receive queues, only the next generation serves the surplus. A node that is alone
+ * changes nothing here.
  */
 void sl_cluster_size_maps(const struct sl_cluster_settings *cluster,
 			  struct sl_datapath_params *params);
 
-/* 0: the node is alone, without queues. */
-uint32_t sl_cluster_highest_port(const struct sl_cluster_settings *cluster);
+/* Is there a place in the maps of this fast path for each port of this node? */
+bool sl_cluster_fits_maps(const struct sl_cluster_settings *cluster, const struct sl_datapath *dp);
 
 /*
  * Give the system ports the indices that they have in the fast path pinned at pin_dir, if there is

@@ -296,13 +296,14 @@ int sl_router_detach_all(struct sl_router *r)
 	return first ? first : err;
 }
 
-static bool needs_generation(const struct sl_settings *a, const struct sl_settings *b)
+static bool needs_generation(const struct sl_settings *a, const struct sl_settings *b,
+			     const struct sl_datapath *running)
 {
 	return a->engine != b->engine || memcmp(&a->tables, &b->tables, sizeof(a->tables)) != 0 ||
 	       strcmp(a->pin_dir, b->pin_dir) != 0 || !a->filters.n != !b->filters.n ||
 	       a->cluster.node != b->cluster.node || !a->cluster.reserve != !b->cluster.reserve ||
 	       a->cluster.bridge.workers != b->cluster.bridge.workers ||
-	       sl_cluster_highest_port(&a->cluster) != sl_cluster_highest_port(&b->cluster) ||
+	       !sl_cluster_fits_maps(&b->cluster, running) ||
 	       sl_cluster_has_fabric(&a->cluster) != sl_cluster_has_fabric(&b->cluster) ||
 	       sl_cluster_has_express(&a->cluster) != sl_cluster_has_express(&b->cluster);
 }
@@ -389,7 +390,7 @@ int sl_router_reload(struct sl_router *r, struct sl_settings *settings)
 		err = lists_create(settings, old_lists, &lists);
 	if (!err)
 		r->lists = lists;
-	if (!err && needs_generation(r->settings, settings))
+	if (!err && needs_generation(r->settings, settings, r->current->datapath))
 		err = sl_generation_create(settings, r->object_path, r->current, &r->ports,
 					   &r->cluster, &r->lists, &g);
 	if (err) {

@@ -67,6 +67,8 @@ void sl_datapath_close(struct sl_datapath *dp);
  * which reads none, they are those of the lpm engine, so that every engine shows routes alike.
  */
 const struct sl_fib_tables *sl_datapath_tables(const struct sl_datapath *dp);
+/* In a cluster, the highest number that an edge port of this node may have. */
+uint32_t sl_datapath_ports(const struct sl_datapath *dp);
 /* As it was loaded, with the seed in use. */
 const struct sl_config *sl_datapath_config(const struct sl_datapath *dp);
 int sl_datapath_prog_fd(const struct sl_datapath *dp);

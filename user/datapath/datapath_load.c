@@ -470,6 +470,11 @@ const struct sl_fib_tables *sl_datapath_tables(const struct sl_datapath *dp)
 	return &dp->tables;
 }
 
+uint32_t sl_datapath_ports(const struct sl_datapath *dp)
+{
+	return dp->n_ports;
+}
+
 const struct sl_config *sl_datapath_config(const struct sl_datapath *dp)
 {
 	return &dp->config;

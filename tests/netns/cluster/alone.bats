@@ -131,6 +131,18 @@ at_rate() {
 	[ "$(port_queue 0 departed_frames)" -ge $((before + 10)) ]
 }
 
+@test "another port gets queues by a reload, and gives them up" {
+	config "$SHAPED" ", rate: 50mbit"
+	reload 1
+	[[ $(sluice explain 10.1.1.2) = *"through the queues of the port"* ]]
+	send_all h1p3 n1:eth3 h1p1 500 --dst 10.1.1.2
+	[ "$(bridge_ask 1 egress-queues | jq 'select(.port == "n1p1" and .class == 0).departed_frames')" -ge 500 ]
+	config "$SHAPED"
+	reload 1
+	[[ $(sluice explain 10.1.1.2) = *"sent straight to the port"* ]]
+	send_all h1p3 n1:eth3 h1p1 500 --dst 10.1.1.2
+}
+
 @test "while no bridge runs, frames leave at once, status says so, and the next one takes them again" {
 	local before
 	bridge_stop 1

@@ -110,21 +110,6 @@ all_proven_by() { [ "$(proven "$1")" = "$old" ]; }
 	[ "$before" = "$(sha256sum "$LAB_DIR"/key?)" ]
 }
 
-# reload N...: those nodes take their files, first the daemon, then the bridge
-reload() {
-	local n before daemon=("$@")
-	for n in "${daemon[@]}"; do
-		before=$(reloads $n)
-		on "n$n" kill -HUP "$(cat "$LAB_DIR/sluiced-n$n.pid")" "$(cat "$LAB_DIR/bridge-n$n.pid")"
-		both_reloaded() { [ "$(reloads $n)" = $((before + 2)) ]; }
-		wait_for 30 both_reloaded || return
-	done
-}
-reloads() {
-	cat "$LAB_DIR/sluiced-n$1.err" "$LAB_DIR/bridge-n$1.err" |
-		grep -c "configuration .* reloaded" || true
-}
-
 # What node 1 holds of node 2: the same life all the time?
 pair() { bridge_ask 1 peers | jq -c 'select(.node == 2) | [.epoch, .downs]'; }
 voq_of() { bridge_ask 1 voqs | jq "select(.port == \"$1\" and .class == 0).voq"; }

@@ -49,6 +49,21 @@ killed_now() { kill -9 "$(cat "$LAB_DIR/bridge-n$1.pid")"; }
 # frames N NAME: the frame counter NAME of node N's bridge
 frames() { bridge_ask "$1" status | jq ".frames[\"$2\"].packets"; }
 
+# reload N...: those nodes take their files, each its daemon and its bridge
+reload() {
+	local n before
+	for n; do
+		before=$(reloads "$n")
+		on "n$n" kill -HUP "$(cat "$LAB_DIR/sluiced-n$n.pid")" "$(cat "$LAB_DIR/bridge-n$n.pid")"
+		both_reloaded() { [ "$(reloads "$n")" = $((before + 2)) ]; }
+		wait_for 30 both_reloaded || return
+	done
+}
+reloads() {
+	cat "$LAB_DIR/sluiced-n$1.err" "$LAB_DIR/bridge-n$1.err" |
+		grep -c "configuration .* reloaded" || true
+}
+
 peer_state() { bridge_ask "$1" peers | jq -r "select(.node == $2).state"; }
 peer_is() { [ "$(peer_state "$1" "$2")" = "$3" ]; }
 

@@ -846,9 +846,113 @@ static void no_sample_measures_nothing(void **state)
 	end();
 }
 
+/* Let the port become one of this configuration. */
+static void become(const struct rb_egress_config *config)
+{
+	struct rb_egress_port *next;
+
+	assert_int_equal(rb_egress_open(config, w.now_ns, &next), 0);
+	assert_int_equal(rb_egress_become(w.port, next, w.chunks, w.counters, w.now_ns), 0);
+	check();
+}
+
+static void changed_port_sends_what_waits_in_order_and_shares_anew(void **state)
+{
+	struct rb_egress_config config = plain();
+	uint32_t taken;
+
+	(void)state;
+	begin(&config);
+	put(0, 100, 60);
+	put(1, 100, 60);
+	assert_int_equal(serve(10), 10);
+	config.class[1].weight = 3;
+	config.class[1].limit_frames = 512;
+	become(&config);
+	assert_int_equal(w.port->n_waiting, 190);
+	assert_int_equal(rb_egress_limit(w.port, 1), 512);
+	assert_int_equal(rb_egress_limit(w.port, 0), 1024);
+	taken = w.sink[0].class_frames[1];
+	assert_int_equal(serve(80), 80);
+	assert_in_range(w.sink[0].class_frames[1] - taken, 59, 61);
+	serve(UINT32_MAX);
+	for (uint32_t k = 1, last[2] = { 0 }; k < w.sink[0].n_held; k++) {
+		const struct rb_frame *frame = &w.sink[0].held[k];
+
+		/* put counted the frames in arrival_ns */
+		assert_true(!last[frame->class] || frame->arrival_ns == last[frame->class] + 1);
+		last[frame->class] = (uint32_t)frame->arrival_ns;
+	}
+	assert_int_equal(w.sink[0].taken, 200);
+	assert_int_equal(w.sink[0].closed, 0);
+	end();
+}
+
+static void smaller_queue_keeps_the_oldest_frames_and_drops_the_rest_by_name(void **state)
+{
+	struct rb_egress_config config = plain();
+
+	(void)state;
+	begin(&config);
+	put(2, 100, 60);
+	put(3, 5, 60);
+	config.class[2].limit_frames = 32;
+	become(&config);
+	assert_int_equal(rb_egress_backlog(w.port, 2), 32);
+	assert_int_equal(rb_egress_backlog(w.port, 3), 5);
+	assert_int_equal(count(RB_COUNT_DROP_QUEUE_FULL), 68);
+	serve(UINT32_MAX);
+	assert_int_equal(w.sink[0].class_frames[2], 32);
+	for (uint32_t k = 0; k < w.sink[0].n_held; k++)
+		assert_true(w.sink[0].held[k].arrival_ns < 32 || w.sink[0].held[k].class == 3);
+	end();
+}
+
+static void changed_rate_holds_at_once_in_its_own_unit(void **state)
+{
+	struct rb_egress_config config = plain();
+
+	(void)state;
+	config.rate = 1000000; /* bytes/s */
+	config.unit = SL_UNIT_BYTES;
+	config.burst = 1500;
+	begin(&config);
+	put(0, 400, 1500);
+	while (serve(1))
+		;
+	/* Twice as much: what is owed stays the same bytes. */
+	config.rate = 2000000;
+	become(&config);
+	for (uint32_t taken = w.sink[0].taken, us = 100; us <= 90000; us += 100) {
+		w.now_ns += 100 * US;
+		while (serve(1))
+			;
+		assert_in_range((w.sink[0].taken - taken) * 1500 + 1500, us * 2, us * 2 + 3000);
+	}
+	/* A bucket of bytes that is empty owes no frames. */
+	config.rate = 1000; /* frames/s */
+	config.unit = SL_UNIT_FRAMES;
+	config.burst = 1;
+	become(&config);
+	assert_int_equal(serve(UINT32_MAX), 1);
+	for (uint32_t taken = w.sink[0].taken, ms = 1; ms <= 50; ms++) {
+		w.now_ns += MS;
+		serve(UINT32_MAX);
+		assert_int_equal(w.sink[0].taken - taken, ms);
+	}
+	config.rate = SL_RATE_UNLIMITED;
+	become(&config);
+	serve(UINT32_MAX);
+	assert_int_equal(w.port->n_waiting, 0);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(changed_port_sends_what_waits_in_order_and_shares_anew),
+		cmocka_unit_test(smaller_queue_keeps_the_oldest_frames_and_drops_the_rest_by_name),
+		cmocka_unit_test(changed_rate_holds_at_once_in_its_own_unit),
 		cmocka_unit_test(where_every_frame_waited_adds_up),
 		cmocka_unit_test(a_sample_sees_every_place_in_a_burst),
 		cmocka_unit_test(no_sample_measures_nothing),

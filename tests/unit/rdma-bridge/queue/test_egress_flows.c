@@ -124,9 +124,12 @@ static void check(void)
 			 dropped[FQ_FLUSHED] + q->dropped.packets - all);
 }
 
-static void begin(const char *policy, uint32_t flows, uint32_t limit_frames)
+/* A port with one class of flow queues, or none; nothing waits in the other classes. */
+static struct rb_egress_port *open_port(const char *policy, uint32_t flows, uint32_t reserved,
+					uint32_t limit_frames)
 {
 	const struct fq_shape shape = { .queues = flows,
+					.reserved = reserved,
 					.limit_frames = limit_frames,
 					.limit_bytes = limit_frames * 1522,
 					.frame_max_bytes = 1600,
@@ -135,23 +138,39 @@ static void begin(const char *policy, uint32_t flows, uint32_t limit_frames)
 					.rate_Bps = 12500000 };
 	struct rb_egress_config config = { .system_port = SL_SYSTEM_PORT(2, 1),
 					   .rate = SL_RATE_UNLIMITED,
-					   .flow_key = { 3, 4 },
+					   .flow_key = { 3, flows },
 					   .burst = 1 };
+	struct rb_egress_port *port;
 	struct fq_config fq;
 
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		config.class[c] = (struct rb_egress_class_config){ .weight = 1,
+								   .limit_frames = limit_frames };
+	if (policy) {
+		assert_int_equal(fq_config_init(&fq, policy, &shape), 0);
+		assert_int_equal(fq_config_prepare(&fq, NULL), 0);
+		config.class[CLASS].flows = &fq;
+	}
+	assert_int_equal(rb_egress_open(&config, w.now_ns, &port), 0);
+	return port;
+}
+
+static void begin_reserved(const char *policy, uint32_t flows, uint32_t reserved,
+			   uint32_t limit_frames)
+{
 	memset(&w, 0, sizeof(w));
 	w.now_ns = SECOND;
 	w.area = malloc((size_t)CHUNKS * CHUNK_BYTES);
 	assert_non_null(w.area);
 	assert_int_equal(rb_chunks_create(w.area, 0, CHUNKS, CHUNK_BYTES, &w.chunks), 0);
-	assert_int_equal(fq_config_init(&fq, policy, &shape), 0);
-	assert_int_equal(fq_config_prepare(&fq, NULL), 0);
-	for (uint32_t c = 0; c < SL_CLASSES; c++)
-		config.class[c] = (struct rb_egress_class_config){ .weight = 1, .limit_frames = 8 };
-	config.class[CLASS].flows = &fq;
-	assert_int_equal(rb_egress_open(&config, w.now_ns, &w.port), 0);
+	w.port = open_port(policy, flows, reserved, limit_frames);
 	w.tx.ops = &sink_ops;
 	rb_egress_set_tx(w.port, &w.tx, w.chunks, w.counters);
+}
+
+static void begin(const char *policy, uint32_t flows, uint32_t limit_frames)
+{
+	begin_reserved(policy, flows, 0, limit_frames);
 }
 
 static void end(void)
@@ -381,9 +400,111 @@ static void a_frame_larger_than_the_queues_take_is_dropped(void **state)
 	end();
 }
 
+/* serve, but for what check wants to know of flow queues that have gone meanwhile */
+static int serve_changed(void)
+{
+	const uint32_t n = rb_egress_serve(w.port, 1, w.chunks, w.counters, w.now_ns);
+	const struct rb_egress_queue *q = &w.port->queue[CLASS];
+
+	rb_egress_flush(w.port, w.chunks, w.counters);
+	rb_egress_reap(w.port, w.chunks, w.now_ns);
+	assert_int_equal(q->arrived.packets, w.put);
+	assert_int_equal(q->departed.packets, w.sent);
+	assert_int_equal(w.chunks->count[RB_OWNER_MESSAGE], w.port->n_waiting + w.port->lent);
+	return n ? (int)flow_of(w.last) : -1;
+}
+
+/* The sink sees to it that no frame of a flow leaves after one that came later. */
+static void frames_of_all_flows_stay_in_order_over_changes_of_the_queues(void **state)
+{
+	static const char *const policies[] = { "codel", NULL, "qsdrr", "red", "longest", NULL };
+
+	(void)state;
+	begin("longest", 64, 1000);
+	for (int k = 0; k < 15; k++)
+		for (uint32_t flow = 0; flow < 40; flow++)
+			put(flow, 500, 0);
+	assert_true(serve() >= 0); /* one frame is at the head of its class */
+	for (size_t i = 0; i < N(policies); i++) {
+		struct rb_egress_port *next = open_port(policies[i], i % 2 ? 1 : 16, 0, 1024);
+
+		assert_int_equal(rb_egress_become(w.port, next, w.chunks, w.counters, w.now_ns), 0);
+		assert_int_equal(w.port->n_waiting, 599 - 50 * i);
+		for (int k = 0; k < 50; k++)
+			assert_true(serve_changed() >= 0);
+	}
+	while (serve_changed() >= 0)
+		;
+	assert_int_equal(w.sent, 600);
+	assert_int_equal(w.lost, 0);
+	assert_int_equal(w.port->queue[CLASS].dropped.packets, 0);
+	rb_egress_become(w.port, open_port("longest", 64, 0, 1000), w.chunks, w.counters, w.now_ns);
+	end();
+}
+
+static struct fq_flow key_of(uint32_t flow)
+{
+	const struct frame description = frame_of(flow, 100, 0);
+	uint8_t bytes[FRAME_MAX_BYTES];
+	struct fq_flow key;
+
+	fq_flow_parse(bytes, frame_build(&description, bytes), &key);
+	return key;
+}
+
+/* Bytes of flow 7 among 1,000 frames that leave, while it and another flow have frames enough. */
+static uint64_t share_of_7(void)
+{
+	const uint64_t before = w.flow_bytes[7];
+
+	for (int k = 0; k < 1000; k++) {
+		put(7, 1000, 0);
+		put(3, 1000, 0);
+		assert_true(serve() >= 0);
+	}
+	return w.flow_bytes[7] - before;
+}
+
+static void reserved_flow_keeps_its_queue_weight_and_counters(void **state)
+{
+	const struct fq_flow reserved[] = { key_of(7), key_of(8) };
+	const struct rb_egress_flows *flows;
+
+	(void)state;
+	begin_reserved("longest", 64, 4, 3000);
+	for (size_t i = 0; i < N(reserved); i++)
+		assert_int_equal(rb_egress_flows_reserve(w.port->queue[CLASS].flows, &reserved[i],
+							 i ? 1 : 4),
+				 0);
+	assert_in_range(share_of_7(), 790000, 810000);
+	rb_egress_become(w.port, open_port("longest", 128, 2, 3000), w.chunks, w.counters,
+			 w.now_ns);
+	flows = w.port->queue[CLASS].flows;
+	assert_int_equal(flows->reserved.n, 2);
+	assert_int_equal(flows->reserved
+				 .queue[fq_reserved_find(&flows->reserved, &reserved[0],
+							 fq_flow_hash(&reserved[0], &flows->key))]
+				 .arrived_frames,
+			 1000 + (1000 - w.flow_bytes[7] / 1000));
+	assert_in_range(share_of_7(), 790000, 810000);
+	/* One of them finds no queue; then both do not. */
+	assert_int_equal(rb_egress_become(w.port, open_port("longest", 64, 1, 3000), w.chunks,
+					  w.counters, w.now_ns),
+			 1);
+	assert_int_equal(rb_egress_become(w.port, open_port(NULL, 0, 0, 3000), w.chunks, w.counters,
+					  w.now_ns),
+			 1);
+	while (serve_changed() >= 0)
+		;
+	rb_egress_become(w.port, open_port("longest", 64, 0, 3000), w.chunks, w.counters, w.now_ns);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frames_of_all_flows_stay_in_order_over_changes_of_the_queues),
+		cmocka_unit_test(reserved_flow_keeps_its_queue_weight_and_counters),
 		cmocka_unit_test(flows_that_ask_for_more_than_their_share_get_equal_bytes),
 		cmocka_unit_test(a_flow_of_few_frames_passes_a_flow_that_fills_the_buffer),
 		cmocka_unit_test(

@@ -17,8 +17,7 @@
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Node 2 has ports 1, 2 and 200. */
-static const struct rb_receiver node2 = { .node = 2, .ports = { 1 << 1 | 1 << 2, 0, 0, 1 << 8 } };
+static const struct rb_receiver node2 = { .node = 2 };
 
 /* clang-format off */
 
@@ -385,8 +384,7 @@ static const struct refusal refusals[] = {
 	{ "last frame too short by one", DATA, 37, 16, RB_VERDICT_FRAME_LENGTH },
 	{ "port of another node", DATA, 26, 1, RB_VERDICT_FRAME_PORT },
 	{ "port 0", DATA, 27, 0, RB_VERDICT_FRAME_PORT },
-	{ "port 3, which does not exist", DATA, 27, 3, RB_VERDICT_FRAME_PORT },
-	{ "last frame's port 201", DATA, 39, 201, RB_VERDICT_FRAME_PORT },
+	{ "last frame's port 0", DATA, 39, 0, RB_VERDICT_FRAME_PORT },
 	{ "entered at a third node", DATA, 28, 3, RB_VERDICT_FRAME_INGRESS },
 	{ "entered at ourselves", DATA, 28, 2, RB_VERDICT_FRAME_INGRESS },
 	{ "class 4", DATA, 30, SL_CLASSES, RB_VERDICT_FRAME_CLASS },
@@ -399,7 +397,7 @@ static const struct refusal refusals[] = {
 	{ "feedback for our own port", FEEDBACK, 24, 2, RB_VERDICT_RECORD },
 	{ "feedback for a third node's port", FEEDBACK, 56, 3, RB_VERDICT_RECORD },
 	{ "feedback, class 4", FEEDBACK, 58, 4, RB_VERDICT_RECORD },
-	{ "feedback read as data", FEEDBACK, 1, RB_MSG_DATA, RB_VERDICT_FRAME_PORT },
+	{ "feedback read as data", FEEDBACK, 1, RB_MSG_DATA, RB_VERDICT_FRAME_FLAGS },
 	{ "hello without record", HELLO, 7, 0, RB_VERDICT_RECORD_COUNT },
 	{ "announcement without record", ANNOUNCE, 7, 0, RB_VERDICT_RECORD_COUNT },
 	{ "announcement with two records", ANNOUNCE, 7, 2, RB_VERDICT_RECORD_COUNT },
@@ -414,7 +412,7 @@ static const struct refusal refusals[] = {
 	{ "policy, padding", POLICY, 71, 1, RB_VERDICT_RECORD },
 	{ "report, count too low", REPORT, 7, 1, RB_VERDICT_RECORD_COUNT },
 	{ "report of the sender's port", REPORT, 24, 1, RB_VERDICT_RECORD },
-	{ "report of a port that does not exist", REPORT, 41, 201, RB_VERDICT_RECORD },
+	{ "report of port 0", REPORT, 41, 0, RB_VERDICT_RECORD },
 	{ "report, class 4", REPORT, 26, 4, RB_VERDICT_RECORD },
 	{ "report, first padding", REPORT, 43, 1, RB_VERDICT_RECORD },
 	{ "report, last padding", REPORT, 39, 1, RB_VERDICT_RECORD },

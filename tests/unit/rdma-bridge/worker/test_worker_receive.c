@@ -100,7 +100,7 @@ static void bad_messages_are_counted_by_name_and_change_nothing(void **state)
 		if (expected[i] == RB_VERDICT_DESTINATION)
 			bad.destination = 3;
 		if (expected[i] == RB_VERDICT_FRAME_PORT)
-			bad_frame.system_port = SL_SYSTEM_PORT(1, 3);
+			bad_frame.system_port = SL_SYSTEM_PORT(2, 1);
 		if (expected[i] == RB_VERDICT_EPOCH)
 			bad.epoch++;
 		rb_msg_header_encode(&bad, msg);
@@ -122,6 +122,55 @@ static void bad_messages_are_counted_by_name_and_change_nothing(void **state)
 		assert_int_equal(rig_count_of(&rig, 1, RB_COUNT_EGRESS) - egress,
 				 expected[i] == RB_VERDICT_OK);
 	}
+	rig_end(&rig);
+}
+
+/* Other nodes still send to it, in messages that also have frames for the port that stays. */
+static void port_goes_and_comes_while_frames_for_it_are_under_way(void **state)
+{
+	struct rb_egress_config again = { .system_port = SL_SYSTEM_PORT(1, 2),
+					  .rate = SL_RATE_UNLIMITED,
+					  .burst = 1 };
+	struct rb_worker *w;
+	uint32_t stays, goes;
+
+	(void)state;
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		again.class[c] =
+			(struct rb_egress_class_config){ .weight = 1, .limit_frames = 512 };
+	rig_begin(&rig, &rig_plain);
+	w = rig.node[1].worker;
+	rig.node[1].port[2].room = 1; /* so that frames wait for it */
+	for (int from = 2; from <= RIG_NODES; from++)
+		for (uint32_t v = 0; v < RIG_VOQS; v++)
+			rig_offer(&rig, from, 1, v, 3000, 200);
+	rig_run_for(&rig, 2 * RIG_MS);
+	assert_true(w->port[2]->n_waiting > 0);
+	rb_egress_set_tx(w->port[2], NULL, w->chunks, w->counters);
+	rb_worker_remove_port(w, 2);
+	assert_null(w->port[2]);
+	goes = rig.node[1].port[2].received;
+	stays = rig.node[1].port[1].received;
+	rig_run_for(&rig, 200 * RIG_MS);
+	rig_check_conservation(&rig);
+	assert_int_equal(rig.node[1].port[2].received, goes);
+	assert_true(rig.node[1].port[1].received > stays);
+	assert_int_equal(rig.node[1].port[1].received, 2 * SL_CLASSES * 3000);
+	assert_int_equal(rig.node[1].port[1].skipped, 0);
+	assert_int_equal(w->verdicts[RB_VERDICT_FRAME_PORT], 0);
+	assert_true(rig_count_of(&rig, 1, RB_COUNT_DROP_PORT_DOWN) > 0);
+	assert_int_equal(rig_count_of(&rig, 1, RB_COUNT_DROP_PORT_DOWN) +
+				 rig_count_of(&rig, 1, RB_COUNT_DROP_QUEUE_FULL),
+			 2 * SL_CLASSES * 3000 - goes);
+
+	assert_int_equal(rb_worker_add_port(w, &again, rig.now_ns), 0);
+	rig.node[1].port[2].closed = false;
+	rig.node[1].port[2].room = 4096;
+	rb_egress_set_tx(w->port[2], &rig.node[1].port[2].tx, w->chunks, w->counters);
+	rig_offer(&rig, 2, 1, SL_CLASSES, 300, 200);
+	rig_run_for(&rig, 20 * RIG_MS);
+	assert_int_equal(rig.node[1].port[2].received, goes + 300);
+	rig_check_conservation(&rig);
 	rig_end(&rig);
 }
 
@@ -404,6 +453,7 @@ static void chunks_are_posted_up_to_the_target(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(port_goes_and_comes_while_frames_for_it_are_under_way),
 		cmocka_unit_test(hellos_alone_are_no_work),
 		cmocka_unit_test(flood_of_messages_without_frames_does_not_prolong_a_round),
 		cmocka_unit_test(bad_messages_are_counted_by_name_and_change_nothing),
