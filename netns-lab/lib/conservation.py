@@ -5,6 +5,7 @@ Is every frame of a cluster accounted for? This reads all counters of the nodes 
 bridges, remote ports, drivers, the fabric) and says where a frame went missing without a name.
 
     conservation.py begin             remember the counters (in the lab's directory)
+    conservation.py settle            wait until nothing is under way
     conservation.py check [--sent N --received N [--punted REASON,...]] [--within S]
     conservation.py counters          print the counters of this lab's nodes
     conservation.py answer DIRECTORY  answer each file NAME.ask with the counters, in NAME.json; never
@@ -410,7 +411,7 @@ def check(before, look, sent=None, received=None, *, punted=(), within_s=PATIENC
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("command", choices=("begin", "check", "counters", "answer"))
+    parser.add_argument("command", choices=("begin", "settle", "check", "counters", "answer"))
     parser.add_argument("directory", nargs="?", help="of questions; for answer")
     parser.add_argument("--lab", default=os.environ.get("LAB_DIR"), help="the lab's directory (default: LAB_DIR)")
     parser.add_argument("--sent", type=int)
@@ -433,9 +434,12 @@ def main():
         if options.command == "counters":
             print(json.dumps(counters_of(nodes)))
             return 0
+        if options.command in ("begin", "settle"):
+            quiet = quiet_snapshot(lambda: snapshot(nodes, fabric), options.within)
         if options.command == "begin":
             with open(memory, "w", encoding="ascii") as file:
-                json.dump(quiet_snapshot(lambda: snapshot(nodes, fabric), options.within), file)
+                json.dump(quiet, file)
+        if options.command in ("begin", "settle"):
             return 0
         with open(memory, encoding="ascii") as file:
             before = json.load(file)

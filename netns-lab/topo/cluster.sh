@@ -173,6 +173,9 @@ cluster_is_up() {
 # cluster_counts: cluster_conserves counts from now on; waits until nothing is under way
 cluster_counts() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" begin; }
 
+# cluster_settles: wait until nothing is under way
+cluster_settles() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" settle; }
+
 # cluster_conserves [SENT RECEIVED [REASON,...]]: is every frame since cluster_counts accounted for on
 # all nodes? With the numbers that generator and sink counted: to the packet, end to end; frames of
 # the generator that were punted for these reasons may have ended in the kernel. Waits until nothing

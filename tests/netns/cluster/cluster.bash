@@ -98,7 +98,9 @@ arrives() {
 	before=$(delivered)
 	goes_on() { [ "$(delivered)" -gt $((before + 1000)) ]; }
 	wait_for 20 goes_on
-	flow_arrives through h2p1
+	flow_stop through
+	cluster_settles
+	flow_end through h2p1
 	echo "sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
 	[ "$FLOW_SENT" = "$FLOW_RECEIVED" ]
 	[ "$FLOW_WRONG" = 0 ]
