@@ -32,14 +32,17 @@ struct request {
 	const char *config, *step, *file;
 	bool force;
 	struct sl_key_files files;
+	const char *at; /* borrowed: the file that an error is about */
 };
 
 /* --- What the bridge says --- */
 
+#define WHO_MAX 10 /* peers that a message names */
+
 struct keys {
 	char first[16], second[16]; /* names; empty: there is none */
 	uint32_t others;	    /* peers that have proven another key than the first */
-	char who[64];		    /* some of them */
+	char who[64];		    /* the first WHO_MAX of them */
 };
 
 static void on_keys(void *arg, const json_t *row)
@@ -60,9 +63,11 @@ static void on_peer(void *arg, const json_t *row)
 
 	if (strcmp(name, keys->first) == 0)
 		return;
-	keys->others++;
-	snprintf(keys->who + used, sizeof(keys->who) - used, "%s%lld", used ? ", " : "",
-		 sl_cmd_number(row, "node"));
+	if (keys->others++ < WHO_MAX)
+		snprintf(keys->who + used, sizeof(keys->who) - used, "%s%lld", used ? ", " : "",
+			 sl_cmd_number(row, "node"));
+	else if (keys->others == WHO_MAX + 1)
+		snprintf(keys->who + used, sizeof(keys->who) - used, ", ...");
 }
 
 static int ask(const struct request *r, const char *command, void (*row)(void *, const json_t *),
@@ -117,7 +122,7 @@ static int failed(const struct request *r, int err)
 {
 	const char *also = r->files.also;
 
-	if (err == -ENOENT && !r->file)
+	if (err == -ENOENT && r->at == also && !r->file)
 		fprintf(stderr,
 			"sluice: cluster: there is no second key \"%s\": begin with `add`\n", also);
 	else if (err == -EEXIST)
@@ -125,28 +130,30 @@ static int failed(const struct request *r, int err)
 			"sluice: cluster: there is a second key already, \"%s\": `switch` to it, or "
 			"`remove` it\n",
 			also);
-	else if (err == -EINVAL && r->file)
+	else if (err == -EINVAL && r->at == r->file)
 		fprintf(stderr, "sluice: cluster: \"%s\" is no key: a key has 16 to 1024 bytes\n",
 			r->file);
 	else
-		fprintf(stderr, "sluice: cluster: \"%s\": %s\n", r->file ? r->file : also,
-			strerror(-err));
+		fprintf(stderr, "sluice: cluster: \"%s\": %s\n", r->at, strerror(-err));
 	return SL_EXIT_FAILED;
 }
 
-static int take_step(const struct request *r)
+static int take_step(struct request *r)
 {
-	int err, status;
+	int err = 0, status;
 
+	r->at = r->files.also;
 	if (strcmp(r->step, "add") == 0) {
-		err = sl_key_files_add(&r->files, r->file);
+		err = sl_key_files_add(&r->files, r->file, &r->at);
 	} else if (strcmp(r->step, "switch") == 0) {
 		err = sl_key_files_switch(&r->files);
 	} else {
-		status = r->force ? SL_EXIT_OK : may_remove(r);
+		err = sl_key_files_look(&r->files);
+		status = err || r->force ? SL_EXIT_OK : may_remove(r);
 		if (status != SL_EXIT_OK)
 			return status;
-		err = sl_key_files_remove(&r->files);
+		if (!err)
+			err = sl_key_files_remove(&r->files);
 	}
 	return err ? failed(r, err) : tell_bridge(r);
 }

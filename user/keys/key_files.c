@@ -85,25 +85,36 @@ static int write_new(const char *path, const uint8_t *bytes, size_t n)
 	return err;
 }
 
-int sl_key_files_add(const struct sl_key_files *files, const char *from)
+/* The second key becomes these bytes. */
+static int add_bytes(const struct sl_key_files *files, const uint8_t *bytes, size_t n)
 {
-	uint8_t bytes[KEY_MAX_BYTES + 2];
-	ssize_t n = read_key(from, bytes);
 	char *new;
 	int err;
 
-	if (n < 0)
-		return (int)n;
 	if (asprintf(&new, "%s.%d", files->also, getpid()) < 0)
 		return -ENOMEM;
-	err = write_new(new, bytes, (size_t)n);
+	err = write_new(new, bytes, n);
 	/* A link refuses a name that is there. */
 	if (!err && link(new, files->also))
 		err = -errno;
 	unlink(new);
 	free(new);
-	explicit_bzero(bytes, sizeof(bytes));
 	return err ? err : sync_folder(files->also);
+}
+
+int sl_key_files_add(const struct sl_key_files *files, const char *from, const char **at)
+{
+	uint8_t bytes[KEY_MAX_BYTES + 2];
+	ssize_t n = read_key(from, bytes);
+	int err = n < 0 ? (int)n : 0;
+
+	*at = from;
+	if (!err) {
+		*at = files->also;
+		err = add_bytes(files, bytes, (size_t)n);
+	}
+	explicit_bzero(bytes, sizeof(bytes));
+	return err;
 }
 
 int sl_key_files_switch(const struct sl_key_files *files)
@@ -111,6 +122,11 @@ int sl_key_files_switch(const struct sl_key_files *files)
 	if (renameat2(AT_FDCWD, files->key, AT_FDCWD, files->also, RENAME_EXCHANGE))
 		return -errno;
 	return sync_folder(files->key);
+}
+
+int sl_key_files_look(const struct sl_key_files *files)
+{
+	return access(files->also, F_OK) ? -errno : 0;
 }
 
 int sl_key_files_remove(const struct sl_key_files *files)

@@ -17,11 +17,14 @@ void sl_key_files_free(struct sl_key_files *files);
 
 /*
  * The second key becomes a copy of the file `from`. -EEXIST: there is one; -EINVAL: that is no key,
- * of 16 to 1024 bytes; else what the kernel said.
+ * of 16 to 1024 bytes; else what the kernel said. *at: which of the two files an error is about;
+ * borrowed from the arguments.
  */
-int sl_key_files_add(const struct sl_key_files *files, const char *from);
+int sl_key_files_add(const struct sl_key_files *files, const char *from, const char **at);
 /* The two change places. -ENOENT: there is no second one; else what the kernel said. */
 int sl_key_files_switch(const struct sl_key_files *files);
+/* Is there a second one? 0, -ENOENT, or what the kernel said. */
+int sl_key_files_look(const struct sl_key_files *files);
 /* Remove the second one. -ENOENT: there is none; else what the kernel said. */
 int sl_key_files_remove(const struct sl_key_files *files);
 

@@ -88,6 +88,29 @@ all_proven_by() { [ "$(proven "$1")" = "$old" ]; }
 	send_all h1p1 n1:eth1 h3p1 500 --dst 10.3.1.2
 }
 
+# A bridge of a large cluster, of whose peers 12 have not proven the key 0a0b0c0d: it answers twice,
+# and greets as the real one does.
+large_bridge() {
+	on n1 /usr/bin/python3 - "$1" <<-'END'
+		import json, socket, sys
+		with socket.socket(socket.AF_UNIX) as bridge:
+		    bridge.connect("/run/sluice/sluice-bridge.sock")
+		    hello = json.loads(bridge.makefile().readline())
+		s = socket.socket(socket.AF_UNIX)
+		s.bind(sys.argv[1])
+		s.listen()
+		print("listens", flush=True)
+		for rows in [{"keys": ["0a0b0c0d", "01020304"]}], [{"node": n, "key": ""} for n in range(201, 213)]:
+		    with s.accept()[0] as client:
+		        lines = client.makefile("rw")
+		        for line in [hello, None, *rows, {"end": {}}]:
+		            if line:
+		                print(json.dumps(line), file=lines, flush=True)
+		            else:
+		                lines.readline()
+	END
+}
+
 @test "a step that cannot be taken says why, and changes nothing" {
 	before=$(sha256sum "$LAB_DIR"/key?)
 	run -1 --separate-stderr key 1 switch
@@ -99,7 +122,21 @@ all_proven_by() { [ "$(proven "$1")" = "$old" ]; }
 	[[ $stderr == *"\"$LAB_DIR/short.key\" is no key: a key has 16 to 1024 bytes"* ]]
 	run -1 --separate-stderr key 1 add "$LAB_DIR/none.key"
 	[[ $stderr == *"\"$LAB_DIR/none.key\": No such file or directory"* ]]
+	# The folder of the key file is what is wrong here, and not the new key.
+	sed "s|key_file: .*|key_file: $LAB_DIR/nowhere/key1|" "$LAB_DIR/n1.yaml" >"$LAB_DIR/nowhere.yaml"
+	run -1 --separate-stderr build/sluice cluster key add "$LAB_DIR/new.key" --config "$LAB_DIR/nowhere.yaml"
+	[ "$stderr" = "sluice: cluster: \"$LAB_DIR/nowhere/key1.also\": No such file or directory" ]
+	large_bridge "$LAB_DIR/large.sock" >"$LAB_DIR/large.out" 3>&- &
+	wait_for 10 grep -q listens "$LAB_DIR/large.out"
+	# Without a second key that is the reason, whatever the peers have proven.
+	remove() { build/sluice -B "$LAB_DIR/large.sock" cluster key remove --config "$LAB_DIR/n1.yaml"; }
+	run -1 --separate-stderr remove
+	[[ $stderr == *"there is no second key"* ]]
 	key 1 add "$LAB_DIR/cluster.key"
+	run -1 --separate-stderr remove
+	[[ $stderr == *"12 peers have not proven the key 0a0b0c0d (node 201, 202, 203, 204, 205, 206, 207, 208, 209, 210, ...):"* ]]
+	wait $!
+	[ -e "$LAB_DIR/key1.also" ]
 	run -1 --separate-stderr key 1 add "$LAB_DIR/new.key"
 	[[ $stderr == *"there is a second key already"* ]]
 	key 1 remove
