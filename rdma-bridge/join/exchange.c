@@ -191,8 +191,6 @@ static bool mac_is_right(const struct rb_exchange *x, enum type label, const uin
 {
 	uint8_t expected[RB_MAC_BYTES];
 
-	if (x->key >= x->keys->n)
-		return false; /* the key has been given up since the exchange began */
 	mac(x, label, content, n, expected);
 	return CRYPTO_memcmp(expected, content + n, RB_MAC_BYTES) == 0;
 }
@@ -405,7 +403,8 @@ static void on_verdict(struct rb_exchange *x, const uint8_t *p)
 {
 	enum rb_refusal why;
 
-	if (!mac_is_right(x, VERDICT, p, CODE_BYTES + INTRODUCTION_BYTES)) {
+	/* Our keys may have changed places since ANSWER. */
+	if (!find_key(x, VERDICT, p, CODE_BYTES + INTRODUCTION_BYTES)) {
 		fail(x, RB_REFUSAL_KEY, false);
 		return;
 	}

@@ -618,6 +618,25 @@ static void key_that_is_given_up_during_an_exchange_proves_nothing(void **state)
 	expect_refusal(&opener, RB_REFUSAL_KEY, false);
 }
 
+/* `switch` in the middle of an exchange: the key by which the peer proves itself is the first now.
+ */
+static void keys_that_change_places_during_an_exchange_prove_as_before(void **state)
+{
+	struct rb_keys keys = key_ab;
+
+	setup(state);
+	rb_exchange_open(&opener, &keys, &one, 2, nonce_1);
+	rb_exchange_answer(&responder, &key_b, &two, peers, nonce_2);
+	carry(&opener, &responder, &tap, 0, 1000);
+	carry(&responder, &opener, &tap, 1, 1000);
+	assert_int_equal(opener.key, 1);
+	keys = key_ba;
+	carry(&opener, &responder, &tap, 0, 1000);
+	carry(&responder, &opener, &tap, 1, 1000);
+	assert_int_equal(opener.state, RB_EXCHANGE_DONE);
+	assert_int_equal(opener.key, 0);
+}
+
 static void silence_is_refused_as_closed(void **state)
 {
 	setup(state);
@@ -701,6 +720,7 @@ int main(void)
 		T(message_out_of_turn_is_refused),
 		T(unknown_refusal_of_a_proven_peer_is_malformed),
 		T(key_that_is_given_up_during_an_exchange_proves_nothing),
+		T(keys_that_change_places_during_an_exchange_prove_as_before),
 		T(node_of_an_older_version_is_refused_by_version_and_not_as_malformed),
 		T(refusal_of_an_older_version_is_understood),
 		T(bytes_of_a_conversation_are_those_of_this_version),
