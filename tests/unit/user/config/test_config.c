@@ -132,6 +132,14 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
 	  "f:3: \"classes\" is given beside cluster: write the classes under cluster only" },
+	{ "reserve_beside_cluster",
+	  "reserve: 80\n"
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: \"reserve\" is given beside cluster: write the reserve under cluster only" },
 	{ "alone_rate_is_none", "ports:\n  - {name: eth1, rate: fast}\n",
 	  "f:2: ports[0].rate: \"fast\" is not a rate: write bits a second as 10gbit or 500mbit, or "
 	  "frames a second as 2mpps" },
