@@ -72,6 +72,29 @@ local_frames() { frames 2 local; }
 	[[ "$(on n1 build/sluice explain 10.2.1.2)" == *"into the virtual output queue of the remote port"* ]]
 }
 
+@test "a table of the kernel that a rule names leads into the queues of another node's port" {
+	local before arrived
+	on n1 ip route add 10.60.0.0/16 via 10.2.1.2 table 77
+	on n1 build/sluice filter replace - <<-END
+		filters:
+		- name: detour
+		  default: permit
+		  rules:
+		  - {action: permit, protocol: udp, destination_port: 7000, table: 77}
+	END
+	datagram() { on h1p1 socat -u SYSTEM:'echo 1' UDP:10.60.0.1:7000; }
+	# came N: so many more have left by the queue, and come to h2p1
+	came() { [ $(($(queue n2p1 0 departed_frames) - before)) -ge "$1" ] && [ $(($(netdev_in h2p1) - arrived)) -ge "$1" ]; }
+	reaches() { datagram && came 1; }
+	before=$(queue n2p1 0 departed_frames) arrived=$(netdev_in h2p1)
+	wait_for 30 reaches
+	before=$(queue n2p1 0 departed_frames) arrived=$(netdev_in h2p1)
+	for _ in 1 2 3 4 5; do datagram; done
+	wait_for 30 came 5
+	on n1 ip route flush table 77
+	on n1 build/sluice filter delete detour
+}
+
 @test "while no bridge runs, frames leave at once" {
 	bridge_stop 2
 	wait_for 10 on h2p3 ping -c 3 -i 0.05 -W 1 10.2.1.2
