@@ -5,15 +5,15 @@ Is every frame of a cluster accounted for? This reads all counters of the nodes 
 bridges, remote ports, drivers, the fabric) and says where a frame went missing without a name.
 
     conservation.py begin             remember the counters (in the lab's directory)
-    conservation.py settle            wait until nothing is under way
-    conservation.py check [--sent N --received N [--punted REASON,...]] [--within S]
+    conservation.py settle            wait until no frame waits, and no counter moves
+    conservation.py check [--sent N --received N [--punted REASON,...]] [--within S] [--settled]
     conservation.py counters          print the counters of this lab's nodes
     conservation.py answer DIRECTORY  answer each file NAME.ask with the counters, in NAME.json; never
                                       ends. For emulated machines, where starting a process takes
                                       longer than reading the counters
 
 LAB_DIR or --lab names the lab. `check` reads the counters until nothing is under way and all sums
-hold, or the time is over. Then it prints the ledger, one JSON object, and on standard error each
+hold, or the time is over; with --settled until `settle` would end, because some sums cannot hold. Then it prints the ledger, one JSON object, and on standard error each
 sum that does not hold. Exit status: 0 all sums hold, 1 not, 2 wrong use.
 
 The sums, over what happened since `begin`, on each node:
@@ -283,6 +283,23 @@ def quiet_snapshot(look, within_s=60.0):
     return now
 
 
+def waits(node):
+    """Does a frame wait in a queue of this node's bridge?"""
+    bridge = node["bridge"]
+    return bridge is not None and bridge["waiting_voq"] + bridge["waiting_egress"] > 0
+
+
+def settled_snapshot(look, within_s):
+    """As quiet_snapshot, and no frame waits."""
+    deadline = time.monotonic() + within_s
+    for looks in itertools.count(1):
+        now = quiet_snapshot(look, within_s)
+        if not any(map(waits, now["nodes"].values())):
+            return now
+        if looks >= LOOKS_MIN and time.monotonic() > deadline:
+            raise Failure(f"frames wait after {within_s} s")
+
+
 def minus(after, before):
     """after - before, number by number. A value that is no number stays as in `after`."""
     if isinstance(after, dict):
@@ -396,7 +413,7 @@ class Ledger:
                 "fabric_drops": self.fabric_drops, "nodes": self.nodes}
 
 
-def check(before, look, sent=None, received=None, *, punted=(), within_s=PATIENCE_S):
+def check(before, look, sent=None, received=None, *, punted=(), within_s=PATIENCE_S, looks_min=LOOKS_MIN):
     """The ledger since `before`, once it is right and nothing waits, or the time is over. `look`
     returns a snapshot."""
     deadline = time.monotonic() + within_s
@@ -404,7 +421,7 @@ def check(before, look, sent=None, received=None, *, punted=(), within_s=PATIENC
         ledger = Ledger(before, look())
         if sent is not None:
             ledger.whole(sent, received, punted=punted)
-        if not (ledger.wrong or ledger.waiting) or (looks >= LOOKS_MIN and time.monotonic() > deadline):
+        if not (ledger.wrong or ledger.waiting) or (looks >= looks_min and time.monotonic() >= deadline):
             return ledger
         time.sleep(LOOK_AGAIN_S)
 
@@ -418,6 +435,7 @@ def main():
     parser.add_argument("--received", type=int)
     parser.add_argument("--punted", default=[], type=lambda text: text.split(","), metavar="REASON,...",
                         help="why the kernel may have got, and ended, frames of the generator")
+    parser.add_argument("--settled", action="store_true", help="check: wait as settle does")
     parser.add_argument("--within", type=float, default=PATIENCE_S, help="seconds (default 5, times LAB_PATIENCE)")
     options = parser.parse_args()
     if not options.lab or not os.path.isdir(options.lab):
@@ -434,17 +452,21 @@ def main():
         if options.command == "counters":
             print(json.dumps(counters_of(nodes)))
             return 0
-        if options.command in ("begin", "settle"):
-            quiet = quiet_snapshot(lambda: snapshot(nodes, fabric), options.within)
+        def look():
+            return snapshot(nodes, fabric)
+
         if options.command == "begin":
             with open(memory, "w", encoding="ascii") as file:
-                json.dump(quiet, file)
-        if options.command in ("begin", "settle"):
+                json.dump(quiet_snapshot(look, options.within), file)
+            return 0
+        if options.command == "settle" or options.settled:
+            settled_snapshot(look, options.within)
+        if options.command == "settle":
             return 0
         with open(memory, encoding="ascii") as file:
             before = json.load(file)
-        ledger = check(before, lambda: snapshot(nodes, fabric), options.sent, options.received,
-                       punted=options.punted, within_s=options.within)
+        ledger = check(before, look, options.sent, options.received, punted=options.punted,
+                       within_s=0 if options.settled else options.within, looks_min=1 if options.settled else LOOKS_MIN)
     except (Failure, OSError) as error:
         print(f"conservation: {error}", file=sys.stderr)
         return 1

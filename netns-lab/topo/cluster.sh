@@ -173,13 +173,19 @@ cluster_is_up() {
 # cluster_counts: cluster_conserves counts from now on; waits until nothing is under way
 cluster_counts() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" begin; }
 
-# cluster_settles: wait until nothing is under way
+# cluster_settles: wait until no frame is under way, whether or not the sums hold
 cluster_settles() { /usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" settle; }
 
 # cluster_conserves [SENT RECEIVED [REASON,...]]: is every frame since cluster_counts accounted for on
 # all nodes? With the numbers that generator and sink counted: to the packet, end to end; frames of
 # the generator that were punted for these reasons may have ended in the kernel. Waits until nothing
 # is under way; prints the ledger.
-cluster_conserves() {
-	/usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" check ${1:+--sent "$1" --received "$2"} ${3:+--punted "$3"}
+cluster_conserves() { cluster_check "" "$@"; }
+
+# cluster_ledger [SENT RECEIVED [REASON,...]]: the same after something that some sums do not survive:
+# does not wait until they hold
+cluster_ledger() { cluster_check --settled "$@"; }
+
+cluster_check() {
+	/usr/bin/python3 -B "$LAB_SOURCE/netns-lab/lib/conservation.py" check ${1:+"$1"} ${2:+--sent "$2" --received "$3"} ${4:+--punted "$4"}
 }

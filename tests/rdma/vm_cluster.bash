@@ -197,7 +197,7 @@ fault_is_survived() {
 	hosts_meet || return
 	vm_signal sending INT && vm_output sending >/dev/null || return
 	sent=$(jq .sent "$LAB_DIR/sending.out")
-	cluster_conserves >/dev/null 2>&1 || true # waits until nothing is under way
+	cluster_settles || return
 	vm_signal received INT && vm_output received >/dev/null || return
 	received=$(jq .packets "$LAB_DIR/received.out")
 	echo "$kind: sent $sent, received $received, $(jq -c '{reordered, duplicates, bad_checksum, bad_payload, wrong_mac}' "$LAB_DIR/received.out")"
@@ -209,11 +209,11 @@ fault_is_survived() {
 # Prints the losses by name
 fault_is_accounted_for() {
 	local ledger wrong
-	ledger=$(cluster_conserves 2>/dev/null)
+	ledger=$(cluster_ledger 2>/dev/null)
 	# No sum includes the frames that a restarted bridge held, so then sent and received cannot
 	# be compared. While a path is broken, the kernel gets frames and ends them.
 	[ "$(jq '.restarted | length' <<<"$ledger")" != 0 ] ||
-		ledger=$(cluster_conserves "$1" "$2" no-route,unreachable,neighbour 2>/dev/null)
+		ledger=$(cluster_ledger "$1" "$2" no-route,unreachable,neighbour 2>/dev/null)
 	[ -n "$ledger" ] && jq -c '{drops, restarted, punts: .nodes.n1.punts}' <<<"$ledger" || return
 	# A frame may be overtaken only if it was still in the kernel of n1 when the fast path took over.
 	[ "$3" -le "$(jq .nodes.n1.punts <<<"$ledger")" ] || { echo "$3 frames were overtaken"; return 1; }

@@ -81,11 +81,10 @@ accounted() {
 	return $status
 }
 
-# flow_arrives LABEL TO...: flow_end, once nothing is under way, or after some seconds if the fault
-# left sums that cannot hold
+# flow_arrives LABEL TO...: flow_end, once nothing is under way
 flow_arrives() {
 	flow_stop "$1" || return
-	cluster_conserves >/dev/null 2>&1 || true
+	cluster_settles || return
 	flow_end "$@"
 }
 
@@ -98,9 +97,7 @@ arrives() {
 	before=$(delivered)
 	goes_on() { [ "$(delivered)" -gt $((before + 1000)) ]; }
 	wait_for 20 goes_on
-	flow_stop through
-	cluster_settles
-	flow_end through h2p1
+	flow_arrives through h2p1
 	echo "sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
 	[ "$FLOW_SENT" = "$FLOW_RECEIVED" ]
 	[ "$FLOW_WRONG" = 0 ]

@@ -104,7 +104,7 @@ moves_over() {
 	moves_over link
 	# All sums hold, except for messages that were on the cable: only the receivers count those,
 	# as lost.
-	run cluster_conserves "$FLOW_SENT" "$FLOW_RECEIVED"
+	run cluster_ledger "$FLOW_SENT" "$FLOW_RECEIVED"
 	echo "$output"
 	jq -e '(.wrong | map(startswith("fabric: ") | not) | any | not) and .drops.fabric > 0' <<<"${lines[0]}"
 }
@@ -192,7 +192,7 @@ many_by() {
 	wait_for 20 peer_is 2 1 up
 	wait_for 20 none_waits
 	# The new netdev has counted nothing of what the old one sent.
-	run cluster_conserves 200 0
+	run cluster_ledger 200 0
 	echo "$output"
 	jq -e '(.wrong | map(contains("departure") | not) | any | not) and .drops["drop-voq-ring"] == 200' <<<"${lines[0]}"
 	wait_for 30 cluster_is_healthy "$LAB_DIR/whole"
