@@ -413,15 +413,20 @@ class Ledger:
                 "fabric_drops": self.fabric_drops, "nodes": self.nodes}
 
 
-def check(before, look, sent=None, received=None, *, punted=(), within_s=PATIENCE_S, looks_min=LOOKS_MIN):
+def ledger_of(before, after, sent, received, punted):
+    ledger = Ledger(before, after)
+    if sent is not None:
+        ledger.whole(sent, received, punted=punted)
+    return ledger
+
+
+def check(before, look, sent=None, received=None, *, punted=(), within_s=PATIENCE_S):
     """The ledger since `before`, once it is right and nothing waits, or the time is over. `look`
     returns a snapshot."""
     deadline = time.monotonic() + within_s
     for looks in itertools.count(1):
-        ledger = Ledger(before, look())
-        if sent is not None:
-            ledger.whole(sent, received, punted=punted)
-        if not (ledger.wrong or ledger.waiting) or (looks >= looks_min and time.monotonic() >= deadline):
+        ledger = ledger_of(before, look(), sent, received, punted)
+        if not (ledger.wrong or ledger.waiting) or (looks >= LOOKS_MIN and time.monotonic() > deadline):
             return ledger
         time.sleep(LOOK_AGAIN_S)
 
@@ -460,13 +465,13 @@ def main():
                 json.dump(quiet_snapshot(look, options.within), file)
             return 0
         if options.command == "settle" or options.settled:
-            settled_snapshot(look, options.within)
+            settled = settled_snapshot(look, options.within)
         if options.command == "settle":
             return 0
         with open(memory, encoding="ascii") as file:
             before = json.load(file)
-        ledger = check(before, look, options.sent, options.received, punted=options.punted,
-                       within_s=0 if options.settled else options.within, looks_min=1 if options.settled else LOOKS_MIN)
+        ledger = ledger_of(before, settled, options.sent, options.received, options.punted) if options.settled else \
+            check(before, look, options.sent, options.received, punted=options.punted, within_s=options.within)
     except (Failure, OSError) as error:
         print(f"conservation: {error}", file=sys.stderr)
         return 1
