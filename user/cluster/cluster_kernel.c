@@ -158,12 +158,13 @@ static void port_announced(struct sl_cluster *c, const struct sl_peer *peer,
 static void ports_missing(struct sl_cluster *c, const struct sl_peer *peer)
 {
 	const struct sl_assembly *a = &peer->assembly;
+	struct sl_remote_port *port;
+	uint32_t n;
 
-	for (uint32_t i = 0; i < c->n_ports; i++) {
-		struct sl_remote_port *port = &c->ports[i];
+	for (port = sl_cluster_ports_of(c, peer->node, &n); n; n--, port++) {
 		bool named = false;
 
-		if (port->system_port >> 8 != peer->node || (port->known && !port->up))
+		if (port->known && !port->up)
 			continue;
 		for (uint32_t r = 0; r < a->n && !named; r++)
 			named = a->records[r].type == SL_ANNOUNCE_PORT &&
@@ -211,6 +212,8 @@ void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
 	const struct sl_assembly *a = &peer->assembly;
 	uint32_t before[256] = { 0 };
 	struct sl_remote_entry *entries;
+	struct sl_remote_port *ports;
+	uint32_t n_ports;
 	size_t n;
 
 	if (!a->complete || !c->local.here_changes)
@@ -220,19 +223,17 @@ void sl_peer_apply(struct sl_cluster *c, struct sl_peer *peer)
 		sl_error("cluster: node %u: not enough memory for its announcement", peer->node);
 		return;
 	}
-	for (uint32_t i = 0; i < c->n_ports; i++) {
-		struct sl_remote_port *port = &c->ports[i];
+	ports = sl_cluster_ports_of(c, peer->node, &n_ports);
+	for (uint32_t i = 0; i < n_ports; i++) {
+		struct sl_remote_port *port = &ports[i];
 
-		if (port->system_port >> 8 != peer->node)
-			continue;
 		before[port->system_port & 0xff] = port->n_refused;
 		port->n_refused = 0;
 		memset(port->refused_by, 0, sizeof(port->refused_by));
 	}
 	n = sl_remote_entries(a->records, a->n, &c->local.here, entries, refuse, c);
-	for (uint32_t i = 0; i < c->n_ports; i++)
-		if (c->ports[i].system_port >> 8 == peer->node)
-			log_refused(&c->ports[i], before[c->ports[i].system_port & 0xff]);
+	for (uint32_t i = 0; i < n_ports; i++)
+		log_refused(&ports[i], before[ports[i].system_port & 0xff]);
 	peer_set_target(c, peer, entries, n);
 	peer->ports_due = true;
 	sl_peer_work(c, peer);
@@ -293,13 +294,14 @@ void sl_peer_ensure(struct sl_cluster *c, struct sl_peer *peer)
 /* The ports that were up go down, and stay so until the peer is back and has announced them. */
 void sl_peer_forget(struct sl_cluster *c, struct sl_peer *peer)
 {
+	struct sl_remote_port *port;
+	uint32_t n;
+
 	peer_set_target(c, peer, NULL, 0);
 	peer->ports_due = false;
 	sl_assembly_reset(&peer->assembly);
-	for (uint32_t i = 0; i < c->n_ports; i++) {
-		struct sl_remote_port *port = &c->ports[i];
-
-		if (port->system_port >> 8 != peer->node || !port->up)
+	for (port = sl_cluster_ports_of(c, peer->node, &n); n; n--, port++) {
+		if (!port->up)
 			continue;
 		port->up = false;
 		sl_cluster_send_port(c, port);

@@ -16,20 +16,24 @@ enum {
 };
 
 /*
- * Remote ports have been cut off. Tell the fast path first: the kernel may make us wait for a lock.
+ * These ports have been cut off. Tell the fast path first: the kernel may make us wait for a lock.
+ * Ports that were cut off before are not among them: if many nodes go, that would be their number
+ * squared.
  */
-static void cut(struct sl_cluster *c)
+static void cut(struct sl_cluster *c, const struct sl_remote_port *ports, uint32_t n)
 {
 	c->ops->cuts_changed(c->ctx);
-	for (uint32_t i = 0; i < c->n_ports; i++)
-		if (c->ports[i].ifindex && sl_cluster_is_cut(c, c->ports[i].ifindex))
-			sl_rtnl_link_sync(c->dumps, c->ports[i].ifindex);
+	for (uint32_t i = 0; i < n; i++)
+		if (ports[i].ifindex)
+			sl_rtnl_link_sync(c->dumps, ports[i].ifindex);
 }
 
 static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message)
 {
 	struct sl_peer *peer = sl_cluster_peer(c, message->node);
+	struct sl_remote_port *ports;
 	bool was_silent;
+	uint32_t n;
 
 	if (!peer)
 		return;
@@ -51,14 +55,14 @@ static void on_peer(struct sl_cluster *c, const struct sl_relay_message *message
 	peer->up = message->up;
 	peer->silent = !message->up;
 	/* A bridge that has just heard of the node knows none of its ports. */
-	for (uint32_t i = 0; i < c->n_ports; i++)
-		if (c->ports[i].system_port >> 8 == peer->node)
-			sl_cluster_send_port(c, &c->ports[i]);
+	ports = sl_cluster_ports_of(c, peer->node, &n);
+	for (uint32_t i = 0; i < n; i++)
+		sl_cluster_send_port(c, &ports[i]);
 	if (peer->up)
 		sl_cluster_announce(c, peer->node);
-	if (peer->silent)
-		cut(c);
-	else if (was_silent)
+	if (peer->silent && !was_silent)
+		cut(c, ports, n);
+	else if (!peer->silent && was_silent)
 		c->ops->cuts_changed(c->ctx);
 }
 
@@ -140,7 +144,7 @@ static void disconnected(struct sl_cluster *c, int err)
 		c->peers[i].up = false;
 		c->peers[i].silent = true;
 	}
-	cut(c);
+	cut(c, c->ports, c->n_ports);
 }
 
 void sl_cluster_poll_relay(struct sl_cluster *c)

@@ -88,10 +88,33 @@ struct sl_remote_port *sl_cluster_port_by_ifindex(const struct sl_cluster *c, ui
 	return NULL;
 }
 
+/* How many remote ports come before this system port? */
+static uint32_t ports_before(const struct sl_cluster *c, uint32_t system_port)
+{
+	uint32_t low = 0, high = c->n_ports;
+
+	while (low < high) {
+		const uint32_t middle = (low + high) / 2;
+
+		if (c->ports[middle].system_port < system_port)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 struct sl_remote_port *sl_cluster_port_by_number(const struct sl_cluster *c, uint16_t system_port)
 {
-	for (uint32_t i = 0; i < c->n_ports; i++)
-		if (c->ports[i].system_port == system_port)
-			return &c->ports[i];
-	return NULL;
+	const uint32_t at = ports_before(c, system_port);
+
+	return at < c->n_ports && c->ports[at].system_port == system_port ? &c->ports[at] : NULL;
+}
+
+struct sl_remote_port *sl_cluster_ports_of(const struct sl_cluster *c, uint8_t node, uint32_t *n)
+{
+	const uint32_t first = ports_before(c, (uint32_t)node << 8);
+
+	*n = ports_before(c, ((uint32_t)node + 1) << 8) - first;
+	return *n ? &c->ports[first] : NULL;
 }

@@ -74,7 +74,7 @@ struct sl_cluster {
 
 	struct sl_local_state local;
 	uint32_t generation;
-	struct sl_remote_port *ports; /* owned */
+	struct sl_remote_port *ports; /* owned; ascending by system port */
 	uint32_t n_ports;
 	struct sl_peer *peers; /* owned */
 	uint32_t n_peers;
@@ -94,5 +94,7 @@ void sl_cluster_free_lists(struct sl_cluster *c);
 struct sl_peer *sl_cluster_peer(struct sl_cluster *c, uint32_t node);
 struct sl_remote_port *sl_cluster_port_by_ifindex(const struct sl_cluster *c, uint32_t ifindex);
 struct sl_remote_port *sl_cluster_port_by_number(const struct sl_cluster *c, uint16_t system_port);
+/* The remote ports of a node, *n of them in a row; NULL: there is none. */
+struct sl_remote_port *sl_cluster_ports_of(const struct sl_cluster *c, uint8_t node, uint32_t *n);
 
 #endif
