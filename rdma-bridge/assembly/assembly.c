@@ -217,13 +217,16 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
 
 /* --- The whole --- */
 
-/* A ring for each worker and receive queue of a port, a TAP for each other port, calls to nodes. */
+/*
+ * A ring for each worker and receive queue of a port, a TAP for each other port, calls to nodes and
+ * from them.
+ */
 static uint64_t descriptors_needed(const struct sl_cluster_settings *cluster)
 {
 	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
 	uint64_t workers = cluster->bridge.workers;
-	uint64_t n =
-		DESCRIPTORS + cluster->nodes.n + cluster->table.n + workers * DESCRIPTORS_PER_LANE;
+	uint64_t n = DESCRIPTORS + 2 * cluster->nodes.n + cluster->table.n +
+		     workers * DESCRIPTORS_PER_LANE;
 
 	if (sl_cluster_has_fabric(cluster))
 		n += workers * receive_queues(cluster->device);

@@ -17,8 +17,8 @@
 #include "user/text/prefix.h"
 
 #define OURS_MAX      254 /* one to each other node, however many cannot be reached */
-#define INCOMING_MAX  48  /* connections that others opened */
-#define STRANGERS_MAX 16  /* of those, the ones from addresses that are no peer's */
+#define STRANGERS_MAX 16  /* connections from addresses that are no peer's */
+#define INCOMING_MAX  (254 + STRANGERS_MAX) /* all that others opened: peers may come at once */
 /* Incoming connections from one address: another program there may call beside the peer. */
 #define ADDRESS_MAX	3
 #define CALLS_MAX	(OURS_MAX + INCOMING_MAX + 1) /* one more, to judge while all are taken */
