@@ -42,7 +42,7 @@ archives     = $(addprefix $(BUILD)/$(2)/,$(addsuffix .a,$(sort $(call with_belo
 # In any order: the linker goes through them until nothing is missing.
 link_objects = $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
 # Programs that netns-lab/bench starts beside those of the lab
-BENCH_TOOLS := $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-verbs
+BENCH_TOOLS := $(BUILD)/tests/tools/bench-voq $(BUILD)/tests/tools/bench-verbs $(BUILD)/tests/rehearsal/rehearse
 # tests/build.mk links every library: it comes last
 include $(filter-out tests/build.mk,$(wildcard */build.mk)) tests/build.mk
 

@@ -11,6 +11,7 @@ TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLI
 
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(filter-out %/count_malloc.c,$(wildcard tests/tools/*.c)))
 COUNT_MALLOC := $(BUILD)/tests/tools/count_malloc.so # a library, to preload
+REHEARSE := $(BUILD)/tests/rehearsal/rehearse
 # Daemon and bridge under ASan and UBSan, and the bridge, which has threads, under TSan: kinds.bats,
 # cluster_maps.bats and cluster_workers.bats run them. The daemon lies beside the BPF objects, where it looks for them.
 ASAN_DAEMON := $(BUILD)/sluiced-asan
@@ -20,7 +21,7 @@ TSAN_BRIDGE := $(BUILD)/tests/tsan/sluice-bridge
 ASAN_DELAY := $(BUILD)/tests/sluice-delay
 # tests/netns/lab/ns3.bats and fq_ns3.bats run them where ns-3 is installed.
 NS3_TEST := $(if $(wildcard /usr/include/ns3/core-module.h),$(BUILD)/cc-ns3 $(BUILD)/fq-ns3)
-test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(ASAN_DAEMON) $(ASAN_BRIDGE) $(TSAN_BRIDGE) $(ASAN_DELAY) $(NS3_TEST) ## build the tests without running them
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(REHEARSE) $(ASAN_DAEMON) $(ASAN_BRIDGE) $(TSAN_BRIDGE) $(ASAN_DELAY) $(NS3_TEST) ## build the tests without running them
 
 # Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain. So does one that
 # simulates minutes of five nodes; others run the same code under ASan.
@@ -76,6 +77,16 @@ $(TEST_TOOLS): $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIBS:%=$(B
 	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(LDLIBS)
 $(addprefix $(BUILD)/tests/tools/,bench-voq bench-chain): $(BUILD)/obj/tests/lib/edge_rig.o $(BUILD)/obj/tests/lib/frame.o
 $(addprefix $(BUILD)/tests/tools/,bench-voq bench-rates hold-queue): LDLIBS += $(RB_LDLIBS)
+
+# tests/rehearsal/no_kernel.c takes the place of these.
+REHEARSE_WRAPS := clock_gettime timerfd_settime connect sl_local_read sl_remote_port_make sl_remote_port_set \
+	$(addprefix sl_relay_,connect disconnect send receive) \
+	$(addprefix sl_rtnl_,open open_events close fd receive dump parse_addr link_sync request_open request_close \
+		route_add route_delete neigh_set neigh_delete)
+$(REHEARSE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/rehearsal/*.c)) $(LIBS:%=$(BUILD)/obj/%.a)
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(REHEARSE_WRAPS:%=-Wl,--wrap=%) $(LDLIBS) $(RB_LDLIBS) -lm
 
 $(COUNT_MALLOC): tests/tools/count_malloc.c
 	$(call say,LD,$@)
