@@ -31,13 +31,15 @@ bird_outside() {
 }
 
 # bird_host hNpP AS FILE4 FILE6: a host that announces the prefixes in these files, one a line, and
-# routes nothing itself
+# routes nothing itself. BIRD_BFD, if it is set, has options of BFD with the node
 bird_host() {
-	local host=$1 as=$2 n=${1:1:1} p=${1:3}
+	local host=$1 as=$2 n=${1:1:1} p=${1:3} bfd=
+	[ -z "${BIRD_BFD:-}" ] || bfd="protocol bfd { interface \"eth0\" { $BIRD_BFD }; }"
 	bird_feed "$3" >"$LAB_DIR/feed4-$host.conf" && bird_feed "$4" >"$LAB_DIR/feed6-$host.conf" || return
 	cat >"$LAB_DIR/bird-$host.conf" <<-END
 		router id 10.$n.$p.2;
 		protocol device {}
+		$bfd
 		protocol static {
 			ipv4;
 			include "$LAB_DIR/feed4-$host.conf";
@@ -49,6 +51,7 @@ bird_host() {
 		protocol bgp {
 			local 10.$n.$p.2 as $as; neighbor 10.$n.$p.1 as $BIRD_AS;
 			connect delay time 1; connect retry time 1;
+			${BIRD_BFD:+bfd on;}
 			ipv4 { import none; export all; next hop self; };
 			ipv6 { import none; export all; next hop address fd00:0:$n:$p::2; };
 		}

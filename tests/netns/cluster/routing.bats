@@ -10,6 +10,8 @@ load cluster
 . netns-lab/lib/bird.sh
 
 PREFIXES4=2000 PREFIXES6=500
+# A neighbour that is silent for 5 s is gone: on a busy machine, no other one is.
+export BIRD_BFD="interval 1 s; multiplier 5;"
 
 setup_file() {
 	local n most
@@ -49,14 +51,23 @@ file_of() {
 outside() {
 	local peer=10.$2.$3.2
 	if [ "$1" = bird ]; then
-		bird_outside "$2" "$3" "$4"
+		bird_outside "$2" "$3" "$4" | sed 's/}$/bfd on; }/'
+		echo "protocol bfd { interface \"eth$3\" { $BIRD_BFD }; }"
 		return
 	fi
 	cat <<-END
 		route-map all permit 10
 		exit
+		bfd
+		 peer $peer interface eth$3
+		  receive-interval 1000
+		  transmit-interval 1000
+		  detect-multiplier 5
+		 exit
+		exit
 		router bgp 65000
 		 neighbor $peer remote-as $4
+		 neighbor $peer bfd
 		 address-family ipv4 unicast
 		  neighbor $peer activate
 		  neighbor $peer route-map all in
@@ -84,7 +95,7 @@ bird_start() { spawn "n$1" "bird-n$1" bird -f -c "$2/conf" -s "$2/bird.ctl"; }
 frr_start() {
 	local daemon
 	chown frr:frr "$2"
-	for daemon in zebra staticd bgpd; do
+	for daemon in zebra staticd bgpd bfdd; do
 		frr_spawn "$1" "$2" "$daemon" && wait_for 30 test -S "$2/$daemon.vty" || return
 	done
 	frr_vtysh "$1" -f "$2/conf" >"$2/vtysh.out" 2>&1
@@ -95,6 +106,7 @@ frr_start() {
 frr_spawn() {
 	local options=()
 	[ "$3" != zebra ] || options=(-s 90000000)
+	[ "$3" != bfdd ] || options=(--bfdctl "$2/bfdd.sock")
 	spawn "n$1" "$3-n$1" "/usr/lib/frr/$3" --config_file /dev/null --pid_file "$2/$3.pid" --socket "$2/zserv.api" \
 		--vty_socket "$2" --vty_port 0 --log stdout "${options[@]}"
 }
@@ -104,9 +116,10 @@ frr_vtysh() { on "n$1" vtysh --vty_socket "$LAB_DIR/frr-n$1" --config_dir "$LAB_
 # daemons_end: end all of them, and wait until no kernel has a route of theirs
 daemons_end() {
 	local file
-	for file in "$LAB_DIR"/{bird,zebra,staticd,bgpd}-*.pid; do
+	for file in "$LAB_DIR"/{bird,zebra,staticd,bgpd,bfdd}-*.pid; do
 		[ -e "$file" ] || continue
 		kill "$(cat "$file")" 2>/dev/null || :
+		kill -CONT "$(cat "$file")" 2>/dev/null || : # a failed test may have halted it
 		wait_for 60 no_processes "$(cat "$file")"
 		rm "$file"
 	done
@@ -234,6 +247,28 @@ carrier_counts() {
 	all_have_them
 }
 
+# silence_counts: node 1's neighbour keeps its carrier and says nothing more. BFD tells the daemon in
+# seconds; without it, the hold time would end after minutes.
+silence_counts() {
+	local pid
+	pid=$(cat "$LAB_DIR/bird-h1p1.pid")
+	wait_for 60 bfd_is_up "$1" || return
+	kill -STOP "$pid"
+	expect_second
+	all_have_them || return
+	kill -CONT "$pid"
+	expect_both
+	all_have_them
+}
+
+bfd_is_up() {
+	if [ "$1" = bird ]; then
+		on n1 birdc -s "$LAB_DIR/bird-n1/bird.ctl" show bfd sessions | grep -q '^10.1.1.2 .* Up '
+	else
+		frr_vtysh 1 -c "show bfd peers brief" | grep -q '10.1.1.2 .*up'
+	fi
+}
+
 # carrier_counts_remotely: the same for remote ports, while nobody withdraws a route
 carrier_counts_remotely() {
 	bridge_stop 1
@@ -323,10 +358,11 @@ refuses() {
 	[[ "$stderr" == *"1 of 6 ports (the first is n1p1) have no"* ]]
 }
 
-@test "BIRD: all nodes have neighbours' prefixes by their ports; they leave with a port's carrier, and return" {
+@test "BIRD: all nodes have neighbours' prefixes by their ports; they leave with a port's carrier or a silent neighbour, and return" {
 	exchange bird bird bird
 	frames_follow
 	carrier_counts
+	silence_counts bird
 	carrier_counts_remotely
 }
 
@@ -334,6 +370,7 @@ refuses() {
 	exchange frr frr frr
 	frames_follow
 	carrier_counts
+	silence_counts frr
 	carrier_counts_remotely
 }
 
