@@ -238,7 +238,7 @@ voqs() {
 }
 
 @test "XDP has queues for all ports, the fabric's addresses, and neighbours that lead to a queue" {
-	[ "$(dump n1 sl_meta "e[0]['value']['n_voqs'], e[0]['value']['n_ports']")" = "4096 1" ]
+	[ "$(dump n1 sl_meta "e[0]['value']['n_voqs'], e[0]['value']['n_ports']")" = "4096 16" ]
 	[ "$(dump n1 sl_system_ports "[x['value'] for x in e[:4]]")" = "[257, 513, 769, 0]" ]
 	[ "$(dump n1 sl_dscp "[e[i]['value'] for i in (0, 15, 16, 46, 48)]")" = "[0, 0, 1, 2, 3]" ]
 	[ "$(on n1 bpftool map dump pinned /sys/fs/bpf/sluice/sl_fabric -j | grep -o '"0xff","0xff","0x0a","0x09","0x00","0x0[123]"' | wc -l)" = 3 ]
