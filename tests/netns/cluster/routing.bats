@@ -3,6 +3,7 @@
 # `sluice cluster routing`: BIRD and FRR run on what it prints, and agree with each other. Three
 # nodes exchange real prefixes, which a neighbour behind a port of node 1 announces; the kernels'
 # routes say whether the daemons found the right way, frames that they lead through the cluster do.
+# Two to six minutes, as the machine's load goes, most of it BIRD's and FRR's timers.
 # shellcheck disable=SC2154 # variables are set by `run`
 bats_require_minimum_version 1.5.0
 
