@@ -123,8 +123,7 @@ moves_over() {
 
 # routes_many: route 20,000 anycast prefixes (in $LAB_DIR/many), and one prefix both ways
 routes_many() {
-	local i
-	for ((i = 0; i < 20000; i++)); do echo "100.$((64 + i / 4096)).$((i / 16 % 256)).$((i % 16 * 16))/28"; done >"$LAB_DIR/many"
+	awk 'BEGIN { for (i = 0; i < 20000; i++) printf "100.%d.%d.%d/28\n", 64 + i / 4096, i / 16 % 256, i % 16 * 16 }' >"$LAB_DIR/many"
 	sed 's|.*|route add & via 10.2.1.2 dev n2p1 metric 2\nroute add & via 10.3.1.2 dev n3p1 metric 3|' "$LAB_DIR/many" |
 		on n1 ip -batch -
 	on n1 ip route replace 198.51.100.0/24 nexthop via 10.2.1.2 dev n2p1 nexthop via 10.3.1.2 dev n3p1

@@ -296,7 +296,7 @@ port_is() {
 	does_soon 192.0.2.1 '.do == "forward"'
 	ask run 0.5 192.0.2.1
 	mac=$(on "$peer" cat /sys/class/net/eth0/address)
-	for i in {1..5000}; do echo "route add blackhole 198.18.$((i / 256)).$((i % 256))"; done | on "$node" ip -batch -
+	awk 'BEGIN { for (i = 1; i <= 5000; i++) printf "route add blackhole 198.18.%d.%d\n", i / 256, i % 256 }' | on "$node" ip -batch -
 	on "$node" ip neigh replace 10.0.1.2 lladdr "$mac" dev eth1 nud permanent
 	ask run 0.5 192.0.2.1
 	ask sync
