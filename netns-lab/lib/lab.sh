@@ -31,18 +31,20 @@ lab_error() {
 }
 
 # wait_for SECONDS COMMAND...: repeat the command until it succeeds; show its output only if it
-# never does. LAB_PATIENCE multiplies the seconds, for slow machines; LAB_LOOK_S is the time between
-# two tries, where a try costs much.
+# never does. LAB_PATIENCE multiplies the seconds, for slow machines. Between two tries it waits a
+# tenth of the time that has passed, since a try costs others their processor: 0.05 s at least, 0.25 s
+# at most; or LAB_LOOK_S, where a try costs much.
 wait_for() {
-	local seconds=$(($1 * ${LAB_PATIENCE:-1})) deadline output
+	local seconds=$(($1 * ${LAB_PATIENCE:-1})) began_us=${EPOCHREALTIME/./} passed_us pause_us output
 	shift
-	deadline=$((${EPOCHREALTIME/./} + seconds * 1000000))
 	until output=$("$@" 2>&1); do
-		if [ "${EPOCHREALTIME/./}" -ge "$deadline" ]; then
+		passed_us=$((${EPOCHREALTIME/./} - began_us))
+		if [ $passed_us -ge $((seconds * 1000000)) ]; then
 			lab_error "not within $seconds s: $*${output:+ ($output)}"
 			return 1
 		fi
-		sleep "${LAB_LOOK_S:-0.05}"
+		pause_us=$((passed_us < 500000 ? 50000 : passed_us < 2500000 ? passed_us / 10 : 250000))
+		sleep "${LAB_LOOK_S:-$(printf '0.%06d' $pause_us)}"
 	done
 }
 
