@@ -11,7 +11,7 @@ load cluster
 
 setup_file() {
 	local n p
-	export CLUSTER_PROGRAM=$PWD/build/tests/sluice-bridge
+	export CLUSTER_PROGRAM=$PWD/build/tests/sluice-bridge CLUSTER_WORKERS=2
 	cluster_begin 2 2
 	for n in 1 2; do cp "$LAB_DIR/n$n.yaml" "$LAB_DIR/first-n$n.yaml"; done
 	for p in 1 2; do
@@ -116,6 +116,11 @@ holds_now() {
 	done
 }
 
+gone_under_load() {
+	reload 2
+	interrupt gen0
+}
+
 @test "frames that another node still sends to a port that is gone are dropped by name, alone" {
 	local before
 	before=$(frames 2 drop-port-down)
@@ -125,8 +130,7 @@ holds_now() {
 	still_comes() { [ "$(queue n2p2 0 arrived_frames)" -gt $((arrived + 1000)) ]; }
 	arrived=$(queue n2p2 0 arrived_frames)
 	wait_for 10 still_comes
-	arrives reload 2
-	interrupt gen0
+	arrives gone_under_load
 	as_first 2
 	reload 2
 	wait_for 20 carrier 1 2 2
@@ -155,6 +159,20 @@ local_send() { send_all h1p1 n1:eth1 h1p2 "$1" --dst 10.1.2.2; }
 	queued_and_plain
 	queued_and_plain
 	run ! on n1 ip link show slkernel2
+}
+
+@test "two ports change their netdevs with each other, and back" {
+	sed -i "/id: 2\b/,\$ { s/name: eth1/name: eth0/; s/name: eth2/name: eth1/; s/name: eth0/name: eth2/ }" "$LAB_DIR"/n[12].yaml
+	reload 2 1
+	swapped() { [ "$(bridge_ask 2 egress-queues | jq -s -c 'map(select(.class == 0)) | map([.port, .netdev, .open])')" = '[["n2p1","eth2",true],["n2p2","eth1",true]]' ]; }
+	wait_for 20 swapped
+	as_first 1 2
+	reload 2 1
+	back() { [ "$(bridge_ask 2 egress-queues | jq -s -c 'map(select(.class == 0)) | map([.netdev, .open])')" = '[["eth1",true],["eth2",true]]' ]; }
+	wait_for 20 back
+	wait_for 20 on h1p1 ping -c 1 -W 1 10.2.1.2
+	wait_for 20 on h1p2 ping -c 1 -W 1 10.2.2.2
+	hosts_of_two_meet
 }
 
 @test "a port whose number is beyond the places of the maps makes new ones, and all ports work" {
