@@ -129,7 +129,8 @@ race() {
 			grep -q "so nothing is written: see \`sluice cluster diff $before $((before + 1))\`" "$LAB_DIR/at$n.err" || return
 		fi
 	done
-	[ $won = 1 ] && [ "$(current)" = $((before + 1)) ]
+	[ $won = 1 ]
+	[ "$(current)" = $((before + 1)) ]
 }
 
 @test "of several that apply at once one wins, the others are told" {
