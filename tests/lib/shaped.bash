@@ -1,15 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Flows to shaped ports of node 2, and what comes out of these ports. A bats file loads it after
-# `load cluster`, and sources netns-lab/faults/faults.sh.
+# Flows to shaped ports of node 2, or SHAPED_NODE, and what comes out of these ports. A bats file loads
+# it after `load cluster`, and sources netns-lab/faults/faults.sh.
 
-# voq PORT CLASS FIELD: a field of node 1's VOQ. queue PORT CLASS FIELD: one of node 2's egress
-# queue.
+SHAPED_NODE=${SHAPED_NODE:-2}
+
+# voq PORT CLASS FIELD: a field of node 1's VOQ. queue PORT CLASS FIELD: one of the shaped node's
+# egress queue.
 voq() { bridge_ask 1 voqs | jq "select(.port == \"$1\" and .class == $2).$3"; }
-queue() { bridge_ask 2 egress-queues | jq "select(.port == \"$1\" and .class == $2).$3"; }
+queue() { bridge_ask $SHAPED_NODE egress-queues | jq "select(.port == \"$1\" and .class == $2).$3"; }
 holds() { [ "$(queue "$1" "$2" waiting_frames)" -ge "$3" ]; }
 
-# flow CLASS PORT RATE [OPTION...]: send from behind port CLASS + 1 of node 1 to a port of node 2, with
+# flow CLASS PORT RATE [OPTION...]: send from behind port CLASS + 1 of node 1 to a shaped port, with
 # flow numbers from 1000 * CLASS, until `gens_end CLASS`
 flow() { flow_from "h1p$(($1 + 1))" "$@"; }
 
@@ -19,23 +21,23 @@ flow_from() {
 	local host=$1 class=$2 port=$3 rate=$4
 	shift 4
 	spawn "$host" "gen${FLOW_NAME:-$class}" build/lab/gen eth0 --json --dst-mac "$(mac_of "n${host:1:1}" "eth${host:3}")" \
-		--dst "10.2.$port.2" --dscp $((16 * class)) --first-flow $((1000 * class)) --rate "$rate" --duration 3600 "$@"
+		--dst "10.$SHAPED_NODE.$port.2" --dscp $((16 * class)) --first-flow $((1000 * class)) --rate "$rate" --duration 3600 "$@"
 }
 
 # window PORT PACKETS CLASS...: wait until the queues of these classes are full, then count what
-# comes to the host behind that port of node 2: at least PACKETS, in $LAB_DIR/window.out. PACKETS is
+# comes to the host behind that shaped port: at least PACKETS, in $LAB_DIR/window.out. PACKETS is
 # so small that no queue runs empty even if nothing is sent meanwhile, or so large that one would
 # run empty only if nothing were sent for seconds.
 window() {
 	local port=$1 packets=$2 class
 	shift 2
-	for class in "$@"; do wait_for 60 holds "n2p$port" "$class" 7900 || return; done
-	spawn "h2p$port" window build/lab/sink eth0 --json --flows --expect "$packets"
+	for class in "$@"; do wait_for 60 holds "n${SHAPED_NODE}p$port" "$class" 7900 || return; done
+	spawn "h${SHAPED_NODE}p$port" window build/lab/sink eth0 --json --flows --expect "$packets"
 	wait_for 120 no_processes "$(cat "$LAB_DIR/window.pid")"
 }
 
-# waited: nanoseconds that the bridge of node 2 has waited for a processor
-waited() { cat "/proc/$(cat "$LAB_DIR/bridge-n2.pid")/task/"*/schedstat | awk '{ ns += $2 } END { printf "%d", ns }'; }
+# waited: nanoseconds that the bridge of the shaped node has waited for a processor
+waited() { cat "/proc/$(cat "$LAB_DIR/bridge-n$SHAPED_NODE.pid")/task/"*/schedstat | awk '{ ns += $2 } END { printf "%d", ns }'; }
 
 # paced PORT PACKETS AMOUNT RATE: is AMOUNT of a window RATE a second? In no window more, and in one
 # of five not less: a bridge that waits long for a processor is slower, but never faster.
@@ -56,7 +58,7 @@ paced() {
 gens_end() {
 	local class
 	for class in "$@"; do interrupt "gen$class"; done
-	none_waits() { [ "$(bridge_ask 2 egress-queues | jq -s 'map(.waiting_frames) | add')" = 0 ]; }
+	none_waits() { [ "$(bridge_ask $SHAPED_NODE egress-queues | jq -s 'map(.waiting_frames) | add')" = 0 ]; }
 	wait_for 60 none_waits
 	cluster_conserves
 }

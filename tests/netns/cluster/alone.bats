@@ -6,6 +6,7 @@ bats_require_minimum_version 1.5.0
 
 load cluster
 . netns-lab/faults/faults.sh
+SHAPED_NODE=1
 . tests/lib/shaped.bash
 
 # config ETH2-KEYS [ETH1-KEYS [LINE...]]: ports eth1 to eth5
@@ -36,46 +37,16 @@ teardown() { flows_kill; }
 
 sluice() { on n1 build/sluice "$@"; }
 running() { [ "$(sluice -j status | jq .bridge.running)" = "$1" ]; }
-port_queue() { bridge_ask 1 egress-queues | jq "select(.port == \"n1p2\" and .class == $1).$2"; }
-full() { [ "$(port_queue "$1" waiting_frames)" -ge 7900 ]; }
-
-# from PORT CLASS RATE [OPTION...]: a flow of that class to the shaped port, until `ended CLASS`
-from() {
-	local port=$1 class=$2 rate=$3
-	shift 3
-	spawn "h1p$port" "gen${FLOW_NAME:-$class}" build/lab/gen eth0 --json --dst-mac "$(mac_of n1 "eth$port")" \
-		--dst 10.1.2.2 --dscp $((16 * class)) --first-flow $((1000 * class)) --rate "$rate" --duration 3600 "$@"
-}
-
-# counted PACKETS CLASS...: when the queues of these classes are full, count so many packets at h1p2
-counted() {
-	local packets=$1 class
-	shift
-	for class in "$@"; do wait_for 60 full "$class" || return; done
-	spawn h1p2 window build/lab/sink eth0 --json --flows --expect "$packets"
-	wait_for 120 no_processes "$(cat "$LAB_DIR/window.pid")"
-}
-
-# ended NAME...: end these flows; when the queues are empty, every frame must be accounted for
-ended() {
-	local name
-	for name in "$@"; do interrupt "gen$name"; done
-	none_waits() { [ "$(bridge_ask 1 egress-queues | jq -s 'map(.waiting_frames) | add')" = 0 ]; }
-	wait_for 60 none_waits
-	cluster_conserves
-}
-
-bridge_waited() { cat "/proc/$(cat "$LAB_DIR/bridge-n1.pid")/task/"*/schedstat | awk '{ ns += $2 } END { printf "%d", ns }'; }
 
 # at_rate: do the frames of 1,514 bytes of a window come at 100 Mbit/s? In no window more than 1 %
 # faster, and in one of five not slower than by 1 % and what the bridge waited for a processor.
 at_rate() {
 	local before rate least
 	for _ in 1 2 3 4 5; do
-		before=$(bridge_waited)
-		counted 8000 0 || return
+		before=$(waited)
+		window 2 8000 0 || return
 		rate=$(jq '(.packets - 1) * 1514 * 8 / (.last_ns - .first_ns) * 1e9 / 1e8' "$LAB_DIR/window.out")
-		least=$(jq "0.99 * (1 - $(($(bridge_waited) - before)) / (.last_ns - .first_ns))" "$LAB_DIR/window.out")
+		least=$(jq "0.99 * (1 - $(($(waited) - before)) / (.last_ns - .first_ns))" "$LAB_DIR/window.out")
 		within "$rate" 0 1.01 || return
 		! within "$rate" "$least" 1.01 || return 0
 	done
@@ -97,11 +68,11 @@ at_rate() {
 
 @test "a port has its rate, and each of forty flows of a class its share" {
 	wait_for 60 cluster_counts
-	from 1 0 9000 --size 1514 --flows 20
-	FLOW_NAME=fast from 3 0 20000 --size 1514 --first-flow 500 --flows 20
+	flow_from h1p1 0 2 9000 --size 1514 --flows 20
+	FLOW_NAME=fast flow_from h1p3 0 2 20000 --size 1514 --first-flow 500 --flows 20
 	at_rate
-	counted 20000 0
-	ended 0 fast
+	window 2 20000 0
+	gens_end 0 fast
 	jq -e '[.flow[].packets] | (add / length) as $mean | map((. - $mean) / $mean) | [min, max, length], (min > -0.02 and max < 0.02 and length == 40)' \
 		"$LAB_DIR/window.out"
 }
@@ -134,27 +105,27 @@ metrics() { on n1 curl -sS -m 60 http://127.0.0.1:9101/metrics | tests/tools/pro
 
 @test "classes share the port by weight; a port without queues loses nothing beside it" {
 	wait_for 60 cluster_counts
-	from 1 0 12000 --size 1500
-	from 3 1 12000 --size 1500
-	counted 4000 0 1
+	flow_from h1p1 0 2 12000 --size 1500
+	flow_from h1p3 1 2 12000 --size 1500
+	window 2 4000 0 1
 	within "$(jq -n "$(share 1000) / $(share 0)")" 2.94 3.06
 	sink_start beside h1p5
 	gen beside-gen h1p4 n1:eth4 --dst 10.1.5.2 --size 200 --rate 1000 --count 1000 --first-flow 9000
 	beside_came() { [ "$(netdev_in h1p5)" -ge 1000 ]; }
 	wait_for 30 beside_came
-	full 0
+	holds n1p2 0 7900
 	finish beside
 	came_whole beside
 	[ "$(report beside packets)" = 1000 ]
-	ended 0 1
+	gens_end 0 1
 	[ "$(bridge_ask 1 egress-queues | jq -s 'map(select(.port != "n1p2").arrived_frames) | add')" = 0 ]
 }
 
 @test "what the router's kernel sends takes the queues, too" {
 	local before
-	before=$(port_queue 0 departed_frames)
+	before=$(queue n1p2 0 departed_frames)
 	on n1 ping -q -c 10 -i 0.02 -W 1 10.1.2.2
-	[ "$(port_queue 0 departed_frames)" -ge $((before + 10)) ]
+	[ "$(queue n1p2 0 departed_frames)" -ge $((before + 10)) ]
 }
 
 @test "another port gets queues by a reload, and gives them up" {
@@ -177,11 +148,11 @@ metrics() { on n1 curl -sS -m 60 http://127.0.0.1:9101/metrics | tests/tools/pro
 	send_all h1p1 n1:eth1 h1p2 2000 --dst 10.1.2.2 --imix --flows 100
 	bridge_start 1
 	wait_for 30 running true
-	queued() { on h1p1 ping -q -c 3 -i 0.02 -W 1 10.1.2.2 && [ "$(port_queue 0 departed_frames)" -ge 3 ]; }
+	queued() { on h1p1 ping -q -c 3 -i 0.02 -W 1 10.1.2.2 && [ "$(queue n1p2 0 departed_frames)" -ge 3 ]; }
 	wait_for 30 queued
-	before=$(port_queue 0 departed_frames)
+	before=$(queue n1p2 0 departed_frames)
 	send_all h1p1 n1:eth1 h1p2 2000 --dst 10.1.2.2 --imix --flows 100
-	[ "$(port_queue 0 departed_frames)" -ge $((before + 2000)) ]
+	[ "$(queue n1p2 0 departed_frames)" -ge $((before + 2000)) ]
 }
 
 @test "a restart of the daemon loses no frame of the other ports, and the queues work on" {
@@ -207,12 +178,12 @@ metrics() { on n1 curl -sS -m 60 http://127.0.0.1:9101/metrics | tests/tools/pro
 	[ "$(sluice reserve list -j | jq -r '.[0].state')" = in-force ]
 	run sluice reserve add source=10.1.1.2 destination=10.1.2.2 protocol=udp source_port=4025 destination_port=9 rate 60mbit
 	[ "$status" -ne 0 ]
-	has_queue() { [ "$(port_queue 3 reserved_flows)" = 1 ]; }
+	has_queue() { [ "$(queue n1p2 3 reserved_flows)" = 1 ]; }
 	wait_for 10 has_queue
-	before=$(port_queue 3 departed_frames)
+	before=$(queue n1p2 3 departed_frames)
 	sink_start flow h1p2
 	gen flow-gen h1p1 n1:eth1 --dst 10.1.2.2 --first-flow 3000 --size 1000 --rate 2000 --count 500
-	came() { [ "$(port_queue 3 departed_frames)" -ge $((before + 500)) ]; }
+	came() { [ "$(queue n1p2 3 departed_frames)" -ge $((before + 500)) ]; }
 	wait_for 30 came
 	finish flow
 	[ "$(report flow packets)" = 500 ]
