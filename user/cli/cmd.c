@@ -251,6 +251,16 @@ int sl_cmd_print_counters(const json_t *rows, bool nonzero)
 	return err ? SL_EXIT_FAILED : SL_EXIT_OK;
 }
 
+int sl_cmd_other_option(int option, const char *usage, const char *command)
+{
+	if (option == 'h') {
+		fputs(usage, stdout);
+		return SL_EXIT_OK;
+	}
+	fprintf(stderr, "Try 'sluice %s --help'.\n", command);
+	return SL_EXIT_USAGE;
+}
+
 char *sl_cmd_join(int argc, char **argv)
 {
 	char *text = NULL;

@@ -116,6 +116,12 @@ json_t *sl_cmd_packet(const struct sl_cmd_options *options, const char *command,
 		      char **argv);
 void sl_cmd_print_filter(const json_t *filter);
 
+/*
+ * What getopt gave a command that is no option of its own: 'h', which prints the usage, or an
+ * option that is wrong, about which getopt has complained. Returns the exit status.
+ */
+int sl_cmd_other_option(int option, const char *usage, const char *command);
+
 /* Arguments as one text with blanks between; the caller frees it. NULL: there are none. */
 char *sl_cmd_join(int argc, char **argv);
 

@@ -356,12 +356,8 @@ int sl_cmd_capture(const struct sl_cmd_options *options, int argc, char **argv)
 		case 'j':
 			c.json = true;
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			return SL_EXIT_OK;
 		default:
-			fputs("Try 'sluice capture --help'.\n", stderr);
-			return SL_EXIT_USAGE;
+			return sl_cmd_other_option(option, usage, "capture");
 		}
 	}
 	if (!all && !loop.n_ports) {

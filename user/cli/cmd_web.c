@@ -219,13 +219,8 @@ static int parse(struct web *w, int argc, char **argv)
 		case 'n':
 			status = add_node(w, optarg);
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			status = SL_EXIT_OK;
-			break;
 		default:
-			fputs("Try 'sluice web --help'.\n", stderr);
-			status = SL_EXIT_USAGE;
+			status = sl_cmd_other_option(option, usage, "web");
 		}
 	}
 	if (status < 0 && argc - optind > 1) {

@@ -213,12 +213,8 @@ int sl_cmd_cluster_key(const struct sl_cmd_options *options, int argc, char **ar
 		case 'f':
 			r.force = true;
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			return SL_EXIT_OK;
 		default:
-			fputs("Try 'sluice cluster key --help'.\n", stderr);
-			return SL_EXIT_USAGE;
+			return sl_cmd_other_option(option, usage, "cluster key");
 		}
 	}
 	words = argc - optind;

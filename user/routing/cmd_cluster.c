@@ -188,12 +188,8 @@ static int routing_command(int argc, char **argv)
 				return wrong("--reflector", optarg, "a node id: write 1 to 255");
 			request.routing.has_reflectors = request.routing.reflects[id] = true;
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			return SL_EXIT_OK;
 		default:
-			fputs("Try 'sluice cluster routing --help'.\n", stderr);
-			return SL_EXIT_USAGE;
+			return sl_cmd_other_option(option, usage, "cluster routing");
 		}
 	}
 	if (request.bird == request.frr) {

@@ -405,13 +405,8 @@ int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 		case 'j':
 			t->json = true;
 			break;
-		case 'h':
-			fputs(usage, stdout);
-			status = SL_EXIT_OK;
-			break;
 		default:
-			fputs("Try 'sluice trace --help'.\n", stderr);
-			status = SL_EXIT_USAGE;
+			status = sl_cmd_other_option(option, usage, "trace");
 		}
 	}
 	if (status < 0 && optind == argc) {
