@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Experiments X2, X3 and X7 of the paper on composable routing elements, on a router in a lab: throughput of ten chains,
-an element installed under load, and how large a buffer must be when the worker sleeps between packets.
+"""Experiments X2, X3 and X7 of the paper on composable routing elements, on a router in a lab:
+throughput of ten chains, an element installed under load, and how large a buffer must be when the
+worker sleeps between packets.
 """
 import json
 import math
@@ -20,7 +21,8 @@ PLAIN = "10.64.1.1"  # of no rule
 
 
 class Elements(Path):
-    """A router, n1, whose rules send packets for 10.64.0.N through chain N, and those for 10.64.2.N through a buffer."""
+    """A router, n1, whose rules send packets for 10.64.0.N through chain N, and those for 10.64.2.N
+    through a buffer."""
 
     def __init__(self, lab_id, core):
         super().__init__(lab_id, "h1", ("n1", "eth1"), "h2", core)
@@ -28,38 +30,47 @@ class Elements(Path):
         self.worker = None
 
     def start(self):
-        rules = [f"  - {{action: permit, destination: 10.64.0.{i}/32, chain: c{i}}}" for i in range(CHAINS)]
-        rules += [f"  - {{action: permit, destination: 10.64.2.{i}/32, chain: b{b}}}" for i, b in enumerate(BUFFERS)]
+        rule = "  - {{action: permit, destination: 10.64.{}.{}/32, chain: {}}}".format
+        rules = [rule(0, i, f"c{i}") for i in range(CHAINS)]
+        rules += [rule(2, i, f"b{b}") for i, b in enumerate(BUFFERS)]
         with open(f"{self.dir}/n1.yaml", "a", encoding="ascii") as file:
-            file.write("  - {name: slchain0, optional: true}\nfilters:\n- name: in\n  ports: [{name: eth1}]\n"
+            file.write("  - {name: slchain0, optional: true}\n"
+                       "filters:\n- name: in\n  ports: [{name: eth1}]\n"
                        "  default: permit\n  rules:\n" + "\n".join(rules) + "\n")
         with open(f"{self.dir}/chains", "w", encoding="ascii") as file:
-            file.write("".join(f"chain c{i} {{ input -> Counter -> output; }}\n" for i in range(CHAINS)))
-            file.write("".join(f"chain b{b} limit {b} {{ input -> Counter -> output; }}\n" for b in BUFFERS))
-        os.kill(json.loads(finish(self.spawn("n1", "build/sluice", "status", "-j")))["pid"], signal.SIGHUP)
+            chain = "chain {} {{ input -> Counter -> output; }}\n".format
+            file.write("".join(chain(f"c{i}") for i in range(CHAINS)))
+            file.write("".join(chain(f"b{b} limit {b}") for b in BUFFERS))
+        status = json.loads(finish(self.spawn("n1", "build/sluice", "status", "-j")))
+        os.kill(status["pid"], signal.SIGHUP)
         self.elements()
-        self.worker = self.spawn("n1", "build/sluice-elements", "--chains", f"{self.dir}/chains", "--keys", f"{self.dir}/keys",
-                                 "--store", f"{self.dir}/store")
+        self.worker = self.spawn("n1", "build/sluice-elements", "--chains", f"{self.dir}/chains",
+                                 "--keys", f"{self.dir}/keys", "--store", f"{self.dir}/store")
         deadline = time.monotonic() + 60
-        while "slchain0" not in finish(self.spawn("n1", "build/sluice", "show", "ports")) or not self.flows():
+        while not (self.has_chain_port() and self.flows()):
             if time.monotonic() > deadline:
                 raise Failure("no chains within 60 s")
             time.sleep(0.1)
         # The first packets of a neighbour go by the kernel.
         self.trial_once(["--dst", PLAIN], 0.5, 1000)
 
+    def has_chain_port(self):
+        return "slchain0" in finish(self.spawn("n1", "build/sluice", "show", "ports"))
+
     def elements(self):
         """Two versions of the template's element, signed: one.so and two.so."""
         os.makedirs(f"{self.dir}/keys")
         for command in (["genpkey", "-algorithm", "ed25519", "-out", f"{self.dir}/me.pem"],
-                        ["pkey", "-in", f"{self.dir}/me.pem", "-pubout", "-out", f"{self.dir}/keys/me.pub"]):
+                        ["pkey", "-in", f"{self.dir}/me.pem", "-pubout",
+                         "-out", f"{self.dir}/keys/me.pub"]):
             finish(self.spawn("n1", "openssl", *command))
         with open(f"{SOURCE}/dist/element/hop_limit.c", encoding="ascii") as file:
             template = file.read()
         for version, name in ((1, "one"), (2, "two")):
             with open(f"{self.dir}/{name}.c", "w", encoding="ascii") as file:
                 file.write(template.replace("version = 1", f"version = {version}"))
-            finish(self.spawn("n1", "make", "-s", "-C", self.dir, "-f", f"{SOURCE}/dist/element/element.mk", f"NAME={name}",
+            finish(self.spawn("n1", "make", "-s", "-C", self.dir,
+                              "-f", f"{SOURCE}/dist/element/element.mk", f"NAME={name}",
                               f"SLUICE={SOURCE}", f"KEY={self.dir}/me.pem", "sign"))
 
     def flows(self):
@@ -73,7 +84,8 @@ class Elements(Path):
         for _ in range(rounds):
             for name in ("one", "two"):
                 start = time.monotonic()
-                finish(self.spawn("n1", "build/sluice", "element", "install", f"{self.dir}/{name}.so"))
+                finish(self.spawn("n1", "build/sluice", "element", "install",
+                                  f"{self.dir}/{name}.so"))
                 times.append(1e3 * (time.monotonic() - start))
             finish(self.spawn("n1", "build/sluice", "element", "remove", "HopLimit"))
         return times
@@ -85,13 +97,16 @@ class Elements(Path):
         if "ready" not in sink.stderr.readline():
             raise Failure("no sink on h2")
         before = self.entered()
-        gen = self.spawn("h1", "build/lab/gen", "eth0", "-j", "--dst-mac", mac, "--duration", str(seconds), "--rate", str(pps), *packets)
+        gen = self.spawn("h1", "build/lab/gen", "eth0", "-j", "--dst-mac", mac,
+                         "--duration", str(seconds), "--rate", str(pps), *packets)
 
 
         def end():
             sent = json.loads(finish(gen))
             sink.send_signal(signal.SIGINT)
-            return {"made": sent["made"], "delivered": json.loads(finish(sink))["packets"], "entered": self.entered() - before}
+            delivered = json.loads(finish(sink))["packets"]
+            return {"made": sent["made"], "delivered": delivered,
+                    "entered": self.entered() - before}
         return end
 
     def entered(self):
@@ -113,7 +128,8 @@ def line_fit(points):
     n = len(points)
     sx, sy = sum(x for x, _ in points), sum(y for _, y in points)
     dx, dy = [x - sx / n for x, _ in points], [y - sy / n for _, y in points]
-    sxx, syy, sxy = sum(x * x for x in dx), sum(y * y for y in dy), sum(x * y for x, y in zip(dx, dy))
+    sxx, syy = sum(x * x for x in dx), sum(y * y for y in dy)
+    sxy = sum(x * y for x, y in zip(dx, dy))
     return sxy / sxx, sy / n - sxy / sxx * sx / n, sxy / math.sqrt(sxx * syy) if syy else 0.0
 
 
@@ -122,6 +138,8 @@ def run(args, out):
     x2, x3, x7 = ((10, 90), (10, 50, 100), (50,)) if args.quick else (X2_KPPS, X3_KPPS, X7_KPPS)
     name = f"e{os.getpid()}"
     rows = []
+    chains = ["--dst", "10.64.0.0/24", "--dests", str(CHAINS)]
+    plain = ["--dst", PLAIN]
     lab_command("up", "pair", "--engine", "fast", "--name", name)
     path = Elements(name, os.cpu_count() - 1)
     try:
@@ -129,14 +147,17 @@ def run(args, out):
         for i in range(rounds):
             for kpps in x2:
                 progress(f"elements: X2, {kpps},000 packets/s, round {i + 1} of {rounds}")
-                for what, packets in (("chains", ["--dst", "10.64.0.0/24", "--dests", str(CHAINS)]), ("plain", ["--dst", PLAIN])):
-                    rows.append({"experiment": "x2", "kpps": kpps, "what": what, **path.flood(packets, seconds, kpps * 1000)()})
+                for what, packets in (("chains", chains), ("plain", plain)):
+                    sent = path.flood(packets, seconds, kpps * 1000)()
+                    rows.append({"experiment": "x2", "kpps": kpps, "what": what, **sent})
             for kpps in x3:
                 progress(f"elements: X3, {kpps},000 packets/s, round {i + 1} of {rounds}")
-                rows.append({"experiment": "x3", "kpps": kpps, "what": "without", **path.flood(["--dst", PLAIN], seconds, kpps * 1000)()})
-                end = path.flood(["--dst", PLAIN], seconds, kpps * 1000)
+                sent = path.flood(plain, seconds, kpps * 1000)()
+                rows.append({"experiment": "x3", "kpps": kpps, "what": "without", **sent})
+                end = path.flood(plain, seconds, kpps * 1000)
                 times = path.install(1 if args.quick else 3)
-                rows.append({"experiment": "x3", "kpps": kpps, "what": "install", "ms": times, **end()})
+                rows.append({"experiment": "x3", "kpps": kpps, "what": "install", "ms": times,
+                             **end()})
             for kpps in x7:
                 progress(f"elements: X7, {kpps},000 packets/s, round {i + 1} of {rounds}")
                 for place, buffer in enumerate(BUFFERS):
@@ -148,7 +169,8 @@ def run(args, out):
     progress("")
     for row in rows:
         through_chains = row["experiment"] == "x7" or row["what"] == "chains"
-        if through_chains and row["entered"] < row["delivered"] or not through_chains and row["entered"] > 100:
+        entered = row["entered"]
+        if entered < row["delivered"] if through_chains else entered > 100:
             raise Failure(f"packets did not go where they should: {row}")
     with open(f"{out}/elements.json", "w", encoding="ascii") as file:
         json.dump({"machine": machine(), "seconds": seconds, "rows": rows}, file, indent=1)
@@ -157,12 +179,14 @@ def run(args, out):
 
 def show(rows, x2, x3, x7):
     def of(experiment, kpps, what):
-        return [r for r in rows if (r["experiment"], r["kpps"], r["what"]) == (experiment, kpps, what)]
+        wanted = experiment, kpps, what
+        return [r for r in rows if (r["experiment"], r["kpps"], r["what"]) == wanted]
 
     def percent(some):
         return f"{100 * statistics.median(ratio(r) for r in some):>11.3f}"
 
-    print("\nX2: packets of 60 bytes that arrive, %; ten chains of equal shares, and plain forwarding")
+    print("\nX2: packets of 60 bytes that arrive, %; ten chains of equal shares, "
+          "and plain forwarding")
     print(f"{'kpps':>6}{'chains':>11}{'plain':>11}")
     for kpps in x2:
         print(f"{kpps:>6}{percent(of('x2', kpps, 'chains'))}{percent(of('x2', kpps, 'plain'))}")
@@ -172,10 +196,13 @@ def show(rows, x2, x3, x7):
     for kpps in x3:
         ms = statistics.median(t for r in of("x3", kpps, "install") for t in r["ms"])
         points.append((1000 * kpps, ms))
-        print(f"{kpps:>6}{ms:>12.1f}{percent(of('x3', kpps, 'without'))}{percent(of('x3', kpps, 'install'))}")
+        print(f"{kpps:>6}{ms:>12.1f}{percent(of('x3', kpps, 'without'))}"
+              f"{percent(of('x3', kpps, 'install'))}")
     slope, fixed, r = line_fit(points)
-    print(f"  {fixed:.1f} + {slope:.6f} ms for each packet/s, R = {r:.3f}; the paper: 139.86 + 0.0139, R = 0.9972")
-    print("\nX7: packets that arrive, %, by the buffer before a chain, in packets; the worker sleeps, the sender sends each ms")
+    print(f"  {fixed:.1f} + {slope:.6f} ms for each packet/s, R = {r:.3f}; "
+          "the paper: 139.86 + 0.0139, R = 0.9972")
+    print("\nX7: packets that arrive, %, by the buffer before a chain, in packets; "
+          "the worker sleeps, the sender sends each ms")
     print(f"{'kpps':>6}" + "".join(f"{b:>11}" for b in BUFFERS))
     for kpps in x7:
         print(f"{kpps:>6}" + "".join(percent(of("x7", kpps, b)) for b in BUFFERS))
