@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
-# Rules that name a chain of elements: packets go through sluice-elements and are routed anew. The hosts' tcpdump
-# is the oracle of the bytes, sums of counters that of conservation. One lab for all; 15 seconds of processor time.
+# Rules that name a chain of elements: packets go through sluice-elements and are routed anew. The
+# hosts' tcpdump is the oracle of the bytes, sums of counters that of conservation. One lab for all; 15
+# seconds of processor time.
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -20,7 +21,8 @@ setup_file() {
 		chain whole { input -> Counter -> output; }
 		chain swift fast { s :: Sample(one_in=2); input -> s -> Dscp(dscp=ef) -> output; }
 	END
-	printf '%s\n' "heartbeat_s: 600" "metrics: 9101" "filters:" "- name: in" "  ports: [{name: eth1}]" "  default: permit" "  rules:" \
+	printf '%s\n' "heartbeat_s: 600" "metrics: 9101" \
+		"filters:" "- name: in" "  ports: [{name: eth1}]" "  default: permit" "  rules:" \
 		"  - {action: permit, name: mark, protocol: udp, destination_port: 7000, chain: mark}" \
 		"  - {action: permit, name: nat, destination: 10.9.0.0/24, chain: nat}" \
 		"  - {action: permit, name: mix, protocol: udp, destination_port: 7001, chain: mix}" \
@@ -64,7 +66,8 @@ udp() {
 		mac, family, port, n = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 		to = sys.argv[5] if len(sys.argv) > 5 else {"4": "10.0.2.2", "6": "fd00:2::2"}[family]
 		head = (lambda i: IP(dst=to, id=i, ttl=64)) if family == "4" else (lambda i: IPv6(dst=to, hlim=64))
-		frames = [Ether(dst=mac) / head(i) / UDP(sport=20000 + i, dport=port) / Raw(bytes(i * 7 % 1200)) for i in range(n)]
+		frames = [Ether(dst=mac) / head(i) / UDP(sport=20000 + i, dport=port) / Raw(bytes(i * 7 % 1200))
+		          for i in range(n)]
 		sendp(frames, iface="eth0", verbose=False)
 	END
 }
@@ -117,7 +120,8 @@ is_fast() {
 	local before arrived
 	wait_for 10 is_fast
 	is_fast || is_fast # by twos: each processor samples its own
-	before="$(swift fast_packets) $(swift entered) $(swift left) $(swift dropped) $(reason drop element) $(ask status | jq '.[0].received')"
+	before="$(swift fast_packets) $(swift entered) $(swift left) $(swift dropped)"
+	before+=" $(reason drop element) $(ask status | jq '.[0].received')"
 	watch 'udp port 7004'
 	udp 4 7004 60
 	udp 6 7004 60
@@ -155,43 +159,59 @@ is_fast() {
 	before=$(ask status)
 	watch 'udp port 7001'
 	udp 4 7001 500
-	idle() { sluice -j flow | jq -e '[.[].waiting // 0] | add == 0' && [ "$(sluice -j flow | jq '.[] | select(.flow == "mix") | .entered + .refused')" -ge $((500 - $(lost))) ]; }
-	lost() { echo $(($(reason drop tx-ring) + $(reason drop tx-error) + $(ask status | jq '.[0].drop_ring'))); }
+	flow_of_mix() { sluice -j flow | jq '.[] | select(.flow == "mix")'; }
+	idle() {
+		sluice -j flow | jq -e '[.[].waiting // 0] | add == 0' &&
+			[ "$(flow_of_mix | jq '.entered + .refused')" -ge $((500 - $(lost))) ]
+	}
+	lost() {
+		echo $(($(reason drop tx-ring) + $(reason drop tx-error) + $(ask status | jq '.[0].drop_ring')))
+	}
+	# dropped [ELEMENT]: by the elements of the chain, or by one
+	dropped() {
+		sluice -j element show |
+			jq --arg e "${1:-}" '[.[] | select(.chain == "mix" and ($e == "" or .element == $e)).dropped] | add'
+	}
 	wait_for 10 idle
-	after=$(sluice -j flow | jq '.[] | select(.flow == "mix")')
+	after=$(flow_of_mix)
 	arrived() { sees "$(jq .left <<<"$after")"; }
 	wait_for 10 arrived
 	watched
 	[ "$(hits mix)" = 500 ]
 	[ "$(jq '.entered + .refused' <<<"$after")" = $((500 - $(lost))) ]
 	[ "$(jq '.entered + .copied' <<<"$after")" = "$(jq '.left + .dropped' <<<"$after")" ]
-	[ "$(jq .dropped <<<"$after")" = "$(sluice -j element show | jq '[.[] | select(.chain == "mix").dropped] | add')" ]
-	[ "$(sluice -j element show | jq '.[] | select(.chain == "mix" and .element == "s").dropped')" -gt 100 ]
-	[ "$(sluice -j element show | jq '.[] | select(.chain == "mix" and .element == "p").dropped')" -gt 100 ]
+	[ "$(jq .dropped <<<"$after")" = "$(dropped)" ]
+	[ "$(dropped s)" -gt 100 ]
+	[ "$(dropped p)" -gt 100 ]
 	[ "$(seen 'length')" -ge "$(jq .left <<<"$after")" ]
 	[ "$(jq '.[0].received' <<<"$before")" -gt 0 ]
 }
 
 @test "metrics of chains and elements are what promtool wants, and equal sluice flow and sluice element" {
-	local at=http://127.0.0.1:9101/metrics
+	local name at=http://127.0.0.1:9101/metrics
 	udp 4 7001 200
 	on n1 curl -sS -m 60 $at >"$LAB_DIR/metrics"
 	promtool check metrics <"$LAB_DIR/metrics"
+	# samples REGEX: the samples of elements with names that begin so
+	samples() { jq -S --arg re "^sluice_element_$1" 'with_entries(select(.key | test($re)))' "$LAB_DIR/samples"; }
 	same() {
 		on n1 curl -sS -m 60 $at | tests/tools/prometheus_samples.py >"$LAB_DIR/samples"
 		sluice -j flow >"$LAB_DIR/flows"
 		sluice -j element show >"$LAB_DIR/elements"
-		[ "$(jq -S 'with_entries(select(.key | test("^sluice_element_flow_(share|weight|preemptions_total|entered_packets|refused_packets|copied_packets|left_packets|dropped_packets)")))' "$LAB_DIR/samples")" = \
+		[ "$(samples "flow_(share|weight|preemptions_total|(entered|refused|copied|left|dropped)_packets)")" = \
 			"$(jq -S '[.[] | "{flow=\(.flow)}" as $by | to_entries[] |
-				({share: "share", weight: "weight", preemptions: "preemptions_total", entered: "entered_packets_total",
-					refused: "refused_packets_total", copied: "copied_packets_total", left: "left_packets_total",
-					dropped: "dropped_packets_total"}[.key]) as $name | select($name) | {"sluice_element_flow_\($name)\($by)": .value}] | add' "$LAB_DIR/flows")" ] &&
-			[ "$(jq -S 'with_entries(select(.key | test("^sluice_element_packets_total")))' "$LAB_DIR/samples")" = \
-				"$(jq -S 'map({"sluice_element_packets_total{chain=\(.chain)}{class=\(.class)}{element=\(.element)}": .packets}) | add' "$LAB_DIR/elements")" ]
+				({share: "share", weight: "weight", preemptions: "preemptions_total",
+					entered: "entered_packets_total", refused: "refused_packets_total",
+					copied: "copied_packets_total", left: "left_packets_total",
+					dropped: "dropped_packets_total"}[.key]) as $name | select($name) |
+				{"sluice_element_flow_\($name)\($by)": .value}] | add' "$LAB_DIR/flows")" ] &&
+			[ "$(samples packets_total)" = "$(jq -S 'map("{chain=\(.chain)}{class=\(.class)}{element=\(.element)}" as $by |
+				{"sluice_element_packets_total\($by)": .packets}) | add' "$LAB_DIR/elements")" ]
 	}
 	wait_for 10 same
 	[ "$(jq '."sluice_element_flow_entered_packets_total{flow=mix}"' "$LAB_DIR/samples")" -gt 50 ]
-	[ "$(jq '."sluice_element_dropped_packets_total{chain=mix}{class=Sample}{element=s}{reason=not-sampled}"' "$LAB_DIR/samples")" -gt 30 ]
+	name='sluice_element_dropped_packets_total{chain=mix}{class=Sample}{element=s}{reason=not-sampled}'
+	[ "$(jq --arg name "$name" '.[$name]' "$LAB_DIR/samples")" -gt 30 ]
 	[ "$(jq '.sluice_elements_up' "$LAB_DIR/samples")" = 1 ]
 }
 
