@@ -31,7 +31,8 @@ bird_outside() {
 }
 
 # bird_host hNpP AS FILE4 FILE6: a host that announces the prefixes in these files, one a line, and
-# routes nothing itself. BIRD_BFD, if it is set, has options of BFD with the node
+# routes nothing itself. BIRD_BFD, if it is set, has options of BFD with the node. By default a session waits
+# for a minute after the node has ended it.
 bird_host() {
 	local host=$1 as=$2 n=${1:1:1} p=${1:3} bfd=
 	[ -z "${BIRD_BFD:-}" ] || bfd="protocol bfd { interface \"eth0\" { $BIRD_BFD }; }"
@@ -50,7 +51,7 @@ bird_host() {
 		}
 		protocol bgp {
 			local 10.$n.$p.2 as $as; neighbor 10.$n.$p.1 as $BIRD_AS;
-			connect delay time 1; connect retry time 1;
+			connect delay time 1; connect retry time 1; error wait time 1, 2;
 			${BIRD_BFD:+bfd on;}
 			ipv4 { import none; export all; next hop self; };
 			ipv6 { import none; export all; next hop address fd00:0:$n:$p::2; };
