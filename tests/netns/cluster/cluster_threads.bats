@@ -5,6 +5,8 @@
 bats_require_minimum_version 1.5.0
 
 load cluster
+. netns-lab/faults/faults.sh
+. tests/lib/shaped.bash
 
 setup_file() {
 	export CLUSTER_PROGRAM=$PWD/build/tests/tsan/sluice-bridge TSAN_OPTIONS=halt_on_error=1
@@ -13,6 +15,9 @@ setup_file() {
 	wait_for 20 on h1p1 ping -c 1 -W 1 10.2.2.2
 	wait_for 20 on h1p2 ping -c 1 -W 1 10.2.1.2
 }
+
+# End what a failed test has left running.
+teardown() { flows_kill; }
 
 # across: frames of many flows cross both ways between ports of either worker, and all arrive
 across() {
@@ -46,6 +51,44 @@ across() {
 		bridge_ask 1 $view >/dev/null
 		bridge_ask 2 $view >/dev/null
 	done
+	across
+}
+
+# without_second N...: these nodes' configurations know no second port of node 2 any more
+without_second() {
+	local n
+	for n; do
+		cp "$LAB_DIR/n$n.yaml" "$LAB_DIR/with-n$n.yaml"
+		sed -i '/id: 2\b/,$ { /number: 2, / d }' "$LAB_DIR/n$n.yaml"
+		reload "$n"
+	done
+}
+# with_second N...: they know it again
+with_second() {
+	local n
+	for n; do
+		cp "$LAB_DIR/with-n$n.yaml" "$LAB_DIR/n$n.yaml"
+		reload "$n"
+	done
+}
+
+@test "a port of the second worker that goes, comes and changes by reloads under load does not race" {
+	local ports='map(.port) | unique | join(" ")'
+	ports_are() { [ "$(bridge_ask 2 egress-queues | jq -rs "$ports")" = "$1" ]; }
+	flow_from h1p1 0 2 500 --size 200
+	without_second 2 1
+	wait_for 30 ports_are n2p1
+	with_second 2 1
+	# It comes again while it closes.
+	without_second 2
+	with_second 2
+	ports_are "n2p1 n2p2"
+	sed -i '/id: 2\b/,$ s/{number: 2, name: eth2/&, rate: 100mbit/' "$LAB_DIR/n2.yaml"
+	reload 2
+	[ "$(queue n2p2 0 rate)" != null ]
+	interrupt gen0
+	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.2.2
+	wait_for 30 on h1p2 ping -c 1 -W 1 10.2.2.2
 	across
 }
 
