@@ -27,12 +27,13 @@ bird_node() {
 # bird_outside N PORT AS: print what an operator adds for a neighbour. By default a session waits
 # for a minute after its link was down.
 bird_outside() {
-	echo "protocol bgp port$2 from outside { neighbor 10.$1.$2.2 as $3; connect delay time 1; error wait time 1, 2; }"
+	echo "protocol bgp port$2 from outside { neighbor 10.$1.$2.2 as $3;" \
+		"connect delay time 1; error wait time 1, 2; }"
 }
 
 # bird_host hNpP AS FILE4 FILE6: a host that announces the prefixes in these files, one a line, and
-# routes nothing itself. BIRD_BFD, if it is set, has options of BFD with the node. By default a session waits
-# for a minute after the node has ended it.
+# routes nothing itself. BIRD_BFD, if it is set, has options of BFD with the node. By default a
+# session waits for a minute after the node has ended it.
 bird_host() {
 	local host=$1 as=$2 n=${1:1:1} p=${1:3} bfd=
 	[ -z "${BIRD_BFD:-}" ] || bfd="protocol bfd { interface \"eth0\" { $BIRD_BFD }; }"

@@ -351,6 +351,8 @@ int rb_bridge_set_controllers(struct rb_bridge *b, uint64_t now_ns)
 		const struct rb_worker *worker = rb_bridge_lane(b, port->system_port)->worker;
 		struct sl_cc_settings settings;
 
+		if (port->leaves)
+			continue;
 		err = find_controller(b, port->settings, worker->port[number], &settings);
 		if (!err)
 			err = rb_bridge_set_controller(b, number, &settings, now_ns, NULL);

@@ -60,7 +60,10 @@ int rb_bridge_set_controller(struct rb_bridge *bridge, uint8_t number,
 /* Would a port with these queues get a controller from the next function? 0; -EINVAL, logged. */
 int rb_bridge_check_controller(const struct rb_bridge *bridge, const struct sl_cluster_port *port,
 			       const struct rb_egress_port *queues);
-/* Give every port the controller that `cc set` or the configuration says. 0 or -errno, logged. */
+/*
+ * Give every port that does not leave the controller that `cc set` or the configuration says. 0 or
+ * -errno, logged.
+ */
 int rb_bridge_set_controllers(struct rb_bridge *bridge, uint64_t now_ns);
 
 #endif
