@@ -12,6 +12,7 @@ import sys
 import time
 
 CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
+PATIENCE = float(os.environ.get("LAB_PATIENCE", "1"))
 
 
 def missing():
@@ -37,10 +38,13 @@ def see(driver, scheme, width, height):
                            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
 
 
-def wait_for_words(driver, words, within_s=30):
-    from selenium.webdriver.support.ui import WebDriverWait
-    WebDriverWait(driver, within_s, 0.2).until(
-        lambda d: all(word in d.find_element("tag name", "body").text for word in words))
+def wait_for_words(driver, words, within_s=30 * PATIENCE):
+    """Wait until the page shows all of them at once."""
+    deadline = time.monotonic() + within_s
+    while missing := [word for word in words if word not in driver.find_element("tag name", "body").text]:
+        if time.monotonic() > deadline:
+            raise SystemExit(f"not within {within_s:.0f} s on the page: {missing}")
+        time.sleep(0.2)
 
 
 def main(url, picture, width, height, seconds, *words):

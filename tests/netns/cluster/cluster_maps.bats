@@ -101,7 +101,7 @@ reloaded() { log_has sluiced-n1 "configuration \"$LAB_DIR/n1.yaml\" reloaded"; }
 	local id
 	id=$(map_id sl_xsk)
 	# A port with a higher number needs more rings.
-	more="        - {number: 9, name: eth9, optional: true}"
+	more="        - {number: 40, name: eth9, optional: true}"
 	sed -i "0,/number: 1, name: eth1/ s/.*number: 1, name: eth1.*/&\n$more/" "$LAB_DIR/n1.yaml"
 	kill -HUP "$(cat "$LAB_DIR/sluiced-n1.pid")"
 	wait_for 30 log_has bridge-n1 "sluiced has made new maps; opening the ports again"
