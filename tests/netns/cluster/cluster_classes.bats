@@ -123,21 +123,22 @@ set_rate() {
 }
 
 @test "a reload with another map of classes moves a flow to another queue and loses nothing" {
-	local class before sent
+	local class before ledger sent
 	send_some() {
 		spawn h2p1 received build/lab/sink eth0 --json --verify --expect 500
 		wait_for 10 grep -q ready "$LAB_DIR/received.err"
 		on h1p1 taskset -c 0 build/lab/gen eth0 --json --dst-mac "$(mac_of n1 eth1)" \
 			--dst 10.2.1.2 --count 500 --rate 1000 --dscp 10 >"$LAB_DIR/gen.json"
 		wait_for 30 no_processes "$(cat "$LAB_DIR/received.pid")"
-		cluster_conserves 500 "$(jq .packets "$LAB_DIR/received.out")"
+		ledger=$(cluster_conserves 500 "$(jq .packets "$LAB_DIR/received.out")") && echo "$ledger"
 	}
 	enqueued() { voq n2p1 "$1" enqueued_frames; }
 	for class in 0 2; do
 		wait_for 60 cluster_counts
 		before=$(enqueued $class)
 		send_some
-		[ $(($(enqueued $class) - before)) = 500 ]
+		# The kernel forwards a frame for which it wants to hear of the neighbour again.
+		[ $(($(enqueued $class) - before)) = $((500 - $(jq .nodes.n1.punts <<<"$ledger"))) ]
 		sed 's/^  bridge:/  classes: [{class: 2, dscp: "8-10"}]\n&/' "$LAB_DIR/n1.yaml" >"$LAB_DIR/other.yaml"
 		mv "$LAB_DIR/other.yaml" "$LAB_DIR/n1.yaml"
 		sent=$(grep -c reloaded "$LAB_DIR/sluiced-n1.err" || true)
