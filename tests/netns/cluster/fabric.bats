@@ -211,10 +211,17 @@ slept_until() { [ "$(bridge_now | cut -d' ' -f3)" -ge "$1" ]; }
 	bridge_start 1
 	called() { on n1 ss -Hltn | awk '{ n += $2 } END { exit !n }'; }
 	wait_for 30 called
-	read -r clock cpu sleeps <<<"$(bridge_now)"
-	rounds=$(bridge_ask 1 status | jq .rounds)
-	wait_for 30 slept_until $((sleeps + 100))
-	[ $(($(bridge_ask 1 status | jq .rounds) - rounds)) -le $((3 * ($(bridge_now | cut -d' ' -f3) - sleeps))) ]
+	# The least busy of five looks, as above: what it does once, at its start, is in the first.
+	for _ in 1 2 3 4 5; do
+		read -r clock cpu sleeps <<<"$(bridge_now)"
+		rounds=$(bridge_ask 1 status | jq .rounds)
+		wait_for 30 slept_until $((sleeps + 100))
+		rounds=$(($(bridge_ask 1 status | jq .rounds) - rounds))
+		sleeps=$(($(bridge_now | cut -d' ' -f3) - sleeps))
+		echo "$rounds rounds, $sleeps sleeps"
+		[ "$rounds" -gt $((3 * sleeps)) ] || break
+	done
+	[ "$rounds" -le $((3 * sleeps)) ]
 	router_start n1
 	for n in 1 2 3; do wait_for 30 cluster_is_up $n 2; done
 }
