@@ -194,27 +194,30 @@ cut_off() {
 	run -0 apply "$LAB_DIR/all.yaml"
 }
 
-# All members stand still for half of the time.
+# All members stand still for half of the time, in turns of 0.4 s, until a line comes on descriptor 9.
 stutter() {
-	local signal m
-	while [ ! -e "$LAB_DIR/enough" ]; do
-		for signal in STOP CONT; do
-			for m in 1 2 3; do kill -$signal "$(cat "$LAB_DIR/etcd$m.pid")"; done
-			sleep 0.4
-		done
+	local signal=CONT
+	signal_all STOP
+	until read -r -t 0.4 -u 9; do
+		signal_all $signal
+		[ $signal = STOP ] && signal=CONT || signal=STOP
 	done
+	signal_all CONT
 }
+signal_all() { for m in 1 2 3; do kill -"$1" "$(cat "$LAB_DIR/etcd$m.pid")"; done; }
 
 slow() {
 	local pid status=0
-	rm -f "$LAB_DIR/enough"
+	mkfifo "$LAB_DIR/enough"
+	exec 9<>"$LAB_DIR/enough"
 	stutter 3>&- &
 	pid=$!
 	sed 's/^heartbeat_s: .*/heartbeat_s: 508/' "$LAB_DIR/all.yaml" >"$LAB_DIR/change.yaml"
 	apply "$LAB_DIR/change.yaml" || status=1
 	wait_for 60 files_are "$LAB_DIR/change.yaml" || status=1
-	: >"$LAB_DIR/enough"
-	wait $pid
+	echo >&9
+	wait $pid || status=1
+	exec 9>&-
 	return $status
 }
 
