@@ -33,7 +33,8 @@ bird_outside() {
 
 # bird_host hNpP AS FILE4 FILE6: a host that announces the prefixes in these files, one a line, and
 # routes nothing itself. BIRD_BFD, if it is set, has options of BFD with the node. By default a
-# session waits for a minute after the node has ended it.
+# session waits for a minute after the node has ended it. What the node tells it, birdc shows at
+# $LAB_DIR/bird-hNpP.ctl, also of prefixes that come from another host of its AS.
 bird_host() {
 	local host=$1 as=$2 n=${1:1:1} p=${1:3} bfd=
 	[ -z "${BIRD_BFD:-}" ] || bfd="protocol bfd { interface \"eth0\" { $BIRD_BFD }; }"
@@ -50,15 +51,15 @@ bird_host() {
 			ipv6;
 			include "$LAB_DIR/feed6-$host.conf";
 		}
-		protocol bgp {
+		protocol bgp node {
 			local 10.$n.$p.2 as $as; neighbor 10.$n.$p.1 as $BIRD_AS;
-			connect delay time 1; connect retry time 1; error wait time 1, 2;
+			connect delay time 1; connect retry time 1; error wait time 1, 2; allow local as;
 			${BIRD_BFD:+bfd on;}
-			ipv4 { import none; export all; next hop self; };
-			ipv6 { import none; export all; next hop address fd00:0:$n:$p::2; };
+			ipv4 { import all; export where source = RTS_STATIC; next hop self; };
+			ipv6 { import all; export where source = RTS_STATIC; next hop address fd00:0:$n:$p::2; };
 		}
 	END
-	spawn "$host" "bird-$host" bird -f -c "$LAB_DIR/bird-$host.conf"
+	spawn "$host" "bird-$host" bird -f -c "$LAB_DIR/bird-$host.conf" -s "$LAB_DIR/bird-$host.ctl"
 }
 
 bird_feed() { awk '{ print "route " $1 " blackhole;" }' "$1"; }

@@ -109,6 +109,7 @@ struct sl_cluster_node {
 	uint32_t id; /* 1..255 */
 	/* on the fabric, as text: sl_addr_parse reads it; NULL: there is no fabric */
 	char *address;
+	bool drain;		   /* its traffic shall go other ways, before it is taken away */
 	struct sl_yaml_list ports; /* of struct sl_cluster_port */
 	uint32_t line;
 };

@@ -79,12 +79,50 @@ static void print_channel(const struct sl_routing *routing, FILE *out, uint8_t f
 	uint8_t session_family, address[16];
 	char source[SL_PREFIX_STRLEN];
 
-	fprintf(out, "\tipv%d { igp table ports%d; import all; export where source = RTS_BGP;%s",
-		version, version, extra);
+	fprintf(out, "\tipv%d { igp table ports%d; %s%s", version, version,
+		routing->self->drain ? "import filter drained_in; export filter drained_out;"
+				     : "import all; export where source = RTS_BGP;",
+		extra);
 	if (!sl_addr_parse(routing->self->address, &session_family, address) &&
 	    session_family != family && sl_routing_source(routing, family, source))
 		fprintf(out, " next hop address %s;", source);
 	fputs(" };\n", out);
+}
+
+/*
+ * RFC 8326, section 4: the node tags what it has from outside, and other nodes prefer any other way
+ * to LOCAL_PREF 0. What it tells neighbours outside gets the tag where it comes in from the nodes,
+ * since the filters towards these neighbours are the operator's; and there the node itself comes to
+ * prefer them, but not those of other drained nodes: else two of them would each wait for the other
+ * one's. A reflector takes the tag off what it passes on: such a way does not lead through it.
+ */
+static void print_drain(const struct sl_routing *routing, FILE *out)
+{
+	const struct sl_cluster_settings *cluster = &routing->settings->cluster;
+	const char *comma = "";
+
+	fputs("\n# This node is drained (`drain: true`): its ways have LOCAL_PREF 0 and the community\n"
+	      "# GRACEFUL_SHUTDOWN (RFC 8326), by which nodes and neighbours outside prefer others.\n"
+	      "define GRACEFUL_SHUTDOWN = (65535, 0);\n"
+	      "filter drained_in {\n"
+	      "\tif bgp_local_pref > 0 then preference = 110; # before this node's own ways, of 100\n"
+	      "\tbgp_community.add(GRACEFUL_SHUTDOWN);\n"
+	      "\taccept;\n"
+	      "}\n"
+	      "filter drained_out {\n"
+	      "\tif source != RTS_BGP then reject;\n",
+	      out);
+	if (routing->reflects[routing->self->id]) {
+		fputs("\tif from ~ [ ", out);
+		for (uint32_t i = 0; i < cluster->nodes.n; i++, comma = ", ")
+			fprintf(out, "%s%s", comma, sl_cluster_node(cluster, i)->address);
+		fputs(" ] then { bgp_community.delete(GRACEFUL_SHUTDOWN); accept; }\n", out);
+	}
+	fputs("\tbgp_local_pref = 0;\n"
+	      "\tbgp_community.add(GRACEFUL_SHUTDOWN);\n"
+	      "\taccept;\n"
+	      "}\n",
+	      out);
 }
 
 /* A template of sessions with other nodes. */
@@ -172,6 +210,8 @@ void sl_routing_print_bird(const struct sl_routing *routing, FILE *out)
 	      out);
 	print_kernel(routing, out, AF_INET);
 	print_kernel(routing, out, AF_INET6);
+	if (routing->self->drain)
+		print_drain(routing, out);
 	print_sessions(routing, out);
 	print_outside(routing, out);
 }

@@ -74,6 +74,14 @@ static void print_bgp(const struct sl_routing *routing, FILE *out)
 		" bgp router-id %s\n"
 		" no bgp default ipv4-unicast\n",
 		routing->as, id);
+	/* Written in both states, so that vtysh changes a bgpd that runs to either. */
+	if (routing->self->drain)
+		fputs(" ! This node is drained (`drain: true`): its ways have LOCAL_PREF 0 and the community\n"
+		      " ! GRACEFUL_SHUTDOWN (RFC 8326), by which nodes and neighbours outside prefer others.\n"
+		      " bgp graceful-shutdown\n",
+		      out);
+	else
+		fputs(" no bgp graceful-shutdown\n", out);
 	for (unsigned int session = SL_ROUTING_MESH; session < N_GROUPS; session++)
 		if (sl_routing_has_session(routing, session))
 			fprintf(out,

@@ -52,7 +52,7 @@ file_of() {
 outside() {
 	local peer=10.$2.$3.2
 	if [ "$1" = bird ]; then
-		bird_outside "$2" "$3" "$4" | sed 's/}$/bfd on; }/'
+		bird_outside "$2" "$3" "$4" | sed 's/}$/bfd on; ipv4 { export all; }; }/'
 		echo "protocol bfd { interface \"eth$3\" { $BIRD_BFD }; }"
 		return
 	fi
@@ -270,6 +270,44 @@ bfd_is_up() {
 	fi
 }
 
+# drain N DAEMON true|false [OPTION...]: the daemon of node N takes what the command prints of a node with that mark, and goes on
+drain() {
+	local conf=$LAB_DIR/$2-n$1/conf
+	sed "s/^    - id: $1\$/&\n      drain: $3/" "$LAB_DIR/n$1.yaml" >"$LAB_DIR/drain.yaml"
+	{ routing "--$2" "${@:4}" "$LAB_DIR/drain.yaml" && cat "$LAB_DIR/outside-n$1"; } >"$conf" || return
+	if [ "$2" = bird ]; then
+		on "n$1" birdc -s "$LAB_DIR/bird-n$1/bird.ctl" configure | grep -q Reconfigured
+	else
+		frr_vtysh "$1" -f "$conf" >"$LAB_DIR/vtysh.out" 2>&1
+	fi
+}
+
+# lowered PREFIX, usual PREFIX: BIRD on node 3 about the way by node 1
+way() { on n3 birdc -s "$LAB_DIR/bird-n3/bird.ctl" show route all for "$1" protocol n1; }
+lowered() { [[ $(way "$1") == *"BGP.local_pref: 0"*"BGP.community: (65535,0)"* ]]; }
+usual() { [[ $(way "$1") == *"BGP.local_pref: 100"* && $(way "$1") != *65535* ]]; }
+
+# told PREFIX: what the neighbour of node 1 has been told of it
+told() { on h1p1 birdc -s "$LAB_DIR/bird-h1p1.ctl" show route all for "$1" protocol node; }
+told_of_shutdown() { [[ $(told "$1") == *"BGP.community: (65535,0)"* ]]; }
+
+# Node 1 is drained: all three prefer the other way to what both neighbours announce, and go on by node 1 to
+# what its neighbour alone announces.
+expect_drained() {
+	{ expect 1 others 1 && expect 1 twice 2; } >"$LAB_DIR/expected-n1"
+	{ expect 2 others 1 && expect 2 twice 2; } >"$LAB_DIR/expected-n2"
+	{ expect 3 others 1 && expect 3 twice 2; } >"$LAB_DIR/expected-n3"
+}
+
+# drain_counts DAEMON: of node 1
+drain_counts() {
+	local alone both
+	alone=$(tail -n 1 "$LAB_DIR/others4") both=$(head -n 1 "$LAB_DIR/twice4")
+	usual "$alone" && drain 1 "$1" true && expect_drained && all_have_them && wait_for 60 lowered "$alone" || return
+	[ "$1" = frr ] || wait_for 60 told_of_shutdown "$both" || return
+	frames_follow && drain 1 "$1" false && expect_both && all_have_them && wait_for 60 usual "$alone" && usual "$both"
+}
+
 # carrier_counts_remotely: the same for remote ports, while nobody withdraws a route
 carrier_counts_remotely() {
 	bridge_stop 1
@@ -285,8 +323,13 @@ carrier_counts_remotely() {
 @test "each of 1, 3, 16 and 255 nodes: BIRD and FRR take every line" {
 	: >"$LAB_DIR/vtysh.conf"
 	local n option
-	for n in 1 3 16 255; do
-		file_of $n
+	for n in 1 3 16 255 drained; do
+		if [ $n = drained ]; then
+			n=3
+			sed -i 's/^    - id: 3$/&\n      drain: true/' "$LAB_DIR/of3.yaml"
+		else
+			file_of $n
+		fi
 		for option in "" "--reflector $n"; do
 			# shellcheck disable=SC2086
 			routing --bird --node $n $option "$LAB_DIR/of$n.yaml" >"$LAB_DIR/bird.conf"
@@ -383,4 +426,29 @@ refuses() {
 
 @test "BIRD reflects the routes of nodes with FRR: all have them" {
 	exchange frr bird frr --reflector 2
+}
+
+@test "BIRD: all go out by others than a drained node where there are some, and its neighbour is told to" {
+	exchange bird bird bird
+	drain_counts bird
+}
+
+@test "FRR: all go out by others than a drained node where there are some" {
+	exchange frr bird bird
+	drain_counts frr
+}
+
+@test "a drained reflector lowers its own ways, and not those that it passes on" {
+	exchange bird bird bird --reflector 1
+	drain 1 bird true --reflector 1
+	expect_drained
+	all_have_them
+	wait_for 60 lowered "$(tail -n 1 "$LAB_DIR/others4")"
+	run -0 way "$(head -n 1 "$LAB_DIR/twice4")"
+	echo "$output"
+	[ "$(grep -c 'BGP.local_pref: 100' <<<"$output")" = 1 ]
+	[ "$(grep -c 'BGP.community: (65535,0)' <<<"$output")" = 1 ]
+	drain 1 bird false --reflector 1
+	expect_both
+	all_have_them
 }

@@ -442,6 +442,13 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
 	  "f:4: cluster.classes[0].dscp: \"1 ,2\" is not a list of DSCPs: write numbers from 0 to 63 and ranges of them, as 46 or 0-7,46" },
+	{ "cluster_drain_not_boolean",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, drain: soon, ports: [{number: 1, name: eth1}]}\n",
+	  "f:5: cluster.nodes[0].drain: \"soon\" is not a truth value: write true or false" },
 	{ "cluster_dscp_bad_7",
 	  "cluster:\n"
 	  "  node: 1\n"
