@@ -6,21 +6,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 #include <jansson.h>
 
 #include "user/lib/clock.h"
+#include "user/lib/journal.h"
 #include "user/lib/log.h"
 
 static enum sl_log_level max_level = SL_LOG_INFO;
 static enum sl_log_form form = SL_LOG_TEXT;
 static const char *line_prefix = "";
+static const char *journal_socket = SL_JOURNAL_SOCKET;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t places; /* all struct sl_log_place, and what follows */
 static char *caught;	       /* borrowed; NULL: nobody wants an error */
 
 static const char *const level_names[] = { "error", "warning", "info", "debug" };
+static const int priorities[] = { LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
 void sl_log_set_level(enum sl_log_level level)
 {
@@ -45,12 +49,15 @@ void sl_log_set_prefix(const char *prefix)
 	line_prefix = prefix;
 }
 
+void sl_log_set_journal(const char *path)
+{
+	journal_socket = path;
+}
+
 static int text_line(enum sl_log_level level, const char *text, char *line, size_t bytes)
 {
-	static const char *const journal[] = { "<3>", "<4>", "<6>", "<7>" };
-
-	if (getenv("JOURNAL_STREAM"))
-		return snprintf(line, bytes, "%s%s\n", journal[level], text);
+	if (sl_journal_has_stderr())
+		return snprintf(line, bytes, "<%d>%s\n", priorities[level], text);
 	if (level == SL_LOG_INFO)
 		return snprintf(line, bytes, "%s%s\n", line_prefix, text);
 	return snprintf(line, bytes, "%s%s: %s\n", line_prefix, level_names[level], text);
@@ -107,12 +114,42 @@ static int json_line(const struct sl_log_place *place, enum sl_log_level level,
 	return (int)n + 1;
 }
 
+/* 0, or -errno: the journal has not got it. */
+static int tell_journal(const struct sl_log_place *place, enum sl_log_level level,
+			const struct event *event, const char *text)
+{
+	struct sl_journal_entry entry;
+	char daemon[32];
+
+	entry.n = 0;
+	snprintf(daemon, sizeof(daemon), "%.*s", (int)strcspn(line_prefix, ":"), line_prefix);
+	sl_journal_text(&entry, "", "MESSAGE", text);
+	sl_journal_number(&entry, "", "PRIORITY", priorities[level]);
+	sl_journal_text(&entry, "", "SYSLOG_IDENTIFIER", daemon);
+	sl_journal_text(&entry, "", "CODE_FILE", place->file);
+	sl_journal_number(&entry, "", "CODE_LINE", place->line);
+	if (event->name)
+		sl_journal_text(&entry, "SLUICE_", "EVENT", event->name);
+	for (const struct sl_log_field *field = event->fields; field && field->name; field++) {
+		if (field->text)
+			sl_journal_text(&entry, "SLUICE_", field->name, field->text);
+		else
+			sl_journal_number(&entry, "SLUICE_", field->name, field->number);
+	}
+	return sl_journal_send(&entry, journal_socket);
+}
+
 static void write_line(const struct sl_log_place *place, enum sl_log_level level,
 		       const struct event *event, const char *text)
 {
 	char line[8192];
-	int n = form == SL_LOG_JSON ? json_line(place, level, event, text, line, sizeof(line))
-				    : text_line(level, text, line, sizeof(line));
+	int n;
+
+	if (form == SL_LOG_TEXT && sl_journal_has_stderr() &&
+	    tell_journal(place, level, event, text) == 0)
+		return;
+	n = form == SL_LOG_JSON ? json_line(place, level, event, text, line, sizeof(line))
+				: text_line(level, text, line, sizeof(line));
 
 	/*
 	 * One write() for a line, so that the lines of several processes on one descriptor do not

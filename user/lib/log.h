@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The log of a daemon: one line for each event on standard error, as text or as a JSON object. Text
- * has the level's name, or under systemd (JOURNAL_STREAM is set) the journal's "<N>". JSON has
+ * has the level's name. Where standard error is a stream of systemd's journal, a line of text goes
+ * to the journal as an entry with fields: PRIORITY, SYSLOG_IDENTIFIER, CODE_FILE, CODE_LINE,
+ * MESSAGE, and of an event SLUICE_EVENT and a field SLUICE_NAME for each of its own. If the journal
+ * does not take it, the line goes to standard error with the journal's "<N>" for the level. JSON
+ * has
  *
  *   {"time": "2026-01-31T12:00:00.123456Z", "level": "warning", "daemon": "sluiced",
  *    "place": "user/daemon/router.c:399", "message": "..."}
@@ -42,6 +46,8 @@ void sl_log_set_level(enum sl_log_level level);
 enum sl_log_level sl_log_get_level(void);
 /* The default is SL_LOG_TEXT. "text" or "json": 0, else -EINVAL and nothing changes. */
 int sl_log_set_form(const char *form);
+/* The journal's socket; borrowed for the life of the process. The default is SL_JOURNAL_SOCKET. */
+void sl_log_set_journal(const char *path);
 /* Put before each message of text, e.g. "sluiced: "; borrowed for the life of the process. */
 void sl_log_set_prefix(const char *prefix);
 

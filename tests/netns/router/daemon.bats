@@ -250,3 +250,44 @@ teardown() { lab_end; }
 	wait_for 5 log_says reloaded
 	[ "$(on n1 stat -c '%a %G' /run/sluice/sluiced.sock)" = "666 daemon" ]
 }
+
+# --- Log --------------------------------------------------------------------------------------------------------
+
+# journald: systemd's, in n1's mount namespace, with a memory of its own
+journald() {
+	local program=/lib/systemd/systemd-journald
+	[ -x "$program" ] || skip "no systemd-journald"
+	on n1 sh -c 'mount -t cgroup2 cgroup /sys/fs/cgroup && mkdir -p /run/systemd/journald.conf.d &&
+		printf "%s\n" "[Journal]" Storage=volatile ReadKMsg=no Audit=no ForwardToWall=no >/run/systemd/journald.conf.d/test.conf'
+	spawn n1 journald "$program"
+	wait_for 10 on n1 test -S /run/systemd/journal/stdout
+}
+
+# entries MATCH...: what the journal has of sluiced
+entries() {
+	on n1 journalctl --sync
+	on n1 journalctl --no-pager -o json --directory /run/log/journal SYSLOG_IDENTIFIER=sluiced "$@"
+}
+
+@test "the journal gets each line once, with level and place, and the fields of an event" {
+	journald
+	# As the service manager starts it: systemd-cat opens the stream, JOURNAL_STREAM says which one it is.
+	# shellcheck disable=SC2016 # the inner shell's
+	spawn n1 sluiced systemd-cat sh -c 'JOURNAL_STREAM=$(stat -L -c %d:%i /dev/stderr) exec build/sluiced "$@"' sh --config "$CONFIG"
+	DAEMON=$SPAWNED
+	wait_for 10 daemon_ready
+	ready() { entries SLUICE_EVENT=ready >"$LAB_DIR/ready" && [ -s "$LAB_DIR/ready" ]; }
+	wait_for 10 ready
+	jq -es --arg pid "$DAEMON" --arg version "$(cat VERSION)" '.[0], (length == 1 and (.[0] |
+		._TRANSPORT == "journal" and ._PID == $pid and .PRIORITY == "6" and .CODE_FILE == "user/sluiced.c" and
+		(.CODE_LINE | tonumber) > 0 and .SLUICE_VERSION == $version and
+		.MESSAGE == "ready: version \($version), engine \(.SLUICE_ENGINE)"))' "$LAB_DIR/ready"
+	entries SLUICE_EVENT=port SLUICE_STATE=attached | jq -es '[.[] | [.SLUICE_PORT, .PRIORITY]] | sort == [["eth1", "6"], ["eth2", "6"]]'
+	# Nothing went by the stream of standard error, and a warning has its level.
+	configure "tables: {ipv4_routes: 17}" "no_such_key: 1"
+	kill -HUP "$DAEMON"
+	refused() { entries PRIORITY=3 | jq -es '.[0].MESSAGE | contains("no_such_key")'; }
+	wait_for 10 refused
+	entries | jq -es 'length > 4 and all(.[]; ._TRANSPORT == "journal")'
+	[ ! -s "$LAB_DIR/sluiced.err" ]
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the log writes on standard error: text, JSON, and no more than it may. */
+/* What the log writes: text, JSON, entries of the journal, and no more than it may. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <errno.h>
@@ -67,19 +70,127 @@ static void text_has_the_daemon_and_the_level(void **state)
 	free(text);
 }
 
-static void the_journal_gets_levels_as_numbers(void **state)
+/* Standard error, which is a file here, is the journal's stream. */
+static void set_stream(void)
+{
+	struct stat stream;
+	char name[64];
+
+	assert_int_equal(fstat(STDERR_FILENO, &stream), 0);
+	snprintf(name, sizeof(name), "%llu:%llu", (unsigned long long)stream.st_dev,
+		 (unsigned long long)stream.st_ino);
+	setenv("JOURNAL_STREAM", name, 1);
+}
+
+static void the_stream_of_a_journal_without_socket_gets_levels_as_numbers(void **state)
 {
 	char *text;
 
 	(void)state;
 	begin("text");
-	setenv("JOURNAL_STREAM", "8:1", 1);
+	set_stream();
+	sl_log_set_journal("@sluice-test-nobody-is-here");
+	errno = ENOENT;
 	sl_warning("w");
 	sl_info("i");
+	assert_int_equal(errno, ENOENT);
 	unsetenv("JOURNAL_STREAM");
 	text = written();
 	assert_string_equal(text, "<4>w\n<6>i\n");
 	free(text);
+}
+
+/* A socket like the journal's, under an abstract name that the kernel chose. */
+static int journal_open(char path[64])
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(address);
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(sa_family_t)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+	snprintf(path, 64, "@%.*s", (int)(len - sizeof(sa_family_t) - 1), address.sun_path + 1);
+	sl_log_set_journal(path);
+	return fd;
+}
+
+static void the_journal_gets_an_entry_with_the_fields_of_an_event(void **state)
+{
+	static const char expected[] = "MESSAGE\n\x10\0\0\0\0\0\0\0node 2\nis \"down\"\n"
+				       "PRIORITY\n\1\0\0\0\0\0\0\0006\n"
+				       "SYSLOG_IDENTIFIER\n\7\0\0\0\0\0\0\0sluiced\n"
+				       "CODE_FILE\n\3\0\0\0\0\0\0\0f.c\n"
+				       "CODE_LINE\n\2\0\0\0\0\0\0\00042\n"
+				       "SLUICE_EVENT\n\4\0\0\0\0\0\0\0peer\n"
+				       "SLUICE_NODE_ID\n\1\0\0\0\0\0\0\0002\n"
+				       "SLUICE_STATE\n\3\0\0\0\0\0\0\0a\nb\n";
+	struct sl_log_place place = { .file = "f.c", .line = 42 };
+	char bytes[1024], path[64], *text;
+	int journal;
+
+	(void)state;
+	begin("text");
+	journal = journal_open(path);
+	set_stream();
+	sl_log_event(&place, SL_LOG_INFO, "peer",
+		     SL_LOG_FIELDS({ "node-id", NULL, 2 }, { "state", "a\nb", 0 }),
+		     "node %d\nis \"down\"", 2);
+	unsetenv("JOURNAL_STREAM");
+	text = written();
+	assert_string_equal(text, "");
+	free(text);
+	assert_int_equal(recv(journal, bytes, sizeof(bytes), 0), sizeof(expected) - 1);
+	assert_memory_equal(bytes, expected, sizeof(expected) - 1);
+	close(journal);
+}
+
+static void the_journal_gets_nothing_where_standard_error_is_not_its_stream(void **state)
+{
+	char byte, path[64], *text;
+	int journal;
+
+	(void)state;
+	begin("text");
+	journal = journal_open(path);
+	setenv("JOURNAL_STREAM", "8:1", 1);
+	sl_warning("w");
+	unsetenv("JOURNAL_STREAM");
+	sl_info("i");
+	text = written();
+	assert_string_equal(text, "sluiced: warning: w\nsluiced: i\n");
+	free(text);
+	begin("json");
+	set_stream();
+	sl_info("an object");
+	unsetenv("JOURNAL_STREAM");
+	text = written();
+	assert_int_equal(text[0], '{');
+	free(text);
+	assert_int_equal(recv(journal, &byte, 1, 0), -1);
+	assert_int_equal(errno, EAGAIN);
+	close(journal);
+}
+
+static void a_journal_that_is_full_makes_nobody_wait_and_nothing_is_lost(void **state)
+{
+	uint32_t entries = 0;
+	char byte, path[64], *text;
+	int journal;
+
+	(void)state;
+	begin("text");
+	journal = journal_open(path);
+	set_stream();
+	for (uint32_t i = 0; i < SL_LOG_LINES_MAX; i++)
+		sl_info("line");
+	unsetenv("JOURNAL_STREAM");
+	text = written();
+	while (recv(journal, &byte, 1, 0) == 1)
+		entries++;
+	assert_true(lines_of(text) > 0);
+	assert_int_equal(entries + lines_of(text), SL_LOG_LINES_MAX);
+	free(text);
+	close(journal);
 }
 
 /* A parser that we did not write reads each line. */
@@ -216,7 +327,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_has_the_daemon_and_the_level),
-		cmocka_unit_test(the_journal_gets_levels_as_numbers),
+		cmocka_unit_test(the_stream_of_a_journal_without_socket_gets_levels_as_numbers),
+		cmocka_unit_test(the_journal_gets_an_entry_with_the_fields_of_an_event),
+		cmocka_unit_test(the_journal_gets_nothing_where_standard_error_is_not_its_stream),
+		cmocka_unit_test(a_journal_that_is_full_makes_nobody_wait_and_nothing_is_lost),
 		cmocka_unit_test(json_is_an_object_a_line),
 		cmocka_unit_test(an_event_has_its_name_and_its_fields_as_members),
 		cmocka_unit_test(an_event_is_a_line_of_text_like_any_other),
