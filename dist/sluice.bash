@@ -31,8 +31,9 @@ _sluice_cc() {
 # The filter lists in force: the first column of each line, without the colon.
 _sluice_filter() {
 	case $1 in
-	'') _sluice_words "list counters add delete replace import flowspec explain" ;;
+	'') _sluice_words "list counters add delete replace import flowspec flow explain" ;;
 	replace | import) _sluice_files ;;
+	flow) _sluice_words "list count add delete load flush" ;;
 	list | counters | add | delete | flowspec) _sluice_words "$(sluice filter list 2>/dev/null | sed -n 's/: .*//p')" ;;
 	esac
 }

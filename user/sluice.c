@@ -26,8 +26,10 @@ static const struct command {
 	  " list [LIST]|counters [LIST]|add LIST [at N] KEY=VALUE...|\n"
 	  "       delete LIST [RULE]|replace FILE|import FILE|\n"
 	  "       flowspec LIST TABLE... [KEY=VALUE]...|\n"
+	  "       flow list|count|add FLOW action=ACTION [KEY=VALUE]...|delete FLOW|load FILE|flush|\n"
 	  "       explain ADDRESS port=PORT [KEY=VALUE]...",
-	  "filter lists: show and change, take over nftables' rules, BGP flowspec", sl_cmd_filter },
+	  "filter lists: show and change, take over nftables' rules, BGP flowspec; exact flows",
+	  sl_cmd_filter },
 	{ "reserve",
 	  " list|ports|add FLOW rate RATE [port NETDEV] [refresh SECONDS] [pin]|\n"
 	  "       delete FLOW",

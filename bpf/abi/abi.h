@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 24
+#define SL_ABI_VERSION 25
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -37,13 +37,15 @@ struct sl_config {
 	__u32 node_id; /* 1..255 in a cluster, 0 alone */
 	/* 0: alone, nothing goes to a VOQ; else 1..SL_VOQS_MAX, as sl_meta has it */
 	__u32 n_voqs;
-	__u32 n_queues;	 /* receive queues of an edge port that lead to VOQs, as sl_meta has it */
-	__u32 n_workers; /* of the bridge, as sl_meta has it */
-	__u32 filters;	 /* 1: ports may have rule lists (classifier.h) */
-	__u32 express;	 /* 1: frames for other nodes may take the express way (express.h) */
-	__u32 reserves;	 /* 1: flows may have reserved rates (reserved.h) */
+	__u32 n_queues;	   /* receive queues of an edge port that lead to VOQs, as sl_meta has it */
+	__u32 n_workers;   /* of the bridge, as sl_meta has it */
+	__u32 filters;	   /* 1: ports may have rule lists (classifier.h) */
+	__u32 express;	   /* 1: frames for other nodes may take the express way (express.h) */
+	__u32 reserves;	   /* 1: flows may have reserved rates (reserved.h) */
+	__u32 exact_flows; /* elements of sl_exact_flow (exact_flow.h); 0: there are no exact flows
+			    */
 };
-SL_ASSERT_SIZE(struct sl_config, 40);
+SL_ASSERT_SIZE(struct sl_config, 44);
 
 /* Read-only data `sl_txdrops_config` of txdrops.bpf.o. */
 struct sl_txdrops_config {

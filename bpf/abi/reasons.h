@@ -58,9 +58,10 @@
 	X(FABRIC_SPOOF, "fabric-spoof",                                                            \
 	  "the fabric's protocol, for an address of the fabric, at an edge port")                  \
 	X(TAGS, "tags", "in a cluster: more than two VLAN tags, which could hide such a frame")    \
-	X(FILTER, "filter", "a rule of the port's filter list, or its default, denies it")         \
+	X(FILTER, "filter",                                                                        \
+	  "an exact flow, a rule of the port's filter list, or its default denies it")             \
 	X(FILTER_HEADERS, "filter-headers",                                                        \
-	  "at a port with a filter list: IPv6 extension headers that cannot be read to their end") \
+	  "where it meets a list or exact flows: IPv6 headers that cannot be read to their end")   \
 	X(TTL_LIMIT, "ttl-limit", "more packets of the reason ttl than the kernel shall answer")   \
 	X(NO_ROUTE_LIMIT, "no-route-limit",                                                        \
 	  "more packets of the reason no-route than the kernel shall answer")                      \
@@ -108,7 +109,7 @@
 	X(BUFFERS, "buffers", "in several buffers, which the egress driver does not take")       \
 	X(ND, "nd", "neighbour discovery: the kernel may answer for others (proxy_ndp)")         \
 	X(AWAY, "away", "sluiced has been away for too long: the kernel decides")                \
-	X(FILTER, "filter", "a rule of the port's filter list gives it to the kernel")
+	X(FILTER, "filter", "an exact flow or a rule of the port's list gives it to the kernel")
 
 #define SL_ENUM_DROP(id, name, text) SL_DROP_##id,
 #define SL_ENUM_PUNT(id, name, text) SL_PUNT_##id,

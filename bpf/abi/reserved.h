@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 #include "bpf/abi/classifier.h"
+#include "bpf/abi/flow_key.h"
 #include "bpf/abi/voq.h"
 
 /* Of a node that offers reservations: the highest class, which no DSCP leads to there. */
@@ -19,20 +20,9 @@
 #define SL_RESERVED_PORT_MAX 256
 
 /*
- * Map sl_reserved: a flow -> what is reserved for it. A flow is one of IPv4 or IPv6 with a protocol
- * that has ports. Fragments, and IPv6 packets with extension headers, are of no such flow.
+ * Map sl_reserved: a flow -> what is reserved for it. Fragments, and IPv6 packets with extension
+ * headers, are of no such flow.
  */
-struct sl_flow_key {
-	__be32 source[4]; /* an IPv4 address in the first word, the others 0 */
-	__be32 destination[4];
-	__be16 source_port;
-	__be16 destination_port;
-	__u8 protocol;
-	__u8 version; /* 4 or 6 */
-	__u8 pad[2];  /* 0 */
-};
-SL_ASSERT_SIZE(struct sl_flow_key, 40);
-
 struct sl_reserved {
 	__u32 number;	  /* of its policer in sl_policer, and of its next hop in sl_rule_hop */
 	__u32 l3_ifindex; /* where it must enter */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The rule list of the port that the packet entered by: may it go on, and how?
+ * The exact flow that the packet is of, or else the rule list of the port that it entered by: may
+ * it go on, and how?
  *
  * This step comes before anything that gives an IP packet to the kernel, so that a sender cannot
  * pass the list with IP options, an expiring TTL or an extension header.
@@ -12,6 +13,7 @@
 #include "bpf/edge/classify.bpf.h"
 #include "bpf/edge/copy.bpf.h"
 #include "bpf/edge/dscp.bpf.h"
+#include "bpf/edge/exact_flow.bpf.h"
 #include "bpf/edge/ip6.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/police.bpf.h"
@@ -188,28 +190,46 @@ __attribute__((noinline)) int sl_filter_auxiliary(struct xdp_md *ctx, __u32 fram
 	return 0;
 }
 
-/* SL_GO_ON, or the end that the port's list has for the packet. Called once its header is valid. */
+/* Does anything judge packets that enter at the interface? */
+static __always_inline bool sl_is_judged(const struct sl_packet *pkt)
+{
+	return sl_has_exact_flows() || (sl_filtered() && pkt->filter);
+}
+
+/* Ask the rule list of the port, which the caller knows to have one. */
+static __always_inline void sl_ask_list(const struct sl_packet *pkt, struct sl_flow *flow)
+{
+	sl_classify(flow, (pkt->filter - 1) * 2 + (pkt->ip4 ? SL_LIST_IP4 : SL_LIST_IP6));
+	if (flow->number != SL_RULE_NONE)
+		sl_count(&sl_filter_hits, flow->number, 1, pkt->len_bytes);
+}
+
+/*
+ * SL_GO_ON, or the end that an exact flow or the port's list has for the packet. Called once its
+ * header is valid.
+ */
 static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 {
 	struct sl_flow flow;
-	__u32 slot;
 
-	if (!sl_filtered() || !pkt->filter)
+	if (!sl_is_judged(pkt))
 		return SL_GO_ON;
-	sl_rule_hop_set(0);
+	if (sl_filtered())
+		sl_rule_hop_set(0);
 	/* a list that denies neighbour discovery would cut off the port; it never leaves the link
 	 */
 	if (!pkt->ip4 && sl_ip6_is_nd(pkt, pkt->l3))
 		return SL_GO_ON;
 	sl_flow_init(&flow);
-	slot = (pkt->filter - 1) * 2 + (pkt->ip4 ? SL_LIST_IP4 : SL_LIST_IP6);
 	if (pkt->ip4)
 		sl_flow_ip4(pkt, &flow);
 	else if (!sl_flow_ip6(pkt, &flow))
 		return SL_DROP(FILTER_HEADERS);
-	sl_classify(&flow, slot);
-	if (flow.number != SL_RULE_NONE)
-		sl_count(&sl_filter_hits, flow.number, 1, pkt->len_bytes);
+	if (!sl_has_exact_flows() || !sl_exact_flow_find(&flow, pkt->ip4 ? 4 : 6, pkt->len_bytes)) {
+		if (!sl_filtered() || !pkt->filter)
+			return SL_GO_ON;
+		sl_ask_list(pkt, &flow);
+	}
 	if (flow.sample)
 		sl_copy_sample(pkt->ctx, flow.number, flow.sample, pkt->l3_ifindex);
 	if (flow.auxiliary)

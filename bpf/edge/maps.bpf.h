@@ -10,6 +10,7 @@
 #include "bpf/abi/chain_header.h"
 #include "bpf/abi/fast_chain.h"
 #include "bpf/abi/classifier.h"
+#include "bpf/abi/exact_flow.h"
 #include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
@@ -90,6 +91,17 @@ struct {
 SL_LISTS(sl_filter_small, struct sl_classifier_small);
 SL_LISTS(sl_filter_large, struct sl_classifier_large);
 SL_COUNTERS(sl_filter_hits, 1);
+
+/* Exact flows. Not allocated before: memory only for those there are. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_flow_key);
+	__type(value, struct sl_exact_flow);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_exact_flow SEC(".maps");
+SL_COUNTERS(sl_exact_hits, 1);
 
 /* Policers of rules and of reserved flows, by their numbers: memory only for those there are. */
 struct {

@@ -89,6 +89,12 @@ static __always_inline bool sl_filtered(void)
 	return sl_config.managed && sl_config.filters;
 }
 
+/* May there be exact flows? If not, the verifier removes the code for them. */
+static __always_inline bool sl_has_exact_flows(void)
+{
+	return sl_config.managed && sl_config.exact_flows;
+}
+
 /* May flows have reserved rates? If not, the verifier removes the code for them. */
 static __always_inline bool sl_reserves(void)
 {

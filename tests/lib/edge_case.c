@@ -276,6 +276,17 @@ int edge_world_filters(enum sl_engine engine, struct edge **out)
 	return make_world(&config, out);
 }
 
+int edge_world_flows(enum sl_engine engine, bool filters, struct edge **out)
+{
+	const struct sl_config config = { .engine = engine,
+					  .managed = 1,
+					  .hash_seed = 0x5eed,
+					  .filters = filters,
+					  .exact_flows = 1024 };
+
+	return make_world(&config, out);
+}
+
 /* --- The same world in the kernel's own tables --- */
 
 static int write_text(const char *path, const char *text)

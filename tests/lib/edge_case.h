@@ -102,6 +102,8 @@ int edge_world_cluster(enum sl_engine engine, struct edge **out);
 int edge_world_express(enum sl_engine engine, struct edge **out);
 /* The same as edge_world_cluster, whose ports may have rule lists. */
 int edge_world_filters(enum sl_engine engine, struct edge **out);
+/* The world of a node alone, with exact flows, whose ports may have rule lists or not. */
+int edge_world_flows(enum sl_engine engine, bool filters, struct edge **out);
 /* The frame `in` as it leaves by `adj`. */
 struct frame edge_sent(const struct frame *in, enum edge_adj adj);
 

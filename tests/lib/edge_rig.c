@@ -80,6 +80,7 @@ static void set_sizes(struct bpf_object *object, const struct sl_config *config)
 		{ "sl_ring", n_rings },
 		{ "sl_express", config->express ? SL_EXPRESS_NODES * config->n_workers : 1 },
 		{ "sl_fabric", SL_FABRIC_MAX },
+		{ "sl_exact_flow", config->exact_flows ? config->exact_flows : 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)

@@ -40,6 +40,8 @@ int sl_cmd_cc(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv);
 /* `filter flowspec`; argv[0] is the list. */
 int sl_cmd_flowspec(const struct sl_cmd_options *options, int argc, char **argv);
+/* `filter flow`; argv[0] says what to do. */
+int sl_cmd_filter_flow(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_reserve(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_element(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_flow(const struct sl_cmd_options *options, int argc, char **argv);

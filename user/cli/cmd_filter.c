@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice filter list|counters|add|delete|replace|import|explain; flowspec is in cmd_flowspec.c */
+/*
+ * sluice filter list|counters|add|delete|replace|import|explain; flowspec is in cmd_flowspec.c,
+ * flow in user/flows
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -223,6 +226,10 @@ void sl_cmd_print_filter(const json_t *filter)
 	size_t i, j;
 
 	printf("filter     ");
+	if (json_is_true(json_object_get(filter, "exact_flow"))) {
+		printf("an exact flow decides: %s\n", sl_cmd_text(filter, "action"));
+		return;
+	}
 	if (!*sl_cmd_text(filter, "list")) {
 		printf("%s has no list\n", sl_cmd_text(filter, "port"));
 		return;
@@ -282,11 +289,14 @@ int sl_cmd_filter(const struct sl_cmd_options *options, int argc, char **argv)
 		return sl_cmd_explain(options, argc - 1, argv + 1);
 	if (strcmp(what, "import") == 0 && argc == 2)
 		return import(argv[1]);
+	if (strcmp(what, "flow") == 0)
+		return sl_cmd_filter_flow(options, argc - 1, argv + 1);
 	if (strcmp(what, "flowspec") == 0)
 		return sl_cmd_flowspec(options, argc - 1, argv + 1);
 	fprintf(stderr, "sluice: filter: write `list [LIST]`, `counters [LIST]`, `add LIST [at N] "
 			"KEY=VALUE...`, `delete LIST [RULE]`, `replace FILE`, `import FILE`, "
-			"`flowspec LIST TABLE... [KEY=VALUE]...` or "
+			"`flowspec LIST TABLE... [KEY=VALUE]...`, "
+			"`flow add|delete|load|list|count|flush` or "
 			"`explain ADDRESS port=PORT [KEY=VALUE]...`\n");
 	return SL_EXIT_USAGE;
 }

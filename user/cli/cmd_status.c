@@ -84,6 +84,15 @@ static void print_limits(const json_t *limits)
 		printf(", packets to the kernel a second and processor\n");
 }
 
+/* Where there is room for exact flows. */
+static void print_flows(const json_t *flows)
+{
+	if (sl_cmd_number(flows, "limit"))
+		printf("flows      %lld of %lld exact flows, which decided %lld packets\n",
+		       sl_cmd_number(flows, "flows"), sl_cmd_number(flows, "limit"),
+		       sl_cmd_number(flows, "packets"));
+}
+
 /* Is the bridge there? If not: what becomes of the frames that it is for? */
 static void print_bridge(const json_t *bridge)
 {
@@ -147,6 +156,7 @@ static void print_status(void *arg, const json_t *row)
 		printf(" + into queues %lld", sl_cmd_number(packets, "voq"));
 	printf(" + dropped %lld + to the kernel %lld\n", sl_cmd_number(packets, "drops"),
 	       sl_cmd_number(packets, "punts"));
+	print_flows(member(row, "exact_flows"));
 	print_limits(member(row, "punt_limits"));
 	if (sl_cmd_number(packets, "unsent"))
 		printf("           %lld of those forwarded were not taken by the egress driver\n",

@@ -13,6 +13,7 @@
 
 #include "user/config/config.h"
 #include "bpf/abi/abi.h"
+#include "bpf/abi/exact_flow.h"
 #include "bpf/abi/forwarding.h"
 #include "user/config/config_cluster_check.h"
 #include "user/config/config_cluster_schema.h"
@@ -175,6 +176,12 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .keys = sl_filter_list_keys,
 	  .item_bytes = sizeof(struct sl_filter_list_settings),
 	  .items_max = SL_FILTER_LISTS },
+	{ .name = "exact_flows",
+	  .type = SL_YAML_UINT,
+	  .offset = offsetof(struct sl_settings, exact_flows),
+	  .min = 16,
+	  .max = SL_EXACT_FLOWS_MAX,
+	  .what = "a number of flows" },
 	{ .name = "metrics",
 	  .type = SL_YAML_STRING,
 	  .offset = offsetof(struct sl_settings, metrics),

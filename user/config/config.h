@@ -67,6 +67,7 @@ struct sl_settings {
 	enum sl_netfilter netfilter;
 	uint32_t heartbeat_s; /* so long the fast path goes on without a daemon; 0: for ever */
 	struct sl_limit_settings punt_limits;
+	uint32_t exact_flows;	     /* that have room; 0: there can be none */
 	struct sl_yaml_list filters; /* of struct sl_filter_list_settings */
 	char *metrics;		     /* where it offers metrics (metrics.h); NULL: nowhere */
 	char *pin_dir;

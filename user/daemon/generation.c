@@ -170,7 +170,8 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		.previous = previous ? previous->datapath : NULL,
 		.config = { .engine = settings->engine,
 			    .managed = 1,
-			    .filters = settings->filters.n > 0 },
+			    .filters = settings->filters.n > 0,
+			    .exact_flows = settings->exact_flows },
 		.n_nexthop = tables->nexthops,
 		.n_adj = tables->adjacencies,
 		.n_group = tables->groups,
@@ -241,11 +242,21 @@ void sl_generation_bind_lists(struct sl_generation *g)
 	if_freenameindex(all);
 }
 
+static void take_flows(struct sl_generation *g)
+{
+	const int err = sl_datapath_take_flows(g->datapath);
+
+	if (err)
+		sl_error("exact flows are lost that were in force: %s", strerror(-err));
+}
+
 int sl_generation_activate(struct sl_generation *g)
 {
 	struct sl_edge_ports *ports = g->ports;
+	int err;
 
 	g->is_active = true;
+	take_flows(g);
 	sl_fib_go_live(g->fib);
 	ports->changed = false;
 	for (uint32_t i = 0; i < ports->n; i++) {
@@ -257,5 +268,7 @@ int sl_generation_activate(struct sl_generation *g)
 		else if (ifindex) /* it came while the tables were filled */
 			sl_edge_port_appeared(ports, g->datapath, port, ifindex, port->up);
 	}
-	return sl_datapath_publish(g->datapath);
+	err = sl_datapath_publish(g->datapath);
+	take_flows(g);
+	return err;
 }

@@ -15,6 +15,7 @@
 #include "user/mirror/sync/netfilter_hooks.h"
 #include "user/daemon/rule_lists.h"
 #include "user/datapath/datapath.h"
+#include "user/datapath/exact_flows.h"
 #include "user/fib/fib.h"
 #include "user/mirror/mirror.h"
 #include "user/tables/table_hops.h"
@@ -29,6 +30,7 @@ struct sl_generation {
 	struct sl_fib *fib;
 	struct sl_mirror *mirror;
 	struct sl_table_hops *table_hops;
+	struct sl_exact_flow_sweep flow_sweep;
 };
 
 /*

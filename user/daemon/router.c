@@ -301,7 +301,8 @@ static bool needs_generation(const struct sl_settings *a, const struct sl_settin
 {
 	return a->engine != b->engine || memcmp(&a->tables, &b->tables, sizeof(a->tables)) != 0 ||
 	       strcmp(a->pin_dir, b->pin_dir) != 0 || !a->filters.n != !b->filters.n ||
-	       a->cluster.node != b->cluster.node || !a->cluster.reserve != !b->cluster.reserve ||
+	       a->exact_flows != b->exact_flows || a->cluster.node != b->cluster.node ||
+	       !a->cluster.reserve != !b->cluster.reserve ||
 	       a->cluster.bridge.workers != b->cluster.bridge.workers ||
 	       !sl_cluster_fits_maps(&b->cluster, running) ||
 	       sl_cluster_has_fabric(&a->cluster) != sl_cluster_has_fabric(&b->cluster) ||
@@ -513,6 +514,19 @@ int sl_router_poll(struct sl_router *r)
 	return err;
 }
 
+/* Exact flows that have been idle for too long end; the others are counted. */
+static void sweep_flows(struct sl_generation *g)
+{
+	if (sl_datapath_config(g->datapath)->exact_flows)
+		sl_exact_flows_sweep(sl_datapath_map_fd(g->datapath, "sl_exact_flow"), sl_now_ns(),
+				     &g->flow_sweep);
+}
+
+uint32_t sl_router_exact_flows(const struct sl_router *r)
+{
+	return r->current->flow_sweep.flows;
+}
+
 void sl_router_tick(struct sl_router *r)
 {
 	struct sl_reserves_use use;
@@ -522,6 +536,7 @@ void sl_router_tick(struct sl_router *r)
 	sl_edge_ports_tick(&r->ports, r->current->datapath);
 	sl_mirror_tick(r->current->mirror);
 	sl_rule_lists_resolve(r->lists);
+	sweep_flows(r->current);
 	sl_table_hops_tick(r->current->table_hops, sl_now_ns());
 	if (reserves_use(r, &use))
 		sl_reserves_tick(r->reserves, &use);

@@ -90,6 +90,8 @@ const struct sl_reserves *sl_router_reserves(const struct sl_router *router);
  */
 void sl_router_put_aside(struct sl_router *router, struct sl_yaml_list *gone);
 void sl_router_free_aside(struct sl_router *router);
+/* Exact flows, as the last look through all of them found. */
+uint32_t sl_router_exact_flows(const struct sl_router *router);
 /* Packets of flows for which a rule reserves that XDP could not tell of. */
 uint64_t sl_router_setups_missed(const struct sl_router *router);
 void sl_router_copies(const struct sl_router *router, struct sl_copy_stats *out);

@@ -83,6 +83,13 @@ int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name); /* or -E
 int sl_datapath_tx_add(struct sl_datapath *dp, uint32_t ifindex, bool buffers);
 int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex);
 
+/*
+ * Exact flows of an earlier generation whose map has another size: put those that are not in this
+ * one's. Once before the programs are attached, and once after the pins are published, for flows
+ * that came meanwhile. 0 or -errno.
+ */
+int sl_datapath_take_flows(struct sl_datapath *dp);
+
 /* Where packets of rules that name a chain go (sl_chain_tx); 0: nowhere. 0 or -errno. */
 int sl_datapath_chain_port(struct sl_datapath *dp, uint32_t ifindex);
 

@@ -30,6 +30,7 @@
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"
 #include "user/datapath/counters.h"
+#include "user/datapath/exact_flows.h"
 #include "user/datapath/pins.h"
 #include "user/datapath/txdrops.h"
 
@@ -41,13 +42,17 @@
 
 /*
  * All generations share these maps: counters, the record of offloads and the heartbeat; in a
- * cluster what the bridge has open; and, where ports have rule lists, the counters of the rules.
+ * cluster what the bridge has open; where ports have rule lists, the counters of the rules; and
+ * exact flows.
  */
 static const char *const shared_maps[SL_SHARED_MAPS] = {
-	"sl_stats",   "sl_drops", "sl_punts", "sl_offload", "sl_heartbeat",    "sl_voq",
-	"sl_backlog", "sl_xsk",	  "sl_ring",  "sl_express", "sl_system_ports", "sl_filter_hits"
+	"sl_stats",	   "sl_drops",	     "sl_punts",      "sl_offload",   "sl_heartbeat",
+	"sl_voq",	   "sl_backlog",     "sl_xsk",	      "sl_ring",      "sl_express",
+	"sl_system_ports", "sl_filter_hits", "sl_exact_flow", "sl_exact_hits"
 };
-#define FILTER_HITS (SL_SHARED_MAPS - 1)
+#define FILTER_HITS (SL_SHARED_MAPS - 3)
+#define EXACT_FLOW  (SL_SHARED_MAPS - 2)
+#define EXACT_HITS  (SL_SHARED_MAPS - 1)
 
 /* --- What an earlier generation left --- */
 
@@ -66,6 +71,8 @@ static bool is_shared(const struct sl_datapath *dp, uint32_t i)
 {
 	if (i == FILTER_HITS)
 		return dp->config.filters;
+	if (i == EXACT_FLOW || i == EXACT_HITS)
+		return dp->config.exact_flows;
 	return i < SL_ALONE_MAPS || dp->config.n_voqs;
 }
 
@@ -88,7 +95,7 @@ static void reuse_shared_maps(struct sl_datapath *dp)
 	for (uint32_t i = 0; i < SL_SHARED_MAPS; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(dp->object, shared_maps[i]);
 
-		if (!is_shared(dp, i))
+		if (!is_shared(dp, i) || (i == EXACT_FLOW && dp->former_flows_fd >= 0))
 			continue;
 		if (dp->shared_fds[i] < 0 && dp->pin_dir)
 			dp->shared_fds[i] = open_earlier(dp, i);
@@ -101,11 +108,15 @@ static void reuse_shared_maps(struct sl_datapath *dp)
 			sl_warning("datapath: the pinned map %s has the layout of another version; "
 				   "its counters start again at 0",
 				   shared_maps[i]);
-		else if (i >= SL_ALONE_MAPS && i != FILTER_HITS) /* of a generation without lists */
+		else if (i >= SL_ALONE_MAPS && i < FILTER_HITS)
 			sl_warning("datapath: the pinned map %s has another size; a new one takes "
 				   "its place, which the bridge has to open",
 				   shared_maps[i]);
-		close(dp->shared_fds[i]);
+		/* The rest may be of a generation without rule lists or exact flows. */
+		if (i == EXACT_FLOW)
+			dp->former_flows_fd = dp->shared_fds[i];
+		else
+			close(dp->shared_fds[i]);
 		dp->shared_fds[i] = -1;
 	}
 }
@@ -163,6 +174,7 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_system_ports", dp->config.n_voqs ? SL_SYSTEM_PORTS_MAX : 0 },
 		{ "sl_fabric", dp->config.n_voqs ? SL_FABRIC_MAX : 0 },
 		{ "sl_filter_hits", dp->config.filters ? SL_FILTER_COUNTERS : 0 },
+		{ "sl_exact_flow", dp->config.exact_flows },
 		{ "sl_setup_told", dp->config.reserves ? SL_SETUP_TOLD_MAX : 0 },
 		{ "sl_setups", dp->config.reserves ? SL_SETUP_RING_BYTES : 0 },
 	};
@@ -398,6 +410,33 @@ static int take_over(struct sl_datapath *dp, const struct sl_datapath *previous)
 	return 0;
 }
 
+/* Those of an earlier generation must fit. */
+static int check_former_flows(const struct sl_datapath *dp)
+{
+	uint32_t n = 0;
+	int err = dp->former_flows_fd < 0 ? 0 : sl_exact_flows_count(dp->former_flows_fd, &n);
+
+	if (err == -EPROTO) {
+		sl_warning("datapath: the exact flows that an earlier version pinned are lost");
+		return 0;
+	}
+	if (!err && n > dp->config.exact_flows) {
+		sl_error("exact_flows: there are %u flows, and %u would fit: delete some, or write "
+			 "a larger number",
+			 n, dp->config.exact_flows);
+		err = -ENOSPC;
+	}
+	return err;
+}
+
+int sl_datapath_take_flows(struct sl_datapath *dp)
+{
+	return dp->former_flows_fd < 0
+		       ? 0
+		       : sl_exact_flows_copy(dp->former_flows_fd,
+					     sl_datapath_map_fd(dp, "sl_exact_flow"));
+}
+
 int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath **out)
 {
 	struct sl_datapath *dp = calloc(1, sizeof(*dp));
@@ -408,6 +447,7 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		return -ENOMEM;
 	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
 		dp->shared_fds[i] = -1;
+	dp->former_flows_fd = -1;
 	if (params->pin_dir) {
 		dp->pin_dir = strdup(params->pin_dir);
 		if (!dp->pin_dir) {
@@ -432,6 +472,8 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		err = map_tables(dp);
 	if (!err)
 		err = write_meta(dp);
+	if (!err)
+		err = check_former_flows(dp);
 	if (!err && dp->pin_dir)
 		open_txdrops(dp, params);
 	if (!err && dp->pin_dir)
@@ -457,6 +499,8 @@ void sl_datapath_close(struct sl_datapath *dp)
 	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
 		if (dp->shared_fds[i] >= 0)
 			close(dp->shared_fds[i]);
+	if (dp->former_flows_fd >= 0)
+		close(dp->former_flows_fd);
 	sl_programs_close(dp);
 	sl_txdrops_close(dp->txdrops);
 	bpf_object__close(dp->object);

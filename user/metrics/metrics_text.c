@@ -45,6 +45,10 @@ static const struct {
 	  "Copies of packets that rules mirror, sample or reject." },
 	{ "flow_setups_total", counter, "result",
 	  "Flows for which rules reserve; missed: packets of such flows." },
+	{ "exact_flows", gauge, NULL, "Exact flows, as the last look through all of them found." },
+	{ "exact_flows_limit", gauge, NULL, "Exact flows that fit." },
+	{ "exact_flow_packets_total", counter, NULL, "Packets that exact flows decided." },
+	{ "exact_flow_bytes_total", counter, NULL, "Bytes of their frames." },
 };
 
 /* Where each sample stands in the status: names joined by dots. */
@@ -102,6 +106,10 @@ static const struct {
 	{ "flow_setups_total", "refused", "flow_setups.refused" },
 	{ "flow_setups_total", "ended", "flow_setups.ended" },
 	{ "flow_setups_total", "missed", "flow_setups.missed" },
+	{ "exact_flows", NULL, "exact_flows.flows" },
+	{ "exact_flows_limit", NULL, "exact_flows.limit" },
+	{ "exact_flow_packets_total", NULL, "exact_flows.packets" },
+	{ "exact_flow_bytes_total", NULL, "exact_flows.bytes" },
 };
 
 static void put_name(FILE *f, const char *name, const char *label, const char *value)

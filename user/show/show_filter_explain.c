@@ -4,6 +4,10 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <bpf/bpf.h>
+
+#include "bpf/abi/exact_flow.h"
+#include "bpf/lib/endian.bpf.h"
 #include "user/classify/rule_text.h"
 #include "user/show/show.h"
 
@@ -138,6 +142,38 @@ static json_t *rule_row(const struct sl_filter_list_settings *list, uint32_t i, 
 	return row;
 }
 
+/* An address of struct sl_flow in a key of the map. */
+static void key_address(const __u64 address[2], __be32 out[4])
+{
+	for (uint32_t i = 0; i < 4; i++)
+		out[i] = sl_htonl((uint32_t)(address[i / 2] >> (i % 2 ? 0 : 32)));
+}
+
+/* Is the packet of an exact flow? What that does is in *action. */
+static bool find_exact_flow(const struct sl_router *router, uint8_t family,
+			    const struct sl_flow *flow, uint32_t *action)
+{
+	const struct sl_datapath *dp = sl_router_datapath(router);
+	struct sl_flow_key key = {
+		.source_port = sl_htons((uint16_t)flow->field[SL_FIELD_SOURCE_PORT]),
+		.destination_port = sl_htons((uint16_t)flow->field[SL_FIELD_DESTINATION_PORT]),
+		.protocol = (uint8_t)flow->field[SL_FIELD_PROTOCOL],
+		.version = family == AF_INET ? 4 : 6,
+	};
+	struct sl_exact_flow found;
+
+	if (!sl_datapath_config(dp)->exact_flows ||
+	    flow->field[SL_FIELD_SOURCE_PORT] >= SL_FIELD_SOURCE_PORT_ABSENT ||
+	    flow->field[SL_FIELD_DESTINATION_PORT] >= SL_FIELD_DESTINATION_PORT_ABSENT)
+		return false;
+	key_address(flow->address[SL_SIDE_SOURCE], key.source);
+	key_address(flow->address[SL_SIDE_DESTINATION], key.destination);
+	if (bpf_map_lookup_elem(sl_datapath_map_fd(dp, "sl_exact_flow"), &key, &found))
+		return false;
+	*action = found.action;
+	return true;
+}
+
 json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 			       const uint8_t addr[16], const json_t *packet, char why[256])
 {
@@ -147,6 +183,8 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 	json_t *answer, *rules, *decides = NULL;
 	const char *next_hop = NULL, *table = NULL, *chain = NULL;
 	struct sl_flow flow;
+	uint32_t action;
+	bool is_exact;
 
 	if (!port) {
 		snprintf(why, 256, "write the port that the packet enters by: port=NETDEV");
@@ -154,6 +192,7 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 	}
 	if (!read_packet(family, addr, packet, &flow, why))
 		return NULL;
+	is_exact = find_exact_flow(router, family, &flow, &action);
 	list = sl_rule_list_for(sl_router_lists(router), port);
 	rules = json_array();
 	for (uint32_t i = 0; list && i < list->rules.n; i++) {
@@ -162,20 +201,21 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 		if (!matches && !all)
 			continue;
 		json_array_append_new(rules, rule_row(list, i, matches, family, &flow));
-		if (matches && !decides && !sl_rule_is_auxiliary(&list->parsed[i])) {
+		if (matches && !is_exact && !decides && !sl_rule_is_auxiliary(&list->parsed[i])) {
 			decides = json_array_get(rules, json_array_size(rules) - 1);
 			next_hop = sl_filter_rule(list, i)->next_hop;
 			table = sl_filter_rule(list, i)->table;
 			chain = sl_filter_rule(list, i)->chain;
 		}
 	}
-	answer = json_pack("{s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s, s:O}", "port", port, "list",
-			   list ? list->name : NULL, "rule",
+	answer = json_pack("{s:b, s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s, s:O}", "exact_flow",
+			   is_exact, "port", port, "list", list ? list->name : NULL, "rule",
 			   decides ? json_object_get(decides, "rule") : NULL, "next_hop", next_hop,
 			   "table", table, "chain", chain, "action",
-			   decides ? json_string_value(json_object_get(decides, "action"))
-			   : list  ? sl_filter_action_name((uint32_t)list->default_action)
-				   : "permit",
+			   is_exact  ? sl_filter_action_name(action)
+			   : decides ? json_string_value(json_object_get(decides, "action"))
+			   : list    ? sl_filter_action_name((uint32_t)list->default_action)
+				     : "permit",
 			   "rules", rules);
 	json_decref(rules);
 	if (!answer)

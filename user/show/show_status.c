@@ -140,6 +140,21 @@ static json_t *setups_json(const struct sl_router *router)
 			 json_integer((json_int_t)sl_router_setups_missed(router)));
 }
 
+/* Exact flows: how many there are and fit, and what they have decided. */
+static json_t *exact_flows_json(const struct sl_router *router)
+{
+	const struct sl_datapath *dp = sl_router_datapath(router);
+	const uint32_t limit = sl_datapath_config(dp)->exact_flows;
+	struct sl_counter hits = { 0 };
+
+	if (limit && sl_counter_read(sl_datapath_map_fd(dp, "sl_exact_hits"), 0, &hits))
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o}", "flows",
+			 json_integer(limit ? sl_router_exact_flows(router) : 0), "limit",
+			 json_integer(limit), "packets", json_integer((json_int_t)hits.packets),
+			 "bytes", json_integer((json_int_t)hits.bytes));
+}
+
 /* The process that carries frames to other nodes and through queues; null: nothing needs one. */
 static json_t *bridge_json(const struct sl_router *router)
 {
@@ -159,7 +174,7 @@ json_t *sl_status_json(const struct sl_router *router)
 
 	return json_pack(
 		"{s:b, s:i, s:s, s:i, s:o, s:s, s:s, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o}",
+		"s:o, s:o, s:o}",
 		"running", 1, "heartbeat_s", (int)settings->heartbeat_s, "version", SL_VERSION,
 		"pid", (int)getpid(), "uptime_s", json_integer(sl_router_uptime_s(router)),
 		"engine", sl_engine_name(settings->engine), "config", settings->file_name,
@@ -167,8 +182,8 @@ json_t *sl_status_json(const struct sl_router *router)
 		json_integer(process_bytes()), "ports", ports_json(router), "packets",
 		packets_json(router), "mirror", mirror_json(router), "tables", tables_json(router),
 		"punt_limits", limits_json(&settings->punt_limits), "filter_copies",
-		copies_json(router), "flow_setups", setups_json(router), "bridge",
-		bridge_json(router));
+		copies_json(router), "flow_setups", setups_json(router), "exact_flows",
+		exact_flows_json(router), "bridge", bridge_json(router));
 }
 
 void sl_show_status(const struct sl_router *router, struct sl_ctl_answer *answer)

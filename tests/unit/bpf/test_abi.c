@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "bpf/abi/abi.h"
+#include "bpf/abi/exact_flow.h"
 #include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
 #include "bpf/abi/forwarding.h"
@@ -34,6 +35,12 @@ static const struct field fields[] = {
 	FIELD(sl_config, filters, 28),
 	FIELD(sl_config, express, 32),
 	FIELD(sl_config, reserves, 36),
+	FIELD(sl_config, exact_flows, 40),
+	FIELD(sl_exact_flow, action, 0),
+	FIELD(sl_exact_flow, idle_s, 4),
+	FIELD(sl_exact_flow, packets, 8),
+	FIELD(sl_exact_flow, bytes, 16),
+	FIELD(sl_exact_flow, used, 24),
 	FIELD(sl_flow_key, source, 0),
 	FIELD(sl_flow_key, destination, 16),
 	FIELD(sl_flow_key, source_port, 32),
@@ -128,7 +135,7 @@ static const struct field fields[] = {
 static void abi_field_offsets_are_those_of_this_version(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 24);
+	assert_int_equal(SL_ABI_VERSION, 25);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
