@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* The classifier of the fast path, on many packets' fields in one test run. */
 #include "bpf/edge/classify.bpf.h"
+#include "bpf/edge/exact_flow.bpf.h"
 #include "netns-lab/classify/classify_batch.h"
 
 struct {
@@ -38,6 +39,16 @@ static long classify(__u32 i, void *arg)
 	return 0;
 }
 
+static long find_exact(__u32 i, void *arg)
+{
+	const struct lab_classify_batch *b = arg;
+	struct sl_flow *flow = bpf_map_lookup_elem(&flows, &i);
+
+	if (flow)
+		flow->sample = sl_exact_flow_find(flow, b->slot, 64);
+	return 0;
+}
+
 SEC("xdp")
 int classify_batch(struct xdp_md *ctx)
 {
@@ -51,6 +62,8 @@ int classify_batch(struct xdp_md *ctx)
 	copy = *b;
 	if (copy.mode == LAB_CLASSIFY_LIST)
 		bpf_loop(copy.n, classify, &copy, 0);
+	else if (copy.mode == LAB_CLASSIFY_FLOWS)
+		bpf_loop(copy.n, find_exact, &copy, 0);
 	else
 		bpf_loop(copy.n, nothing, &copy, 0);
 	return XDP_PASS;

@@ -10,6 +10,7 @@
 enum lab_classify_mode {
 	LAB_CLASSIFY_NOTHING, /* the loop alone, to subtract */
 	LAB_CLASSIFY_LIST,
+	LAB_CLASSIFY_FLOWS, /* exact flows; the slot is the version of IP */
 };
 
 struct lab_classify_batch {

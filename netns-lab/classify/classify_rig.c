@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/abi/exact_flow.h"
 #include "netns-lab/classify/classify_rig.h"
 
 int classify_rig_open(const char *object_path, struct classify_rig **out)
@@ -27,11 +28,15 @@ int classify_rig_open(const char *object_path, struct classify_rig **out)
 	}
 	bpf_object__for_each_map(map, rig->object)
 		bpf_map__set_pin_path(map, NULL);
-	err = bpf_object__load(rig->object);
+	map = bpf_object__find_map_by_name(rig->object, "sl_exact_flow");
+	err = bpf_map__set_max_entries(map, SL_EXACT_FLOWS_MAX);
+	if (!err)
+		err = bpf_object__load(rig->object);
 	if (err)
 		goto out;
 	rig->prog_fd = bpf_program__fd(bpf_object__next_program(rig->object, NULL));
 	rig->batch_fd = bpf_object__find_map_fd_by_name(rig->object, "batch");
+	rig->exact_fd = bpf_map__fd(map);
 	rig->maps.small_fd = bpf_object__find_map_fd_by_name(rig->object, "sl_filter_small");
 	rig->maps.large_fd = bpf_object__find_map_fd_by_name(rig->object, "sl_filter_large");
 	memory = mmap(NULL, LAB_FLOWS_MAX * sizeof(*rig->flows), PROT_READ | PROT_WRITE, MAP_SHARED,

@@ -15,7 +15,8 @@ struct classify_rig {
 	struct bpf_object *object; /* owned */
 	struct sl_flow *flows;	   /* owned; mapped, LAB_FLOWS_MAX elements */
 	struct sl_list_maps maps;  /* borrowed from object */
-	int prog_fd, batch_fd;	   /* borrowed from object */
+	int prog_fd, batch_fd,
+		exact_fd; /* borrowed from object; exact_fd: the map of exact flows */
 };
 
 /* 0 or -errno */

@@ -4,6 +4,7 @@
  * nftables, and what leaves each of them must be the same bytes.
  *
  *   filter-twins sluice|nft -s STYLE -f 4|6 -r RULES -S SEED      the list as text
+ *   filter-twins flows|nft-map -s exact ...                      the rules as exact flows
  *   filter-twins send ... -n PACKETS IN OUT IN OUT                netdevs before and behind the
  * twins
  *
@@ -296,14 +297,16 @@ static int parse_style(const char *text, enum lab_rule_style *out)
 			*out = style;
 			return 0;
 		}
-	return lab_fail(2, "\"%s\" is no style: write acl, fw, ipc, hostile or cross", text);
+	return lab_fail(2, "\"%s\" is no style: write acl, fw, ipc, hostile, cross or exact", text);
 }
 
 static const char usage[] =
 	"usage: filter-twins sluice [OPTION]... PORT\n"
 	"       filter-twins nft [OPTION]...\n"
+	"       filter-twins flows -s exact [OPTION]...\n"
+	"       filter-twins nft-map -s exact [OPTION]...\n"
 	"       filter-twins send [OPTION]... SLUICE-IN SLUICE-OUT NFT-IN NFT-OUT\n"
-	"  -s, --style STYLE   acl, fw, ipc, hostile, cross (default acl)\n"
+	"  -s, --style STYLE   acl, fw, ipc, hostile, cross, exact (default acl)\n"
 	"  -f, --family 4|6    of the list (default 4)\n"
 	"  -r, --rules N       of the list (default 100)\n"
 	"  -S, --seed N        (default 1)\n"
@@ -350,6 +353,10 @@ int main(int argc, char **argv)
 		lab_rules_print_sluice(stdout, rules, list.n + 1, argv[1], default_action(&list));
 	else if (argc == 1 && !strcmp(argv[0], "nft"))
 		lab_rules_print_nft(stdout, rules, list.n + 1, list.af, default_action(&list));
+	else if (argc == 1 && list.style == LAB_RULES_EXACT && !strcmp(argv[0], "flows"))
+		lab_rules_print_flows(stdout, rules + 1, list.n);
+	else if (argc == 1 && list.style == LAB_RULES_EXACT && !strcmp(argv[0], "nft-map"))
+		lab_rules_print_nft_map(stdout, rules + 1, list.n, list.af);
 	else if (argc == 5 && !strcmp(argv[0], "send"))
 		err = send_all(&list, packets, argv + 1);
 	else

@@ -183,3 +183,68 @@ void lab_rules_print_nft(FILE *out, const struct sl_rule *rules, uint32_t n, uin
 		print_nft_rule(out, &rules[i], family);
 	fputs("\t}\n}\n", out);
 }
+
+/* --- Exact flows --- */
+
+/* The five values of a flow, with these texts between them. */
+static void print_flow(FILE *out, const struct sl_rule *rule, const char *const before[5])
+{
+	static const enum sl_field fields[] = { SL_FIELD_PROTOCOL, SL_FIELD_SOURCE_PORT,
+						SL_FIELD_DESTINATION_PORT };
+	char text[SL_PREFIX_STRLEN];
+
+	for (unsigned int side = 0; side < SL_SIDES; side++) {
+		sl_addr_format(rule->prefix[side].family, rule->prefix[side].addr, text);
+		fprintf(out, "%s%s", before[side], text);
+	}
+	for (unsigned int i = 0; i < 3; i++)
+		fprintf(out, "%s%u", before[SL_SIDES + i], rule->field[fields[i]].range[0].low);
+}
+
+void lab_rules_print_flows(FILE *out, const struct sl_rule *rules, uint32_t n)
+{
+	static const char *const keys[] = { "source=", " destination=", " protocol=",
+					    " source_port=", " destination_port=" };
+
+	for (uint32_t i = 0; i < n; i++) {
+		print_flow(out, &rules[i], keys);
+		fprintf(out, " action=%s", action_name(rules[i].action));
+		if (dscp_plus1(&rules[i]))
+			fprintf(out, " set_dscp=%u", dscp_plus1(&rules[i]) - 1);
+		fputc('\n', out);
+	}
+}
+
+void lab_rules_print_nft_map(FILE *out, const struct sl_rule *rules, uint32_t n, uint8_t family)
+{
+	static const char *const dots[] = { "\t\t\t", " . ", " . ", " . ", " . " };
+	const char *ip = family == AF_INET ? "ip" : "ip6";
+	const char *addr = family == AF_INET ? "ipv4_addr" : "ipv6_addr";
+
+	fprintf(out, "table %s rules {\n", ip);
+	for (uint32_t dscp = 0; dscp < 64; dscp++)
+		fprintf(out, "\tchain dscp%u { %s dscp set %u accept; }\n", dscp, ip, dscp);
+	fprintf(out,
+		"\tmap flows {\n\t\ttype %s . %s . inet_proto . inet_service . inet_service : "
+		"verdict\n\t\telements = {\n",
+		addr, addr);
+	for (uint32_t i = 0; i < n; i++) {
+		print_flow(out, &rules[i], dots);
+		if (dscp_plus1(&rules[i]))
+			fprintf(out, " : goto dscp%u,\n", dscp_plus1(&rules[i]) - 1);
+		else
+			fprintf(out, " : %s,\n",
+				(rules[i].action & SL_RULE_ACTION_MASK) == SL_FILTER_DENY
+					? "drop"
+					: "accept");
+	}
+	fputs("\t\t}\n\t}\n\tchain forward {\n"
+	      "\t\ttype filter hook forward priority 0; policy accept;\n\t\t",
+	      out);
+	/* see lab_rules_print_nft */
+	print_fragment(out, family, SL_FRAGMENT_LATER);
+	fprintf(out,
+		" accept\n\t\t%s saddr . %s daddr . meta l4proto . th sport . th dport vmap "
+		"@flows\n\t}\n}\n",
+		ip, ip);
+}

@@ -17,4 +17,11 @@ void lab_rules_print_sluice(FILE *out, const struct sl_rule *rules, uint32_t n, 
 void lab_rules_print_nft(FILE *out, const struct sl_rule *rules, uint32_t n, uint8_t family,
 			 uint32_t default_action);
 
+/*
+ * The same of rules of the style `exact`: lines for `sluice filter flow load`, and a table that has
+ * them as one map of verdicts, and accepts all else.
+ */
+void lab_rules_print_flows(FILE *out, const struct sl_rule *rules, uint32_t n);
+void lab_rules_print_nft_map(FILE *out, const struct sl_rule *rules, uint32_t n, uint8_t family);
+
 #endif

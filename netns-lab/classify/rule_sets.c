@@ -7,7 +7,9 @@
 
 #define SITES 64 /* networks that the rules of a list are about */
 
-static const char *const names[LAB_RULE_STYLES] = { "acl", "fw", "ipc", "hostile", "cross" };
+static const char *const names[LAB_RULE_STYLES] = {
+	"acl", "fw", "ipc", "hostile", "cross", "exact"
+};
 
 const char *lab_rule_style_name(enum lab_rule_style style)
 {
@@ -183,6 +185,14 @@ static void make_rule(struct maker *m, enum lab_rule_style style, uint32_t i, st
 		*dst = random_prefix(m, (uint8_t)below(m, bits + 1u));
 		protocol(m, rule);
 		rare_fields(m, rule, 4);
+		break;
+	case LAB_RULES_EXACT: /* the source port tells it from all others */
+		*src = m->site[below(m, 8)];
+		*dst = m->site[8 + below(m, 8)];
+		src->len = dst->len = bits;
+		set_one(rule, SL_FIELD_PROTOCOL, one_in(m, 2) ? 6 : 17);
+		set_one(rule, SL_FIELD_SOURCE_PORT, i);
+		set_one(rule, SL_FIELD_DESTINATION_PORT, below(m, 65536));
 		break;
 	default: /* a source port each and the same destination: every rule is a candidate */
 		set_one(rule, SL_FIELD_PROTOCOL, 6);

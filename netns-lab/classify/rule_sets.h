@@ -16,6 +16,7 @@ enum lab_rule_style {
 	LAB_RULES_IPC,	   /* IP chains: a mixture */
 	LAB_RULES_HOSTILE, /* made to hurt: random lengths, ranges, and every field */
 	LAB_RULES_CROSS,   /* made to hurt: every packet is a candidate in every word */
+	LAB_RULES_EXACT,   /* each of one flow, between few hosts */
 	LAB_RULE_STYLES
 };
 const char *lab_rule_style_name(enum lab_rule_style style);

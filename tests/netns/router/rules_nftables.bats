@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# The same rule lists and packets for two routers, of which one filters by sluice and its twin by nftables:
+# The same rule lists, or exact flows, and packets for two routers, of which one filters by sluice and its twin by nftables:
 # what leaves them must be equal byte for byte. FILTER_PACKETS packets for each list.
 bats_require_minimum_version 1.5.0
 
@@ -57,6 +57,31 @@ both() {
 	echo "# IPv$1 $2 $3 rules: $result" >&3
 	# the packets try both verdicts, and the rules that change a packet
 	jq -e '.passed >= .denied / 500 and .denied >= .passed / 500' <<<"$result"
+}
+
+# flows FAMILY N SEED: the same with exact flows, beside a map of nftables
+flows() {
+	local list=(-f "$1" -s exact -r "$2" -S "$3") result
+	sluice filter flow flush
+	twins flows "${list[@]}" | sluice filter flow load -
+	twins nft-map "${list[@]}" >"$LAB_DIR/rules.nft"
+	on n2 nft flush ruleset
+	on n2 nft -f "$LAB_DIR/rules.nft"
+	result=$(twins send "${list[@]}" -n "${FILTER_PACKETS:-1500}" n1p1 n1p2 n2p1 n2p2 | jq -ce .)
+	echo "# IPv$1, $2 exact flows: $result" >&3
+	jq -e '.denied >= .passed / 100 and .marked >= .passed / 500' <<<"$result"
+}
+
+@test "exact flows: 1,000 and 4,000, beside a map of nftables" {
+	configure "exact_flows: 8192"
+	reload
+	flows 4 1000 17
+	flows 6 1000 18
+	flows 4 4000 19
+	flows 6 4000 20
+	[ "$(sluice filter flow count)" = "4000 of 8192 flows" ]
+	# of the packets, those that are of flows have been counted for one each
+	[ "$(sluice -j filter flow list | jq '[.[].packets] | add > 200')" = true ]
 }
 
 @test "access lists of 100 and 1,000 rules" {
