@@ -70,7 +70,7 @@ _sluice_capture() {
 	esac
 }
 
-_sluice_trace() { [[ $cur != -* ]] || _sluice_words "--stages --count --json --help"; }
+_sluice_trace() { [[ $cur != -* ]] || _sluice_words "--stages --node --count --json --help"; }
 
 _sluice_web() {
 	case $prev in

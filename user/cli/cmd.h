@@ -48,13 +48,6 @@ int sl_cmd_flow(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_capture(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv);
-struct sl_frame_filter;
-/*
- * `trace -s`: frames that the bridge has measured and that pass the filter, count of them (0: until
- * SIGINT or SIGTERM). Returns an exit status.
- */
-int sl_cmd_trace_stages(const struct sl_cmd_options *options, const struct sl_frame_filter *filter,
-			uint64_t count, bool json);
 int sl_cmd_web(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_cluster(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);

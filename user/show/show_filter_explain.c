@@ -9,6 +9,7 @@
 #include "bpf/abi/exact_flow.h"
 #include "bpf/lib/endian.bpf.h"
 #include "user/classify/rule_text.h"
+#include "user/ipc/relay.h"
 #include "user/show/show.h"
 
 static const char *text_of(const json_t *packet, const char *key)
@@ -174,6 +175,23 @@ static bool find_exact_flow(const struct sl_router *router, uint8_t family,
 	return true;
 }
 
+/* The netdev of a port of this node: itself, or what the cluster calls n1p1. */
+static const char *netdev_of(const struct sl_router *router, const char *port)
+{
+	const struct sl_cluster_settings *cluster = &sl_router_settings(router)->cluster;
+	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
+	char name[IF_NAMESIZE];
+
+	for (uint32_t i = 0; self && i < self->ports.n; i++) {
+		const struct sl_cluster_port *own = sl_cluster_port(self, i);
+
+		sl_relay_tap_name(SL_SYSTEM_PORT(self->id, (uint16_t)own->number), name);
+		if (strcmp(port, name) == 0)
+			return own->name;
+	}
+	return port;
+}
+
 json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 			       const uint8_t addr[16], const json_t *packet, char why[256])
 {
@@ -181,7 +199,7 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 	bool all = json_is_true(json_object_get(packet, "all"));
 	const struct sl_filter_list_settings *list;
 	json_t *answer, *rules, *decides = NULL;
-	const char *next_hop = NULL, *table = NULL, *chain = NULL;
+	const struct sl_filter_rule_settings none = { 0 }, *sets = &none;
 	struct sl_flow flow;
 	uint32_t action;
 	bool is_exact;
@@ -193,6 +211,7 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 	if (!read_packet(family, addr, packet, &flow, why))
 		return NULL;
 	is_exact = find_exact_flow(router, family, &flow, &action);
+	port = netdev_of(router, port);
 	list = sl_rule_list_for(sl_router_lists(router), port);
 	rules = json_array();
 	for (uint32_t i = 0; list && i < list->rules.n; i++) {
@@ -203,15 +222,14 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 		json_array_append_new(rules, rule_row(list, i, matches, family, &flow));
 		if (matches && !is_exact && !decides && !sl_rule_is_auxiliary(&list->parsed[i])) {
 			decides = json_array_get(rules, json_array_size(rules) - 1);
-			next_hop = sl_filter_rule(list, i)->next_hop;
-			table = sl_filter_rule(list, i)->table;
-			chain = sl_filter_rule(list, i)->chain;
+			sets = sl_filter_rule(list, i);
 		}
 	}
-	answer = json_pack("{s:b, s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s, s:O}", "exact_flow",
-			   is_exact, "port", port, "list", list ? list->name : NULL, "rule",
-			   decides ? json_object_get(decides, "rule") : NULL, "next_hop", next_hop,
-			   "table", table, "chain", chain, "action",
+	answer = json_pack("{s:b, s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s, s:O}",
+			   "exact_flow", is_exact, "port", port, "list", list ? list->name : NULL,
+			   "rule", decides ? json_object_get(decides, "rule") : NULL, "name",
+			   sets->name, "class", sets->class, "set_dscp", sets->set_dscp, "next_hop",
+			   sets->next_hop, "table", sets->table, "chain", sets->chain, "action",
 			   is_exact  ? sl_filter_action_name(action)
 			   : decides ? json_string_value(json_object_get(decides, "action"))
 			   : list    ? sl_filter_action_name((uint32_t)list->default_action)

@@ -11,22 +11,16 @@
 #include "user/capture/capture_loop.h"
 #include "user/capture/frame_text.h"
 #include "user/cli/cmd.h"
+#include "user/trace/trace_explain.h"
 
 #define SNAP_BYTES  256 /* headers are enough */
 #define RING_BYTES  (8192 * 1024)
 #define NANOSECONDS 1000000000ULL
 #define HELD_MAX    4096 /* packets whose way out is awaited */
 #define HELD_NS	    200000000ULL
-#define ANSWERS_MAX 64 /* of sluiced, for as many flows */
-#define FLOW_TEXT   192
 
 struct held {
 	struct sl_sighting *in; /* owned, without the frame's bytes behind SNAP_BYTES */
-};
-
-struct answer {
-	char flow[FLOW_TEXT];
-	json_t *row; /* owned; NULL: there was none */
 };
 
 struct trace {
@@ -35,19 +29,21 @@ struct trace {
 	uint64_t count, shown; /* packets; count 0: without end */
 	struct held held[HELD_MAX];
 	uint32_t n_held;
-	struct answer answer[ANSWERS_MAX];
-	uint32_t n_answers;
-	bool daemon_away;
+	struct sl_trace_answers answers;
+	struct sl_trace_nodes nodes;
 	bool json, stages;
 	uint64_t newest_ns;
 };
 
 static const char usage[] =
-	"Usage: sluice [OPTION]... trace [-s] [-c N] [-j] FILTER\n\n"
+	"Usage: sluice [OPTION]... trace [-s [-n NODE=SOCKET]...] [-c N] [-j] FILTER\n\n"
 	"Follow packets through this node: where and when each enters, what the fast path decides\n"
 	"and why, and where it leaves.\n\n"
 	"  -s, --stages   of frames that left by this node's ports and that the bridge measured,\n"
 	"                 say how long each stage in the cluster took; the bridge's last ones first\n"
+	"  -n, --node NODE=SOCKET\n"
+	"                 with -s: the control socket by which sluiced of that node answers, to say\n"
+	"                 what decided the frames that entered there; may be repeated\n"
 	"  -c, --count N  end after N packets\n"
 	"  -j, --json     one JSON object a line for each packet\n"
 	"  -h, --help     this text\n\n"
@@ -59,56 +55,14 @@ static struct trace *of(struct sl_capture_loop *loop)
 	return loop->user;
 }
 
-/* --- What sluiced says of a flow: as `explain` --- */
-
-static void take_row(void *arg, const json_t *row)
-{
-	json_t **kept = arg;
-
-	if (!*kept)
-		*kept = json_deep_copy(row);
-}
-
-static json_t *request_of(const struct sl_frame_flow *flow, const char *port)
-{
-	char text[16];
-	json_t *packet = json_pack("{s:s, s:s}", "port", port, "source", flow->source);
-
-	snprintf(text, sizeof(text), "%u", flow->protocol);
-	json_object_set_new(packet, "protocol", json_string(text));
-	if (flow->has_ports) {
-		snprintf(text, sizeof(text), "%u", flow->source_port);
-		json_object_set_new(packet, "source_port", json_string(text));
-		snprintf(text, sizeof(text), "%u", flow->destination_port);
-		json_object_set_new(packet, "destination_port", json_string(text));
-	}
-	return json_pack("{s:s, s:s, s:o}", "command", "explain", "address", flow->destination,
-			 "packet", packet);
-}
-
-/* Borrowed, NULL if sluiced does not say. It is asked once for a flow. */
+/* Borrowed, NULL if sluiced does not say. */
 static const json_t *explain(struct trace *t, const struct sl_sighting *in)
 {
-	char port[IF_NAMESIZE], key[FLOW_TEXT];
-	struct sl_frame_flow flow;
-	struct answer *answer;
+	char port[IF_NAMESIZE];
 
-	sl_frame_flow(in->bytes, in->copied_bytes, &flow);
-	if (!flow.family || in->fabric || t->daemon_away || !if_indextoname(in->ifindex, port))
+	if (in->fabric || !if_indextoname(in->ifindex, port))
 		return NULL;
-	snprintf(key, sizeof(key), "%s %s %s %u %u %u", port, flow.source, flow.destination,
-		 flow.protocol, flow.source_port, flow.destination_port);
-	for (uint32_t i = 0; i < t->n_answers && i < ANSWERS_MAX; i++)
-		if (strcmp(t->answer[i].flow, key) == 0)
-			return t->answer[i].row;
-	answer = &t->answer[t->n_answers++ % ANSWERS_MAX];
-	json_decref(answer->row);
-	*answer = (struct answer){ 0 };
-	memcpy(answer->flow, key, sizeof(key));
-	if (sl_cmd_ask(t->options, request_of(&flow, port), take_row, &answer->row) ==
-	    SL_EXIT_NOT_RUNNING)
-		t->daemon_away = true;
-	return answer->row;
+	return sl_trace_explain(&t->answers, t->options, port, in->bytes, in->copied_bytes);
 }
 
 /* --- Printing --- */
@@ -141,36 +95,6 @@ static void print_later(uint64_t first_ns, uint64_t time_ns)
 	printf("  %18s", text);
 }
 
-static void print_explanation(const json_t *row)
-{
-	static const char *const indent = "                      ";
-	const json_t *route = json_object_get(row, "route"), *nexthop;
-	const json_t *filter = json_object_get(row, "filter"),
-		     *rule = json_object_get(filter, "rule");
-
-	if (*sl_cmd_text(filter, "list") && json_is_integer(rule))
-		printf("%slist %s: rule %lld decides: %s\n", indent, sl_cmd_text(filter, "list"),
-		       (long long)json_integer_value(rule), sl_cmd_text(filter, "action"));
-	else if (*sl_cmd_text(filter, "list"))
-		printf("%slist %s: the default decides: %s\n", indent, sl_cmd_text(filter, "list"),
-		       sl_cmd_text(filter, "action"));
-	if (json_is_object(route)) {
-		printf("%sroute ", indent);
-		sl_cmd_print_route(route);
-	} else {
-		printf("%sno route\n", indent);
-	}
-	nexthop = json_object_get(row, "nexthop");
-	if (strcmp(sl_cmd_text(nexthop, "kind"), "forward") == 0)
-		printf("%snext hop %lld: port %s, %s -> %s, MTU %lld\n", indent,
-		       sl_cmd_number(nexthop, "id"), sl_cmd_text(nexthop, "port"),
-		       sl_cmd_text(nexthop, "source_mac"), sl_cmd_text(nexthop, "mac"),
-		       sl_cmd_number(nexthop, "mtu_bytes"));
-	else
-		printf("%snext hop %lld: %s %s\n", indent, sl_cmd_number(nexthop, "id"),
-		       sl_cmd_text(nexthop, "kind"), sl_cmd_text(nexthop, "reason"));
-}
-
 /* in or out may be NULL: the frame was not seen there. */
 static void print_text(struct sl_capture_loop *loop, const struct sl_sighting *in,
 		       const struct sl_sighting *out)
@@ -191,7 +115,7 @@ static void print_text(struct sl_capture_loop *loop, const struct sl_sighting *i
 			printf("  %18s", "");
 		printf("  %s\n", outcome);
 		if (row)
-			print_explanation(row);
+			sl_trace_print_explanation(row);
 	}
 	if (out && in) {
 		print_later(in->time_ns, out->time_ns);
@@ -346,8 +270,7 @@ static int run(struct trace *t)
 	};
 	int status = sl_capture_loop_run(&loop, ended) ? SL_EXIT_FAILED : SL_EXIT_OK;
 
-	for (uint32_t i = 0; i < ANSWERS_MAX; i++)
-		json_decref(t->answer[i].row);
+	sl_trace_answers_fini(&t->answers);
 	return status;
 }
 
@@ -361,7 +284,8 @@ static int run_filtered(struct trace *t, const char *expression)
 			expression, why);
 		return SL_EXIT_USAGE;
 	}
-	status = t->stages ? sl_cmd_trace_stages(t->options, t->filter, t->count, t->json) : run(t);
+	status = t->stages ? sl_trace_stages(t->options, &t->nodes, t->filter, t->count, t->json)
+			   : run(t);
 	sl_frame_filter_destroy(t->filter);
 	return status;
 }
@@ -369,11 +293,9 @@ static int run_filtered(struct trace *t, const char *expression)
 int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "stages", no_argument, NULL, 's' },
-		{ "count", required_argument, NULL, 'c' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		{ "stages", no_argument, NULL, 's' },	   { "node", required_argument, NULL, 'n' },
+		{ "count", required_argument, NULL, 'c' }, { "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },	   { NULL, 0, NULL, 0 },
 	};
 	struct trace *t = calloc(1, sizeof(*t));
 	char *expression, *end;
@@ -387,7 +309,7 @@ int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 	argv--; /* getopt wants a name before the arguments; the command's is there */
 	argc++;
 	status = -1;
-	while (status < 0 && (option = getopt_long(argc, argv, "+sc:jh", longs, NULL)) != -1) {
+	while (status < 0 && (option = getopt_long(argc, argv, "+sn:c:jh", longs, NULL)) != -1) {
 		switch (option) {
 		case 'c':
 			t->count = strtoull(optarg, &end, 10);
@@ -399,6 +321,10 @@ int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 				optarg);
 			status = SL_EXIT_USAGE;
 			break;
+		case 'n':
+			if (!sl_trace_node_add(&t->nodes, optarg))
+				status = SL_EXIT_USAGE;
+			break;
 		case 's':
 			t->stages = true;
 			break;
@@ -408,6 +334,11 @@ int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv)
 		default:
 			status = sl_cmd_other_option(option, usage, "trace");
 		}
+	}
+	if (status < 0 && t->nodes.n && !t->stages) {
+		fprintf(stderr,
+			"sluice: trace: -n: write -s, too: only stages begin at another node\n");
+		status = SL_EXIT_USAGE;
 	}
 	if (status < 0 && optind == argc) {
 		fprintf(stderr, "sluice: trace: which packets?: write a filter, such as "

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <time.h>
@@ -17,12 +18,16 @@
 #include "user/capture/frame_filter.h"
 #include "user/capture/frame_text.h"
 #include "user/cli/cmd.h"
+#include "user/trace/trace_explain.h"
 
 #define HEAD_MAX    256
 #define ROUND_MS    100
 #define NANOSECONDS 1000000000LL
 
 struct stages {
+	const struct sl_cmd_options *options; /* borrowed */
+	const struct sl_trace_nodes *nodes;   /* borrowed */
+	struct sl_trace_answers *answers; /* owned; of this node's sluiced, then of each node's */
 	const struct sl_frame_filter *filter; /* borrowed */
 	uint64_t count, shown;		      /* count 0: without end */
 	bool json;
@@ -82,7 +87,35 @@ static void message_text(const json_t *row, char *text, size_t bytes)
 		snprintf(text, bytes, "in a message between the bridges, longer than the quickest");
 }
 
-static void print_text(const struct stages *s, const json_t *row, const char *frame)
+/* The node of a port's name in the cluster; 0: it has none. */
+static uint32_t node_of(const char *port)
+{
+	unsigned int node, number;
+
+	return sscanf(port, "n%up%u", &node, &number) == 2 ? node : 0;
+}
+
+/* What sluiced says where the frame entered. Borrowed; NULL: it does not, or nobody said where. */
+static const json_t *explain(struct stages *s, const json_t *row, const uint8_t *bytes, uint32_t n)
+{
+	const char *from = sl_cmd_text(row, "from");
+	const uint32_t node = node_of(from);
+	struct sl_cmd_options options = *s->options;
+
+	if (!node)
+		return NULL;
+	for (uint32_t i = 0; i < s->nodes->n; i++)
+		if (s->nodes->node[i].id == node) {
+			options.socket_path = s->nodes->node[i].socket_path;
+			return sl_trace_explain(&s->answers[1 + i], &options, from, bytes, n);
+		}
+	if (node != node_of(sl_cmd_text(row, "port")))
+		return NULL;
+	return sl_trace_explain(&s->answers[0], &options, from, bytes, n);
+}
+
+static void print_text(const struct stages *s, const json_t *row, const char *frame,
+		       const json_t *explained)
 {
 	const char *from = sl_cmd_text(row, "from"), *port = sl_cmd_text(row, "port");
 	const long long total_ns = sl_cmd_number(row, "total_ns");
@@ -92,6 +125,8 @@ static void print_text(const struct stages *s, const json_t *row, const char *fr
 	printf("%s, %lld bytes\n", frame, sl_cmd_number(row, "frame_bytes"));
 	print_clock(sl_cmd_number(row, "left_ns") - total_ns + s->real_offset_ns);
 	printf("  enters %s\n", *from ? from : "by a node's kernel");
+	if (explained)
+		sl_trace_print_explanation(explained);
 	print_stage(after_ns, sl_cmd_number(row, "voq_ns"), "waited in its VOQ, for ", port);
 	after_ns += sl_cmd_number(row, "message_ns");
 	message_text(row, message, sizeof(message));
@@ -104,11 +139,14 @@ static void print_text(const struct stages *s, const json_t *row, const char *fr
 	print_stage(total_ns, total_ns, "in all; leaves ", port);
 }
 
-static void print_json(const struct stages *s, const json_t *row, const char *frame)
+static void print_json(const struct stages *s, const json_t *row, const char *frame,
+		       const json_t *explained)
 {
 	json_t *object = json_copy((json_t *)row);
 
 	json_object_set_new(object, "frame", json_string(frame));
+	if (explained)
+		json_object_set(object, "explain", (json_t *)explained);
 	json_object_set_new(object, "left_ns",
 			    json_integer(sl_cmd_number(row, "left_ns") + s->real_offset_ns));
 	json_dumpf(object, stdout, JSON_COMPACT);
@@ -120,7 +158,7 @@ static void take(void *arg, const json_t *row)
 {
 	const char *port = sl_cmd_text(row, "port");
 	const long long number = sl_cmd_number(row, "number");
-	const json_t *before;
+	const json_t *before, *explained;
 	struct stages *s = arg;
 	uint8_t bytes[HEAD_MAX];
 	char frame[SL_FRAME_TEXT_MAX];
@@ -136,21 +174,27 @@ static void take(void *arg, const json_t *row)
 				    (uint32_t)sl_cmd_number(row, "frame_bytes")))
 		return;
 	sl_frame_text(bytes, n, frame);
+	explained = explain(s, row, bytes, n);
 	if (s->json)
-		print_json(s, row, frame);
+		print_json(s, row, frame, explained);
 	else
-		print_text(s, row, frame);
+		print_text(s, row, frame, explained);
 	s->shown++;
 }
 
-int sl_cmd_trace_stages(const struct sl_cmd_options *options, const struct sl_frame_filter *filter,
-			uint64_t count, bool json)
+int sl_trace_stages(const struct sl_cmd_options *options, const struct sl_trace_nodes *nodes,
+		    const struct sl_frame_filter *filter, uint64_t count, bool json)
 {
-	struct stages s = { .filter = filter, .count = count, .json = json };
+	struct stages s = {
+		.options = options, .nodes = nodes, .filter = filter, .count = count, .json = json
+	};
 	struct pollfd ended = { .events = POLLIN };
 	int status;
 	sigset_t set;
 
+	s.answers = calloc(1 + nodes->n, sizeof(*s.answers));
+	if (!s.answers)
+		return SL_EXIT_FAILED;
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -168,5 +212,8 @@ int sl_cmd_trace_stages(const struct sl_cmd_options *options, const struct sl_fr
 		fprintf(stderr, "%llu measured frames not seen\n", s.n_missed);
 	close(ended.fd);
 	json_decref(s.after);
+	for (uint32_t i = 0; i <= nodes->n; i++)
+		sl_trace_answers_fini(&s.answers[i]);
+	free(s.answers);
 	return status;
 }

@@ -103,3 +103,55 @@ tapped() {
 	[[ ${lines[5]} = *" with the driver of n2p1" ]]
 	[[ ${lines[6]} = *" in all; leaves n2p1" ]]
 }
+
+# asked KEY=VALUE...: what explain says on node 1 of a datagram that enters n1p1
+asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp port=n1p1 "$@"; }
+
+@test "a trace at the node of exit names the rule that decided at the node of entry, as explain does there and counters say" {
+	local entry
+	entry=/proc/$(cat "$LAB_DIR/sluiced-n1.pid")/root/run/sluice/sluiced.sock
+	on n1 build/sluice filter replace - <<-END
+		filters:
+		- name: guard
+		  default: permit
+		  ports: [{name: eth1}]
+		  rules:
+		  - {name: no-telnet, action: deny, protocol: tcp, destination_port: 23}
+		  - {name: games, action: permit, protocol: udp, destination_port: 7001, class: 2, set_dscp: 34}
+		  - {action: permit, protocol: udp, destination_port: 7002}
+	END
+	cluster_settles
+	spawn n2 rules build/sluice trace -s -j -n "1=$entry" 'udp and dst portrange 7001-7003'
+	for port in 7001 7002 7003; do
+		for _ in 1 2 3 4 5; do on h1p1 socat -u SYSTEM:'echo 1' "UDP:10.2.1.2:$port,sourceport=5000"; done
+	done
+	came() { [ "$(wc -l <"$LAB_DIR/rules.out")" = 15 ]; }
+	wait_for 20 came
+	cat "$LAB_DIR/rules.out"
+	for port in 7001 7002 7003; do
+		asked source_port=5000 destination_port=$port >"$LAB_DIR/explained"
+		jq -es --slurpfile explained "$LAB_DIR/explained" --arg flow "10.1.1.2.5000 > 10.2.1.2.$port UDP" '
+			map(select(.frame == $flow)) | length == 5 and all(.[]; .explain == $explained[0] and .from == "n1p1" and
+			.voq_ns + .message_ns + .queue_ns + .transmit_ns == .total_ns)' "$LAB_DIR/rules.out"
+	done
+	jq -es 'map([.explain.filter.list, .explain.filter.rule, .explain.filter.name, .explain.filter.class, .explain.filter.set_dscp,
+		.explain.filter.action, .explain.verdict, .class, .bytes[30:32]]) | unique == [
+		["guard", null, null, null, null, "permit", "forward", 0, "00"],
+		["guard", 1, "games", "2", "34", "permit", "forward", 2, "88"],
+		["guard", 2, null, null, null, "permit", "forward", 0, "00"]]' "$LAB_DIR/rules.out"
+	# The fast path has counted them so.
+	[ "$(on n1 build/sluice -j filter counters guard | jq -c '[.[] | .packets][0:3]')" = "[0,5,5]" ]
+	run -0 on n2 build/sluice trace -s -n "1=$entry" -c 1 'udp dst port 7001'
+	echo "$output"
+	[[ ${lines[1]} = *" enters n1p1" ]]
+	[ "$(echo "${lines[2]}" | xargs)" = "list guard: rule 1 games decides: permit, class 2, DSCP 34" ]
+	[[ ${lines[3]} = *"route 10.2.1.0/24 "* ]]
+	# Without the socket it is a trace as before, and a wrong one is refused.
+	run -0 on n2 build/sluice trace -s -c 1 'udp dst port 7001'
+	[[ "$output" != *guard* ]]
+	run -2 on n2 build/sluice trace -s -n n1 'udp'
+	[[ "$output" = *'-n: "n1" is not NODE=SOCKET'* ]]
+	run -2 on n2 build/sluice trace -n "1=$entry" 'udp'
+	[[ "$output" = *'write -s, too'* ]]
+	on n1 build/sluice filter delete guard
+}
