@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bpf/abi/classifier.h"
 #include "bpf/abi/reasons.h"
 #include "user/capture/frame_text.h"
 
@@ -55,10 +56,19 @@ static void addresses(int family, const uint8_t *source, const uint8_t *destinat
 	inet_ntop(family, destination, flow->destination, sizeof(flow->destination));
 	flow->has_ports =
 		l4 && end - l4 >= 4 &&
-		(protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP);
+		(protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP ||
+		 protocol == IPPROTO_DCCP || protocol == IPPROTO_UDPLITE);
 	if (flow->has_ports) {
 		flow->source_port = be16(l4);
 		flow->destination_port = be16(l4 + 2);
+	}
+	if (protocol == IPPROTO_TCP && l4 && end - l4 >= 14)
+		flow->tcp_flags = l4[13];
+	flow->has_icmp =
+		l4 && end - l4 >= 2 && (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6);
+	if (flow->has_icmp) {
+		flow->icmp_type = l4[0];
+		flow->icmp_code = l4[1];
 	}
 }
 
@@ -69,6 +79,10 @@ static void ip4(const uint8_t *at, const uint8_t *end, struct sl_frame_flow *flo
 	if (end - at < 20 || at[0] >> 4 != 4)
 		return;
 	first = (be16(at + 6) & 0x1fff) == 0;
+	flow->dscp = at[1] >> 2;
+	flow->fragment = !first			 ? SL_FRAGMENT_LATER
+			 : be16(at + 6) & 0x2000 ? SL_FRAGMENT_FIRST
+						 : SL_FRAGMENT_NONE;
 	addresses(AF_INET, at + 12, at + 16, at[9],
 		  first && end - at > (at[0] & 15) * 4 ? at + (at[0] & 15) * 4 : NULL, end, flow);
 }
@@ -81,6 +95,8 @@ static void ip6(const uint8_t *at, const uint8_t *end, struct sl_frame_flow *flo
 	if (end - at < 40 || at[0] >> 4 != 6)
 		return;
 	next = at[6];
+	flow->dscp = (be16(at) >> 6) & 63;
+	flow->flow_label = (at[1] & 15u) << 16 | be16(at + 2);
 	for (int i = 0; i < IP6_EXTENSIONS_MAX && l4 && end - l4 >= 8; i++) {
 		bool fragment = next == IPPROTO_FRAGMENT, later;
 
@@ -88,6 +104,10 @@ static void ip6(const uint8_t *at, const uint8_t *end, struct sl_frame_flow *flo
 		    !fragment)
 			break;
 		later = fragment && be16(l4 + 2) >> 3;
+		if (fragment)
+			flow->fragment = later		    ? SL_FRAGMENT_LATER
+					 : be16(l4 + 2) & 1 ? SL_FRAGMENT_FIRST
+							    : SL_FRAGMENT_NONE;
 		next = l4[0];
 		l4 = later ? NULL : l4 + (fragment ? 8 : (l4[1] + 1) * 8);
 	}

@@ -11,13 +11,17 @@
 
 #define SL_FRAME_TEXT_MAX 256
 
-/* Addresses and protocol of an IP packet. */
+/* An IP packet by the fields that rules ask for, but its length. What it does not have is 0. */
 struct sl_frame_flow {
 	int family; /* AF_INET, AF_INET6; 0: no IP packet, and nothing else is set */
 	char source[46], destination[46];
 	uint8_t protocol;
-	bool has_ports;
+	bool has_ports, has_icmp;
 	uint16_t source_port, destination_port;
+	uint8_t tcp_flags, icmp_type, icmp_code;
+	uint8_t dscp;
+	uint8_t fragment; /* enum sl_fragment */
+	uint32_t flow_label;
 };
 /* Of the first n bytes of an Ethernet frame, however few. */
 void sl_frame_flow(const uint8_t *bytes, uint32_t n, struct sl_frame_flow *flow);

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "bpf/abi/classifier.h"
 #include "user/capture/frame_text.h"
 #include "user/trace/trace_explain.h"
 
@@ -14,53 +16,87 @@ static void take_row(void *arg, const json_t *row)
 		*kept = json_deep_copy(row);
 }
 
-static json_t *request_of(const struct sl_frame_flow *flow, const char *port)
+static void put(json_t *packet, const char *key, uint32_t value)
 {
-	char text[16];
+	json_object_set_new(packet, key, json_sprintf("%u", value));
+}
+
+static void put_flags(json_t *packet, uint8_t flags)
+{
+	static const char *const names[] = {
+		"fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"
+	};
+	char text[64] = "";
+
+	for (size_t i = 0, n = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (flags & 1u << i)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? "," : "",
+					      names[i]);
+	json_object_set_new(packet, "tcp_flags", json_string(text));
+}
+
+/*
+ * The packet as a request of `explain` names it, without its length: each packet of a flow may have
+ * another, and sluiced has more to do.
+ */
+static json_t *packet_of(const struct sl_frame_flow *flow, const char *port)
+{
 	json_t *packet = json_pack("{s:s, s:s}", "port", port, "source", flow->source);
 
-	snprintf(text, sizeof(text), "%u", flow->protocol);
-	json_object_set_new(packet, "protocol", json_string(text));
+	put(packet, "protocol", flow->protocol);
+	put(packet, "dscp", flow->dscp);
 	if (flow->has_ports) {
-		snprintf(text, sizeof(text), "%u", flow->source_port);
-		json_object_set_new(packet, "source_port", json_string(text));
-		snprintf(text, sizeof(text), "%u", flow->destination_port);
-		json_object_set_new(packet, "destination_port", json_string(text));
+		put(packet, "source_port", flow->source_port);
+		put(packet, "destination_port", flow->destination_port);
 	}
-	return json_pack("{s:s, s:s, s:o}", "command", "explain", "address", flow->destination,
-			 "packet", packet);
+	if (flow->has_icmp) {
+		put(packet, "icmp_type", flow->icmp_type);
+		put(packet, "icmp_code", flow->icmp_code);
+	}
+	if (flow->tcp_flags)
+		put_flags(packet, flow->tcp_flags);
+	if (flow->fragment)
+		json_object_set_new(
+			packet, "fragment",
+			json_string(flow->fragment == SL_FRAGMENT_FIRST ? "first" : "later"));
+	if (flow->family == AF_INET6)
+		put(packet, "flow_label", flow->flow_label);
+	return packet;
 }
 
 const json_t *sl_trace_explain(struct sl_trace_answers *answers,
 			       const struct sl_cmd_options *options, const char *port,
 			       const uint8_t *bytes, uint32_t n)
 {
-	char key[SL_TRACE_FLOW_TEXT];
 	struct sl_trace_answer *answer;
 	struct sl_frame_flow flow;
+	json_t *request;
 
 	sl_frame_flow(bytes, n, &flow);
 	if (!flow.family || answers->away)
 		return NULL;
-	snprintf(key, sizeof(key), "%s %s %s %u %u %u", port, flow.source, flow.destination,
-		 flow.protocol, flow.source_port, flow.destination_port);
+	request = json_pack("{s:s, s:s, s:o}", "command", "explain", "address", flow.destination,
+			    "packet", packet_of(&flow, port));
 	for (uint32_t i = 0; i < answers->n && i < SL_TRACE_ANSWERS; i++)
-		if (strcmp(answers->answer[i].flow, key) == 0)
+		if (json_equal(answers->answer[i].request, request)) {
+			json_decref(request);
 			return answers->answer[i].row;
+		}
 	answer = &answers->answer[answers->n++ % SL_TRACE_ANSWERS];
+	json_decref(answer->request);
 	json_decref(answer->row);
-	*answer = (struct sl_trace_answer){ 0 };
-	memcpy(answer->flow, key, sizeof(key));
-	if (sl_cmd_ask(options, request_of(&flow, port), take_row, &answer->row) ==
-	    SL_EXIT_NOT_RUNNING)
+	*answer = (struct sl_trace_answer){ .request = json_incref(request) };
+	if (sl_cmd_ask(options, request, take_row, &answer->row) == SL_EXIT_NOT_RUNNING)
 		answers->away = true;
 	return answer->row;
 }
 
 void sl_trace_answers_fini(struct sl_trace_answers *answers)
 {
-	for (uint32_t i = 0; i < SL_TRACE_ANSWERS; i++)
+	for (uint32_t i = 0; i < SL_TRACE_ANSWERS; i++) {
+		json_decref(answers->answer[i].request);
 		json_decref(answers->answer[i].row);
+	}
 }
 
 static void print_set(const char *what, const char *value)

@@ -9,13 +9,12 @@
 
 #include "user/cli/cmd.h"
 
-#define SL_TRACE_ANSWERS   64 /* for as many flows */
-#define SL_TRACE_FLOW_TEXT 256
+#define SL_TRACE_ANSWERS   64 /* for as many kinds of packets */
 #define SL_TRACE_NODES_MAX 255
 
 struct sl_trace_answer {
-	char flow[SL_TRACE_FLOW_TEXT];
-	json_t *row; /* owned; NULL: there was none */
+	json_t *request; /* owned; NULL: not asked yet */
+	json_t *row;	 /* owned; NULL: there was none */
 };
 
 /* Of one sluiced. Zeroed is empty. */
@@ -28,7 +27,8 @@ struct sl_trace_answers {
 /*
  * What sluiced, whose socket the options name, says of the packet in the first n bytes of an
  * Ethernet frame that entered by the port, a netdev or a name in the cluster. It is asked once for
- * a flow. Borrowed until the next call; NULL: it does not say, or the frame has no IP packet.
+ * packets that no rule tells apart but by their length. Borrowed until the next call; NULL: it does
+ * not say, or the frame has no IP packet.
  */
 const json_t *sl_trace_explain(struct sl_trace_answers *answers,
 			       const struct sl_cmd_options *options, const char *port,

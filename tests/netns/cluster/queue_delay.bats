@@ -119,6 +119,8 @@ asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp po
 		  - {name: no-telnet, action: deny, protocol: tcp, destination_port: 23}
 		  - {name: games, action: permit, protocol: udp, destination_port: 7001, class: 2, set_dscp: 34}
 		  - {action: permit, protocol: udp, destination_port: 7002}
+		  - {name: opens, action: permit, protocol: tcp, tcp_flags: "syn,!ack"}
+		  - {name: pings, action: permit, protocol: icmp, icmp_type: 8, dscp: af11}
 	END
 	cluster_settles
 	spawn n2 rules build/sluice trace -s -j -n "1=$entry" 'udp and dst portrange 7001-7003'
@@ -139,8 +141,16 @@ asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp po
 		["guard", null, null, null, null, "permit", "forward", 0, "00"],
 		["guard", 1, "games", "2", "34", "permit", "forward", 2, "88"],
 		["guard", 2, null, null, null, "permit", "forward", 0, "00"]]' "$LAB_DIR/rules.out"
+	# Rules that ask for other fields of a frame
+	decided() { on n2 build/sluice trace -s -j -n "1=$entry" -c 1 "$1" | jq -r .explain.filter.name; }
+	run -7 on h1p1 curl -s http://10.2.1.2:7004/
+	[ "$(decided 'tcp dst port 7004')" = opens ]
+	on h1p1 ping -c 1 -s 77 -Q 0x28 10.2.1.2
+	[ "$(decided 'icmp and len = 119')" = pings ]
+	on h1p1 ping -c 1 -s 78 10.2.1.2
+	[ "$(decided 'icmp and len = 120')" = null ]
 	# The fast path has counted them so.
-	[ "$(on n1 build/sluice -j filter counters guard | jq -c '[.[] | .packets][0:3]')" = "[0,5,5]" ]
+	[ "$(on n1 build/sluice -j filter counters guard | jq -c '[.[] | .packets][0:5]')" = "[0,5,5,1,1]" ]
 	run -0 on n2 build/sluice trace -s -n "1=$entry" -c 1 'udp dst port 7001'
 	echo "$output"
 	[[ ${lines[1]} = *" enters n1p1" ]]

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "bpf/abi/classifier.h"
 #include "user/capture/frame_text.h"
 
 #define MACS "\x02\0\0\0\0\x01\x02\0\0\0\0\x02"
@@ -61,6 +62,44 @@ static void frame_is_named_by_its_addresses(void **state)
 	}
 }
 
+static struct sl_frame_flow flow_of(const char *bytes, size_t n)
+{
+	struct sl_frame_flow flow;
+
+	sl_frame_flow((const uint8_t *)bytes, (uint32_t)n, &flow);
+	return flow;
+}
+#define FLOW_OF(bytes) flow_of(bytes, sizeof(bytes) - 1)
+
+static void frame_has_the_fields_that_rules_ask_for(void **state)
+{
+	struct sl_frame_flow flow;
+
+	(void)state;
+	flow = FLOW_OF(
+		MACS "\x86\xdd\x6b\x8a\xbc\xde\0\x14\x06\x40\xfd\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\x02"
+		     "\xfd\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\x02" PORTS "\0\0\0\0\x50\x12");
+	assert_int_equal(flow.dscp, 46);
+	assert_int_equal(flow.flow_label, 0xabcde);
+	assert_int_equal(flow.tcp_flags, 0x12);
+	assert_int_equal(flow.fragment, SL_FRAGMENT_NONE);
+	assert_false(flow.has_icmp);
+	flow = FLOW_OF(
+		MACS
+		"\x08\0\x45\x28\0\x1c\0\0\0\0\x40\x01\0\0\x0a\0\x01\x02\x0a\0\x02\x02\x08\x07");
+	assert_int_equal(flow.dscp, 10);
+	assert_true(flow.has_icmp);
+	assert_int_equal(flow.icmp_type, 8);
+	assert_int_equal(flow.icmp_code, 7);
+	assert_int_equal(FLOW_OF(MACS "\x08\0" IP4("\x20\0", "\x11") PORTS).fragment,
+			 SL_FRAGMENT_FIRST);
+	assert_int_equal(FLOW_OF(MACS "\x08\0" IP4("\0\x05", "\x11") PORTS).fragment,
+			 SL_FRAGMENT_LATER);
+	assert_int_equal(
+		FLOW_OF(MACS "\x86\xdd" IP6("\x2c") "\x11\0\0\x01\0\0\0\x01" PORTS).fragment,
+		SL_FRAGMENT_FIRST);
+}
+
 static void frame_cut_anywhere_is_not_read_beyond(void **state)
 {
 	char text[SL_FRAME_TEXT_MAX];
@@ -104,6 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_is_named_by_its_addresses),
+		cmocka_unit_test(frame_has_the_fields_that_rules_ask_for),
 		cmocka_unit_test(frame_cut_anywhere_is_not_read_beyond),
 		cmocka_unit_test(outcome_names_the_reason_of_show_drops),
 	};
