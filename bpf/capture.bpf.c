@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Tracing programs for `sluice capture`. sl_capture_in and sl_capture_end run before and after an
- * XDP program of sluice's (fentry and fexit), and copy its frames to user space. The XDP program is
- * the one that runs anyway, byte for byte, and while nothing is captured there is nothing here.
- * sl_capture_sent runs in the kernel, before a frame of an AF_XDP socket goes to the driver: that
- * is how the bridge sends.
+ * Tracing programs for `sluice capture` and `sluice sflow`. sl_capture_in and sl_capture_end run
+ * before and after an XDP program of sluice's (fentry and fexit), and copy its frames to user
+ * space. The XDP program is the one that runs anyway, byte for byte, and while nothing is captured
+ * there is nothing here. sl_capture_sent runs in the kernel, before a frame of an AF_XDP socket
+ * goes to the driver: that is how the bridge sends.
  *
  * Nothing waits: each processor has a ring of its own, and what does not fit is counted.
  */
@@ -106,6 +106,7 @@ struct {
 struct capture_state {
 	__u64 number;	/* frames so far */
 	__u32 in_slot1; /* slot + 1 of the port where the frame entered; 0: not captured */
+	__u32 skip;	/* while sampling: frames until the next sample; 0: not drawn yet */
 	__u32 has_seen; /* the two arrays below are filled in */
 	/* Of grown(); here, and not in registers, the verifier does not follow them. */
 	__u32 found, n_found;
@@ -198,6 +199,24 @@ static __always_inline struct capture_state *state_of_cpu(void)
 	return bpf_map_lookup_elem(&sl_capture_state, &zero);
 }
 
+/*
+ * Whether the frame that enters is a sample. The distance to the next one is drawn from
+ * 1..2 * sampling - 1, all alike, so that its mean is `sampling` and no rhythm of the traffic hides
+ * from it.
+ */
+static __always_inline bool is_sample(struct capture_state *state, __u32 slot)
+{
+	__u32 key = SL_CAPTURE_COUNT(slot, 0);
+	struct sl_capture_count *counted = bpf_map_lookup_elem(&sl_capture_counts, &key);
+
+	if (!counted)
+		return false;
+	counted->pool++;
+	if (!state->skip)
+		state->skip = 1 + bpf_get_prandom_u32() % (2 * sl_capture_config.sampling - 1);
+	return --state->skip == 0;
+}
+
 SEC("fentry")
 int sl_capture_in(__u64 *args)
 {
@@ -209,13 +228,20 @@ int sl_capture_in(__u64 *args)
 	if (!state)
 		return 0;
 	state->number++;
+	slot = slot_of(xdp->rxq->dev->ifindex);
+	if (sl_capture_config.sampling) {
+		state->has_seen = 0; /* the frames between two samples have counted, too */
+		if (slot && !is_sample(state, *slot))
+			slot = NULL;
+	}
+	state->in_slot1 = slot ? *slot + 1 : 0;
+	if (sl_capture_config.sampling && !slot)
+		return 0;
 	if (!state->has_seen && !sl_capture_config.fabric) {
 		grown(state, &sl_drops, state->drops, SL_DROP_COUNT, true);
 		grown(state, &sl_punts, state->punts, SL_PUNT_COUNT, false);
 		state->has_seen = 1;
 	}
-	slot = slot_of(xdp->rxq->dev->ifindex);
-	state->in_slot1 = slot ? *slot + 1 : 0;
 	if (!slot)
 		return 0;
 	describe(xdp, state, SL_CAPTURE_IN, &record);
@@ -278,11 +304,12 @@ int sl_capture_end(__u64 *args)
 	bool edge = !sl_capture_config.fabric;
 	long err;
 
-	if (!state)
+	if (!state || (sl_capture_config.sampling && !state->in_slot1))
 		return 0;
 	if (action == XDP_REDIRECT) {
 		read_redirect(&record);
-		out = record.to_ifindex ? slot_of(record.to_ifindex) : NULL;
+		if (record.to_ifindex && !sl_capture_config.sampling)
+			out = slot_of(record.to_ifindex);
 	} else if (action == XDP_PASS) {
 		record.outcome = SL_OUTCOME_KERNEL;
 		if (edge)

@@ -8,7 +8,7 @@ COMPLETION_DIR = $(PREFIX)/share/bash-completion/completions
 # Completed by the file of sluice, which bash looks up under each name
 COMPLETED = sluiced sluice-cluster sluice-delay sluice-delay-plot
 
-UNITS = sluiced sluice-bridge sluice-elements sluice-cluster
+UNITS = sluiced sluice-bridge sluice-elements sluice-cluster sluice-sflow
 
 # What an element of somebody's own includes, and the template of one: its default path exists then.
 INCLUDE_DIR = $(PREFIX)/include/sluice

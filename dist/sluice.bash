@@ -80,6 +80,13 @@ _sluice_web() {
 	esac
 }
 
+_sluice_sflow() {
+	case $prev in
+	-c | --config) _sluice_files ;;
+	*) [[ $cur != -* ]] || _sluice_words "--config --help" ;;
+	esac
+}
+
 _sluice_of_cluster() {
 	local word options=
 	case $prev in
@@ -116,7 +123,7 @@ _sluice() {
 			_sluice_of_cluster
 			return
 			;;
-		capture | trace | web)
+		capture | trace | web | sflow)
 			"_sluice_${COMP_WORDS[i]}"
 			return
 			;;
@@ -138,7 +145,7 @@ _sluice() {
 		return
 	fi
 	case $command in
-	'') _sluice_words "status show top capture trace explain filter reserve element flow attach detach cc web cluster check" ;;
+	'') _sluice_words "status show top capture trace explain filter reserve element flow attach detach cc web sflow cluster check" ;;
 	show) [ -n "$what" ] || _sluice_words "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay busy fabric cc" ;;
 	cc) _sluice_cc "$what" ;;
 	filter) _sluice_filter "$what" ;;

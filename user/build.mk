@@ -13,7 +13,7 @@ libdaemon_USES := libbase
 libcapture_SRCS := $(call sources_in,user/capture)
 libcapture_USES := libdaemon
 # The command reads counters and pins where the daemon does not answer.
-libcli_SRCS := $(call sources_in,user/cli user/chains user/flows user/import user/keys user/routing user/trace user/versions user/web)
+libcli_SRCS := $(call sources_in,user/cli user/chains user/flows user/import user/keys user/routing user/sflow user/trace user/versions user/web)
 libcli_USES := libdaemon libcapture libetcd
 
 PROGRAMS += sluiced sluice sluice-cluster

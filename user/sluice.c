@@ -49,6 +49,8 @@ static const struct command {
 	{ "trace", " FILTER", "follow packets through this node", sl_cmd_trace },
 	{ "web", " [-t FILE] [-n ADDRESS:PORT]... [[ADDRESS:]PORT]",
 	  "serve a page that shows all this, of this node and others, to browsers", sl_cmd_web },
+	{ "sflow", " [-c FILE]", "send samples of frames, and counters, to collectors (sFlow)",
+	  sl_cmd_sflow },
 	{ "cluster",
 	  " apply FILE|diff [FILE|A B]|history|rollback [N]|status|\n"
 	  "       key add FILE|switch|remove|routing --bird|--frr [OPTION]... [FILE]",
@@ -137,7 +139,8 @@ static bool parse_seconds(const char *option, const char *text, double *out)
 static bool has_own_options(const struct command *command)
 {
 	return command->run == sl_cmd_capture || command->run == sl_cmd_trace ||
-	       command->run == sl_cmd_cluster || command->run == sl_cmd_web;
+	       command->run == sl_cmd_cluster || command->run == sl_cmd_web ||
+	       command->run == sl_cmd_sflow;
 }
 
 #define OPTIONS "jas:B:E:p:w:bn:d:hV"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the tracing programs of capture.bpf.c tell `sluice capture` of a frame. Each record is one
- * sample of the ring sl_capture_ring; copied_bytes of the frame follow it.
+ * What the tracing programs of capture.bpf.c tell `sluice capture` and `sluice sflow` of a frame.
+ * Each record is one sample of the ring sl_capture_ring; copied_bytes of the frame follow it.
  */
 #ifndef SL_CAPTURED_H
 #define SL_CAPTURED_H
@@ -12,7 +12,8 @@
 
 #define SL_CAPTURE_PORTS_MAX 1024
 /* A sample of a perf ring, with its header, has at most 65,535 bytes. */
-#define SL_CAPTURE_SNAP_MAX 65000
+#define SL_CAPTURE_SNAP_MAX	65000
+#define SL_CAPTURE_SAMPLING_MAX (1u << 24)
 
 enum sl_capture_stage {
 	SL_CAPTURE_IN,	 /* the frame as it entered; the XDP program runs next */
@@ -51,8 +52,9 @@ SL_ASSERT_SIZE(struct sl_captured, 48);
 struct sl_capture_count {
 	__u64 seen; /* records with bytes that should be in the ring */
 	__u64 lost; /* of those, the ones that did not fit */
+	__u64 pool; /* while sampling: frames that entered, sampled or not */
 };
-SL_ASSERT_SIZE(struct sl_capture_count, 16);
+SL_ASSERT_SIZE(struct sl_capture_count, 24);
 
 /* Index of a port's count; direction: 0 in, 1 out. */
 #define SL_CAPTURE_COUNT(slot, direction) ((slot)*2 + (direction))
@@ -62,7 +64,9 @@ struct sl_capture_config {
 	__u64 netns_cookie; /* ports of other namespaces are not captured */
 	__u32 snap_bytes;   /* copied of each frame, 1..SL_CAPTURE_SNAP_MAX */
 	__u32 fabric;	    /* 1: the program traced is sl_fabric */
+	__u32 sampling; /* one in so many frames that enter, at random; 0: all, and those sent */
+	__u32 pad;
 };
-SL_ASSERT_SIZE(struct sl_capture_config, 16);
+SL_ASSERT_SIZE(struct sl_capture_config, 24);
 
 #endif

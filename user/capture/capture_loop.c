@@ -11,7 +11,7 @@
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 
-#define ROUND_MS  20
+#define ROUND_MS  20 /* unless the user says otherwise */
 #define FOLLOW_NS 1000000000ULL
 /* A record of this age is in its ring, also if its processor was interrupted before. */
 #define RECORD_LATE_NS 2000000ULL
@@ -121,7 +121,7 @@ static int run(struct running *r)
 	int err = 0;
 
 	while (!err && !signalled && !loop->stop) {
-		err = round_of(r, ROUND_MS, false);
+		err = round_of(r, loop->round_ms ? (int)loop->round_ms : ROUND_MS, false);
 		if (sl_now_ns() - followed_ns < FOLLOW_NS)
 			continue;
 		followed_ns = sl_now_ns();
@@ -155,7 +155,7 @@ int sl_capture_loop_run(struct sl_capture_loop *loop, void (*ended)(struct sl_ca
 	err = sl_sightings_create(&r.sightings);
 	if (!err)
 		err = sl_xdp_capture_open(object_path, loop->ports, loop->n_ports, loop->snap_bytes,
-					  loop->ring_bytes, &loop->capture, &error);
+					  loop->sampling, loop->ring_bytes, &loop->capture, &error);
 	if (!err) {
 		blind = sl_xdp_capture_blind(loop->capture);
 		if (blind)

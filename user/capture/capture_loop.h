@@ -15,7 +15,8 @@ struct sl_capture_loop {
 	const char *command;	  /* before messages: "capture" */
 	const char *const *ports; /* as sl_xdp_capture_open() */
 	uint32_t n_ports;
-	uint32_t snap_bytes, ring_bytes;
+	uint32_t snap_bytes, sampling, ring_bytes;
+	uint32_t round_ms;		      /* between two looks at the rings; 0: 20 */
 	const struct sl_frame_filter *filter; /* borrowed; NULL: all frames */
 	/* A frame that passes the filter, oldest first. */
 	void (*seen)(struct sl_capture_loop *loop, const struct sl_sighting *sighting);

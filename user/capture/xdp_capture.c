@@ -35,7 +35,7 @@ struct sl_xdp_capture {
 	char object_path[4096];
 	const char *const *wanted; /* borrowed until close; none: all */
 	uint32_t n_wanted;
-	uint32_t snap_bytes;
+	uint32_t snap_bytes, sampling;
 	uint64_t netns_cookie;
 	int shared[N_SHARED]; /* owned by the first object */
 	uint32_t n_cpus;
@@ -81,6 +81,7 @@ static int open_object(const struct sl_xdp_capture *c, bool fabric, struct bpf_o
 		.netns_cookie = c->netns_cookie,
 		.snap_bytes = c->snap_bytes,
 		.fabric = fabric,
+		.sampling = c->sampling,
 	};
 	int err = sl_bpf_object_open(c->object_path, out);
 
@@ -189,8 +190,8 @@ static int make_maps(struct sl_xdp_capture *c, struct sl_capture_error *error)
 	c->traced = calloc(1, sizeof(*c->traced));
 	if (!c->traced)
 		return -ENOMEM;
-	err = trace_sockets(c, true);
-	if (err) {
+	err = trace_sockets(c, !c->sampling);
+	if (err && !c->sampling) {
 		snprintf(c->blind, sizeof(c->blind), "%s: %.400s", strerror(-err),
 			 sl_bpf_object_said());
 		err = trace_sockets(c, false);
@@ -305,6 +306,8 @@ static int follow(struct sl_xdp_capture *c, struct sl_capture_error *error)
 	if (err)
 		say(error, "the netdevs' XDP programs cannot be listed: %s", strerror(-err));
 	for (uint32_t i = 0; !err && i < n; i++) {
+		if (c->sampling && found[i].fabric)
+			continue;
 		if (is_wanted(c, found[i].name))
 			err = add_port(c, &found[i]);
 		if (err)
@@ -324,6 +327,7 @@ bool sl_xdp_capture_follow(struct sl_xdp_capture *c, struct sl_capture_error *er
 	return follow(c, error) == 0;
 }
 
+/* n = 0: is there any port at all? */
 static int check_wanted(const char *const *wanted, uint32_t n, struct sl_capture_error *error)
 {
 	struct sl_capture_port port, *all = NULL;
@@ -419,8 +423,8 @@ int sl_xdp_capture_poll(struct sl_xdp_capture *c, int timeout_ms, sl_capture_on_
 /* --- Open and close --- */
 
 int sl_xdp_capture_open(const char *object_path, const char *const *ports, uint32_t n,
-			uint32_t snap_bytes, uint32_t ring_bytes, struct sl_xdp_capture **out,
-			struct sl_capture_error *error)
+			uint32_t snap_bytes, uint32_t sampling, uint32_t ring_bytes,
+			struct sl_xdp_capture **out, struct sl_capture_error *error)
 {
 	struct sl_xdp_capture *c = calloc(1, sizeof(*c));
 	int err = c ? 0 : -ENOMEM;
@@ -434,12 +438,13 @@ int sl_xdp_capture_open(const char *object_path, const char *const *ports, uint3
 		    "needs CONFIG_DEBUG_INFO_BTF");
 	}
 	if (!err)
-		err = check_wanted(ports, n, error);
+		err = check_wanted(ports, sampling ? 0 : n, error);
 	if (!err) {
 		snprintf(c->object_path, sizeof(c->object_path), "%s", object_path);
 		c->wanted = ports;
 		c->n_wanted = n;
 		c->snap_bytes = snap_bytes;
+		c->sampling = sampling;
 		c->n_cpus = (uint32_t)libbpf_num_possible_cpus();
 		err = netns_cookie(&c->netns_cookie);
 	}
@@ -491,6 +496,7 @@ void sl_xdp_capture_counts(const struct sl_xdp_capture *c, uint32_t slot, uint32
 		for (uint32_t i = 0; i < c->n_cpus; i++) {
 			out->seen += each[i].seen;
 			out->lost += each[i].lost;
+			out->pool += each[i].pool;
 		}
 	free(each);
 }

@@ -24,13 +24,15 @@ struct sl_capture_error {
  * object_path   capture.bpf.o
  * ports, n      names of netdevs, borrowed until close; n = 0: all that run a program of sluice's
  * snap_bytes    to copy of each frame, 1..SL_CAPTURE_SNAP_MAX
+ * sampling      0: all frames that enter and leave; else one in so many of those that enter at
+ *               edge ports, at random, up to SL_CAPTURE_SAMPLING_MAX. Then ports may come later.
  * ring_bytes    of each processor's ring; rounded up to a power of two of pages
  *
  * Returns 0, or -errno with the reason in *error. The capture runs when this returns.
  */
 int sl_xdp_capture_open(const char *object_path, const char *const *ports, uint32_t n,
-			uint32_t snap_bytes, uint32_t ring_bytes, struct sl_xdp_capture **out,
-			struct sl_capture_error *error);
+			uint32_t snap_bytes, uint32_t sampling, uint32_t ring_bytes,
+			struct sl_xdp_capture **out, struct sl_capture_error *error);
 
 /*
  * Wait for records, at most timeout_ms, and hand over all that are in the rings: of each processor

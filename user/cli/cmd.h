@@ -49,6 +49,7 @@ int sl_cmd_top(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_capture(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_trace(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_web(const struct sl_cmd_options *options, int argc, char **argv);
+int sl_cmd_sflow(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_cluster(const struct sl_cmd_options *options, int argc, char **argv);
 int sl_cmd_check(const struct sl_cmd_options *options, int argc, char **argv);
 

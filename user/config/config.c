@@ -13,11 +13,13 @@
 
 #include "user/config/config.h"
 #include "bpf/abi/abi.h"
+#include "bpf/abi/captured.h"
 #include "bpf/abi/exact_flow.h"
 #include "bpf/abi/forwarding.h"
 #include "user/config/config_cluster_check.h"
 #include "user/config/config_cluster_schema.h"
 #include "user/text/listen_address.h"
+#include "user/text/prefix.h"
 
 #define PORTS_MAX 255 /* numbers of ports that queues have */
 
@@ -116,6 +118,66 @@ static const struct sl_yaml_key control_keys[] = {
 	{ 0 },
 };
 
+static bool valid_address(const char *text)
+{
+	uint8_t family, address[16];
+
+	return !sl_addr_parse(text, &family, address);
+}
+
+#define COLLECTOR(field_) .offset = offsetof(struct sl_sflow_collector, field_)
+#define SFLOW(field_)	  .offset = offsetof(struct sl_sflow_settings, field_)
+
+static const struct sl_yaml_key collector_keys[] = {
+	{ .name = "address",
+	  .type = SL_YAML_STRING,
+	  COLLECTOR(address),
+	  .required = true,
+	  .valid = valid_address,
+	  .what = "an IPv4 or IPv6 address" },
+	{ .name = "port",
+	  .type = SL_YAML_UINT,
+	  COLLECTOR(port),
+	  .min = 1,
+	  .max = UINT16_MAX,
+	  .what = "a UDP port" },
+	{ 0 },
+};
+
+static const struct sl_yaml_key sflow_keys[] = {
+	{ .type = SL_YAML_LINE, SFLOW(line) },
+	{ .name = "collectors",
+	  .type = SL_YAML_LIST,
+	  SFLOW(collectors),
+	  .required = true,
+	  .keys = collector_keys,
+	  .item_bytes = sizeof(struct sl_sflow_collector),
+	  .items_max = SL_SFLOW_COLLECTORS_MAX },
+	{ .name = "agent",
+	  .type = SL_YAML_STRING,
+	  SFLOW(agent),
+	  .valid = valid_address,
+	  .what = "an IPv4 or IPv6 address" },
+	{ .name = "sampling",
+	  .type = SL_YAML_UINT,
+	  SFLOW(sampling),
+	  .min = 1,
+	  .max = SL_CAPTURE_SAMPLING_MAX,
+	  .what = "a number of frames of which one is sampled" },
+	{ .name = "polling_s",
+	  .type = SL_YAML_UINT,
+	  SFLOW(polling_s),
+	  .max = 86400,
+	  .what = "a time in seconds" },
+	{ .name = "header_bytes",
+	  .type = SL_YAML_UINT,
+	  SFLOW(header_bytes),
+	  .min = 14,
+	  .max = SL_SFLOW_HEADER_MAX_BYTES,
+	  .what = "a length in bytes" },
+	{ 0 },
+};
+
 static const struct sl_yaml_key settings_keys[] = {
 	{ .name = "engine",
 	  .type = SL_YAML_CHOICE,
@@ -182,6 +244,10 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .min = 16,
 	  .max = SL_EXACT_FLOWS_MAX,
 	  .what = "a number of flows" },
+	{ .name = "sflow",
+	  .type = SL_YAML_MAP,
+	  .offset = offsetof(struct sl_settings, sflow),
+	  .keys = sflow_keys },
 	{ .name = "metrics",
 	  .type = SL_YAML_STRING,
 	  .offset = offsetof(struct sl_settings, metrics),
@@ -199,6 +265,12 @@ static const struct sl_yaml_key settings_keys[] = {
 	  .what = "a log level" },
 	{ 0 },
 };
+
+const struct sl_sflow_collector *sl_sflow_collector(const struct sl_sflow_settings *sflow,
+						    uint32_t i)
+{
+	return &((const struct sl_sflow_collector *)sflow->collectors.items)[i];
+}
 
 const char *sl_engine_name(enum sl_engine engine)
 {
@@ -336,10 +408,25 @@ static int check_alone(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
 	return 0;
 }
 
+static int check_sflow(const struct sl_sflow_settings *sflow, const char *file_name,
+		       char error[SL_YAML_ERROR_BYTES])
+{
+	if (!sflow->line)
+		return 0;
+	if (!sflow->collectors.n) {
+		sl_yaml_error(error, file_name, sflow->line, "sflow", "collectors",
+			      "is an empty list: write \"- address: ...\" for each collector");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int check(struct sl_settings *s, char error[SL_YAML_ERROR_BYTES])
 {
 	int err = sl_filters_settings_check(&s->filters, s->file_name, error);
 
+	if (!err)
+		err = check_sflow(&s->sflow, s->file_name, error);
 	if (err)
 		return err;
 	return s->cluster.line ? check_cluster(s, error) : check_alone(s, error);
@@ -384,6 +471,9 @@ int sl_settings_parse(const char *file_name, const char *text, size_t text_bytes
 	s->log_level = SL_LOG_INFO;
 	s->heartbeat_s = 30;
 	s->punt_limits = (struct sl_limit_settings){ 10000, 10000, 10000 };
+	s->sflow.sampling = 1000;
+	s->sflow.polling_s = 20;
+	s->sflow.header_bytes = 128;
 	s->control.mode = 0660;
 	s->control.socket = strdup(SL_CONFIG_DEFAULT_SOCKET);
 	s->pin_dir = strdup(SL_CONFIG_DEFAULT_PINS);

@@ -48,6 +48,25 @@ struct sl_control_settings {
 	char *group;   /* its group, or NULL: that of the process */
 };
 
+/* The part `sflow:`, for `sluice sflow`; the daemons leave it alone. */
+#define SL_SFLOW_COLLECTORS_MAX	  16
+#define SL_SFLOW_PORT_DEFAULT	  6343 /* of UDP, assigned to sFlow */
+#define SL_SFLOW_HEADER_MAX_BYTES 512
+
+struct sl_sflow_collector {
+	char *address; /* IPv4 or IPv6 */
+	uint32_t port; /* 0: SL_SFLOW_PORT_DEFAULT */
+};
+
+struct sl_sflow_settings {
+	uint32_t line;			/* of the part in the file; 0: it is not there */
+	struct sl_yaml_list collectors; /* of struct sl_sflow_collector */
+	char *agent;	       /* IPv4 or IPv6 address; NULL: the one that this node sends from */
+	uint32_t sampling;     /* one in so many frames */
+	uint32_t polling_s;    /* between two samples of a port's counters; 0: none */
+	uint32_t header_bytes; /* of each sample, at most */
+};
+
 /* While netfilter has rules for forwarded packets of a family: */
 enum sl_netfilter {
 	SL_NETFILTER_KERNEL, /* the kernel gets all packets of that family */
@@ -69,7 +88,8 @@ struct sl_settings {
 	struct sl_limit_settings punt_limits;
 	uint32_t exact_flows;	     /* that have room; 0: there can be none */
 	struct sl_yaml_list filters; /* of struct sl_filter_list_settings */
-	char *metrics;		     /* where it offers metrics (metrics.h); NULL: nowhere */
+	struct sl_sflow_settings sflow;
+	char *metrics; /* where it offers metrics (metrics.h); NULL: nowhere */
 	char *pin_dir;
 	enum sl_log_level log_level;
 	char *file_name;
@@ -97,6 +117,9 @@ const struct sl_port_settings *sl_settings_find_port(const struct sl_settings *s
  * line in error.
  */
 int sl_settings_check_ports(const struct sl_settings *settings, char error[SL_YAML_ERROR_BYTES]);
+
+const struct sl_sflow_collector *sl_sflow_collector(const struct sl_sflow_settings *sflow,
+						    uint32_t i);
 
 const char *sl_engine_name(enum sl_engine engine);
 

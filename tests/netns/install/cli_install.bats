@@ -39,6 +39,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/lib/systemd/system/sluice-bridge.service
 644 opt/sl/lib/systemd/system/sluice-cluster.service
 644 opt/sl/lib/systemd/system/sluice-elements.service
+644 opt/sl/lib/systemd/system/sluice-sflow.service
 644 opt/sl/lib/systemd/system/sluiced.service
 755 opt/sl/sbin/sluice-bridge
 755 opt/sl/sbin/sluice-cluster
@@ -174,8 +175,8 @@ complete_words() {
 }
 
 @test "completion offers commands, views, ports and options" {
-	[ "$(complete_words sluice "")" = "status show top capture trace explain filter reserve element flow attach detach cc web cluster check" ]
-	[ "$(complete_words sluice -j s)" = "status show" ]
+	[ "$(complete_words sluice "")" = "status show top capture trace explain filter reserve element flow attach detach cc web sflow cluster check" ]
+	[ "$(complete_words sluice -j s)" = "status show sflow" ]
 	[ "$(complete_words sluice -s /tmp/x show "")" = "ports routes nexthops neighbours filters counters drops system-ports peers voqs express egress-queues delay busy fabric cc" ]
 	[ "$(complete_words sluice show r)" = routes ]
 	[ "$(complete_words sluice show routes "")" = "" ]
@@ -184,6 +185,8 @@ complete_words() {
 	[ "$(complete_words sluice -j capture -w dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluice capture -i al)" = all ]
 	[ "$(complete_words sluice trace --c)" = "--count" ]
+	[ "$(complete_words sluice sflow --)" = "--config --help" ]
+	[ "$(complete_words sluice sflow -c dist/sluice.b)" = "dist/sluice.bash" ]
 	[ "$(complete_words sluice cluster "")" = "apply diff history key rollback routing status" ]
 	[ "$(complete_words sluice cluster apply --b)" = "--based-on" ]
 	[ "$(complete_words sluice cluster history --)" = "--etcd --settings --json --help" ]
@@ -244,13 +247,15 @@ complete_words() {
 		wrong=$status
 		grep -qx "RestartPreventExitStatus=$wrong" "dist/$unit.service"
 	done
+	run -2 build/sluice sflow --config "$DEST/wrong.yaml"
+	grep -qx RestartPreventExitStatus=2 dist/sluice-sflow.service
 	run -2 build/sluice-cluster --settings "$DEST/wrong.yaml"
 	grep -qx RestartPreventExitStatus=2 dist/sluice-cluster.service
 }
 
 @test "systemd understands the service units, and finds that they expose little" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
-	for unit in sluiced sluice-bridge sluice-elements sluice-cluster; do
+	for unit in sluiced sluice-bridge sluice-elements sluice-cluster sluice-sflow; do
 		sed 's|@PREFIX@|/usr|; s|^ExecStart=.*|ExecStart=/bin/true|; /^Documentation/d' "dist/$unit.service" >"$DEST/$unit.service"
 		# systemd-analyze leaves files under /run: give it a mount namespace that vanishes with it.
 		run unshare --mount sh -c 'mount -t tmpfs none /run && systemd-analyze verify "$1"' - "$DEST/$unit.service"

@@ -102,6 +102,7 @@ sluice-lab $VERSION installed" ]
 	[ "$output" = "/var/lib/systemd/deb-systemd-helper-enabled/sluice-bridge.service.dsh-also
 /var/lib/systemd/deb-systemd-helper-enabled/sluice-cluster.service.dsh-also
 /var/lib/systemd/deb-systemd-helper-enabled/sluice-elements.service.dsh-also
+/var/lib/systemd/deb-systemd-helper-enabled/sluice-sflow.service.dsh-also
 /var/lib/systemd/deb-systemd-helper-enabled/sluiced.service.dsh-also" ]
 	[ -z "$(asked)" ]
 	[ -z "$(in_root ls /etc/sluice)" ]
@@ -133,7 +134,7 @@ complete -F _sluice_delay sluice-delay" ]
 
 @test "systemd understands the installed units" {
 	command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
-	run in_root systemd-analyze verify /lib/systemd/system/sluiced.service /lib/systemd/system/sluice-bridge.service /lib/systemd/system/sluice-elements.service /lib/systemd/system/sluice-cluster.service
+	run in_root systemd-analyze verify /lib/systemd/system/sluiced.service /lib/systemd/system/sluice-bridge.service /lib/systemd/system/sluice-elements.service /lib/systemd/system/sluice-cluster.service /lib/systemd/system/sluice-sflow.service
 	echo "$output"
 	[ "$status" -eq 0 ]
 	[ -z "$output" ]
@@ -159,7 +160,7 @@ complete -F _sluice_delay sluice-delay" ]
 @test "an upgrade starts again what runs, and leaves the fast path on the ports" {
 	in_root sh -c 'dpkg --install /srv/packages/sluice_*.deb'
 	asked
-	[ "$(asked)" = "try-restart sluice-bridge.service sluice-cluster.service sluice-elements.service sluiced.service" ]
+	[ "$(asked)" = "try-restart sluice-bridge.service sluice-cluster.service sluice-elements.service sluice-sflow.service sluiced.service" ]
 	[[ $(xdp_of eth1) = sl_edge* ]]
 	in_root sluice status | grep -q "^sluiced    $VERSION"
 }
@@ -195,7 +196,7 @@ complete -F _sluice_delay sluice-delay" ]
 	[ -z "$(xdp_of eth1)$(xdp_of eth2)" ]
 	[ "$(xdp_of eth3)" = fib_forward ]
 	[ "$(in_root ls /sys/class/net | xargs)" = "eth1 eth2 eth3 lo vm0" ]
-	[[ "$(asked | tail -n 1)" = "stop sluice-cluster.service sluice-bridge.service sluice-elements.service sluiced.service" ]]
+	[[ "$(asked | tail -n 1)" = "stop sluice-sflow.service sluice-cluster.service sluice-bridge.service sluice-elements.service sluiced.service" ]]
 	on h1 ping -c 1 -W 10 10.0.2.2
 	in_root test -e /etc/sluice/sluice.yaml
 }

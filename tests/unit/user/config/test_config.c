@@ -21,7 +21,8 @@ struct refusal {
 
 #define TOP_KEYS                                                                         \
 	"engine, ports, bridge, classes, reserve, cluster, tables, control, netfilter, " \
-	"heartbeat_s, punt_limits, filters, metrics, pin_dir or log_level"
+	"heartbeat_s, punt_limits, filters, exact_flows, sflow, metrics, pin_dir or "    \
+	"log_level"
 
 static const struct refusal refusals[] = {
 	{ "empty_file", "", "f:1: \"\" is all there is: write \"key: value\" with " TOP_KEYS },
@@ -57,6 +58,21 @@ static const struct refusal refusals[] = {
 	  "shows them, such as eth1" },
 	{ "port_name_is_a_list", "ports:\n  - name: [a]\n",
 	  "f:2: ports[0].name: \"[...]\" is not one value: write it after \"name: \"" },
+	{ "sflow_without_collectors", "sflow: {sampling: 5}\nports:\n  - name: lo\n",
+	  "f:1: sflow: \"collectors\" is missing: write \"collectors: ...\"" },
+	{ "sflow_with_no_collector", "sflow:\n  collectors: []\nports:\n  - name: lo\n",
+	  "f:2: sflow: \"collectors\" is an empty list: write \"- address: ...\" for each collector" },
+	{ "sflow_collector_by_name",
+	  "sflow:\n  collectors: [{address: collector}]\nports:\n  - name: lo\n",
+	  "f:2: sflow.collectors[0].address: \"collector\" is not an IPv4 or IPv6 address" },
+	{ "sflow_samples_none",
+	  "sflow:\n  collectors: [{address: 10.0.0.5}]\n  sampling: 0\nports:\n  - name: lo\n",
+	  "f:3: sflow.sampling: \"0\" is not a number of frames of which one is sampled: write a number "
+	  "from 1 to 16777216" },
+	{ "sflow_header_too_long",
+	  "sflow:\n  collectors: [{address: 10.0.0.5}]\n  header_bytes: 513\nports:\n  - name: "
+	  "lo\n",
+	  "f:3: sflow.header_bytes: \"513\" is not a length in bytes: write a number from 14 to 512" },
 	{ "port_twice", "ports:\n  - name: eth1\n  - name: eth2\n  - name: eth1\n",
 	  "f:4: ports[2].name: \"eth1\" is named twice: write each port once" },
 	{ "mode_unknown", "ports:\n  - {name: eth1, mode: fast}\n",
@@ -711,6 +727,10 @@ static void least_file_has_the_documented_defaults(void **state)
 	assert_int_equal(s->punt_limits.ttl, 10000);
 	assert_int_equal(s->punt_limits.no_route, 10000);
 	assert_int_equal(s->punt_limits.local, 10000);
+	assert_int_equal(s->sflow.line, 0);
+	assert_int_equal(s->sflow.sampling, 1000);
+	assert_int_equal(s->sflow.polling_s, 20);
+	assert_int_equal(s->sflow.header_bytes, 128);
 	assert_string_equal(s->control.socket, "/run/sluice/sluiced.sock");
 	assert_int_equal(s->control.mode, 0660);
 	assert_null(s->control.group);
@@ -744,6 +764,12 @@ static void every_key_is_read(void **state)
 		      "pin_dir: /sys/fs/bpf/other\n"
 		      "heartbeat_s: 0\n"
 		      "punt_limits: {ttl: 1, no_route: 2, local: 0}\n"
+		      "sflow:\n"
+		      "  collectors: [{address: 10.0.0.5}, {address: \"fd00::5\", port: 9}]\n"
+		      "  agent: 192.0.2.1\n"
+		      "  sampling: 64\n"
+		      "  polling_s: 0\n"
+		      "  header_bytes: 512\n"
 		      "log_level: debug\n");
 
 	(void)state;
@@ -771,6 +797,16 @@ static void every_key_is_read(void **state)
 	assert_int_equal(s->punt_limits.ttl, 1);
 	assert_int_equal(s->punt_limits.no_route, 2);
 	assert_int_equal(s->punt_limits.local, 0);
+	assert_int_equal(s->sflow.line, 17);
+	assert_int_equal(s->sflow.collectors.n, 2);
+	assert_string_equal(sl_sflow_collector(&s->sflow, 0)->address, "10.0.0.5");
+	assert_int_equal(sl_sflow_collector(&s->sflow, 0)->port, 0);
+	assert_string_equal(sl_sflow_collector(&s->sflow, 1)->address, "fd00::5");
+	assert_int_equal(sl_sflow_collector(&s->sflow, 1)->port, 9);
+	assert_string_equal(s->sflow.agent, "192.0.2.1");
+	assert_int_equal(s->sflow.sampling, 64);
+	assert_int_equal(s->sflow.polling_s, 0);
+	assert_int_equal(s->sflow.header_bytes, 512);
 	assert_ptr_equal(sl_settings_find_port(s, "eth2.5"), sl_settings_port(s, 1));
 	assert_null(sl_settings_find_port(s, "eth3"));
 	sl_settings_free(s);
