@@ -62,6 +62,25 @@ SL_ASSERT_SIZE(struct sl_passed, 16);
 _Static_assert(SL_DROP_NO_BRIDGE == SL_VOQ_DROP_FIRST + SL_VOQ_DROPS - 1, "reasons of a VOQ");
 
 /*
+ * Of an own port, in the element of its class 0: while no frame for the port waits and its token
+ * bucket holds a token, sl_edge sends frames out of it at once, past the bridge.
+ *
+ * Order. A frame leaves at once only if its VOQ is empty and the port is not busy. The bridge sets
+ * `busy` before it counts a frame for the port out of a backlog, and clears it when all frames that
+ * it took have been sent.
+ */
+struct sl_own_port {
+	__u64 until_ns; /* bridge, CLOCK_MONOTONIC: until then frames may; 0: they may not */
+	__u64 rate;	/* bridge: of the port, units a second */
+	__u64 clock;	/* both: its token bucket (virtual_clock.h) */
+	__u32 burst;	/* bridge: units */
+	__u32 unit;	/* bridge: enum sl_unit */
+	__u32 busy;	/* bridge: 1: it has frames for the port */
+	__u32 pad;	/* 0 */
+};
+SL_ASSERT_SIZE(struct sl_own_port, 40);
+
+/*
  * Map sl_backlog: VOQ id -> what entered it by XDP and what left it. The difference waits in the
  * queue, and XDP admits by it. For each frame that it redirects, XDP adds to `enqueued` one frame
  * and the bytes that it has after the rewrite. The bridge adds to `dequeued` the frames that it
@@ -91,11 +110,11 @@ struct sl_backlog {
 	/* Plus 1: its path (express.h), if its frames may take the express way; 0: never. */
 	__u16 path_plus1;
 	__u64 pad1[2]; /* 0 */
-	/* XDP: frames that took the express way. They are not in `enqueued`. */
+	/* XDP: frames that went past the bridge. They are not in `enqueued`. */
 	struct sl_passed express;
 	/* Both: the token bucket of sl_voq's rate (virtual_clock.h). */
 	__u64 clock;
-	__u64 pad2[5]; /* 0 */
+	struct sl_own_port own; /* class 0 of an own port; else 0 */
 };
 SL_ASSERT_SIZE(struct sl_backlog, 192);
 

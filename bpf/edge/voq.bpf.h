@@ -12,6 +12,7 @@
 
 #include "bpf/edge/express.bpf.h"
 #include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/own_way.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/rewrite.bpf.h"
 #include "bpf/edge/stats.bpf.h"
@@ -200,7 +201,7 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	if (!voq || !backlog)
 		return SL_PUNT(OTHER); /* user space writes no such VOQ */
 	if (!adj->remote) {
-		ring = sl_own_ring(pkt, backlog);
+		ring = sl_own_way(id, len_bytes) ? NULL : sl_own_ring(pkt, backlog);
 		if (!ring)
 			return sl_transmit(pkt, adj);
 	} else {

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "rdma-bridge/express/own_way.h"
 #include "rdma-bridge/join/exchange.h"
 #include "rdma-bridge/port/maps.h"
 #include "rdma-bridge/port/netdev.h"
@@ -45,6 +46,7 @@ struct rb_bridge_port {
 	bool withdrawn;		     /* it is being closed */
 	uint32_t ifindex;	     /* of the netdev it was opened on */
 	int err;		     /* why it is not open; logged when it changes */
+	struct rb_own_way way;	     /* past the bridge */
 	bool takes;		     /* its driver takes frames that XDP redirects to it */
 	bool keeps_order;	     /* of those and of ours */
 	bool said;		     /* it was logged that it does not take them */

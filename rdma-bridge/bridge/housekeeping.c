@@ -76,7 +76,8 @@ static void find_order(struct rb_bridge *b)
 	if (now_ns < b->order_ns)
 		return;
 	b->order_ns = now_ns + ORDER_INTERVAL_NS;
-	b->fabric_keeps_order = rb_netdev_keeps_order(b->settings->cluster.device);
+	if (sl_cluster_has_fabric(&b->settings->cluster))
+		b->fabric_keeps_order = rb_netdev_keeps_order(b->settings->cluster.device);
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		b->ports[i].keeps_order = rb_netdev_keeps_order(b->ports[i].settings->name);
 }
@@ -113,18 +114,23 @@ static void find_takers(struct rb_bridge *b)
 	struct sl_xdp_features *features;
 	struct sl_xdp_takes takes;
 
-	if (!b->lanes[0].express)
-		return;
+	bool any = b->lanes[0].express;
+
 	b->fabric_takes = false;
-	for (uint32_t i = 0; i < b->n_ports; i++)
+	for (uint32_t i = 0; i < b->n_ports; i++) {
 		b->ports[i].takes = false;
+		any |= rb_bridge_may_pass(b, &b->ports[i]);
+	}
+	if (!any)
+		return;
 	if (sl_xdp_features_open(&features))
 		return;
 	find_order(b);
-	if (sl_xdp_features_takes(features, b->fabric.ifindex, &takes) == 0)
+	if (sl_cluster_has_fabric(&b->settings->cluster) &&
+	    sl_xdp_features_takes(features, b->fabric.ifindex, &takes) == 0)
 		b->fabric_takes = takes.frames && b->fabric_keeps_order;
 	for (uint32_t i = 0; i < b->n_ports; i++)
-		if (b->ports[i].edge && b->ports[i].settings->express != SL_EXPRESS_NEVER &&
+		if (rb_bridge_may_pass(b, &b->ports[i]) &&
 		    sl_xdp_features_takes(features, b->ports[i].ifindex, &takes) == 0)
 			b->ports[i].takes = takes.frames && b->ports[i].keeps_order;
 	sl_xdp_features_close(features);

@@ -58,6 +58,54 @@ void rb_bridge_wake(const struct rb_bridge *b, uint16_t system_port)
 		rb_lane_wake(lane);
 }
 
+/* --- Past the bridge --- */
+
+bool rb_bridge_may_pass(const struct rb_bridge *b, const struct rb_bridge_port *port)
+{
+	const struct sl_cluster_settings *cluster = &b->settings->cluster;
+
+	/* A router alone has no key `express`. */
+	return port->edge && !port->withdrawn &&
+	       (port->settings->express != SL_EXPRESS_NEVER || !sl_cluster_has_fabric(cluster));
+}
+
+/* Has the port a way of its own: a rate, and neither a controller nor frames from the fabric? */
+static bool has_own_way(const struct rb_lane *lane, const struct rb_bridge_port *port)
+{
+	const struct rb_worker *w = lane->worker;
+	const uint8_t number = port->system_port & 0xff;
+
+	return !lane->express && lane->bridge->maps.backlog &&
+	       w->port[number]->pace.rate != SL_RATE_UNLIMITED &&
+	       !rb_rates_port_capacity(w->rates, number) && rb_bridge_may_pass(lane->bridge, port);
+}
+
+/* Tell XDP whether frames for the port may go past the bridge: once a tick, in its lane. */
+static void set_way(struct rb_lane *lane, struct rb_bridge_port *port, uint64_t now_ns)
+{
+	const struct rb_bridge *b = lane->bridge;
+	struct rb_egress_port *egress = lane->worker->port[port->system_port & 0xff];
+	struct sl_backlog *backlog = NULL;
+	uint32_t id = port->way.voq_id;
+
+	if (lane->express) {
+		rb_express_set_port(
+			lane->express, port->system_port & 0xff,
+			port->edge && !port->withdrawn && port->takes ? port->ifindex : 0, now_ns);
+		return;
+	}
+	if (has_own_way(lane, port)) {
+		if (!port->way.backlog ||
+		    b->maps.system_ports[id / SL_CLASSES] != port->system_port)
+			id = rb_maps_voq(&b->maps, port->system_port);
+		if (id < b->maps.meta.n_voqs)
+			backlog = &b->maps.backlog[id];
+	}
+	rb_own_way_point(&port->way, egress, backlog, id);
+	rb_own_way_open(&port->way, egress,
+			port->takes ? now_ns + lane->worker->config.dead_after_ns : 0);
+}
+
 /* --- Its rounds --- */
 
 #define SORT_BATCH 64
@@ -91,6 +139,31 @@ static void sort_frames(struct rb_lane *lane, struct rb_edge *edge)
 	} while (n > 0 && total < SL_RING_FRAMES);
 }
 
+/* Own ports of this lane let frames past while they wait for none of ours: before a round. */
+static void begin_ways(struct rb_lane *lane)
+{
+	struct rb_bridge *b = lane->bridge;
+
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (b->ports[i].way.backlog && rb_bridge_lane(b, b->ports[i].system_port) == lane)
+			rb_own_way_begin(&b->ports[i].way);
+}
+
+/* The same after it. True if frames that it sent are not gone yet. */
+static bool end_ways(struct rb_lane *lane)
+{
+	struct rb_bridge *b = lane->bridge;
+	const struct rb_worker *w = lane->worker;
+	bool under_way = false;
+
+	for (uint32_t i = 0; i < b->n_ports; i++)
+		if (b->ports[i].way.backlog && rb_bridge_lane(b, b->ports[i].system_port) == lane)
+			under_way |= rb_own_way_end(&b->ports[i].way,
+						    w->port[b->ports[i].system_port & 0xff],
+						    w->peer[w->self.node]->ingress);
+	return under_way;
+}
+
 bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 {
 	struct rb_bridge *b = lane->bridge;
@@ -102,8 +175,10 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 	for (uint32_t i = 0; i < b->n_ports; i++)
 		if (b->ports[i].edge)
 			sort_frames(lane, b->ports[i].edge);
+	begin_ways(lane);
 	busy = rb_worker_round(lane->worker, now_ns);
-	lane->under_way = rb_express_round(lane->express);
+	lane->under_way = end_ways(lane);
+	lane->under_way |= rb_express_round(lane->express);
 	for (uint32_t i = 0; i < b->n_ports; i++) {
 		if (!b->ports[i].edge)
 			continue;
@@ -117,12 +192,7 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 		rb_express_tick(lane->express, b->fabric_takes, now_ns);
 		for (uint32_t i = 0; i < b->n_ports; i++)
 			if (rb_bridge_lane(b, b->ports[i].system_port) == lane)
-				rb_express_set_port(lane->express, b->ports[i].system_port & 0xff,
-						    b->ports[i].edge && !b->ports[i].withdrawn &&
-								    b->ports[i].takes
-							    ? b->ports[i].ifindex
-							    : 0,
-						    now_ns);
+				set_way(lane, &b->ports[i], now_ns);
 		for (uint32_t i = 0; i < b->n_ports; i++)
 			if (b->ports[i].edge)
 				rb_edge_settle(b->ports[i].edge, lane->index, b->maps.backlog,

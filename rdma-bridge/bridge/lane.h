@@ -37,6 +37,8 @@ static inline bool rb_lane_is_due(const struct rb_lane *lane, uint64_t due_ns, b
 	       (!worked || (lane->awake_ns && now_ns - lane->awake_ns >= RB_BRIDGE_TICK_NS));
 }
 
+/* May frames for the port go past the bridge, if its netdev takes them? */
+bool rb_bridge_may_pass(const struct rb_bridge *bridge, const struct rb_bridge_port *port);
 /* Let an epoll report when a descriptor is readable; `what`, the event's pointer, may be NULL. */
 void rb_watch(int epoll_fd, int fd, void *what);
 

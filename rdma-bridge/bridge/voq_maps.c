@@ -52,6 +52,7 @@ static void point_voq(struct rb_bridge *b, struct rb_bridge_remote *remote, uint
 		rb_backlog_adopt(backlog, (uint8_t)lane->index);
 		b->places[id] = (struct rb_bridge_place){ in, local, lane->index };
 		backlog->path_plus1 = path_plus1(b, remote);
+		backlog->own.until_ns = 0; /* as a bridge before us has left it */
 	}
 	rb_ingress_set_voq(in, local, remote->system_port, (uint8_t) class, voq, backlog, now_ns);
 	/* Last: from now on sluiced leaves this VOQ to the port. */
@@ -73,6 +74,7 @@ void rb_bridge_disown_remote(struct rb_bridge *b, struct rb_bridge_remote *remot
 	for (uint32_t c = 0; b->maps.voq && id < SL_VOQS_MAX && c < SL_CLASSES; c++) {
 		b->places[id + c] = (struct rb_bridge_place){ 0 };
 		b->maps.backlog[id + c].path_plus1 = 0;
+		b->maps.backlog[id + c].own.until_ns = 0;
 		b->maps.backlog[id + c].system_port = 0;
 	}
 	remote->voq_id = SL_VOQS_MAX;

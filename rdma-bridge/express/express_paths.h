@@ -57,15 +57,15 @@ void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex,
 void rb_express_remove_port(struct rb_express *x, uint8_t number);
 
 /* Why frames of a VOQ go by the bridge now; names for users. */
-#define RB_EXPRESS_STATES(X)                                                                 \
-	X(OPEN, "yes", "nothing waits")                                                      \
-	X(OFF, "off", "the configuration says never, or the transport has no such way")      \
-	X(OWN, "own-port", "they leave by a port of this node")                              \
-	X(DOWN, "peer-down", "the other node is not up")                                     \
-	X(PEER, "peer", "the other node does not take messages of our check")                \
-	X(DRIVER, "driver", "the fabric's netdev takes no frames from XDP, or out of order") \
-	X(RATE, "rate", "its rate leaves no token now")                                      \
-	X(WAITING, "waiting", "frames wait in the VOQ")                                      \
+#define RB_EXPRESS_STATES(X)                                                            \
+	X(OPEN, "yes", "nothing waits")                                                 \
+	X(OFF, "off", "the configuration says never, or the transport has no such way") \
+	X(OWN, "own-port", "they leave by a port of this node")                         \
+	X(DOWN, "peer-down", "the other node is not up")                                \
+	X(PEER, "peer", "the other node does not take messages of our check")           \
+	X(DRIVER, "driver", "the netdev takes no frames from XDP, or out of order")     \
+	X(RATE, "rate", "its rate leaves no token now")                                 \
+	X(WAITING, "waiting", "frames wait in the VOQ")                                 \
 	X(UNDER_WAY, "under-way", "earlier frames have not reached the network yet")
 #define RB_ENUM_EXPRESS(id, name, text) RB_EXPRESS_##id,
 enum rb_express_state { RB_EXPRESS_STATES(RB_ENUM_EXPRESS) RB_EXPRESS_STATE_COUNT };

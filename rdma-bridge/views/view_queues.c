@@ -41,6 +41,24 @@ static void put_backlog(json_t *row, const struct sl_backlog *b, const struct rb
 			       json_integer(b->marked), "dropped", dropped));
 }
 
+/* Whether the frames of a VOQ go past the bridge now, or why not. */
+static enum rb_express_state way_of(const struct rb_bridge *b,
+				    const struct rb_bridge_remote *remote, const struct rb_voq *voq)
+{
+	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
+
+	for (uint32_t i = 0; i < b->n_ports && !lane->express; i++) {
+		const struct rb_bridge_port *port = &b->ports[i];
+
+		if (port->system_port == remote->system_port)
+			return rb_own_way_state(&port->way,
+						lane->worker->port[port->system_port & 0xff], voq,
+						port->takes, sl_now_ns());
+	}
+	return rb_express_state(lane->express, (uint8_t)(remote->system_port >> 8), voq,
+				b->fabric_takes, sl_now_ns());
+}
+
 static json_t *voq_row(const struct rb_bridge *b, const struct rb_bridge_remote *remote,
 		       uint32_t class)
 {
@@ -60,9 +78,7 @@ static json_t *voq_row(const struct rb_bridge *b, const struct rb_bridge_remote 
 			"unit", settings->unit == SL_UNIT_BYTES ? "bytes" : "frames", "burst",
 			settings->burst, "limit_frames", settings->limit_frames, "delay_max_us",
 			settings->delay_max_us, "ecn_frames", settings->ecn_frames);
-	state = rb_express_state(rb_bridge_lane(b, remote->system_port)->express,
-				 (uint8_t)(remote->system_port >> 8), voq, b->fabric_takes,
-				 sl_now_ns());
+	state = way_of(b, remote, voq);
 	json_object_update_new(row, json_pack("{s:s, s:s}", "express", rb_express_state_name(state),
 					      "express_why", rb_express_state_text(state)));
 	put_backlog(row, &b->maps.backlog[remote->voq_id + class], voq);

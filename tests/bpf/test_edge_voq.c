@@ -29,6 +29,7 @@
 #include "bpf/abi/policer.h"
 #include "bpf/abi/reasons.h"
 #include "bpf/abi/reserved.h"
+#include "bpf/abi/virtual_clock.h"
 #include "bpf/abi/voq.h"
 #include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_case.h"
@@ -658,6 +659,141 @@ static void checksum_of_marked_frames_is_right_for_every_identification(void **s
 	}
 }
 
+/* --- An own port, past the bridge --- */
+
+#define OWN_VOQ EDGE_REMOTE_VOQ
+
+/* A port that may send for ever: 2^40 bytes a second, with a full bucket. */
+static const struct sl_own_port open_port = {
+	.until_ns = UINT64_MAX, .rate = 1ULL << 40, .burst = 1000, .unit = SL_UNIT_BYTES
+};
+
+static void add_own_port(void)
+{
+	const struct sl_adj adj = {
+		.port_ifindex = EDGE_PORT(2),
+		.l3_ifindex = EDGE_PORT(2),
+		.mtu_bytes = 1500,
+		.voq_plus1 = OWN_VOQ + 1,
+	};
+	uint32_t id;
+
+	assert_int_equal(sl_fib_nexthop_create(world->fib, &id), 0);
+	assert_int_equal(sl_fib_nexthop_set_adj(world->fib, id, &adj), 0);
+	assert_int_equal(edge_route(world, "10.97.0.0/16", id), 0);
+}
+
+/* Its VOQs, of which each has so many frames. The bridge is there: sl_xsk has its socket. */
+static void set_own_port(const struct sl_own_port *own, const uint64_t waiting[SL_CLASSES])
+{
+	for (uint32_t c = 0; c < SL_CLASSES; c++) {
+		struct sl_backlog backlog = {
+			.enqueued = { 5000000000 + waiting[c], 7000000000 },
+			.dequeued = { 5000000000, 7000000000 },
+			.system_port = SL_SYSTEM_PORT(EDGE_NODE, 2),
+		};
+
+		if (c == 0)
+			backlog.own = *own;
+		set("sl_backlog", OWN_VOQ + c, &backlog);
+	}
+}
+
+/* Does a frame of 60 bytes and this class leave past the bridge? If not, it waits for it. */
+static bool leaves_at_once(uint32_t class)
+{
+	struct frame f = { .dst = "10.97.0.1", .tos = class << 6, .payload_bytes = 26 };
+	static uint8_t in[FRAME_MAX_BYTES];
+	struct sl_backlog before[EDGE_VOQS], after[EDGE_VOQS];
+	const uint32_t voq = OWN_VOQ + class, len = frame_build(&f, in);
+	static struct result got;
+	bool at_once;
+
+	read_backlogs(before);
+	run(EDGE_PORT(1), 0, in, len, &got);
+	read_backlogs(after);
+	assert_int_equal(len, 60);
+	assert_int_equal(got.action, XDP_REDIRECT);
+	at_once = got.meta_bytes == 0;
+	assert_int_equal(after[voq].express.frames - before[voq].express.frames, at_once);
+	assert_int_equal(after[voq].express.bytes - before[voq].express.bytes, at_once ? 60 : 0);
+	assert_int_equal(after[voq].enqueued.frames - before[voq].enqueued.frames, !at_once);
+	return at_once;
+}
+
+static void a_shaped_port_lets_frames_past_the_bridge(void **state)
+{
+	const uint64_t none[SL_CLASSES] = { 0 };
+
+	(void)state;
+	add_own_port();
+	set_own_port(&open_port, none);
+	for (uint32_t class = 0; class < SL_CLASSES; class ++)
+		assert_true(leaves_at_once(class));
+	set_own_port(&open_port, (const uint64_t[SL_CLASSES]){ 0, 1, 0, 0 });
+	assert_true(leaves_at_once(0)); /* the bridge says so if another class is to go first */
+	assert_false(leaves_at_once(1));
+}
+
+static void a_frame_for_an_own_port_goes_by_the_bridge_where_it_must(void **state)
+{
+	const uint64_t none[SL_CLASSES] = { 0 };
+	struct sl_own_port own = open_port;
+	struct sl_voq voq = open_voq;
+
+	(void)state;
+	add_own_port();
+	own.until_ns = 0;
+	set_own_port(&own, none);
+	assert_false(leaves_at_once(0));
+	own.until_ns = sl_now_ns();
+	set_own_port(&own, none);
+	assert_false(leaves_at_once(0));
+	own = open_port;
+	own.busy = 1;
+	set_own_port(&own, none);
+	assert_false(leaves_at_once(0));
+	assert_false(leaves_at_once(3));
+	own = open_port;
+	own.rate = 0;
+	set_own_port(&own, none);
+	assert_false(leaves_at_once(0));
+	voq.rate = 1ULL << 40; /* a controller of the VOQ: the bridge paces it */
+	voq.burst = 1000;
+	set_voq(OWN_VOQ, &voq);
+	set_own_port(&open_port, none);
+	assert_false(leaves_at_once(0));
+	assert_true(leaves_at_once(1));
+}
+
+/* A bucket of 100 units that fills at one a second. All classes spend from it. */
+static void an_own_port_sends_what_its_bucket_holds(void **state)
+{
+	const uint64_t none[SL_CLASSES] = { 0 };
+	struct sl_own_port own = open_port;
+	struct sl_backlog before;
+	const uint32_t voq = OWN_VOQ;
+
+	(void)state;
+	add_own_port();
+	own.rate = 1;
+	own.burst = 100;
+	set_own_port(&own, none);
+	assert_true(leaves_at_once(0));
+	assert_true(leaves_at_once(1)); /* 40 were left: now it owes 20 */
+	assert_false(leaves_at_once(0));
+	own.unit = SL_UNIT_FRAMES;
+	set_own_port(&own, none);
+	/* The last one leaves by the part of a token that has come meanwhile, and the bucket owes.
+	 */
+	for (uint32_t i = 0; i < 101; i++)
+		assert_true(leaves_at_once(i % SL_CLASSES));
+	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &voq, &before), 0);
+	assert_in_range(before.own.clock, (sl_now_ns() + 90000000000) * SL_TICKS_PER_NS,
+			(sl_now_ns() + 101000000000) * SL_TICKS_PER_NS);
+	assert_false(leaves_at_once(2));
+}
+
 /* --- The fabric's own protocol --- */
 
 static void roce_for_a_fabric_address_drops(void **state)
@@ -896,6 +1032,9 @@ int main(void)
 		TEST(local_port_is_forwarded_without_metadata),
 		TEST(egress_checks_come_first),
 		TEST(queue_beyond_those_in_use_punts),
+		TEST(a_shaped_port_lets_frames_past_the_bridge),
+		TEST(a_frame_for_an_own_port_goes_by_the_bridge_where_it_must),
+		TEST(an_own_port_sends_what_its_bucket_holds),
 		TEST(frame_without_socket_drops),
 		TEST(port_without_number_drops),
 		TEST(admission_is_exact),

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "rdma-bridge/express/own_way.h"
+
+#include <stddef.h>
+
+static void set_until(struct rb_own_way *way, uint64_t until_ns)
+{
+	__atomic_store_n(&way->backlog[0].own.until_ns, until_ns, __ATOMIC_SEQ_CST);
+}
+
+static void set_busy(struct rb_own_way *way, uint32_t busy)
+{
+	if (way->backlog[0].own.busy != busy)
+		__atomic_store_n(&way->backlog[0].own.busy, busy, __ATOMIC_SEQ_CST);
+}
+
+void rb_own_way_point(struct rb_own_way *way, struct rb_egress_port *port,
+		      struct sl_backlog *backlog, uint32_t voq_id)
+{
+	if (backlog == way->backlog)
+		return;
+	if (way->backlog)
+		set_until(way, 0);
+	way->backlog = backlog;
+	way->voq_id = voq_id;
+	if (!backlog) {
+		rb_pace_move(&port->pace, &port->clock);
+		return;
+	}
+	set_until(way, 0);
+	set_busy(way, 1); /* the end of a round finds out */
+	rb_pace_move(&port->pace, &backlog[0].own.clock);
+}
+
+void rb_own_way_open(struct rb_own_way *way, const struct rb_egress_port *port, uint64_t until_ns)
+{
+	struct sl_own_port *own = way->backlog ? &way->backlog[0].own : NULL;
+
+	if (!own)
+		return;
+	if (own->rate != port->pace.rate || own->burst != port->pace.burst ||
+	    own->unit != port->unit) {
+		set_until(way, 0);
+		own->rate = port->pace.rate;
+		own->burst = port->pace.burst;
+		own->unit = port->unit;
+	}
+	set_until(way, until_ns);
+}
+
+static bool holds_frames(const struct sl_backlog *b)
+{
+	return __atomic_load_n(&b->enqueued.frames, __ATOMIC_RELAXED) !=
+	       __atomic_load_n(&b->dequeued.frames, __ATOMIC_RELAXED);
+}
+
+void rb_own_way_begin(struct rb_own_way *way)
+{
+	for (uint32_t c = 0; way->backlog && c < SL_CLASSES; c++)
+		if (holds_frames(&way->backlog[c])) {
+			set_busy(way, 1);
+			return;
+		}
+}
+
+bool rb_own_way_end(struct rb_own_way *way, const struct rb_egress_port *port,
+		    const struct rb_ingress *in)
+{
+	bool idle = rb_egress_is_idle(port) && !rb_ingress_holds(in);
+
+	if (!way->backlog)
+		return false;
+	set_busy(way, !idle);
+	return !idle && port->n_waiting == 0;
+}
+
+static bool has_token(const struct rb_egress_port *port, uint64_t now_ns)
+{
+	struct rb_pace pace = port->pace;
+	__u64 clock = __atomic_load_n(pace.clock, __ATOMIC_RELAXED);
+
+	pace.clock = &clock;
+	return rb_pace_ready(&pace, now_ns);
+}
+
+enum rb_express_state rb_own_way_state(const struct rb_own_way *way,
+				       const struct rb_egress_port *port, const struct rb_voq *voq,
+				       bool takes, uint64_t now_ns)
+{
+	if (!way->backlog || !takes)
+		return way->backlog ? RB_EXPRESS_DRIVER : RB_EXPRESS_OWN;
+	if (now_ns >= way->backlog[0].own.until_ns)
+		return RB_EXPRESS_OWN;
+	if (!has_token(port, now_ns))
+		return RB_EXPRESS_RATE;
+	if (holds_frames(voq->backlog))
+		return RB_EXPRESS_WAITING;
+	return way->backlog[0].own.busy ? RB_EXPRESS_UNDER_WAY : RB_EXPRESS_OPEN;
+}
