@@ -260,7 +260,7 @@ static void flow_notes_when_it_was_used(void **state)
 {
 	const struct edge_case c = { .in = V4(), FORWARD_BY(PLAIN) };
 	const struct sl_flow_key key = usual(false, 17);
-	struct sl_exact_flow flow = { .action = SL_FILTER_PERMIT, .idle_s = 60 };
+	struct sl_exact_flow flow = { .action = SL_FILTER_PERMIT, .idle_s = 60, .used = 1 };
 	struct timespec now;
 	uint64_t now_ns;
 
