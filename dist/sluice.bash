@@ -90,9 +90,9 @@ _sluice_sflow() {
 _sluice_of_cluster() {
 	local word options=
 	case $prev in
-	-n | --node | -a | --as | -r | --reflector | -e | --etcd | -b | --based-on | -w | --wait) ;;
+	-n | --node | -a | --as | -r | --reflector | -e | --etcd | -b | --based-on | -w | --wait | -t | --timeout) ;;
 	-s | --settings) _sluice_files ;;
-	cluster) _sluice_words "apply diff history key rollback routing status" ;;
+	cluster) _sluice_words "apply diff drain history key leave rollback routing status undrain" ;;
 	key) _sluice_words "add switch remove --help" ;;
 	switch | remove) _sluice_words "--config --force --help" ;;
 	add | -c | --config) _sluice_files ;;
@@ -100,6 +100,9 @@ _sluice_of_cluster() {
 		for word in "${COMP_WORDS[@]}"; do
 			case $word in
 			apply | rollback) options="--etcd --settings --based-on --wait --json --help" ;;
+			drain) options="--etcd --settings --based-on --wait --timeout --json --help" ;;
+			undrain) options="--etcd --settings --based-on --wait --json --help" ;;
+			leave) options="--etcd --settings --based-on --wait --force --json --help" ;;
 			diff | history | status) options="--etcd --settings --json --help" ;;
 			esac
 		done

@@ -9,6 +9,7 @@
 
 #include "user/agent/node_daemons.h"
 #include "user/agent/node_file.h"
+#include "user/agent/node_traffic.h"
 #include "user/document/document.h"
 #include "user/etcd/etcd_store.h"
 #include "user/etcd/etcd_watch.h"
@@ -44,6 +45,7 @@ struct sl_agent {
 	long long refused, refused_revision, compared_revision;
 	char refused_why[SL_DAEMON_WHY_BYTES];
 	char note[256];
+	struct sl_node_traffic traffic;
 };
 
 /* --- What is said --- */
@@ -79,9 +81,13 @@ static json_t *refusal_json(const struct sl_agent *a)
 
 static json_t *stand_json(const struct sl_agent *a)
 {
-	return json_pack("{s:I, s:s, s:s, s:o, s:s}", "version", (json_int_t)a->file.version,
-			 "state", a->in_force ? "in-force" : "waiting", "waits", a->waits,
-			 "refused", refusal_json(a), "note", a->note);
+	json_t *row = json_pack("{s:I, s:s, s:s, s:o, s:s}", "version", (json_int_t)a->file.version,
+				"state", a->in_force ? "in-force" : "waiting", "waits", a->waits,
+				"refused", refusal_json(a), "note", a->note);
+
+	if (row && a->traffic.row)
+		json_object_set(row, "drain", a->traffic.row);
+	return row;
 }
 
 json_t *sl_agent_status(const struct sl_agent *a)
@@ -392,6 +398,17 @@ static void look(struct sl_agent *a)
 		back(a);
 }
 
+/* Of a node that is drained: whoever waits for it to come to rest hears of each change. */
+static void look_at_traffic(struct sl_agent *a)
+{
+	int err = 0;
+
+	if (sl_node_traffic_look(&a->traffic, a->file.path, a->file.sum) && a->reached)
+		err = say_presence(a);
+	if (err)
+		away(a, err);
+}
+
 void sl_agent_wait(struct sl_agent *a, const int *fds, unsigned int n)
 {
 	uint64_t now_ns = sl_now_ns();
@@ -404,6 +421,7 @@ void sl_agent_wait(struct sl_agent *a, const int *fds, unsigned int n)
 		a->due_ns = a->looked_ns + LOOK_MIN_NS;
 	if (sl_now_ns() >= a->due_ns)
 		look(a);
+	look_at_traffic(a);
 }
 
 void sl_agent_retry(struct sl_agent *a)
@@ -468,6 +486,7 @@ void sl_agent_close(struct sl_agent *a)
 		sl_etcd_end_lease(a->etcd, a->lease);
 	sl_etcd_watch_destroy(a->watch);
 	sl_etcd_close(a->etcd);
+	sl_node_traffic_fini(&a->traffic);
 	json_decref(a->said);
 	free(a);
 }

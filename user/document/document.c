@@ -5,99 +5,41 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <yaml.h>
 
 #include "user/config/config.h"
+#include "user/document/document_place.h"
 
 /* --- Where is the value? --- */
 
-struct place {
-	size_t from, to; /* bytes */
-};
-
-/* libyaml counts characters. */
-static size_t byte_of(const char *text, size_t bytes, size_t character)
-{
-	size_t i = 0;
-
-	if (bytes >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-		i = 3;
-	for (; i < bytes; i++) {
-		if (((unsigned char)text[i] & 0xc0) == 0x80)
-			continue;
-		if (character-- == 0)
-			break;
-	}
-	return i;
-}
-
-static const yaml_node_t *value_of(yaml_document_t *document, const yaml_node_t *map,
-				   const char *name, const yaml_node_t **key)
-{
-	if (!map || map->type != YAML_MAPPING_NODE)
-		return NULL;
-	for (yaml_node_pair_t *pair = map->data.mapping.pairs.start;
-	     pair < map->data.mapping.pairs.top; pair++) {
-		*key = yaml_document_get_node(document, pair->key);
-		if ((*key)->type == YAML_SCALAR_NODE &&
-		    strcmp((const char *)(*key)->data.scalar.value, name) == 0)
-			return yaml_document_get_node(document, pair->value);
-	}
-	return NULL;
-}
-
 /* The value must stand behind its key: an alias has that of another place. */
-static bool find_in(yaml_document_t *document, const char *text, size_t bytes, struct place *out)
+static bool find_in(yaml_document_t *document, const char *text, size_t bytes,
+		    struct sl_document_place *out)
 {
 	const yaml_node_t *key = NULL, *value;
 
-	value = value_of(document, yaml_document_get_root_node(document), "cluster", &key);
-	value = value_of(document, value, "node", &key);
+	value = sl_document_value(document, yaml_document_get_root_node(document), "cluster", &key);
+	value = sl_document_value(document, value, "node", &key);
 	if (!value || value->type != YAML_SCALAR_NODE ||
 	    value->start_mark.index < key->end_mark.index)
 		return false;
-	out->from = byte_of(text, bytes, value->start_mark.index);
-	out->to = byte_of(text, bytes, value->end_mark.index);
+	out->from = sl_document_byte(text, bytes, value->start_mark.index);
+	out->to = sl_document_byte(text, bytes, value->end_mark.index);
 	return out->from < out->to && out->to <= bytes;
 }
 
-static bool find_node(const char *text, size_t bytes, struct place *out)
+static bool find_node(const char *text, size_t bytes, struct sl_document_place *out)
 {
 	yaml_document_t document;
-	yaml_parser_t parser;
-	bool found = false;
+	bool found;
 
-	if (!yaml_parser_initialize(&parser))
+	if (!sl_document_load(text, bytes, &document))
 		return false;
-	yaml_parser_set_input_string(&parser, (const unsigned char *)text, bytes);
-	if (yaml_parser_load(&parser, &document)) {
-		found = find_in(&document, text, bytes, out);
-		yaml_document_delete(&document);
-	}
-	yaml_parser_delete(&parser);
+	found = find_in(&document, text, bytes, out);
+	yaml_document_delete(&document);
 	return found;
 }
 
 /* --- Texts of nodes --- */
-
-/* The text with that number at that place. */
-static char *with_node(const char *text, size_t bytes, const struct place *place, uint32_t node,
-		       size_t *out_bytes)
-{
-	char number[12];
-	size_t n = (size_t)snprintf(number, sizeof(number), "%u", node);
-	char *out = malloc(bytes + sizeof(number) + 1);
-
-	if (!out)
-		return NULL;
-	memcpy(out, text, place->from);
-	memcpy(out + place->from, number, n);
-	memcpy(out + place->from + n, text + place->to, bytes - place->to);
-	*out_bytes = place->from + n + bytes - place->to;
-	out[*out_bytes] = '\0';
-	return out;
-}
 
 static int read_as(const char *name, const char *text, size_t bytes, struct sl_settings **out,
 		   char error[SL_YAML_ERROR_BYTES])
@@ -115,13 +57,16 @@ static int read_as(const char *name, const char *text, size_t bytes, struct sl_s
 	return -EINVAL;
 }
 
-static int for_node(const char *name, const char *text, size_t bytes, const struct place *place,
-		    uint32_t node, char **out, size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
+static int for_node(const char *name, const char *text, size_t bytes,
+		    const struct sl_document_place *place, uint32_t node, char **out,
+		    size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
 {
 	struct sl_settings *settings = NULL;
+	char number[12];
 	int err;
 
-	*out = with_node(text, bytes, place, node, out_bytes);
+	snprintf(number, sizeof(number), "%u", node);
+	*out = sl_document_splice(text, bytes, place, number, out_bytes);
 	if (!*out)
 		return -ENOMEM;
 	err = read_as(name, *out, *out_bytes, &settings, error);
@@ -143,7 +88,7 @@ static int for_node(const char *name, const char *text, size_t bytes, const stru
 
 /* Read a text as it is, and find the place of the id in it. */
 static int open_text(const char *name, const char *text, size_t bytes, struct sl_settings **out,
-		     struct place *place, char error[SL_YAML_ERROR_BYTES])
+		     struct sl_document_place *place, char error[SL_YAML_ERROR_BYTES])
 {
 	int err = read_as(name, text, bytes, out, error);
 
@@ -161,7 +106,7 @@ int sl_document_for_node(const char *name, const char *text, size_t bytes, uint3
 			 char **out, size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
 {
 	struct sl_settings *settings = NULL;
-	struct place place;
+	struct sl_document_place place;
 	int err = open_text(name, text, bytes, &settings, &place, error);
 
 	*out = NULL;
@@ -175,7 +120,7 @@ int sl_document_check(const char *name, const char *text, size_t bytes, json_t *
 		      char error[SL_YAML_ERROR_BYTES])
 {
 	struct sl_settings *settings = NULL;
-	struct place place;
+	struct sl_document_place place;
 	int err = open_text(name, text, bytes, &settings, &place, error);
 
 	*nodes = json_array();

@@ -30,6 +30,10 @@ void sl_metrics_put_agent(FILE *f, const json_t *agent)
 	    strcmp(sl_metrics_member(agent, "state"), "in-force") == 0);
 	put(f, "config_refused_version", "gauge", "Version that this node refuses; 0: none.",
 	    number(json_object_get(agent, "refused"), "version"));
+	put(f, "config_drained", "gauge", "1: this node is drained.",
+	    json_object_get(agent, "drain") != NULL);
+	put(f, "config_at_rest", "gauge", "1: it is, and only control traffic uses its ports.",
+	    json_is_true(json_object_get(json_object_get(agent, "drain"), "at_rest")));
 	put(f, "config_etcd_reached", "gauge", "1: etcd answers.",
 	    json_is_true(json_object_get(etcd, "reached")));
 	put(f, "config_etcd_away_seconds", "gauge", "For how long it has not.",

@@ -29,6 +29,7 @@ static const char words[] =
 	"Usage: sluice [OPTION]... cluster WORD [OPTION]...\n"
 	"\n"
 	"  apply, diff, history, rollback, status   versions of the configuration in etcd\n"
+	"  drain, undrain, leave                    take a node out of service\n"
 	"  key                                      change the key while the nodes forward\n"
 	"  routing                                  configurations of BIRD and FRR\n"
 	"\n"
@@ -216,8 +217,8 @@ int sl_cmd_cluster(const struct sl_cmd_options *options, int argc, char **argv)
 		return SL_EXIT_OK;
 	}
 	fprintf(stderr,
-		"sluice: cluster: \"%s\" is not known: write apply, diff, history, key, rollback, "
-		"routing or status\n",
+		"sluice: cluster: \"%s\" is not known: write apply, diff, drain, history, key, leave, "
+		"rollback, routing, status or undrain\n",
 		argc > 0 ? argv[0] : "");
 	return SL_EXIT_USAGE;
 }

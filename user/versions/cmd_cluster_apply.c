@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice cluster apply, sluice cluster rollback: write a version, and see the nodes take it. */
+/*
+ * sluice cluster apply, sluice cluster rollback, and versions that are the current one with a
+ * change: write a version, and see the nodes take it.
+ */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -20,8 +23,9 @@ struct change {
 	struct sl_version_request *r;
 	struct sl_etcd_current current;
 	struct sl_version_text former, text;
-	long long number, rollback_to; /* rollback_to: 0 is none */
-	json_t *nodes, *differs;       /* owned */
+	long long number, rollback_to;	    /* rollback_to: 0 is none */
+	const struct sl_version_edit *edit; /* borrowed; NULL: none */
+	json_t *nodes, *differs;	    /* owned */
 };
 
 /* --- What is written beside the text --- */
@@ -49,6 +53,8 @@ static json_t *applied_json(const struct change *c)
 			(json_int_t)(mark >> 1));
 	if (row && c->rollback_to)
 		json_object_set_new(row, "rollback", json_integer(c->rollback_to));
+	if (row && c->edit)
+		json_object_set_new(row, c->edit->word, json_integer(c->edit->node));
 	return row;
 }
 
@@ -322,6 +328,32 @@ int sl_version_rollback(struct sl_version_request *r)
 	}
 	if (status == SL_EXIT_OK)
 		status = sl_version_read(r, c.rollback_to, &c.text);
+	if (status == SL_EXIT_OK)
+		status = check(&c);
+	if (status == SL_EXIT_OK)
+		status = change(&c);
+	release(&c);
+	return status;
+}
+
+int sl_version_edit(struct sl_version_request *r, const struct sl_version_edit *edit)
+{
+	struct change c = { .r = r, .edit = edit };
+	char error[SL_YAML_ERROR_BYTES] = "";
+	int status = read_former(&c), err = 0;
+
+	if (status == SL_EXIT_OK && !c.former.text) {
+		fputs("sluice: cluster: nothing has been applied yet\n", stderr);
+		status = SL_EXIT_FAILED;
+	}
+	if (status == SL_EXIT_OK) {
+		snprintf(c.former.name, sizeof(c.former.name), "version %lld", c.current.number);
+		snprintf(c.text.name, sizeof(c.text.name), "version %lld, changed",
+			 c.current.number);
+		err = edit->change(c.former.name, c.former.text, c.former.bytes, edit->node,
+				   &c.text.text, &c.text.bytes, error);
+		status = sl_version_edit_failed(err, error);
+	}
 	if (status == SL_EXIT_OK)
 		status = check(&c);
 	if (status == SL_EXIT_OK)

@@ -74,12 +74,26 @@ int sl_version_diff(struct sl_version_request *r)
 
 /* --- history --- */
 
+/* "drain of node 3", of a version that such a command has written; else "". */
+static void edit_words(const json_t *row, char words[64])
+{
+	static const char *const edits[] = { "drain", "undrain", "leave" };
+
+	words[0] = '\0';
+	for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++)
+		if (sl_cmd_number(row, edits[i]))
+			snprintf(words, 64, "%s of node %lld", edits[i],
+				 sl_cmd_number(row, edits[i]));
+}
+
 static void history_cells(struct sl_table *table, const json_t *row, long long current)
 {
 	const long long version = sl_cmd_number(row, "version");
 	const long long rollback = sl_cmd_number(row, "rollback");
 	const long long from = sl_cmd_number(row, "from");
+	char edit[64];
 
+	edit_words(row, edit);
 	sl_table_cell(table, "%lld", version);
 	sl_table_cell(table, "%s", sl_cmd_text(row, "time"));
 	sl_table_cell(table, "%s", sl_cmd_text(row, "by"));
@@ -87,6 +101,8 @@ static void history_cells(struct sl_table *table, const json_t *row, long long c
 	if (rollback)
 		sl_table_cell(table, "text of version %lld%s", rollback,
 			      version == current ? ", current" : "");
+	else if (*edit)
+		sl_table_cell(table, "%s%s", edit, version == current ? ", current" : "");
 	else if (from && from != version - 1)
 		sl_table_cell(table, "from version %lld%s", from,
 			      version == current ? ", current" : "");

@@ -171,7 +171,7 @@ static void print_nodes(const struct status *s)
 	size_t i;
 
 	json_array_foreach(table ? s->nodes : NULL, i, node) {
-		char id[16], words[600];
+		char id[16], words[600], traffic[600];
 		const json_t *row;
 		bool done, refused;
 
@@ -183,8 +183,10 @@ static void print_nodes(const struct status *s)
 			sl_table_cell(table, "%lld", sl_cmd_number(row, "version"));
 		else
 			sl_table_cell(table, "-");
-		sl_table_cell(table, "%s%s%s", done ? "in force" : words,
-			      *sl_cmd_text(row, "note") ? "; " : "", sl_cmd_text(row, "note"));
+		sl_version_traffic(row, traffic, sizeof(traffic));
+		sl_table_cell(table, "%s%s%s%s%s", done ? "in force" : words, *traffic ? "; " : "",
+			      traffic, *sl_cmd_text(row, "note") ? "; " : "",
+			      sl_cmd_text(row, "note"));
 	}
 	if (table)
 		sl_table_print(table, stdout);

@@ -10,10 +10,11 @@
 
 #define WAIT_S	   30.0
 #define WAIT_MAX_S 3600.0
+#define REST_S	   300.0
 
 static const char usage[] =
 	"Usage: sluice [OPTION]... cluster apply FILE | diff [FILE | A B] | history | rollback [N] |\n"
-	"           status [OPTION]...\n"
+	"           status | drain NODE | undrain NODE | leave NODE [OPTION]...\n"
 	"\n"
 	"Versions of the whole cluster's configuration in etcd. sluice-cluster(8) brings the current\n"
 	"one to each node.\n"
@@ -26,17 +27,23 @@ static const char usage[] =
 	"  rollback [N]   write the text of version N (default: the one before the current one)\n"
 	"                 as the next version\n"
 	"  status         the members of etcd, and which version each node has in force\n"
+	"  drain NODE     mark a node, so that others are preferred to it, and wait until nothing but\n"
+	"                 control traffic uses its ports\n"
+	"  undrain NODE   take the mark back\n"
+	"  leave NODE     take a node that is drained and at rest out of the configuration\n"
 	"\n"
 	"Options:\n"
 	"  -e, --etcd ENDPOINTS   https://HOST:PORT,...  (default: those of the settings)\n"
 	"  -s, --settings FILE    how to reach etcd (default " SL_ETCD_DEFAULT_SETTINGS ")\n"
-	"  -b, --based-on N       apply, rollback: only if version N is current (0: none is)\n"
-	"  -w, --wait SECONDS     apply, rollback: for nodes that are present (default 30)\n"
+	"  -b, --based-on N       what writes a version: only if version N is current (0: none is)\n"
+	"  -w, --wait SECONDS     likewise: for nodes that are present (default 30)\n"
+	"  -t, --timeout SECONDS  drain: for the node to come to rest (default 300)\n"
+	"  -f, --force            leave: also if the node is not drained, or not at rest\n"
 	"  -j, --json             answer in JSON\n"
 	"  -h, --help             this text\n"
 	"\n"
-	"Exit status: 0 done; 1 failed, or a node refuses; 2 bad arguments or configuration; 3 etcd\n"
-	"does not answer.\n";
+	"Exit status: 0 done; 1 failed, a node refuses or does not come to rest; 2 bad arguments or\n"
+	"configuration; 3 etcd does not answer.\n";
 
 static const struct word {
 	const char *name;
@@ -49,6 +56,9 @@ static const struct word {
 	{ "history", sl_version_history, 0, 0, "nothing goes after history" },
 	{ "rollback", sl_version_rollback, 0, 1, "write at most one version after rollback" },
 	{ "status", sl_version_status, 0, 0, "nothing goes after status" },
+	{ "drain", sl_version_drain, 1, 1, "write one node's id after drain" },
+	{ "undrain", sl_version_undrain, 1, 1, "write one node's id after undrain" },
+	{ "leave", sl_version_leave, 1, 1, "write one node's id after leave" },
 };
 #define N_WORDS (sizeof(words) / sizeof(words[0]))
 
@@ -102,6 +112,8 @@ int sl_cmd_cluster_versions(const struct sl_cmd_options *options, int argc, char
 		{ "settings", required_argument, NULL, 's' },
 		{ "based-on", required_argument, NULL, 'b' },
 		{ "wait", required_argument, NULL, 'w' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "force", no_argument, NULL, 'f' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -109,12 +121,13 @@ int sl_cmd_cluster_versions(const struct sl_cmd_options *options, int argc, char
 	struct sl_version_request r = { .settings_path = SL_ETCD_DEFAULT_SETTINGS,
 					.based_on = -1,
 					.wait_s = WAIT_S,
+					.timeout_s = REST_S,
 					.json = options->json };
 	const struct word *word = find(argv[0]);
 	int option;
 
 	optind = 0;
-	while ((option = getopt_long(argc, argv, "e:s:b:w:jh", longs, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "e:s:b:w:t:fjh", longs, NULL)) != -1) {
 		switch (option) {
 		case 'e':
 			r.endpoints = optarg;
@@ -130,6 +143,13 @@ int sl_cmd_cluster_versions(const struct sl_cmd_options *options, int argc, char
 		case 'w':
 			if (!parse_wait(optarg, &r.wait_s))
 				return wrong(word->name, "--wait: write seconds, 0 to 3600");
+			break;
+		case 't':
+			if (!parse_wait(optarg, &r.timeout_s))
+				return wrong(word->name, "--timeout: write seconds, 0 to 3600");
+			break;
+		case 'f':
+			r.force = true;
 			break;
 		case 'j':
 			r.json = true;

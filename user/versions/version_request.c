@@ -115,6 +115,14 @@ int sl_version_compare(const struct sl_version_text *from, const struct sl_versi
 	return *out ? SL_EXIT_OK : SL_EXIT_FAILED;
 }
 
+int sl_version_edit_failed(int err, const char *error)
+{
+	if (!err)
+		return SL_EXIT_OK;
+	fprintf(stderr, "sluice: cluster: %s\n", err == -ENOMEM ? "not enough memory" : error);
+	return err == -ENOENT ? SL_EXIT_USAGE : SL_EXIT_FAILED;
+}
+
 bool sl_version_number(const char *text, long long *out)
 {
 	char *end;
@@ -151,6 +159,37 @@ void sl_version_print_change(const json_t *row, const char *indent)
 		printf("%s%s: removed, was %s\n", indent, sl_cmd_text(row, "key"), was);
 	else
 		printf("%s%s: %s, was %s\n", indent, sl_cmd_text(row, "key"), is, was);
+}
+
+void sl_version_traffic(const json_t *present, char *words, size_t bytes)
+{
+	const json_t *drain = json_object_get(present, "drain"), *row;
+	const char *comma = ";";
+	size_t i, n;
+
+	words[0] = '\0';
+	if (!drain)
+		return;
+	if (json_is_true(json_object_get(drain, "at_rest"))) {
+		snprintf(words, bytes, "drained, at rest");
+		return;
+	}
+	if (*sl_cmd_text(drain, "why")) {
+		snprintf(words, bytes, "drained, %s", sl_cmd_text(drain, "why"));
+		return;
+	}
+	n = (size_t)snprintf(words, bytes,
+			     "drained, packets/s: %lld enter, %lld leave, %lld by the kernel",
+			     sl_cmd_number(drain, "in_pps"), sl_cmd_number(drain, "out_pps"),
+			     sl_cmd_number(drain, "kernel_pps"));
+	json_array_foreach(json_object_get(drain, "ports"), i, row) {
+		if (n >= bytes)
+			break;
+		n += (size_t)snprintf(words + n, bytes - n, "%s %s %lld in, %lld out", comma,
+				      sl_cmd_text(row, "port"), sl_cmd_number(row, "rx_pps"),
+				      sl_cmd_number(row, "tx_pps"));
+		comma = ",";
+	}
 }
 
 void sl_version_stand(const json_t *present, long long number, char *words, size_t bytes,

@@ -6,15 +6,17 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "user/cli/cmd.h"
 #include "user/etcd/etcd_store.h"
+#include "user/text/yaml.h"
 
 struct sl_version_request {
 	const char *settings_path, *endpoints; /* of the options; endpoints may be NULL */
 	long long based_on;		       /* -1: not given */
-	double wait_s;
-	bool json;
+	double wait_s, timeout_s;
+	bool json, force;
 	int argc; /* the words behind the command's */
 	char **argv;
 	struct sl_etcd_settings *settings; /* owned */
@@ -33,6 +35,9 @@ int sl_version_rollback(struct sl_version_request *r);
 int sl_version_diff(struct sl_version_request *r);
 int sl_version_history(struct sl_version_request *r);
 int sl_version_status(struct sl_version_request *r);
+int sl_version_drain(struct sl_version_request *r);
+int sl_version_undrain(struct sl_version_request *r);
+int sl_version_leave(struct sl_version_request *r);
 
 /* All below return an exit status, and have written to standard error why it is not SL_EXIT_OK. */
 
@@ -45,6 +50,23 @@ int sl_version_read(struct sl_version_request *r, long long number, struct sl_ve
 /* What differs between two texts, as sl_document_diff has it; `from` may have none. */
 int sl_version_compare(const struct sl_version_text *from, const struct sl_version_text *to,
 		       json_t **out);
+
+/* A change of the current version at one node. */
+struct sl_version_edit {
+	const char *word; /* of the command: what was applied has it, with the node */
+	uint32_t node;
+	/* one of user/document/document_edit.h */
+	int (*change)(const char *name, const char *text, size_t bytes, uint32_t node, char **out,
+		      size_t *out_bytes, char error[SL_YAML_ERROR_BYTES]);
+};
+
+/* Write the current version with that change as the next one, and wait for the nodes. */
+int sl_version_edit(struct sl_version_request *r, const struct sl_version_edit *edit);
+/* What user/document/document_edit.h returned. */
+int sl_version_edit_failed(int err, const char *error);
+
+/* Of what an agent says: whether its node is at rest, or what uses its ports; "" if not drained. */
+void sl_version_traffic(const json_t *present, char *words, size_t bytes);
 
 /* "7" into 7. */
 bool sl_version_number(const char *text, long long *out);

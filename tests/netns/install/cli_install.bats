@@ -108,7 +108,7 @@ capture|-i|all|-w|-|host it's|" ]
 }
 
 @test "the manual names every command, option and key" {
-	local word
+	local word of
 	for word in $(build/sluice --help | sed -n 's/^  \([a-z]*\).*/\1/p'); do
 		grep -qE "^\.It Cm $word( |$)" docs/man/sluice.8
 	done
@@ -143,7 +143,8 @@ capture|-i|all|-w|-|host it's|" ]
 	for word in $(build/sluice cluster apply --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '[a-z-]+$'); do
 		sed -n '/^.It Cm cluster apply/,/^.It Cm cluster key/p' docs/man/sluice.8 | grep -qE "^\.It Fl . , ${word#-}( |$)" ||
 			[ "$word" = --help ]
-		[ "$(complete_words sluice cluster apply "$word")" = "$word" ]
+		case $word in --timeout) of=drain ;; --force) of=leave ;; *) of=apply ;; esac
+		[ "$(complete_words sluice cluster $of "$word")" = "$word" ]
 	done
 	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/views/views.c); do
 		grep -qE "^\.It Ic $word( |$)" docs/man/sluice-bridge.8
@@ -187,7 +188,7 @@ complete_words() {
 	[ "$(complete_words sluice trace --c)" = "--count" ]
 	[ "$(complete_words sluice sflow --)" = "--config --help" ]
 	[ "$(complete_words sluice sflow -c dist/sluice.b)" = "dist/sluice.bash" ]
-	[ "$(complete_words sluice cluster "")" = "apply diff history key rollback routing status" ]
+	[ "$(complete_words sluice cluster "")" = "apply diff drain history key leave rollback routing status undrain" ]
 	[ "$(complete_words sluice cluster apply --b)" = "--based-on" ]
 	[ "$(complete_words sluice cluster history --)" = "--etcd --settings --json --help" ]
 	[ "$(complete_words sluice cluster key "")" = "add switch remove --help" ]

@@ -360,6 +360,8 @@ static void the_agent_has_its_version_and_etcd(void **state)
 		"sluice_config_current_version 8",
 		"sluice_config_in_force 1",
 		"sluice_config_refused_version 8",
+		"sluice_config_drained 0",
+		"sluice_config_at_rest 0",
 		"sluice_config_etcd_reached 0",
 		"sluice_config_etcd_away_seconds 12",
 		"sluice_config_etcd_failures_total 3",
@@ -369,6 +371,11 @@ static void the_agent_has_its_version_and_etcd(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		assert_line(text, lines[i]);
+	free(text);
+	json_object_set_new(agent, "drain", json_pack("{s:b}", "at_rest", 1));
+	text = sl_metrics_text(status, none, none, none, none, &no_elements, NULL, agent);
+	assert_line(text, "sluice_config_drained 1");
+	assert_line(text, "sluice_config_at_rest 1");
 	free(text);
 	text = sl_metrics_text(status, none, none, none, none, &no_elements, NULL, NULL);
 	assert_null(strstr(text, "sluice_config_"));
