@@ -105,34 +105,40 @@ static void say_what_cannot(struct rb_bridge *b)
 	}
 }
 
+/* Does the netdev take frames that XDP redirects to it? A kernel that cannot say has none. */
+static bool takes_frames(struct sl_xdp_features *features, uint32_t ifindex)
+{
+	struct sl_xdp_takes takes;
+
+	return features && sl_xdp_features_takes(features, ifindex, &takes) == 0 && takes.frames;
+}
+
 /*
- * Which netdevs take frames that XDP redirects to them, in order with those of the bridge? A kernel
- * that cannot say has none.
+ * Which netdevs take frames that XDP redirects to them, in order with those of the bridge?
  */
 static void find_takers(struct rb_bridge *b)
 {
-	struct sl_xdp_features *features;
-	struct sl_xdp_takes takes;
-
 	bool any = b->lanes[0].express;
+	struct sl_xdp_features *features = NULL;
 
-	b->fabric_takes = false;
-	for (uint32_t i = 0; i < b->n_ports; i++) {
-		b->ports[i].takes = false;
+	for (uint32_t i = 0; i < b->n_ports; i++)
 		any |= rb_bridge_may_pass(b, &b->ports[i]);
-	}
 	if (!any)
 		return;
-	if (sl_xdp_features_open(&features))
-		return;
-	find_order(b);
-	if (sl_cluster_has_fabric(&b->settings->cluster) &&
-	    sl_xdp_features_takes(features, b->fabric.ifindex, &takes) == 0)
-		b->fabric_takes = takes.frames && b->fabric_keeps_order;
+	if (sl_xdp_features_open(&features) == 0)
+		find_order(b);
+	/* The lanes run meanwhile, and read these. */
+	__atomic_store_n(&b->fabric_takes,
+			 sl_cluster_has_fabric(&b->settings->cluster) && b->fabric_keeps_order &&
+				 takes_frames(features, b->fabric.ifindex),
+			 __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < b->n_ports; i++)
-		if (rb_bridge_may_pass(b, &b->ports[i]) &&
-		    sl_xdp_features_takes(features, b->ports[i].ifindex, &takes) == 0)
-			b->ports[i].takes = takes.frames && b->ports[i].keeps_order;
+		__atomic_store_n(&b->ports[i].takes,
+				 rb_bridge_may_pass(b, &b->ports[i]) && b->ports[i].keeps_order &&
+					 takes_frames(features, b->ports[i].ifindex),
+				 __ATOMIC_RELAXED);
+	if (!features)
+		return;
 	sl_xdp_features_close(features);
 	say_what_cannot(b);
 }

@@ -86,12 +86,13 @@ static void set_way(struct rb_lane *lane, struct rb_bridge_port *port, uint64_t 
 	const struct rb_bridge *b = lane->bridge;
 	struct rb_egress_port *egress = lane->worker->port[port->system_port & 0xff];
 	struct sl_backlog *backlog = NULL;
+	const bool takes = __atomic_load_n(&port->takes, __ATOMIC_RELAXED);
 	uint32_t id = port->way.voq_id;
 
 	if (lane->express) {
-		rb_express_set_port(
-			lane->express, port->system_port & 0xff,
-			port->edge && !port->withdrawn && port->takes ? port->ifindex : 0, now_ns);
+		rb_express_set_port(lane->express, port->system_port & 0xff,
+				    port->edge && !port->withdrawn && takes ? port->ifindex : 0,
+				    now_ns);
 		return;
 	}
 	if (has_own_way(lane, port)) {
@@ -103,7 +104,7 @@ static void set_way(struct rb_lane *lane, struct rb_bridge_port *port, uint64_t 
 	}
 	rb_own_way_point(&port->way, egress, backlog, id);
 	rb_own_way_open(&port->way, egress,
-			port->takes ? now_ns + lane->worker->config.dead_after_ns : 0);
+			takes ? now_ns + lane->worker->config.dead_after_ns : 0);
 }
 
 /* --- Its rounds --- */
@@ -145,7 +146,7 @@ static void begin_ways(struct rb_lane *lane)
 	struct rb_bridge *b = lane->bridge;
 
 	for (uint32_t i = 0; i < b->n_ports; i++)
-		if (b->ports[i].way.backlog && rb_bridge_lane(b, b->ports[i].system_port) == lane)
+		if (rb_bridge_lane(b, b->ports[i].system_port) == lane)
 			rb_own_way_begin(&b->ports[i].way);
 }
 
@@ -157,7 +158,7 @@ static bool end_ways(struct rb_lane *lane)
 	bool under_way = false;
 
 	for (uint32_t i = 0; i < b->n_ports; i++)
-		if (b->ports[i].way.backlog && rb_bridge_lane(b, b->ports[i].system_port) == lane)
+		if (rb_bridge_lane(b, b->ports[i].system_port) == lane && b->ports[i].way.backlog)
 			under_way |= rb_own_way_end(&b->ports[i].way,
 						    w->port[b->ports[i].system_port & 0xff],
 						    w->peer[w->self.node]->ingress);
@@ -189,7 +190,8 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 	if (rb_lane_is_due(lane, lane->tick_ns, busy, now_ns)) {
 		lane->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
 		rb_worker_tick(lane->worker, now_ns);
-		rb_express_tick(lane->express, b->fabric_takes, now_ns);
+		rb_express_tick(lane->express, __atomic_load_n(&b->fabric_takes, __ATOMIC_RELAXED),
+				now_ns);
 		for (uint32_t i = 0; i < b->n_ports; i++)
 			if (rb_bridge_lane(b, b->ports[i].system_port) == lane)
 				set_way(lane, &b->ports[i], now_ns);

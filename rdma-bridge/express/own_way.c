@@ -66,10 +66,8 @@ void rb_own_way_begin(struct rb_own_way *way)
 bool rb_own_way_end(struct rb_own_way *way, const struct rb_egress_port *port,
 		    const struct rb_ingress *in)
 {
-	bool idle = rb_egress_is_idle(port) && !rb_ingress_holds(in);
+	const bool idle = rb_egress_is_idle(port) && !rb_ingress_holds(in);
 
-	if (!way->backlog)
-		return false;
 	set_busy(way, !idle);
 	return !idle && port->n_waiting == 0;
 }

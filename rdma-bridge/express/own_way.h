@@ -27,8 +27,9 @@ void rb_own_way_point(struct rb_own_way *way, struct rb_egress_port *port,
 		      struct sl_backlog *backlog, uint32_t voq_id);
 /* Once a tick: frames may leave at once until then, at the port's rate; 0: they may not. */
 void rb_own_way_open(struct rb_own_way *way, const struct rb_egress_port *port, uint64_t until_ns);
-/* Before the worker's round, and after it. True if frames that it sent are not gone yet. */
+/* Before the worker's round. */
 void rb_own_way_begin(struct rb_own_way *way);
+/* After it, of a port that has a way. True if frames that it sent are not gone yet. */
 bool rb_own_way_end(struct rb_own_way *way, const struct rb_egress_port *port,
 		    const struct rb_ingress *in);
 /* What users are told of frames of a class. */
