@@ -44,7 +44,8 @@ static inline void rb_handback_fini(struct rb_handback *h)
 /* Writer: hand n chunks over to the owner. */
 static inline void rb_handback_put(struct rb_handback *h, const uint64_t *entries, uint32_t n)
 {
-	uint32_t waiting = h->tail - __atomic_load_n(&h->head, __ATOMIC_RELAXED);
+	/* What the owner took it has read: its places are free. */
+	uint32_t waiting = h->tail - __atomic_load_n(&h->head, __ATOMIC_ACQUIRE);
 	const uint64_t one = 1;
 
 	for (uint32_t i = 0; i < n; i++)
