@@ -7,10 +7,9 @@ import json
 import os
 import signal
 import statistics
-import subprocess
 import time
 
-from trials import SOURCE, Failure, Path, finish, lab_command, machine, progress
+from trials import Failure, Path, finish, lab_command, machine, progress
 
 RATE = "100gbit"  # of queued ports, more than any of the routers carries
 QUEUED = f", rate: {RATE}, burst_us: 1000, queues: [{{class: 0, policy: codel, flows: 1024}}]"
@@ -58,27 +57,25 @@ class Router(Path):
         with open(config, "w", encoding="ascii") as file:
             file.write(text)
         os.kill(self.status()["pid"], signal.SIGHUP)
-        with open(f"{self.dir}/bridge.err", "w", encoding="ascii") as err:
-            self.bridge = subprocess.Popen(
-                ["nsenter", "--target", self.holder("n1"), "--net", "--mount", f"--wdns={SOURCE}",
-                 "build/sluice-bridge", "--config", config], stdout=subprocess.DEVNULL, stderr=err,
-                env=dict(os.environ, SLUICE_LAB=self.dir))
+        self.bridge = self.spawn("n1", "build/sluice-bridge", "--config", config)
         deadline = time.monotonic() + 60
         while not self.status()["bridge"]["running"] or not self.lets_pass(dev):
             if self.bridge.poll() is not None or time.monotonic() > deadline:
-                with open(f"{self.dir}/bridge.err", encoding="utf-8") as err:
-                    raise Failure(f"no queues at {dev}: {err.read().strip()}")
+                self.bridge.terminate()
+                raise Failure(f"no queues at {dev}: {self.bridge.communicate()[1].strip()}")
             time.sleep(0.1)
 
     def lets_pass(self, dev):
         """Do frames for the port go past the bridge? They do while nothing waits."""
-        rows = json.loads(self.run("build/sluice", "-j", "-a", "show", "express"))
+        process = self.spawn("n1", "build/sluice", "-j", "-a", "show", "express")
+        out, _ = process.communicate()
+        rows = json.loads(out) if process.returncode == 0 else []
         return any(row["port"] == f"n1p{dev[3:]}" and row["express"] == "yes" for row in rows)
 
     def end(self):
         if self.bridge:
             self.bridge.terminate()
-            self.bridge.wait()
+            self.bridge.communicate()
 
 
 def run(args, out):
