@@ -38,16 +38,21 @@ static const struct edit {
 	{ "flow in a flow",
 	  "cluster: {node: 1, fabric: {device: f}, nodes: [{id: 3, address: 10.9.0.3, " PORTS
 	  "}, {id: 1, address: 10.9.0.1, " PORTS "}]}",
-	  "cluster: {node: 1, fabric: {device: f}, nodes: [{id: 3, drain: true, address: 10.9.0.3, " PORTS
-	  "}, {id: 1, address: 10.9.0.1, " PORTS "}]}",
+	  "cluster: {node: 1, fabric: {device: f}, nodes: [{id: 3, drain: true, address: 10.9.0.3"
+	  ", " PORTS "}, {id: 1, address: 10.9.0.1, " PORTS "}]}",
 	  "cluster: {node: 1, fabric: {device: f}, nodes: [{id: 1, address: 10.9.0.1, " PORTS
 	  "}]}" },
 	{ "JSON, last",
-	  "{\"cluster\":{\"node\":1,\"fabric\":{\"device\":\"f\"},\"nodes\":[{\"id\":1,\"address\":\"10.9.0.1\","
-	  "\"ports\":[{\"number\":1,\"name\":\"eth1\"}]},{\"id\":3,\"address\":\"10.9.0.3\",\"ports\":[]}]}}",
-	  "{\"cluster\":{\"node\":1,\"fabric\":{\"device\":\"f\"},\"nodes\":[{\"id\":1,\"address\":\"10.9.0.1\","
-	  "\"ports\":[{\"number\":1,\"name\":\"eth1\"}]},{\"id\":3,\"drain\": true, \"address\":\"10.9.0.3\",\"ports\":[]}]}}",
-	  "{\"cluster\":{\"node\":1,\"fabric\":{\"device\":\"f\"},\"nodes\":[{\"id\":1,\"address\":\"10.9.0.1\","
+	  "{\"cluster\":{\"node\":1,\"fabric\":{\"device\":\"f\"},\"nodes\":[{\"id\":1,\"address"
+	  "\":\"10.9.0.1\","
+	  "\"ports\":[{\"number\":1,\"name\":\"eth1\"}]},{\"id\":3,\"address\":\"10.9.0.3\","
+	  "\"ports\":[]}]}}",
+	  "{\"cluster\":{\"node\":1,\"fabric\":{\"device\":\"f\"},\"nodes\":[{\"id\":1,\"address"
+	  "\":\"10.9.0.1\","
+	  "\"ports\":[{\"number\":1,\"name\":\"eth1\"}]},{\"id\":3,\"drain\": true, \"address\":"
+	  "\"10.9.0.3\",\"ports\":[]}]}}",
+	  "{\"cluster\":{\"node\":1,\"fabric\":{\"device\":\"f\"},\"nodes\":[{\"id\":1,\"address"
+	  "\":\"10.9.0.1\","
 	  "\"ports\":[{\"number\":1,\"name\":\"eth1\"}]}]}}" },
 };
 
@@ -111,7 +116,8 @@ static void the_text_of_a_node_that_goes_becomes_that_of_another(void **state)
 {
 	static const char text[] = BEGIN ENTRY_1 ENTRY_3;
 	static const char expected[] =
-		"# gr\xc3\xb6\xc3\x9f\x65r\ncluster:\n  node: 3 # me\n  fabric: {device: f}\n  nodes:\n" ENTRY_3;
+		"# gr\xc3\xb6\xc3\x9f\x65r\ncluster:\n  node: 3 # me\n  fabric: {device: f}\n "
+		" nodes:\n" ENTRY_3;
 	size_t n;
 	char *out;
 	int err = sl_document_remove_node("f", text, strlen(text), 1, &out, &n, error);
