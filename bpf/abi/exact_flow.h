@@ -34,4 +34,11 @@ SL_ASSERT_SIZE(struct sl_exact_flow, 32);
 
 #define SL_EXACT_FLOW_USED_SHIFT 30
 
+/*
+ * Map sl_exact_puts, one __u64, in memory that programs share with sl_edge: how often somebody has
+ * put flows since sluiced found none. While it is 0, sl_edge does not look for flows. A program
+ * that puts flows adds 1, atomically, before the first, so that each is in force at once; and again
+ * behind the last, since sluiced may have found the map empty in between and set 0.
+ */
+
 #endif

@@ -7,6 +7,15 @@
 #include "bpf/edge/maps.bpf.h"
 #include "bpf/edge/stats.bpf.h"
 
+/* Are there flows? If not, an empty table would cost as much as one of many. */
+static __always_inline bool sl_exact_flows_there(void)
+{
+	__u32 zero = 0;
+	const __u64 *puts = bpf_map_lookup_elem(&sl_exact_puts, &zero);
+
+	return puts && *puts;
+}
+
 /* The half of an address as the map's key has it. */
 static __always_inline void sl_exact_flow_half(__be32 out[2], __u64 half)
 {

@@ -190,12 +190,6 @@ __attribute__((noinline)) int sl_filter_auxiliary(struct xdp_md *ctx, __u32 fram
 	return 0;
 }
 
-/* Does anything judge packets that enter at the interface? */
-static __always_inline bool sl_is_judged(const struct sl_packet *pkt)
-{
-	return sl_has_exact_flows() || (sl_filtered() && pkt->filter);
-}
-
 /* Ask the rule list of the port, which the caller knows to have one. */
 static __always_inline void sl_ask_list(const struct sl_packet *pkt, struct sl_flow *flow)
 {
@@ -210,9 +204,11 @@ static __always_inline void sl_ask_list(const struct sl_packet *pkt, struct sl_f
  */
 static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 {
+	const bool has_flows = sl_has_exact_flows() && sl_exact_flows_there();
+	const bool has_list = sl_filtered() && pkt->filter;
 	struct sl_flow flow;
 
-	if (!sl_is_judged(pkt))
+	if (!has_flows && !has_list)
 		return SL_GO_ON;
 	if (sl_filtered())
 		sl_rule_hop_set(0);
@@ -225,8 +221,8 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 		sl_flow_ip4(pkt, &flow);
 	else if (!sl_flow_ip6(pkt, &flow))
 		return SL_DROP(FILTER_HEADERS);
-	if (!sl_has_exact_flows() || !sl_exact_flow_find(&flow, pkt->ip4 ? 4 : 6, pkt->len_bytes)) {
-		if (!sl_filtered() || !pkt->filter)
+	if (!has_flows || !sl_exact_flow_find(&flow, pkt->ip4 ? 4 : 6, pkt->len_bytes)) {
+		if (!has_list)
 			return SL_GO_ON;
 		sl_ask_list(pkt, &flow);
 	}

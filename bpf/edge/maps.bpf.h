@@ -102,6 +102,7 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_exact_flow SEC(".maps");
 SL_COUNTERS(sl_exact_hits, 1);
+SL_ARRAY(sl_exact_puts, __u64, 1, BPF_F_MMAPABLE);
 
 /* Policers of rules and of reserved flows, by their numbers: memory only for those there are. */
 struct {

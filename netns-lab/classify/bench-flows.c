@@ -26,6 +26,7 @@
 #include "netns-lab/classify/classify_rig.h"
 #include "netns-lab/gen/tool.h"
 #include "netns-lab/lookup/routes.h"
+#include "user/datapath/exact_flows.h"
 
 #define RUNS_DEFAULT 7
 #define RUNS_MAX     101
@@ -118,6 +119,8 @@ static int load(const struct classify_rig *rig, uint32_t n, bool ip6, double *ms
 		took_ns += processor_ns() - start_ns;
 		done += count;
 	}
+	if (n)
+		sl_exact_puts_note(rig->exact_puts);
 	*ms = (double)took_ns / 1e6;
 	return err;
 }
@@ -129,6 +132,7 @@ static int unload(const struct classify_rig *rig, uint32_t n, bool ip6)
 		if (bpf_map_delete_elem(rig->exact_fd, &keys[0]))
 			return -errno;
 	}
+	*rig->exact_puts = 0;
 	return 0;
 }
 

@@ -45,7 +45,7 @@ static long find_exact(__u32 i, void *arg)
 	struct sl_flow *flow = bpf_map_lookup_elem(&flows, &i);
 
 	if (flow)
-		flow->sample = sl_exact_flow_find(flow, b->slot, 64);
+		flow->sample = sl_exact_flows_there() && sl_exact_flow_find(flow, b->slot, 64);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "bpf/abi/exact_flow.h"
 #include "netns-lab/classify/classify_rig.h"
+#include "user/datapath/exact_flows.h"
 
 int classify_rig_open(const char *object_path, struct classify_rig **out)
 {
@@ -45,6 +46,10 @@ int classify_rig_open(const char *object_path, struct classify_rig **out)
 		err = -errno;
 	else
 		rig->flows = memory;
+	if (!err)
+		err = sl_exact_puts_open(
+			bpf_object__find_map_fd_by_name(rig->object, "sl_exact_puts"),
+			&rig->exact_puts);
 out:
 	if (err)
 		classify_rig_close(rig);
@@ -59,6 +64,7 @@ void classify_rig_close(struct classify_rig *rig)
 		return;
 	if (rig->flows)
 		munmap(rig->flows, LAB_FLOWS_MAX * sizeof(*rig->flows));
+	sl_exact_puts_close(rig->exact_puts);
 	bpf_object__close(rig->object);
 	free(rig);
 }

@@ -16,7 +16,8 @@ struct classify_rig {
 	struct sl_flow *flows;	   /* owned; mapped, LAB_FLOWS_MAX elements */
 	struct sl_list_maps maps;  /* borrowed from object */
 	int prog_fd, batch_fd,
-		exact_fd; /* borrowed from object; exact_fd: the map of exact flows */
+		exact_fd;     /* borrowed from object; exact_fd: the map of exact flows */
+	uint64_t *exact_puts; /* owned; mapped */
 };
 
 /* 0 or -errno */

@@ -26,11 +26,14 @@
 #include "tests/lib/edge_case.h"
 #include "user/classify/compile.h"
 #include "user/daemon/lists.h"
+#include "user/datapath/exact_flows.h"
 
 #define SLOT 5 /* of the list, where there is one */
 
 /* Without rule lists, and beside them. */
 static struct edge *alone, *beside, *world;
+/* sl_exact_puts of each */
+static uint64_t *alone_puts, *beside_puts, *puts_there;
 
 /* --- Flows --- */
 
@@ -64,6 +67,7 @@ static void put(const struct sl_flow_key *key, uint32_t action)
 	const struct sl_exact_flow flow = { .action = action };
 
 	assert_int_equal(bpf_map_update_elem(flows_fd(), key, &flow, BPF_ANY), 0);
+	sl_exact_puts_note(puts_there);
 }
 
 static struct sl_exact_flow get(const struct sl_flow_key *key)
@@ -80,6 +84,7 @@ static void flush(void)
 
 	while (!bpf_map_get_next_key(flows_fd(), NULL, &key))
 		assert_int_equal(bpf_map_delete_elem(flows_fd(), &key), 0);
+	*puts_there = 0;
 }
 
 static struct sl_counter hits(const char *map, uint32_t number)
@@ -249,10 +254,36 @@ static void headers_without_end_are_dropped(void **state)
 	const struct edge_case c = { .in = V6(.protocol = 60, .payload_bytes = 7),
 				     DROPS(FILTER_HEADERS) };
 
+	const struct sl_flow_key other = usual(false, 6);
+
 	(void)state;
 	flush();
 	world->filter = 0;
+	put(&other, SL_FILTER_DENY);
 	edge_check(world, &c);
+}
+
+/* While nobody has said that there are flows, no packet is looked at for them. */
+static void no_packet_is_looked_at_without_flows(void **state)
+{
+	const struct edge_case passes = { .in = V4(), FORWARD_BY(PLAIN) },
+			       dropped = { .in = V4(), DROPS(FILTER) },
+			       unreadable = { .in = V6(.protocol = 60, .payload_bytes = 7),
+					      FORWARD_BY(PLAIN) },
+			       hides = { .in = V6(.protocol = 60, .payload_bytes = 7),
+					 DROPS(FILTER_HEADERS) };
+	const struct sl_flow_key key = usual(false, 17);
+	const struct sl_exact_flow flow = { .action = SL_FILTER_DENY };
+
+	(void)state;
+	flush();
+	world->filter = 0;
+	assert_int_equal(bpf_map_update_elem(flows_fd(), &key, &flow, BPF_ANY), 0);
+	edge_check(world, &passes);
+	edge_check(world, &unreadable);
+	sl_exact_puts_note(puts_there);
+	edge_check(world, &dropped);
+	edge_check(world, &hides);
 }
 
 /* A flow that ends when it is idle says when it had its last packet; others do not. */
@@ -268,6 +299,7 @@ static void flow_notes_when_it_was_used(void **state)
 	flush();
 	world->filter = 0;
 	assert_int_equal(bpf_map_update_elem(flows_fd(), &key, &flow, BPF_ANY), 0);
+	sl_exact_puts_note(puts_there);
 	edge_check(world, &c);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
@@ -280,6 +312,67 @@ static void flow_notes_when_it_was_used(void **state)
 	flow = get(&key);
 	assert_int_equal(flow.used, 0);
 	assert_int_equal(flow.packets, 1);
+}
+
+/* --- The sweep of sluiced --- */
+
+static void sweep_says_that_there_are_none_when_the_last_has_gone(void **state)
+{
+	const struct sl_flow_key key = usual(false, 17);
+	struct sl_exact_flow_sweep sweep = { 0 };
+
+	(void)state;
+	flush();
+	put(&key, SL_FILTER_DENY);
+	assert_int_equal(sl_exact_flows_sweep(flows_fd(), puts_there, 0, &sweep), 0);
+	assert_int_equal(sweep.flows, 1);
+	assert_int_not_equal(*puts_there, 0);
+	assert_int_equal(bpf_map_delete_elem(flows_fd(), &key), 0);
+	assert_int_equal(sl_exact_flows_sweep(flows_fd(), puts_there, 0, &sweep), 0);
+	assert_int_equal(sweep.flows, 0);
+	assert_int_equal(*puts_there, 0);
+}
+
+static void sweep_that_ends_the_last_idle_flow_says_that_there_are_none(void **state)
+{
+	const struct sl_exact_flow flow = { .action = SL_FILTER_DENY, .idle_s = 1, .used = 1 };
+	const struct sl_flow_key key = usual(false, 17);
+	struct sl_exact_flow_sweep sweep = { 0 };
+
+	(void)state;
+	flush();
+	assert_int_equal(bpf_map_update_elem(flows_fd(), &key, &flow, BPF_ANY), 0);
+	sl_exact_puts_note(puts_there);
+	assert_int_equal(sl_exact_flows_sweep(flows_fd(), puts_there, UINT64_MAX, &sweep), 0);
+	assert_int_equal(*puts_there, 0);
+}
+
+/* Who puts a flow behind the look of a round still finds it in force when the round ends. */
+static void sweep_leaves_what_is_put_during_its_round(void **state)
+{
+	struct sl_exact_flow_sweep sweep = { .place = { .is_inside = true } };
+
+	(void)state;
+	flush();
+	sl_exact_puts_note(puts_there);
+	sweep.puts = *puts_there;
+	sl_exact_puts_note(puts_there);
+	assert_int_equal(sl_exact_flows_sweep(flows_fd(), puts_there, 0, &sweep), 0);
+	assert_int_equal(sweep.flows, 0);
+	assert_int_equal(*puts_there, 2);
+}
+
+static void sweep_brings_flows_into_force_of_which_nobody_told(void **state)
+{
+	const struct sl_exact_flow flow = { .action = SL_FILTER_DENY };
+	const struct sl_flow_key key = usual(false, 17);
+	struct sl_exact_flow_sweep sweep = { 0 };
+
+	(void)state;
+	flush();
+	assert_int_equal(bpf_map_update_elem(flows_fd(), &key, &flow, BPF_ANY), 0);
+	assert_int_equal(sl_exact_flows_sweep(flows_fd(), puts_there, 0, &sweep), 0);
+	assert_int_equal(*puts_there, 1);
 }
 
 /* --- Beside a list --- */
@@ -455,12 +548,18 @@ static int setup(void **state)
 		err = edge_world_flows(SL_ENGINE_FAST, false, &alone);
 	if (!err)
 		err = edge_world_flows(SL_ENGINE_LPM, true, &beside);
+	if (!err)
+		err = sl_exact_puts_open(edge_map_fd(alone, "sl_exact_puts"), &alone_puts);
+	if (!err)
+		err = sl_exact_puts_open(edge_map_fd(beside, "sl_exact_puts"), &beside_puts);
 	return err;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
+	sl_exact_puts_close(alone_puts);
+	sl_exact_puts_close(beside_puts);
 	edge_destroy(alone);
 	edge_destroy(beside);
 	return 0;
@@ -470,6 +569,7 @@ static int use_alone(void **state)
 {
 	(void)state;
 	world = alone;
+	puts_there = alone_puts;
 	return 0;
 }
 
@@ -477,6 +577,7 @@ static int use_beside(void **state)
 {
 	(void)state;
 	world = beside;
+	puts_there = beside_puts;
 	return 0;
 }
 
@@ -489,6 +590,14 @@ int main(void)
 		cmocka_unit_test_setup(flow_sets_the_dscp, use_alone),
 		cmocka_unit_test_setup(headers_without_end_are_dropped, use_alone),
 		cmocka_unit_test_setup(flow_notes_when_it_was_used, use_alone),
+		cmocka_unit_test_setup(no_packet_is_looked_at_without_flows, use_alone),
+		cmocka_unit_test_setup(sweep_says_that_there_are_none_when_the_last_has_gone,
+				       use_alone),
+		cmocka_unit_test_setup(sweep_that_ends_the_last_idle_flow_says_that_there_are_none,
+				       use_alone),
+		cmocka_unit_test_setup(sweep_leaves_what_is_put_during_its_round, use_alone),
+		cmocka_unit_test_setup(sweep_brings_flows_into_force_of_which_nobody_told,
+				       use_alone),
 		cmocka_unit_test_setup(flow_wins_over_the_list, use_beside),
 		cmocka_unit_test_setup(list_does_not_see_the_packets_of_a_flow, use_beside),
 		cmocka_unit_test_setup(random_packets_as_a_dictionary_says, use_alone),

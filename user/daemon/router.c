@@ -518,7 +518,8 @@ int sl_router_poll(struct sl_router *r)
 static void sweep_flows(struct sl_generation *g)
 {
 	if (sl_datapath_config(g->datapath)->exact_flows)
-		sl_exact_flows_sweep(sl_datapath_map_fd(g->datapath, "sl_exact_flow"), sl_now_ns(),
+		sl_exact_flows_sweep(sl_datapath_map_fd(g->datapath, "sl_exact_flow"),
+				     sl_datapath_exact_puts(g->datapath), sl_now_ns(),
 				     &g->flow_sweep);
 }
 

@@ -89,6 +89,8 @@ int sl_datapath_tx_del(struct sl_datapath *dp, uint32_t ifindex);
  * that came meanwhile. 0 or -errno.
  */
 int sl_datapath_take_flows(struct sl_datapath *dp);
+/* sl_exact_puts (exact_flows.h), borrowed; NULL: there are no exact flows. */
+uint64_t *sl_datapath_exact_puts(const struct sl_datapath *dp);
 
 /* Where packets of rules that name a chain go (sl_chain_tx); 0: nowhere. 0 or -errno. */
 int sl_datapath_chain_port(struct sl_datapath *dp, uint32_t ifindex);

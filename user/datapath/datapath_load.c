@@ -46,13 +46,12 @@
  * exact flows.
  */
 static const char *const shared_maps[SL_SHARED_MAPS] = {
-	"sl_stats",	   "sl_drops",	     "sl_punts",      "sl_offload",   "sl_heartbeat",
-	"sl_voq",	   "sl_backlog",     "sl_xsk",	      "sl_ring",      "sl_express",
-	"sl_system_ports", "sl_filter_hits", "sl_exact_flow", "sl_exact_hits"
+	"sl_stats",	   "sl_drops",	     "sl_punts",      "sl_offload",    "sl_heartbeat",
+	"sl_voq",	   "sl_backlog",     "sl_xsk",	      "sl_ring",       "sl_express",
+	"sl_system_ports", "sl_filter_hits", "sl_exact_flow", "sl_exact_hits", "sl_exact_puts"
 };
-#define FILTER_HITS (SL_SHARED_MAPS - 3)
-#define EXACT_FLOW  (SL_SHARED_MAPS - 2)
-#define EXACT_HITS  (SL_SHARED_MAPS - 1)
+#define FILTER_HITS (SL_SHARED_MAPS - 4)
+#define EXACT_FLOW  (SL_SHARED_MAPS - 3) /* and what belongs to it */
 
 /* --- What an earlier generation left --- */
 
@@ -71,7 +70,7 @@ static bool is_shared(const struct sl_datapath *dp, uint32_t i)
 {
 	if (i == FILTER_HITS)
 		return dp->config.filters;
-	if (i == EXACT_FLOW || i == EXACT_HITS)
+	if (i >= EXACT_FLOW)
 		return dp->config.exact_flows;
 	return i < SL_ALONE_MAPS || dp->config.n_voqs;
 }
@@ -429,12 +428,39 @@ static int check_former_flows(const struct sl_datapath *dp)
 	return err;
 }
 
+/*
+ * Until the first look through all has come to its end, there may be flows: those of an earlier
+ * version, or copies of those of another generation.
+ */
+static int open_exact_puts(struct sl_datapath *dp)
+{
+	int err;
+
+	if (!dp->config.exact_flows)
+		return 0;
+	err = sl_exact_puts_open(sl_datapath_map_fd(dp, "sl_exact_puts"), &dp->exact_puts);
+	if (err)
+		sl_error("datapath: cannot map sl_exact_puts: %s", strerror(-err));
+	else
+		sl_exact_puts_note(dp->exact_puts);
+	return err;
+}
+
 int sl_datapath_take_flows(struct sl_datapath *dp)
 {
-	return dp->former_flows_fd < 0
-		       ? 0
-		       : sl_exact_flows_copy(dp->former_flows_fd,
-					     sl_datapath_map_fd(dp, "sl_exact_flow"));
+	int err = 0;
+
+	if (dp->former_flows_fd >= 0) {
+		err = sl_exact_flows_copy(dp->former_flows_fd,
+					  sl_datapath_map_fd(dp, "sl_exact_flow"));
+		sl_exact_puts_note(dp->exact_puts);
+	}
+	return err;
+}
+
+uint64_t *sl_datapath_exact_puts(const struct sl_datapath *dp)
+{
+	return dp->exact_puts;
 }
 
 int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath **out)
@@ -474,6 +500,8 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		err = write_meta(dp);
 	if (!err)
 		err = check_former_flows(dp);
+	if (!err)
+		err = open_exact_puts(dp);
 	if (!err && dp->pin_dir)
 		open_txdrops(dp, params);
 	if (!err && dp->pin_dir)
@@ -501,6 +529,7 @@ void sl_datapath_close(struct sl_datapath *dp)
 			close(dp->shared_fds[i]);
 	if (dp->former_flows_fd >= 0)
 		close(dp->former_flows_fd);
+	sl_exact_puts_close(dp->exact_puts);
 	sl_programs_close(dp);
 	sl_txdrops_close(dp->txdrops);
 	bpf_object__close(dp->object);

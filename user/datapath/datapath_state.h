@@ -16,9 +16,9 @@ struct sl_txdrops;
 #define SL_ALONE_MAPS	5 /* and sl_offload, sl_heartbeat */
 /*
  * and in a cluster sl_voq, sl_backlog, sl_xsk, sl_ring, sl_express, sl_system_ports;
- * sl_filter_hits; sl_exact_flow, sl_exact_hits
+ * sl_filter_hits; sl_exact_flow, sl_exact_hits, sl_exact_puts
  */
-#define SL_SHARED_MAPS 14
+#define SL_SHARED_MAPS 15
 
 /* The pin of the program; those of bound programs begin so. */
 #define SL_PROG_PIN "sl_edge"
@@ -49,7 +49,8 @@ struct sl_datapath {
 	size_t mapped_bytes[7]; /* of nexthop, adj, group, root4, root6, runs4, runs6 */
 	uint32_t n_ports;
 	int shared_fds[SL_SHARED_MAPS]; /* owned; of an earlier generation, or -1 */
-	int former_flows_fd; /* owned; sl_exact_flow of an earlier one, of another size; or -1 */
+	int former_flows_fd;  /* owned; sl_exact_flow of an earlier one, of another size; or -1 */
+	uint64_t *exact_puts; /* owned; NULL: there are no exact flows */
 };
 
 /* Set what the programs of an object that is not loaded yet read as constants. 0 or -errno. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include <bpf/bpf.h>
 
@@ -31,6 +32,25 @@ int sl_exact_flows_next(int fd, struct sl_exact_flow_place *place, struct sl_exa
 	if (err && err != -ENOENT)
 		out->n = 0;
 	return err == -ENOENT ? 0 : err;
+}
+
+int sl_exact_puts_open(int fd, uint64_t **out)
+{
+	void *memory = mmap(NULL, sizeof(**out), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	*out = memory == MAP_FAILED ? NULL : memory;
+	return *out ? 0 : -errno;
+}
+
+void sl_exact_puts_close(uint64_t *puts)
+{
+	if (puts)
+		munmap(puts, sizeof(*puts));
+}
+
+void sl_exact_puts_note(uint64_t *puts)
+{
+	__atomic_fetch_add(puts, 1, __ATOMIC_SEQ_CST); /* with the sweep of sluiced */
 }
 
 /* For each flow. 0, or the first error, of this or of each(). */
@@ -99,21 +119,36 @@ static bool end_if_over(int fd, const struct sl_flow_key *key, uint64_t now_ns)
 	       !bpf_map_delete_elem(fd, key);
 }
 
-int sl_exact_flows_sweep(int fd, uint64_t now_ns, struct sl_exact_flow_sweep *sweep)
+/*
+ * A round has come to its end. If it found none, and nobody has put any since it began, there are
+ * none: who put some before has been found. Flows whose program did not say so are in force now.
+ */
+static void end_round(struct sl_exact_flow_sweep *sweep, uint64_t *puts)
+{
+	uint64_t expected = sweep->so_far ? 0 : sweep->puts;
+
+	__atomic_compare_exchange_n(puts, &expected, sweep->so_far ? 1 : 0, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	sweep->flows = sweep->so_far;
+	sweep->so_far = 0;
+}
+
+int sl_exact_flows_sweep(int fd, uint64_t *puts, uint64_t now_ns, struct sl_exact_flow_sweep *sweep)
 {
 	struct sl_exact_flow_batch *batch = malloc(sizeof(*batch));
 	int err = batch ? 0 : -ENOMEM;
 	uint32_t seen = 0;
 
 	while (!err && seen < SL_EXACT_FLOWS_A_SWEEP) {
+		if (!sweep->place.is_inside)
+			sweep->puts = __atomic_load_n(puts, __ATOMIC_SEQ_CST);
 		err = sl_exact_flows_next(fd, &sweep->place, batch);
 		for (uint32_t i = 0; !err && i < batch->n; i++)
 			sweep->so_far += !(is_over(&batch->flow[i], now_ns) &&
 					   end_if_over(fd, &batch->key[i], now_ns));
 		seen += batch->n;
 		if (!err && !sweep->place.is_inside) {
-			sweep->flows = sweep->so_far;
-			sweep->so_far = 0;
+			end_round(sweep, puts);
 			break;
 		}
 	}

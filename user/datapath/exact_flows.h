@@ -33,6 +33,15 @@ struct sl_exact_flow_place {
  */
 int sl_exact_flows_next(int fd, struct sl_exact_flow_place *place, struct sl_exact_flow_batch *out);
 
+/*
+ * sl_exact_puts (bpf/abi/exact_flow.h), mapped into memory. 0 or -errno; *out is owned, and let go
+ * by sl_exact_puts_close, to which NULL is fine.
+ */
+int sl_exact_puts_open(int fd, uint64_t **out);
+void sl_exact_puts_close(uint64_t *puts);
+/* Flows are about to be put, or have been. */
+void sl_exact_puts_note(uint64_t *puts);
+
 /* How many there are. 0 or as sl_exact_flows_next. */
 int sl_exact_flows_count(int fd, uint32_t *n);
 
@@ -44,14 +53,17 @@ struct sl_exact_flow_sweep {
 	struct sl_exact_flow_place place;
 	uint32_t so_far; /* flows found in this round */
 	uint32_t flows;	 /* in the last round that came to its end */
+	uint64_t puts;	 /* at the beginning of this round */
 };
 
 /*
  * Look through the next SL_EXACT_FLOWS_A_SWEEP flows and delete those that have been idle for their
- * time at now_ns of CLOCK_MONOTONIC. 0 or -errno.
+ * time at now_ns of CLOCK_MONOTONIC. At the end of a round *puts says whether there are any; only
+ * one process may sweep. 0 or -errno.
  */
 #define SL_EXACT_FLOWS_A_SWEEP (16 * SL_EXACT_FLOWS_BATCH)
-int sl_exact_flows_sweep(int fd, uint64_t now_ns, struct sl_exact_flow_sweep *sweep);
+int sl_exact_flows_sweep(int fd, uint64_t *puts, uint64_t now_ns,
+			 struct sl_exact_flow_sweep *sweep);
 
 /* For struct sl_exact_flow.used: now_ns of CLOCK_MONOTONIC. */
 static inline uint32_t sl_exact_flow_used(uint64_t now_ns)

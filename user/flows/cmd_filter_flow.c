@@ -79,21 +79,21 @@ static void print_progress(uint32_t done, uint32_t n)
 static int put(const struct sl_pinned_flows *map, struct flows *all, uint32_t *done)
 {
 	const uint32_t used = sl_exact_flow_used(sl_now_ns());
+	int err = 0;
 
+	sl_exact_puts_note(map->puts);
 	for (uint32_t i = 0; i < all->n; i++)
 		all->flow[i].used = all->flow[i].idle_s ? used : 0;
-	for (*done = 0; *done < all->n;) {
+	for (*done = 0; *done < all->n && !err;) {
 		const uint32_t left = all->n - *done;
 		uint32_t n = left < SL_EXACT_FLOWS_BATCH ? left : SL_EXACT_FLOWS_BATCH;
-		int err = bpf_map_update_batch(map->fd, all->key + *done, all->flow + *done, &n,
-					       NULL);
 
+		err = bpf_map_update_batch(map->fd, all->key + *done, all->flow + *done, &n, NULL);
 		*done += n;
 		print_progress(*done, all->n);
-		if (err)
-			return err;
 	}
-	return 0;
+	sl_exact_puts_note(map->puts);
+	return err;
 }
 
 static int put_failed(const struct sl_pinned_flows *map, uint32_t done, uint32_t n, int err)

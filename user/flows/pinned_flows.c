@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 
 #include "bpf/abi/abi.h"
+#include "user/datapath/exact_flows.h"
 #include "user/datapath/pins.h"
 
 static int fail(char why[SL_PINNED_WHY_BYTES], const char *pin_dir, int err)
@@ -50,6 +51,16 @@ static int check_version(const char *pin_dir, char why[SL_PINNED_WHY_BYTES])
 	return err;
 }
 
+static int open_puts(const char *pin_dir, uint64_t **out, char why[SL_PINNED_WHY_BYTES])
+{
+	int fd = sl_pins_get(pin_dir, 0, "sl_exact_puts");
+	int err = fd < 0 ? fd : sl_exact_puts_open(fd, out);
+
+	if (fd >= 0)
+		close(fd);
+	return err ? fail(why, pin_dir, err) : 0;
+}
+
 int sl_pinned_flows_open(const char *pin_dir, struct sl_pinned_flows *out,
 			 char why[SL_PINNED_WHY_BYTES])
 {
@@ -57,7 +68,7 @@ int sl_pinned_flows_open(const char *pin_dir, struct sl_pinned_flows *out,
 	uint32_t len = sizeof(info);
 	int err = check_version(pin_dir, why);
 
-	out->fd = -1;
+	*out = (struct sl_pinned_flows){ .fd = -1 };
 	if (err)
 		return err;
 	out->fd = sl_pins_get(pin_dir, 0, "sl_exact_flow");
@@ -70,6 +81,8 @@ int sl_pinned_flows_open(const char *pin_dir, struct sl_pinned_flows *out,
 			 "this router has no room for exact flows: write exact_flows: N into the "
 			 "configuration, and reload");
 		err = -EOPNOTSUPP;
+	} else {
+		err = open_puts(pin_dir, &out->puts, why);
 	}
 	out->id = info.id;
 	out->limit = info.max_entries;
@@ -82,5 +95,6 @@ void sl_pinned_flows_close(struct sl_pinned_flows *flows)
 {
 	if (flows->fd >= 0)
 		close(flows->fd);
-	flows->fd = -1;
+	sl_exact_puts_close(flows->puts);
+	*flows = (struct sl_pinned_flows){ .fd = -1 };
 }

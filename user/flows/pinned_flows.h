@@ -8,7 +8,8 @@
 #define SL_PINNED_WHY_BYTES 256
 
 struct sl_pinned_flows {
-	int fd; /* owned */
+	int fd;		/* owned */
+	uint64_t *puts; /* owned; sl_exact_puts (user/datapath/exact_flows.h) */
 	uint32_t id;
 	uint32_t limit; /* flows that fit */
 };
