@@ -88,11 +88,12 @@ _sluice_sflow() {
 }
 
 _sluice_of_cluster() {
-	local word options=
+	local word options='' etcd="--ca --certificate --key --user --password-file --prefix"
 	case $prev in
-	-n | --node | -a | --as | -r | --reflector | -e | --etcd | -b | --based-on | -w | --wait | -t | --timeout) ;;
-	-s | --settings) _sluice_files ;;
-	cluster) _sluice_words "apply diff drain history key leave rollback routing status undrain" ;;
+	-n | --node | -a | --as | -r | --reflector | -e | --etcd | -b | --based-on | -w | --wait | -t | --timeout | --ttl | --address | --transport | --user | --prefix) ;;
+	-s | --settings | --ca | --certificate | --key | --password-file | --file) _sluice_files ;;
+	-p | --port | --fabric) _sluice_netdevs ;;
+	cluster) _sluice_words "apply diff drain history init join key leave rollback routing status token undrain" ;;
 	key) _sluice_words "add switch remove --help" ;;
 	switch | remove) _sluice_words "--config --force --help" ;;
 	add | -c | --config) _sluice_files ;;
@@ -103,6 +104,9 @@ _sluice_of_cluster() {
 			drain) options="--etcd --settings --based-on --wait --timeout --json --help" ;;
 			undrain) options="--etcd --settings --based-on --wait --json --help" ;;
 			leave) options="--etcd --settings --based-on --wait --force --json --help" ;;
+			init) options="--node --address --port --fabric --transport $etcd --etcd --settings --json --help" ;;
+			join) options="--node --address --port --file --wait $etcd --etcd --settings --json --help" ;;
+			token) options="--ttl --etcd --settings --json --help" ;;
 			diff | history | status) options="--etcd --settings --json --help" ;;
 			esac
 		done

@@ -13,7 +13,7 @@ libdaemon_USES := libbase
 libcapture_SRCS := $(call sources_in,user/capture)
 libcapture_USES := libdaemon
 # The command reads counters and pins where the daemon does not answer.
-libcli_SRCS := $(call sources_in,user/cli user/chains user/flows user/import user/keys user/routing user/sflow user/trace user/versions user/web)
+libcli_SRCS := $(call sources_in,user/cli user/chains user/flows user/import user/join user/keys user/routing user/sflow user/trace user/versions user/web)
 libcli_USES := libdaemon libcapture libetcd
 
 PROGRAMS += sluiced sluice sluice-cluster
@@ -22,7 +22,7 @@ sluiced_USES := libdaemon
 sluiced_LDLIBS := -lmicrohttpd
 sluice_SRCS := user/sluice.c
 sluice_USES := libcli
-# libcurl fetches elements and asks etcd, libcrypto has base64.
+# libcurl fetches elements and asks etcd, libcrypto has base64 and seals keys.
 sluice_LDLIBS := -lpcap -lmicrohttpd -lcurl -lcrypto
 
 sluice-cluster_SRCS := user/sluice-cluster.c

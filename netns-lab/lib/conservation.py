@@ -36,7 +36,8 @@ and for the cluster
                  kernels and hosts sent meanwhile
 
 A bridge that was started anew counts from zero, and nobody knows what its former life counted. The
-sums that need it are left out, and `restarted` names the node.
+sums that need it are left out, and `restarted` names the node. A node on which nothing of sluice ran
+at `begin` began from zero, too: its sums count, from its first frame.
 """
 import argparse
 import glob
@@ -51,6 +52,7 @@ import time
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 DAEMON_SOCKET = "/run/sluice/sluiced.sock"
 BRIDGE_SOCKET = "/run/sluice/sluice-bridge.sock"
+PINS = "/sys/fs/bpf/sluice"
 LOOK_AGAIN_S = 0.1
 ANSWERS_S = 60  # within which any daemon that runs answers
 ANSWER_LOOK_S = 0.1
@@ -135,7 +137,9 @@ def pinned_counters(node, what):
 
 
 def xdp_counters(node):
-    """What sl_edge counted, by name."""
+    """What sl_edge counted, by name; nothing where sluice has not run."""
+    if not any(os.path.exists(node.root + path) for path in (DAEMON_SOCKET, PINS)):
+        return {}
     stages, reasons = (node.ask(DAEMON_SOCKET, {"command": "show", "what": what}) or pinned_counters(node, what)
                        for what in ("counters", "drops"))
     out = {row["name"]: row["packets"] for row in stages if row["kind"] == "stage"}
@@ -320,7 +324,9 @@ class Ledger:
         self.fabric_drops = after["fabric_drops"] - before["fabric_drops"]
         for name, now in after["nodes"].items():
             then = before["nodes"][name]
-            alive = now["bridge"] and then["bridge"] and now["bridge"]["epoch"] == then["bridge"]["epoch"]
+            if not now["xdp"]:
+                continue
+            alive = now["bridge"] and (not then["xdp"] or then["bridge"] and now["bridge"]["epoch"] == then["bridge"]["epoch"])
             if not alive:
                 self.restarted.append(name)
             self.node(name, minus(now, then), alive)

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,27 +13,13 @@
 #include <unistd.h>
 
 #include "user/config/config.h"
+#include "user/lib/new_file.h"
 
 #define MODE 0644 /* of a file that was not there before; the cluster's key is in another one */
 
 static void beside(const struct sl_node_file *file, const char *ending, char out[PATH_MAX])
 {
 	snprintf(out, PATH_MAX, "%.4000s.%s", file->path, ending);
-}
-
-/* Names in the folder of a file are on disk. */
-static int sync_folder(const char *path)
-{
-	char copy[PATH_MAX];
-	int fd, err = 0;
-
-	snprintf(copy, sizeof(copy), "%s", path);
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd))
-		err = -errno;
-	if (fd >= 0)
-		close(fd);
-	return err;
 }
 
 /* A new text with a NUL behind. NULL with 0: there is no such file. */
@@ -166,7 +151,7 @@ int sl_node_file_replace(struct sl_node_file *file, const char *text, size_t byt
 	if (!err)
 		err = move(file, "new", "");
 	if (!err)
-		err = sync_folder(file->path);
+		err = sl_new_file_sync_folder(file->path);
 	if (!err)
 		file->sum = sl_settings_sum(text, bytes);
 	return err;
@@ -188,7 +173,7 @@ int sl_node_file_keep(struct sl_node_file *file, long long version)
 	beside(file, "refused", path);
 	unlink(path);
 	file->version = file->recorded = version;
-	return sync_folder(file->path);
+	return sl_new_file_sync_folder(file->path);
 }
 
 int sl_node_file_take_back(struct sl_node_file *file)
@@ -207,6 +192,6 @@ int sl_node_file_take_back(struct sl_node_file *file)
 	if (!err)
 		err = move(file, "former", "");
 	if (!err)
-		err = sync_folder(file->path);
+		err = sl_new_file_sync_folder(file->path);
 	return err ? err : sl_node_file_read(file);
 }

@@ -20,6 +20,7 @@ struct entry {
 	yaml_document_t *document;
 	const yaml_node_t *list, *map; /* of the nodes; of this one */
 	size_t index;		       /* of the map in the list */
+	const char *added;	       /* the text of a new entry; NULL: none comes */
 };
 
 /* --- Where is the entry? --- */
@@ -197,6 +198,67 @@ static char *remove_entry(const struct entry *e, size_t *out_bytes)
 	return sl_document_splice(e->text, e->bytes, &place, "", out_bytes);
 }
 
+/* A new entry as an item of a list of lines: each line indented, the first one with a dash. */
+static char *as_lines(const char *entry, int indent, bool newline)
+{
+	char *out = NULL;
+	size_t n;
+	FILE *f = open_memstream(&out, &n);
+
+	if (!f)
+		return NULL;
+	if (newline)
+		fputc('\n', f);
+	for (const char *line = entry; *line;) {
+		const int bytes = (int)strcspn(line, "\n");
+
+		if (bytes || line == entry)
+			fprintf(f, "%*s%s%.*s", indent, "", line == entry ? "- " : "  ", bytes,
+				line);
+		fputc('\n', f);
+		line += bytes + (line[bytes] == '\n');
+	}
+	if (!fclose(f))
+		return out;
+	free(out);
+	return NULL;
+}
+
+/* The same as an item within brackets; NULL: it is not within braces itself. */
+static char *as_flow(const char *entry)
+{
+	size_t n = strlen(entry);
+	char *out;
+
+	while (n && strchr(" \n", entry[n - 1]))
+		n--;
+	if (entry[0] != '{' || asprintf(&out, ", %.*s", (int)n, entry) < 0)
+		return NULL;
+	return out;
+}
+
+static char *add_entry(const struct entry *e, size_t *out_bytes)
+{
+	const yaml_node_t *last = item(e, items(e) - 1);
+	struct sl_document_place place;
+	char *with, *out;
+
+	if (is_flow(e->list)) {
+		place.from = byte_at(e, &last->end_mark);
+		with = as_flow(e->added);
+	} else {
+		place.from = line_end(e, content_end(e, last));
+		with = e->list->start_mark.column > INDENT_MAX
+			       ? NULL
+			       : as_lines(e->added, (int)e->list->start_mark.column,
+					  place.from && e->text[place.from - 1] != '\n');
+	}
+	place.to = place.from;
+	out = with ? sl_document_splice(e->text, e->bytes, &place, with, out_bytes) : NULL;
+	free(with);
+	return out;
+}
+
 /* --- Is it what was wanted? --- */
 
 /* Does one text differ from another in that key, and in no other? */
@@ -216,9 +278,9 @@ static bool differs_in(const char *from, size_t from_bytes, const char *to, size
 
 static int edit(const char *name, const char *text, size_t bytes, uint32_t node,
 		char *(*change)(const struct entry *e, size_t *out_bytes), const char *key,
-		char **out, size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
+		const char *added, char **out, size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
 {
-	struct entry e = { .text = text, .bytes = bytes };
+	struct entry e = { .text = text, .bytes = bytes, .added = added };
 	yaml_document_t document;
 	char path[64];
 
@@ -226,7 +288,7 @@ static int edit(const char *name, const char *text, size_t bytes, uint32_t node,
 	if (!sl_document_load(text, bytes, &document))
 		return -ENOMEM; /* it has been read before */
 	e.document = &document;
-	if (find_entry(&e, node))
+	if (find_entry(&e, node) != !!added && e.list && items(&e))
 		*out = change(&e, out_bytes);
 	yaml_document_delete(&document);
 	snprintf(path, sizeof(path), "cluster.nodes[%u]%s", node, key);
@@ -234,11 +296,10 @@ static int edit(const char *name, const char *text, size_t bytes, uint32_t node,
 		return 0;
 	free(*out);
 	*out = NULL;
-	snprintf(
-		error, SL_YAML_ERROR_BYTES,
-		"%.200s: the entry of node %u has a form that this command cannot change: change it "
-		"yourself, and `sluice cluster apply FILE`",
-		name, node);
+	snprintf(error, SL_YAML_ERROR_BYTES,
+		 "%.200s: the %s of node %u has a form that this command cannot %s: change it "
+		 "yourself, and `sluice cluster apply FILE`",
+		 name, added ? "new entry" : "entry", node, added ? "add" : "change");
 	return -EINVAL;
 }
 
@@ -289,7 +350,7 @@ int sl_document_set_drain(const char *name, const char *text, size_t bytes, uint
 			 drain ? "already " : "not ", name);
 		return -EALREADY;
 	}
-	return edit(name, text, bytes, node, drain ? add_mark : remove_mark, ".drain", out,
+	return edit(name, text, bytes, node, drain ? add_mark : remove_mark, ".drain", NULL, out,
 		    out_bytes, error);
 }
 
@@ -318,8 +379,28 @@ int sl_document_remove_node(const char *name, const char *text, size_t bytes, ui
 	}
 	err = sl_document_for_node(name, text, bytes, other, &of_other, &other_bytes, error);
 	if (!err)
-		err = edit(name, of_other, other_bytes, node, remove_entry, "", out, out_bytes,
-			   error);
+		err = edit(name, of_other, other_bytes, node, remove_entry, "", NULL, out,
+			   out_bytes, error);
 	free(of_other);
 	return err;
+}
+
+int sl_document_add_node(const char *name, const char *text, size_t bytes, uint32_t node,
+			 const char *entry, char **out, size_t *out_bytes,
+			 char error[SL_YAML_ERROR_BYTES])
+{
+	struct sl_settings *settings;
+	bool there;
+	int err = sl_settings_parse(name, text, bytes, &settings, error);
+
+	*out = NULL;
+	if (err)
+		return err;
+	there = sl_cluster_find_node(&settings->cluster, node);
+	sl_settings_free(settings);
+	if (there) {
+		snprintf(error, SL_YAML_ERROR_BYTES, "node %u is in %.200s already", node, name);
+		return -EEXIST;
+	}
+	return edit(name, text, bytes, node, add_entry, "", entry, out, out_bytes, error);
 }

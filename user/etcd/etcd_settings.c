@@ -165,6 +165,25 @@ static ssize_t read_text(const char *path, char *text)
 	return n;
 }
 
+int sl_etcd_settings_parse(const char *path, const char *text, size_t bytes,
+			   struct sl_etcd_settings **out, char error[SL_YAML_ERROR_BYTES])
+{
+	int err = make_defaults(out);
+
+	error[0] = '\0';
+	if (!err)
+		err = sl_yaml_parse(path, text, bytes, settings_keys, *out, error);
+	if (!err)
+		err = check_pairs(path, *out, error);
+	if (err) {
+		if (!error[0])
+			snprintf(error, SL_YAML_ERROR_BYTES, "%.200s: not enough memory", path);
+		sl_etcd_settings_free(*out);
+		*out = NULL;
+	}
+	return err;
+}
+
 int sl_etcd_settings_load(const char *path, struct sl_etcd_settings **out,
 			  char error[SL_YAML_ERROR_BYTES])
 {
@@ -173,23 +192,12 @@ int sl_etcd_settings_load(const char *path, struct sl_etcd_settings **out,
 	int err = n < 0 ? (int)n : 0;
 
 	*out = NULL;
-	error[0] = '\0';
 	if (err)
 		snprintf(error, SL_YAML_ERROR_BYTES, "%.200s: cannot read the settings of etcd: %s",
 			 path, strerror(-err));
 	else
-		err = make_defaults(out);
-	if (!err)
-		err = sl_yaml_parse(path, text, (size_t)n, settings_keys, *out, error);
-	if (!err)
-		err = check_pairs(path, *out, error);
+		err = sl_etcd_settings_parse(path, text, (size_t)n, out, error);
 	free(text);
-	if (err) {
-		if (!error[0])
-			snprintf(error, SL_YAML_ERROR_BYTES, "%.200s: not enough memory", path);
-		sl_etcd_settings_free(*out);
-		*out = NULL;
-	}
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #ifndef SL_ETCD_SETTINGS_H
 #define SL_ETCD_SETTINGS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "user/text/yaml.h"
@@ -32,6 +33,9 @@ struct sl_etcd_settings {
  */
 int sl_etcd_settings_load(const char *path, struct sl_etcd_settings **out,
 			  char error[SL_YAML_ERROR_BYTES]);
+/* The same of a text; messages quote it by that path. */
+int sl_etcd_settings_parse(const char *path, const char *text, size_t bytes,
+			   struct sl_etcd_settings **out, char error[SL_YAML_ERROR_BYTES]);
 /* Settings without a file: these endpoints, and defaults. -EINVAL: they are no URLs; -ENOMEM. */
 int sl_etcd_settings_make(const char *endpoints, struct sl_etcd_settings **out,
 			  char error[SL_YAML_ERROR_BYTES]);

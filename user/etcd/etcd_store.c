@@ -196,8 +196,87 @@ static json_t *forget(const char *prefix, const char *folder, long long below)
 			 numbered(prefix, folder, 0), "range_end", numbered(prefix, folder, below));
 }
 
+/* --- Tokens --- */
+
+static json_t *token_key(const char *prefix, const char *id)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "tokens/%.40s", id);
+	return key_of(prefix, name);
+}
+
+static json_t *token_is_there(const char *prefix, const struct sl_etcd_token *token)
+{
+	return json_pack("{s:o, s:s, s:s, s:I}", "key", token_key(prefix, token->id), "target",
+			 "MOD", "result", "EQUAL", "mod_revision", (json_int_t)token->revision);
+}
+
+static json_t *remove_token(const char *prefix, const struct sl_etcd_token *token)
+{
+	return json_pack("{s:{s:o}}", "request_delete_range", "key", token_key(prefix, token->id));
+}
+
+/* A transaction that asks for one thing and does another; -ESTALE: it did not. */
+static int transact(struct sl_etcd *etcd, json_t *compare, json_t *success)
+{
+	json_t *answer = NULL;
+	int err = sl_etcd_call(etcd, "/v3/kv/txn",
+			       json_pack("{s:[o], s:[o]}", "compare", compare, "success", success),
+			       &answer);
+
+	if (!err && !json_is_true(json_object_get(answer, "succeeded")))
+		err = -ESTALE;
+	json_decref(answer);
+	return err;
+}
+
+int sl_etcd_write_token(struct sl_etcd *etcd, const char *prefix, const char *id, const void *bytes,
+			size_t n, long long lease)
+{
+	json_t *is_new = json_pack("{s:o, s:s, s:s, s:i}", "key", token_key(prefix, id), "target",
+				   "CREATE", "result", "EQUAL", "create_revision", 0);
+	json_t *write =
+		json_pack("{s:{s:o, s:o, s:I}}", "request_put", "key", token_key(prefix, id),
+			  "value", value_of(bytes, n), "lease", (json_int_t)lease);
+	int err = transact(etcd, is_new, write);
+
+	return err == -ESTALE ? -EEXIST : err;
+}
+
+int sl_etcd_read_token(struct sl_etcd *etcd, const char *prefix, struct sl_etcd_token *token,
+		       char **bytes, size_t *n)
+{
+	const json_t *pair;
+	json_t *answer;
+	int err;
+
+	*bytes = NULL;
+	*n = 0;
+	err = sl_etcd_call(etcd, "/v3/kv/range",
+			   json_pack("{s:o}", "key", token_key(prefix, token->id)), &answer);
+	if (err)
+		return err;
+	pair = json_array_get(json_object_get(answer, "kvs"), 0);
+	token->revision = sl_etcd_number(pair, "mod_revision");
+	if (pair) {
+		*bytes = bytes_of(pair, "value", n);
+		err = *bytes ? 0 : -ENOMEM;
+	}
+	json_decref(answer);
+	return err;
+}
+
+int sl_etcd_use_token(struct sl_etcd *etcd, const char *prefix, const struct sl_etcd_token *token)
+{
+	return transact(etcd, token_is_there(prefix, token), remove_token(prefix, token));
+}
+
+/* --- Writing a version --- */
+
 static json_t *write_request(const char *prefix, const struct sl_etcd_current *based_on,
-			     long long number, const char *text, size_t bytes, const char *applied)
+			     long long number, const char *text, size_t bytes, const char *applied,
+			     const struct sl_etcd_token *token)
 {
 	char decimal[24];
 	json_t *compare, *success;
@@ -217,6 +296,10 @@ static json_t *write_request(const char *prefix, const struct sl_etcd_current *b
 
 		json_array_append_new(success, forget(prefix, "versions", below));
 		json_array_append_new(success, forget(prefix, "applied", below));
+	}
+	if (token) {
+		json_array_append_new(compare, token_is_there(prefix, token));
+		json_array_append_new(success, remove_token(prefix, token));
 	}
 	return json_pack("{s:o, s:o}", "compare", compare, "success", success);
 }
@@ -244,16 +327,17 @@ static int is_ours(struct sl_etcd *etcd, const char *prefix, long long number, c
 
 int sl_etcd_write_version(struct sl_etcd *etcd, const char *prefix,
 			  const struct sl_etcd_current *based_on, long long number,
-			  const char *text, size_t bytes, const json_t *applied)
+			  const char *text, size_t bytes, const json_t *applied,
+			  const struct sl_etcd_token *token)
 {
 	char *line = json_dumps(applied, JSON_COMPACT | JSON_SORT_KEYS);
 	json_t *answer = NULL;
 	int err = -ENOMEM;
 
 	if (line)
-		err = sl_etcd_call(etcd, "/v3/kv/txn",
-				   write_request(prefix, based_on, number, text, bytes, line),
-				   &answer);
+		err = sl_etcd_call(
+			etcd, "/v3/kv/txn",
+			write_request(prefix, based_on, number, text, bytes, line, token), &answer);
 	if (!err && !json_is_true(json_object_get(answer, "succeeded")))
 		err = is_ours(etcd, prefix, number, line);
 	json_decref(answer);

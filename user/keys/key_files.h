@@ -7,9 +7,22 @@
 #ifndef SL_KEY_FILES_H
 #define SL_KEY_FILES_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define SL_KEY_MAX_BYTES  1024
+#define SL_KEY_FILE_BYTES (SL_KEY_MAX_BYTES + 2) /* a newline, and one that is too many */
+
 struct sl_key_files {
 	char *key, *also; /* owned: paths */
 };
+
+/* Are these bytes of a file a key: 16 to 1024 bytes, and maybe one newline more? */
+bool sl_key_is_one(const uint8_t *bytes, size_t n);
+/* The bytes of a key file. Returns how many; -EINVAL: it has no key; else what the kernel said. */
+ssize_t sl_key_file_read(const char *path, uint8_t bytes[SL_KEY_FILE_BYTES]);
 
 /* 0 or -ENOMEM. */
 int sl_key_files_init(struct sl_key_files *files, const char *key_file);

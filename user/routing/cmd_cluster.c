@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice cluster routing; the others are in user/keys/ and user/versions/ */
+/* sluice cluster routing; the others are in user/join/, user/keys/ and user/versions/ */
 #include <ctype.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "user/cli/cmd.h"
+#include "user/join/cluster_join.h"
 #include "user/keys/cluster_key.h"
 #include "user/routing/routing.h"
 #include "user/versions/cluster_versions.h"
@@ -28,6 +29,7 @@ static const char usage[] =
 static const char words[] =
 	"Usage: sluice [OPTION]... cluster WORD [OPTION]...\n"
 	"\n"
+	"  init, token, join                        begin a cluster, and bring nodes to it\n"
 	"  apply, diff, history, rollback, status   versions of the configuration in etcd\n"
 	"  drain, undrain, leave                    take a node out of service\n"
 	"  key                                      change the key while the nodes forward\n"
@@ -210,6 +212,8 @@ int sl_cmd_cluster(const struct sl_cmd_options *options, int argc, char **argv)
 		return routing_command(argc, argv);
 	if (argc > 0 && strcmp(argv[0], "key") == 0)
 		return sl_cmd_cluster_key(options, argc, argv);
+	if (argc > 0 && sl_cluster_join_has(argv[0]))
+		return sl_cmd_cluster_join(options, argc, argv);
 	if (argc > 0 && sl_cluster_versions_has(argv[0]))
 		return sl_cmd_cluster_versions(options, argc, argv);
 	if (argc > 0 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
@@ -217,8 +221,8 @@ int sl_cmd_cluster(const struct sl_cmd_options *options, int argc, char **argv)
 		return SL_EXIT_OK;
 	}
 	fprintf(stderr,
-		"sluice: cluster: \"%s\" is not known: write apply, diff, drain, history, key, leave, "
-		"rollback, routing, status or undrain\n",
+		"sluice: cluster: \"%s\" is not known: write apply, diff, drain, history, init, join, "
+		"key, leave, rollback, routing, status, token or undrain\n",
 		argc > 0 ? argv[0] : "");
 	return SL_EXIT_USAGE;
 }

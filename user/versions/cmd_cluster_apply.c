@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sluice cluster apply, sluice cluster rollback, and versions that are the current one with a
- * change: write a version, and see the nodes take it.
+ * sluice cluster apply, sluice cluster rollback, and versions that are the first one, or the
+ * current one with a change: write a version, and see the nodes take it.
  */
 #include <errno.h>
 #include <pwd.h>
@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "user/document/document.h"
 #include "user/lib/clock.h"
 #include "user/versions/version_request.h"
 
@@ -26,6 +25,8 @@ struct change {
 	long long number, rollback_to;	    /* rollback_to: 0 is none */
 	const struct sl_version_edit *edit; /* borrowed; NULL: none */
 	json_t *nodes, *differs;	    /* owned */
+	unsigned int attempt;		    /* of edit */
+	bool again;			    /* another version came in between, and it may */
 };
 
 /* --- What is written beside the text --- */
@@ -102,17 +103,22 @@ static bool look(const struct change *c, const json_t *present, json_t *said, bo
 	*in_force = *waiting = *refusals = 0;
 	json_array_foreach(c->nodes, i, node) {
 		const json_t *its;
-		bool done, refused, is_new;
+		bool done, refused, later, is_new;
 
 		snprintf(id, sizeof(id), "%lld", json_integer_value(node));
 		its = json_object_get(present, id);
 		sl_version_stand(its, c->number, words, sizeof(words), &done, &refused);
+		/* Somebody has written another one meanwhile: this one it will never have. */
+		later = sl_cmd_number(its, "version") > c->number;
+		if (later)
+			snprintf(words, sizeof(words), "has version %lld by now, a later one",
+				 sl_cmd_number(its, "version"));
 		*in_force += done;
 		*refusals += refused;
-		*waiting += its && !done && !refused;
+		*waiting += its && !done && !refused && !later;
 		is_new = strcmp(sl_cmd_text(said, id), words) != 0;
 		json_object_set_new(said, id, json_string(words));
-		if (is_new && !c->r->json && (done || refused || last)) {
+		if (is_new && !c->r->json && (done || refused || later || last)) {
 			printf("node %s: %s\n", id, words);
 			fflush(stdout);
 		}
@@ -125,12 +131,11 @@ static int conclude(const struct change *c, const json_t *present, unsigned int 
 {
 	const size_t n = json_array_size(c->nodes);
 
-	if (c->r->json)
-		sl_cmd_dump(json_pack("{s:I, s:I, s:O, s:O, s:O, s:i}", "version",
-				      (json_int_t)c->number, "from", (json_int_t)c->current.number,
-				      "changes", c->differs, "nodes", c->nodes, "present", present,
-				      "in_force", (int)in_force));
-	else
+	sl_version_say(c->r,
+		       json_pack("{s:I, s:I, s:O, s:O, s:O, s:i}", "version", (json_int_t)c->number,
+				 "from", (json_int_t)c->current.number, "changes", c->differs,
+				 "nodes", c->nodes, "present", present, "in_force", (int)in_force));
+	if (!c->r->json)
 		printf("%u of %zu nodes have version %lld in force\n", in_force, n, c->number);
 	return waiting || refusals ? SL_EXIT_FAILED : SL_EXIT_OK;
 }
@@ -194,22 +199,39 @@ static int refuse_stale(const struct change *c, long long now)
 	return SL_EXIT_FAILED;
 }
 
+/* Something else is there than was read: another version, or no token any more. */
+static int judge_stale(struct change *c)
+{
+	const struct sl_version_request *r = c->r;
+	struct sl_etcd_current now;
+	int err = sl_etcd_read_current(r->etcd, r->settings->prefix, &now);
+
+	if (err)
+		return sl_version_failed(r, err);
+	if (now.revision == c->current.revision) {
+		fputs("sluice: cluster: the token has been used, or has expired, just now, so "
+		      "nothing is written\n",
+		      stderr);
+		return SL_EXIT_FAILED;
+	}
+	c->again = c->edit && c->attempt < c->edit->again;
+	return c->again ? SL_EXIT_FAILED : refuse_stale(c, now.number);
+}
+
 static int write_it(struct change *c)
 {
 	const struct sl_version_request *r = c->r;
 	json_t *applied = applied_json(c);
-	struct sl_etcd_current now;
 	int err = applied ? -EHOSTUNREACH : -ENOMEM;
 
 	/* An answer may get lost when a member dies: the second attempt finds the first one. */
 	for (int i = 0; err == -EHOSTUNREACH && i < 2; i++)
 		err = sl_etcd_write_version(r->etcd, r->settings->prefix, &c->current, c->number,
-					    c->text.text, c->text.bytes, applied);
+					    c->text.text, c->text.bytes, applied,
+					    c->edit ? c->edit->token : NULL);
 	json_decref(applied);
-	if (err == -ESTALE) {
-		err = sl_etcd_read_current(r->etcd, r->settings->prefix, &now);
-		return err ? sl_version_failed(r, err) : refuse_stale(c, now.number);
-	}
+	if (err == -ESTALE)
+		return judge_stale(c);
 	return err ? sl_version_failed(r, err) : SL_EXIT_OK;
 }
 
@@ -226,10 +248,9 @@ static int read_former(struct change *c)
 
 static int nothing_differs(const struct change *c)
 {
-	if (c->r->json)
-		sl_cmd_dump(json_pack("{s:I, s:I, s:[]}", "version", (json_int_t)c->current.number,
-				      "from", (json_int_t)c->current.number, "changes"));
-	else
+	sl_version_say(c->r, json_pack("{s:I, s:I, s:[]}", "version", (json_int_t)c->current.number,
+				       "from", (json_int_t)c->current.number, "changes"));
+	if (!c->r->json)
 		printf("nothing differs from version %lld\n", c->current.number);
 	return SL_EXIT_OK;
 }
@@ -270,6 +291,8 @@ static int change(struct change *c)
 		status = sl_version_compare(&c->former, &c->text, &c->differs);
 	if (status == SL_EXIT_OK)
 		status = write_it(c);
+	if (status == SL_EXIT_OK && c->edit && c->edit->written)
+		status = c->edit->written(c->edit);
 	if (status != SL_EXIT_OK)
 		return status;
 	print_change(c);
@@ -278,13 +301,7 @@ static int change(struct change *c)
 
 static int check(struct change *c)
 {
-	char error[SL_YAML_ERROR_BYTES] = "";
-	int err = sl_document_check(c->text.name, c->text.text, c->text.bytes, &c->nodes, error);
-
-	if (!err)
-		return SL_EXIT_OK;
-	fprintf(stderr, "sluice: cluster: %s\n", err == -ENOMEM ? "not enough memory" : error);
-	return SL_EXIT_USAGE;
+	return sl_version_check(c->text.name, c->text.text, c->text.bytes, &c->nodes);
 }
 
 static void release(struct change *c)
@@ -336,28 +353,59 @@ int sl_version_rollback(struct sl_version_request *r)
 	return status;
 }
 
-int sl_version_edit(struct sl_version_request *r, const struct sl_version_edit *edit)
+int sl_version_create(struct sl_version_request *r, const char *name, const char *text,
+		      size_t bytes)
 {
-	struct change c = { .r = r, .edit = edit };
-	char error[SL_YAML_ERROR_BYTES] = "";
-	int status = read_former(&c), err = 0;
+	struct change c = { .r = r, .text.bytes = bytes };
+	int status = SL_EXIT_FAILED;
 
-	if (status == SL_EXIT_OK && !c.former.text) {
-		fputs("sluice: cluster: nothing has been applied yet\n", stderr);
-		status = SL_EXIT_FAILED;
-	}
-	if (status == SL_EXIT_OK) {
-		snprintf(c.former.name, sizeof(c.former.name), "version %lld", c.current.number);
-		snprintf(c.text.name, sizeof(c.text.name), "version %lld, changed",
-			 c.current.number);
-		err = edit->change(c.former.name, c.former.text, c.former.bytes, edit->node,
-				   &c.text.text, &c.text.bytes, error);
-		status = sl_version_edit_failed(err, error);
-	}
-	if (status == SL_EXIT_OK)
+	snprintf(c.text.name, sizeof(c.text.name), "%s", name);
+	c.text.text = strdup(text);
+	r->based_on = 0;
+	if (c.text.text)
 		status = check(&c);
+	if (status == SL_EXIT_OK)
+		status = read_former(&c);
 	if (status == SL_EXIT_OK)
 		status = change(&c);
 	release(&c);
+	return status;
+}
+
+static int edit_once(struct change *c)
+{
+	char error[SL_YAML_ERROR_BYTES] = "";
+	int status = read_former(c), err;
+
+	if (status == SL_EXIT_OK && !c->former.text) {
+		fputs("sluice: cluster: nothing has been applied yet\n", stderr);
+		status = SL_EXIT_FAILED;
+	}
+	if (status != SL_EXIT_OK)
+		return status;
+	snprintf(c->former.name, sizeof(c->former.name), "version %lld", c->current.number);
+	snprintf(c->text.name, sizeof(c->text.name), "version %lld, changed", c->current.number);
+	err = c->edit->change(c->edit, &c->former, &c->text.text, &c->text.bytes, error);
+	status = sl_version_edit_failed(err, error);
+	if (status == SL_EXIT_OK)
+		status = check(c);
+	if (status == SL_EXIT_OK && c->edit->prepare)
+		status = c->edit->prepare(c->edit, &c->text);
+	return status == SL_EXIT_OK ? change(c) : status;
+}
+
+int sl_version_edit(struct sl_version_request *r, const struct sl_version_edit *edit)
+{
+	unsigned int attempt = 0;
+	bool again;
+	int status;
+
+	do {
+		struct change c = { .r = r, .edit = edit, .attempt = attempt++ };
+
+		status = edit_once(&c);
+		again = c.again;
+		release(&c);
+	} while (again);
 	return status;
 }

@@ -15,16 +15,25 @@
 #define PATIENT_MS 1000		 /* a watch that has died without a sign costs so much */
 #define SAY_NS	   5000000000ULL /* between two lines about what uses the ports */
 
-static int drain(const char *name, const char *text, size_t bytes, uint32_t node, char **out,
-		 size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
+static int drain(const struct sl_version_edit *edit, const struct sl_version_text *former,
+		 char **out, size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
 {
-	return sl_document_set_drain(name, text, bytes, node, true, out, out_bytes, error);
+	return sl_document_set_drain(former->name, former->text, former->bytes, edit->node, true,
+				     out, out_bytes, error);
 }
 
-static int undrain(const char *name, const char *text, size_t bytes, uint32_t node, char **out,
-		   size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
+static int undrain(const struct sl_version_edit *edit, const struct sl_version_text *former,
+		   char **out, size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
 {
-	return sl_document_set_drain(name, text, bytes, node, false, out, out_bytes, error);
+	return sl_document_set_drain(former->name, former->text, former->bytes, edit->node, false,
+				     out, out_bytes, error);
+}
+
+static int leave(const struct sl_version_edit *edit, const struct sl_version_text *former,
+		 char **out, size_t *out_bytes, char error[SL_YAML_ERROR_BYTES])
+{
+	return sl_document_remove_node(former->name, former->text, former->bytes, edit->node, out,
+				       out_bytes, error);
 }
 
 /* Open etcd, and read the id. */
@@ -101,13 +110,12 @@ static int look(struct sl_version_request *r, uint32_t node, long long version, 
 	return err;
 }
 
-static int conclude(const struct sl_version_request *r, uint32_t node, long long version,
-		    enum rest rest, const char *words)
+static int conclude(struct sl_version_request *r, uint32_t node, long long version, enum rest rest,
+		    const char *words)
 {
-	if (r->json)
-		sl_cmd_dump(json_pack("{s:i, s:I, s:b, s:s}", "node", (int)node, "version",
-				      (json_int_t)version, "at_rest", rest == AT_REST, "stand",
-				      words));
+	sl_version_say(r,
+		       json_pack("{s:i, s:I, s:b, s:s}", "node", (int)node, "version",
+				 (json_int_t)version, "at_rest", rest == AT_REST, "stand", words));
 	if (rest == AT_REST) {
 		if (!r->json)
 			printf("node %u is at rest: nothing but control traffic uses its ports\n",
@@ -216,7 +224,7 @@ static int may_leave(struct sl_version_request *r, uint32_t node)
 
 int sl_version_leave(struct sl_version_request *r)
 {
-	struct sl_version_edit edit = { .word = "leave", .change = sl_document_remove_node };
+	struct sl_version_edit edit = { .word = "leave", .change = leave };
 	int status = begin(r, &edit.node);
 
 	if (status == SL_EXIT_OK)

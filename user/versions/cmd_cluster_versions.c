@@ -93,16 +93,12 @@ static bool parse_wait(const char *text, double *out)
 static int run(const struct word *word, struct sl_version_request *r)
 {
 	long long number;
-	int status;
 
 	if (r->argc < word->least || r->argc > word->most)
 		return wrong(word->name, word->write);
 	if (word->run == sl_version_rollback && r->argc && !sl_version_number(r->argv[0], &number))
 		return wrong(word->name, "write the number of a version");
-	status = word->run(r);
-	sl_etcd_close(r->etcd);
-	sl_etcd_settings_free(r->settings);
-	return status;
+	return sl_version_close(r, word->run(r));
 }
 
 int sl_cmd_cluster_versions(const struct sl_cmd_options *options, int argc, char **argv)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/document/document.h"
 #include "user/document/document_diff.h"
 #include "user/document/document_tree.h"
 
@@ -15,10 +16,11 @@
 int sl_version_open(struct sl_version_request *r)
 {
 	char error[SL_YAML_ERROR_BYTES] = "", why[SL_ETCD_WHY_BYTES];
-	int err;
+	int err = 0;
 
 	/* With --etcd a host needs no settings; if it has some, the rest of them holds. */
-	err = sl_etcd_settings_load(r->settings_path, &r->settings, error);
+	if (!r->settings)
+		err = sl_etcd_settings_load(r->settings_path, &r->settings, error);
 	if (err == -ENOENT && r->endpoints)
 		err = sl_etcd_settings_make(r->endpoints, &r->settings, error);
 	else if (!err && r->endpoints)
@@ -33,6 +35,25 @@ int sl_version_open(struct sl_version_request *r)
 		return SL_EXIT_FAILED;
 	}
 	return SL_EXIT_OK;
+}
+
+int sl_version_close(struct sl_version_request *r, int status)
+{
+	if (r->answer)
+		sl_cmd_dump(r->answer);
+	json_decref(r->answer);
+	sl_etcd_close(r->etcd);
+	sl_etcd_settings_free(r->settings);
+	return status;
+}
+
+void sl_version_say(struct sl_version_request *r, json_t *members)
+{
+	if (r->json && !r->answer)
+		r->answer = json_object();
+	if (r->json)
+		json_object_update(r->answer, members);
+	json_decref(members);
 }
 
 int sl_version_failed(const struct sl_version_request *r, int err)
@@ -121,6 +142,17 @@ int sl_version_edit_failed(int err, const char *error)
 		return SL_EXIT_OK;
 	fprintf(stderr, "sluice: cluster: %s\n", err == -ENOMEM ? "not enough memory" : error);
 	return err == -ENOENT ? SL_EXIT_USAGE : SL_EXIT_FAILED;
+}
+
+int sl_version_check(const char *name, const char *text, size_t bytes, json_t **nodes)
+{
+	char error[SL_YAML_ERROR_BYTES] = "";
+	int err = sl_document_check(name, text, bytes, nodes, error);
+
+	if (!err)
+		return SL_EXIT_OK;
+	fprintf(stderr, "sluice: cluster: %s\n", err == -ENOMEM ? "not enough memory" : error);
+	return SL_EXIT_USAGE;
 }
 
 bool sl_version_number(const char *text, long long *out)

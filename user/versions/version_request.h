@@ -21,6 +21,7 @@ struct sl_version_request {
 	char **argv;
 	struct sl_etcd_settings *settings; /* owned */
 	struct sl_etcd *etcd;		   /* owned */
+	json_t *answer;			   /* owned: with `json`, what is printed at the end */
 };
 
 /* A text with the name by which messages quote it. */
@@ -41,8 +42,12 @@ int sl_version_leave(struct sl_version_request *r);
 
 /* All below return an exit status, and have written to standard error why it is not SL_EXIT_OK. */
 
-/* Read the settings and open etcd. */
+/* Read the settings, unless there are some, and open etcd. */
 int sl_version_open(struct sl_version_request *r);
+/* Print the answer, if there is one, and release all. Returns the status that it was given. */
+int sl_version_close(struct sl_version_request *r, int status);
+/* With `json`: these members are in the answer, too. Takes the reference. */
+void sl_version_say(struct sl_version_request *r, json_t *members);
 /* What etcd said; err is of user/etcd/. */
 int sl_version_failed(const struct sl_version_request *r, int err);
 int sl_version_read_file(const char *path, struct sl_version_text *out);
@@ -55,13 +60,27 @@ int sl_version_compare(const struct sl_version_text *from, const struct sl_versi
 struct sl_version_edit {
 	const char *word; /* of the command: what was applied has it, with the node */
 	uint32_t node;
-	/* one of user/document/document_edit.h */
-	int (*change)(const char *name, const char *text, size_t bytes, uint32_t node, char **out,
-		      size_t *out_bytes, char error[SL_YAML_ERROR_BYTES]);
+	/* Make the new text, by user/document/document_edit.h, and return what that does. */
+	int (*change)(const struct sl_version_edit *edit, const struct sl_version_text *former,
+		      char **out, size_t *out_bytes, char error[SL_YAML_ERROR_BYTES]);
+	void *arg; /* borrowed: of these functions */
+	/*
+	 * NULL, or what is done before it is written, when all nodes would take it; and as soon as
+	 * it is, before they are waited for. Both return an exit status.
+	 */
+	int (*prepare)(const struct sl_version_edit *edit, const struct sl_version_text *text);
+	int (*written)(const struct sl_version_edit *edit);
+	const struct sl_etcd_token *token; /* NULL, or what the same transaction uses up */
+	unsigned int again; /* so often it begins anew if another version came in between */
 };
 
 /* Write the current version with that change as the next one, and wait for the nodes. */
 int sl_version_edit(struct sl_version_request *r, const struct sl_version_edit *edit);
+/* Write the first version, if none has been written. */
+int sl_version_create(struct sl_version_request *r, const char *name, const char *text,
+		      size_t bytes);
+/* Check a text as all nodes would; *nodes has their ids, a new reference. */
+int sl_version_check(const char *name, const char *text, size_t bytes, json_t **nodes);
 /* What user/document/document_edit.h returned. */
 int sl_version_edit_failed(int err, const char *error);
 

@@ -156,7 +156,8 @@ drain_3() {
 	version 4 | cmp - <(drained_text 3 "$LAB_DIR/all.yaml")
 	run -0 cluster status
 	grep -qE '^ +3 +4  in force; drained, at rest$' <<<"$output"
-	# Again, it only waits.
+	# Again, it only waits; in JSON, one object tells all.
+	[ "$(cluster drain --json 3 | jq -s -c 'map([.node, .version, .at_rest, .stand])')" = '[[3,4,true,"drained, at rest"]]' ]
 	run -0 cluster drain 3
 	[ "${lines[0]}" = "node 3 is drained since an earlier version" ]
 	[ "$(current)" = 4 ]
@@ -195,7 +196,8 @@ leaves() {
 	gone() { [ -z "$(etcdctl_at 1 get --print-value-only /sluice/present/3)" ]; }
 	kill "$(cat "$LAB_DIR/agent-n3.pid")"
 	wait_for 20 gone
-	run -1 --separate-stderr cluster drain --timeout 1 3
+	run -1 --separate-stderr cluster drain --timeout 1 --json 3
+	[ "$(jq -s -c 'map([.node, .version, .from, .in_force, .changes[].key, .at_rest])' <<<"$output")" = '[[3,10,9,2,"cluster.nodes[3].drain",false]]' ]
 	[[ $stderr == *"node 3 has not come to rest within 1 s: no agent is present, which would tell" ]]
 	run -0 cluster leave --wait 100 3
 	version 11 | cmp - <(without "$LAB_DIR/all.yaml")

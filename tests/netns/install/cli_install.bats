@@ -188,7 +188,7 @@ complete_words() {
 	[ "$(complete_words sluice trace --c)" = "--count" ]
 	[ "$(complete_words sluice sflow --)" = "--config --help" ]
 	[ "$(complete_words sluice sflow -c dist/sluice.b)" = "dist/sluice.bash" ]
-	[ "$(complete_words sluice cluster "")" = "apply diff drain history key leave rollback routing status undrain" ]
+	[ "$(complete_words sluice cluster "")" = "apply diff drain history init join key leave rollback routing status token undrain" ]
 	[ "$(complete_words sluice cluster apply --b)" = "--based-on" ]
 	[ "$(complete_words sluice cluster history --)" = "--etcd --settings --json --help" ]
 	[ "$(complete_words sluice cluster key "")" = "add switch remove --help" ]

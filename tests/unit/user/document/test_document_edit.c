@@ -175,6 +175,77 @@ static void what_cannot_be_is_refused_with_a_line(void **state)
 			    "change it yourself, and `sluice cluster apply FILE`");
 }
 
+#define NEW_3	    "{id: 3, address: 10.9.0.3, " PORTS "}"
+#define FLOW(nodes) "cluster: {node: 1, fabric: {device: f}, nodes: [" nodes "]}"
+#define FLOW_1	    "{id: 1, address: 10.9.0.1, " PORTS "}"
+
+static const struct {
+	const char *name, *text, *entry, *expected;
+} added[] = {
+	{ "braces, behind lines", BEGIN ENTRY_1 "    # rack 2\nheartbeat_s: 9\n", NEW_3 "\n",
+	  BEGIN ENTRY_1 "    - " NEW_3 "\n    # rack 2\nheartbeat_s: 9\n" },
+	{ "lines, behind lines", BEGIN ENTRY_1,
+	  "# third\nid: 3\naddress: 10.9.0.3\n\nports:\n  - {number: 1, name: eth1}",
+	  BEGIN ENTRY_1 "    - # third\n      id: 3\n      address: 10.9.0.3\n\n      ports:\n"
+			"        - {number: 1, name: eth1}\n" },
+	{ "no newline at the end", BEGIN "    - " FLOW_1, NEW_3,
+	  BEGIN "    - " FLOW_1 "\n    - " NEW_3 "\n" },
+	{ "a list that is not indented",
+	  "cluster:\n  node: 1\n  fabric: {device: f}\n  nodes:\n  - " FLOW_1 "\n", NEW_3 "\n",
+	  "cluster:\n  node: 1\n  fabric: {device: f}\n  nodes:\n  - " FLOW_1 "\n  - " NEW_3 "\n" },
+	{ "braces, within brackets", FLOW(FLOW_1), NEW_3 "\n", FLOW(FLOW_1 ", " NEW_3) },
+	{ "JSON",
+	  "{\"cluster\":{\"node\":1,\"fabric\":{\"device\":\"f\"},\"nodes\":[{\"id\":1,\"address"
+	  "\":\"10.9.0.1\",\"ports\":[]}]}}",
+	  "{\"id\": 3, \"address\": \"10.9.0.3\", \"ports\": []}",
+	  "{\"cluster\":{\"node\":1,\"fabric\":{\"device\":\"f\"},\"nodes\":[{\"id\":1,\"address"
+	  "\":\"10.9.0.1\",\"ports\":[]}, {\"id\": 3, \"address\": \"10.9.0.3\", \"ports\": []}]}}" },
+};
+
+static void an_entry_comes_and_nothing_else_changes(void **state)
+{
+	size_t n;
+	char *out;
+	int err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(added) / sizeof(added[0]); i++) {
+		err = sl_document_add_node("f", added[i].text, strlen(added[i].text), 3,
+					   added[i].entry, &out, &n, error);
+		assert_edit(added[i].name, err, out, n, added[i].expected);
+	}
+}
+
+static void an_entry_that_does_not_fit_is_refused_with_a_line(void **state)
+{
+	static const struct {
+		const char *name, *text, *entry;
+	} refused[] = {
+		{ "another node's", BEGIN ENTRY_1, "{id: 4, address: 10.9.0.4, " PORTS "}" },
+		{ "two", BEGIN ENTRY_1, NEW_3 "\n    - {id: 4, address: 10.9.0.4, " PORTS "}" },
+		{ "more than an entry", BEGIN ENTRY_1, "id: 3\naddress: 10.9.0.3\n" PORTS "\n}" },
+		{ "lines within brackets", FLOW(FLOW_1), "id: 3\naddress: 10.9.0.3\n" PORTS },
+		{ "a word", BEGIN ENTRY_1, "three" },
+	};
+	static const char two[] = BEGIN ENTRY_1 ENTRY_3;
+	char *out;
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		if (sl_document_add_node("f", refused[i].text, strlen(refused[i].text), 3,
+					 refused[i].entry, &out, &n, error) != -EINVAL)
+			fail_msg("%s: taken:\n%s", refused[i].name, out);
+		assert_null(out);
+		assert_string_equal(
+			error, "f: the new entry of node 3 has a form that this command cannot "
+			       "add: change it yourself, and `sluice cluster apply FILE`");
+	}
+	assert_int_equal(sl_document_add_node("f", two, strlen(two), 3, NEW_3, &out, &n, error),
+			 -EEXIST);
+	assert_string_equal(error, "node 3 is in f already");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +254,8 @@ int main(void)
 		cmocka_unit_test(the_text_of_a_node_that_goes_becomes_that_of_another),
 		cmocka_unit_test(a_mark_that_says_false_is_turned),
 		cmocka_unit_test(what_cannot_be_is_refused_with_a_line),
+		cmocka_unit_test(an_entry_comes_and_nothing_else_changes),
+		cmocka_unit_test(an_entry_that_does_not_fit_is_refused_with_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
