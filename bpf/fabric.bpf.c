@@ -87,9 +87,11 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 		taken_key = sl_taken_key(number, headers->message.class, node);
 		port = bpf_map_lookup_elem(&fabric_ports, &number);
 		taken = bpf_map_lookup_elem(&fabric_taken, &taken_key);
-		if (port && taken && sl_may_take(from, port, frame_bytes))
+		if (port && taken && sl_may_take(from, port, frame_bytes)) {
+			sl_sample_frame(ctx, &headers->message, port, headers_bytes, frame_bytes);
 			return sl_take(ctx, port, taken, headers_bytes,
 				       pad_bytes + SL_ROCE_ICRC_BYTES, frame_bytes);
+		}
 	}
 	action = to_bridge(ctx, worker);
 	if (action == XDP_REDIRECT)

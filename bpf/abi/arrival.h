@@ -24,6 +24,7 @@ struct sl_arrival_config {
 	__u8 express; /* 1: express messages are taken apart here */
 	__u8 node;    /* own id */
 	__be32 qkey;
+	__u32 sample; /* one frame of so many that are redirected is recorded; 0: none */
 };
 
 /*
@@ -76,10 +77,12 @@ struct sl_arrival_port {
 	__u64 rate;    /* units a second, or SL_RATE_UNLIMITED */
 	__u32 burst;   /* units */
 	__u32 unit;    /* enum sl_unit */
-	__u64 pad0[5]; /* 0 */
+	__u32 worker;  /* bridge: of the port */
+	__u32 pad0;    /* 0 */
+	__u64 pad1[4]; /* 0 */
 	__u64 clock;   /* both: the bucket (virtual_clock.h) */
 	__u32 used;    /* sl_fabric: 1: it redirected a frame; bridge: 0 */
-	__u32 pad1;    /* 0 */
+	__s32 until;   /* sl_fabric: the next frame but so many is recorded */
 	__u64 pad2[6]; /* 0 */
 };
 SL_ASSERT_SIZE(struct sl_arrival_port, 128);
@@ -87,25 +90,54 @@ SL_ASSERT_SIZE(struct sl_arrival_port, 128);
 
 /*
  * Map fabric_taken: what sl_fabric redirected itself, struct sl_passed, by port, class and node
- * that sent it. It has elements for the ports up to the highest number that the node has.
+ * that sent it.
  */
 static inline __attribute__((always_inline)) __u32 sl_taken_key(__u32 port, __u32 class, __u32 node)
 {
 	return (port * SL_CLASSES + class) * SL_EXPRESS_NODES + node;
 }
+#define SL_TAKEN_KEYS (SL_ARRIVAL_PORTS * SL_CLASSES * SL_EXPRESS_NODES)
+
+/*
+ * Map fabric_samples, by worker: a sample of the frames that sl_fabric redirected itself to ports
+ * of that worker, drawn at random. A frame that finds no room is not recorded.
+ */
+#define SL_SAMPLE_HEAD 96  /* bytes of a frame that are kept: IPv6 and TCP in two tags */
+#define SL_SAMPLES     256 /* a power of two */
+
+struct sl_sample {
+	__u64 number;  /* of the worker's samples, from 1; written last */
+	__u64 sent_ns; /* of the message, by its sender's clock */
+	__u64 came_ns; /* CLOCK_MONOTONIC */
+	__u16 system_port, ingress_port;
+	__u16 len_bytes;
+	__u8 class, source; /* source: the node that sent the message */
+	__u8 head[SL_SAMPLE_HEAD];
+};
+SL_ASSERT_SIZE(struct sl_sample, 128);
+
+struct sl_samples {
+	__u64 made;			     /* sl_fabric */
+	__u64 pad0[7];			     /* 0 */
+	__u64 read;			     /* bridge: of `made` */
+	__u64 pad1[7];			     /* 0 */
+	struct sl_sample sample[SL_SAMPLES]; /* number i at (i - 1) % SL_SAMPLES */
+};
+SL_ASSERT_SIZE(struct sl_samples, 128 * (1 + SL_SAMPLES));
 
 /*
  * sl_fabric writes this just below each message that it gives to the bridge, if express messages
  * are taken at all.
  */
 struct sl_arrival_meta {
-	__u64 number; /* of sl_arrivals.handed, unless node is 0 */
-	__u32 magic;  /* SL_ARRIVAL_META_MAGIC */
-	__u8 node;    /* the element of fabric_arrivals is this node's; 0: no data message */
-	__u8 judged;  /* 1: an express message whose fields, check and number are good */
-	__u16 pad;    /* 0 */
+	__u64 number;  /* of sl_arrivals.handed, unless node is 0 */
+	__u64 came_ns; /* CLOCK_MONOTONIC, if node is 0 */
+	__u32 magic;   /* SL_ARRIVAL_META_MAGIC */
+	__u8 node;     /* the element of fabric_arrivals is this node's; 0: no data message */
+	__u8 judged;   /* 1: an express message whose fields, check and number are good */
+	__u16 pad;     /* 0 */
 };
-SL_ASSERT_SIZE(struct sl_arrival_meta, 16);
+SL_ASSERT_SIZE(struct sl_arrival_meta, 24);
 #define SL_ARRIVAL_META_MAGIC 0x736c6d61u
 
 #endif

@@ -33,11 +33,19 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SL_CLASSES *SL_EXPRESS_NODES); /* times ports */
+	__uint(max_entries, SL_TAKEN_KEYS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32); /* sl_taken_key */
 	__type(value, struct sl_passed);
 } fabric_taken SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* by worker */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct sl_samples);
+} fabric_samples SEC(".maps");
 
 /* Set to 1 when the driver has no room for metadata: then messages cannot be numbered. */
 __u32 without_meta;
@@ -220,6 +228,40 @@ static __always_inline bool sl_may_take(const struct sl_arrivals *from,
 	return true;
 }
 
+/* Record the frame behind the message if it is its turn. */
+static __always_inline void sl_sample_frame(struct xdp_md *ctx, const struct sl_message *message,
+					    struct sl_arrival_port *port, __u32 headers_bytes,
+					    __u32 frame_bytes)
+{
+	__u32 worker = port->worker;
+	__u32 head_bytes = frame_bytes < SL_SAMPLE_HEAD ? frame_bytes : SL_SAMPLE_HEAD;
+	struct sl_samples *samples;
+	struct sl_sample *sample;
+	__u64 i;
+
+	if (!arrival.sample || port->until-- > 0)
+		return;
+	asm volatile("" : "+r"(head_bytes)); /* for the verifier: it has not seen the lower bound */
+	if (!head_bytes)
+		return;
+	port->until = bpf_get_prandom_u32() % (2 * arrival.sample - 1);
+	samples = bpf_map_lookup_elem(&fabric_samples, &worker);
+	if (!samples || samples->made - *(volatile __u64 *)&samples->read >= SL_SAMPLES)
+		return;
+	i = __sync_fetch_and_add(&samples->made, 1);
+	sample = &samples->sample[i & (SL_SAMPLES - 1)];
+	sample->sent_ns =
+		(__u64)sl_ntohl(message->sent_ns[0]) << 32 | sl_ntohl(message->sent_ns[1]);
+	sample->came_ns = bpf_ktime_get_ns();
+	sample->system_port = sl_ntohs(message->system_port);
+	sample->ingress_port = sl_ntohs(message->ingress_port);
+	sample->len_bytes = frame_bytes;
+	sample->class = message->class;
+	sample->source = message->source;
+	bpf_xdp_load_bytes(ctx, headers_bytes, sample->head, head_bytes);
+	__sync_lock_test_and_set(&sample->number, i + 1);
+}
+
 /* Cut the message off its frame, and redirect the frame. */
 static __always_inline int sl_take(struct xdp_md *ctx, struct sl_arrival_port *port,
 				   struct sl_passed *taken, __u32 headers_bytes,
@@ -256,6 +298,7 @@ static __always_inline void sl_hand_over(struct xdp_md *ctx, struct sl_arrivals 
 	meta->node = node;
 	meta->judged = judged;
 	meta->pad = 0;
+	meta->came_ns = from ? 0 : bpf_ktime_get_ns();
 }
 
 #endif

@@ -89,17 +89,6 @@ static void link_path(const struct rb_bridge *b, char path[PATH_MAX])
 	snprintf(path, PATH_MAX, "%s%s", b->settings->pin_dir, SL_FABRIC_LINK);
 }
 
-static uint8_t highest_port(const struct sl_cluster_settings *cluster)
-{
-	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
-	uint32_t highest = 0;
-
-	for (uint32_t p = 0; p < self->ports.n; p++)
-		if (sl_cluster_port(self, p)->number > highest)
-			highest = sl_cluster_port(self, p)->number;
-	return (uint8_t)highest;
-}
-
 static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_t qkey)
 {
 	const struct sl_cluster_settings *cluster = &b->settings->cluster;
@@ -122,7 +111,7 @@ static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_
 		.wake_fds = wake_fds,
 		.express = sl_cluster_has_express(cluster),
 		.node = (uint8_t)cluster->node,
-		.port_max = highest_port(cluster),
+		.sample = cluster->bridge.delay_sample,
 		.pin = pin,
 	};
 	struct rb_roce_xdp_info info;

@@ -175,12 +175,51 @@ bool rb_express_round(struct rb_express *x)
 	return under_way || w->chunks->count[RB_OWNER_MESSAGE] > 0;
 }
 
+/* What the sample says, by our clock; the message took at least half of the least round trip. */
+static void measure(struct rb_worker *w, const struct sl_sample *sample)
+{
+	struct rb_egress_port *port = w->port[sample->system_port & 0xff];
+	struct rb_worker_peer *peer = w->peer[sample->source];
+	struct rb_delay_frame frame = { .given_ns = sample->came_ns,
+					.len_bytes = sample->len_bytes,
+					.ingress_port = sample->ingress_port,
+					.class = sample->class,
+					.express = true };
+
+	if (!port || !port->delay || !peer)
+		return;
+	rb_transit_note(&peer->transit, sample->sent_ns, sample->came_ns);
+	frame.stay.message_ns = rb_transit_of(&peer->transit, sample->sent_ns, sample->came_ns);
+	frame.error_us = rb_transit_error_us(&peer->transit);
+	memcpy(frame.head, sample->head, sizeof(frame.head));
+	rb_port_delay_add(port->delay, &frame);
+}
+
+void rb_express_measure(struct rb_express *x)
+{
+	struct sl_samples *samples = x ? rb_roce_xdp_samples(x->transport) : NULL;
+	uint64_t number;
+
+	for (; samples && samples->read != __atomic_load_n(&samples->made, __ATOMIC_RELAXED);
+	     __atomic_store_n(&samples->read, samples->read + 1, __ATOMIC_RELEASE)) {
+		const struct sl_sample *sample = &samples->sample[samples->read % SL_SAMPLES];
+
+		/* Another CPU may be writing it. More than room for are made if CPUs race. */
+		number = __atomic_load_n(&sample->number, __ATOMIC_ACQUIRE);
+		if (number <= samples->read)
+			return;
+		if (number == samples->read + 1)
+			measure(x->config.worker, sample);
+	}
+}
+
 void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns)
 {
 	const struct rb_worker *w = x ? x->config.worker : NULL;
 
 	if (!x)
 		return;
+	rb_express_measure(x);
 	for (uint32_t i = rb_id_set_next(&w->linked, 0); i != RB_ID_NONE;
 	     i = rb_id_set_next(&w->linked, i + 1)) {
 		uint8_t node = (uint8_t)i;
@@ -230,6 +269,7 @@ void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex,
 		port->burst = burst;
 		port->unit = w->port[number]->unit;
 	}
+	port->worker = x->config.index;
 	if (port->ifindex != ifindex)
 		__atomic_store_n(&port->ifindex, ifindex, __ATOMIC_SEQ_CST);
 	if (port->used) {
@@ -312,13 +352,13 @@ const struct sl_arrivals *rb_express_arrivals(const struct rb_express *x, uint8_
 	return x ? rb_roce_xdp_arrivals(x->transport, node) : NULL;
 }
 
-struct sl_passed rb_express_taken(const struct rb_express *x, uint8_t number)
+struct sl_passed rb_express_taken(const struct rb_express *x, uint8_t number, uint32_t class)
 {
 	const struct sl_passed *taken = x ? rb_roce_xdp_taken(x->transport) : NULL;
 	struct sl_passed sum = { 0 };
 
-	for (uint32_t i = sl_taken_key(number, 0, 0); x && i < sl_taken_key(number + 1U, 0, 0);
-	     i++) {
+	for (uint32_t i = sl_taken_key(number, class, 0);
+	     x && i < sl_taken_key(number, class + 1, 0); i++) {
 		sum.frames += taken[i].frames;
 		sum.bytes += taken[i].bytes;
 	}

@@ -75,9 +75,15 @@ const char *rb_express_state_text(enum rb_express_state state);
 enum rb_express_state rb_express_state(struct rb_express *x, uint8_t node, const struct rb_voq *voq,
 				       bool fabric_takes, uint64_t now_ns);
 
+/*
+ * Give the frames that XDP has sampled to the measurements of their ports, which belong to this
+ * worker. rb_express_tick does so, too.
+ */
+void rb_express_measure(struct rb_express *x);
+
 /* For views: what came from a node; NULL without express. */
 const struct sl_arrivals *rb_express_arrivals(const struct rb_express *x, uint8_t node);
-/* Frames that XDP redirected to our port `number`. */
-struct sl_passed rb_express_taken(const struct rb_express *x, uint8_t number);
+/* Frames of a class that XDP redirected to our port `number`. */
+struct sl_passed rb_express_taken(const struct rb_express *x, uint8_t number, uint32_t class);
 
 #endif

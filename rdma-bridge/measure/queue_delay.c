@@ -52,24 +52,29 @@ void rb_port_delay_give(struct rb_port_delay *d, const struct rb_frame *frame, c
 	       frame->len_bytes < RB_DELAY_HEAD ? frame->len_bytes : RB_DELAY_HEAD);
 }
 
+void rb_port_delay_add(struct rb_port_delay *d, const struct rb_delay_frame *frame)
+{
+	const struct rb_stay *stay = &frame->stay;
+	struct sl_histogram *stage = d->stage[frame->class];
+
+	sl_histogram_add(&stage[RB_DELAY_VOQ], stay->voq_ns);
+	sl_histogram_add(&stage[RB_DELAY_MESSAGE], stay->message_ns);
+	sl_histogram_add(&stage[RB_DELAY_QUEUE], stay->queue_ns);
+	sl_histogram_add(&stage[RB_DELAY_TRANSMIT], frame->transmit_ns);
+	sl_histogram_add(&stage[RB_DELAY_TOTAL],
+			 stay->voq_ns + stay->message_ns + stay->queue_ns + frame->transmit_ns);
+	d->kept[d->n_kept++ % RB_DELAY_KEPT] = *frame;
+}
+
 void rb_port_delay_back(struct rb_port_delay *d, uint32_t n, uint64_t now_ns)
 {
 	d->back += n;
 	for (; d->n && d->under_way[d->first].number <= d->back;
 	     d->n--, d->first = (d->first + 1) % RB_DELAY_UNDER_WAY) {
 		struct rb_delay_frame *frame = &d->under_way[d->first];
-		const struct rb_stay *stay = &frame->stay;
-		const uint64_t transmit_ns = now_ns - frame->given_ns;
-		struct sl_histogram *stage = d->stage[frame->class];
 
-		sl_histogram_add(&stage[RB_DELAY_VOQ], stay->voq_ns);
-		sl_histogram_add(&stage[RB_DELAY_MESSAGE], stay->message_ns);
-		sl_histogram_add(&stage[RB_DELAY_QUEUE], stay->queue_ns);
-		sl_histogram_add(&stage[RB_DELAY_TRANSMIT], transmit_ns);
-		sl_histogram_add(&stage[RB_DELAY_TOTAL],
-				 stay->voq_ns + stay->message_ns + stay->queue_ns + transmit_ns);
-		frame->transmit_ns = transmit_ns;
-		d->kept[d->n_kept++ % RB_DELAY_KEPT] = *frame;
+		frame->transmit_ns = now_ns - frame->given_ns;
+		rb_port_delay_add(d, frame);
 	}
 }
 

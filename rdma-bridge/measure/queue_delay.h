@@ -12,6 +12,7 @@
 #ifndef RB_QUEUE_DELAY_H
 #define RB_QUEUE_DELAY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "delay/stats/histogram.h"
@@ -52,6 +53,7 @@ struct rb_delay_frame {
 	uint16_t ingress_port; /* as in struct rb_frame */
 	uint16_t error_us;     /* as in struct rb_frame */
 	uint8_t class;
+	bool express; /* it went past the bridges: all of its time is in the message */
 	uint8_t head[RB_DELAY_HEAD]; /* the first bytes, or the whole frame */
 };
 
@@ -89,6 +91,8 @@ void rb_port_delay_give(struct rb_port_delay *delay, const struct rb_frame *fram
 			const uint8_t *bytes, uint64_t now_ns);
 /* The port gives n frames back now. */
 void rb_port_delay_back(struct rb_port_delay *delay, uint32_t n, uint64_t now_ns);
+/* A frame that went past the bridges, and was drawn where it did, is measured. */
+void rb_port_delay_add(struct rb_port_delay *delay, const struct rb_delay_frame *frame);
 /* The port is another one: nothing that the former one has comes back in order. */
 void rb_port_delay_restart(struct rb_port_delay *delay);
 

@@ -17,6 +17,8 @@
 #define RETRY_NS 10000000L
 #define TRIES	 100
 
+#define TAKEN_BYTES (sizeof(struct sl_passed) * SL_TAKEN_KEYS)
+
 struct rb_fabric_xdp {
 	struct rb_fabric_bpf *bpf; /* owned */
 	int link_fd;		   /* owned; attached while it is open or pinned */
@@ -24,7 +26,8 @@ struct rb_fabric_xdp {
 	struct sl_arrivals *arrivals;  /* owned: mapped, of all nodes and workers */
 	struct sl_arrival_port *ports; /* owned: mapped */
 	struct sl_passed *taken;       /* owned: mapped */
-	size_t arrivals_bytes, taken_bytes;
+	struct sl_samples *samples;    /* owned: mapped; NULL: none */
+	size_t arrivals_bytes, samples_bytes;
 	bool native;
 };
 
@@ -107,15 +110,17 @@ static int load(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *co
 	bpf->rodata->arrival.express = config->express;
 	bpf->rodata->arrival.node = config->node;
 	bpf->rodata->arrival.qkey = sl_htonl(config->qkey);
+	bpf->rodata->arrival.sample = config->sample;
 	err = bpf_map__set_max_entries(bpf->maps.fabric_xsk, config->queues * config->workers);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf->maps.fabric_arrivals,
 					       config->express ? SL_EXPRESS_NODES * config->workers
 							       : 1);
 	if (!err)
-		err = bpf_map__set_max_entries(
-			bpf->maps.fabric_taken,
-			config->express ? sl_taken_key(config->port_max + 1U, 0, 0) : 1);
+		err = bpf_map__set_max_entries(bpf->maps.fabric_taken,
+					       config->express ? SL_TAKEN_KEYS : 1);
+	if (!err && config->express && config->sample)
+		err = bpf_map__set_max_entries(bpf->maps.fabric_samples, config->workers);
 	return err ? err : rb_fabric_bpf__load(bpf);
 }
 
@@ -134,12 +139,16 @@ static int map_arrivals(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_co
 	int err;
 
 	xdp->arrivals_bytes = sizeof(*xdp->arrivals) * SL_EXPRESS_NODES * config->workers;
-	xdp->taken_bytes = sizeof(*xdp->taken) * sl_taken_key(config->port_max + 1U, 0, 0);
 	err = map_memory(xdp->bpf->maps.fabric_arrivals, xdp->arrivals_bytes, &xdp->arrivals);
 	if (!err)
 		err = map_memory(xdp->bpf->maps.fabric_ports,
 				 sizeof(*xdp->ports) * SL_ARRIVAL_PORTS, &xdp->ports);
-	return err ? err : map_memory(xdp->bpf->maps.fabric_taken, xdp->taken_bytes, &xdp->taken);
+	if (!err)
+		err = map_memory(xdp->bpf->maps.fabric_taken, TAKEN_BYTES, &xdp->taken);
+	if (err || !config->sample)
+		return err;
+	xdp->samples_bytes = sizeof(*xdp->samples) * config->workers;
+	return map_memory(xdp->bpf->maps.fabric_samples, xdp->samples_bytes, &xdp->samples);
 }
 
 int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabric_xdp **out)
@@ -184,7 +193,9 @@ void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp)
 	if (xdp->ports)
 		munmap(xdp->ports, sizeof(*xdp->ports) * SL_ARRIVAL_PORTS);
 	if (xdp->taken)
-		munmap(xdp->taken, xdp->taken_bytes);
+		munmap(xdp->taken, TAKEN_BYTES);
+	if (xdp->samples)
+		munmap(xdp->samples, xdp->samples_bytes);
 	rb_fabric_bpf__destroy(xdp->bpf);
 	free(xdp);
 }
@@ -217,6 +228,11 @@ struct sl_arrival_port *rb_fabric_xdp_ports(const struct rb_fabric_xdp *xdp)
 const struct sl_passed *rb_fabric_xdp_taken(const struct rb_fabric_xdp *xdp)
 {
 	return xdp->taken;
+}
+
+struct sl_samples *rb_fabric_xdp_samples(const struct rb_fabric_xdp *xdp)
+{
+	return xdp->samples;
 }
 
 bool rb_fabric_xdp_lacks_meta(const struct rb_fabric_xdp *xdp)

@@ -18,10 +18,10 @@ struct rb_fabric_xdp_config {
 	const uint8_t *address; /* 16 bytes */
 	const char *pin;	/* of the link; NULL: the program goes with us */
 	uint32_t queues, workers, first_qpn;
-	bool express;	  /* take express messages apart; the next three are for that alone */
-	uint8_t node;	  /* our id */
-	uint8_t port_max; /* the highest number of a port of ours */
+	bool express; /* take express messages apart; the next three are for that alone */
+	uint8_t node; /* our id */
 	uint32_t qkey;
+	uint32_t sample; /* record one frame of so many that are redirected; 0: none */
 };
 
 /*
@@ -42,8 +42,10 @@ bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp);
  * worker, and by port number. */
 struct sl_arrivals *rb_fabric_xdp_arrivals(const struct rb_fabric_xdp *xdp);
 struct sl_arrival_port *rb_fabric_xdp_ports(const struct rb_fabric_xdp *xdp);
-/* By sl_taken_key, for ports up to port_max. */
+/* By sl_taken_key. */
 const struct sl_passed *rb_fabric_xdp_taken(const struct rb_fabric_xdp *xdp);
+/* By worker; NULL if nothing is recorded. */
+struct sl_samples *rb_fabric_xdp_samples(const struct rb_fabric_xdp *xdp);
 /* The driver has no room for metadata: messages come without numbers, and none is taken apart. */
 bool rb_fabric_xdp_lacks_meta(const struct rb_fabric_xdp *xdp);
 

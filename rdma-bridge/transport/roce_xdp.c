@@ -320,31 +320,31 @@ static void on_free(void *context, uint8_t tag)
 }
 
 /*
- * What XDP says of a frame. *node: the sender, if it is a data message that counts in `handed`;
- * else 0. A gap in the numbers is messages that never came; such a one that comes late counts no
- * more.
+ * What XDP says of a frame. `node` is the sender only if it is a data message that counts in
+ * `handed`; else 0. A gap in the numbers is messages that never came; such a one that comes late
+ * counts no more.
  */
-static bool read_arrival(struct roce_transport *t, const uint8_t *frame, uint8_t *node)
+static struct sl_arrival_meta read_arrival(struct roce_transport *t, const uint8_t *frame)
 {
 	struct sl_arrival_meta meta;
 	int64_t ahead;
 
-	*node = 0;
 	if (!t->arrivals || rb_fabric_xdp_lacks_meta(t->device->xdp))
-		return false;
+		return (struct sl_arrival_meta){ 0 };
 	memcpy(&meta, frame - sizeof(meta), sizeof(meta));
 	if (meta.magic != SL_ARRIVAL_META_MAGIC)
-		return false;
+		return (struct sl_arrival_meta){ 0 };
 	if (meta.node == 0)
-		return false;
+		return meta;
 	ahead = (int64_t)(meta.number - t->next_number[meta.node]);
-	if (ahead < 0)
-		return meta.judged;
+	if (ahead < 0) {
+		meta.node = 0;
+		return meta;
+	}
 	if (ahead > 0)
 		count_left(t, meta.node, (uint64_t)ahead);
 	t->next_number[meta.node] = meta.number + 1;
-	*node = meta.node;
-	return meta.judged;
+	return meta;
 }
 
 /*
@@ -355,15 +355,16 @@ static bool accept_frame(struct roce_transport *t, const struct rb_frame *frame,
 			 struct rb_completion *out, uint8_t *node)
 {
 	const uint8_t *data = rb_chunk_data(t->base.chunks, frame->offset);
-	const bool judged = read_arrival(t, data, node);
+	const struct sl_arrival_meta meta = read_arrival(t, data);
 	struct rb_roce_packet packet;
 	enum rb_roce_verdict verdict =
 		rb_roce_parse(&t->roce, &t->self, data, frame->len_bytes, &packet);
 	struct rb_path *path = NULL;
 
+	*node = meta.node;
 	if (verdict == RB_ROCE_SEND)
 		path = find_path(t, packet.src_ip, packet.src_qpn);
-	if (verdict == RB_ROCE_SEND && packet.express && !judged)
+	if (verdict == RB_ROCE_SEND && packet.express && !meta.judged)
 		verdict = RB_ROCE_EXPRESS;
 	if (path && path->hop_limit == SL_FABRIC_HOP_LIMIT &&
 	    packet.hop_limit != SL_FABRIC_HOP_LIMIT)
@@ -376,7 +377,8 @@ static bool accept_frame(struct roce_transport *t, const struct rb_frame *frame,
 	*out = (struct rb_completion){
 		.kind = RB_RECEIVED,
 		.ce = packet.ce,
-		.numbered = judged,
+		.numbered = meta.judged,
+		.came_ns = meta.came_ns,
 		.len_bytes = packet.payload_bytes,
 		.offset = frame->offset + (uint64_t)(packet.payload - data),
 		.context = path ? path->context : NULL,
@@ -682,6 +684,13 @@ const struct sl_passed *rb_roce_xdp_taken(struct rb_transport *base)
 	return rb_fabric_xdp_taken(of(base)->device->xdp);
 }
 
+struct sl_samples *rb_roce_xdp_samples(struct rb_transport *base)
+{
+	struct sl_samples *samples = rb_fabric_xdp_samples(of(base)->device->xdp);
+
+	return samples ? &samples[of(base)->worker] : NULL;
+}
+
 static int device_open(const struct rb_roce_xdp_config *config, const struct rb_netdev *netdev,
 		       struct device **out)
 {
@@ -694,7 +703,7 @@ static int device_open(const struct rb_roce_xdp_config *config, const struct rb_
 		.first_qpn = config->qpn,
 		.express = config->express,
 		.node = config->node,
-		.port_max = config->port_max,
+		.sample = config->sample,
 		.qkey = config->qkey,
 		.pin = config->pin,
 	};

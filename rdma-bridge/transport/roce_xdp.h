@@ -41,8 +41,9 @@ struct rb_roce_xdp_config {
 	 * by the transport then.
 	 */
 	bool express;
-	uint8_t node, port_max; /* port_max: the highest number of a port of ours */
-	const char *pin;	/* where the link of the XDP program is pinned; NULL: nowhere */
+	uint8_t node;
+	uint32_t sample; /* record one of so many frames that XDP takes out of them; 0: none */
+	const char *pin; /* where the link of the XDP program is pinned; NULL: nowhere */
 };
 
 #define RB_ROCE_XDP_WORKERS_MAX 16
@@ -89,5 +90,8 @@ const struct sl_arrivals *rb_roce_xdp_arrivals(struct rb_transport *t, uint8_t n
 struct sl_arrival_port *rb_roce_xdp_ports(struct rb_transport *t);
 /* Frames that XDP redirected to ports of ours, by sl_taken_key. */
 const struct sl_passed *rb_roce_xdp_taken(struct rb_transport *t);
+/* A sample of them, of the ports of this transport's worker; NULL: none. The caller writes `read`.
+ */
+struct sl_samples *rb_roce_xdp_samples(struct rb_transport *t);
 
 #endif

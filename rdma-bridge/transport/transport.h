@@ -45,7 +45,7 @@ struct rb_endpoint {
 struct rb_path; /* owned by the transport */
 
 enum rb_completion_kind {
-	RB_RECEIVED, /* a message: offset, len_bytes, context, ce */
+	RB_RECEIVED, /* a message: offset, len_bytes, context, ce, came_ns */
 	RB_SENT,     /* the pieces of the send with this cookie are the caller's again */
 };
 
@@ -56,7 +56,9 @@ struct rb_completion {
 	uint32_t len_bytes; /* RECEIVED */
 	/* RECEIVED: first byte of the message in packet memory. The caller now owns the chunk. */
 	uint64_t offset;
-	void *context;	 /* RECEIVED: of the path to the sender; NULL: we have no such path */
+	void *context; /* RECEIVED: of the path to the sender; NULL: we have no such path */
+	/* RECEIVED: when the network brought it (CLOCK_MONOTONIC); 0: now, as far as we know */
+	uint64_t came_ns;
 	uint64_t cookie; /* SENT */
 };
 

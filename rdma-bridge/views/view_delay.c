@@ -2,6 +2,7 @@
 #include "rdma-bridge/views/view_delay.h"
 
 #include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/wire/transit.h"
 #include "user/ipc/relay.h"
 
@@ -55,11 +56,19 @@ static json_t *row(const char *port, uint32_t class, const char *stage, uint32_t
 			 buckets(h));
 }
 
+/* What went past the bridge until now. */
+static void measure(const struct rb_bridge *b)
+{
+	for (uint32_t i = 0; i < b->n_lanes; i++)
+		rb_express_measure(b->lanes[i].express);
+}
+
 void rb_view_delay(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const struct rb_bridge *b = ctx;
 
 	(void)request;
+	measure(b);
 	for (uint32_t i = 0; i < b->n_ports * SL_CLASSES; i++) {
 		const struct rb_bridge_port *port = &b->ports[i / SL_CLASSES];
 		const struct rb_egress_port *egress =
@@ -90,7 +99,7 @@ static json_t *frame_row(const char *port, uint64_t number, const struct rb_dela
 	}
 	if (frame->ingress_port)
 		sl_relay_tap_name(frame->ingress_port, name);
-	return json_pack("{s:s, s:I, s:i, s:o, s:i, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I}",
+	return json_pack("{s:s, s:I, s:i, s:o, s:i, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:b}",
 			 "port", port, "number", (json_int_t)number, "class", (int)frame->class,
 			 "from", frame->ingress_port ? json_string(name) : json_null(),
 			 "frame_bytes", (int)frame->len_bytes, "bytes", bytes, "left_ns",
@@ -101,7 +110,8 @@ static json_t *frame_row(const char *port, uint64_t number, const struct rb_dela
 				 ? json_integer((json_int_t)frame->error_us * 1000)
 				 : json_null(),
 			 "queue_ns", (json_int_t)frame->stay.queue_ns, "transmit_ns",
-			 (json_int_t)frame->transmit_ns, "total_ns", (json_int_t)total_ns);
+			 (json_int_t)frame->transmit_ns, "total_ns", (json_int_t)total_ns,
+			 "express", frame->express);
 }
 
 void rb_view_frames(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
@@ -110,6 +120,7 @@ void rb_view_frames(void *ctx, const json_t *request, struct sl_ctl_answer *answ
 	const struct rb_bridge *b = ctx;
 	uint32_t n = 0;
 
+	measure(b);
 	for (uint32_t i = 0; i < b->n_ports; i++) {
 		const struct rb_bridge_port *port = &b->ports[i];
 		const struct rb_egress_port *egress =

@@ -141,6 +141,7 @@ void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answe
 		const uint32_t class = i % SL_CLASSES;
 		const struct rb_egress_queue *q = &egress->queue[class];
 		const struct rb_wfq_queue *turn = &egress->wfq.queue[class];
+		struct sl_passed passed;
 		char name[IF_NAMESIZE];
 		json_t *row;
 
@@ -165,6 +166,12 @@ void rb_view_egress_queues(void *ctx, const json_t *request, struct sl_ctl_answe
 						 "departed_bytes", json_integer(q->departed.bytes),
 						 "dropped_frames", json_integer(q->dropped.packets),
 						 "dropped_bytes", json_integer(q->dropped.bytes)));
+		passed =
+			rb_express_taken(b->lanes[0].express, port->settings->number & 0xff, class);
+		json_object_update_new(row, json_pack("{s:o, s:o}", "express_frames",
+						      json_integer((json_int_t)passed.frames),
+						      "express_bytes",
+						      json_integer((json_int_t)passed.bytes)));
 		put_flows(row, q->flows);
 		if (sl_ctl_put(answer, row))
 			return;

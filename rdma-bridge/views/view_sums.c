@@ -26,8 +26,10 @@ uint64_t rb_view_express_taken(const struct rb_bridge *b)
 {
 	uint64_t taken = 0;
 
-	for (uint32_t i = 0; b->lanes[0].express && i < b->n_ports; i++)
-		taken += rb_express_taken(b->lanes[0].express, b->ports[i].system_port & 0xff)
+	for (uint32_t i = 0; b->lanes[0].express && i < b->n_ports * SL_CLASSES; i++)
+		taken += rb_express_taken(b->lanes[0].express,
+					  b->ports[i / SL_CLASSES].system_port & 0xff,
+					  i % SL_CLASSES)
 				 .frames;
 	return taken;
 }

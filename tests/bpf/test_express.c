@@ -341,8 +341,17 @@ static struct sl_passed taken_of_class(uint32_t class)
 	return taken;
 }
 
+static const struct sl_samples *samples(void)
+{
+	static struct sl_samples out;
+
+	get_fabric("fabric_samples", 0, &out);
+	return &out;
+}
+
 static void reset_receiver(void)
 {
+	static const struct sl_samples no_samples;
 	struct sl_arrivals from = { .epoch = sl_htonl(SENDER_EPOCH),
 				    .qpn = sl_htonl(SENDER_QPN),
 				    .check = way.check };
@@ -356,6 +365,7 @@ static void reset_receiver(void)
 	for (uint32_t class = 0; class < SL_CLASSES; class ++)
 		set_fabric("fabric_taken", sl_taken_key(SYSTEM_PORT & 0xff, class, EDGE_NODE),
 			   &nothing);
+	set_fabric("fabric_samples", 0, &no_samples);
 	set_fabric("fabric_xsk", 0, &socket_fd);
 	address(RECEIVER, self);
 	set_fabric("fabric_address", 0, self);
@@ -424,17 +434,15 @@ static enum fate fate_of_number(uint32_t number)
 
 static int load_fabric(void)
 {
-	const struct sl_arrival_config config = { 1, RECEIVER, sl_htonl(QKEY) };
+	const struct sl_arrival_config config = {
+		.express = 1, .node = RECEIVER, .qkey = sl_htonl(QKEY), .sample = 1
+	};
 	const uint32_t workers = 1, first_qpn = RECEIVER_QPN;
 	struct sl_crc_table table;
-	struct bpf_map *taken;
 	int err;
 
 	fabric = bpf_object__open_file("build/fabric.bpf.o", NULL);
 	if (libbpf_get_error(fabric))
-		return -1;
-	taken = bpf_object__find_map_by_name(fabric, "fabric_taken");
-	if (bpf_map__set_max_entries(taken, sl_taken_key((SYSTEM_PORT & 0xff) + 1, 0, 0)))
 		return -1;
 	err = sl_bpf_object_set_rodata(fabric, "arrival", &config, sizeof(config));
 	sl_crc_table_fill(&table);
@@ -728,6 +736,86 @@ static void a_port_takes_what_its_bucket_holds(void **state)
 	assert_int_equal(taken_of_class(0).frames, 2);
 }
 
+static void use_samples(uint64_t made, uint64_t read)
+{
+	struct sl_samples s = *samples();
+
+	s.made = made;
+	s.read = read;
+	set_fabric("fabric_samples", 0, &s);
+}
+
+static void recorded(const struct frame *frame, enum edge_adj adj, uint32_t class)
+{
+	static uint8_t message[MESSAGE_MAX], out[MESSAGE_MAX];
+	const uint64_t before_ns = sl_now_ns();
+	const uint8_t *header = message + (way.ip6 ? 82 : 62);
+	const struct sl_sample *sample;
+	uint32_t len, out_len;
+
+	len = send_express(frame, adj, class, message);
+	reset_receiver();
+	assert_int_equal(arrive(message, len, out, &out_len), TAKEN);
+	assert_int_equal(samples()->made, 1);
+	sample = &samples()->sample[0];
+	assert_int_equal(sample->number, 1);
+	assert_int_equal(sample->sent_ns, rb_get64(header + 16));
+	assert_in_range(sample->sent_ns, before_ns, sl_now_ns());
+	assert_in_range(sample->came_ns, sample->sent_ns, sl_now_ns());
+	assert_int_equal(sample->system_port, SYSTEM_PORT);
+	assert_int_equal(sample->ingress_port, SL_SYSTEM_PORT(EDGE_NODE, 1));
+	assert_int_equal(sample->len_bytes, out_len);
+	assert_int_equal(sample->class, class);
+	assert_int_equal(sample->source, EDGE_NODE);
+	assert_memory_equal(sample->head, out, out_len < SL_SAMPLE_HEAD ? out_len : SL_SAMPLE_HEAD);
+}
+
+static void frames_are_recorded(void)
+{
+	recorded(&(struct frame){ .dst = "10.9.0.1", .payload_bytes = 8 }, EDGE_REMOTE, 0);
+	recorded(&(struct frame){ .dst = "10.9.0.1", .payload_bytes = 1480, .tos = 48 << 2 },
+		 EDGE_REMOTE, 3);
+	recorded(&(struct frame){ .ip6 = true, .dst = "2001:db8:9::1" }, EDGE_REMOTE, 0);
+}
+
+static void a_frame_whose_turn_it_is_is_recorded(void **state)
+{
+	struct sl_arrival_port port = { .ifindex = EGRESS_IFINDEX,
+					.rate = SL_RATE_UNLIMITED,
+					.until = 2 };
+
+	(void)state;
+	for_each_way(frames_are_recorded);
+	reset(false, SL_EXPRESS_UDP);
+	set_fabric("fabric_ports", SYSTEM_PORT & 0xff, &port);
+	for (uint32_t number = 1; number <= 5; number++) {
+		assert_int_equal(fate_of_number(number), TAKEN);
+		assert_int_equal(samples()->made, number < 3 ? 0 : number - 2);
+	}
+	/* A frame that goes to the bridge is measured there. */
+	port.busy = 1;
+	port.until = 0;
+	set_fabric("fabric_ports", SYSTEM_PORT & 0xff, &port);
+	assert_int_equal(fate_of_number(6), TO_BRIDGE_JUDGED);
+	assert_int_equal(samples()->made, 3);
+}
+
+static void a_record_that_is_not_read_is_not_overwritten(void **state)
+{
+	(void)state;
+	reset(false, SL_EXPRESS_UDP);
+	use_samples(SL_SAMPLES + 4, 5);
+	assert_int_equal(fate_of_number(1), TAKEN);
+	assert_int_equal(samples()->made, SL_SAMPLES + 5);
+	assert_int_equal(samples()->sample[4].number, SL_SAMPLES + 5);
+	assert_int_equal(fate_of_number(2), TAKEN);
+	assert_int_equal(samples()->made, SL_SAMPLES + 5);
+	assert_int_equal(samples()->sample[5].number, 0);
+	use_samples(SL_SAMPLES + 5, 6);
+	assert_int_equal(fate_of_number(3), TAKEN);
+	assert_int_equal(samples()->sample[5].number, SL_SAMPLES + 6);
+}
+
 static void congestion_on_the_way_is_told_to_the_bridge(void **state)
 {
 	static uint8_t message[MESSAGE_MAX];
@@ -899,6 +987,8 @@ int main(void)
 		cmocka_unit_test(nothing_overtakes_what_is_in_the_bridge),
 		cmocka_unit_test(a_port_that_is_busy_or_shut_gets_its_frames_by_the_bridge),
 		cmocka_unit_test(a_port_takes_what_its_bucket_holds),
+		cmocka_unit_test(a_frame_whose_turn_it_is_is_recorded),
+		cmocka_unit_test(a_record_that_is_not_read_is_not_overwritten),
 		cmocka_unit_test(congestion_on_the_way_is_told_to_the_bridge),
 		cmocka_unit_test(a_message_with_a_lower_hop_limit_is_not_taken),
 		cmocka_unit_test(numbers_are_judged),

@@ -141,7 +141,7 @@ void sl_cmd_express_cells(struct sl_table *table, const json_t *row)
 
 bool sl_cmd_egress_queue_is_idle(const json_t *row)
 {
-	return !sl_cmd_number(row, "arrived_frames");
+	return !sl_cmd_number(row, "arrived_frames") && !sl_cmd_number(row, "express_frames");
 }
 
 void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row)
@@ -160,6 +160,7 @@ void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row)
 	quantity_cell(table, row, "waiting_frames");
 	quantity_cell(table, row, "arrived_frames");
 	quantity_cell(table, row, "departed_frames");
+	quantity_cell(table, row, "express_frames");
 	quantity_cell(table, row, "dropped_frames");
 }
 

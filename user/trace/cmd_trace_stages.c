@@ -32,6 +32,7 @@ struct stages {
 	uint64_t count, shown;		      /* count 0: without end */
 	bool json;
 	json_t *after; /* owned; the number of the newest frame of each port */
+	json_t *rows;  /* owned; of the answer that comes */
 	long long real_offset_ns;
 	unsigned long long n_missed;
 };
@@ -76,15 +77,15 @@ static void print_stage(long long after_ns, long long ns, const char *what, cons
 }
 
 /* What the message took is known within half of a round trip, since the nodes' clocks differ. */
-static void message_text(const json_t *row, char *text, size_t bytes)
+static void message_text(const json_t *row, const char *where, char *text, size_t bytes)
 {
 	const json_t *error = json_object_get(row, "message_error_ns");
 
 	if (json_is_integer(error))
-		snprintf(text, bytes, "in a message between the bridges, within %lld us",
+		snprintf(text, bytes, "in a message %s, within %lld us", where,
 			 json_integer_value(error) / 1000);
 	else
-		snprintf(text, bytes, "in a message between the bridges, longer than the quickest");
+		snprintf(text, bytes, "in a message %s, longer than the quickest", where);
 }
 
 /* The node of a port's name in the cluster; 0: it has none. */
@@ -114,12 +115,28 @@ static const json_t *explain(struct stages *s, const json_t *row, const uint8_t 
 	return sl_trace_explain(&s->answers[0], &options, from, bytes, n);
 }
 
+/* Both bridges' time is in the message of a frame that went past them. */
+static void print_stages(const json_t *row, const char *port)
+{
+	long long after_ns = sl_cmd_number(row, "voq_ns");
+	char message[64];
+
+	print_stage(after_ns, sl_cmd_number(row, "voq_ns"), "waited in its VOQ, for ", port);
+	after_ns += sl_cmd_number(row, "message_ns");
+	message_text(row, "between the bridges", message, sizeof(message));
+	if (sl_cmd_number(row, "message_ns"))
+		print_stage(after_ns, sl_cmd_number(row, "message_ns"), message, "");
+	after_ns += sl_cmd_number(row, "queue_ns");
+	print_stage(after_ns, sl_cmd_number(row, "queue_ns"), "in the egress queue of ", port);
+	after_ns += sl_cmd_number(row, "transmit_ns");
+	print_stage(after_ns, sl_cmd_number(row, "transmit_ns"), "with the driver of ", port);
+}
+
 static void print_text(const struct stages *s, const json_t *row, const char *frame,
 		       const json_t *explained)
 {
 	const char *from = sl_cmd_text(row, "from"), *port = sl_cmd_text(row, "port");
 	const long long total_ns = sl_cmd_number(row, "total_ns");
-	long long after_ns = sl_cmd_number(row, "voq_ns");
 	char message[64];
 
 	printf("%s, %lld bytes\n", frame, sl_cmd_number(row, "frame_bytes"));
@@ -127,15 +144,12 @@ static void print_text(const struct stages *s, const json_t *row, const char *fr
 	printf("  enters %s\n", *from ? from : "by a node's kernel");
 	if (explained)
 		sl_trace_print_explanation(explained);
-	print_stage(after_ns, sl_cmd_number(row, "voq_ns"), "waited in its VOQ, for ", port);
-	after_ns += sl_cmd_number(row, "message_ns");
-	message_text(row, message, sizeof(message));
-	if (sl_cmd_number(row, "message_ns"))
-		print_stage(after_ns, sl_cmd_number(row, "message_ns"), message, "");
-	after_ns += sl_cmd_number(row, "queue_ns");
-	print_stage(after_ns, sl_cmd_number(row, "queue_ns"), "in the egress queue of ", port);
-	after_ns += sl_cmd_number(row, "transmit_ns");
-	print_stage(after_ns, sl_cmd_number(row, "transmit_ns"), "with the driver of ", port);
+	if (json_is_true(json_object_get(row, "express"))) {
+		message_text(row, "past the bridges", message, sizeof(message));
+		print_stage(total_ns, total_ns, message, "");
+	} else {
+		print_stages(row, port);
+	}
 	print_stage(total_ns, total_ns, "in all; leaves ", port);
 }
 
@@ -154,20 +168,13 @@ static void print_json(const struct stages *s, const json_t *row, const char *fr
 	json_decref(object);
 }
 
-static void take(void *arg, const json_t *row)
+static void show(struct stages *s, const json_t *row)
 {
-	const char *port = sl_cmd_text(row, "port");
-	const long long number = sl_cmd_number(row, "number");
-	const json_t *before, *explained;
-	struct stages *s = arg;
+	const json_t *explained;
 	uint8_t bytes[HEAD_MAX];
 	char frame[SL_FRAME_TEXT_MAX];
 	uint32_t n;
 
-	before = json_object_get(s->after, port);
-	if (before && number > json_integer_value(before) + 1)
-		s->n_missed += (unsigned long long)(number - json_integer_value(before) - 1);
-	json_object_set_new(s->after, port, json_integer(number));
 	n = bytes_of(sl_cmd_text(row, "bytes"), bytes);
 	if ((s->count && s->shown >= s->count) ||
 	    !sl_frame_filter_passes(s->filter, bytes, n,
@@ -180,6 +187,49 @@ static void take(void *arg, const json_t *row)
 	else
 		print_text(s, row, frame, explained);
 	s->shown++;
+}
+
+static void take(void *arg, const json_t *row)
+{
+	const char *port = sl_cmd_text(row, "port");
+	const long long number = sl_cmd_number(row, "number");
+	struct stages *s = arg;
+	const json_t *before = json_object_get(s->after, port);
+
+	if (before && number > json_integer_value(before) + 1)
+		s->n_missed += (unsigned long long)(number - json_integer_value(before) - 1);
+	json_object_set_new(s->after, port, json_integer(number));
+	json_array_append(s->rows, (json_t *)row);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	static const char *const keys[] = { "left_ns", "number" };
+	int order = 0;
+
+	for (uint32_t i = 0; i < 2 && !order; i++) {
+		const long long of_a = sl_cmd_number(*(json_t *const *)a, keys[i]);
+		const long long of_b = sl_cmd_number(*(json_t *const *)b, keys[i]);
+
+		order = (of_a > of_b) - (of_a < of_b);
+	}
+	return order;
+}
+
+/* Show the rows that came, in the order in which the frames left: an answer goes port by port. */
+static void show_rows(struct stages *s)
+{
+	const size_t n = json_array_size(s->rows);
+	json_t **rows = calloc(n ? n : 1, sizeof(*rows));
+
+	for (size_t i = 0; rows && i < n; i++)
+		rows[i] = json_array_get(s->rows, i);
+	if (rows)
+		qsort(rows, n, sizeof(*rows), by_time);
+	for (size_t i = 0; rows && i < n; i++)
+		show(s, rows[i]);
+	free(rows);
+	json_array_clear(s->rows);
 }
 
 int sl_trace_stages(const struct sl_cmd_options *options, const struct sl_trace_nodes *nodes,
@@ -201,17 +251,20 @@ int sl_trace_stages(const struct sl_cmd_options *options, const struct sl_trace_
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	ended.fd = signalfd(-1, &set, SFD_CLOEXEC);
 	s.after = json_object();
+	s.rows = json_array();
 	do {
 		s.real_offset_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 		status = sl_cmd_ask_bridge(
 			options, json_pack("{s:s, s:O}", "command", "frames", "after", s.after),
 			take, &s);
+		show_rows(&s);
 	} while (status == SL_EXIT_OK && !fflush(stdout) && !(count && s.shown >= count) &&
 		 poll(&ended, 1, ROUND_MS) == 0);
 	if (s.n_missed)
 		fprintf(stderr, "%llu measured frames not seen\n", s.n_missed);
 	close(ended.fd);
 	json_decref(s.after);
+	json_decref(s.rows);
 	for (uint32_t i = 0; i <= nodes->n; i++)
 		sl_trace_answers_fini(&s.answers[i]);
 	free(s.answers);

@@ -142,3 +142,14 @@ teardown() { flows_kill; }
 	wait_for 30 peer_is 1 2 up
 	wait_for 30 goes_by_express 1 h1p1 10.2.1.2 n2p1
 }
+
+@test "a port that comes later, with a number above all others, gets its frames at once, too" {
+	local n
+	for n in 1 2 3; do
+		sed -i "/id: 2\b/,/id: 3\b/ s/- {number: 2, [^}]*}/- {number: 9, name: eth2}/" "$LAB_DIR/n$n.yaml"
+	done
+	reload 1 2 3
+	wait_for 30 goes_by_express 1 h1p1 10.2.2.2 n2p9
+	[ "$(queue n2p9 0 express_frames)" -gt 0 ]
+	send_all h1p1 n1:eth1 h2p2 500 --dst 10.2.2.2 --flows 10 --rate 2000
+}
