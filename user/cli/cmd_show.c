@@ -134,7 +134,7 @@ static void filter_cells(struct sl_table *table, const json_t *row)
 
 struct view {
 	const char *what, *command;
-	const char *headers[11];
+	const char *headers[12];
 	void (*cells)(struct sl_table *table, const json_t *row); /* a plain table; or: */
 	void (*print)(void *arg, const json_t *row);		  /* each row by itself */
 	/* is this a row that only --all shows? NULL: no row is */

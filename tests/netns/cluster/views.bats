@@ -205,7 +205,7 @@ in_words() {
 			("\(.class)" as $c | .node as $n | .port as $p | .dropped | to_entries[] |
 			 {("sluice_voq_dropped_frames_total{class=\($c)}{node=\($n)}{port=\($p)}{reason=\(.key)}"): .value})'
 		bridge_ask 1 egress-queues | jq -c '"{class=\(.class)}{netdev=\(.netdev)}{port=\(.port)}" as $id |
-			("arrived", "departed", "dropped") as $k | ("frames", "bytes") as $u |
+			("arrived", "departed", "express", "dropped") as $k | ("frames", "bytes") as $u |
 			{("sluice_egress_queue_\($k)_\($u)_total\($id)"): .["\($k)_\($u)"],
 			 ("sluice_egress_queue_waiting_\($u)\($id)"): .["waiting_\($u)"],
 			 ("sluice_egress_queue_limit_frames\($id)"): .limit_frames}'
