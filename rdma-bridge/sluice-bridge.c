@@ -189,7 +189,9 @@ static void conclude_reload(const struct options *o, int err, uint64_t sum)
 		sl_reloads_refused();
 	else
 		sl_reloads_took(sum);
-	if (err)
+	if (err == -ENOTRECOVERABLE)
+		sl_error("reload broken off; see the line above");
+	else if (err)
 		sl_error("reload refused; the former configuration stays in force");
 	else
 		sl_info("configuration \"%s\" reloaded", o->config_path);

@@ -71,11 +71,11 @@ static struct demand demand_of(const struct rb_bridge *b, const struct sl_cluste
 			queued += port->queue[c].frames;
 		demand.rings += queues * RB_BRIDGE_FILL_TARGET;
 		/* Many small frames share a chunk. */
-		demand.waiting += queues * rb_bridge_waiting_frames(b) + queued / 2;
+		demand.waiting += queues * rb_bridge_waiting_frames(cluster) + queued / 2;
 	}
 	/* One of several lanes also copies frames out of the rings of the others. */
 	if (b->n_lanes > 1)
-		demand.waiting += rb_bridge_waiting_frames(b);
+		demand.waiting += rb_bridge_waiting_frames(cluster);
 	return demand;
 }
 

@@ -7,10 +7,13 @@
 #include "rdma-bridge/assembly/assembly.h"
 #include "rdma-bridge/assembly/own_ports.h"
 #include "rdma-bridge/assembly/reachable.h"
+#include "rdma-bridge/bridge/fabric.h"
+#include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/peering.h"
 #include "rdma-bridge/bridge/ports.h"
 #include "rdma-bridge/bridge/remote_ports.h"
+#include "rdma-bridge/bridge/voq_maps.h"
 #include "user/lib/log.h"
 
 static bool same_text(const char *a, const char *b)
@@ -20,41 +23,62 @@ static bool same_text(const char *a, const char *b)
 
 /* --- What needs a restart --- */
 
-static bool same_bridge(const struct sl_bridge_settings *a, const struct sl_bridge_settings *b)
+/* Packet memory, threads, rings, and what is told to peers as they come. */
+static const char *changed_bridge(const struct sl_bridge_settings *a,
+				  const struct sl_bridge_settings *b)
 {
-	return a->workers == b->workers && same_text(a->cores_text, b->cores_text) &&
-	       a->realtime == b->realtime && a->poll == b->poll && a->packing == b->packing &&
-	       a->pack_delay_us == b->pack_delay_us && a->voq_frames == b->voq_frames &&
-	       a->queue_frames == b->queue_frames && a->memory_mib == b->memory_mib &&
-	       a->delay_sample == b->delay_sample && same_text(a->control, b->control);
+	if (a->workers != b->workers)
+		return "`bridge: workers`";
+	if (!same_text(a->cores_text, b->cores_text))
+		return "`bridge: cores`";
+	if (a->realtime != b->realtime)
+		return "`bridge: realtime`";
+	if (a->memory_mib != b->memory_mib)
+		return "`bridge: memory_mib`";
+	if (a->delay_sample != b->delay_sample)
+		return "`bridge: delay_sample`";
+	return same_text(a->control, b->control) ? NULL : "`bridge: control`";
+}
+
+static const char *changed_fabric(const struct sl_cluster_settings *a,
+				  const struct sl_cluster_settings *b)
+{
+	if (!same_text(a->device, b->device))
+		return "`fabric: device`";
+	if (a->transport != b->transport)
+		return "`fabric: transport`";
+	if (a->express != b->express)
+		return "`fabric: express`";
+	if (a->express_check != b->express_check)
+		return "`fabric: express_check`";
+	if (a->fabric_dscp != b->fabric_dscp)
+		return "`fabric: dscp`";
+	return a->service_level == b->service_level ? NULL : "`fabric: service_level`";
 }
 
 /* What differs that needs a restart? NULL: nothing. */
 static const char *changed(const struct sl_settings *old, const struct sl_settings *new)
 {
 	const struct sl_cluster_settings *a = &old->cluster, *b = &new->cluster;
+	const char *what;
 
 	if (a->node != b->node)
 		return "`node`";
 	if (!same_text(sl_cluster_find_node(a, a->node)->address,
 		       sl_cluster_find_node(b, b->node)->address))
 		return "the address of this node";
-	if (!same_text(a->device, b->device) || a->transport != b->transport ||
-	    a->express != b->express || a->express_check != b->express_check ||
-	    a->fabric_dscp != b->fabric_dscp || a->service_level != b->service_level ||
-	    a->fabric_rate.per_s != b->fabric_rate.per_s)
-		return "`fabric`";
-	if (a->liveness_ms != b->liveness_ms)
-		return "`liveness_ms`";
-	if (a->reserve != b->reserve)
-		return "`reserve`";
-	if (!same_bridge(&a->bridge, &b->bridge))
-		return "`bridge`";
-	if (!same_text(a->socket, b->socket))
-		return "`socket`";
-	if (!same_text(old->pin_dir, new->pin_dir))
-		return "`pin_dir`";
-	return NULL;
+	what = changed_fabric(a, b);
+	if (!what && a->liveness_ms != b->liveness_ms)
+		what = "`liveness_ms`";
+	if (!what && a->reserve != b->reserve)
+		what = "`reserve`";
+	if (!what)
+		what = changed_bridge(&a->bridge, &b->bridge);
+	if (!what && !same_text(a->socket, b->socket))
+		what = "`socket`";
+	if (!what && !same_text(old->pin_dir, new->pin_dir))
+		what = "`pin_dir`";
+	return what;
 }
 
 /* --- The change --- */
@@ -65,6 +89,35 @@ static void swap_text(char **a, char **b)
 
 	*a = *b;
 	*b = text;
+}
+
+/* What the fabric carries: controllers are judged by it, so it changes before they are. */
+static void swap_rate(struct sl_cluster_settings *a, struct sl_cluster_settings *b)
+{
+	const struct sl_rate rate = a->fabric_rate;
+
+	a->fabric_rate = b->fabric_rate;
+	b->fabric_rate = rate;
+	swap_text(&a->fabric_rate_text, &b->fabric_rate_text);
+}
+
+/* How frames are packed and how long they may wait, from now on. queue_frames is in the ports. */
+static void take_values(struct rb_bridge *b, const struct sl_bridge_settings *new)
+{
+	struct sl_bridge_settings *old = &b->settings->cluster.bridge;
+
+	if (old->voq_frames != new->voq_frames)
+		rb_bridge_limit_voqs(b, old->voq_frames, new->voq_frames);
+	old->poll = new->poll;
+	old->packing = new->packing;
+	old->pack_delay_us = new->pack_delay_us;
+	old->voq_frames = new->voq_frames;
+	old->queue_frames = new->queue_frames;
+	for (uint32_t i = 0; i < b->n_lanes; i++) {
+		rb_worker_set_packing(b->lanes[i].worker, new->packing,
+				      new->pack_delay_us * 1000ULL);
+		rb_worker_set_fabric(b->lanes[i].worker, rb_fabric_speed_Bps(b));
+	}
 }
 
 /* Keep the nodes of the new settings, from which the ports of this node borrow. */
@@ -93,6 +146,7 @@ static int change(struct rb_bridge *b, struct sl_cluster_settings *new, struct r
 	int err, controllers_err;
 
 	rb_bridge_halt(b);
+	take_values(b, &new->bridge);
 	rb_own_ports_apply(b, own, now_ns);
 	err = rb_reachable_change(b, new, now_ns);
 	take_nodes(&b->settings->cluster, new);
@@ -103,6 +157,16 @@ static int change(struct rb_bridge *b, struct sl_cluster_settings *new, struct r
 	if (!err)
 		err = controllers_err;
 	return err || !b->join ? err : rb_peering_table_changed(b);
+}
+
+/* Most of it is in force: to say that nothing has changed would be wrong. */
+static int broken_off(int err)
+{
+	sl_error("reload: %s: the new configuration is in force, but for nodes, ports and "
+		 "controllers for which there was no room: reload again when there is, or go back "
+		 "to the former one",
+		 strerror(-err));
+	return -ENOTRECOVERABLE;
 }
 
 int rb_bridge_reload(struct rb_bridge *b, struct sl_settings *settings, uint64_t now_ns)
@@ -120,6 +184,7 @@ int rb_bridge_reload(struct rb_bridge *b, struct sl_settings *settings, uint64_t
 	} else {
 		err = rb_bridge_raise_limits(new);
 	}
+	swap_rate(old, new);
 	if (!err)
 		err = rb_own_ports_prepare(b, new, now_ns, &own);
 	if (!err && b->join) {
@@ -128,8 +193,10 @@ int rb_bridge_reload(struct rb_bridge *b, struct sl_settings *settings, uint64_t
 		if (err)
 			swap_text(&old->key_file, &new->key_file);
 	}
-	if (!err)
-		err = change(b, new, own, now_ns);
+	if (err)
+		swap_rate(old, new);
+	else if ((err = change(b, new, own, now_ns)) != 0)
+		err = broken_off(err);
 	rb_own_ports_close(own);
 	sl_settings_free(settings);
 	return err;

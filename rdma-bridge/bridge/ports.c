@@ -25,9 +25,9 @@
 #define BURST_BYTES	(16 * 1514)
 #define FRAME_MIN_BYTES 84 /* of a link that the shortest frame takes, with preamble and gap */
 
-uint32_t rb_bridge_waiting_frames(const struct rb_bridge *b)
+uint32_t rb_bridge_waiting_frames(const struct sl_cluster_settings *cluster)
 {
-	return FULL_VOQS * b->settings->cluster.bridge.voq_frames;
+	return FULL_VOQS * cluster->bridge.voq_frames;
 }
 
 /* --- Opening and closing --- */

@@ -11,7 +11,7 @@
 #define RB_BRIDGE_FILL_TARGET 2048 /* chunks that wait for frames of a receive queue */
 
 /* Frames in VOQs that the packet memory has room for, for each receive queue of an edge port. */
-uint32_t rb_bridge_waiting_frames(const struct rb_bridge *bridge);
+uint32_t rb_bridge_waiting_frames(const struct sl_cluster_settings *cluster);
 
 /*
  * Make the egress queues that the settings of a port of ours ask for; `measured`: with those that

@@ -67,6 +67,20 @@ void rb_bridge_point_remote(struct rb_bridge *b, struct rb_bridge_remote *remote
 		point_voq(b, remote, c, now_ns);
 }
 
+void rb_bridge_limit_voqs(struct rb_bridge *b, uint32_t from_frames, uint32_t to_frames)
+{
+	for (uint32_t i = 0; b->maps.voq && i < b->n_remotes; i++)
+		for (uint32_t c = 0; c < SL_CLASSES; c++) {
+			const uint32_t id = b->remotes[i].voq_id + c;
+			struct sl_voq *voq = &b->maps.voq[id];
+
+			/* XDP reads it meanwhile. One that somebody has set stays. */
+			if (b->remotes[i].system_port && id < b->maps.meta.n_voqs &&
+			    voq->limit_frames == from_frames)
+				__atomic_store_n(&voq->limit_frames, to_frames, __ATOMIC_RELAXED);
+		}
+}
+
 void rb_bridge_disown_remote(struct rb_bridge *b, struct rb_bridge_remote *remote, uint64_t now_ns)
 {
 	const uint32_t id = remote->voq_id;

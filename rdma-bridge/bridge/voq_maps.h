@@ -26,4 +26,7 @@ void rb_bridge_renew_voqs(struct rb_bridge *bridge, uint64_t now_ns);
 /* Open the maps and point the VOQs at them. 0 or -errno, logged when the outcome changes. */
 int rb_bridge_open_maps(struct rb_bridge *bridge, uint64_t now_ns);
 
+/* VOQs that may hold as many frames as the configuration said may hold as many as it says now. */
+void rb_bridge_limit_voqs(struct rb_bridge *bridge, uint32_t from_frames, uint32_t to_frames);
+
 #endif

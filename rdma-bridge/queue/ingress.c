@@ -142,6 +142,11 @@ int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uin
 	return rb_pack_init(&in->pack, message_max_bytes, degree);
 }
 
+void rb_ingress_set_degree(struct rb_ingress *in, uint32_t degree)
+{
+	in->pack.degree = degree;
+}
+
 /* Read ahead from the inputs of VOQ i in turn. Returns true if the VOQ has a frame. */
 static bool read_ahead(struct rb_ingress *in, uint32_t i, struct sl_counter *counters)
 {
@@ -274,7 +279,7 @@ bool rb_ingress_fill(struct rb_ingress *in, uint64_t delay_ns, uint64_t now_ns,
 			break;
 		}
 	}
-	in->ready = in->held || in->pack.count == in->pack.degree ||
+	in->ready = in->held || in->pack.count >= in->pack.degree ||
 		    (in->pack.count > 0 && now_ns - in->opened_ns >= delay_ns);
 	return in->ready;
 }

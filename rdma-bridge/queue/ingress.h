@@ -119,6 +119,8 @@ void rb_ingress_remove_input(struct rb_ingress *in, uint32_t i, struct rb_input 
 void rb_input_ask(const struct rb_input *input);
 /* Change message size and degree. -EBUSY while a message is open; else as rb_pack_init. */
 int rb_ingress_set_limits(struct rb_ingress *in, uint32_t message_max_bytes, uint32_t degree);
+/* Change the degree, 1..RB_RECORDS_MAX. An open message that has more frames is full. */
+void rb_ingress_set_degree(struct rb_ingress *in, uint32_t degree);
 
 /*
  * Put frames into the open message until it is full, no frame waits, or no VOQ may send. Drops

@@ -27,7 +27,7 @@ int rb_pack_add(struct rb_pack *pack, const struct rb_frame *frame)
 
 	if (RB_MSG_HEADER_BYTES + need_bytes > pack->limit_bytes)
 		return -EMSGSIZE;
-	if (pack->count == pack->degree || pack->bytes + need_bytes > pack->limit_bytes)
+	if (pack->count >= pack->degree || pack->bytes + need_bytes > pack->limit_bytes)
 		return -ENOSPC;
 	pack->frame[pack->count++] = *frame;
 	pack->bytes += need_bytes;

@@ -76,6 +76,11 @@ void rb_rates_set_message_max(struct rb_rates *r, uint8_t node, uint32_t bytes)
 	r->peer[node].message_max_bytes = bytes;
 }
 
+void rb_rates_set_fabric(struct rb_rates *r, uint64_t fabric_Bps)
+{
+	r->config.fabric_Bps = fabric_Bps;
+}
+
 void rb_rates_set_express(struct rb_rates *r, const struct sl_passed *taken)
 {
 	r->taken = taken;

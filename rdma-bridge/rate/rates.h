@@ -36,6 +36,8 @@ void rb_rates_add_peer(struct rb_rates *rates, uint8_t node, struct rb_ingress *
 void rb_rates_remove_peer(struct rb_rates *rates, uint8_t node);
 void rb_rates_remove_remote(struct rb_rates *rates, uint16_t system_port);
 void rb_rates_set_message_max(struct rb_rates *rates, uint8_t node, uint32_t bytes);
+/* What this node can send into the fabric; 0: unknown. */
+void rb_rates_set_fabric(struct rb_rates *rates, uint64_t fabric_Bps);
 /* The peer changed its state, or came with a new life. */
 void rb_rates_peer_changed(struct rb_rates *rates, uint8_t node, uint64_t now_ns);
 void rb_rates_new_life(struct rb_rates *rates, uint8_t node);

@@ -261,19 +261,40 @@ static int add_destination(struct rb_worker *w, uint8_t node, uint32_t n_voqs,
 	return 0;
 }
 
+/* The headers of a message take one gather entry. */
+static uint32_t degree_of(const struct rb_worker *w)
+{
+	const uint32_t most = w->transport->pieces_max - 1;
+
+	return w->config.degree < most ? w->config.degree : most;
+}
+
+void rb_worker_set_packing(struct rb_worker *w, uint32_t degree, uint64_t pack_delay_ns)
+{
+	w->config.degree = degree;
+	w->config.pack_delay_ns = pack_delay_ns;
+	/* What goes to this node itself is not packed for a transport. */
+	for (uint32_t i = 0; i < w->n_nodes; i++)
+		if (w->peer[w->nodes[i]]->ingress)
+			rb_ingress_set_degree(w->peer[w->nodes[i]]->ingress, degree_of(w));
+}
+
+void rb_worker_set_fabric(struct rb_worker *w, uint64_t fabric_Bps)
+{
+	w->config.fabric_Bps = fabric_Bps;
+	rb_rates_set_fabric(w->rates, fabric_Bps);
+}
+
 int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint32_t frame_max_bytes)
 {
 	struct rb_endpoint self;
-	uint32_t degree = w->config.degree;
 	int err = rb_peers_add(&w->peers, node);
 
 	if (err)
 		return err;
-	/* The headers take one gather entry. */
-	if (degree > w->transport->pieces_max - 1)
-		degree = w->transport->pieces_max - 1;
 	w->transport->ops->endpoint(w->transport, &self);
-	err = add_destination(w, node, n_voqs, frame_max_bytes, self.message_max_bytes, degree);
+	err = add_destination(w, node, n_voqs, frame_max_bytes, self.message_max_bytes,
+			      degree_of(w));
 	if (!err)
 		w->nodes[w->n_nodes++] = node;
 	if (err)

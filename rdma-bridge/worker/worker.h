@@ -31,6 +31,12 @@ int rb_worker_add_peer(struct rb_worker *worker, uint8_t node, uint32_t n_voqs,
  */
 void rb_worker_remove_peer(struct rb_worker *worker, uint8_t node);
 /*
+ * Other values of these fields of the configuration (worker_state.h), for messages that begin from
+ * now on, and for controllers. The thread of the worker halts, or is the caller's.
+ */
+void rb_worker_set_packing(struct rb_worker *worker, uint32_t degree, uint64_t pack_delay_ns);
+void rb_worker_set_fabric(struct rb_worker *worker, uint64_t fabric_Bps);
+/*
  * n_voqs virtual output queues of ports of this node, for what enters by one of its ports and
  * leaves by another: w->peer[node]->ingress, as for a peer. -EINVAL, -EEXIST, -ENOMEM.
  */

@@ -213,17 +213,78 @@ holds() {
 	hosts_meet
 }
 
+# bridge_keys "KEY: VALUE, ..." [FABRIC-KEY...]: node 1's file, with these keys of bridge and fabric besides
+bridge_keys() {
+	sed -e "s|^  bridge: {|&$1|" -e "s|^  fabric: {|&${2:+$2, }|" "$LAB_DIR/all-n1.yaml" >"$LAB_DIR/n1.yaml"
+}
+# How many data messages node 1 has sent that held less than, and at least so many frames, a power of two
+messages() { bridge_ask 1 fabric | jq -c "[.packing | (map(select(.most < $1)), map(select(.least >= $1))) | map(.messages) | add // 0]"; }
+# limits WHAT: those of the VOQs, or egress queues, of node 1
+limits() { bridge_ask 1 "$1" | jq -s -c 'map(.limit_frames) | unique'; }
+in_bursts() { send_all h1p1 n1:eth1 h2p1 1000 --dst 10.2.1.2; }
+
+values_change() {
+	local was
+	bridge_keys "packing: 1, pack_delay_us: 300, poll: busy, voq_frames: 700, queue_frames: 512" "rate: 8gbit"
+	reload 1 || return
+	[ "$(bridge_ask 1 fabric | jq -c '[.packing_limit, .poll, .speed_Bps]')" = '[1,"busy",1000000000]' ] || return
+	[ "$(limits voqs) $(limits egress-queues)" = "[700] [512]" ] || return
+	was=$(messages 2)
+	bridge_keys "packing: 64, pack_delay_us: 20000, voq_frames: 1500"
+	reload 1 || return
+	[ "$(bridge_ask 1 fabric | jq -c '[.packing_limit, .poll]')" = '[64,"adaptive"]' ] || return
+	[ "$(limits voqs) $(limits egress-queues)" = "[1500] [1024]" ] || return
+	# With one frame a message no message has had more, until now.
+	grew() { [ "$(messages 2 | jq '.[1]')" -gt "$(jq '.[1]' <<<"$was")" ]; }
+	wait_for 20 grew
+}
+
+@test "packing, limits of queues, polling and the fabric's rate change by a reload, and nothing is lost" {
+	local one more
+	untouched values_change
+	bridge_keys "packing: 1"
+	reload 1
+	read -r one more < <(messages 2 | jq -r '@tsv')
+	in_bursts
+	# A message a frame; what kernels send meanwhile is more.
+	[ "$(messages 2 | jq '.[0]')" -ge $((one + 1000)) ]
+	[ "$(messages 2 | jq '.[1]')" = "$more" ]
+	bridge_keys ""
+	reload 1
+	send_all h1p1 n1:eth1 h3p1 500 --dst 10.3.1.2
+}
+
 @test "what needs a restart is refused with its name, and changes nothing" {
-	local before
+	local before values
+	values="$(bridge_ask 1 fabric | jq -c '[.packing_limit, .poll]') $(limits voqs)"
 	refused() { [ "$(grep -c "reload refused" "$LAB_DIR/bridge-n1.err")" = "$1" ]; }
 	before=$(bridge_ask 1 peers | jq -c '[.node, .epoch, .downs]')
 	sed -i 's/liveness_ms: .*/liveness_ms: 77/' "$LAB_DIR/n1.yaml"
 	on n1 kill -HUP "$(cat "$LAB_DIR/bridge-n1.pid")"
 	wait_for 10 refused 1
 	grep -q 'reload: `liveness_ms` changed, which takes a restart of sluice-bridge' "$LAB_DIR/bridge-n1.err"
+	refused_key() { # NAME BRIDGE-KEYS FABRIC-KEYS
+		local n
+		bridge_keys "$2" "$3"
+		n=$(($(grep -c "reload refused" "$LAB_DIR/bridge-n1.err") + 1))
+		on n1 kill -HUP "$(cat "$LAB_DIR/bridge-n1.pid")"
+		wait_for 10 refused $n
+		tail -2 "$LAB_DIR/bridge-n1.err" | grep -q "reload: \`$1\` changed, which takes a restart of sluice-bridge"
+	}
+	# The first that needs a restart is named, and the others beside it change nothing.
+	refused_key "bridge: workers" "packing: 3, workers: 2"
+	refused_key "bridge: cores" "cores: '1', voq_frames: 99"
+	refused_key "bridge: realtime" "realtime: 5"
+	refused_key "bridge: memory_mib" "memory_mib: 999"
+	refused_key "bridge: delay_sample" "delay_sample: 7"
+	refused_key "bridge: control" "control: /run/sluice/other.sock"
+	refused_key "fabric: dscp" "" "dscp: 7, rate: 1gbit"
+	refused_key "fabric: service_level" "" "service_level: 3"
+	refused_key "fabric: express_check" "" "express_check: icrc"
+	[ "$(bridge_ask 1 fabric | jq -c '[.packing_limit, .poll]') $(limits voqs)" = "$values" ]
 	echo "cluster: {" >"$LAB_DIR/n1.yaml"
 	on n1 kill -HUP "$(cat "$LAB_DIR/bridge-n1.pid")"
-	wait_for 10 refused 2
+	wait_for 10 refused 11
 	[ "$(bridge_ask 1 peers | jq -c '[.node, .epoch, .downs]')" = "$before" ]
 	cp "$LAB_DIR/all-n1.yaml" "$LAB_DIR/n1.yaml"
 	send_all h1p1 n1:eth1 h3p1 500 --dst 10.3.1.2
