@@ -35,6 +35,9 @@ and for the cluster
                  no more than were punted for these reasons. Some drops may be of frames that
                  kernels and hosts sent meanwhile
 
+Remote ports that go take along what their kernel counted as sent there. Then the bridge's own count
+of what it took stands in for that: it must still account for all of it.
+
 A bridge that was started anew counts from zero, and nobody knows what its former life counted. The
 sums that need it are left out, and `restarted` names the node. A node on which nothing of sluice ran
 at `begin` began from zero, too: its sums count, from its first frame.
@@ -65,6 +68,7 @@ TX_DROPS = ("tx-ring", "tx-error")
 EXPRESS_DROPS = ("express-tx",)
 INGRESS_DROPS = ("drop-peer-down", "drop-too-big", "drop-voq-ring", "drop-no-meta", "drop-not-unicast",
                  "drop-kernel-full")
+BEFORE_INGRESS = ("drop-voq-ring", "drop-not-unicast", "drop-kernel-full")  # are not in `ingress`
 EGRESS_DROPS = ("drop-queue-full", "drop-queue-policy", "drop-port-down", "drop-transmit")
 
 
@@ -116,6 +120,10 @@ class Node:
         with open(f"{self.root}/sys/class/net/{netdev}/statistics/{name}", encoding="ascii") as file:
             return int(file.read())
 
+    def ifindex(self, netdev):
+        with open(f"{self.root}/sys/class/net/{netdev}/ifindex", encoding="ascii") as file:
+            return int(file.read())
+
     def refused(self, netdev):
         """Frames that a netdev dropped. A veth also counts redirected frames that it refused: these
         are taken off."""
@@ -156,7 +164,7 @@ def bridge_counters(node):
         "epoch": status[0]["epoch"],
         "violations": status[0]["violations"],
         "frames": {name: count["packets"] for name, count in status[0]["frames"].items()},
-        "lost_messages": sum(peer["lost"] for peer in peers),
+        "lost_messages": {str(peer["node"]): peer["lost"] for peer in peers},
         "refused_messages": sum(n for name, n in fabric[0]["messages"].items() if name != "ok")
         + sum(n for name, n in fabric[0].get("frames", {}).items() if name not in ("send", "cnp")),
         # An RDMA device does not say what it dropped.
@@ -180,8 +188,9 @@ def node_counters(node):
     return {
         "xdp": xdp_counters(node),
         "bridge": bridge,
-        "remote": {"read": sum(node.statistic(d, "tx_packets") for d in remotes),
-                   "refused": sum(node.statistic(d, "tx_dropped") for d in remotes)},
+        # By ifindex: one that comes again counts from zero.
+        "remote": {f"{d}/{node.ifindex(d)}": {"read": node.statistic(d, "tx_packets"), "refused": node.statistic(d, "tx_dropped")}
+                   for d in remotes},
         "edge": {"sent": sum(node.statistic(d, "tx_packets") for d in edges),
                  "refused": sum(node.refused(d) for d in edges)},
     }
@@ -329,7 +338,7 @@ class Ledger:
             alive = now["bridge"] and (not then["xdp"] or then["bridge"] and now["bridge"]["epoch"] == then["bridge"]["epoch"])
             if not alive:
                 self.restarted.append(name)
-            self.node(name, minus(now, then), alive)
+            self.node(name, minus(now, then), alive, gone=then["remote"].keys() - now["remote"].keys())
         if not self.restarted:
             self.fabric()
 
@@ -341,8 +350,9 @@ class Ledger:
         if frames:
             self.drops[name] = self.drops.get(name, 0) + frames
 
-    def node(self, name, d, alive):
-        xdp, remote, edge = d["xdp"], d["remote"], d["edge"]
+    def node(self, name, d, alive, gone=()):
+        xdp, edge = d["xdp"], d["edge"]
+        remote = {what: sum(netdev[what] for netdev in d["remote"].values()) for what in ("read", "refused")}
         drops = sum(n for reason, n in xdp["drops"].items() if reason not in TX_DROPS + EXPRESS_DROPS)
         punts = sum(xdp["punts"].values())
         self.claim(xdp["rx"] == xdp["forward"] + xdp["voq"] + drops + punts,
@@ -355,9 +365,11 @@ class Ledger:
         self.nodes[name] = {"rx": xdp["rx"], "forward": xdp["forward"], "voq": xdp["voq"], "punts": punts}
         if not alive:
             return
+        frames = d["bridge"]["frames"]
+        if gone:  # with what their kernel had counted
+            remote["read"] = frames["ingress"] + sum(frames[r] for r in BEFORE_INGRESS) + xdp.get("express", 0) - xdp["voq"]
         self.drop("remote-port", remote["refused"])
         self.drop("edge-driver", edge["refused"])
-        frames = d["bridge"]["frames"]
         self.message_frames = max(self.message_frames, int(d["bridge"]["message_frames"]))
         for reason in INGRESS_DROPS + EGRESS_DROPS:
             self.drop(reason, frames.get(reason, 0))
@@ -379,7 +391,7 @@ class Ledger:
         taken = edge["sent"] + edge["refused"] + sum(xdp["drops"][r] for r in TX_DROPS)
         self.claim(taken >= handed, f"{name}: departure: handed to edge ports {handed}, sent or refused by them {taken}")
         self.claim(d["bridge"]["violations"] == 0, f"{name}: {d['bridge']['violations']} chunks changed hands against the rules")
-        self.nodes[name].update(lost_messages=d["bridge"]["lost_messages"], refused_messages=d["bridge"]["refused_messages"],
+        self.nodes[name].update(lost_messages=sum(d["bridge"]["lost_messages"].values()), refused_messages=d["bridge"]["refused_messages"],
                                 no_room_messages=d["bridge"]["no_room_messages"], silent=d["bridge"]["silent"])
 
     def fabric(self):

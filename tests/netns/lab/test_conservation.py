@@ -13,15 +13,15 @@ SENT = 1000
 
 def node(**changes):
     """The counters of a node, in the form of conservation.node_counters; `frames`, `xdp` and so on change parts of it."""
-    frames = {name: 0 for name in ("sent", "local", "egress", "transmitted") + conservation.INGRESS_DROPS + conservation.EGRESS_DROPS}
+    frames = {name: 0 for name in ("ingress", "sent", "local", "egress", "transmitted") + conservation.INGRESS_DROPS + conservation.EGRESS_DROPS}
     counters = {
         "xdp": {"rx": 0, "forward": 0, "voq": 0, "express": 0,
                 "drops": {"voq-full": 0, "ttl": 0, "tx-ring": 0, "tx-error": 0, "express-tx": 0},
                 "punts": {"local": 0, "no-neighbour": 0}},
-        "bridge": {"epoch": 7, "violations": 0, "frames": frames, "lost_messages": 0, "refused_messages": 0, "silent": False,
+        "bridge": {"epoch": 7, "violations": 0, "frames": frames, "lost_messages": {"9": 0}, "refused_messages": 0, "silent": False,
                    "no_room_messages": 0, "message_frames": "4", "waiting_voq": 0, "waiting_egress": 0,
                    "express_taken": 0, "edges": ["eth1"], "remotes": ["n2p1"]},
-        "remote": {"read": 0, "refused": 0},
+        "remote": {"n2p1/9": {"read": 0, "refused": 0}},
         "edge": {"sent": 0, "refused": 0},
     }
     for path, n in changes.items():
@@ -67,7 +67,7 @@ def shortfall(frames, messages=0, refused=0, explained=True):
         for name in ("egress", "transmitted"):
             n2["bridge"]["frames"][name] -= frames
         n2["edge"]["sent"] -= frames
-        n2["bridge"]["lost_messages"], n2["bridge"]["refused_messages"] = messages, refused
+        n2["bridge"]["lost_messages"]["9"], n2["bridge"]["refused_messages"] = messages, refused
         cluster["fabric_drops"] = messages if explained else 0
     return change
 
@@ -102,13 +102,13 @@ def test_each_sum_of_a_node():
             place = cluster["nodes"][name]
             *parts, last = path.split("/")
             for part in parts:
-                place = place[part]
+                place = place[part.replace("|", "/")]
             place[last] += n
         return change
     equal(wrong(add("xdp/rx", 1)), ["n1: edge ports"])
     equal(wrong(add("xdp/forward", 1)), ["n1: departure", "n1: edge ports"])
     equal(wrong(add("xdp/drops/ttl", 1)), ["n1: edge ports", "whole"])
-    equal(wrong(add("remote/read", 1)), ["n1: ingress"])
+    equal(wrong(add("remote/n2p1|9/read", 1)), ["n1: ingress"])
     equal(wrong(add("bridge/frames/drop-voq-ring", 1)), ["n1: ingress", "whole"])
     equal(wrong(add("bridge/frames/drop-queue-full", 1, "n2")), ["n2: egress", "whole"])
     equal(wrong(add("bridge/waiting_egress", 1, "n2")), ["n2: egress", "whole"])
@@ -167,6 +167,36 @@ def test_a_lost_message_holds_no_more_frames_than_fit():
 
 def test_a_lost_message_needs_a_cause():
     equal(wrong(shortfall(8, messages=2, explained=False), received=SENT - 8), ["fabric"])
+
+
+def test_a_remote_port_that_goes_is_accounted_for_by_what_the_bridge_took():
+    def change(read, sent):
+        def goes(_, n1, n2):
+            n1["remote"] = {"n2p2/12": {"read": 2, "refused": 0}}
+            n1["bridge"]["frames"]["ingress"] = SENT + read
+            n1["bridge"]["frames"]["sent"] = SENT + sent
+            for counters, name in ((n2["bridge"]["frames"], "egress"), (n2["bridge"]["frames"], "transmitted"), (n2["edge"], "sent")):
+                counters[name] = SENT + sent
+        return goes
+    equal(wrong(change(7, 7)), [])
+    equal(ledger(change(7, 7)).nodes["n1"]["remote"], 7)
+    equal(wrong(change(7, 6)), ["n1: ingress"])
+    # One that has come anew under its name counts from zero.
+    def again(_, n1, __):
+        n1["remote"] = {"n2p1/13": {"read": 5, "refused": 0}}
+        n1["bridge"]["frames"]["ingress"] = SENT
+    equal(wrong(again), [])
+
+
+def test_a_node_on_which_nothing_ran_counts_from_zero():
+    bare = {"xdp": {}, "bridge": None, "remote": {}, "edge": {"sent": 0, "refused": 0}}
+    before = {"nodes": {"n1": node(), "n2": bare}, "fabric_drops": 0}
+    for late, expected in ((0, []), (1, ["n2: egress: 1000, transmitted 999 + dropped 0 + waiting 0"])):
+        after = crossing()
+        after["nodes"]["n2"]["bridge"]["frames"]["transmitted"] -= late
+        equal([line for line in conservation.Ledger(before, after).wrong if "egress:" in line], expected)
+    after = {"nodes": {"n1": node(), "n2": bare}, "fabric_drops": 0}
+    equal(conservation.Ledger(before, after).wrong, [])
 
 
 def test_a_restarted_bridge_leaves_out_its_sums_and_is_named():
