@@ -28,12 +28,29 @@ _sluice_cc() {
 	esac
 }
 
+_sluice_exact_flow() {
+	local what='' i
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		list | count | add | delete | load | flush) what=${COMP_WORDS[i]} ;;
+		esac
+	done
+	case $what in
+	'') _sluice_words "list count add delete load flush" ;;
+	load) _sluice_files ;;
+	add | delete)
+		_sluice_words "source= destination= protocol= source_port= destination_port= $([ "$what" = delete ] || echo action= as= class= set_dscp= idle=)"
+		[[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
+		;;
+	esac
+}
+
 # The filter lists in force: the first column of each line, without the colon.
 _sluice_filter() {
 	case $1 in
 	'') _sluice_words "list counters add delete replace import flowspec flow explain" ;;
 	replace | import) _sluice_files ;;
-	flow) _sluice_words "list count add delete load flush" ;;
+	flow) _sluice_exact_flow ;;
 	list | counters | add | delete | flowspec) _sluice_words "$(sluice filter list 2>/dev/null | sed -n 's/: .*//p')" ;;
 	esac
 }

@@ -20,7 +20,8 @@
  * headers and as a first fragment, too.
  */
 struct sl_exact_flow {
-	__u32 action; /* SL_RULE_*: permit, deny or kernel, with a class and a DSCP */
+	/* Without `rule`. SL_RULE_*: what becomes of its packets, with a class and a DSCP */
+	__u32 action;
 	__u32 idle_s; /* sluiced deletes a flow that had no packet for so long; 0: never */
 	__u64 packets;
 	__u64 bytes; /* frame bytes, as in struct sl_counter */
@@ -28,11 +29,26 @@ struct sl_exact_flow {
 	 * 2^SL_EXACT_FLOW_USED_SHIFT ns.
 	 */
 	__u32 used;
-	__u32 pad; /* 0 */
+	/* Its packets are treated as those of this rule in sl_flow_rule; 0: as `action` says. */
+	__u32 rule;
 };
 SL_ASSERT_SIZE(struct sl_exact_flow, 32);
 
 #define SL_EXACT_FLOW_USED_SHIFT 30
+
+/*
+ * Map sl_flow_rule: a number made of a rule's name -> the rule, for flows that name it, as long as
+ * a list of the configuration has it. A flow whose rule is not there lets nothing pass.
+ */
+#define SL_FLOW_RULE_NAME_BYTES 128
+struct sl_flow_rule {
+	__u32 action;  /* SL_RULE_* */
+	__u32 number;  /* of its counter, policer, next hop and chain */
+	__u32 sample;  /* one in so many of its packets is copied (copy.h); 0: none */
+	__u32 version; /* 4 or 6: it is for flows of this IP version alone; 0: for all */
+	char name[SL_FLOW_RULE_NAME_BYTES]; /* LIST/RULE */
+};
+SL_ASSERT_SIZE(struct sl_flow_rule, 144);
 
 /*
  * Map sl_exact_puts, one __u64, in memory that programs share with sl_edge: how often somebody has

@@ -42,6 +42,8 @@
 /* flows that enter here have reserved rates; beside the mirror's flags, and not its */
 #define SL_PORT_RESERVES_BIT 17
 #define SL_PORT_RESERVES     (1u << SL_PORT_RESERVES_BIT)
+/* Packets come out of chains of elements here, which exact flows have judged where they entered. */
+#define SL_PORT_CHAINED (1u << 18)
 
 /*
  * Map sl_port: how XDP treats packets that enter at an L3 interface (a port or a VLAN on it).

@@ -5,6 +5,7 @@
 
 #include "bpf/abi/exact_flow.h"
 #include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/packet.bpf.h"
 #include "bpf/edge/stats.bpf.h"
 
 /* Are there flows? If not, an empty table would cost as much as one of many. */
@@ -21,6 +22,22 @@ static __always_inline void sl_exact_flow_half(__be32 out[2], __u64 half)
 {
 	out[0] = sl_htonl(half >> 32);
 	out[1] = sl_htonl(half & 0xffffffff);
+}
+
+/* The answer is that of the rule that the flow names, for which the packet counts, too. */
+static __always_inline void sl_exact_flow_as(struct sl_flow *flow, __u32 id, __u32 version,
+					     __u32 frame_bytes)
+{
+	const struct sl_flow_rule *rule =
+		sl_filtered() ? bpf_map_lookup_elem(&sl_flow_rule, &id) : NULL;
+
+	flow->action = SL_FILTER_DENY;
+	if (!rule || (rule->version && rule->version != version))
+		return;
+	flow->action = rule->action;
+	flow->number = rule->number;
+	flow->sample = rule->sample;
+	sl_count(&sl_filter_hits, flow->number, 1, frame_bytes);
 }
 
 /*
@@ -59,6 +76,8 @@ __attribute__((noinline)) int sl_exact_flow_find(struct sl_flow *flow, __u32 ver
 	flow->number = SL_RULE_NONE;
 	flow->sample = 0;
 	flow->auxiliary = 0;
+	if (found->rule)
+		sl_exact_flow_as(flow, found->rule, version, frame_bytes);
 	return 1;
 }
 

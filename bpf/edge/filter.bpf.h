@@ -204,7 +204,8 @@ static __always_inline void sl_ask_list(const struct sl_packet *pkt, struct sl_f
  */
 static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 {
-	const bool has_flows = sl_has_exact_flows() && sl_exact_flows_there();
+	const bool has_flows = sl_has_exact_flows() && !(pkt->port_flags & SL_PORT_CHAINED) &&
+			       sl_exact_flows_there();
 	const bool has_list = sl_filtered() && pkt->filter;
 	struct sl_flow flow;
 
@@ -226,6 +227,9 @@ static __always_inline sl_verdict sl_filter(struct sl_packet *pkt)
 			return SL_GO_ON;
 		sl_ask_list(pkt, &flow);
 	}
+	/* A rule that a flow names has judged the packet where the port has no list, too. */
+	if (sl_has_exact_flows())
+		pkt->filter |= flow.number + 1;
 	if (flow.sample)
 		sl_copy_sample(pkt->ctx, flow.number, flow.sample, pkt->l3_ifindex);
 	if (flow.auxiliary)

@@ -104,6 +104,16 @@ struct {
 SL_COUNTERS(sl_exact_hits, 1);
 SL_ARRAY(sl_exact_puts, __u64, 1, BPF_F_MMAPABLE);
 
+/* The rules that they may name: memory only for those there are. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_FILTER_RULES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct sl_flow_rule);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} sl_flow_rule SEC(".maps");
+
 /* Policers of rules and of reserved flows, by their numbers: memory only for those there are. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

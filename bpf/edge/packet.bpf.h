@@ -57,8 +57,9 @@ struct sl_packet {
 	__u32 port_number;  /* of the port in the cluster; 0: none */
 	__u32 ip_len_bytes; /* header and payload; what follows in the frame is padding */
 	__u32 ttl;	    /* TTL or hop limit as received */
-	__u32 filter;	    /* rule list of the L3 interface plus 1; 0: none */
-	__u32 class_plus1;  /* class that a rule or a reservation has set, plus 1; 0: by DSCP */
+	__u32 filter; /* rule list of the L3 interface plus 1; behind sl_filter: not 0, if a rule
+		       * may have judged the packet */
+	__u32 class_plus1; /* class that a rule or a reservation has set, plus 1; 0: by DSCP */
 	__u32 reserve_rule_plus1; /* number of the rule that reserves for its flow, plus 1; 0: none
 				   */
 	__u32 dscp_plus1;	  /* DSCP that a rule has set, plus 1; 0: as it came */

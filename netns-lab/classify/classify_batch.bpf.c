@@ -4,6 +4,9 @@
 #include "bpf/edge/exact_flow.bpf.h"
 #include "netns-lab/classify/classify_batch.h"
 
+/* As where lists and flows are configured. */
+const volatile struct sl_config sl_config = { .managed = 1, .filters = 1, .exact_flows = 1 };
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);

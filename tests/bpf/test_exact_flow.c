@@ -375,6 +375,108 @@ static void sweep_brings_flows_into_force_of_which_nobody_told(void **state)
 	assert_int_equal(*puts_there, 1);
 }
 
+/* --- As a rule that the flow names --- */
+
+#define RULE_ID	    0xc0ffee
+#define RULE_NUMBER 0 /* the counter that a rig has */
+
+static void put_as(const struct sl_flow_key *key, const struct sl_flow_rule *rule)
+{
+	const struct sl_exact_flow flow = { .action = SL_FILTER_PERMIT, .rule = RULE_ID };
+	const uint32_t id = RULE_ID;
+	const int rules = edge_map_fd(world, "sl_flow_rule");
+
+	flush();
+	world->filter = 0;
+	bpf_map_delete_elem(rules, &id);
+	if (rule)
+		assert_int_equal(bpf_map_update_elem(rules, &id, rule, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(flows_fd(), key, &flow, BPF_ANY), 0);
+	sl_exact_puts_note(puts_there);
+}
+
+/* The rule's action is the flow's, at a port without a list, too, and both count the packet. */
+static void flow_does_as_its_rule(void **state)
+{
+	static const struct {
+		uint32_t action;
+		struct edge_case expected;
+	} cases[] = {
+		{ SL_FILTER_PERMIT, { .in = V4(), FORWARD_BY(PLAIN) } },
+		{ SL_FILTER_DENY, { .in = V4(), DROPS(FILTER) } },
+		{ SL_FILTER_REJECT, { .in = V4(), DROPS(FILTER) } },
+		{ SL_FILTER_KERNEL, { .in = V4(), PUNTS(FILTER) } },
+		/* Without its policer, its next hop or its chain a rule lets nothing pass. */
+		{ SL_RULE_POLICE, { .in = V4(), DROPS(POLICED) } },
+		{ SL_RULE_NEXT_HOP, { .in = V4(), DROPS(NEXT_HOP) } },
+		{ SL_RULE_CHAIN, { .in = V4(), DROPS(CHAIN) } },
+	};
+	const struct sl_flow_key key = usual(false, 17);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct sl_flow_rule rule = { .action = cases[i].action,
+						   .number = RULE_NUMBER };
+		const uint64_t before = hits("sl_filter_hits", RULE_NUMBER).packets;
+
+		put_as(&key, &rule);
+		edge_check(world, &cases[i].expected);
+		assert_int_equal(hits("sl_filter_hits", RULE_NUMBER).packets, before + 1);
+		assert_int_equal(get(&key).packets, 1);
+	}
+}
+
+static void flow_whose_rule_is_not_there_lets_nothing_pass(void **state)
+{
+	const struct edge_case dropped = { .in = V4(), DROPS(FILTER) },
+			       passes = { .in = V4(), FORWARD_BY(PLAIN) };
+	const struct sl_flow_rule other = { .version = 6 }, own = { .version = 4 };
+	const struct sl_flow_key key = usual(false, 17);
+	const uint64_t before = hits("sl_filter_hits", RULE_NUMBER).packets;
+
+	(void)state;
+	put_as(&key, NULL);
+	edge_check(world, &dropped);
+	put_as(&key, &other);
+	edge_check(world, &dropped);
+	assert_int_equal(hits("sl_filter_hits", RULE_NUMBER).packets, before);
+	put_as(&key, &own);
+	edge_check(world, &passes);
+}
+
+/* Without any list there are no rules. */
+static void flow_that_names_a_rule_lets_nothing_pass_without_lists(void **state)
+{
+	const struct edge_case dropped = { .in = V4(), DROPS(FILTER) };
+	const struct sl_flow_rule rule = { .action = SL_FILTER_PERMIT };
+	const struct sl_flow_key key = usual(false, 17);
+
+	(void)state;
+	put_as(&key, &rule);
+	edge_check(world, &dropped);
+}
+
+/* What comes out of a chain would go round in circles. */
+static void packet_out_of_a_chain_is_not_judged_again(void **state)
+{
+	static uint8_t in[FRAME_MAX_BYTES], out[FRAME_MAX_BYTES];
+	const uint32_t both = SL_PORT_FORWARD4 | SL_PORT_FORWARD6;
+	const struct frame frame = { 0 };
+	const struct sl_flow_key key = usual(false, 17);
+	uint32_t len = frame_build(&frame, in), out_len;
+
+	(void)state;
+	flush();
+	world->filter = 0;
+	put(&key, SL_FILTER_DENY);
+	assert_int_equal(edge_set_port(world, EDGE_PORT(1), FRAME_DST_MAC, both | SL_PORT_CHAINED),
+			 0);
+	assert_int_equal(edge_run(world, EDGE_PORT(1), in, len, out, &out_len), XDP_REDIRECT);
+	assert_int_equal(get(&key).packets, 0);
+	assert_int_equal(edge_set_port(world, EDGE_PORT(1), FRAME_DST_MAC, both), 0);
+	assert_int_equal(edge_run(world, EDGE_PORT(1), in, len, out, &out_len), XDP_DROP);
+}
+
 /* --- Beside a list --- */
 
 static void flow_wins_over_the_list(void **state)
@@ -598,6 +700,11 @@ int main(void)
 		cmocka_unit_test_setup(sweep_leaves_what_is_put_during_its_round, use_alone),
 		cmocka_unit_test_setup(sweep_brings_flows_into_force_of_which_nobody_told,
 				       use_alone),
+		cmocka_unit_test_setup(flow_does_as_its_rule, use_beside),
+		cmocka_unit_test_setup(flow_whose_rule_is_not_there_lets_nothing_pass, use_beside),
+		cmocka_unit_test_setup(flow_that_names_a_rule_lets_nothing_pass_without_lists,
+				       use_alone),
+		cmocka_unit_test_setup(packet_out_of_a_chain_is_not_judged_again, use_alone),
 		cmocka_unit_test_setup(flow_wins_over_the_list, use_beside),
 		cmocka_unit_test_setup(list_does_not_see_the_packets_of_a_flow, use_beside),
 		cmocka_unit_test_setup(random_packets_as_a_dictionary_says, use_alone),

@@ -111,6 +111,8 @@ int sl_cmd_show_filters(const struct sl_cmd_options *options, const char *name);
 json_t *sl_cmd_packet(const struct sl_cmd_options *options, const char *command, int argc,
 		      char **argv);
 void sl_cmd_print_filter(const json_t *filter);
+/* What an exact flow decides, as such an answer says; a line. */
+void sl_cmd_print_exact_flow(const json_t *filter);
 
 /*
  * What getopt gave a command that is no option of its own: 'h', which prints the usage, or an

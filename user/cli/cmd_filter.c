@@ -168,7 +168,10 @@ static void print_list(void *arg, const json_t *row)
 	ports = json_object_get(row, "ports");
 	json_array_foreach(ports, i, port)
 		printf(" %s", json_string_value(port));
-	printf("%s, of %s\n", json_array_size(ports) ? "" : " all others",
+	printf("%s, of %s\n",
+	       json_is_true(json_object_get(row, "flows")) ? " none, for flows"
+	       : json_array_size(ports)			   ? ""
+							   : " all others",
 	       sl_cmd_text(row, "origin"));
 	*(long long *)arg = 0;
 }
@@ -219,6 +222,23 @@ json_t *sl_cmd_packet(const struct sl_cmd_options *options, const char *command,
 	return packet;
 }
 
+void sl_cmd_print_exact_flow(const json_t *filter)
+{
+	static const char *const sets[][2] = { { "class", "class" },
+					       { "set_dscp", "DSCP" },
+					       { "next_hop", "next hop" },
+					       { "table", "table" },
+					       { "chain", "chain" } };
+	const char *as = sl_cmd_text(filter, "as");
+
+	printf("an exact flow decides%s%s: %s", *as ? ", as rule " : "", as,
+	       sl_cmd_text(filter, "action"));
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		if (*sl_cmd_text(filter, sets[i][0]))
+			printf(", %s %s", sets[i][1], sl_cmd_text(filter, sets[i][0]));
+	putchar('\n');
+}
+
 void sl_cmd_print_filter(const json_t *filter)
 {
 	const json_t *rules = json_object_get(filter, "rules"), *rule, *condition;
@@ -227,7 +247,7 @@ void sl_cmd_print_filter(const json_t *filter)
 
 	printf("filter     ");
 	if (json_is_true(json_object_get(filter, "exact_flow"))) {
-		printf("an exact flow decides: %s\n", sl_cmd_text(filter, "action"));
+		sl_cmd_print_exact_flow(filter);
 		return;
 	}
 	if (!*sl_cmd_text(filter, "list")) {

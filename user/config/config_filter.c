@@ -9,6 +9,7 @@
 
 #include "bpf/abi/reserved.h"
 #include "bpf/abi/voq.h"
+#include "user/classify/flow_rule.h"
 #include "user/classify/rule_text.h"
 #include "user/config/config_cluster_schema.h"
 #include "user/config/config_filter.h"
@@ -296,6 +297,10 @@ const struct sl_yaml_key sl_filter_list_keys[] = {
 	  .keys = port_keys,
 	  .item_bytes = sizeof(struct sl_filter_port_settings),
 	  .items_max = PORTS_MAX },
+	{ .name = "flows",
+	  .type = SL_YAML_BOOL,
+	  .offset = offsetof(struct sl_filter_list_settings, for_flows),
+	  .what = "a truth value" },
 	{ .name = "default",
 	  .type = SL_YAML_CHOICE,
 	  .offset = offsetof(struct sl_filter_list_settings, default_action),
@@ -405,15 +410,18 @@ static json_t *rule_json(const struct sl_filter_rule_settings *rule)
 
 json_t *sl_filter_list_json(const struct sl_filter_list_settings *list)
 {
-	json_t *rules = json_array(), *ports = json_array();
+	json_t *rules = json_array(), *ports = json_array(), *object;
 
 	for (uint32_t i = 0; i < list->ports.n; i++)
 		json_array_append_new(ports,
 				      json_pack("{s:s}", "name", sl_filter_port_name(list, i)));
 	for (uint32_t i = 0; i < list->rules.n; i++)
 		json_array_append_new(rules, rule_json(sl_filter_rule(list, i)));
-	return json_pack("{s:s, s:o, s:s, s:o}", "name", list->name, "ports", ports, "default",
-			 sl_filter_action_name((uint32_t)list->default_action), "rules", rules);
+	object = json_pack("{s:s, s:o, s:s, s:o}", "name", list->name, "ports", ports, "default",
+			   sl_filter_action_name((uint32_t)list->default_action), "rules", rules);
+	if (list->for_flows)
+		json_object_set_new(object, "flows", json_true());
+	return object;
 }
 
 /* A text that stands in the file by itself is printable, but may have what JSON escapes. */
@@ -463,6 +471,8 @@ void sl_filter_list_write(FILE *f, const struct sl_filter_list_settings *list)
 {
 	write_text(f, "{\"name\": ", list->name);
 	write_text(f, ", \"default\": ", sl_filter_action_name((uint32_t)list->default_action));
+	if (list->for_flows)
+		fputs(", \"flows\": true", f);
 	fputs(", \"ports\": [", f);
 	for (uint32_t i = 0; i < list->ports.n; i++) {
 		write_text(f, i ? ", {\"name\": " : "{\"name\": ", sl_filter_port_name(list, i));
@@ -858,18 +868,27 @@ static bool has_port(const struct sl_filter_list_settings *other, const char *na
 	return false;
 }
 
+/* Of all ports that no other list names? */
+static bool is_for_the_rest(const struct sl_filter_list_settings *list)
+{
+	return !list->ports.n && !list->for_flows;
+}
+
 static int check_ports(struct checker *c, const struct sl_yaml_list *lists, uint32_t i)
 {
 	const struct sl_filter_list_settings *list = sl_filter_list(lists, i);
 
+	snprintf(c->path, sizeof(c->path), "filters[%u]", i);
+	if (list->for_flows && list->ports.n)
+		return refuse(c, list->line, list->name,
+			      "is for flows, and has ports: write one of them");
 	for (uint32_t j = 0; j < i; j++) {
 		const struct sl_filter_list_settings *other = sl_filter_list(lists, j);
 
-		snprintf(c->path, sizeof(c->path), "filters[%u]", i);
 		if (!strcmp(other->name, list->name))
 			return refuse(c, list->line, list->name,
 				      "is the name of two lists: write another");
-		if (!list->ports.n && !other->ports.n)
+		if (is_for_the_rest(list) && is_for_the_rest(other))
 			return refuse(c, list->line, list->name,
 				      "has no ports, as list \"%s\", and only one can be for all "
 				      "other ports: write ports",
@@ -881,6 +900,70 @@ static int check_ports(struct checker *c, const struct sl_yaml_list *lists, uint
 					      other->name);
 	}
 	return 0;
+}
+
+/* A rule by the number that exact flows have for its name. */
+struct flow_rule {
+	uint32_t id;
+	uint32_t list, rule;
+};
+
+static int compare_flow_rules(const void *a, const void *b)
+{
+	const struct flow_rule *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return x->list != y->list ? (x->list < y->list ? -1 : 1) : x->rule < y->rule ? -1 : 1;
+}
+
+/* No two of the n have the same number. */
+static int check_flow_rules(struct checker *c, const struct sl_yaml_list *lists,
+			    struct flow_rule *all, uint32_t n)
+{
+	qsort(all, n, sizeof(*all), compare_flow_rules);
+	for (uint32_t i = 1; i < n; i++) {
+		const struct flow_rule *first = &all[i - 1], *second = &all[i];
+		const struct sl_filter_rule_settings *rule =
+			sl_filter_rule(sl_filter_list(lists, second->list), second->rule);
+		const struct sl_filter_list_settings *other = sl_filter_list(lists, first->list);
+
+		if (first->id != second->id)
+			continue;
+		snprintf(c->path, sizeof(c->path), "filters[%u].rules[%u]", second->list,
+			 second->rule);
+		return refuse(
+			c, rule->line, rule->name,
+			"has the number that exact flows have for rule \"%s\" of list \"%s\": "
+			"write another name",
+			sl_filter_rule(other, first->rule)->name, other->name);
+	}
+	return 0;
+}
+
+static int check_flow_rule_names(struct checker *c, const struct sl_yaml_list *lists,
+				 uint32_t n_rules)
+{
+	struct flow_rule *all = calloc(n_rules + 1, sizeof(*all));
+	char name[SL_FLOW_RULE_NAME_BYTES];
+	uint32_t n = 0;
+	int err;
+
+	if (!all)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < lists->n; i++) {
+		const struct sl_filter_list_settings *list = sl_filter_list(lists, i);
+
+		for (uint32_t j = 0; j < list->rules.n; j++) {
+			if (!sl_filter_rule(list, j)->name)
+				continue;
+			sl_flow_rule_name(list->name, sl_filter_rule(list, j)->name, name);
+			all[n++] = (struct flow_rule){ sl_flow_rule_id(name), i, j };
+		}
+	}
+	err = check_flow_rules(c, lists, all, n);
+	free(all);
+	return err;
 }
 
 int sl_filters_settings_check(struct sl_yaml_list *lists, const char *file_name,
@@ -905,5 +988,7 @@ int sl_filters_settings_check(struct sl_yaml_list *lists, const char *file_name,
 				     n_rules, SL_FILTER_RULES_MAX);
 		}
 	}
+	if (!err)
+		err = check_flow_rule_names(&c, lists, n_rules);
 	return err;
 }

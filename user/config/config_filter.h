@@ -4,6 +4,7 @@
 #define SL_CONFIG_FILTER_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "user/classify/rule.h"
@@ -62,6 +63,7 @@ struct sl_filter_list_settings {
 	char *name;
 	int default_action;	   /* enum sl_filter_action */
 	struct sl_yaml_list ports; /* of struct sl_filter_port_settings; none: all other ports */
+	bool for_flows;		   /* of no port: exact flows name its rules */
 	struct sl_yaml_list rules; /* of struct sl_filter_rule_settings */
 	/* owned; the rules again, one for one, as sl_filters_settings_check reads them */
 	struct sl_rule *parsed;

@@ -61,6 +61,8 @@ static void on_port_set(void *ctx, const struct sl_port *mirrored, const struct 
 	port->number = entered ? entered->number : 0;
 	if_indextoname(port->ifindex, name);
 	port->filter = sl_rule_lists_of(*g->lists, name);
+	if (strcmp(name, SL_CHAIN_NETDEV) == 0)
+		port->flags |= SL_PORT_CHAINED;
 	err = sl_datapath_port_set(g->datapath, port, vlan);
 	if (!err)
 		return;

@@ -183,6 +183,7 @@ static void serve_copies(struct sl_router *r)
 	bool any;
 	int err = sl_rule_lists_targets(r->lists, &targets, &n, &any);
 
+	any |= sl_datapath_config(r->current->datapath)->exact_flows > 0; /* any may reject */
 	if (!err)
 		err = sl_copies_serve(
 			r->copies, any ? sl_datapath_map_fd(r->current->datapath, "sl_copies") : -1,

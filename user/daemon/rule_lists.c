@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 
 #include "user/classify/compile.h"
+#include "user/classify/flow_rule.h"
 #include "user/config/same_rules.h"
 #include "user/daemon/rule_lists.h"
 #include "user/datapath/counters.h"
@@ -443,6 +444,68 @@ static void make_chains(const struct list *list, struct sl_datapath *dp)
 	}
 }
 
+/* --- Rules that exact flows name --- */
+
+/* Under which number flows know the rule, and its name; 0: they cannot name it. */
+static uint32_t flow_rule_id(const struct list *list, uint32_t i,
+			     char name[SL_FLOW_RULE_NAME_BYTES])
+{
+	const struct sl_filter_rule_settings *rule = sl_filter_rule(list->settings, i);
+
+	if (!rule->name || sl_rule_is_auxiliary(&list->settings->parsed[i]))
+		return 0;
+	sl_flow_rule_name(list->settings->name, rule->name, name);
+	return sl_flow_rule_id(name);
+}
+
+/* Behind what belongs to a rule, and before that of a former one of its name goes. */
+static void make_flow_rules(const struct list *list, struct sl_datapath *dp)
+{
+	const int fd = sl_datapath_map_fd(dp, "sl_flow_rule");
+
+	for (uint32_t i = 0; sl_datapath_config(dp)->exact_flows && i < list->settings->rules.n;
+	     i++) {
+		const struct sl_rule *rule = &list->settings->parsed[i];
+		struct sl_flow_rule value = {
+			.action = rule->action,
+			.number = list->number[i],
+			.sample = rule->sample,
+			.version = rule->family == AF_INET    ? 4
+				   : rule->family == AF_INET6 ? 6
+							      : 0,
+		};
+		const uint32_t id = flow_rule_id(list, i, value.name);
+
+		if (id && bpf_map_update_elem(fd, &id, &value, BPF_ANY))
+			sl_error("filters: list \"%s\": flows that name rule %u let nothing pass: "
+				 "%s",
+				 list->settings->name, i, strerror(errno));
+	}
+}
+
+/* If it is that of this rule, and no later one of its name has taken its place. */
+static void delete_flow_rule(const struct list *list, uint32_t i, struct sl_datapath *dp)
+{
+	const int fd = sl_datapath_map_fd(dp, "sl_flow_rule");
+	struct sl_flow_rule value;
+	const uint32_t id = flow_rule_id(list, i, value.name);
+
+	if (id && !bpf_map_lookup_elem(fd, &id, &value) && value.number == list->number[i])
+		bpf_map_delete_elem(fd, &id);
+}
+
+const struct sl_filter_rule_settings *sl_rule_lists_of_flow(const struct sl_rule_lists *lists,
+							    uint32_t id)
+{
+	char name[SL_FLOW_RULE_NAME_BYTES];
+
+	for (uint32_t i = 0; lists && i < lists->n; i++)
+		for (uint32_t j = 0; j < lists->list[i].settings->rules.n; j++)
+			if (flow_rule_id(&lists->list[i], j, name) == id)
+				return sl_filter_rule(lists->list[i].settings, j);
+	return NULL;
+}
+
 /* --- Next hops that the kernel resolves --- */
 
 static bool names_hop(const struct list *list, uint32_t i)
@@ -521,6 +584,23 @@ static void delete_unused(const struct sl_rule_lists *lists, const struct sl_rul
 	}
 }
 
+static void delete_flow_rules(const struct sl_rule_lists *lists,
+			      const struct sl_rule_lists *previous, struct sl_datapath *dp)
+{
+	bool *used = calloc(SL_FILTER_COUNTERS + 1, sizeof(*used));
+
+	if (!used) {
+		sl_error("filters: not enough memory: flows may go on as rules that are gone");
+		return;
+	}
+	mark_numbers(lists, used);
+	for (uint32_t i = 0; i < previous->n; i++)
+		for (uint32_t j = 0; j < previous->list[i].settings->rules.n; j++)
+			if (!used[previous->list[i].number[j]])
+				delete_flow_rule(&previous->list[i], j, dp);
+	free(used);
+}
+
 int sl_rule_list_policer(const struct sl_rule_lists *lists, const struct sl_datapath *dp,
 			 uint32_t list, uint32_t rule, struct sl_policer *out)
 {
@@ -547,6 +627,7 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool
 		make_policers(list, dp);
 		make_hops(list, dp);
 		make_chains(list, dp);
+		make_flow_rules(list, dp);
 		for (unsigned int f = 0; f < FAMILIES; f++)
 			if (all || !list->kept[f])
 				places[n++] = (struct sl_list_place){ .slot = slot_of(list, f),
@@ -563,6 +644,8 @@ void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 	struct sl_list_maps maps = maps_of(dp);
 	const struct sl_list none = { .fd = -1 };
 
+	if (previous && sl_datapath_config(dp)->exact_flows)
+		delete_flow_rules(lists, previous, dp);
 	for (uint32_t i = 0; previous && i < previous->n; i++) {
 		const struct list *old = &previous->list[i];
 
@@ -618,7 +701,7 @@ static const struct list *list_for(const struct sl_rule_lists *lists, const char
 	for (uint32_t i = 0; lists && i < lists->n; i++) {
 		const struct sl_filter_list_settings *settings = lists->list[i].settings;
 
-		if (!settings->ports.n)
+		if (!settings->ports.n && !settings->for_flows)
 			others = &lists->list[i];
 		for (uint32_t j = 0; j < settings->ports.n; j++)
 			if (!strcmp(sl_filter_port_name(settings, j), netdev))

@@ -64,6 +64,10 @@ const struct sl_filter_list_settings *sl_rule_list_for(const struct sl_rule_list
 
 /* --- For views --- */
 
+/* The rule that an exact flow names by this number; NULL: there is none. */
+const struct sl_filter_rule_settings *sl_rule_lists_of_flow(const struct sl_rule_lists *lists,
+							    uint32_t id);
+
 uint32_t sl_rule_lists_n(const struct sl_rule_lists *lists);
 const struct sl_filter_list_settings *sl_rule_list_settings(const struct sl_rule_lists *lists,
 							    uint32_t list);

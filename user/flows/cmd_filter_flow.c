@@ -152,6 +152,7 @@ static int add(const struct sl_cmd_options *options, int argc, char **argv)
 	json_t *words = sl_cmd_object("filter flow add", argc, argv);
 	char why[SL_FLOW_WHY_BYTES];
 	struct sl_flow_line line;
+	struct sl_pinned_flows map;
 	struct flows one = { .key = &line.key, .flow = &line.flow, .n = 1 };
 	int status = SL_EXIT_USAGE;
 
@@ -160,13 +161,23 @@ static int add(const struct sl_cmd_options *options, int argc, char **argv)
 	if (sl_flow_line_read(words, &line, why))
 		fprintf(stderr, "sluice: filter flow add: %s\n", why);
 	else
-		status = put_all(options, &one);
+		status = open_map(options, &map);
 	json_decref(words);
+	if (status != SL_EXIT_OK)
+		return status;
+	if (sl_pinned_flows_check(&map, &line, why)) {
+		fprintf(stderr, "sluice: filter flow add: %s\n", why);
+		status = SL_EXIT_FAILED;
+	}
+	sl_pinned_flows_close(&map);
+	if (status == SL_EXIT_OK)
+		status = put_all(options, &one);
 	return status == SL_EXIT_OK ? print_put(options, 1) : status;
 }
 
 /* Read all lines, and refuse the file for the first that is wrong. */
-static int read_file(FILE *file, const char *name, struct flows *all)
+static int read_file(const struct sl_pinned_flows *map, FILE *file, const char *name,
+		     struct flows *all)
 {
 	char *line = NULL, why[SL_FLOW_WHY_BYTES] = "";
 	struct sl_flow_line flow;
@@ -177,6 +188,8 @@ static int read_file(FILE *file, const char *name, struct flows *all)
 	while (result >= 0 && getline(&line, &room, file) >= 0) {
 		number++;
 		result = sl_flow_line_parse(line, &flow, why);
+		if (result > 0 && sl_pinned_flows_check(map, &flow, why))
+			result = -EINVAL;
 		if (result > 0 && append(all, &flow)) {
 			snprintf(why, sizeof(why), "not enough memory");
 			result = -ENOMEM;
@@ -195,6 +208,7 @@ static int load(const struct sl_cmd_options *options, const char *path)
 {
 	const bool is_stdin = strcmp(path, "-") == 0;
 	FILE *file = is_stdin ? stdin : fopen(path, "re");
+	struct sl_pinned_flows map;
 	struct flows all = { 0 };
 	int status;
 
@@ -202,7 +216,11 @@ static int load(const struct sl_cmd_options *options, const char *path)
 		fprintf(stderr, "sluice: cannot read \"%s\": %s\n", path, strerror(errno));
 		return SL_EXIT_FAILED;
 	}
-	status = read_file(file, is_stdin ? "standard input" : path, &all);
+	status = open_map(options, &map);
+	if (status == SL_EXIT_OK) {
+		status = read_file(&map, file, is_stdin ? "standard input" : path, &all);
+		sl_pinned_flows_close(&map);
+	}
 	if (!is_stdin)
 		fclose(file);
 	if (status == SL_EXIT_OK)
@@ -259,8 +277,9 @@ static int for_each(const struct sl_pinned_flows *map,
 		if (!err)
 			err = sl_exact_flows_next(map->fd, &place, batch);
 		for (uint32_t i = 0; !err && i < batch->n; i++) {
-			const struct sl_flow_line line = { batch->key[i], batch->flow[i] };
+			struct sl_flow_line line = { batch->key[i], batch->flow[i], "" };
 
+			sl_pinned_flows_name(map, &line);
 			each(arg, map, &line);
 		}
 	} while (!err && place.is_inside);
@@ -376,7 +395,8 @@ int sl_cmd_filter_flow(const struct sl_cmd_options *options, int argc, char **ar
 	if (strcmp(what, "flush") == 0 && argc == 1)
 		return flush(options);
 	fprintf(stderr, "sluice: filter flow: write `add FLOW action=ACTION [class=N] "
-			"[set_dscp=DSCP] [idle=SECONDS]`, `delete FLOW`, `load FILE`, `list`, "
+			"[set_dscp=DSCP] [idle=SECONDS]`, `add FLOW as=LIST/RULE [idle=SECONDS]`, "
+			"`delete FLOW`, `load FILE`, `list`, "
 			"`count` or `flush`, where FLOW is source=ADDRESS destination=ADDRESS "
 			"protocol=PROTOCOL source_port=N destination_port=N\n");
 	return SL_EXIT_USAGE;

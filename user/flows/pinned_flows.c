@@ -61,6 +61,12 @@ static int open_puts(const char *pin_dir, uint64_t **out, char why[SL_PINNED_WHY
 	return err ? fail(why, pin_dir, err) : 0;
 }
 
+static int open_rules(const char *pin_dir, int *out, char why[SL_PINNED_WHY_BYTES])
+{
+	*out = sl_pins_get(pin_dir, 0, "sl_flow_rule");
+	return *out < 0 ? fail(why, pin_dir, *out) : 0;
+}
+
 int sl_pinned_flows_open(const char *pin_dir, struct sl_pinned_flows *out,
 			 char why[SL_PINNED_WHY_BYTES])
 {
@@ -68,7 +74,7 @@ int sl_pinned_flows_open(const char *pin_dir, struct sl_pinned_flows *out,
 	uint32_t len = sizeof(info);
 	int err = check_version(pin_dir, why);
 
-	*out = (struct sl_pinned_flows){ .fd = -1 };
+	*out = (struct sl_pinned_flows){ .fd = -1, .rules_fd = -1 };
 	if (err)
 		return err;
 	out->fd = sl_pins_get(pin_dir, 0, "sl_exact_flow");
@@ -83,6 +89,8 @@ int sl_pinned_flows_open(const char *pin_dir, struct sl_pinned_flows *out,
 		err = -EOPNOTSUPP;
 	} else {
 		err = open_puts(pin_dir, &out->puts, why);
+		if (!err)
+			err = open_rules(pin_dir, &out->rules_fd, why);
 	}
 	out->id = info.id;
 	out->limit = info.max_entries;
@@ -91,10 +99,42 @@ int sl_pinned_flows_open(const char *pin_dir, struct sl_pinned_flows *out,
 	return err;
 }
 
+int sl_pinned_flows_check(const struct sl_pinned_flows *flows, const struct sl_flow_line *line,
+			  char why[SL_FLOW_WHY_BYTES])
+{
+	struct sl_flow_rule rule;
+
+	if (!*line->as)
+		return 0;
+	if (bpf_map_lookup_elem(flows->rules_fd, &line->flow.rule, &rule) ||
+	    strcmp(rule.name, line->as) != 0)
+		snprintf(why, SL_FLOW_WHY_BYTES,
+			 "as: \"%.48s\" is not a rule in force that decides and has a name: write "
+			 "one that `sluice show filters` shows",
+			 line->as);
+	else if (rule.version && rule.version != line->key.version)
+		snprintf(why, SL_FLOW_WHY_BYTES,
+			 "as: \"%.48s\" is a rule for IPv%u alone: name another for this flow",
+			 line->as, rule.version);
+	else
+		return 0;
+	return -EINVAL;
+}
+
+void sl_pinned_flows_name(const struct sl_pinned_flows *flows, struct sl_flow_line *line)
+{
+	struct sl_flow_rule rule;
+
+	if (line->flow.rule && !bpf_map_lookup_elem(flows->rules_fd, &line->flow.rule, &rule))
+		snprintf(line->as, sizeof(line->as), "%s", rule.name);
+}
+
 void sl_pinned_flows_close(struct sl_pinned_flows *flows)
 {
 	if (flows->fd >= 0)
 		close(flows->fd);
+	if (flows->rules_fd >= 0)
+		close(flows->rules_fd);
 	sl_exact_puts_close(flows->puts);
-	*flows = (struct sl_pinned_flows){ .fd = -1 };
+	*flows = (struct sl_pinned_flows){ .fd = -1, .rules_fd = -1 };
 }

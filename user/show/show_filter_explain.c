@@ -7,6 +7,7 @@
 #include <bpf/bpf.h>
 
 #include "bpf/abi/exact_flow.h"
+#include "bpf/abi/voq.h"
 #include "bpf/lib/endian.bpf.h"
 #include "user/classify/rule_text.h"
 #include "user/ipc/relay.h"
@@ -150,9 +151,9 @@ static void key_address(const __u64 address[2], __be32 out[4])
 		out[i] = sl_htonl((uint32_t)(address[i / 2] >> (i % 2 ? 0 : 32)));
 }
 
-/* Is the packet of an exact flow? What that does is in *action. */
+/* Is the packet of an exact flow, in *found? */
 static bool find_exact_flow(const struct sl_router *router, uint8_t family,
-			    const struct sl_flow *flow, uint32_t *action)
+			    const struct sl_flow *flow, struct sl_exact_flow *found)
 {
 	const struct sl_datapath *dp = sl_router_datapath(router);
 	struct sl_flow_key key = {
@@ -161,7 +162,6 @@ static bool find_exact_flow(const struct sl_router *router, uint8_t family,
 		.protocol = (uint8_t)flow->field[SL_FIELD_PROTOCOL],
 		.version = family == AF_INET ? 4 : 6,
 	};
-	struct sl_exact_flow found;
 
 	if (!sl_datapath_config(dp)->exact_flows ||
 	    flow->field[SL_FIELD_SOURCE_PORT] >= SL_FIELD_SOURCE_PORT_ABSENT ||
@@ -169,10 +169,57 @@ static bool find_exact_flow(const struct sl_router *router, uint8_t family,
 		return false;
 	key_address(flow->address[SL_SIDE_SOURCE], key.source);
 	key_address(flow->address[SL_SIDE_DESTINATION], key.destination);
-	if (bpf_map_lookup_elem(sl_datapath_map_fd(dp, "sl_exact_flow"), &key, &found))
-		return false;
-	*action = found.action;
-	return true;
+	return !bpf_map_lookup_elem(sl_datapath_map_fd(dp, "sl_exact_flow"), &key, found);
+}
+
+/* What an exact flow does with a packet. */
+struct flow_says {
+	const char *action;
+	char as[SL_FLOW_RULE_NAME_BYTES]; /* the rule that it names, or "" */
+	const struct sl_filter_rule_settings *sets;
+	struct sl_filter_rule_settings own; /* of a flow without a rule; into the texts below */
+	char class[2], dscp[4];
+};
+
+static void read_own(const struct sl_exact_flow *flow, struct flow_says *out)
+{
+	const uint32_t class_plus1 = flow->action >> SL_RULE_CLASS_SHIFT & 0xff;
+	const uint32_t dscp_plus1 = flow->action >> SL_RULE_DSCP_SHIFT & 0xff;
+
+	if (class_plus1) {
+		snprintf(out->class, sizeof(out->class), "%u", (class_plus1 - 1) % SL_CLASSES);
+		out->own.class = out->class;
+	}
+	if (dscp_plus1) {
+		snprintf(out->dscp, sizeof(out->dscp), "%u", (dscp_plus1 - 1) % SL_DSCPS);
+		out->own.set_dscp = out->dscp;
+	}
+	out->sets = &out->own;
+	out->action = sl_filter_action_name(flow->action);
+}
+
+static void read_flow(const struct sl_router *router, uint8_t family,
+		      const struct sl_exact_flow *flow, struct flow_says *out)
+{
+	const struct sl_filter_rule_settings *sets;
+	struct sl_flow_rule rule;
+
+	*out = (struct flow_says){ .sets = &out->own };
+	if (!flow->rule) {
+		read_own(flow, out);
+		return;
+	}
+	snprintf(out->as, sizeof(out->as), "0x%08x", flow->rule);
+	out->action = sl_filter_action_name(SL_FILTER_DENY);
+	if (bpf_map_lookup_elem(sl_datapath_map_fd(sl_router_datapath(router), "sl_flow_rule"),
+				&flow->rule, &rule))
+		return;
+	snprintf(out->as, sizeof(out->as), "%s", rule.name);
+	sets = sl_rule_lists_of_flow(sl_router_lists(router), flow->rule);
+	if (!sets || (rule.version && rule.version != (family == AF_INET ? 4 : 6)))
+		return;
+	out->sets = sets;
+	out->action = sl_filter_action_name(rule.action);
 }
 
 /* The netdev of a port of this node: itself, or what the cluster calls n1p1. */
@@ -200,8 +247,9 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 	const struct sl_filter_list_settings *list;
 	json_t *answer, *rules, *decides = NULL;
 	const struct sl_filter_rule_settings none = { 0 }, *sets = &none;
+	struct sl_exact_flow found;
+	struct flow_says says;
 	struct sl_flow flow;
-	uint32_t action;
 	bool is_exact;
 
 	if (!port) {
@@ -210,7 +258,11 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 	}
 	if (!read_packet(family, addr, packet, &flow, why))
 		return NULL;
-	is_exact = find_exact_flow(router, family, &flow, &action);
+	is_exact = find_exact_flow(router, family, &flow, &found);
+	if (is_exact) {
+		read_flow(router, family, &found, &says);
+		sets = says.sets;
+	}
 	port = netdev_of(router, port);
 	list = sl_rule_list_for(sl_router_lists(router), port);
 	rules = json_array();
@@ -225,16 +277,18 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 			sets = sl_filter_rule(list, i);
 		}
 	}
-	answer = json_pack("{s:b, s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s, s:O}",
-			   "exact_flow", is_exact, "port", port, "list", list ? list->name : NULL,
-			   "rule", decides ? json_object_get(decides, "rule") : NULL, "name",
-			   sets->name, "class", sets->class, "set_dscp", sets->set_dscp, "next_hop",
-			   sets->next_hop, "table", sets->table, "chain", sets->chain, "action",
-			   is_exact  ? sl_filter_action_name(action)
-			   : decides ? json_string_value(json_object_get(decides, "action"))
-			   : list    ? sl_filter_action_name((uint32_t)list->default_action)
-				     : "permit",
-			   "rules", rules);
+	answer = json_pack(
+		"{s:b, s:s?, s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s, s:O}",
+		"exact_flow", is_exact, "as", is_exact && *says.as ? says.as : NULL, "port", port,
+		"list", list ? list->name : NULL, "rule",
+		decides ? json_object_get(decides, "rule") : NULL, "name", sets->name, "class",
+		sets->class, "set_dscp", sets->set_dscp, "next_hop", sets->next_hop, "table",
+		sets->table, "chain", sets->chain, "action",
+		is_exact  ? says.action
+		: decides ? json_string_value(json_object_get(decides, "action"))
+		: list	  ? sl_filter_action_name((uint32_t)list->default_action)
+			  : "permit",
+		"rules", rules);
 	json_decref(rules);
 	if (!answer)
 		snprintf(why, 256, "not enough memory");

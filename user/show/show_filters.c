@@ -59,6 +59,8 @@ static void set_ports(json_t *row, const struct sl_filter_list_settings *list)
 	for (uint32_t i = 0; i < list->ports.n; i++)
 		json_array_append_new(ports, json_string(sl_filter_port_name(list, i)));
 	json_object_set_new(row, "ports", ports);
+	if (list->for_flows)
+		json_object_set_new(row, "flows", json_true());
 }
 
 /* Rule n, of a list of n, is its default, and has no number. NULL: not enough memory. */

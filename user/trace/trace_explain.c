@@ -113,7 +113,8 @@ void sl_trace_print_explanation(const json_t *row)
 		     *rule = json_object_get(filter, "rule");
 
 	if (json_is_true(json_object_get(filter, "exact_flow"))) {
-		printf("%san exact flow decides: %s\n", indent, sl_cmd_text(filter, "action"));
+		fputs(indent, stdout);
+		sl_cmd_print_exact_flow(filter);
 	} else if (*sl_cmd_text(filter, "list") && json_is_integer(rule)) {
 		const char *name = sl_cmd_text(filter, "name");
 

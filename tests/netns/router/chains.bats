@@ -21,7 +21,7 @@ setup_file() {
 		chain whole { input -> Counter -> output; }
 		chain swift fast { s :: Sample(one_in=2); input -> s -> Dscp(dscp=ef) -> output; }
 	END
-	printf '%s\n' "heartbeat_s: 600" "metrics: 9101" \
+	printf '%s\n' "heartbeat_s: 600" "metrics: 9101" "exact_flows: 64" \
 		"filters:" "- name: in" "  ports: [{name: eth1}]" "  default: permit" "  rules:" \
 		"  - {action: permit, name: mark, protocol: udp, destination_port: 7000, chain: mark}" \
 		"  - {action: permit, name: nat, destination: 10.9.0.0/24, chain: nat}" \
@@ -97,6 +97,26 @@ hits() { sluice -j show filters | jq ".[] | select(.name == \"$1\").packets"; }
 	[ "$(seen 'class 0xb8.*hlim 63')" = 30 ]
 	[ "$(seen 'bad')" = 0 ]
 	[ "$(seen 'udp sum ok')" = 60 ]
+}
+
+@test "packets of exact flows that name a rule go through its chain, once" {
+	local i before
+	before=$(hits mark)
+	for i in {20000..20029}; do
+		echo "source=10.0.1.2 destination=10.0.2.2 protocol=udp source_port=$i destination_port=7010 as=in/mark"
+		echo "source=fd00:1::2 destination=fd00:2::2 protocol=udp source_port=$i destination_port=7010 as=in/mark"
+	done | sluice filter flow load -
+	watch 'udp port 7010'
+	udp 4 7010 30
+	udp 6 7010 30
+	wait_for 10 sees 60
+	watched
+	[ "$(seen 'tos 0xb8, ttl 63')" = 30 ]
+	[ "$(seen 'class 0xb8.*hlim 63')" = 30 ]
+	[ "$(seen 'udp sum ok')" = 60 ]
+	[ $(($(hits mark) - before)) = 60 ]
+	[ "$(sluice -j filter flow list | jq -c '[.[].packets] | [min, max]')" = '[1,1]' ]
+	sluice filter flow flush
 }
 
 @test "a packet whose destination a chain changed goes to the new one" {

@@ -27,7 +27,7 @@ setup_file() {
 	link n1:tap1 watch:w1
 	link n1:tap2 watch:w2
 	CONFIG=$LAB_DIR/sluice.yaml
-	configure "punt_limits: {no_route: 0}"
+	configure "punt_limits: {no_route: 0}" "exact_flows: 1024"
 	daemon
 	export LAB_ID LAB_DIR CONFIG DAEMON
 }
@@ -75,6 +75,35 @@ nft_rules() {
 	twins answers n1 n2
 	# nothing of it went on
 	[ "$(sluice -j show drops | jq '[.[] | select(.kind == "drop" and .name == "filter")][0].packets')" -gt 0 ]
+}
+
+@test "exact flows that reject and reset answer as nftables does, at a port whose list denies the rest" {
+	filters '{"filters": [{"name": "in", "ports": [{"name": "eth1"}], "default": "deny", "rules": []}]}'
+	nft_rules 'meta l4proto tcp reject with tcp reset' 'meta l4proto udp reject' drop
+	twins flows action=reject action=reset | sluice filter flow load -
+	twins answers n1 n2
+	# the same by rules that flows name
+	filters '{"filters": [{"name": "in", "ports": [{"name": "eth1"}], "default": "deny", "rules": [
+		{"action": "deny"}, {"action": "reject", "name": "tell"}, {"action": "reset", "name": "end", "protocol": "tcp"}]}]}'
+	twins flows as=in/tell as=in/end | sluice filter flow load -
+	twins answers n1 n2
+	[ "$(sluice -j filter flow list | jq '[.[].packets] | add > 100')" = true ]
+	sluice filter flow flush
+}
+
+@test "a mirror of a rule that flows name gets their packets, and no others, byte for byte" {
+	filters '{"filters": [{"name": "in", "flows": true, "rules": [{"action": "deny", "name": "here", "mirror": "tap2"}]}]}'
+	twins flows as=in/here as=in/here | sluice filter flow load -
+	local before
+	before=$(copies mirrored)
+	on watch tests/netns/router/copies_twins.py watch-flows w2 >"$LAB_DIR/watched" &
+	local watcher=$!
+	wait_for 30 grep -q ready "$LAB_DIR/watched"
+	twins send n1
+	wait "$watcher"
+	cat "$LAB_DIR/watched"
+	[ $(($(copies mirrored) - before)) = "$(sluice -j filter flow list | jq '[.[].packets] | add')" ]
+	sluice filter flow flush
 }
 
 @test "mirrors get what entered byte for byte, whatever becomes of the packet" {

@@ -5,7 +5,10 @@
     copies_twins.py answers SLUICE NFT     netdevs that lead to the two routers
     copies_twins.py send NETDEV            the same packets to one router
     copies_twins.py watch NETDEV...        wait for those packets at each of the netdevs, byte for byte and in order
+    copies_twins.py watch-flows NETDEV...  the same for those of them that are of exact flows
     copies_twins.py count                  how many packets these are
+    copies_twins.py flows UDP TCP          the exact flows of these packets, for `sluice filter flow load`: each with
+                                           the word for its protocol; and of what `answers` sends behind each
 
 `answers` sends each packet to both routers, and fails with the first whose answers differ. What each kernel chooses
 for itself does not count: the IP identification and the flow label. Checksums must be right.
@@ -77,6 +80,27 @@ def both_families():
     yield "ip6 tcp behind destination options", ip / IPv6ExtHdrDestOpt() / TCP(dport=80, flags="S")
     yield "ip6 first fragment", ip / IPv6ExtHdrFragment(m=1, id=7) / UDP(dport=9, len=1008) / Raw(bytes(600))
     yield "ip6 later fragment", ip / IPv6ExtHdrFragment(offset=10, nh=17, id=7) / Raw(bytes(600))
+
+
+def flow_of(packet):
+    """The exact flow of a packet. None: it is of none, since it has no ports."""
+    if ICMPv6DestUnreach in packet or (AH in packet and IP in packet):
+        return None
+    for layer, name in ((UDP, "udp"), (TCP, "tcp")):
+        if layer in packet:
+            ip = packet[IP] if IP in packet else packet[IPv6]
+            return name, (f"source={ip.src} destination={ip.dst} protocol={name} "
+                          f"source_port={packet[layer].sport} destination_port={packet[layer].dport}")
+    return None
+
+
+def flows(udp, tcp):
+    words = {"udp": udp, "tcp": tcp}
+    all_flows = {flow_of(packet) for _, packet in both_families()} - {None}
+    for ip in (IP(src=V4[0], dst=V4[1]), IPv6(src=V6[0], dst=V6[1])):
+        all_flows |= {flow_of(ip / UDP(sport=40000 + i, dport=9)) for i in range(sum(1 for _ in both_families()))}
+    for name, flow in sorted(all_flows):
+        print(flow, words[name])
 
 
 def open_socket(netdev):
@@ -158,10 +182,12 @@ def send(netdev):
         sock.send(frame(packet))
 
 
-def watch(netdevs):
+def watch(netdevs, only=lambda packet: True):
     socks = [open_socket(name) for name in netdevs]
     print("ready", flush=True)
     for name, packet in both_families():
+        if not only(packet):
+            continue
         for sock, where in zip(socks, netdevs):
             came = next_frame(sock, 30)
             if came is None or raw(came) != frame(packet):
@@ -176,5 +202,9 @@ if __name__ == "__main__":
         send(sys.argv[2])
     elif sys.argv[1] == "watch":
         watch(sys.argv[2:])
+    elif sys.argv[1] == "watch-flows":
+        watch(sys.argv[2:], flow_of)
+    elif sys.argv[1] == "flows":
+        flows(*sys.argv[2:])
     else:
         print(sum(1 for _ in both_families()))

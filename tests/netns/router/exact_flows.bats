@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # Exact flows: put, replaced, deleted, loaded from files that are right and wrong; what they decide beside a list;
-# what outlives a restart and a reload; and that those without packets end.
+# what outlives a restart and a reload; that those without packets end; and those that do as a rule.
 # shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
 bats_require_minimum_version 1.5.0
 
@@ -105,8 +105,9 @@ packets() {
 		[ "$output" = "sluice: $LAB_DIR/bad:5: ${bad#*|}; no flow of the file has been put" ]
 		count_is 1
 	done <<-END
-		$(of 2)|a flow needs an action: write action=permit, deny or kernel
-		$(of 2) action=reject|action: "reject" is not permit, deny or kernel
+		$(of 2)|a flow needs an action: write action=permit, deny, kernel, reject or reset, or as=LIST/RULE
+		$(of 2) action=drop|action: "drop" is not permit, deny, kernel, reject or reset
+		$(of 2) as=in/slow|as: "in/slow" is not a rule in force that decides and has a name: write one that \`sluice show filters\` shows
 		$(of 2) action=deny class=1|class and set_dscp are for packets that are permitted: write action=permit, or leave them out
 		$(of 2) action=permit class=4|class: "4" is not a traffic class: write 0 to 3
 		$(of 2) action=permit idle=0|idle: "0" is not a time in seconds: write 1 to 86400
@@ -175,6 +176,86 @@ packets() {
 	assert_forwarded "$(sent)"
 	[ "$(packets 2)" = 0 ]
 	wait_for 15 count_is 1
+}
+
+# with_rules [RULE...]: a list for flows, with these rules before the others
+with_rules() {
+	configure "exact_flows: 4096" "filters:" "- name: does" "  flows: true" "  rules:" "${@/#/  - }" \
+		"  - {name: slow, action: permit, protocol: tcp, police_rate: 8bit, police_burst: 460}" \
+		"  - {name: marked, action: permit, class: 1, set_dscp: ef}" \
+		"  - {name: six, action: permit, family: ipv6}" \
+		"  - {name: all, action: count}"
+}
+
+# rule NAME WHAT: what jq finds in the row of a rule
+rule() { sluice -j filter counters does | jq ".[] | select(.name == \"$1\").$2"; }
+
+# shellcheck disable=SC2046
+@test "a flow that names a rule is policed, marked and counted as its packets, over a restart, and denied when it is gone" {
+	with_rules
+	daemon
+	warm_up
+	flow add $(of 0) as=does/slow
+	flow add $(of 1) as=does/marked idle=600
+	[ "$(sluice filter list does)" = "does: 4 rules, default permit, ports none, for flows, of file" ]
+	# of the 100 of flow 0 ten pass, of 46 bytes each; no port has the list
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 4 --count 400 --rate 20000
+	[ "$(rule slow packets) $(rule marked packets) $(packets 0) $(packets 1)" = "100 100 100 100" ]
+	[ "$(rule all packets)" = 0 ]
+	[ "$(rule slow policer.conformed.packets)" -ge 10 ]
+	[ "$(rule slow policer.conformed.packets)" -le 20 ]
+	[ "$(rule slow policer.violated.packets)" = "$(change drops policed)" ]
+	[ "$(received packets)" = $((400 - $(change drops policed))) ]
+	explained() { sluice explain 10.0.2.2 port=eth1 source=10.0.1.2 protocol=udp source_port="$1" destination_port=9; }
+	explained "$FIRST_PORT" | grep -x "filter     an exact flow decides, as rule does/slow: permit"
+	explained $((FIRST_PORT + 1)) | grep -x "filter     an exact flow decides, as rule does/marked: permit, class 1, DSCP ef"
+	# another rule before it, so that none has its number of before
+	with_rules "{name: new, action: deny}"
+	daemon_end TERM
+	daemon
+	warm_up
+	flow add $(of 2) as=does/new
+	[ "$(flow list | sed 's/ # .*//' | sort)" = "$(of 0) as=does/slow
+$(of 1) as=does/marked idle=600
+$(of 2) as=does/new" ]
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 4 --count 400 --rate 20000
+	[ "$(rule slow packets) $(rule marked packets) $(rule new packets)" = "100 100 100" ]
+	[ "$(change drops policed)" -ge 80 ]
+	[ "$(change drops filter)" = 100 ]
+	[ "$(received packets)" = $((300 - $(change drops policed))) ]
+	# a rule that goes by a command takes what its flows would pass; list still says what load takes
+	sluice filter delete does 1
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 4 --count 400 --rate 20000
+	[ "$(change drops filter)" = 200 ]
+	[ "$(received packets)" = 200 ]
+	flow list >"$LAB_DIR/saved"
+	grep -E "^$(of 0) as=0x[0-9a-f]{8} # packets=300 " "$LAB_DIR/saved"
+	explained "$FIRST_PORT" | grep -Ex "filter     an exact flow decides, as rule 0x[0-9a-f]{8}: deny"
+	flow flush
+	flow load "$LAB_DIR/saved"
+	# and gives it back when it comes again
+	sluice filter add does name=slow action=permit
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --flows 4 --count 400 --rate 20000
+	[ "$(received packets)" = 300 ]
+	[ "$(sluice -j filter flow list | jq -c '[.[].as] | sort')" = '["does/marked","does/new","does/slow"]' ]
+}
+
+# shellcheck disable=SC2046
+@test "a rule that is not there, only counts, or is for the other family is refused" {
+	local name
+	with_rules
+	daemon
+	for name in does/nothing other/slow does/all; do
+		run flow add $(of 0) as=$name
+		[ "$status" -eq 1 ]
+		[ "$output" = "sluice: filter flow add: as: \"$name\" is not a rule in force that decides and has a name: write one that \`sluice show filters\` shows" ]
+	done
+	run flow add $(of 0) as=does/six
+	[ "$status" -eq 1 ]
+	[ "$output" = "sluice: filter flow add: as: \"does/six\" is a rule for IPv6 alone: name another for this flow" ]
+	count_is 0
+	flow add $(of 0 6) as=does/six
+	count_is 1
 }
 
 @test "without a daemon, and with wrong words" {

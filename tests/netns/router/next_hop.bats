@@ -24,6 +24,20 @@ with_rule() {
 		"ports:" "  - name: eth1" "  - name: eth2" "  - name: eth3" >"$CONFIG"
 }
 
+# with_flows HOP4 HOP6: no port has a list, and exact flows for port 7000 name rules that go there
+with_flows() {
+	printf '%s\n' "exact_flows: 64" "filters:" "- name: to" "  flows: true" "  rules:" \
+		"  - {action: permit, name: four, next_hop: $1}" "  - {action: permit, name: six, next_hop: '$2'}" "heartbeat_s: 600" \
+		"ports:" "  - name: eth1" "  - name: eth2" "  - name: eth3" >"$CONFIG"
+}
+flows() {
+	local port
+	for port in {1000..1019}; do
+		echo "source=10.0.1.2 destination=10.0.2.2 protocol=udp source_port=$port destination_port=7000 as=to/four"
+		echo "source=fd00:1::2 destination=fd00:2::2 protocol=udp source_port=$port destination_port=7000 as=to/six"
+	done
+}
+
 # packets: UDP packets of both families from h1, to ports 7000 and 7001, by scapy; with the same MAC addresses each time
 packets() {
 	on h1 /usr/bin/python3 - "$(mac_of n1 eth1)" <<-'END'
@@ -89,6 +103,19 @@ bytes() { tcpdump -r "$LAB_DIR/$1-$2.out" -t -n -xx 2>/dev/null | grep '0x'; }
 	[[ $output == *"=> via 10.0.3.2"* ]]
 	[ "$(sluice -j explain 10.0.2.2 port=eth1 protocol=udp destination_port=7000 | jq -r .route.prefix)" = 10.0.3.0/24 ]
 	[ "$(sluice -j explain 10.0.2.2 port=eth1 protocol=udp destination_port=7001 | jq -r .route.prefix)" = 10.0.2.0/24 ]
+	# the same by exact flows, at ports without a list
+	daemon_end TERM
+	with_flows 10.0.3.2 fd00:3::2
+	daemon
+	warm_up
+	[ "$(flows | sluice filter flow load -)" = "40 flows in force" ]
+	before=$(counter forward)
+	observe flows
+	cmp "$LAB_DIR/kernel-h2" "$LAB_DIR/flows-h2"
+	cmp "$LAB_DIR/kernel-h3" "$LAB_DIR/flows-h3"
+	[ $(($(counter forward) - before)) -ge 80 ]
+	[ "$(sluice -j filter flow list | jq -c '[.[].packets] | [add, max]')" = '[40,1]' ]
+	[ "$(sluice -j explain 10.0.2.2 port=eth1 source=10.0.1.2 protocol=udp source_port=1000 destination_port=7000 | jq -r .route.prefix)" = 10.0.3.0/24 ]
 }
 
 @test "the kernel resolves a next hop that no route names, and again when it has forgotten" {

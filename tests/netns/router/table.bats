@@ -46,6 +46,22 @@ with_rule() {
 		"ports:" "  - name: eth1" "  - name: eth2" "  - name: eth3" >"$CONFIG"
 }
 
+# with_flows: no port has a list, and exact flows of these packets name a rule with the table
+with_flows() {
+	printf '%s\n' "exact_flows: 512" "filters:" "- name: to" "  flows: true" "  rules:" \
+		"  - {action: permit, name: table, table: 77}" "heartbeat_s: 600" \
+		"ports:" "  - name: eth1" "  - name: eth2" "  - name: eth3" >"$CONFIG"
+}
+flows() {
+	local port to
+	for port in {1000..1019}; do
+		for to in 10.50.0.1 10.51.0.9 10.52.0.1 10.53.0.1 10.54.0.1 10.56.0.1 10.0.1.1 fd00:50::1 fd00:52::1 fd00:56::1 fd00:1::1; do
+			[[ $to == *:* ]] && echo "source=fd00:1::2" || echo "source=10.0.1.2"
+			echo "destination=$to protocol=udp source_port=$port destination_port=7000 as=to/table"
+		done
+	done | paste -d ' ' - -
+}
+
 # packets N: N times the same UDP packets of both families from h1, to ports 7000 and 7001, by scapy
 packets() {
 	on h1 /usr/bin/python3 - "$(mac_of n1 eth1)" "$1" <<-'END'
@@ -124,6 +140,18 @@ every_hop() {
 	[ "$(sluice -j explain 10.50.0.1 port=eth1 protocol=udp destination_port=7000 | jq -r .verdict)" = ask ]
 	[ "$(sluice -j explain 10.50.0.1 port=eth1 protocol=udp destination_port=7001 | jq -r .verdict)" = forward ]
 	[ "$(sluice -j explain 10.0.1.1 port=eth1 protocol=udp destination_port=7000 | jq -r .verdict)" = kernel ]
+	# the same by exact flows, at ports without a list
+	daemon_end TERM
+	with_flows
+	daemon
+	warm_up
+	[ "$(flows | sluice filter flow load -)" = "220 flows in force" ]
+	wait_for 20 every_hop
+	before=$(counter forward)
+	observe flows
+	cmp "$LAB_DIR/kernel-h2" "$LAB_DIR/flows-h2"
+	cmp "$LAB_DIR/kernel-h3" "$LAB_DIR/flows-h3"
+	[ $(($(counter forward) - before)) -ge 280 ]
 }
 
 @test "a table follows the kernel at once, and what it refuses nobody gets, by name" {

@@ -159,6 +159,17 @@ static const struct refusal {
 	  "- {name: b, rules: []}\n",
 	  "f:4: filters[1]: \"b\" has no ports, as list \"a\", and only one can be for all other "
 	  "ports: write ports" },
+	{ "list_for_flows_with_ports",
+	  "ports: []\nfilters:\n- {name: a, flows: true, ports: [{name: x}], rules: []}\n",
+	  "f:3: filters[0]: \"a\" is for flows, and has ports: write one of them" },
+	{ "list_for_flows_maybe", "ports: []\nfilters:\n- {name: a, flows: maybe, rules: []}\n",
+	  "f:3: filters[0].flows: \"maybe\" is not a truth value: write true or false" },
+	{ "two_rules_of_one_number",
+	  "ports: []\nfilters:\n- {name: a/b, rules: [{action: deny, name: c}]}\n"
+	  "- name: a\n  flows: true\n  rules:\n  - {action: deny, name: c}\n"
+	  "  - {action: deny, name: b/c}\n",
+	  "f:8: filters[1].rules[1]: \"b/c\" has the number that exact flows have for rule \"c\" of "
+	  "list \"a/b\": write another name" },
 	{ "port_in_two_lists",
 	  "ports: []\nfilters:\n- {name: a, ports: [{name: x}], rules: []}\n"
 	  "- {name: b, ports: [{name: y}, {name: x}], rules: []}\n",
