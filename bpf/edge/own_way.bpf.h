@@ -26,13 +26,16 @@ __noinline int sl_own_way(__u32 id, __u32 len_bytes)
 		return 0;
 	own = &port->own;
 	until_ns = own->until_ns;
-	if (!until_ns || voq->rate != SL_RATE_UNLIMITED || !voq->limit_frames ||
+	if (!until_ns || !voq->limit_frames ||
 	    sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames) || own->busy)
 		return 0;
 	now_ns = bpf_ktime_get_ns();
 	rate = own->rate;
-	if (now_ns >= until_ns || !sl_bucket_is_ready(&own->clock, rate, own->burst, now_ns))
+	if (now_ns >= until_ns || !sl_bucket_is_ready(&own->clock, rate, own->burst, now_ns) ||
+	    (voq->rate != SL_RATE_UNLIMITED && !sl_voq_has_token(voq, backlog, now_ns)))
 		return 0;
+	if (voq->rate != SL_RATE_UNLIMITED)
+		sl_voq_spend(voq, backlog, len_bytes, now_ns);
 	sl_bucket_spend(&port->own.clock, rate, own->unit == SL_UNIT_BYTES ? len_bytes : 1, now_ns);
 	__sync_fetch_and_add(&backlog->express.frames, 1);
 	__sync_fetch_and_add(&backlog->express.bytes, len_bytes);

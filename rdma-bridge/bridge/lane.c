@@ -69,42 +69,46 @@ bool rb_bridge_may_pass(const struct rb_bridge *b, const struct rb_bridge_port *
 	       (port->settings->express != SL_EXPRESS_NEVER || !sl_cluster_has_fabric(cluster));
 }
 
-/* Has the port a way of its own: a rate, and neither a controller nor frames from the fabric? */
-static bool has_own_way(const struct rb_lane *lane, const struct rb_bridge_port *port)
+/* The VOQs of a port of its own that is shaped, by which frames may go past; NULL: none. */
+static struct sl_backlog *own_voqs(const struct rb_lane *lane, struct rb_bridge_port *port)
 {
-	const struct rb_worker *w = lane->worker;
-	const uint8_t number = port->system_port & 0xff;
+	const struct rb_egress_port *egress = lane->worker->port[port->system_port & 0xff];
+	const struct rb_maps *maps = &lane->bridge->maps;
+	uint32_t *id = &port->way.voq_id;
 
-	return !lane->express && lane->bridge->maps.backlog &&
-	       w->port[number]->pace.rate != SL_RATE_UNLIMITED &&
-	       !rb_rates_port_capacity(w->rates, number) && rb_bridge_may_pass(lane->bridge, port);
+	if (!maps->backlog || egress->pace.rate == SL_RATE_UNLIMITED ||
+	    !rb_bridge_may_pass(lane->bridge, port))
+		return NULL;
+	if (*id >= maps->meta.n_voqs || maps->system_ports[*id / SL_CLASSES] != port->system_port)
+		*id = rb_maps_voq(maps, port->system_port);
+	return *id < maps->meta.n_voqs ? &maps->backlog[*id] : NULL;
 }
 
 /* Tell XDP whether frames for the port may go past the bridge: once a tick, in its lane. */
 static void set_way(struct rb_lane *lane, struct rb_bridge_port *port, uint64_t now_ns)
 {
-	const struct rb_bridge *b = lane->bridge;
-	struct rb_egress_port *egress = lane->worker->port[port->system_port & 0xff];
-	struct sl_backlog *backlog = NULL;
+	const uint8_t number = port->system_port & 0xff;
 	const bool takes = __atomic_load_n(&port->takes, __ATOMIC_RELAXED);
-	uint32_t id = port->way.voq_id;
+	const bool others = rb_id_set_has(&lane->worker->from_others, number) ||
+			    rb_express_is_used(lane->express, number);
+	struct rb_worker *w = lane->worker;
+	struct sl_backlog *voqs = own_voqs(lane, port);
 
-	if (lane->express) {
-		rb_express_set_port(lane->express, port->system_port & 0xff,
+	rb_id_set_remove(&w->from_others, number);
+	if (rb_own_way_is_used(&port->way, voqs)) {
+		rb_rates_express_arrived(w->rates, number, now_ns);
+		rb_rates_express_sent(w->rates, w->self.node, now_ns);
+	}
+	if (lane->express && (!voqs || !rb_own_way_is_wanted(&port->way, voqs, others, now_ns))) {
+		rb_own_way_point(&port->way, w->port[number], NULL);
+		rb_express_set_port(lane->express, number,
 				    port->edge && !port->withdrawn && takes ? port->ifindex : 0,
 				    now_ns);
 		return;
 	}
-	if (has_own_way(lane, port)) {
-		if (!port->way.backlog ||
-		    b->maps.system_ports[id / SL_CLASSES] != port->system_port)
-			id = rb_maps_voq(&b->maps, port->system_port);
-		if (id < b->maps.meta.n_voqs)
-			backlog = &b->maps.backlog[id];
-	}
-	rb_own_way_point(&port->way, egress, backlog, id);
-	rb_own_way_open(&port->way, egress,
-			takes ? now_ns + lane->worker->config.dead_after_ns : 0);
+	rb_express_shut_port(lane->express, number);
+	rb_own_way_point(&port->way, w->port[number], voqs);
+	rb_own_way_open(&port->way, w->port[number], takes ? now_ns + w->config.dead_after_ns : 0);
 }
 
 /* --- Its rounds --- */

@@ -49,7 +49,7 @@ void rb_bridge_close_port(struct rb_bridge *b, struct rb_bridge_port *port)
 
 	if (!port->edge)
 		return;
-	rb_own_way_point(&port->way, lane->worker->port[port->settings->number], NULL, 0);
+	rb_own_way_point(&port->way, lane->worker->port[port->settings->number], NULL);
 	rb_bridge_leave_to_kernel(b, port);
 	rb_edge_shut(port->edge, b->maps.backlog, lane->worker->counters);
 	rb_egress_set_tx(lane->worker->port[port->settings->number], NULL, lane->chunks,

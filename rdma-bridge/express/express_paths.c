@@ -278,6 +278,19 @@ void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex,
 	}
 }
 
+bool rb_express_is_used(const struct rb_express *x, uint8_t number)
+{
+	return x && rb_roce_xdp_ports(x->transport)[number].used;
+}
+
+void rb_express_shut_port(struct rb_express *x, uint8_t number)
+{
+	struct sl_arrival_port *port = x ? &rb_roce_xdp_ports(x->transport)[number] : NULL;
+
+	if (port && port->ifindex)
+		__atomic_store_n(&port->ifindex, 0, __ATOMIC_SEQ_CST);
+}
+
 void rb_express_remove_port(struct rb_express *x, uint8_t number)
 {
 	struct sl_arrival_port *port;

@@ -48,11 +48,15 @@ bool rb_express_round(struct rb_express *x);
 /* Once a tick: peers may be up or down. fabric_takes: its driver takes frames from XDP. */
 void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns);
 /*
- * Frames for our port `number` may leave at once by this netdev, at its rate or, where a controller
- * is at work, at what the controller takes for the port's capacity; 0: they must go by the worker.
- * Once a tick.
+ * Frames of other nodes for our port `number` may leave at once by this netdev, at its rate or,
+ * where a controller is at work, at what the controller takes for the port's capacity; 0: they must
+ * go by the worker. Once a tick.
  */
 void rb_express_set_port(struct rb_express *x, uint8_t number, uint32_t ifindex, uint64_t now_ns);
+/* Have frames of other nodes left so since the last rb_express_set_port? */
+bool rb_express_is_used(const struct rb_express *x, uint8_t number);
+/* They must go by the worker, and the caller has the port's bucket now. */
+void rb_express_shut_port(struct rb_express *x, uint8_t number);
 /* Our port `number` goes: frames for it must go by the worker. Before the worker removes it. */
 void rb_express_remove_port(struct rb_express *x, uint8_t number);
 

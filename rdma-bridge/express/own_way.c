@@ -14,15 +14,55 @@ static void set_busy(struct rb_own_way *way, uint32_t busy)
 		__atomic_store_n(&way->backlog[0].own.busy, busy, __ATOMIC_SEQ_CST);
 }
 
+static uint64_t passed_frames(const struct sl_backlog *backlog)
+{
+	uint64_t frames = 0;
+
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		frames += __atomic_load_n(&backlog[c].express.frames, __ATOMIC_RELAXED);
+	return frames;
+}
+
+static uint64_t entered_frames(const struct sl_backlog *backlog)
+{
+	uint64_t frames = 0;
+
+	for (uint32_t c = 0; c < SL_CLASSES; c++)
+		frames += __atomic_load_n(&backlog[c].enqueued.frames, __ATOMIC_RELAXED);
+	return frames;
+}
+
+bool rb_own_way_is_used(struct rb_own_way *way, const struct sl_backlog *backlog)
+{
+	const uint64_t before = way->passed_frames;
+
+	if (!backlog)
+		return false;
+	way->passed_frames = passed_frames(backlog);
+	return way->passed_frames != before;
+}
+
+bool rb_own_way_is_wanted(struct rb_own_way *way, const struct sl_backlog *backlog, bool others,
+			  uint64_t now_ns)
+{
+	const uint64_t before = way->entered_frames;
+
+	if (others)
+		way->others_ns = now_ns;
+	way->entered_frames = entered_frames(backlog);
+	if (way->others_ns && now_ns - way->others_ns < RB_OWN_WAY_OTHERS_NS)
+		return false;
+	return way->backlog || way->entered_frames != before;
+}
+
 void rb_own_way_point(struct rb_own_way *way, struct rb_egress_port *port,
-		      struct sl_backlog *backlog, uint32_t voq_id)
+		      struct sl_backlog *backlog)
 {
 	if (backlog == way->backlog)
 		return;
 	if (way->backlog)
 		set_until(way, 0);
 	way->backlog = backlog;
-	way->voq_id = voq_id;
 	if (!backlog) {
 		rb_pace_move(&port->pace, &port->clock);
 		return;

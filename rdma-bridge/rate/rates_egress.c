@@ -32,6 +32,22 @@ static uint64_t port_capacity(const struct rb_rates_port *port)
 
 /* --- Samples --- */
 
+/*
+ * What has gone past the bridge from a node out of a queue's port; NULL: nothing can. sl_edge
+ * counts what comes from ports of this node, sl_fabric what comes from the others.
+ */
+static const struct sl_passed *passed_from(const struct rb_rates_port *port, uint32_t class,
+					   uint8_t node)
+{
+	const struct rb_rates *r = port->rates;
+	const struct rb_rates_remote *own;
+
+	if (node != r->config.node)
+		return r->taken ? &r->taken[sl_taken_key(port->number, class, node)] : NULL;
+	own = r->by_node[node] ? r->by_node[node][port->number] : NULL;
+	return own && own->has[class] ? &own->voq[class].voq->backlog->express : NULL;
+}
+
 /* Look at what has gone past the bridge, out of a queue's port. True if there is more. */
 static bool look_at_express(struct rb_rates_port *port, uint32_t class)
 {
@@ -39,14 +55,14 @@ static bool look_at_express(struct rb_rates_port *port, uint32_t class)
 	const struct rb_rates *r = port->rates;
 	uint64_t before = queue->express.packets;
 
-	if (!r->taken)
-		return false;
 	queue->express = (struct sl_counter){ 0 };
 	for (uint32_t i = 0; i < r->n_nodes; i++) {
-		const struct sl_passed *from =
-			&r->taken[sl_taken_key(port->number, class, r->nodes[i])];
-		struct sl_counter taken = { .packets = from->frames, .bytes = from->bytes };
+		const struct sl_passed *from = passed_from(port, class, r->nodes[i]);
+		struct sl_counter taken;
 
+		if (!from)
+			continue;
+		taken = (struct sl_counter){ .packets = from->frames, .bytes = from->bytes };
 		queue->express.packets += taken.packets;
 		queue->express.bytes += taken.bytes;
 		queue->express_from[r->nodes[i]] = units_of(port, &taken);

@@ -47,10 +47,11 @@ static enum rb_express_state way_of(const struct rb_bridge *b,
 {
 	const struct rb_lane *lane = rb_bridge_lane(b, remote->system_port);
 
-	for (uint32_t i = 0; i < b->n_ports && !lane->express; i++) {
+	for (uint32_t i = 0; i < b->n_ports; i++) {
 		const struct rb_bridge_port *port = &b->ports[i];
 
-		if (port->system_port == remote->system_port)
+		if (port->system_port == remote->system_port &&
+		    (port->way.backlog || !lane->express))
 			return rb_own_way_state(&port->way,
 						lane->worker->port[port->system_port & 0xff], voq,
 						port->takes, sl_now_ns());

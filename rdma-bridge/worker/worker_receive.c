@@ -37,6 +37,7 @@ static void deliver(struct rb_worker *w, uint64_t message_offset, struct rb_fram
 		frames[i].message_ns = message_ns;
 		frames[i].error_us = error_us;
 		frames[i].arrival_ns -= message_ns;
+		rb_id_set_add(&w->from_others, frames[i].system_port & 0xff);
 		rb_worker_deliver(w, &frames[i]);
 	}
 }

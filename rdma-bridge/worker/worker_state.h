@@ -76,6 +76,8 @@ struct rb_worker {
 	uint8_t ports[256];		  /* the numbers in use */
 	uint32_t n_ports;
 	struct rb_id_set todo_ports; /* their numbers: those that are not idle */
+	struct rb_id_set
+		from_others; /* those for which other nodes sent frames; readers clear it */
 	struct sl_counter counters[RB_COUNT_COUNT];
 	uint64_t verdicts[RB_VERDICT_COUNT]; /* received messages, by the verdict on them */
 	uint64_t packed[RB_PACKED_CLASSES];  /* data messages sent, by log2 of their frames */

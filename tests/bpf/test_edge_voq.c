@@ -739,7 +739,6 @@ static void a_frame_for_an_own_port_goes_by_the_bridge_where_it_must(void **stat
 {
 	const uint64_t none[SL_CLASSES] = { 0 };
 	struct sl_own_port own = open_port;
-	struct sl_voq voq = open_voq;
 
 	(void)state;
 	add_own_port();
@@ -758,12 +757,30 @@ static void a_frame_for_an_own_port_goes_by_the_bridge_where_it_must(void **stat
 	own.rate = 0;
 	set_own_port(&own, none);
 	assert_false(leaves_at_once(0));
-	voq.rate = 1ULL << 40; /* a controller of the VOQ: the bridge paces it */
-	voq.burst = 1000;
+}
+
+/* A controller has given the VOQ a bucket of its own: 100 bytes, one a second. */
+static void a_voq_of_an_own_port_sends_what_its_bucket_holds(void **state)
+{
+	const uint64_t none[SL_CLASSES] = { 0 };
+	struct sl_voq voq = open_voq;
+	const uint32_t id = OWN_VOQ;
+	struct sl_backlog after;
+
+	(void)state;
+	add_own_port();
+	voq.rate = 1;
+	voq.burst = 100;
+	voq.unit = SL_UNIT_BYTES;
 	set_voq(OWN_VOQ, &voq);
 	set_own_port(&open_port, none);
+	assert_true(leaves_at_once(0));
+	assert_true(leaves_at_once(0)); /* 40 were left: now it owes 20 */
 	assert_false(leaves_at_once(0));
 	assert_true(leaves_at_once(1));
+	assert_int_equal(bpf_map_lookup_elem(edge_map_fd(world, "sl_backlog"), &id, &after), 0);
+	assert_in_range(after.clock, (sl_now_ns() + 19000000000) * SL_TICKS_PER_NS,
+			(sl_now_ns() + 120000000000) * SL_TICKS_PER_NS);
 }
 
 /* A bucket of 100 units that fills at one a second. All classes spend from it. */
@@ -1034,6 +1051,7 @@ int main(void)
 		TEST(queue_beyond_those_in_use_punts),
 		TEST(a_shaped_port_lets_frames_past_the_bridge),
 		TEST(a_frame_for_an_own_port_goes_by_the_bridge_where_it_must),
+		TEST(a_voq_of_an_own_port_sends_what_its_bucket_holds),
 		TEST(an_own_port_sends_what_its_bucket_holds),
 		TEST(frame_without_socket_drops),
 		TEST(port_without_number_drops),

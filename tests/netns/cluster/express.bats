@@ -101,10 +101,42 @@ teardown() { flows_kill; }
 	gens_end 0
 }
 
+# own FIELD: of the VOQs from node 2 to its own port
+own() { bridge_ask 2 voqs | jq -s "map(select(.port == \"n2p2\").$1) | add"; }
+# rate_kept: what comes to the host behind the shaped port keeps its order, and is no more than its rate
+rate_kept() {
+	spawn h2p2 window build/lab/sink eth0 --json --flows --expect 16000
+	wait_for 120 no_processes "$(cat "$LAB_DIR/window.pid")"
+	within "$(jq '.bytes / (.last_ns - .first_ns) * 1e9' "$LAB_DIR/window.out")" 1 12875000 &&
+		[ "$(jq -c '[.reordered, .duplicates]' "$LAB_DIR/window.out")" = "[0,0]" ]
+}
+
+@test "frames between ports of a node leave a shaped port at once, too, while other nodes send nothing to it" {
+	local before
+	opens() { on h2p1 ping -c 1 -W 1 10.2.2.2 && way_is 2 n2p2 yes; }
+	wait_for 30 opens
+	before=$(own enqueued_frames)
+	send_all h2p1 n2:eth1 h2p2 100 --dst 10.2.2.2 --size 200 --rate 50
+	[ "$(own enqueued_frames)" = "$before" ]
+	[ "$(own express_frames)" -ge 100 ]
+	# More than the rate carries waits in the bridge, and its controller has counted what did not.
+	flow_from h2p1 0 2 20000 --size 1500
+	slowed() { [ "$(bridge_ask 2 voqs | jq 'select(.port == "n2p2" and .class == 0).rate')" -le 14000000 ]; }
+	wait_for 60 slowed
+	rate_kept
+	# Frames of another node take the bucket over, and both ways together keep to the rate.
+	FLOW_NAME=other flow 0 2 20000 --size 1500 --first-flow 5000
+	wait_for 30 way_is 2 n2p2 own-port
+	rate_kept
+	[ "$(share 0)" -gt 0 ] && [ "$(share 5000)" -gt 0 ]
+	gens_end 0 other
+	# Then it is free again.
+	wait_for 30 opens
+}
+
 @test "each queue says why its frames go by the bridge" {
 	local id
 	wait_for 10 way_is 1 n2p1 yes
-	way_is 2 n2p2 own-port
 	id=$(bridge_ask 1 voqs | jq 'select(.port == "n2p1" and .class == 0).voq')
 	set_voq "$id" 0 0 16 1024 0 0
 	way_is 1 n2p1 rate

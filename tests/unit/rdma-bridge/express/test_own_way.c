@@ -44,18 +44,17 @@ static void the_bucket_moves_with_the_maps(void **state)
 
 	(void)state;
 	backlog[0].own.until_ns = 77;
-	rb_own_way_point(&way, &port, backlog, 8);
-	assert_int_equal(way.voq_id, 8);
+	rb_own_way_point(&way, &port, backlog);
 	assert_int_equal(backlog[0].own.clock, clock);
 	assert_ptr_equal(port.pace.clock, &backlog[0].own.clock);
 	assert_int_equal(backlog[0].own.until_ns, 0);
 	assert_int_equal(backlog[0].own.busy, 1); /* until a round has looked */
 	rb_own_way_open(&way, &port, NOW_NS + 1);
 	rb_pace_spend(&port.pace, 50, NOW_NS);
-	rb_own_way_point(&way, &port, other, 12);
+	rb_own_way_point(&way, &port, other);
 	assert_int_equal(backlog[0].own.until_ns, 0);
 	assert_int_equal(other[0].own.clock, clock + sl_ticks_of(50, RATE));
-	rb_own_way_point(&way, &port, NULL, 0);
+	rb_own_way_point(&way, &port, NULL);
 	assert_ptr_equal(port.pace.clock, &port.clock);
 	assert_int_equal(port.clock, clock + sl_ticks_of(50, RATE));
 	assert_int_equal(state_at(true, NOW_NS), RB_EXPRESS_OWN);
@@ -65,7 +64,7 @@ static void it_opens_at_the_rate_of_the_port(void **state)
 {
 	(void)state;
 	rb_own_way_open(&way, &port, NOW_NS + 1); /* there is none: nothing happens */
-	rb_own_way_point(&way, &port, backlog, 8);
+	rb_own_way_point(&way, &port, backlog);
 	rb_own_way_open(&way, &port, NOW_NS + 1);
 	assert_int_equal(backlog[0].own.until_ns, NOW_NS + 1);
 	assert_int_equal(backlog[0].own.rate, RATE);
@@ -85,7 +84,7 @@ static void it_opens_at_the_rate_of_the_port(void **state)
 static void the_port_is_busy_from_before_a_round_until_all_has_left(void **state)
 {
 	(void)state;
-	rb_own_way_point(&way, &port, backlog, 8);
+	rb_own_way_point(&way, &port, backlog);
 	assert_false(rb_own_way_end(&way, &port, &ingress));
 	assert_int_equal(backlog[0].own.busy, 0);
 	rb_own_way_begin(&way);
@@ -123,7 +122,7 @@ static void users_are_told_why_frames_go_by_the_bridge(void **state)
 
 	(void)state;
 	assert_int_equal(state_at(true, later_ns), RB_EXPRESS_OWN);
-	rb_own_way_point(&way, &port, backlog, 8);
+	rb_own_way_point(&way, &port, backlog);
 	rb_own_way_end(&way, &port, &ingress);
 	assert_int_equal(state_at(true, later_ns), RB_EXPRESS_OWN);
 	rb_own_way_open(&way, &port, later_ns + 1);
@@ -138,6 +137,45 @@ static void users_are_told_why_frames_go_by_the_bridge(void **state)
 	assert_int_equal(state_at(true, later_ns + 1), RB_EXPRESS_OWN);
 }
 
+static void frames_that_go_past_are_noticed_once(void **state)
+{
+	(void)state;
+	assert_false(rb_own_way_is_used(&way, NULL));
+	assert_false(rb_own_way_is_used(&way, backlog));
+	backlog[3].express.frames = 5;
+	assert_true(rb_own_way_is_used(&way, backlog));
+	assert_false(rb_own_way_is_used(&way, backlog));
+	assert_false(rb_own_way_is_used(&way, NULL));
+	backlog[0].express.frames = 1;
+	assert_true(rb_own_way_is_used(&way, backlog));
+}
+
+static bool wanted_at(bool others, uint64_t now_ns)
+{
+	return rb_own_way_is_wanted(&way, backlog, others, now_ns);
+}
+
+static void other_nodes_have_the_bucket_while_they_send(void **state)
+{
+	(void)state;
+	/* Nobody sends: it stays where it is. */
+	assert_false(wanted_at(false, NOW_NS));
+	backlog[2].enqueued.frames++;
+	assert_true(wanted_at(false, NOW_NS));
+	rb_own_way_point(&way, &port, backlog);
+	assert_true(wanted_at(false, NOW_NS));
+	assert_false(wanted_at(true, NOW_NS));
+	backlog[2].enqueued.frames++;
+	assert_false(wanted_at(false, NOW_NS + RB_OWN_WAY_OTHERS_NS - 1));
+	rb_own_way_point(&way, &port, NULL);
+	assert_false(wanted_at(false, NOW_NS + RB_OWN_WAY_OTHERS_NS));
+	backlog[0].enqueued.frames++;
+	assert_true(wanted_at(false, NOW_NS + RB_OWN_WAY_OTHERS_NS));
+	rb_own_way_point(&way, &port, backlog);
+	/* Frames that went past before have not changed. */
+	assert_true(wanted_at(false, NOW_NS + 3 * RB_OWN_WAY_OTHERS_NS));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +183,8 @@ int main(void)
 		cmocka_unit_test_setup(it_opens_at_the_rate_of_the_port, reset),
 		cmocka_unit_test_setup(the_port_is_busy_from_before_a_round_until_all_has_left,
 				       reset),
+		cmocka_unit_test_setup(frames_that_go_past_are_noticed_once, reset),
+		cmocka_unit_test_setup(other_nodes_have_the_bucket_while_they_send, reset),
 		cmocka_unit_test_setup(users_are_told_why_frames_go_by_the_bridge, reset),
 	};
 
