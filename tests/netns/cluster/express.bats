@@ -128,7 +128,8 @@ rate_kept() {
 	FLOW_NAME=other flow 0 2 20000 --size 1500 --first-flow 5000
 	wait_for 30 way_is 2 n2p2 own-port
 	rate_kept
-	[ "$(share 0)" -gt 0 ] && [ "$(share 5000)" -gt 0 ]
+	[ "$(share 0)" -gt 0 ]
+	[ "$(share 5000)" -gt 0 ]
 	gens_end 0 other
 	# Then it is free again.
 	wait_for 30 opens
