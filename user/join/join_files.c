@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "user/document/document.h"
@@ -138,6 +139,14 @@ static int files_failed(const struct sl_join_request *r, const char *at, int err
 	return SL_EXIT_FAILED;
 }
 
+/* Settings that are there stay as private as they are. */
+static mode_t settings_mode(const struct sl_join_request *r)
+{
+	struct stat st;
+
+	return r->former && !stat(r->version.settings_path, &st) ? st.st_mode & 07777 : 0644;
+}
+
 int sl_join_write_files(struct sl_join_request *r, const struct sl_join_keys *keys)
 {
 	const char *at = "";
@@ -164,7 +173,7 @@ int sl_join_write_files(struct sl_join_request *r, const struct sl_join_keys *ke
 					      .path = r->version.settings_path,
 					      .bytes = r->settings,
 					      .n = r->settings ? strlen(r->settings) : 0,
-					      .mode = 0644,
+					      .mode = settings_mode(r),
 					      .former = r->former,
 				      });
 	err = sl_start_files_write(&r->files, &at);

@@ -254,12 +254,21 @@ third_joins() {
 	[ "$(version 4)" = "" ]
 	run -0 cluster 1 rollback 2 --wait 100
 	on n$won sh -c 'rm /etc/sluice/*'
+	# Settings that are there hold; they only get the node.
+	printf '# Ours\nendpoints: %s\nca: %s\ncertificate: %s\nkey: %s\n' "$ETCD_URLS" "$LAB_DIR/ca.pem" "$LAB_DIR/client.pem" "$LAB_DIR/client.key" >"$LAB_DIR/ours.yaml"
+	on n4 install -m 600 "$LAB_DIR/ours.yaml" /etc/sluice/etcd.yaml
+	token=$(token)
+	run -0 cluster 4 join "$token" --node 4 --address 10.9.0.4 --port eth1 --wait 100
+	on n4 cat /etc/sluice/etcd.yaml | diff - <(echo "node: 4" && cat "$LAB_DIR/ours.yaml")
+	[ "$(on n4 stat -c %a /etc/sluice/etcd.yaml)" = 600 ]
+	run -0 cluster 1 rollback 2 --wait 100
+	on n4 sh -c 'rm /etc/sluice/*'
 	tokens=([4]="$(token)" [5]="$(token)" [6]="$(token)")
 	at_once --json
 	[ "${STATUS[*]}" = "0 0 0" ]
 	[ "$(jq -s -c '[.[].node]' "$LAB_DIR"/join-n?.out)" = "[4,5,6]" ]
-	[ "$(jq -s -c '[.[].version] | sort' "$LAB_DIR"/join-n?.out)" = "[5,6,7]" ]
-	[ "$(version 7 | tail -3 | sort)" = "$(for n in 4 5 6; do echo "    - {id: $n, address: 10.9.0.$n, ports: [{number: 1, name: eth1}, {number: 7, name: eth2}]}"; done)" ]
+	[ "$(jq -s -c '[.[].version] | sort' "$LAB_DIR"/join-n?.out)" = "[7,8,9]" ]
+	[ "$(version 9 | tail -3 | sort)" = "$(for n in 4 5 6; do echo "    - {id: $n, address: 10.9.0.$n, ports: [{number: 1, name: eth1}, {number: 7, name: eth2}]}"; done)" ]
 	[ "$(tokens)" = 0 ]
-	in_force 7 1 2 3
+	in_force 9 1 2 3
 }
