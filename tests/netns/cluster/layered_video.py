@@ -22,6 +22,8 @@ def send(address, seconds):
         pause = begin + k / (LAYERS * PER_SECOND) - time.monotonic()
         if pause > 0:
             time.sleep(pause)
+        else:  # a sender that got no processor goes on from here: a burst would be another video
+            begin -= pause
         video.sendto(bytes([layer]) + struct.pack("!I", k) + bytes(PAYLOAD - 5), (address, PORT))
     print(json.dumps({"sent": int(seconds * LAYERS * PER_SECOND)}))
 
