@@ -29,6 +29,7 @@ _Static_assert(CHUNK_BYTES == SL_FLOW_FRAME_MAX_BYTES, "flow queues take what ch
 #define DESCRIPTORS	     160
 #define DESCRIPTORS_PER_LANE 16
 #define HELLOS_PER_LIFE	     5 /* hellos in the time after which a silent peer is down */
+#define HELLO_NS_MAX	     100000000ULL /* clocks are compared by them, too */
 
 /* --- Memory --- */
 
@@ -146,6 +147,13 @@ bool rb_bridge_memory_fits(const struct rb_bridge *b, const struct sl_cluster_se
 
 /* --- Workers and nodes --- */
 
+static uint64_t hello_interval_ns(const struct sl_cluster_settings *cluster)
+{
+	const uint64_t ns = cluster->liveness_ms * 1000000ULL / HELLOS_PER_LIFE;
+
+	return ns < HELLO_NS_MAX ? ns : HELLO_NS_MAX;
+}
+
 struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *b,
 						const struct rb_lane *lane)
 {
@@ -154,7 +162,7 @@ struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *b,
 	return (struct rb_worker_config){
 		.node = (uint8_t)cluster->node,
 		.dead_after_ns = cluster->liveness_ms * 1000000ULL,
-		.hello_interval_ns = cluster->liveness_ms * 1000000ULL / HELLOS_PER_LIFE,
+		.hello_interval_ns = hello_interval_ns(cluster),
 		.pack_delay_ns = cluster->bridge.pack_delay_us * 1000ULL,
 		.degree = cluster->bridge.packing,
 		.receive_target = receive_target(b),

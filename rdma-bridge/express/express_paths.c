@@ -175,7 +175,7 @@ bool rb_express_round(struct rb_express *x)
 	return under_way || w->chunks->count[RB_OWNER_MESSAGE] > 0;
 }
 
-/* What the sample says, by our clock; the message took at least half of the least round trip. */
+/* What the sample says, by our clock. */
 static void measure(struct rb_worker *w, const struct sl_sample *sample)
 {
 	struct rb_egress_port *port = w->port[sample->system_port & 0xff];
@@ -188,7 +188,6 @@ static void measure(struct rb_worker *w, const struct sl_sample *sample)
 
 	if (!port || !port->delay || !peer)
 		return;
-	rb_transit_note(&peer->transit, sample->sent_ns, sample->came_ns);
 	frame.stay.message_ns = rb_transit_of(&peer->transit, sample->sent_ns, sample->came_ns);
 	frame.error_us = rb_transit_error_us(&peer->transit);
 	memcpy(frame.head, sample->head, sizeof(frame.head));

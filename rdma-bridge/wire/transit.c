@@ -42,12 +42,14 @@ int64_t rb_transit_round_trip_ns(const struct rb_transit *t)
 
 uint32_t rb_transit_of(const struct rb_transit *t, uint64_t sent_ns, uint64_t now_ns)
 {
+	const int64_t here_ns = rb_transit_here_ns(t), round_trip_ns = rb_transit_round_trip_ns(t);
 	/* sent_ns comes from outside, so the difference may be any number. */
-	const uint64_t excess_ns = now_ns - sent_ns - (uint64_t)rb_transit_here_ns(t);
-	const int64_t round_trip_ns = rb_transit_round_trip_ns(t);
-	const uint64_t ns =
-		excess_ns + (round_trip_ns == RB_TRANSIT_UNKNOWN ? 0 : (uint64_t)round_trip_ns / 2);
+	const int64_t ns =
+		(int64_t)(now_ns - sent_ns - (uint64_t)here_ns +
+			  (round_trip_ns == RB_TRANSIT_UNKNOWN ? 0 : (uint64_t)round_trip_ns / 2));
 
+	if (here_ns == RB_TRANSIT_UNKNOWN || ns < 0)
+		return 0;
 	return ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 }
 

@@ -3,14 +3,14 @@
  * How long messages of a peer are under way, although its clock shows another time than ours.
  *
  * Each message says when it was made, by the sender's clock. Our clock less that is its time under
- * way plus an unknown difference of clocks, which is the same for all messages; the peer tells us
- * in its hellos the least that it has seen of ours. With `here` and `there` for the least values of
- * the two directions, the difference cancels out:
+ * way plus an unknown difference of clocks, which is the same for all messages. Of hellos, which are
+ * made alike and as often in both directions, each node knows the least of these values, and tells
+ * its peer. With `here` and `there` for those of the two directions, the difference cancels out:
  *
  *     round trip = here + there
  *     time under way of a message = (our clock - sent) - here + round trip / 2
  *
- * So the least message of a direction takes half of the least round trip: that is right where both
+ * So the least hello of a direction takes half of the least round trip: that is right where both
  * directions are alike, and off by no more than half of the round trip where they are not. Clocks
  * may drift: only the latest second counts.
  */
@@ -24,21 +24,21 @@
 
 struct rb_transit {
 	int64_t least_ns[2]; /* of the window under way and the one before */
-	uint64_t until_ns;   /* the end of the window under way; 0: no message yet */
+	uint64_t until_ns;   /* the end of the window under way; 0: no hello yet */
 	int64_t there_ns;    /* what the peer said last; RB_TRANSIT_UNKNOWN: nothing */
 };
 
 /* The peer began a new life, perhaps with another clock. */
 void rb_transit_init(struct rb_transit *transit);
-/* A message came. */
+/* A hello came. */
 void rb_transit_note(struct rb_transit *transit, uint64_t sent_ns, uint64_t now_ns);
-/* The least value of our direction, to tell the peer; RB_TRANSIT_UNKNOWN: no message yet. */
+/* The least value of our direction, to tell the peer; RB_TRANSIT_UNKNOWN: no hello yet. */
 int64_t rb_transit_here_ns(const struct rb_transit *transit);
 /* The least round trip of the latest second, or RB_TRANSIT_UNKNOWN. */
 int64_t rb_transit_round_trip_ns(const struct rb_transit *transit);
 /*
- * How long a message was under way that came now, after rb_transit_note. Without a word from the
- * peer, how much longer than the least one.
+ * How long a message was under way that came now. Without a word from the peer, how much longer than
+ * the least hello; without a hello, or if that is less than nothing, 0.
  */
 uint32_t rb_transit_of(const struct rb_transit *transit, uint64_t sent_ns, uint64_t now_ns);
 /*

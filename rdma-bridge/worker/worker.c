@@ -126,6 +126,8 @@ static void say_hello(struct rb_worker *w, struct rb_worker_peer *peer, uint64_t
 
 void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 {
+	bool said = false;
+
 	if (w->first_tick_ns == 0)
 		w->first_tick_ns = now_ns;
 	rb_peers_run(&w->peers, now_ns);
@@ -135,8 +137,10 @@ void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 		bool changed = rb_peers_tick(&w->peers, peer->node, now_ns);
 
 		/* A change goes out at once: the peer is up only after it has heard of it. */
-		if (peer->path && (changed || now_ns >= peer->hello_ns))
+		if (peer->path && (changed || now_ns >= peer->hello_ns)) {
 			say_hello(w, peer, now_ns);
+			said = true;
+		}
 		if (changed)
 			peer->since_ns = now_ns;
 		if (changed)
@@ -145,6 +149,9 @@ void rb_worker_tick(struct rb_worker *w, uint64_t now_ns)
 			w->on_peer(w->event_context, peer->node,
 				   rb_worker_peer_state(w, peer->node));
 	}
+	/* The caller may sleep now, and hellos say when they were made. */
+	if (said)
+		w->transport->ops->flush(w->transport);
 }
 
 /* --- Setting up --- */

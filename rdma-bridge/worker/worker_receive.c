@@ -69,7 +69,8 @@ static bool receive(struct rb_worker *w, const struct rb_completion *c, uint64_t
 	if (verdict != RB_VERDICT_OK)
 		return false;
 
-	rb_transit_note(&peer->transit, header.sent_ns, c->came_ns ? c->came_ns : now_ns);
+	if (header.type == RB_MSG_HELLO)
+		rb_transit_note(&peer->transit, header.sent_ns, c->came_ns ? c->came_ns : now_ns);
 	if (header.type == RB_MSG_DATA) {
 		deliver(w, c->offset, frames, n,
 			rb_transit_of(&peer->transit, header.sent_ns, now_ns),

@@ -96,6 +96,7 @@ static void without_a_word_of_the_peer_it_is_the_time_beyond_the_least(void **st
 	(void)state;
 	rb_transit_init(&t);
 	assert_true(rb_transit_here_ns(&t) == RB_TRANSIT_UNKNOWN);
+	assert_int_equal(rb_transit_of(&t, 1000, 5000), 0);
 	rb_transit_note(&t, 1000, 5000);
 	assert_int_equal(rb_transit_of(&t, 1000, 5000), 0);
 	rb_transit_note(&t, 2000, 6700);
@@ -104,6 +105,21 @@ static void without_a_word_of_the_peer_it_is_the_time_beyond_the_least(void **st
 	t.there_ns = -3000;
 	assert_int_equal(rb_transit_round_trip_ns(&t), 1000);
 	assert_int_equal(rb_transit_of(&t, 2000, 6700), 1200);
+}
+
+/* Other messages may be quicker than any hello. */
+static void a_message_that_took_less_than_nothing_took_no_time(void **state)
+{
+	struct rb_transit t;
+
+	(void)state;
+	rb_transit_init(&t);
+	rb_transit_note(&t, 1000, 5000);
+	assert_int_equal(rb_transit_of(&t, 2000, 5999), 0);
+	t.there_ns = 6000;
+	assert_int_equal(rb_transit_of(&t, 2000, 5999), 4999);
+	assert_int_equal(rb_transit_of(&t, 2000, 1000), 0);
+	assert_int_equal(rb_transit_of(&t, 2000, 1001), 1);
 }
 
 /* What a peer says is not to be relied on. */
@@ -147,6 +163,7 @@ int main(void)
 		cmocka_unit_test(drift_shows_no_more_than_that_of_a_second),
 		cmocka_unit_test(the_error_is_half_of_the_round_trip),
 		cmocka_unit_test(without_a_word_of_the_peer_it_is_the_time_beyond_the_least),
+		cmocka_unit_test(a_message_that_took_less_than_nothing_took_no_time),
 		cmocka_unit_test(an_impossible_word_of_the_peer_adds_nothing),
 		cmocka_unit_test(values_of_more_than_a_second_ago_are_forgotten),
 	};
