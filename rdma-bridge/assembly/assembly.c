@@ -28,7 +28,7 @@ _Static_assert(CHUNK_BYTES == SL_FLOW_FRAME_MAX_BYTES, "flow queues take what ch
 /* Open files beside those of ports and nodes: maps, programs, control sockets and their clients. */
 #define DESCRIPTORS	     160
 #define DESCRIPTORS_PER_LANE 16
-#define HELLOS_PER_LIFE	     5 /* hellos in the time after which a silent peer is down */
+#define HELLOS_PER_LIFE	     5		  /* hellos in the time after which a silent peer is down */
 #define HELLO_NS_MAX	     100000000ULL /* clocks are compared by them, too */
 
 /* --- Memory --- */

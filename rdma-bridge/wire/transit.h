@@ -3,9 +3,10 @@
  * How long messages of a peer are under way, although its clock shows another time than ours.
  *
  * Each message says when it was made, by the sender's clock. Our clock less that is its time under
- * way plus an unknown difference of clocks, which is the same for all messages. Of hellos, which are
- * made alike and as often in both directions, each node knows the least of these values, and tells
- * its peer. With `here` and `there` for those of the two directions, the difference cancels out:
+ * way plus an unknown difference of clocks, which is the same for all messages. Of hellos, which
+ * are made alike and as often in both directions, each node knows the least of these values, and
+ * tells its peer. With `here` and `there` for those of the two directions, the difference cancels
+ * out:
  *
  *     round trip = here + there
  *     time under way of a message = (our clock - sent) - here + round trip / 2
@@ -37,8 +38,8 @@ int64_t rb_transit_here_ns(const struct rb_transit *transit);
 /* The least round trip of the latest second, or RB_TRANSIT_UNKNOWN. */
 int64_t rb_transit_round_trip_ns(const struct rb_transit *transit);
 /*
- * How long a message was under way that came now. Without a word from the peer, how much longer than
- * the least hello; without a hello, or if that is less than nothing, 0.
+ * How long a message was under way that came now. Without a word from the peer, how much longer
+ * than the least hello; without a hello, or if that is less than nothing, 0.
  */
 uint32_t rb_transit_of(const struct rb_transit *transit, uint64_t sent_ns, uint64_t now_ns);
 /*
