@@ -113,7 +113,7 @@ interrupt() {
 
 flows_kill() {
 	local label pid
-	for label in "$LAB_DIR"/*-gen.pid "$LAB_DIR"/*-h[0-9]*.pid; do
+	for label in "$LAB_DIR"/*-gen.pid "$LAB_DIR"/gen*.pid "$LAB_DIR"/*-h[0-9]*.pid; do
 		[ -e "$label" ] && pid=$(cat "$label") && kill -KILL "$pid" 2>/dev/null && wait_for 5 no_processes "$pid"
 	done
 	return 0

@@ -190,7 +190,7 @@ static const struct view views[] = {
 	{ .what = "egress-queues",
 	  .command = "egress-queues",
 	  .headers = { "queue", "dev", "sched", ">w", ">rate", "flows", ">wait", ">in", ">out",
-		       ">past", ">drop" },
+		       ">drop" },
 	  .cells = sl_cmd_egress_queue_cells,
 	  .is_idle = sl_cmd_egress_queue_is_idle,
 	  .of_bridge = true },

@@ -30,13 +30,21 @@ static void rate_cell(struct sl_table *table, const json_t *row)
 		sl_table_cell(table, "%sbit", sl_quantity(8 * per_s, text));
 }
 
-static void quantity_cell(struct sl_table *table, const json_t *row, const char *key)
+/* The sum of these numbers. */
+static void sum_cell(struct sl_table *table, const json_t *row, const char *key, const char *other)
 {
 	char text[SL_QUANTITY_BYTES];
 
 	/* No unit follows: leave out the blank before it. */
-	sl_quantity((uint64_t)sl_cmd_number(row, key), text);
+	sl_quantity((uint64_t)sl_cmd_number(row, key) +
+			    (other ? (uint64_t)sl_cmd_number(row, other) : 0),
+		    text);
 	sl_table_cell(table, "%.*s", (int)strlen(text) - (text[strlen(text) - 1] == ' '), text);
+}
+
+static void quantity_cell(struct sl_table *table, const json_t *row, const char *key)
+{
+	sum_cell(table, row, key, NULL);
 }
 
 static void number_cell(struct sl_table *table, const json_t *row, const char *key)
@@ -158,9 +166,9 @@ void sl_cmd_egress_queue_cells(struct sl_table *table, const json_t *row)
 	else
 		sl_table_cell(table, "-");
 	quantity_cell(table, row, "waiting_frames");
-	quantity_cell(table, row, "arrived_frames");
-	quantity_cell(table, row, "departed_frames");
-	quantity_cell(table, row, "express_frames");
+	/* What went past the queue came and left, too. */
+	sum_cell(table, row, "arrived_frames", "express_frames");
+	sum_cell(table, row, "departed_frames", "express_frames");
 	quantity_cell(table, row, "dropped_frames");
 }
 
