@@ -394,7 +394,7 @@ refuses() {
 	refuses "cluster: port \"et*\" of node 1: routing daemons take no such name: write letters, digits, and . _ @ -" --frr "$LAB_DIR/star.yaml"
 	run --separate-stderr build/sluice cluster
 	[ "$status" -eq 2 ]
-	[ "$stderr" = 'sluice: cluster: "" is not known: write apply, diff, drain, history, key, leave, rollback, routing, status or undrain' ]
+	[ "$stderr" = 'sluice: cluster: "" is not known: write apply, diff, drain, history, init, join, key, leave, rollback, routing, status, token or undrain' ]
 	# Some ports without addresses: a warning.
 	sed '0,/, addresses:[^}]*/s///' "$file" >"$LAB_DIR/some.yaml"
 	run --separate-stderr routing --bird "$LAB_DIR/some.yaml"
