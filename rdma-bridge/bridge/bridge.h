@@ -75,6 +75,7 @@ struct rb_bridge_meeting {
 	bool valid;
 	uint8_t key_name[RB_KEY_NAME_BYTES]; /* of the key that it proved */
 	uint8_t table_hash[RB_TABLE_HASH_BYTES];
+	uint8_t version; /* of the protocol, that both have agreed on */
 };
 
 /* The rounds of a lane since its last sleep. */

@@ -81,6 +81,7 @@ static void introduce_ourselves(const struct rb_bridge *b, struct rb_introductio
 		.express_sends = sl_cluster_has_express(cluster) ? cluster->express_check : 0,
 		.express_takes = express_takes(cluster),
 		.hop_limit = endpoint.hop_limit,
+		.versions = rb_exchange_versions,
 	};
 	memcpy(self->gid, endpoint.gid, sizeof(self->gid));
 	memcpy(self->table_hash, b->table_hash, sizeof(self->table_hash));
@@ -91,6 +92,7 @@ static void note_meeting(struct rb_bridge *b, const struct rb_introduction *peer
 	struct rb_bridge_meeting *met = &b->met[peer->node];
 
 	met->valid = true;
+	met->version = peer->versions.oldest;
 	rb_key_name(&b->keys.key[key], met->key_name);
 	memcpy(met->table_hash, peer->table_hash, sizeof(met->table_hash));
 }

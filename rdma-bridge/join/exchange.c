@@ -14,9 +14,13 @@
  * answers by the first of its keys, and the opener goes on by that key if it has it at all: so two
  * nodes need not change the first key at the same time. REFUSE carries no proof: it ends the
  * exchange and tells a person why, and an attacker that can forge it could end the exchange anyway.
- * The header and REFUSE have the same bytes in every version, so that nodes of two releases can
- * tell each other what is wrong. KNOCK carries none either: it must come from the peer's address,
- * and it causes no more than an exchange.
+ * KNOCK carries none either: it must come from the peer's address, and it causes no more than an
+ * exchange.
+ *
+ * OPEN, KNOCK and REFUSE have the same bytes in every version, and tell which versions their sender
+ * speaks: the header has the oldest one, and the newest one is behind node or code. The responder
+ * answers in the newest one that both speak, or refuses if there is none. The introductions, which
+ * are proven, repeat the newest one: so nobody on the way makes two nodes use an older one.
  */
 #include "rdma-bridge/join/exchange.h"
 
@@ -33,8 +37,8 @@
 
 #define MAGIC		   0x534c5831u /* "SLX1" */
 #define HEADER_BYTES	   8
-#define NODE_BYTES	   4 /* node id, three zeros */
-#define CODE_BYTES	   4 /* code, three zeros */
+#define NODE_BYTES	   4 /* node id, newest version, two zeros */
+#define CODE_BYTES	   4 /* code, newest version, two zeros */
 #define INTRODUCTION_BYTES 80
 
 enum type { OPEN = 1, ANSWER = 2, CONFIRM = 3, VERDICT = 4, REFUSE = 5, KNOCK = 6 };
@@ -47,6 +51,8 @@ static const uint32_t message_bytes[] = {
 	[REFUSE] = HEADER_BYTES + CODE_BYTES,
 	[KNOCK] = HEADER_BYTES + NODE_BYTES,
 };
+
+const struct rb_versions rb_exchange_versions = { RB_EXCHANGE_OLDEST, RB_EXCHANGE_NEWEST };
 
 #define NAME(id, name, text) name,
 static const char *const refusal_names[] = { RB_REFUSALS(NAME) };
@@ -129,6 +135,12 @@ void rb_key_name(const struct rb_key *key, uint8_t name[RB_KEY_NAME_BYTES])
 
 /* --- Bytes --- */
 
+/* A node that speaks one version alone writes 0, as those did that knew of no other. */
+static uint8_t newest(const struct rb_introduction *i)
+{
+	return i->versions.newest == i->versions.oldest ? 0 : i->versions.newest;
+}
+
 static void put_introduction(uint8_t *p, const struct rb_introduction *i)
 {
 	p[0] = i->node;
@@ -145,10 +157,10 @@ static void put_introduction(uint8_t *p, const struct rb_introduction *i)
 	p[76] = i->express_sends;
 	p[77] = i->express_takes;
 	p[78] = i->hop_limit;
-	p[79] = 0;
+	p[79] = newest(i);
 }
 
-static void get_introduction(const uint8_t *p, struct rb_introduction *i)
+static void get_introduction(const uint8_t *p, uint8_t version, struct rb_introduction *i)
 {
 	*i = (struct rb_introduction){
 		.node = p[0],
@@ -163,6 +175,7 @@ static void get_introduction(const uint8_t *p, struct rb_introduction *i)
 		.express_sends = p[76],
 		.express_takes = p[77],
 		.hop_limit = p[78],
+		.versions = { version, p[79] ? p[79] : version },
 	};
 	memcpy(i->gid, p + 8, 16);
 	memcpy(i->table_hash, p + 40, RB_TABLE_HASH_BYTES);
@@ -175,7 +188,7 @@ static void mac(const struct rb_exchange *x, enum type label, const uint8_t *con
 	uint8_t text[4 + 2 * RB_NONCE_BYTES + CODE_BYTES + INTRODUCTION_BYTES];
 	unsigned int len = RB_MAC_BYTES;
 
-	text[0] = RB_EXCHANGE_VERSION;
+	text[0] = x->version;
 	text[1] = (uint8_t)label;
 	text[2] = x->node[0];
 	text[3] = x->node[1];
@@ -205,16 +218,27 @@ static bool find_key(struct rb_exchange *x, enum type label, const uint8_t *cont
 	return false;
 }
 
-/* Append a message of this type to the bytes to send; the caller fills in the content returned. */
+/* Do all versions have it? */
+static bool is_common(uint8_t type)
+{
+	return type == OPEN || type == KNOCK || type == REFUSE;
+}
+
+/*
+ * Append a message of this type to the bytes to send; the caller fills in the content returned, but
+ * for the newest version.
+ */
 static uint8_t *begin(struct rb_exchange *x, enum type type)
 {
 	uint8_t *p = x->out + x->n_out;
 
 	rb_put32(p, MAGIC);
 	p[4] = (uint8_t)type;
-	p[5] = RB_EXCHANGE_VERSION;
+	p[5] = is_common(type) ? x->self.versions.oldest : x->version;
 	rb_put16(p + 6, (uint16_t)message_bytes[type]);
 	memset(p + HEADER_BYTES, 0, message_bytes[type] - HEADER_BYTES);
+	if (is_common(type))
+		p[HEADER_BYTES + 1] = newest(&x->self);
 	x->n_out += message_bytes[type];
 	return p + HEADER_BYTES;
 }
@@ -251,11 +275,22 @@ static bool introduction_can_be(const struct rb_introduction *i)
 	       i->express_sends <= SL_EXPRESS_ICRC && memcmp(i->gid, zero, sizeof(zero)) != 0;
 }
 
+/* The newest version that we and a node of those versions speak; 0: none. */
+static uint8_t common_version(const struct rb_exchange *x, struct rb_versions its)
+{
+	const struct rb_versions ours = x->self.versions;
+	uint8_t version = its.newest < ours.newest ? its.newest : ours.newest;
+
+	return version < its.oldest || version < ours.oldest ? 0 : version;
+}
+
 /* Judge a proven introduction against ours. */
 static enum rb_refusal judge_introduction(const struct rb_exchange *x)
 {
 	if (x->peer.node != x->peer_node || !introduction_can_be(&x->peer))
 		return RB_REFUSAL_INTRODUCTION;
+	if (common_version(x, x->peer.versions) != x->version)
+		return RB_REFUSAL_VERSION;
 	if (x->peer.transport != x->self.transport)
 		return RB_REFUSAL_TRANSPORT;
 	if (x->peer.further_qps != x->self.further_qps)
@@ -309,6 +344,8 @@ void rb_exchange_knock(struct rb_exchange *x, const struct rb_introduction *self
 /* The reason to refuse a caller that claims this id, which nobody has checked yet. */
 static enum rb_refusal judge_caller(const struct rb_exchange *x, uint8_t node, bool higher)
 {
+	if (!common_version(x, x->speaks))
+		return RB_REFUSAL_VERSION;
 	if (node == x->self.node)
 		return RB_REFUSAL_NODE_SAME;
 	if (node == 0 || x->peers[node] == RB_STANDING_NONE)
@@ -330,6 +367,7 @@ static void on_open(struct rb_exchange *x, const uint8_t *p)
 		refuse(x, why);
 		return;
 	}
+	x->version = common_version(x, x->speaks);
 	answer = begin(x, ANSWER);
 	answer[0] = x->self.node;
 	memcpy(answer + NODE_BYTES, x->nonce[1], RB_NONCE_BYTES);
@@ -382,7 +420,7 @@ static void on_confirm(struct rb_exchange *x, const uint8_t *p)
 		refuse(x, RB_REFUSAL_KEY);
 		return;
 	}
-	get_introduction(p, &x->peer);
+	get_introduction(p, x->version, &x->peer);
 	why = judge_introduction(x);
 	verdict = begin(x, VERDICT);
 	verdict[0] = (uint8_t)why;
@@ -408,7 +446,7 @@ static void on_verdict(struct rb_exchange *x, const uint8_t *p)
 		fail(x, RB_REFUSAL_KEY, false);
 		return;
 	}
-	get_introduction(p + CODE_BYTES, &x->peer);
+	get_introduction(p + CODE_BYTES, x->version, &x->peer);
 	why = judge_introduction(x);
 	if (why != RB_REFUSAL_NONE)
 		fail(x, why, false);
@@ -420,6 +458,8 @@ static void on_verdict(struct rb_exchange *x, const uint8_t *p)
 
 static void on_message(struct rb_exchange *x, uint8_t type, const uint8_t *content)
 {
+	if (is_common(type) && content[1])
+		x->speaks.newest = content[1];
 	if (type == REFUSE) {
 		enum rb_refusal why = content[0];
 
@@ -452,6 +492,14 @@ static void on_message(struct rb_exchange *x, uint8_t type, const uint8_t *conte
 	}
 }
 
+/* May a message be of this version? The first one that is not common to all settles it. */
+static bool version_fits(struct rb_exchange *x, uint8_t version)
+{
+	if (!x->version && common_version(x, (struct rb_versions){ version, version }))
+		x->version = version;
+	return x->version && version == x->version;
+}
+
 /* The length of the message that arrives, 0 while unknown. Refuses a header that is none. */
 static uint32_t judge_header(struct rb_exchange *x)
 {
@@ -463,10 +511,10 @@ static uint32_t judge_header(struct rb_exchange *x)
 		refuse(x, RB_REFUSAL_MALFORMED);
 		return 0;
 	}
-	x->peer_version = p[5];
-	if (p[4] == REFUSE && rb_get16(p + 6) == message_bytes[REFUSE])
-		return message_bytes[REFUSE];
-	if (p[5] != RB_EXCHANGE_VERSION) {
+	x->speaks = (struct rb_versions){ p[5], p[5] };
+	if (is_common(p[4]) && rb_get16(p + 6) == message_bytes[p[4]])
+		return message_bytes[p[4]];
+	if (!version_fits(x, p[5])) {
 		refuse(x, RB_REFUSAL_VERSION);
 		return 0;
 	}

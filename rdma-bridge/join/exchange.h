@@ -16,8 +16,15 @@
 
 #include "bpf/abi/express.h"
 
-/* One more with each change of the bytes. A node refuses every other one by name. */
-#define RB_EXCHANGE_VERSION   4
+/*
+ * The versions that this release speaks: its own, one more with each change of what nodes send each
+ * other, and that of the release before, so that nodes can be upgraded one by one. Two nodes use
+ * the newest one that both speak. A node that has none in common is refused by name.
+ */
+#ifndef RB_EXCHANGE_NEWEST
+#define RB_EXCHANGE_OLDEST 4
+#define RB_EXCHANGE_NEWEST 5
+#endif
 #define RB_NONCE_BYTES	      32
 #define RB_MAC_BYTES	      32
 #define RB_TABLE_HASH_BYTES   32
@@ -41,6 +48,12 @@ struct rb_keys {
 	uint32_t n; /* at least 1 */
 	struct rb_key key[RB_KEYS_MAX];
 };
+
+/* Both in 1..255, and oldest <= newest. */
+struct rb_versions {
+	uint8_t oldest, newest;
+};
+extern const struct rb_versions rb_exchange_versions; /* of this release */
 
 /*
  * Read the cluster's key: the file's bytes without one newline at the end; and, if the file `also`
@@ -73,13 +86,15 @@ struct rb_introduction {
 	uint8_t express_sends; /* enum sl_express_check of its express messages */
 	uint8_t express_takes; /* bit n: it takes express messages with check n */
 	uint8_t hop_limit;     /* of what it sends; 0: its adapter chooses */
+	/* That it speaks. Of a peer, the oldest is the one that both have agreed on. */
+	struct rb_versions versions;
 };
 
 /* Why an exchange failed, as users see it. */
 #define RB_REFUSALS(X)                                                            \
 	X(NONE, "none", "no refusal")                                             \
 	X(MALFORMED, "malformed", "not the bytes of this protocol")               \
-	X(VERSION, "version", "another version of the exchange")                  \
+	X(VERSION, "version", "no version of the protocol in common")             \
 	X(NODE_UNKNOWN, "node-unknown", "a node that is no peer of ours")         \
 	X(NODE_SAME, "node-same", "two nodes have the same id")                   \
 	X(NODE_OTHER, "node-other", "another node than the one at this address")  \
@@ -118,13 +133,14 @@ struct rb_exchange {
 	bool by_peer; /* the peer refused; unproven, unless it had proven itself before */
 	struct rb_introduction peer; /* valid when DONE, or REFUSED for TRANSPORT or WORKERS */
 	uint8_t peer_node;	     /* as it claims in its first message; 0 before */
-	uint8_t peer_version;	     /* of its latest message; 0 before */
+	struct rb_versions speaks;   /* the peer, as it claims in its latest message; 0 before */
 	uint32_t key;		     /* when DONE: which of our keys the peer has proven */
 
 	/* The rest is for exchange.c alone. */
 	const struct rb_keys *keys; /* borrowed; they may change while it runs */
 	struct rb_introduction self;
 	const uint8_t *peers; /* borrowed: 256 times enum rb_standing, by node id */
+	uint8_t version;      /* that both use; 0: not agreed yet */
 	uint8_t expected;     /* opener: the node that should answer; 0: responder */
 	uint8_t step;
 	uint8_t nonce[2][RB_NONCE_BYTES]; /* opener's, responder's */

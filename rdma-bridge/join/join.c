@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,6 +24,7 @@
 #define ADDRESS_MAX	3
 #define CALLS_MAX	(OURS_MAX + INCOMING_MAX + 1) /* one more, to judge while all are taken */
 #define LOG_INTERVAL_NS 60000000000ULL
+#define VERSIONS_BYTES	24
 
 /* One connection. */
 struct call {
@@ -40,7 +42,8 @@ struct call {
 
 struct peer {
 	bool known, wanted, calling;
-	bool knocked; /* and we have not called it since */
+	bool knocked;		 /* and we have not called it since */
+	enum rb_refusal refusal; /* of the latest exchange, by either side */
 	uint8_t address[16];
 	uint64_t called_ns; /* when we called it last; 0: never */
 	uint64_t away_ns;   /* since when no call has reached it; 0: the last one has */
@@ -100,6 +103,16 @@ static const char *text_of(const uint8_t gid[16], char buf[SL_PREFIX_STRLEN])
 
 /* --- What went wrong --- */
 
+static const char *versions_text(struct rb_versions versions, char out[VERSIONS_BYTES])
+{
+	if (versions.oldest == versions.newest)
+		snprintf(out, VERSIONS_BYTES, "version %u", versions.oldest);
+	else
+		snprintf(out, VERSIONS_BYTES, "versions %u to %u", versions.oldest,
+			 versions.newest);
+	return out;
+}
+
 static void log_refusal(struct rb_join *join, const struct call *call)
 {
 	const struct rb_exchange *x = &call->x;
@@ -107,6 +120,7 @@ static void log_refusal(struct rb_join *join, const struct call *call)
 	uint64_t *logged_ns =
 		&join->logged_ns[node][x->refusal + (x->by_peer ? RB_REFUSAL_COUNT : 0)];
 	char address[SL_PREFIX_STRLEN], configured[SL_PREFIX_STRLEN];
+	char theirs[VERSIONS_BYTES], ours[VERSIONS_BYTES];
 
 	if (*logged_ns && join->now_ns - *logged_ns < LOG_INTERVAL_NS)
 		return;
@@ -120,9 +134,11 @@ static void log_refusal(struct rb_join *join, const struct call *call)
 			 "configuration; two nodes have one id, or `nodes` differs",
 			 address, node, text_of(join->peers[node].address, configured));
 	else if (x->refusal == RB_REFUSAL_VERSION)
-		sl_error("fabric: node %u at %s speaks version %u of the exchange, we speak %u; "
-			 "all nodes must run the same release",
-			 node, address, x->peer_version, RB_EXCHANGE_VERSION);
+		sl_error(
+			"fabric: node %u at %s speaks %s of the protocol, we speak %s: upgrade the "
+			"node with the older ones",
+			node, address, versions_text(x->speaks, theirs),
+			versions_text(join->config.self.versions, ours));
 	else if (x->refusal == RB_REFUSAL_TRANSPORT && !x->by_peer)
 		sl_error("fabric: node %u at %s uses transport %u, we use %u", node, address,
 			 x->peer.transport, join->config.self.transport);
@@ -301,6 +317,15 @@ static void start_call(struct rb_join *join, uint8_t node)
 		rb_exchange_knock(&call->x, &join->config.self);
 }
 
+/* Why it failed with that peer; a stranger may have claimed any id. */
+static void note_refusal(struct rb_join *join, const struct call *call)
+{
+	uint8_t node = call->ours ? call->node : call->x.peer_node;
+
+	if (call->ours || call->standing[node] == RB_STANDING_PEER)
+		join->peers[node].refusal = call->x.refusal;
+}
+
 static void conclude(struct rb_join *join, struct call *call)
 {
 	struct rb_exchange *x = &call->x;
@@ -314,6 +339,7 @@ static void conclude(struct rb_join *join, struct call *call)
 	}
 	if (x->state == RB_EXCHANGE_DONE) {
 		join->stats.introduced++;
+		join->peers[x->peer.node].refusal = RB_REFUSAL_NONE;
 		join->config.introduced(join->config.context, &x->peer, x->key);
 	} else if (x->state == RB_EXCHANGE_KNOCKED) {
 		join->stats.knocks++;
@@ -323,6 +349,7 @@ static void conclude(struct rb_join *join, struct call *call)
 			join->stats.refused_us[x->refusal]++;
 		else
 			join->stats.refused[x->refusal]++;
+		note_refusal(join, call);
 		log_refusal(join, call);
 	}
 	hang_up(join, call);
@@ -473,6 +500,11 @@ void rb_join_want(struct rb_join *join, uint8_t node, bool wanted)
 {
 	join->peers[node].wanted = wanted;
 	join->due_ns = 0;
+}
+
+enum rb_refusal rb_join_refusal(const struct rb_join *join, uint8_t node)
+{
+	return join->peers[node].refusal;
 }
 
 int rb_join_fd(const struct rb_join *join)

@@ -57,6 +57,9 @@ void rb_join_set_self(struct rb_join *join, const struct rb_introduction *self);
 /* Is a connection to this peer wanted: is the peer not up? */
 void rb_join_want(struct rb_join *join, uint8_t node, bool wanted);
 
+/* Why the latest exchange with this peer failed, on either side; NONE: it did not. */
+enum rb_refusal rb_join_refusal(const struct rb_join *join, uint8_t node);
+
 int rb_join_fd(const struct rb_join *join); /* readable when rb_join_poll has work */
 /* Do what can be done now; call it at least every 100 ms. */
 void rb_join_poll(struct rb_join *join, uint64_t now_ns);

@@ -223,6 +223,9 @@ void rb_view_fabric(void *ctx, const json_t *request, struct sl_ctl_answer *answ
 		rb_join_stats(b->join, &join);
 	row = fabric_device(b);
 	json_object_set_new(row, "keys", key_names(b));
+	json_object_set_new(
+		row, "protocol",
+		json_pack("[i, i]", rb_exchange_versions.oldest, rb_exchange_versions.newest));
 	put_packing(row, b);
 	put_sequences(row, b);
 	json_object_update_new(

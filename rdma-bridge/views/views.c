@@ -9,6 +9,7 @@
 
 #include "rdma-bridge/bridge/lane.h"
 #include "rdma-bridge/bridge/lane_threads.h"
+#include "rdma-bridge/join/join.h"
 #include "rdma-bridge/views/view_busy.h"
 #include "rdma-bridge/views/view_delay.h"
 #include "rdma-bridge/views/view_fabric.h"
@@ -96,14 +97,22 @@ static json_t *round_trip(const struct rb_worker_peer *peer)
 	return ns == RB_TRANSIT_UNKNOWN ? json_null() : json_integer(ns);
 }
 
-/* Which key did the peer prove, and does it know of the same system ports as we do? */
+/*
+ * Which version of the protocol do both use, why did they fail to meet last, which key did the peer
+ * prove, and does it know of the same system ports as we do?
+ */
 static void put_meeting(json_t *row, const struct rb_bridge *b, uint8_t node)
 {
 	const struct rb_bridge_meeting *met = &b->met[node];
+	const enum rb_refusal refusal = rb_join_refusal(b->join, node);
 	char name[RB_VIEW_KEY_NAME_BYTES];
 
 	if (met->valid)
 		rb_view_key_name(met->key_name, name);
+	json_object_set_new(row, "protocol", met->valid ? json_integer(met->version) : json_null());
+	json_object_set_new(row, "refused",
+			    refusal == RB_REFUSAL_NONE ? json_null()
+						       : json_string(rb_refusal_name(refusal)));
 	json_object_set_new(row, "key", met->valid ? json_string(name) : json_null());
 	json_object_set_new(row, "same_ports",
 			    met->valid ? json_boolean(memcmp(met->table_hash, b->table_hash,

@@ -42,6 +42,7 @@ static struct rb_introduction introduce(uint8_t node)
 		.qpn = 2,
 		.message_max_bytes = 4096,
 		.liveness_ms = 50,
+		.versions = { node + 3, node + 4 }, /* they have 5 in common */
 	};
 }
 
@@ -67,9 +68,8 @@ static void feed(struct rb_exchange *x, const uint8_t *data, size_t size, size_t
 /* Make the MAC of a message anew, with docs/PROTOCOL.md section 3 as the source. */
 static void seal(uint8_t *message, uint32_t bytes)
 {
-	uint8_t text[4 + 2 * RB_NONCE_BYTES + 4 + INTRODUCTION_BYTES] = { RB_EXCHANGE_VERSION,
-									  message[4], OPENER,
-									  RESPONDER };
+	uint8_t text[4 + 2 * RB_NONCE_BYTES + 4 + INTRODUCTION_BYTES] = { message[5], message[4],
+									  OPENER, RESPONDER };
 	uint32_t skipped = HEADER_BYTES + (message[4] == MESSAGE_ANSWER ? 4 + RB_NONCE_BYTES : 0),
 		 n;
 	unsigned int len = RB_MAC_BYTES;
@@ -122,6 +122,7 @@ static void check(const struct rb_exchange *x, uint8_t peer)
 	if (x->state != RB_EXCHANGE_DONE)
 		return;
 	require(x->peer.node == peer && x->peer_node == peer && x->peer.epoch && x->peer.qpn > 1);
+	require(x->version >= x->self.versions.oldest && x->version <= x->self.versions.newest);
 	require(x->peer.transport == RB_TRANSPORT_UD && x->peer.further_qps == 0);
 	require(x->peer.liveness_ms > 0 && x->peer.liveness_ms <= RB_LIVENESS_MAX_MS);
 	require(x->peer.message_max_bytes >= 256 &&

@@ -139,7 +139,8 @@ static int open_join(struct rehearsed_node *node)
 						   .qpn = self.qpn,
 						   .qkey = self.qkey,
 						   .message_max_bytes = MESSAGE_BYTES,
-						   .liveness_ms = node->settings.liveness_ms },
+						   .liveness_ms = node->settings.liveness_ms,
+						   .versions = rb_exchange_versions },
 					 .introduced = on_introduced,
 					 .context = node };
 

@@ -9,6 +9,7 @@
 
 #include "user/agent/node_daemons.h"
 #include "user/agent/node_file.h"
+#include "user/agent/node_release.h"
 #include "user/agent/node_traffic.h"
 #include "user/document/document.h"
 #include "user/etcd/etcd_store.h"
@@ -46,6 +47,8 @@ struct sl_agent {
 	char refused_why[SL_DAEMON_WHY_BYTES];
 	char note[256];
 	struct sl_node_traffic traffic;
+	json_t *release; /* owned; NULL: nobody has asked yet */
+	uint64_t asked_ns;
 };
 
 /* --- What is said --- */
@@ -87,6 +90,8 @@ static json_t *stand_json(const struct sl_agent *a)
 
 	if (row && a->traffic.row)
 		json_object_set(row, "drain", a->traffic.row);
+	if (row && a->release)
+		json_object_set(row, "release", a->release);
 	return row;
 }
 
@@ -315,6 +320,9 @@ static void look_at_daemons(struct sl_agent *a)
 	const struct sl_node_daemons d = sl_node_daemons_ask(a->file.path, a->file.sum);
 	const bool was = a->in_force;
 
+	a->asked_ns = sl_now_ns();
+	json_decref(a->release);
+	a->release = sl_node_release_ask(a->file.path);
 	a->in_force = a->file.sum && d.daemon == SL_DAEMON_HAS_IT && d.bridge == SL_DAEMON_HAS_IT;
 	a->waits[0] = '\0';
 	if (!a->file.sum)
@@ -398,12 +406,20 @@ static void look(struct sl_agent *a)
 		back(a);
 }
 
-/* Of a node that is drained: whoever waits for it to come to rest hears of each change. */
+/*
+ * Of a node that is drained: whoever waits for it to come to rest, or to run another release, hears
+ * of each change.
+ */
 static void look_at_traffic(struct sl_agent *a)
 {
+	bool news = sl_node_traffic_look(&a->traffic, a->file.path, a->file.sum);
 	int err = 0;
 
-	if (sl_node_traffic_look(&a->traffic, a->file.path, a->file.sum) && a->reached)
+	if (a->traffic.row && sl_now_ns() - a->asked_ns >= SL_TRAFFIC_EVERY_NS) {
+		look_at_daemons(a);
+		news = true;
+	}
+	if (news && a->reached)
 		err = say_presence(a);
 	if (err)
 		away(a, err);
@@ -487,6 +503,7 @@ void sl_agent_close(struct sl_agent *a)
 	sl_etcd_watch_destroy(a->watch);
 	sl_etcd_close(a->etcd);
 	sl_node_traffic_fini(&a->traffic);
+	json_decref(a->release);
 	json_decref(a->said);
 	free(a);
 }

@@ -179,6 +179,22 @@ static bool read_sample(const struct sl_node_traffic *t, struct sl_traffic_sampl
 	return true;
 }
 
+/* Those that sluiced follows; -1: it does not say, or has not read them all. */
+static json_int_t read_routes(const struct sl_node_traffic *t)
+{
+	char why[256];
+	json_t *rows = ask("sluiced", t->daemon, json_pack("{s:s}", "command", "status"), why,
+			   sizeof(why));
+	const json_t *mirror = json_object_get(json_array_get(rows, 0), "mirror");
+	json_int_t n = -1;
+
+	if (json_is_true(json_object_get(mirror, "synced")))
+		n = json_integer_value(json_object_get(mirror, "ipv4_routes")) +
+		    json_integer_value(json_object_get(mirror, "ipv6_routes"));
+	json_decref(rows);
+	return n;
+}
+
 /* --- The node --- */
 
 static void read_file(struct sl_node_traffic *t, const char *path, uint64_t sum)
@@ -216,6 +232,7 @@ bool sl_node_traffic_look(struct sl_node_traffic *t, const char *path, uint64_t 
 	t->looked_ns = sl_now_ns();
 	if (t->drained && read_sample(t, &sample, why, sizeof(why))) {
 		row = sl_node_traffic_take(t, &sample);
+		json_object_set_new(row, "routes", json_integer(read_routes(t)));
 	} else if (t->drained) {
 		row = json_pack("{s:b, s:s}", "at_rest", 0, "why", why);
 		t->last.ns = 0;

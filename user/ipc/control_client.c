@@ -62,19 +62,6 @@ static int read_line(struct sl_client *c, json_t **out)
 	return *out ? 0 : -EPROTO;
 }
 
-/* A daemon that is too busy sends an error instead of its hello: -EPROTO. */
-static int read_hello(struct sl_client *c)
-{
-	json_t *line;
-	int err = read_line(c, &line);
-	json_t *abi = json_object_get(json_object_get(line, "hello"), "abi");
-
-	if (!err && json_integer_value(abi) != SL_ABI_VERSION)
-		err = -EPROTO;
-	json_decref(line);
-	return err;
-}
-
 static int connect_to(int fd, const char *socket_path)
 {
 	struct sockaddr_un address;
@@ -99,33 +86,66 @@ bool sl_client_listens(const char *socket_path)
 	return err != -ENOENT && err != -ECONNREFUSED;
 }
 
-int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_ms,
-		   struct sl_client **out)
+/*
+ * Connect, and read what the process says of itself, a new reference. A daemon that is too busy
+ * sends an error instead: -EPROTO.
+ */
+static int greet(const char *socket_path, uint32_t patience_ms, struct sl_client **out,
+		 json_t **hello)
 {
 	const struct timeval patience = { patience_ms / 1000, patience_ms % 1000 * 1000 };
 	struct sl_client *c = calloc(1, sizeof(*c));
+	json_t *line = NULL;
 	int err = -ENOMEM;
 
-	*out = NULL;
-	if (c)
-		c->fd = -1;
-	if (!c || !request)
-		goto out;
+	*hello = NULL;
+	*out = c;
+	if (!c)
+		return err;
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (c->fd < 0) {
-		err = -errno;
-		goto out;
-	}
+	if (c->fd < 0)
+		return -errno;
 	setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	err = connect_to(c->fd, socket_path);
 	if (err)
-		goto out;
+		return err;
 	c->stream = fopencookie(c, "r", (cookie_io_functions_t){ .read = read_on });
-	err = c->stream ? read_hello(c) : -errno;
+	err = c->stream ? read_line(c, &line) : -errno;
+	*hello = json_incref(json_object_get(line, "hello"));
+	json_decref(line);
+	return !err && !*hello ? -EPROTO : err;
+}
+
+int sl_client_version(const char *socket_path, uint32_t patience_ms,
+		      char out[SL_CLIENT_VERSION_BYTES])
+{
+	struct sl_client *c;
+	json_t *hello;
+	int err = greet(socket_path, patience_ms, &c, &hello);
+	const char *version = json_string_value(json_object_get(hello, "version"));
+
+	if (!err && !version)
+		err = -EPROTO;
+	snprintf(out, SL_CLIENT_VERSION_BYTES, "%s", err ? "" : version);
+	json_decref(hello);
+	sl_client_close(c);
+	return err;
+}
+
+int sl_client_open(const char *socket_path, json_t *request, uint32_t patience_ms,
+		   struct sl_client **out)
+{
+	struct sl_client *c = NULL;
+	json_t *hello = NULL;
+	int err = request ? greet(socket_path, patience_ms, &c, &hello) : -ENOMEM;
+
+	*out = NULL;
+	if (!err && json_integer_value(json_object_get(hello, "abi")) != SL_ABI_VERSION)
+		err = -EPROTO;
 	if (!err)
 		err = send_request(c->fd, request);
-out:
+	json_decref(hello);
 	json_decref(request);
 	if (err)
 		sl_client_close(c);

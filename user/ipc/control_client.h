@@ -17,6 +17,14 @@ struct sl_client;
 bool sl_client_listens(const char *socket_path);
 
 /*
+ * The version of the process that listens there, whatever the request that it could take. 0, or as
+ * sl_client_open returns, with out empty.
+ */
+#define SL_CLIENT_VERSION_BYTES 32
+int sl_client_version(const char *socket_path, uint32_t patience_ms,
+		      char out[SL_CLIENT_VERSION_BYTES]);
+
+/*
  * Connect and send one request; takes the reference to it. patience_ms, 1 or more, is how long to
  * wait for each piece of the answer; the whole answer may take longer. 0; -ENOENT or -ECONNREFUSED:
  * no daemon runs; -EACCES; -ETIMEDOUT: it listens and does not answer; -EPROTO: it is too busy, or

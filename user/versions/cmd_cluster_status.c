@@ -163,15 +163,33 @@ static void print_ahead(const struct status *s)
 		       most);
 }
 
+/* "0.2.0", or "0.2.0/0.1.0" where sluiced and the bridge differ; and "4-5" */
+static void release_cells(struct sl_table *table, const json_t *release)
+{
+	const char *daemon = sl_cmd_text(release, "sluiced");
+	const char *bridge = sl_cmd_text(release, "bridge");
+	const json_t *protocol = json_object_get(release, "protocol");
+
+	if (strcmp(daemon, bridge) != 0)
+		sl_table_cell(table, "%s/%s", *daemon ? daemon : "-", *bridge ? bridge : "-");
+	else
+		sl_table_cell(table, "%s", *daemon ? daemon : "-");
+	if (json_is_array(protocol))
+		sl_table_cell(table, "%lld-%lld", json_integer_value(json_array_get(protocol, 0)),
+			      json_integer_value(json_array_get(protocol, 1)));
+	else
+		sl_table_cell(table, "-");
+}
+
 static void print_nodes(const struct status *s)
 {
-	static const char *const headers[] = { ">node", ">version", "" };
-	struct sl_table *table = sl_table_create(headers, 3);
+	static const char *const headers[] = { ">node", ">version", "release", "protocol", "" };
+	struct sl_table *table = sl_table_create(headers, 5);
 	const json_t *node;
 	size_t i;
 
 	json_array_foreach(table ? s->nodes : NULL, i, node) {
-		char id[16], words[600], traffic[600];
+		char id[16], words[600], traffic[600], away[600];
 		const json_t *row;
 		bool done, refused;
 
@@ -183,14 +201,49 @@ static void print_nodes(const struct status *s)
 			sl_table_cell(table, "%lld", sl_cmd_number(row, "version"));
 		else
 			sl_table_cell(table, "-");
+		release_cells(table, json_object_get(row, "release"));
 		sl_version_traffic(row, traffic, sizeof(traffic));
-		sl_table_cell(table, "%s%s%s%s%s", done ? "in force" : words, *traffic ? "; " : "",
-			      traffic, *sl_cmd_text(row, "note") ? "; " : "",
-			      sl_cmd_text(row, "note"));
+		sl_version_away(row, away, sizeof(away));
+		sl_table_cell(table, "%s%s%s%s%s%s%s", done ? "in force" : words,
+			      *traffic ? "; " : "", traffic, *away ? "; " : "", away,
+			      *sl_cmd_text(row, "note") ? "; " : "", sl_cmd_text(row, "note"));
 	}
 	if (table)
 		sl_table_print(table, stdout);
 	sl_table_destroy(table);
+}
+
+/* The nodes by what they run, if that is not the same on all: {"0.2.0": [1, 2], "0.1.0": [3]} */
+static void print_releases(const struct status *s)
+{
+	json_t *by = json_object();
+	const json_t *row, *node;
+	const char *id, *release, *comma = "Nodes run different releases: ";
+	size_t i;
+
+	json_object_foreach(s->present, id, row) {
+		const json_t *its = json_object_get(row, "release");
+		const char *both[] = { sl_cmd_text(its, "sluiced"), sl_cmd_text(its, "bridge") };
+
+		for (int k = 0; k < 2; k++) {
+			if (!*both[k] || (k && strcmp(both[0], both[1]) == 0))
+				continue;
+			if (!json_object_get(by, both[k]))
+				json_object_set_new(by, both[k], json_array());
+			json_array_append_new(json_object_get(by, both[k]),
+					      json_integer(strtoll(id, NULL, 10)));
+		}
+	}
+	if (json_object_size(by) > 1) {
+		json_object_foreach(by, release, row) {
+			printf("%s%s on", comma, release);
+			json_array_foreach(row, i, node)
+				printf(" %lld", json_integer_value(node));
+			comma = ", ";
+		}
+		puts(".");
+	}
+	json_decref(by);
 }
 
 static void print_agent(const struct status *s)
@@ -236,6 +289,7 @@ int sl_version_status(struct sl_version_request *r)
 			print_current(&s);
 			print_ahead(&s);
 			print_nodes(&s);
+			print_releases(&s);
 		}
 		print_agent(&s);
 		fflush(stdout);

@@ -224,6 +224,23 @@ void sl_version_traffic(const json_t *present, char *words, size_t bytes)
 	}
 }
 
+void sl_version_away(const json_t *present, char *words, size_t bytes)
+{
+	const json_t *row;
+	size_t i, n = 0;
+
+	words[0] = '\0';
+	json_array_foreach(json_object_get(json_object_get(present, "release"), "away"), i, row) {
+		const char *why = sl_cmd_text(row, "why");
+
+		if (n >= bytes)
+			break;
+		n += (size_t)snprintf(words + n, bytes - n, "%s %lld%s%s%s",
+				      i ? "," : "does not reach node", sl_cmd_number(row, "node"),
+				      *why ? " (" : "", why, *why ? ")" : "");
+	}
+}
+
 void sl_version_stand(const json_t *present, long long number, char *words, size_t bytes,
 		      bool *done, bool *refused)
 {

@@ -87,6 +87,9 @@ int sl_version_edit_failed(int err, const char *error);
 /* Of what an agent says: whether its node is at rest, or what uses its ports; "" if not drained. */
 void sl_version_traffic(const json_t *present, char *words, size_t bytes);
 
+/* Of what an agent says: the nodes that its bridge does not reach; "" if it reaches all. */
+void sl_version_away(const json_t *present, char *words, size_t bytes);
+
 /* "7" into 7. */
 bool sl_version_number(const char *text, long long *out);
 /* A row of sl_document_diff as a line, with that indent. */

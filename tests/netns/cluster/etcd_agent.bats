@@ -55,7 +55,8 @@ all_present() { local n; for n in 1 2 3; do [ -n "$(member=2 present $n)" ] || r
 	files_are "$LAB_DIR/all.yaml"
 	[ "$(present 2 | jq -c '[.version, .state, .refused]')" = '[1,"in-force",null]' ]
 	run -0 cluster status
-	[ "$(grep -cE '^ +[123] +1  in force$' <<<"$output")" = 3 ]
+	[ "$(grep -cE "^ +[123] +1  $(cat VERSION) +4-5 +in force\$" <<<"$output")" = 3 ]
+	[ "$(present 2 | jq -c .release)" = "$(jq -nc --arg v "$(cat VERSION)" '{agent: $v, sluiced: $v, bridge: $v, protocol: [4, 5], away: []}')" ]
 }
 
 leave_and_join() {

@@ -47,6 +47,7 @@ static struct rb_introduction intro(uint8_t node)
 		.express_sends = node,
 		.express_takes = (uint8_t)(2 * node),
 		.hop_limit = (uint8_t)(250 + node),
+		.versions = { 4, 5 },
 	};
 
 	memset(i.table_hash, 0x5a, sizeof(i.table_hash));
@@ -477,7 +478,7 @@ static void header_that_cannot_be_is_refused(void **state)
 	} cases[] = {
 		{ 0, 'X', RB_REFUSAL_MALFORMED }, { 4, 0, RB_REFUSAL_MALFORMED },
 		{ 4, 6, RB_REFUSAL_MALFORMED },	  { 4, 2, RB_REFUSAL_MALFORMED },
-		{ 5, 0, RB_REFUSAL_VERSION },	  { 5, 1, RB_REFUSAL_VERSION },
+		{ 5, 6, RB_REFUSAL_VERSION },	  { 9, 3, RB_REFUSAL_VERSION },
 		{ 6, 1, RB_REFUSAL_MALFORMED },	  { 7, 43, RB_REFUSAL_MALFORMED },
 		{ 7, 255, RB_REFUSAL_MALFORMED }, { 8, 0, RB_REFUSAL_NODE_UNKNOWN },
 	};
@@ -502,18 +503,19 @@ static void header_that_cannot_be_is_refused(void **state)
  */
 static void node_of_an_older_version_is_refused_by_version_and_not_as_malformed(void **state)
 {
-	/* OPEN, CONFIRM and KNOCK; the last with a length that no version has. */
-	static const uint8_t headers[][8] = {
-		{ 'S', 'L', 'X', '1', 1, 1, 0, 44 },
+	/* OPEN, CONFIRM, and KNOCK with a length that no version has. */
+	static const uint8_t headers[][44] = {
+		{ 'S', 'L', 'X', '1', 1, 1, 0, 44, 1 },
 		{ 'S', 'L', 'X', '1', 3, 1, 0, 112 },
 		{ 'S', 'L', 'X', '1', 6, 1, 0xff, 0xff },
+		{ 'S', 'L', 'X', '1', 3, 0, 0, 112 },
 	};
 
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		setup(state);
 		rb_exchange_input(&responder, headers[i], sizeof(headers[i]));
 		expect_refusal(&responder, RB_REFUSAL_VERSION, false);
-		assert_int_equal(responder.peer_version, 1);
+		assert_int_equal(responder.speaks.newest, headers[i][5]);
 	}
 }
 
@@ -525,36 +527,126 @@ static void refusal_of_an_older_version_is_understood(void **state)
 	setup(state);
 	rb_exchange_input(&opener, refuse, sizeof(refuse));
 	expect_refusal(&opener, RB_REFUSAL_VERSION, true);
-	assert_int_equal(opener.peer_version, 1);
+	assert_int_equal(opener.speaks.newest, 1);
 	rb_exchange_knock(&knocker, &two);
 	rb_exchange_input(&knocker, refuse, sizeof(refuse));
 	expect_refusal(&knocker, RB_REFUSAL_VERSION, true);
 }
 
-/*
- * All bytes of a conversation. If this fails because a layout has changed, the version changes
- * with it: nodes of the release before must not take the new bytes for damaged ones.
- */
-static void bytes_of_a_conversation_are_those_of_this_version(void **state)
+/* SHA-256 of all that both sides say. */
+static void expect_bytes(const uint8_t known[SHA256_DIGEST_LENGTH])
 {
-	static const uint8_t known[] = {
-		0x60, 0x86, 0xad, 0x16, 0x34, 0x65, 0xd4, 0x06, 0x0f, 0x51, 0xf4,
-		0x37, 0x61, 0x05, 0x5c, 0x06, 0xc4, 0x4e, 0x75, 0xf0, 0x9a, 0x35,
-		0x5f, 0xc7, 0xf7, 0x4b, 0x1f, 0x98, 0x35, 0x43, 0x7b, 0xa8,
-	};
 	uint8_t hash[SHA256_DIGEST_LENGTH];
 	EVP_MD_CTX *context = EVP_MD_CTX_new();
 
-	setup(state);
-	converse(&opener, &responder, &tap, 1000);
-	assert_int_equal(opener.state, RB_EXCHANGE_DONE);
 	assert_int_equal(EVP_DigestInit_ex(context, EVP_sha256(), NULL), 1);
 	for (int side = 0; side < 2; side++)
 		assert_int_equal(EVP_DigestUpdate(context, tap.said[side], tap.n[side]), 1);
 	assert_int_equal(EVP_DigestFinal_ex(context, hash, NULL), 1);
 	EVP_MD_CTX_free(context);
-	assert_int_equal(RB_EXCHANGE_VERSION, 4);
-	assert_memory_equal(hash, known, sizeof(known));
+	assert_memory_equal(hash, known, SHA256_DIGEST_LENGTH);
+}
+
+/* Node 1 opens, node 2 answers, each with its versions. */
+static void meet(struct rb_versions of_one, struct rb_versions of_two)
+{
+	setup(NULL);
+	one.versions = of_one;
+	two.versions = of_two;
+	rb_exchange_open(&opener, &key_a, &one, 2, nonce_1);
+	rb_exchange_answer(&responder, &key_a, &two, peers, nonce_2);
+	converse(&opener, &responder, &tap, 1000);
+}
+
+/*
+ * All bytes of a conversation. If this fails because a layout has changed, the version changes
+ * with it: nodes of the release before must not take the new bytes for damaged ones. The bytes of
+ * version 4 are those of the release that spoke no other.
+ */
+static void bytes_of_a_conversation_are_those_of_its_version(void **state)
+{
+	static const uint8_t known_4[] = {
+		0x60, 0x86, 0xad, 0x16, 0x34, 0x65, 0xd4, 0x06, 0x0f, 0x51, 0xf4,
+		0x37, 0x61, 0x05, 0x5c, 0x06, 0xc4, 0x4e, 0x75, 0xf0, 0x9a, 0x35,
+		0x5f, 0xc7, 0xf7, 0x4b, 0x1f, 0x98, 0x35, 0x43, 0x7b, 0xa8,
+	};
+	static const uint8_t known_5[] = {
+		0x3e, 0xd1, 0x1e, 0xff, 0x4c, 0x21, 0x96, 0x97, 0x7b, 0x15, 0x81,
+		0xeb, 0x5c, 0xd9, 0xf6, 0xe5, 0xc4, 0xce, 0xd7, 0x82, 0x8c, 0xac,
+		0x5d, 0xb2, 0x8a, 0x02, 0xe6, 0xad, 0xd3, 0xd7, 0x75, 0x03,
+	};
+
+	(void)state;
+	meet((struct rb_versions){ 4, 4 }, (struct rb_versions){ 4, 4 });
+	assert_int_equal(opener.state, RB_EXCHANGE_DONE);
+	expect_bytes(known_4);
+	meet(rb_exchange_versions, rb_exchange_versions);
+	assert_int_equal(opener.state, RB_EXCHANGE_DONE);
+	assert_int_equal(opener.version, 5);
+	expect_bytes(known_5);
+}
+
+static void nodes_use_the_newest_version_that_both_speak(void **state)
+{
+	static const struct {
+		struct rb_versions one, two;
+		uint8_t version; /* 0: none */
+	} cases[] = {
+		{ { 4, 5 }, { 4, 5 }, 5 },   { { 4, 4 }, { 4, 5 }, 4 },
+		{ { 4, 5 }, { 4, 4 }, 4 },   { { 4, 5 }, { 5, 6 }, 5 },
+		{ { 5, 6 }, { 4, 5 }, 5 },   { { 5, 5 }, { 4, 5 }, 5 },
+		{ { 4, 5 }, { 6, 7 }, 0 },   { { 6, 7 }, { 4, 5 }, 0 },
+		{ { 4, 4 }, { 5, 5 }, 0 },   { { 5, 6 }, { 4, 4 }, 0 },
+		{ { 1, 255 }, { 4, 5 }, 5 }, { { 254, 255 }, { 1, 255 }, 255 },
+	};
+	static struct rb_exchange knocker;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		meet(cases[i].one, cases[i].two);
+		if (cases[i].version) {
+			assert_int_equal(opener.state, RB_EXCHANGE_DONE);
+			assert_int_equal(responder.state, RB_EXCHANGE_DONE);
+			assert_int_equal(opener.version, cases[i].version);
+			assert_int_equal(responder.version, cases[i].version);
+			assert_int_equal(opener.peer.versions.oldest, cases[i].version);
+			assert_int_equal(opener.peer.versions.newest, cases[i].two.newest);
+			assert_int_equal(responder.peer.versions.newest, cases[i].one.newest);
+		} else {
+			/* Each learns what the other one speaks. */
+			expect_refusal(&responder, RB_REFUSAL_VERSION, false);
+			expect_refusal(&opener, RB_REFUSAL_VERSION, true);
+			assert_memory_equal(&responder.speaks, &cases[i].one, 2);
+			assert_memory_equal(&opener.speaks, &cases[i].two, 2);
+		}
+		/* The same for the other direction: a knock. */
+		peers[2] = RB_STANDING_PEER;
+		rb_exchange_knock(&knocker, &two);
+		rb_exchange_answer(&responder, &key_a, &one, peers, nonce_1);
+		converse(&knocker, &responder, &tap, 1000);
+		if (cases[i].version)
+			assert_int_equal(responder.state, RB_EXCHANGE_KNOCKED);
+		else
+			expect_refusal(&knocker, RB_REFUSAL_VERSION, true);
+	}
+}
+
+/* Whoever is on the way takes the newest versions out of OPEN: both would use an older one. */
+static void version_that_somebody_lowered_on_the_way_is_refused(void **state)
+{
+	uint8_t bytes[64];
+	uint32_t n;
+
+	setup(state);
+	n = opener.n_out;
+	memcpy(bytes, opener.out, n);
+	rb_exchange_sent(&opener, n);
+	assert_int_equal(bytes[9], 5);
+	bytes[9] = 0;
+	rb_exchange_input(&responder, bytes, n);
+	converse(&opener, &responder, &tap, 1000);
+	expect_refusal(&responder, RB_REFUSAL_VERSION, false);
+	expect_refusal(&opener, RB_REFUSAL_VERSION, false);
 }
 
 static void message_out_of_turn_is_refused(void **state)
@@ -574,8 +666,7 @@ static void message_out_of_turn_is_refused(void **state)
 static void answer_by_verdict(uint8_t code, const struct rb_key *key)
 {
 	enum { HEADER = 8, CODE = 4, INTRODUCTION = 80, VERDICT = 4 };
-	uint8_t text[4 + 2 * RB_NONCE_BYTES + CODE + INTRODUCTION] = { RB_EXCHANGE_VERSION, VERDICT,
-								       1, 2 };
+	uint8_t text[4 + 2 * RB_NONCE_BYTES + CODE + INTRODUCTION] = { 5, VERDICT, 1, 2 };
 	uint8_t verdict[HEADER + CODE + INTRODUCTION + RB_MAC_BYTES];
 
 	carry(&opener, &responder, &tap, 0, 1000);
@@ -723,7 +814,9 @@ int main(void)
 		T(keys_that_change_places_during_an_exchange_prove_as_before),
 		T(node_of_an_older_version_is_refused_by_version_and_not_as_malformed),
 		T(refusal_of_an_older_version_is_understood),
-		T(bytes_of_a_conversation_are_those_of_this_version),
+		T(bytes_of_a_conversation_are_those_of_its_version),
+		T(nodes_use_the_newest_version_that_both_speak),
+		T(version_that_somebody_lowered_on_the_way_is_refused),
 		T(silence_is_refused_as_closed),
 		T(key_file_must_be_private_and_long_enough),
 	};

@@ -33,6 +33,7 @@ struct node {
 static struct node nodes[STRANGER + 1];
 static const struct rb_keys key_a = { 1, { { "sixteen bytes or more", 21 } } };
 static const struct rb_keys key_b = { 1, { { "sixteen bytes or other", 22 } } };
+static struct rb_versions versions; /* that nodes speak which begin */
 static uint16_t port;
 static uint64_t now_ns;
 
@@ -77,7 +78,8 @@ static void begin_as(uint8_t id, uint8_t claimed, uint8_t at, uint32_t epoch,
 						   .epoch = epoch,
 						   .qpn = 100,
 						   .message_max_bytes = 1024,
-						   .liveness_ms = 50 },
+						   .liveness_ms = 50,
+						   .versions = versions },
 					 .introduced = on_introduced,
 					 .context = &nodes[id] };
 
@@ -157,6 +159,7 @@ static int setup(void **state)
 	(void)state;
 	port = free_port();
 	now_ns = 1000 * MS;
+	versions = rb_exchange_versions;
 	for (uint8_t id = 1; id <= NODES; id++)
 		begin(id, 100U + id);
 	return 0;
@@ -333,7 +336,39 @@ static int call_node_1(uint8_t from, const void *bytes, size_t n)
 	return fd;
 }
 
-static const uint8_t knock_of_3[12] = { 'S', 'L', 'X', '1', 6, RB_EXCHANGE_VERSION, 0, 12, 3 };
+static bool speaks_no_version_of_3(int id)
+{
+	return rb_join_refusal(nodes[id].join, 3) == RB_REFUSAL_VERSION;
+}
+
+static bool knows_334(int id)
+{
+	return nodes[id].epoch[3] == 334;
+}
+
+/* Nodes that are more than one release apart: both name the other, and the others go on. */
+static void node_without_a_version_in_common_is_refused_by_name_until_it_is_upgraded(void **state)
+{
+	(void)state;
+	assert_true(run_until(all_introduced, 0));
+	end(3);
+	versions = (struct rb_versions){ 6, 7 };
+	begin(3, 333);
+	versions = rb_exchange_versions;
+	assert_true(run_until(speaks_no_version_of_3, 1));
+	assert_true(run_until(speaks_no_version_of_3, 2));
+	assert_int_equal(rb_join_refusal(nodes[3].join, 1), RB_REFUSAL_VERSION);
+	assert_int_equal(rb_join_refusal(nodes[1].join, 2), RB_REFUSAL_NONE);
+	assert_true(nodes[1].epoch[3] != 333);
+	end(3);
+	now_ns += RB_JOIN_RETRY_NS;
+	begin(3, 334);
+	assert_true(run_until(all_introduced, 0));
+	assert_true(run_until(knows_334, 1));
+	assert_int_equal(rb_join_refusal(nodes[1].join, 3), RB_REFUSAL_NONE);
+}
+
+static const uint8_t knock_of_3[12] = { 'S', 'L', 'X', '1', 6, RB_EXCHANGE_NEWEST, 0, 12, 3 };
 
 static bool refuses_address(int n)
 {
@@ -497,6 +532,7 @@ int main(void)
 		T(peer_that_stays_away_is_called_ever_less_often_and_found_when_it_returns),
 		T(peers_that_are_away_share_fifty_calls_a_second),
 		T(knocks_cause_no_more_calls_than_one_in_the_interval),
+		T(node_without_a_version_in_common_is_refused_by_name_until_it_is_upgraded),
 		T(node_id_from_a_foreign_address_is_refused_and_not_called),
 		T(second_node_of_one_id_is_refused_by_address),
 		T(another_key_is_refused_and_the_rest_go_on),
