@@ -13,7 +13,7 @@ setup_file() {
 	vm_image || return 0
 	lab_begin
 	host_up fabric
-	vm_up flood fabric:flood:1500
+	VM_PROCESSORS=1 vm_up flood fabric:flood:1500
 	vm_wait flood
 	mkdir "$LAB_DIR/flood"
 	VM_SECONDS=900 vm_on flood tests/capture/capture_flood "$LAB_DIR/flood"

@@ -12,7 +12,7 @@ setup_file() {
 	vm_image || return 0
 	lab_begin
 	host_up fabric
-	vm_up sflow fabric:sflow:1500
+	VM_PROCESSORS=1 vm_up sflow fabric:sflow:1500
 	vm_wait sflow
 	mkdir "$LAB_DIR/sflow"
 	VM_SECONDS=900 vm_on sflow tests/capture/sflow_flood "$LAB_DIR/sflow"
