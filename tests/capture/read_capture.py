@@ -86,7 +86,7 @@ def flood(directory):
     path = os.path.join(directory, "flood.pcapng")
     frames, stats = read(path), statistics(path)
     sent, dropped, sink = load("gen")["sent"], load("gen.dropped")["sent"], load("sink")
-    before, after = ({(row["kind"], row["name"]): row["packets"] for row in load(name)} for name in ("before", "after"))
+    before, after = ({(row["kind"], row["name"]): row["packets"] for rows in load(name) for row in rows} for name in ("before", "after"))
     grown = {key: after[key] - before.get(key, 0) for key in after}
     by_interface = collections.defaultdict(list)
     for frame in frames:
