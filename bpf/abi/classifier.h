@@ -122,9 +122,10 @@ struct sl_flow {
  * The image: struct sl_classifier, and behind it a pool of 64-bit words. "u64 at", "u32 at" and
  * "u16 at" are places in the pool, counted in units of that size.
  */
+#define SL_CLASS_BLOCK 256u /* values of a block; a field that has no more is not in blocks */
 struct sl_class_field {
-	__u32 top;     /* u16 at: value >> 8 -> number of a block */
-	__u32 blocks;  /* u16 at: 256 classes each, by the low 8 bits of the value */
+	__u32 top;     /* u16 at: value >> 8 -> number of a block; of up to 256 values: 0 */
+	__u32 values;  /* u16 at: value -> class; or blocks, each by the low 8 bits of the value */
 	__u32 classes; /* number of classes */
 	__u32 product; /* u16 at: joined class * classes + class -> joined class */
 	__u32 group;   /* 0..SL_CLASS_GROUPS-1 */

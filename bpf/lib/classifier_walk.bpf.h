@@ -153,6 +153,10 @@ static __always_inline void sl_class_addresses(const struct sl_classifier *c, __
 #define SL_CLASS_GROUPS_ROOM 16
 _Static_assert(SL_CLASS_GROUPS <= SL_CLASS_GROUPS_ROOM, "room for the groups");
 
+/* Fields whose values lie in blocks, not in one table; bit by enum sl_field. */
+#define SL_CLASS_IN_BLOCKS_BIT(id, values) (__u32)((values) > SL_CLASS_BLOCK) << SL_FIELD_##id |
+#define SL_CLASS_IN_BLOCKS		   (SL_FIELDS(SL_CLASS_IN_BLOCKS_BIT) 0)
+
 /* The row of each group of joined fields. */
 static __always_inline void sl_class_groups(const struct sl_classifier *c, __u32 words,
 					    const struct sl_flow *flow,
@@ -163,12 +167,13 @@ static __always_inline void sl_class_groups(const struct sl_classifier *c, __u32
 	SL_UNROLL
 	for (f = 0; f < SL_FIELD_COUNT; f++) {
 		const struct sl_class_field *field = &c->field[f];
-		__u32 value = flow->field[f], block, class;
+		__u32 at = flow->field[f], class;
 
 		if (!(SL_REREAD(c->asked) & 1u << f))
 			continue;
-		block = sl_pool16(c, words, field->top + (value >> 8));
-		class = sl_pool16(c, words, field->blocks + (block << 8) + (value & 255));
+		if (SL_CLASS_IN_BLOCKS & 1u << f)
+			at = (sl_pool16(c, words, field->top + (at >> 8)) << 8) + (at & 255);
+		class = sl_pool16(c, words, field->values + at);
 		if (SL_REREAD(c->joined) & 1u << f)
 			class = sl_pool16(c, words,
 					  field->product + joined * field->classes + class);
@@ -196,7 +201,9 @@ static __always_inline __u64 sl_class_and(const struct sl_classifier *c, __u32 w
 static __always_inline void sl_class_walk(const struct sl_classifier *c, __u32 words,
 					  struct sl_flow *flow)
 {
-	__u32 class[SL_SIDES], row[SL_CLASS_GROUPS_ROOM] = {}, best = SL_RULE_NONE, best_at = 0, i;
+	/* the order of the first rule that matches: SL_RULE_NONE, unknown to the verifier */
+	__u32 best = ~SL_REREAD(c->zero), best_at = 0;
+	__u32 class[SL_SIDES], row[SL_CLASS_GROUPS_ROOM] = {}, i;
 	__u32 row_src, row_dst, first_src, first_dst;
 	__u64 sum_src, sum_dst, sum;
 
@@ -216,10 +223,14 @@ static __always_inline void sl_class_walk(const struct sl_classifier *c, __u32 w
 
 		if (!sum)
 			break;
-		rules = sl_pool64(c, words, first_src + sl_count_bits64(sum_src & below)) &
-			sl_pool64(c, words, first_dst + sl_count_bits64(sum_dst & below));
 		word = sl_lowest_bit(sum);
 		sum &= sum - 1;
+		/* the bits of a word are in the order of the list: is a rule found before all? */
+		at = c->rules + word * 64 * 4;
+		if (sl_pool32(c, words, at) > best)
+			continue;
+		rules = sl_pool64(c, words, first_src + sl_count_bits64(sum_src & below)) &
+			sl_pool64(c, words, first_dst + sl_count_bits64(sum_dst & below));
 		if (!rules)
 			continue;
 		rules = sl_class_and(c, words, rules, row, c->rows + word, c->words);
@@ -229,8 +240,7 @@ static __always_inline void sl_class_walk(const struct sl_classifier *c, __u32 w
 			flow->auxiliary = rules;
 			continue;
 		}
-		/* bits of a word are in the order of the list */
-		at = c->rules + (word * 64 + sl_lowest_bit(rules)) * 4;
+		at += sl_lowest_bit(rules) * 4;
 		order = sl_pool32(c, words, at);
 		if (order < best) {
 			best = order;

@@ -21,7 +21,6 @@
 /* Fields are joined while the table of all pairs of classes, and what it makes, stay below: */
 #define PAIRS_MAX  65536u
 #define JOINED_MAX 4096u /* classes; each has a row of up to 512 bytes */
-#define BLOCK	   256u
 
 /* --- Sets of rules: distinct rows --- */
 
@@ -587,37 +586,48 @@ static int classes_of_flags(struct compiler *c, struct rows *rows, uint16_t *of)
 	return 0;
 }
 
-/* The table value -> class, in blocks; equal blocks are one. 0 or -ENOMEM. */
-static int put_values(struct compiler *c, enum sl_field field, const uint16_t *of)
+/* The table value -> class in blocks, of which equal ones are one. 0 or -ENOMEM. */
+static int put_blocks(struct compiler *c, enum sl_field field, const uint16_t *of)
 {
-	const uint32_t n_values = sl_field_values(field) + 1, n = (n_values + BLOCK - 1) / BLOCK;
-	struct rows blocks = { .words = BLOCK * sizeof(*of) / sizeof(uint64_t) };
-	struct sl_class_field *out;
+	const uint32_t n_values = sl_field_values(field) + 1;
+	const uint32_t n = (n_values + SL_CLASS_BLOCK - 1) / SL_CLASS_BLOCK;
+	struct rows blocks = { .words = SL_CLASS_BLOCK * sizeof(*of) / sizeof(uint64_t) };
 	uint16_t *top = calloc(n, sizeof(*top));
 	int err = top ? 0 : -ENOMEM;
 	uint32_t at;
 
 	for (uint32_t i = 0; i < n && !err; i++) {
-		uint64_t block[BLOCK * sizeof(*of) / sizeof(uint64_t)] = { 0 };
-		uint32_t used = n_values - i * BLOCK < BLOCK ? n_values - i * BLOCK : BLOCK, number;
+		uint64_t block[SL_CLASS_BLOCK * sizeof(*of) / sizeof(uint64_t)] = { 0 };
+		uint32_t left = n_values - i * SL_CLASS_BLOCK, number;
 
-		memcpy(block, of + (size_t)i * BLOCK, used * sizeof(*of));
+		memcpy(block, of + (size_t)i * SL_CLASS_BLOCK,
+		       (left < SL_CLASS_BLOCK ? left : SL_CLASS_BLOCK) * sizeof(*of));
 		err = row_number(&blocks, block, &number);
 		if (!err)
 			top[i] = (uint16_t)number;
 	}
 	if (!err) {
 		at = pool_put(&c->pool, top, n * sizeof(*top), sizeof(*top));
-		out = &header(&c->pool)->field[field];
-		out->top = at;
-		at = pool_put(&c->pool, blocks.row, (size_t)blocks.n * BLOCK * sizeof(*of),
+		header(&c->pool)->field[field].top = at;
+		at = pool_put(&c->pool, blocks.row, (size_t)blocks.n * SL_CLASS_BLOCK * sizeof(*of),
 			      sizeof(*of));
-		out = &header(&c->pool)->field[field];
-		out->blocks = at;
+		header(&c->pool)->field[field].values = at;
 	}
 	rows_free(&blocks);
 	free(top);
 	return err;
+}
+
+static int put_values(struct compiler *c, enum sl_field field, const uint16_t *of)
+{
+	const uint32_t n_values = sl_field_values(field);
+	uint32_t at;
+
+	if (n_values > SL_CLASS_BLOCK)
+		return put_blocks(c, field, of);
+	at = pool_put(&c->pool, of, (n_values + 1) * sizeof(*of), sizeof(*of));
+	header(&c->pool)->field[field].values = at;
+	return 0;
 }
 
 static bool is_asked(const struct compiler *c, enum sl_field field)

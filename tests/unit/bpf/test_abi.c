@@ -135,7 +135,7 @@ static const struct field fields[] = {
 static void abi_field_offsets_are_those_of_this_version(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 27);
+	assert_int_equal(SL_ABI_VERSION, 28);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
