@@ -8,9 +8,9 @@ bridges, remote ports, drivers, the fabric) and says where a frame went missing 
     conservation.py settle            wait until no frame waits, and no counter moves
     conservation.py check [--sent N --received N [--punted REASON,...]] [--within S] [--settled]
     conservation.py counters          print the counters of this lab's nodes
-    conservation.py answer DIRECTORY  answer each file NAME.ask with the counters, in NAME.json; never
-                                      ends. For emulated machines, where starting a process takes
-                                      longer than reading the counters
+    conservation.py answer DIRECTORY  answer each line NAME of /dev/ttyS2 with the counters, in the file
+                                      NAME.json; never ends. For emulated machines, where starting a
+                                      process takes longer than reading the counters
 
 LAB_DIR or --lab names the lab. `check` reads the counters until nothing is under way and all sums
 hold, or the time is over; with --settled until `settle` would end, because some sums cannot hold. Then it prints the ledger, one JSON object, and on standard error each
@@ -216,8 +216,8 @@ class Machine:
         if not os.path.isdir(self.directory):
             self.begin()
         name = f"{self.directory}/{time.monotonic_ns()}"
-        with open(f"{name}.ask", "w", encoding="ascii"):
-            pass
+        with open(f"{self.lab_dir}/vm/{self.machine}/ask.in", "r+b", buffering=0) as questions:
+            questions.write(os.path.basename(name).encode() + b"\n")
         deadline = time.monotonic() + MACHINE_ANSWERS_S
         while not os.path.exists(f"{name}.json"):
             if os.path.exists(f"{self.directory}/job/status") or time.monotonic() > deadline:
@@ -233,11 +233,10 @@ class Machine:
 
 
 def answer_questions(directory, lab_dir):
-    """Answer each file NAME.ask of this directory with the counters, in NAME.json. Never
-    returns."""
-    while True:
-        for name in [n[:-len(".ask")] for n in os.listdir(directory) if n.endswith(".ask")]:
-            os.remove(f"{directory}/{name}.ask")
+    """Answer each line NAME of the machine's third serial port with the counters, in the file NAME.json
+    of this directory. Never returns."""
+    with open("/dev/ttyS2", encoding="ascii") as questions:
+        for name in map(str.strip, iter(questions.readline, "")):
             try:
                 answer = counters_of(lab_nodes(lab_dir)[0])
             except (Failure, OSError) as error:
@@ -245,7 +244,6 @@ def answer_questions(directory, lab_dir):
             with open(f"{directory}/{name}.new", "w", encoding="ascii") as file:
                 json.dump(answer, file)
             os.rename(f"{directory}/{name}.new", f"{directory}/{name}.json")
-        time.sleep(ANSWER_LOOK_S)
 
 
 def counters_of(nodes):

@@ -33,7 +33,8 @@ vm_up() {
 	local name=$1 nics=() namespace tap mtu mac i=0 first=
 	shift
 	[[ $name =~ ^[a-z][a-z0-9]{0,14}$ ]] || lab_error "\"$name\" is no machine name" || return
-	mkdir -p "$LAB_DIR/vm" && mkdir "$LAB_DIR/vm/$name" "$LAB_DIR/vm/$name/job" || return
+	mkdir -p "$LAB_DIR/vm" && mkdir "$LAB_DIR/vm/$name" "$LAB_DIR/vm/$name/job" &&
+		mkfifo "$LAB_DIR/vm/$name"/{wake,ask}.{in,out} || return
 	for nic in "$@"; do
 		IFS=: read -r namespace tap mtu <<<"$nic"
 		[ -z "$first" ] || [ "$first" = "$namespace" ] ||
@@ -57,7 +58,8 @@ vm_up() {
 		-nodefaults -no-user-config -display none -no-reboot -machine pc "${processors[@]}" \
 		-cpu Nehalem,+rdrand -m "${VM_MIB:-1024}" -kernel "$VM_IMAGE/vmlinuz" -initrd "$VM_IMAGE/initrd" \
 		-append "console=ttyS0 panic=-1 no_timer_check mitigations=off nokaslr norandmaps random.trust_cpu=on net.ifnames=0 lab.dir=$LAB_DIR lab.source=$LAB_SOURCE lab.name=$name lab.modules=$VM_IMAGE/modules" \
-		-serial "file:$LAB_DIR/vm/$name/console" -object rng-random,id=rng,filename=/dev/urandom -device virtio-rng-pci,rng=rng \
+		-serial "file:$LAB_DIR/vm/$name/console" -serial "pipe:$LAB_DIR/vm/$name/wake" -serial "pipe:$LAB_DIR/vm/$name/ask" \
+		-object rng-random,id=rng,filename=/dev/urandom -device virtio-rng-pci,rng=rng \
 		-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
 		-virtfs "local,path=$LAB_DIR,mount_tag=lab,security_model=none,multidevs=remap" "${nics[@]}"
 	echo 0 >"$LAB_DIR/vm/$name/jobs"
@@ -87,7 +89,7 @@ vm_start() {
 	# shellcheck disable=SC2016
 	printf 'echo $BASHPID >%q\ncd %q\nexport LAB_DIR=%q LAB_ID=%q SLUICE_LAB=%q\nexec %s\n' "$VM_JOB/pid" "$PWD" "$LAB_DIR" "$LAB_ID" "$LAB_DIR" \
 		"$(printf '%q ' "$@")" >"$VM_JOB/command" &&
-		: >"$VM_JOB.go"
+		: >"$VM_JOB.go" && echo 1<>"$LAB_DIR/vm/$name/wake.in"
 }
 
 vm_done_or_ended() { [ -s "$2/status" ] || ! vm_runs "$1"; }
