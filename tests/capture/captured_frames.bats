@@ -9,17 +9,10 @@ bats_require_minimum_version 1.5.0
 . netns-lab/vm/vm.sh
 
 setup_file() {
-	export LAB_PATIENCE=12 # a machine may stand still for seconds
-	vm_image || return 0
-	lab_begin
-	host_up fabric
-	VM_PROCESSORS=1 vm_up flood fabric:flood:1500
-	vm_wait flood
+	[ -n "${LAB_DIR:-}" ] || return 0
 	mkdir "$LAB_DIR/flood"
-	VM_SECONDS=900 vm_on flood tests/capture/capture_flood "$LAB_DIR/flood"
+	VM_SECONDS=900 vm_on m1 tests/capture/capture_flood "$LAB_DIR/flood"
 }
-
-teardown_file() { lab_end; }
 
 setup() { [ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"; }
 
