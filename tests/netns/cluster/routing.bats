@@ -133,21 +133,26 @@ daemons_end() {
 }
 
 # routes N: of BGP in the kernel of node N, as "prefix gateway netdev" with a line for each way. BIRD leads
-# IPv6 to the neighbour's link-local address, which it tells beside the other; here both are one.
+# IPv6 to the neighbour's link-local address, which it tells beside the other; here both are one. Tests look
+# often at thousands of routes, for which jq takes five times the processor time of awk.
 routes() {
-	local family host same="{}" n
+	local family host n same=()
 	for n in 1 2; do
-		same=$(on "h${n}p1" ip -j -6 addr show dev eth0 scope link |
-			jq --argjson same "$same" --arg to "fd00:0:$n:1::2" '$same + {([.[].addr_info[]?.local // empty][0] // "-"): $to}')
+		same+=("$(on "h${n}p1" ip -o -6 addr show dev eth0 scope link | awk '{ sub("/.*", "", $4); print $4; exit }')")
 	done
 	for family in -4 -6; do
 		host=/32
 		[ $family = -4 ] || host=/128
-		on "n$1" ip -j "$family" route show | jq -r --arg host $host --argjson same "$same" '
-			.[] | select(.protocol == "bird" or .protocol == "bgp") |
-			(.dst | if contains("/") then . else . + $host end) as $dst |
-			(.nexthops // [.])[] |
-			"\($dst) \($same[.gateway] // .gateway) \(.dev)"'
+		on "n$1" ip -o "$family" route show | awk -v host=$host -v one="${same[0]}" -v two="${same[1]}" '
+			/ proto (bird|bgp) / {
+				for (i = 2; i < NF; i++) {
+					if ($i == "via")
+						gateway = $(i + 1) == one ? "fd00:0:1:1::2" : $(i + 1) == two ? "fd00:0:2:1::2" : $(i + 1)
+					else if ($i == "dev")
+						print $1 ($1 ~ "/" ? "" : host), gateway, $(i + 1)
+				}
+				gateway = "-"
+			}'
 	done | sort
 }
 
