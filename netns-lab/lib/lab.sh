@@ -35,7 +35,7 @@ lab_error() {
 # tenth of the time that has passed, since a try costs others their processor: 0.05 s at least, 0.25 s
 # at most; or LAB_LOOK_S, where a try costs much.
 wait_for() {
-	local seconds=$(($1 * ${LAB_PATIENCE:-1})) began_us=${EPOCHREALTIME/./} passed_us pause_us output
+	local seconds=$(($1 * ${LAB_PATIENCE:-1})) began_us=${EPOCHREALTIME/./} passed_us pause_s output
 	shift
 	until output=$("$@" 2>&1); do
 		passed_us=$((${EPOCHREALTIME/./} - began_us))
@@ -43,8 +43,9 @@ wait_for() {
 			lab_error "not within $seconds s: $*${output:+ ($output)}"
 			return 1
 		fi
-		pause_us=$((passed_us < 500000 ? 50000 : passed_us < 2500000 ? passed_us / 10 : 250000))
-		sleep "${LAB_LOOK_S:-$(printf '0.%06d' $pause_us)}"
+		# not $(printf), which would start a process for each look
+		printf -v pause_s '0.%06d' $((passed_us < 500000 ? 50000 : passed_us < 2500000 ? passed_us / 10 : 250000))
+		sleep "${LAB_LOOK_S:-$pause_s}"
 	done
 }
 
