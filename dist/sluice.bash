@@ -107,10 +107,10 @@ _sluice_sflow() {
 _sluice_of_cluster() {
 	local word options='' etcd="--ca --certificate --key --user --password-file --prefix"
 	case $prev in
-	-n | --node | -a | --as | -r | --reflector | -e | --etcd | -b | --based-on | -w | --wait | -t | --timeout | --ttl | --address | --transport | --user | --prefix) ;;
+	-n | --node | -a | --as | -r | --reflector | -e | --etcd | -b | --based-on | -w | --wait | -t | --timeout | --ttl | --address | --transport | --user | --prefix | --command | --routing | -o | --to) ;;
 	-s | --settings | --ca | --certificate | --key | --password-file | --file) _sluice_files ;;
 	-p | --port | --fabric) _sluice_netdevs ;;
-	cluster) _sluice_words "apply diff drain history init join key leave rollback routing status token undrain" ;;
+	cluster) _sluice_words "apply diff drain history init join key leave rollback routing status token undrain upgrade" ;;
 	key) _sluice_words "add switch remove --help" ;;
 	switch | remove) _sluice_words "--config --force --help" ;;
 	add | -c | --config) _sluice_files ;;
@@ -121,6 +121,7 @@ _sluice_of_cluster() {
 			drain) options="--etcd --settings --based-on --wait --timeout --json --help" ;;
 			undrain) options="--etcd --settings --based-on --wait --json --help" ;;
 			leave) options="--etcd --settings --based-on --wait --force --json --help" ;;
+			upgrade) options="--all --command --routing --to --etcd --settings --wait --timeout --force --json --help" ;;
 			init) options="--node --address --port --fabric --transport $etcd --etcd --settings --json --help" ;;
 			join) options="--node --address --port --file --wait $etcd --etcd --settings --json --help" ;;
 			token) options="--ttl --etcd --settings --json --help" ;;

@@ -19,9 +19,15 @@ ASAN_BRIDGE := $(BUILD)/tests/sluice-bridge
 TSAN_BRIDGE := $(BUILD)/tests/tsan/sluice-bridge
 # sluice-delay likewise, as tests/oracle/test_delay.py runs it
 ASAN_DELAY := $(BUILD)/tests/sluice-delay
+# The last release, for tests/netns/cluster/upgrade.bats: the same sources, but for what has a version.
+RELEASES := former
+RELEASE_FLAGS_former := -USL_VERSION -DSL_VERSION='"0.0.9"' -DRB_EXCHANGE_OLDEST=4 -DRB_EXCHANGE_NEWEST=4
+RELEASE_SRCS_sluiced := $(sluiced_SRCS) user/ipc/control_socket.c user/show/show_status.c
+RELEASE_SRCS_sluice-bridge := $(sluice-bridge_SRCS) user/ipc/control_socket.c rdma-bridge/join/exchange.c
+RELEASE_PROGRAMS := $(foreach r,$(RELEASES),$(BUILD)/sluiced-$(r) $(BUILD)/sluice-bridge-$(r))
 # tests/netns/lab/ns3.bats and fq_ns3.bats run them where ns-3 is installed.
 NS3_TEST := $(if $(wildcard /usr/include/ns3/core-module.h),$(BUILD)/cc-ns3 $(BUILD)/fq-ns3)
-test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(REHEARSE) $(ASAN_DAEMON) $(ASAN_BRIDGE) $(TSAN_BRIDGE) $(ASAN_DELAY) $(NS3_TEST) ## build the tests without running them
+test-programs: $(UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS) $(FUZZERS) $(ORACLE_TOOLS) $(TEST_TOOLS) $(COUNT_MALLOC) $(REHEARSE) $(ASAN_DAEMON) $(ASAN_BRIDGE) $(TSAN_BRIDGE) $(ASAN_DELAY) $(RELEASE_PROGRAMS) $(NS3_TEST) ## build the tests without running them
 
 # Unit tests run under ASan and UBSan; tests that load BPF, or run in an emulated machine, run plain. So does one that
 # simulates minutes of five nodes; others run the same code under ASan.
@@ -51,6 +57,21 @@ $(TSAN_BRIDGE): $(sluice-bridge_SRCS:%.c=$(BUILD)/tsan/%.o) $(call archives,slui
 	$(call say,LD-TSAN,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=thread $(link_objects) -o $@ $(LDLIBS) $(sluice-bridge_LDLIBS)
+
+define release_program
+$(BUILD)/$(1)-$(2): $(RELEASE_SRCS_$(1):%.c=$(BUILD)/tests/$(2)/%.o) $(call archives,$(1),obj)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(CFLAGS) $$(link_objects) -o $$@ $$(LDLIBS) $$($(1)_LDLIBS)
+endef
+define release_rules
+$(BUILD)/tests/$(1)/%.o: %.c
+	$$(call say,CC,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CPPFLAGS) $$(RELEASE_FLAGS_$(1)) $$(CFLAGS) -MMD -MP -c $$< -o $$@
+
+$(foreach p,sluiced sluice-bridge,$(eval $(call release_program,$(p),$(1))))
+endef
+$(foreach r,$(RELEASES),$(eval $(call release_rules,$(r))))
 
 $(ASAN_DELAY): $(sluice-delay_SRCS:%.c=$(BUILD)/asan/%.o) $(call archives,sluice-delay,asan)
 	$(call say,LD-ASAN,$@)

@@ -288,11 +288,11 @@ router_up() {
 }
 
 # router_start NODE: start sluiced with the file that router_up wrote, and wait until it answers.
-# The caller has told the sluiced before it to end.
+# The caller has told the sluiced before it to end. ROUTER_PROGRAM is a program to run instead.
 router_start() {
 	local node=$1
 	await_end "sluiced-$node" || return
-	spawn "$node" "sluiced-$node" "$LAB_SOURCE/build/sluiced" --config "$LAB_DIR/$node.yaml" || return
+	spawn "$node" "sluiced-$node" "${ROUTER_PROGRAM:-$LAB_SOURCE/build/sluiced}" --config "$LAB_DIR/$node.yaml" || return
 	wait_for 60 router_answers_or_died "$node" && kill -0 "$SPAWNED" 2>/dev/null && return
 	lab_error "sluiced on $node did not start: $(tail -n 3 "$LAB_DIR/sluiced-$node.err")"
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `sluice cluster apply`, `diff`, `history`, `rollback`, `status`, `drain`, `undrain` and `leave`:
- * versions of a cluster's configuration in etcd.
+ * `sluice cluster apply`, `diff`, `history`, `rollback`, `status`, `drain`, `undrain`, `leave` and
+ * `upgrade`: versions of a cluster's configuration in etcd, and the nodes that take them.
  */
 #ifndef SL_CLUSTER_VERSIONS_H
 #define SL_CLUSTER_VERSIONS_H

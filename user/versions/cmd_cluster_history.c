@@ -77,7 +77,7 @@ int sl_version_diff(struct sl_version_request *r)
 /* "drain of node 3", of a version that such a command has written; else "". */
 static void edit_words(const json_t *row, char words[64])
 {
-	static const char *const edits[] = { "drain", "undrain", "leave", "join" };
+	static const char *const edits[] = { "drain", "undrain", "upgrade", "leave", "join" };
 
 	words[0] = '\0';
 	for (size_t i = 0; i < sizeof(edits) / sizeof(edits[0]); i++)

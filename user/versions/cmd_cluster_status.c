@@ -241,7 +241,7 @@ static void print_releases(const struct status *s)
 				printf(" %lld", json_integer_value(node));
 			comma = ", ";
 		}
-		puts(".");
+		puts(".\n`sluice cluster upgrade` brings them to one, node by node.");
 	}
 	json_decref(by);
 }

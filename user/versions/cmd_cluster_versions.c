@@ -11,10 +11,11 @@
 #define WAIT_S	   30.0
 #define WAIT_MAX_S 3600.0
 #define REST_S	   300.0
+#define NODES_MAX  255
 
 static const char usage[] =
 	"Usage: sluice [OPTION]... cluster apply FILE | diff [FILE | A B] | history | rollback [N] |\n"
-	"           status | drain NODE | undrain NODE | leave NODE [OPTION]...\n"
+	"           status | drain NODE | undrain NODE | leave NODE | upgrade NODE... [OPTION]...\n"
 	"\n"
 	"Versions of the whole cluster's configuration in etcd. sluice-cluster(8) brings the current\n"
 	"one to each node.\n"
@@ -31,14 +32,27 @@ static const char usage[] =
 	"                 control traffic uses its ports\n"
 	"  undrain NODE   take the mark back\n"
 	"  leave NODE     take a node that is drained and at rest out of the configuration\n"
+	"  upgrade NODE...  one after the other: drain it, run a command that brings it to a release,\n"
+	"                 wait until its daemons run that and it is in step, and undrain it; nodes\n"
+	"                 that run the release are left alone\n"
 	"\n"
 	"Options:\n"
 	"  -e, --etcd ENDPOINTS   https://HOST:PORT,...  (default: those of the settings)\n"
 	"  -s, --settings FILE    how to reach etcd (default " SL_ETCD_DEFAULT_SETTINGS ")\n"
 	"  -b, --based-on N       what writes a version: only if version N is current (0: none is)\n"
 	"  -w, --wait SECONDS     likewise: for nodes that are present (default 30)\n"
-	"  -t, --timeout SECONDS  drain: for the node to come to rest (default 300)\n"
-	"  -f, --force            leave: also if the node is not drained, or not at rest\n"
+	"  -t, --timeout SECONDS  drain, upgrade: for each thing that a node is waited for, as to come\n"
+	"                         to rest (default 300)\n"
+	"  -f, --force            leave: also if the node is not drained, or not at rest; upgrade: also\n"
+	"                         if it does not come to rest\n"
+	"  -a, --all              upgrade: all nodes of the configuration\n"
+	"  -c, --command COMMAND  upgrade: what brings a node to the release, for sh, with %n for the\n"
+	"                         node's id and %v for the release: 'ssh node%n apt-get install -y\n"
+	"                         sluice=%v'\n"
+	"  -r, --routing COMMAND  upgrade: what gives the node's routing daemon its configuration, after\n"
+	"                         the node is marked, and after the mark is gone\n"
+	"  -o, --to RELEASE       upgrade: which release (default " SL_VERSION
+	", that of this command)\n"
 	"  -j, --json             answer in JSON\n"
 	"  -h, --help             this text\n"
 	"\n"
@@ -59,6 +73,7 @@ static const struct word {
 	{ "drain", sl_version_drain, 1, 1, "write one node's id after drain" },
 	{ "undrain", sl_version_undrain, 1, 1, "write one node's id after undrain" },
 	{ "leave", sl_version_leave, 1, 1, "write one node's id after leave" },
+	{ "upgrade", sl_version_upgrade, 0, NODES_MAX, "write ids of nodes after upgrade" },
 };
 #define N_WORDS (sizeof(words) / sizeof(words[0]))
 
@@ -98,6 +113,10 @@ static int run(const struct word *word, struct sl_version_request *r)
 		return wrong(word->name, word->write);
 	if (word->run == sl_version_rollback && r->argc && !sl_version_number(r->argv[0], &number))
 		return wrong(word->name, "write the number of a version");
+	if (word->run == sl_version_upgrade && r->all == (r->argc > 0))
+		return wrong(word->name, "write the ids of nodes, or --all");
+	if (word->run == sl_version_upgrade && !r->command)
+		return wrong(word->name, "--command: write what brings node %n to the release");
 	return sl_version_close(r, word->run(r));
 }
 
@@ -110,6 +129,10 @@ int sl_cmd_cluster_versions(const struct sl_cmd_options *options, int argc, char
 		{ "wait", required_argument, NULL, 'w' },
 		{ "timeout", required_argument, NULL, 't' },
 		{ "force", no_argument, NULL, 'f' },
+		{ "all", no_argument, NULL, 'a' },
+		{ "command", required_argument, NULL, 'c' },
+		{ "routing", required_argument, NULL, 'r' },
+		{ "to", required_argument, NULL, 'o' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -118,12 +141,13 @@ int sl_cmd_cluster_versions(const struct sl_cmd_options *options, int argc, char
 					.based_on = -1,
 					.wait_s = WAIT_S,
 					.timeout_s = REST_S,
+					.to = SL_VERSION,
 					.json = options->json };
 	const struct word *word = find(argv[0]);
 	int option;
 
 	optind = 0;
-	while ((option = getopt_long(argc, argv, "e:s:b:w:t:fjh", longs, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "e:s:b:w:t:fac:r:o:jh", longs, NULL)) != -1) {
 		switch (option) {
 		case 'e':
 			r.endpoints = optarg;
@@ -146,6 +170,18 @@ int sl_cmd_cluster_versions(const struct sl_cmd_options *options, int argc, char
 			break;
 		case 'f':
 			r.force = true;
+			break;
+		case 'a':
+			r.all = true;
+			break;
+		case 'c':
+			r.command = optarg;
+			break;
+		case 'r':
+			r.routing = optarg;
+			break;
+		case 'o':
+			r.to = optarg;
 			break;
 		case 'j':
 			r.json = true;

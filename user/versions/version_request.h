@@ -16,7 +16,9 @@ struct sl_version_request {
 	const char *settings_path, *endpoints; /* of the options; endpoints may be NULL */
 	long long based_on;		       /* -1: not given */
 	double wait_s, timeout_s;
-	bool json, force;
+	bool json, force, all;
+	/* upgrade: the release, and the operator's commands; routing may be NULL */
+	const char *to, *command, *routing;
 	int argc; /* the words behind the command's */
 	char **argv;
 	struct sl_etcd_settings *settings; /* owned */
@@ -39,6 +41,7 @@ int sl_version_status(struct sl_version_request *r);
 int sl_version_drain(struct sl_version_request *r);
 int sl_version_undrain(struct sl_version_request *r);
 int sl_version_leave(struct sl_version_request *r);
+int sl_version_upgrade(struct sl_version_request *r);
 
 /* All below return an exit status, and have written to standard error why it is not SL_EXIT_OK. */
 

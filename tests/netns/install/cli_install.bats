@@ -143,7 +143,7 @@ capture|-i|all|-w|-|host it's|" ]
 	for word in $(build/sluice cluster apply --help | grep -oE -- '^  -., --[a-z-]+' | grep -oE -- '[a-z-]+$'); do
 		sed -n '/^.It Cm cluster apply/,/^.It Cm cluster key/p' docs/man/sluice.8 | grep -qE "^\.It Fl . , ${word#-}( |$)" ||
 			[ "$word" = --help ]
-		case $word in --timeout) of=drain ;; --force) of=leave ;; *) of=apply ;; esac
+		case $word in --timeout) of=drain ;; --force) of=leave ;; --all | --command | --routing | --to) of=upgrade ;; *) of=apply ;; esac
 		[ "$(complete_words sluice cluster $of "$word")" = "$word" ]
 	done
 	for word in $(sed -n '/^static const struct sl_ctl_command commands/,/^};/s/.*{ "\([a-z-]*\)".*/\1/p' rdma-bridge/views/views.c); do
@@ -188,7 +188,7 @@ complete_words() {
 	[ "$(complete_words sluice trace --c)" = "--count" ]
 	[ "$(complete_words sluice sflow --)" = "--config --help" ]
 	[ "$(complete_words sluice sflow -c dist/sluice.b)" = "dist/sluice.bash" ]
-	[ "$(complete_words sluice cluster "")" = "apply diff drain history init join key leave rollback routing status token undrain" ]
+	[ "$(complete_words sluice cluster "")" = "apply diff drain history init join key leave rollback routing status token undrain upgrade" ]
 	[ "$(complete_words sluice cluster apply --b)" = "--based-on" ]
 	[ "$(complete_words sluice cluster history --)" = "--etcd --settings --json --help" ]
 	[ "$(complete_words sluice cluster key "")" = "add switch remove --help" ]

@@ -1,0 +1,139 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Nodes of two releases are one cluster while they are upgraded one by one under traffic: no frame of ports that nobody
+# touches is lost or misdelivered. The last release, `former`, is the same sources with the version of the protocol and of
+# the software before these (tests/build.mk): it speaks version 4 alone, byte for byte what the release before this one
+# sent, by the hash in test_exchange.c, which also has releases that are further apart. The two share all else: a change
+# of messages between releases is not here before there is one. The oracle of the loss is generator and sink. Takes 70 s.
+# shellcheck disable=SC2154
+bats_require_minimum_version 1.5.0
+
+load cluster
+. netns-lab/faults/faults.sh
+. tests/lib/etcd.bash
+
+setup_file() {
+	local n
+	cluster_lab
+	CLUSTER_PROGRAM=$PWD/build/sluice-bridge-former ROUTER_PROGRAM=$PWD/build/sluiced-former topo_up --nodes 3 --ports 2
+	etcd_begin 1
+	for n in 1 2 3; do
+		etcd_join n$n $n
+		agent_start $n
+	done
+	cp "$LAB_DIR/n2.yaml" "$LAB_DIR/all.yaml"
+	restart_program >"$LAB_DIR/restart"
+	chmod +x "$LAB_DIR/restart"
+	hosts_meet
+	cluster apply --wait 100 "$LAB_DIR/all.yaml"
+}
+
+cluster() {
+	local word=$1
+	shift
+	on e1 build/sluice cluster "$word" --settings "$LAB_DIR/etcd.yaml" "$@"
+}
+upgrade() { cluster upgrade --wait 100 --timeout 60 --command "$LAB_DIR/restart %n %v" "$@" 3>&-; }
+
+# restart_program: print what an operator's command does, in a lab: exchange the programs of node N for those of a
+# release, unless there is a file that says that it fails
+restart_program() {
+	cat <<-END
+		#!/usr/bin/env bash
+		cd "$PWD" || exit
+		[ ! -e "$LAB_DIR/fails-\$1" ] || { echo "no such package"; exit 100; }
+		. netns-lab/lib/lab.sh
+		. netns-lab/topo/cluster.sh
+		case \$2 in
+		0.0.9) release=-former ;;
+		*) release= ;;
+		esac
+		export CLUSTER_PROGRAM=\$PWD/build/sluice-bridge\$release ROUTER_PROGRAM=\$PWD/build/sluiced\$release
+		kill "\$(cat "$LAB_DIR/bridge-n\$1.pid")" "\$(cat "$LAB_DIR/sluiced-n\$1.pid")"
+		cluster_start "\$1"
+	END
+}
+
+# What the agents say of node N's release, protocol, and the nodes that it does not reach
+release() { etcdctl_at 1 get --print-value-only "/sluice/present/$1" | jq -c "[.release | .sluiced, .bridge, .protocol, [.away[] | .node, .why]]"; }
+release_is() { [ "$(release "$1")" = "$2" ]; }
+# The versions of the protocol that node N uses with the others
+protocols() { bridge_ask "$1" peers | jq .protocol | xargs; }
+lives() { local n; for n; do bridge_ask "$n" status | jq .epoch; done; }
+drained() { grep -c 'drain: true' "$LAB_DIR/n$1.yaml"; }
+
+# between N M COMMAND...: run it under traffic both ways between nodes N and M, all of which arrives; neither restarts
+between() {
+	local n=$1 m=$2 sent=0 received=0 wrong=0 status=0 before
+	shift 2
+	before=$(lives "$n" "$m")
+	cluster_counts
+	flow_start there "h${n}p1" "n$n:eth1" "10.$m.1.2" 2000 "h${m}p1" && flow_start back "h${m}p2" "n$m:eth2" "10.$n.2.2" 2000 "h${n}p2" || return
+	"$@" || status=1
+	flow_stop there && flow_stop back && cluster_settles || status=1
+	for flow in "there h${m}p1" "back h${n}p2"; do
+		# shellcheck disable=SC2086
+		flow_end $flow
+		echo "$flow: sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
+		[ "$FLOW_SENT" = "$FLOW_RECEIVED" ] || status=1
+		sent=$((sent + FLOW_SENT)) received=$((received + FLOW_RECEIVED)) wrong=$((wrong + FLOW_WRONG))
+	done
+	[ $status = 0 ] && [ $wrong = 0 ] && [ $sent -gt 4000 ] && [ "$(lives "$n" "$m")" = "$before" ] && cluster_ledger $sent $received
+}
+
+# all_arrives: a burst of frames from each node to each other one
+all_arrives() {
+	local n m
+	for n in 1 2 3; do
+		for m in 1 2 3; do
+			[ $n = $m ] || send_all h${n}p1 n$n:eth1 h${m}p1 250 --dst 10.$m.1.2 || return
+		done
+	done
+}
+
+@test "words that make no sense are refused, and touch nothing" {
+	refused() { # STATUS MESSAGE ARGUMENT...
+		run -"$1" --separate-stderr cluster upgrade "${@:3}"
+		echo "$stderr"
+		[[ $stderr == "sluice: cluster"*"$2"* ]]
+	}
+	refused 2 'write the ids of nodes, or --all' --command true
+	refused 2 'write the ids of nodes, or --all' --command true --all 3
+	refused 2 '--command: write what brings node %n to the release' --all
+	refused 2 '"7" is none of the 3 nodes of version 1: write the id of one' --command true 7
+	refused 2 '"x" is not a node id: write 1 to 255' --command true 1 x
+	[ "$(etcdctl_at 1 get --print-value-only /sluice/current)" = 1 ]
+}
+
+@test "nodes are upgraded one by one under traffic, and are one cluster all the while" {
+	local n others v
+	v=$(cat VERSION)
+	wait_for 20 release_is 1 '["0.0.9","0.0.9",[4,4],[]]'
+	[ "$(protocols 2)" = "4 4" ]
+	for n in 1 2 3; do
+		others=(1 2 3)
+		unset "others[n - 1]"
+		between "${others[@]}" upgrade --routing "grep -c 'drain: true' $LAB_DIR/n%n.yaml >>$LAB_DIR/routing-%n; true" $n
+		[ "$(release $n)" = "[\"$v\",\"$v\",[4,5],[]]" ]
+		[ "$(xargs <"$LAB_DIR/routing-$n")" = "1 0" ]
+		all_arrives
+		[ $n = 3 ] || [ "$(protocols 3)" = "4 4" ]
+		if [ $n = 2 ]; then
+			[ "$(protocols 1)" = "5 4" ]
+			run -0 cluster status
+			echo "$output"
+			grep -qE "^ +2 +5  $v +4-5 +in force\$" <<<"$output"
+			grep -qE '^ +3 +5  0.0.9 +4-4 +in force$' <<<"$output"
+			grep -qxF "Nodes run different releases: $v on 1 2, 0.0.9 on 3." <<<"$output"
+			[ "$(wc -L <<<"$output")" -le 80 ]
+		fi
+	done
+	for n in 1 2 3; do [ "$(protocols $n)" = "5 5" ]; done
+	[ "$(cluster status | grep -c "different releases")" = 0 ]
+	run -0 cluster history
+	[[ ${lines[1]} == *"  undrain of node 3, current" ]]
+	[[ ${lines[2]} == *"  upgrade of node 3" ]]
+	# Again, nothing is left to do.
+	run -0 upgrade --all
+	[ "$output" = "$(printf "node %d runs $v already\n" 1 2 3)" ]
+}
