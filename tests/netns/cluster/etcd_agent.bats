@@ -298,7 +298,7 @@ restore() {
 	kill -9 "$(cat "$LAB_DIR/agent-n2.pid")"
 	wait_for 20 gone
 	run -0 cluster status
-	grep -qE '^ +2 +-  no agent is present$' <<<"$output"
+	grep -qE '^ +2 +- +- +- +no agent is present$' <<<"$output"
 	sed 's/^heartbeat_s: .*/heartbeat_s: 503/' "$LAB_DIR/all.yaml" >"$LAB_DIR/change.yaml"
 	run -0 apply "$LAB_DIR/change.yaml"
 	[ "${lines[-1]}" = "2 of 3 nodes have version $((before + 1)) in force" ]
