@@ -19,9 +19,10 @@ ASAN_BRIDGE := $(BUILD)/tests/sluice-bridge
 TSAN_BRIDGE := $(BUILD)/tests/tsan/sluice-bridge
 # sluice-delay likewise, as tests/oracle/test_delay.py runs it
 ASAN_DELAY := $(BUILD)/tests/sluice-delay
-# The last release, for tests/netns/cluster/upgrade.bats: the same sources, but for what has a version.
-RELEASES := former
+# The last release and the next one, for tests/netns/cluster/upgrade.bats: the same sources, but for what has a version.
+RELEASES := former next
 RELEASE_FLAGS_former := -USL_VERSION -DSL_VERSION='"0.0.9"' -DRB_EXCHANGE_OLDEST=4 -DRB_EXCHANGE_NEWEST=4
+RELEASE_FLAGS_next := -USL_VERSION -DSL_VERSION='"0.2.0"' -DRB_EXCHANGE_OLDEST=5 -DRB_EXCHANGE_NEWEST=6
 RELEASE_SRCS_sluiced := $(sluiced_SRCS) user/ipc/control_socket.c user/show/show_status.c
 RELEASE_SRCS_sluice-bridge := $(sluice-bridge_SRCS) user/ipc/control_socket.c rdma-bridge/join/exchange.c
 RELEASE_PROGRAMS := $(foreach r,$(RELEASES),$(BUILD)/sluiced-$(r) $(BUILD)/sluice-bridge-$(r))
