@@ -146,7 +146,7 @@ def main(kind, directory):
         with open(os.path.join(directory, name), encoding="utf-8") as f:
             return json.load(f)
     path = os.path.join(directory, "collected.pcap")
-    start, before, after = load("start"), load("before"), load("after")
+    start, before, after, end = load("start"), load("before"), load("after"), load("end")
     links = {link["ifname"]: link for [link] in after["link"]}
     eth1, eth2 = links["eth1"]["ifindex"], links["eth2"]["ifindex"]
     assert (load("programs.off"), load("programs.on"), load("programs.end")) == (0, 2, 0)
@@ -158,9 +158,9 @@ def main(kind, directory):
     flows = by_source(datagrams, FLOW, "index")
     check_flows(flows, sampling, most)
     n_flows = sum(len(samples) for samples in flows.values())
-    # Frames that entered while the command ran: at least those from when it said so.
-    rx = counter(after, "rx")
-    least, greatest = rx - counter(before, "rx"), rx - counter(start, "rx")
+    # Frames that entered while the command ran: at least those from when it said so until all was at rest.
+    begun, rested = counter(start, "rx"), counter(after, "rx")
+    least, greatest = rested - counter(before, "rx"), counter(end, "rx") - begun
     pool = sum(int(samples[-1][0]["sample_pool"]) for samples in flows.values())
     drops = sum(int(samples[-1][0]["dropped_packets"]) for samples in flows.values())
     with open(os.path.join(directory, "sflow.err"), encoding="utf-8") as f:
@@ -190,7 +190,7 @@ def main(kind, directory):
     assert set(counters) == {eth1, eth2}
     entered = sum(check_counters(counters[links[dev]["ifindex"]], links[dev]) for dev in ("eth1", "eth2"))
     earlier = sum(link["stats64"]["rx"]["packets"] for [link] in start["link"])
-    assert entered - earlier == greatest, f"the ports counted {entered - earlier} frames, and XDP {greatest}"
+    assert entered - earlier == rested - begun, f"the ports counted {entered - earlier} frames, and XDP {rested - begun}"
     print(json.dumps({"entered": said[0], "samples": n_flows, "lost": drops, "datagrams": len(datagrams)}))
 
 
