@@ -36,8 +36,8 @@ join() { cluster "$1" join "$2" --node "$1" $(tls) "${@:3}"; }
 token() { cluster 1 token "$@" 2>/dev/null; }
 
 version() { etcdctl_at 1 get --print-value-only "/sluice/versions/$(printf %010d "$1")" | head -c -1; }
-# All that etcd has under the prefix but for what agents say; what a node has on its disk
-in_etcd() { etcdctl_at 1 get --prefix / | grep -av '^/sluice/present' | sha256sum; }
+# All that etcd has under the prefix but for what agents say, a line each; what a node has on its disk
+in_etcd() { etcdctl_at 1 get --prefix / | LC_ALL=C awk '/^\/sluice\/present\// { getline; next } 1' | sha256sum; }
 on_disk() { on "n$1" sh -c 'cd /etc/sluice && ls -l --time-style=+ && cat * 2>/dev/null' | sed /^total/d; }
 tokens() { etcdctl_at 1 get --prefix --keys-only /sluice/tokens/ | grep -c . || true; }
 

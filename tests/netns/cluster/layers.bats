@@ -17,7 +17,7 @@ setup_file() {
 		  - name: eth1
 		  - name: eth2
 		    rate: 8mbit
-		    queues: [{class: 0, frames: 1024, policy: layers, parameters: port=5004}]
+		    queues: [{class: 0, frames: 4096, policy: layers, parameters: port=5004}]
 		  - name: eth3
 	END
 	bridge_start 1
