@@ -19,18 +19,30 @@
 /* Most bytes of a frame; with the header, and room for a tunnel's, it fits a veth with XDP. */
 #define SL_CHAIN_FRAME_MAX_BYTES 3000u
 
-/* Map sl_rule_chain: number of a rule -> name of its chain, filled up with zeros. */
+/* Map sl_rule_chain: number of a rule -> its chain. */
 struct sl_rule_chain {
-	char name[SL_CHAIN_NAME_BYTES];
+	char name[SL_CHAIN_NAME_BYTES]; /* filled up with zeros */
+	__u64 id;			/* sl_chain_id(name) */
 };
-SL_ASSERT_SIZE(struct sl_rule_chain, 32);
+SL_ASSERT_SIZE(struct sl_rule_chain, 40);
+
+/* A short key in place of the name (64-bit FNV-1a). Who finds a chain by it compares the names. */
+static inline __u64 sl_chain_id(const char name[SL_CHAIN_NAME_BYTES])
+{
+	__u64 id = 0xcbf29ce484222325ULL;
+	int i;
+
+	for (i = 0; i < SL_CHAIN_NAME_BYTES; i++)
+		id = (id ^ (__u8)name[i]) * 0x100000001b3ULL;
+	return id;
+}
 
 struct sl_chain_header {
 	__u8 mac[12];	  /* 0 */
 	__be16 ethertype; /* SL_CHAIN_ETHERTYPE */
 	__u8 partial;	  /* 1: the sender may have left the TCP or UDP checksum to its device */
 	__u8 reserved;	  /* 0 */
-	struct sl_rule_chain chain;
+	char name[SL_CHAIN_NAME_BYTES];
 };
 SL_ASSERT_SIZE(struct sl_chain_header, 48);
 

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 #include "bpf/abi/abi.h"
+#include "bpf/abi/chain_header.h"
 
 #define SL_FAST_ELEMENTS_MAX 16u /* of a chain, with its three ends; a power of two */
 #define SL_FAST_CHAINS_MAX   64u
@@ -49,13 +50,14 @@ struct sl_fast_element {
 };
 SL_ASSERT_SIZE(struct sl_fast_element, 56);
 
-/* Map sl_fast_chain: name of a chain, as in struct sl_rule_chain -> the chain. */
+/* Map sl_fast_chain: id of a chain, as in struct sl_rule_chain -> the chain. */
 struct sl_fast_chain {
-	__u32 first_count; /* of its elements in sl_fast_count */
-	__u32 classifies;  /* 1: an element looks at fields of the packet */
+	struct sl_rule_chain of; /* first: sl_edge compares words */
+	__u32 first_count;	 /* of its elements in sl_fast_count */
+	__u32 classifies;	 /* 1: an element looks at fields of the packet */
 	struct sl_fast_element element[SL_FAST_ELEMENTS_MAX];
 };
-SL_ASSERT_SIZE(struct sl_fast_chain, 904);
+SL_ASSERT_SIZE(struct sl_fast_chain, 944);
 
 /* Map sl_fast_count, for each processor: what each element of each chain has seen. */
 struct sl_fast_count {

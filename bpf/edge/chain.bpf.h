@@ -34,7 +34,7 @@ __attribute__((noinline)) int sl_chain_redirect(struct xdp_md *ctx, __u32 number
 	header->ethertype = sl_htons(SL_CHAIN_ETHERTYPE);
 	header->partial = partial;
 	header->reserved = 0;
-	header->chain = *chain;
+	__builtin_memcpy(header->name, chain->name, sizeof(header->name));
 	return 1;
 }
 

@@ -165,6 +165,23 @@ __attribute__((noinline)) int sl_fast_step(struct xdp_md *ctx,
 	return SL_FAST_ENDED;
 }
 
+/* Two chains may have one id, so the name decides. */
+static __always_inline const struct sl_fast_chain *sl_fast_chain_find(__u32 rule)
+{
+	const struct sl_rule_chain *of = bpf_map_lookup_elem(&sl_rule_chain, &rule);
+	const struct sl_fast_chain *chain =
+		of ? bpf_map_lookup_elem(&sl_fast_chain, &of->id) : NULL;
+	const __u64 *wanted = (const __u64 *)of, *found = (const __u64 *)chain;
+	__u64 differ = 0;
+	__u32 i;
+
+	if (!chain)
+		return NULL;
+	for (i = 0; i < sizeof(*of) / sizeof(__u64); i++)
+		differ |= wanted[i] ^ found[i];
+	return differ ? NULL : chain;
+}
+
 /*
  * Run the packet through the chain of a rule, if that is one for the fast path. The IP header, of
  * IPv4 or not, is valid and lies at l3_offset. Not inlined, so that the verifier looks at it once.
@@ -173,18 +190,25 @@ __attribute__((noinline)) int sl_fast_step(struct xdp_md *ctx,
 __attribute__((noinline)) int sl_fast_chain_run(struct xdp_md *ctx, __u32 number, __u32 l3_offset,
 						__u32 ip4, __u32 frame_bytes)
 {
-	const struct sl_rule_chain *name = bpf_map_lookup_elem(&sl_rule_chain, &number);
-	const struct sl_fast_chain *chain = name ? bpf_map_lookup_elem(&sl_fast_chain, name) : NULL;
+	const struct sl_fast_chain *chain = sl_fast_chain_find(number);
+	struct sl_fast_count *count;
 	struct sl_fast_state state = { .l3_offset = l3_offset,
 				       .ip4 = ip4,
 				       .frame_bytes = frame_bytes };
-	__u32 at = SL_FAST_INPUT, i;
+	__u32 at, i;
 
 	if (!chain)
 		return SL_FAST_ABSENT;
+	at = chain->first_count + SL_FAST_INPUT;
+	count = bpf_map_lookup_elem(&sl_fast_count, &at);
+	if (!count)
+		return SL_FAST_ABSENT; /* for the verifier */
+	count->packets++;
+	count->bytes += frame_bytes;
 	if (chain->classifies)
 		sl_fast_values(ctx, &state);
-	for (i = 0; i < SL_FAST_ELEMENTS_MAX; i++) {
+	at = chain->element[SL_FAST_INPUT].to[0];
+	for (i = 1; i < SL_FAST_ELEMENTS_MAX; i++) {
 		at &= SL_FAST_ELEMENTS_MAX - 1;
 		at = sl_fast_step(ctx, &chain->element[at], &state, chain->first_count + at);
 		if (at >= SL_FAST_NOWHERE)

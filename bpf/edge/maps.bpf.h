@@ -162,7 +162,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, SL_FAST_CHAINS_MAX);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct sl_rule_chain);
+	__type(key, __u64);
 	__type(value, struct sl_fast_chain);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_fast_chain SEC(".maps");

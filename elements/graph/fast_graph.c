@@ -27,6 +27,8 @@ int el_fast_graph(const struct el_graph *graph, uint32_t first_count, struct sl_
 		  uint32_t *line, char error[EL_ERROR_BYTES])
 {
 	*out = (struct sl_fast_chain){ .first_count = first_count };
+	memcpy(out->of.name, graph->name, strlen(graph->name));
+	out->of.id = sl_chain_id(out->of.name);
 	*line = graph->line;
 	if (graph->n_instances > SL_FAST_ELEMENTS_MAX) {
 		snprintf(error, EL_ERROR_BYTES, "chain %s is fast, and has more than %u elements",

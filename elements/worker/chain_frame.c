@@ -85,9 +85,9 @@ int el_chain_frame_open(struct el_packet *packet, char name[SL_CHAIN_NAME_BYTES]
 		return -EPROTO;
 	memcpy(&header, packet->data, sizeof(header));
 	if (el_read16(packet->data + ETHERTYPE_AT) != SL_CHAIN_ETHERTYPE ||
-	    header.chain.name[SL_CHAIN_NAME_BYTES - 1])
+	    header.name[SL_CHAIN_NAME_BYTES - 1])
 		return -EPROTO;
-	memcpy(name, header.chain.name, SL_CHAIN_NAME_BYTES);
+	memcpy(name, header.name, SL_CHAIN_NAME_BYTES);
 	packet->data += sizeof(header);
 	packet->len_bytes -= sizeof(header);
 	version = el_ip_parse(packet);

@@ -40,10 +40,10 @@ int el_fast_open(struct el_fast *fast, const char *pin_dir)
 
 static void remove_all(const struct el_fast *fast)
 {
-	struct sl_rule_chain name;
+	uint64_t id;
 
-	while (!bpf_map_get_next_key(fast->chains_fd, NULL, &name))
-		if (bpf_map_delete_elem(fast->chains_fd, &name) && errno != ENOENT)
+	while (!bpf_map_get_next_key(fast->chains_fd, NULL, &id))
+		if (bpf_map_delete_elem(fast->chains_fd, &id) && errno != ENOENT)
 			return;
 }
 
@@ -59,7 +59,6 @@ void el_fast_close(struct el_fast *fast)
 
 static int publish(const struct el_fast *fast, const struct el_graph *graph, uint32_t place)
 {
-	struct sl_rule_chain name = { { 0 } };
 	struct sl_fast_chain chain;
 	char error[EL_ERROR_BYTES];
 	uint32_t line, first = place * SL_FAST_ELEMENTS_MAX;
@@ -70,8 +69,7 @@ static int publish(const struct el_fast *fast, const struct el_graph *graph, uin
 	for (uint32_t i = first; i < first + SL_FAST_ELEMENTS_MAX; i++)
 		if (bpf_map_update_elem(fast->counts_fd, &i, fast->each, BPF_ANY))
 			return -errno;
-	memcpy(name.name, graph->name, strlen(graph->name));
-	return bpf_map_update_elem(fast->chains_fd, &name, &chain, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(fast->chains_fd, &chain.of.id, &chain, BPF_ANY) ? -errno : 0;
 }
 
 void el_fast_publish(struct el_fast *fast, const struct el_chains *chains)

@@ -249,24 +249,24 @@ static void set_rule(void)
 static void set_chain(const struct el_graph *graph, uint32_t place)
 {
 	const uint32_t rule = 0;
-	struct sl_rule_chain name = { { 0 } };
 	struct sl_fast_chain chain;
 	char error[EL_ERROR_BYTES];
 	uint32_t line;
 
-	memcpy(name.name, graph->name, strlen(graph->name));
 	if (el_fast_graph(graph, place * SL_FAST_ELEMENTS_MAX, &chain, &line, error))
 		fail_msg("%s", error);
-	assert_int_equal(bpf_map_update_elem(names_fd, &rule, &name, BPF_ANY), 0);
-	assert_int_equal(bpf_map_update_elem(chains_fd, &name, &chain, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(names_fd, &rule, &chain.of, BPF_ANY), 0);
+	assert_int_equal(bpf_map_update_elem(chains_fd, &chain.of.id, &chain, BPF_ANY), 0);
 }
 
 static void remove_chain(const struct el_graph *graph)
 {
-	struct sl_rule_chain name = { { 0 } };
+	char name[SL_CHAIN_NAME_BYTES] = { 0 };
+	uint64_t id;
 
-	memcpy(name.name, graph->name, strlen(graph->name));
-	assert_int_equal(bpf_map_delete_elem(chains_fd, &name), 0);
+	memcpy(name, graph->name, strlen(graph->name));
+	id = sl_chain_id(name);
+	assert_int_equal(bpf_map_delete_elem(chains_fd, &id), 0);
 }
 
 static struct sl_fast_count read_count(uint32_t chain, uint32_t element)
@@ -384,6 +384,30 @@ static void packets_that_leave_are_routed_and_others_dropped_by_name(void **stat
 	chain_rig_destroy(rig);
 }
 
+/* Another chain's id would be found by chance; its name says that it is not the rule's. */
+static void chain_of_the_same_id_and_another_name_is_not_run(void **state)
+{
+	struct chain_rig *rig = chain_rig_create("chain c0 fast { input -> output; }");
+	const struct edge_case away = { "away",
+					{ .src = "10.1.7.2", .dst = "10.2.0.2" },
+					DROPS(CHAIN) };
+	const struct el_graph *graph = &rig->chains.chains[0];
+	const uint32_t rule = 0;
+	struct sl_rule_chain of;
+
+	(void)state;
+	set_rule();
+	for (uint32_t i = 0; i < SL_CHAIN_NAME_BYTES; i += 7) {
+		set_chain(graph, 0);
+		assert_int_equal(bpf_map_lookup_elem(names_fd, &rule, &of), 0);
+		of.name[i] ^= 1;
+		assert_int_equal(bpf_map_update_elem(names_fd, &rule, &of, BPF_ANY), 0);
+		edge_check(world, &away);
+	}
+	remove_chain(graph);
+	chain_rig_destroy(rig);
+}
+
 static int setup(void **state)
 {
 	int err = edge_enter_namespace();
@@ -418,6 +442,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_graphs_and_packets_are_the_same_on_both),
 		cmocka_unit_test(packets_that_leave_are_routed_and_others_dropped_by_name),
+		cmocka_unit_test(chain_of_the_same_id_and_another_name_is_not_run),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

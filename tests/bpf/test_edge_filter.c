@@ -506,7 +506,7 @@ static void enters_chain(const struct edge_case *c, const struct sl_rule_chain *
 	assert_int_equal(out_len, len + sizeof(header));
 	memcpy(&header, out, sizeof(header));
 	assert_int_equal(out[12] << 8 | out[13], SL_CHAIN_ETHERTYPE);
-	assert_memory_equal(&header.chain, chain, sizeof(*chain));
+	assert_memory_equal(header.name, chain->name, sizeof(header.name));
 	assert_memory_equal(out + sizeof(header), in, len);
 }
 
@@ -523,7 +523,7 @@ static void rule_sends_into_a_chain(void **state)
 	const int netdev = edge_map_fd(world, "sl_chain_tx");
 	const struct sl_rule rule = { .action = SL_RULE_CHAIN };
 	const struct bpf_devmap_val device = { .ifindex = EDGE_PORT(2) };
-	const struct sl_rule_chain chain = { "video" };
+	const struct sl_rule_chain chain = { .name = "video" };
 	const uint32_t zero = 0;
 
 	(void)state;

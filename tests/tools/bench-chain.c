@@ -3,12 +3,15 @@
  * What an element of a chain costs in the fast path: sl_edge in a loop over one UDP packet of 60
  * bytes (BPF_PROG_TEST_RUN), whose port has a rule for all packets: into a chain of ELEMENTS of one
  * class, into one of none, or a rule that drops them. Every chain drops what comes, so nothing is
- * routed. A line per
- * class, ns: the median [least-greatest] of the rounds, which take the classes in turn; the cost of
- * one element is the difference to none, divided by ELEMENTS. `none` is there twice.
+ * routed. A line per class, ns: the median [least-greatest] of the rounds, which take the classes
+ * in turn; the cost of one element is the difference to none, of the medians and of the least,
+ * divided by ELEMENTS. `none` is there twice. Beside them, a program that only ends, and one that
+ * only calls itself by tail calls, as often as the kernel lets it.
  */
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +49,13 @@ static const struct {
 #define NONE	1u /* in classes */
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
 
+/* Programs that have nothing to do with sl_edge. */
+enum { ENDS, TAIL_CALLS, ENDS_AGAIN, BARE };
+#define TAIL_CALLS_MAX 33 /* MAX_TAIL_CALL_CNT of the kernel */
+
 static struct edge *edge;
 static double took[CLASSES][ROUNDS]; /* ns of a packet */
+static double took_bare[BARE][ROUNDS];
 
 static void need(int err, const char *what)
 {
@@ -78,7 +86,6 @@ static void set_rule(uint32_t action)
 static void set_chain(const char *element)
 {
 	char text[ELEMENTS * 64 + 64], error[EL_ERROR_BYTES];
-	struct sl_rule_chain name = { "c" };
 	const uint32_t rule = 0;
 	struct sl_fast_chain chain;
 	struct el_chains chains;
@@ -92,13 +99,48 @@ static void set_chain(const char *element)
 	need(el_chains_parse("text", text, n, NULL, &chains, error), error);
 	need(el_fast_graph(&chains.chains[0], 0, &chain, &line, error), error);
 	el_chains_free(&chains);
-	need(bpf_map_update_elem(edge_map_fd(edge, "sl_rule_chain"), &rule, &name, BPF_ANY),
+	need(bpf_map_update_elem(edge_map_fd(edge, "sl_rule_chain"), &rule, &chain.of, BPF_ANY),
 	     "the rule's chain");
-	need(bpf_map_update_elem(edge_map_fd(edge, "sl_fast_chain"), &name, &chain, BPF_ANY),
+	need(bpf_map_update_elem(edge_map_fd(edge, "sl_fast_chain"), &chain.of.id, &chain, BPF_ANY),
 	     "the chain");
 }
 
-static double run(void)
+/*
+ * The index of the tail call comes from the packet, so that the kernel cannot make a plain jump of
+ * it, as of a constant one.
+ */
+static int load_bare(bool calls)
+{
+	const uint32_t zero = 0;
+	int array =
+		bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, NULL, sizeof(int), sizeof(int), 1, NULL);
+	const struct bpf_insn ends[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_DROP },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	const struct bpf_insn tail_calls[] = {
+		{ .code = BPF_LDX | BPF_MEM | BPF_W,
+		  .dst_reg = BPF_REG_3,
+		  .src_reg = BPF_REG_1,
+		  .off = offsetof(struct xdp_md, rx_queue_index) },
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,
+		  .dst_reg = BPF_REG_2,
+		  .src_reg = BPF_PSEUDO_MAP_FD,
+		  .imm = array },
+		{ 0 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_tail_call },
+		ends[0],
+		ends[1],
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "bare", "GPL", calls ? tail_calls : ends,
+			       calls ? sizeof(tail_calls) / sizeof(tail_calls[0]) : 2, NULL);
+
+	need(fd < 0 ? fd : 0, "a bare program");
+	need(bpf_map_update_elem(array, &zero, &fd, BPF_ANY), "the array of tail calls");
+	return fd;
+}
+
+static double run(int program_fd)
 {
 	const struct frame frame = { .dport = 4321 };
 	static uint8_t bytes[FRAME_MAX_BYTES];
@@ -107,7 +149,7 @@ static double run(void)
 		    .ctx_size_in = sizeof(ctx), .repeat = REPEATS);
 
 	opts.data_size_in = ctx.data_end = frame_build(&frame, bytes);
-	need(bpf_prog_test_run_opts(edge_program_fd(edge), &opts), "the run");
+	need(bpf_prog_test_run_opts(program_fd, &opts), "the run");
 	need(opts.retval != XDP_DROP, "the chain's end");
 	return opts.duration;
 }
@@ -119,28 +161,50 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static void print_row(const char *name, double t[ROUNDS])
+{
+	qsort(t, ROUNDS, sizeof(*t), by_value);
+	printf("%-12s %4.0f [%.0f-%.0f] ns a packet", name, t[ROUNDS / 2], t[0], t[ROUNDS - 1]);
+}
+
+/* What each of n costs that t has, and `without` not. */
+static void print_each(const double t[ROUNDS], const double without[ROUNDS], uint32_t n,
+		       const char *what)
+{
+	printf(", %5.1f ns %s, of the least %.1f", (t[ROUNDS / 2] - without[ROUNDS / 2]) / n, what,
+	       (t[0] - without[0]) / n);
+}
+
 int main(void)
 {
 	const struct sl_config config = { .engine = SL_ENGINE_FAST, .managed = 1, .filters = 1 };
+	int bare[BARE];
 
 	libbpf_set_print(NULL);
 	need(edge_enter_namespace(), "the namespace");
 	need(edge_create(&config, &edge), "sl_edge");
-	for (int round = 0; round < ROUNDS; round++)
+	for (size_t i = 0; i < BARE; i++)
+		bare[i] = load_bare(i == TAIL_CALLS);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (size_t i = 0; i < BARE; i++)
+			took_bare[i][round] = run(bare[i]);
 		for (size_t i = 0; i < CLASSES; i++) {
 			set_rule(i ? SL_RULE_CHAIN : SL_FILTER_DENY);
 			set_chain(classes[i].text);
-			took[i][round] = run();
+			took[i][round] = run(edge_program_fd(edge));
 		}
+	}
+	print_row("ends", took_bare[ENDS]);
+	putchar('\n');
+	print_row("ends again", took_bare[ENDS_AGAIN]);
+	putchar('\n');
+	print_row("tail calls", took_bare[TAIL_CALLS]);
+	print_each(took_bare[TAIL_CALLS], took_bare[ENDS], TAIL_CALLS_MAX, "a tail call");
+	putchar('\n');
 	for (size_t i = 0; i < CLASSES; i++) {
-		double *t = took[i];
-
-		qsort(t, ROUNDS, sizeof(*t), by_value);
-		printf("%-12s %4.0f [%.0f-%.0f] ns a packet", classes[i].name, t[ROUNDS / 2], t[0],
-		       t[ROUNDS - 1]);
-		if (classes[i].text)
-			printf(", %5.1f ns an element",
-			       (t[ROUNDS / 2] - took[NONE][ROUNDS / 2]) / ELEMENTS);
+		print_row(classes[i].name, took[i]);
+		if (i > NONE + 1)
+			print_each(took[i], took[NONE], ELEMENTS, "an element");
 		putchar('\n');
 	}
 	edge_destroy(edge);

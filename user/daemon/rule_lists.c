@@ -432,11 +432,12 @@ static void make_chains(const struct list *list, struct sl_datapath *dp)
 
 	for (uint32_t i = 0; i < list->settings->rules.n; i++) {
 		const struct sl_rule *rule = &list->settings->parsed[i];
-		struct sl_rule_chain chain = { { 0 } };
+		struct sl_rule_chain chain = { 0 };
 
 		if (!(rule->action & SL_RULE_CHAIN))
 			continue;
 		memcpy(chain.name, rule->chain, sizeof(chain.name));
+		chain.id = sl_chain_id(chain.name);
 		if (bpf_map_update_elem(fd, &list->number[i], &chain, BPF_ANY))
 			sl_error("filters: list \"%s\": rule %u has no chain, so it lets nothing "
 				 "pass: %s",
