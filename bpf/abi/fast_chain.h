@@ -16,6 +16,16 @@
 #define SL_FAST_INPUT	     0u /* the element where packets enter */
 #define SL_FAST_NOWHERE	     0xffu
 
+/*
+ * Of so many packets of a chain on a processor, one is timed, and its time counts for all of them.
+ * A prime, so as not to keep time with flows that take turns.
+ */
+#define SL_FAST_TIMED_EVERY 61u
+/* A longer time is not the chain's: an interrupt took it, or the machine below a virtual one. */
+#define SL_FAST_TIMED_MAX_NS 5000u
+/* Processor time that a chain with a ceiling saves up at most, on each processor. */
+#define SL_FAST_SAVED_MAX_NS 1000000ULL
+
 enum sl_fast_kind {
 	SL_FAST_PASS,	/* goes on by output 0 */
 	SL_FAST_OUTPUT, /* leaves the chain, and is routed */
@@ -55,17 +65,28 @@ struct sl_fast_chain {
 	struct sl_rule_chain of; /* first: sl_edge compares words */
 	__u32 first_count;	 /* of its elements in sl_fast_count */
 	__u32 classifies;	 /* 1: an element looks at fields of the packet */
+	/* 1 to 100: of each processor's time, the most that the chain may use; 0: any */
+	__u32 ceiling_percent;
+	__u32 reserved;
 	struct sl_fast_element element[SL_FAST_ELEMENTS_MAX];
 };
-SL_ASSERT_SIZE(struct sl_fast_chain, 944);
+SL_ASSERT_SIZE(struct sl_fast_chain, 952);
 
-/* Map sl_fast_count, for each processor: what each element of each chain has seen. */
+/*
+ * Map sl_fast_count, for each processor: what each element of each chain has seen. At the input,
+ * those beyond the ceiling count as dropped, and not as packets.
+ */
 struct sl_fast_count {
 	__u64 packets, bytes;		      /* frames that came */
 	__u64 dropped_packets, dropped_bytes; /* of those */
-	__u32 seen;			      /* of SAMPLE: packets since the latest by output 0 */
-	__u32 reserved;
+	__u32 seen; /* SAMPLE: packets since the latest by output 0; input: since one was timed */
+	__u32 in_debt; /* input: 1: drop what comes before paid_ns */
+	/*
+	 * Input: processor time of the chain; and when the ceiling will have paid for it, a virtual
+	 * clock as in virtual_clock.h, but in nanoseconds of bpf_ktime_get_ns.
+	 */
+	__u64 cpu_ns, paid_ns;
 };
-SL_ASSERT_SIZE(struct sl_fast_count, 40);
+SL_ASSERT_SIZE(struct sl_fast_count, 56);
 
 #endif

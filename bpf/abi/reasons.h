@@ -72,7 +72,9 @@
 	X(EXPRESS_TX, "express-tx", "the fabric's driver did not take the frame from XDP")         \
 	X(CHAIN, "chain",                                                                          \
 	  "for a chain of elements: sluice-elements is away, or the frame too large for it")       \
-	X(ELEMENT, "element", "by an element of a fast chain: `sluice element show` says which")
+	X(ELEMENT, "element", "by an element of a fast chain: `sluice element show` says which")   \
+	X(CHAIN_TIME, "chain-time",                                                                \
+	  "a fast chain has used the processor time of its ceiling: `sluice flow` says which")
 
 #define SL_PUNT_REASONS(X)                                                                       \
 	X(NOT_IP, "not-ip", "neither IPv4 nor IPv6: ARP, LLDP, MPLS, ...")                       \

@@ -44,6 +44,8 @@ static __always_inline sl_verdict sl_chain(const struct sl_packet *pkt, __u32 nu
 	int end = sl_fast_chain_run(pkt->ctx, number, ETH_HLEN + pkt->tags * sizeof(struct sl_tag),
 				    pkt->ip4, pkt->len_bytes);
 
+	if (end == SL_FAST_REFUSED)
+		return SL_DROP(CHAIN_TIME);
 	if (end != SL_FAST_ABSENT)
 		return end == SL_FAST_LEFT ? SL_GO_ON : SL_DROP(ELEMENT);
 	return sl_chain_redirect(pkt->ctx, number, partial) ? SL_CHAINED : SL_DROP(CHAIN);

@@ -11,12 +11,18 @@
 
 #include "bpf/abi/chain_header.h"
 #include "bpf/abi/fast_chain.h"
+#include "bpf/edge/chain_time.bpf.h"
 #include "bpf/edge/dscp.bpf.h"
 #include "bpf/edge/maps.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 
 /* How a packet's way through a chain ends. */
-enum sl_fast_end { SL_FAST_ABSENT = SL_FAST_NOWHERE + 1, SL_FAST_LEFT, SL_FAST_ENDED };
+enum sl_fast_end {
+	SL_FAST_ABSENT = SL_FAST_NOWHERE + 1,
+	SL_FAST_LEFT,
+	SL_FAST_ENDED,
+	SL_FAST_REFUSED
+};
 
 /* The packet that goes through a chain. */
 struct sl_fast_state {
@@ -182,6 +188,21 @@ static __always_inline const struct sl_fast_chain *sl_fast_chain_find(__u32 rule
 	return differ ? NULL : chain;
 }
 
+/* From the input's output on. Returns enum sl_fast_end. */
+static __always_inline int sl_fast_walk(struct xdp_md *ctx, const struct sl_fast_chain *chain,
+					struct sl_fast_state *state)
+{
+	__u32 at = chain->element[SL_FAST_INPUT].to[0], i;
+
+	for (i = 1; i < SL_FAST_ELEMENTS_MAX; i++) {
+		at &= SL_FAST_ELEMENTS_MAX - 1;
+		at = sl_fast_step(ctx, &chain->element[at], state, chain->first_count + at);
+		if (at >= SL_FAST_NOWHERE)
+			return at;
+	}
+	return SL_FAST_ENDED; /* a chain has no circle: for the verifier */
+}
+
 /*
  * Run the packet through the chain of a rule, if that is one for the fast path. The IP header, of
  * IPv4 or not, is valid and lies at l3_offset. Not inlined, so that the verifier looks at it once.
@@ -191,30 +212,34 @@ __attribute__((noinline)) int sl_fast_chain_run(struct xdp_md *ctx, __u32 number
 						__u32 ip4, __u32 frame_bytes)
 {
 	const struct sl_fast_chain *chain = sl_fast_chain_find(number);
-	struct sl_fast_count *count;
 	struct sl_fast_state state = { .l3_offset = l3_offset,
 				       .ip4 = ip4,
 				       .frame_bytes = frame_bytes };
-	__u32 at, i;
+	struct sl_fast_count *input;
+	__u64 from_ns;
+	__u32 at;
+	int end;
 
 	if (!chain)
 		return SL_FAST_ABSENT;
 	at = chain->first_count + SL_FAST_INPUT;
-	count = bpf_map_lookup_elem(&sl_fast_count, &at);
-	if (!count)
+	input = bpf_map_lookup_elem(&sl_fast_count, &at);
+	if (!input)
 		return SL_FAST_ABSENT; /* for the verifier */
-	count->packets++;
-	count->bytes += frame_bytes;
+	if (sl_chain_owes(input)) {
+		input->dropped_packets++;
+		input->dropped_bytes += frame_bytes;
+		return SL_FAST_REFUSED;
+	}
+	input->packets++;
+	input->bytes += frame_bytes;
+	from_ns = sl_chain_timed_from(input);
 	if (chain->classifies)
 		sl_fast_values(ctx, &state);
-	at = chain->element[SL_FAST_INPUT].to[0];
-	for (i = 1; i < SL_FAST_ELEMENTS_MAX; i++) {
-		at &= SL_FAST_ELEMENTS_MAX - 1;
-		at = sl_fast_step(ctx, &chain->element[at], &state, chain->first_count + at);
-		if (at >= SL_FAST_NOWHERE)
-			return at;
-	}
-	return SL_FAST_ENDED; /* a chain has no circle: for the verifier */
+	end = sl_fast_walk(ctx, chain, &state);
+	if (from_ns)
+		sl_chain_charge(chain, input, from_ns);
+	return end;
 }
 
 #endif

@@ -26,7 +26,8 @@ static int fast_element(const struct el_graph *graph, const struct el_instance *
 int el_fast_graph(const struct el_graph *graph, uint32_t first_count, struct sl_fast_chain *out,
 		  uint32_t *line, char error[EL_ERROR_BYTES])
 {
-	*out = (struct sl_fast_chain){ .first_count = first_count };
+	*out = (struct sl_fast_chain){ .first_count = first_count,
+				       .ceiling_percent = graph->ceiling_percent };
 	memcpy(out->of.name, graph->name, strlen(graph->name));
 	out->of.id = sl_chain_id(out->of.name);
 	*line = graph->line;

@@ -42,8 +42,9 @@ struct el_graph {
 	uint32_t line;
 	struct el_grant grant; /* of processor time */
 	uint32_t quantum_ns;
-	uint32_t limit_packets; /* that wait at the input */
-	bool fast;		/* sl_edge runs it; the worker only while that cannot */
+	uint32_t limit_packets;	  /* that wait at the input */
+	bool fast;		  /* sl_edge runs it; the worker only while that cannot */
+	uint32_t ceiling_percent; /* fast: of each processor, the most that it may use; 0: any */
 	uint32_t n_instances;
 	struct el_instance instances[EL_INSTANCES_MAX];
 	uint32_t n_stages;

@@ -32,17 +32,25 @@ static int number_within(const char *text, uint64_t min, uint64_t max, uint32_t 
 
 /* --- Options of a chain --- */
 
-static int read_rate(struct el_words *w, struct el_graph *graph)
+static int read_percent(struct el_words *w, const char *option, uint32_t *percent)
 {
 	size_t n = strlen(w->word);
-	uint32_t percent;
 
 	if (n < 2 || w->word[n - 1] != '%')
-		return el_words_refuse(w, "rate \"%s\" is not a part of the processor, as 20%%",
-				       w->word);
+		return el_words_refuse(w, "%s \"%s\" is not a part of the processor, as 20%%",
+				       option, w->word);
 	w->word[n - 1] = '\0';
-	if (number_within(w->word, 1, 100, &percent))
-		return el_words_refuse(w, "rate \"%s%%\" is not 1%% to 100%%", w->word);
+	if (number_within(w->word, 1, 100, percent))
+		return el_words_refuse(w, "%s \"%s%%\" is not 1%% to 100%%", option, w->word);
+	return 0;
+}
+
+static int read_rate(struct el_words *w, struct el_graph *graph)
+{
+	uint32_t percent;
+
+	if (read_percent(w, "rate", &percent))
+		return -EINVAL;
 	graph->grant = (struct el_grant){ EL_GRANT_RATE, percent * PERCENT_PPB };
 	return 0;
 }
@@ -58,10 +66,10 @@ static int read_option(struct el_words *w, struct el_graph *graph)
 		return 0;
 	}
 	if (strcmp(option, "share") && strcmp(option, "rate") && strcmp(option, "quantum") &&
-	    strcmp(option, "limit"))
+	    strcmp(option, "limit") && strcmp(option, "ceiling"))
 		return el_words_refuse(w,
 				       "\"%s\" is not an option of a chain: share, rate, quantum, "
-				       "limit or fast",
+				       "limit, fast or ceiling",
 				       option);
 	if (el_words_next(w))
 		return -EINVAL;
@@ -69,6 +77,8 @@ static int read_option(struct el_words *w, struct el_graph *graph)
 		return el_words_refuse(w, "%s has no value", option);
 	if (strcmp(option, "rate") == 0)
 		return read_rate(w, graph);
+	if (strcmp(option, "ceiling") == 0)
+		return read_percent(w, option, &graph->ceiling_percent);
 	if (strcmp(option, "share") == 0) {
 		graph->grant.kind = EL_GRANT_SHARE;
 		if (number_within(w->word, 1, EL_SHARE_MAX, &graph->grant.value))
@@ -295,7 +305,7 @@ static int read_chain(struct el_words *w, const struct el_chains *chains, struct
 {
 	char reason[EL_ERROR_BYTES];
 	struct sl_fast_chain fast;
-	uint32_t line, options = 0;
+	uint32_t line, others = 0; /* options that go with no fast chain */
 	int err;
 
 	el_graph_init(graph);
@@ -315,15 +325,19 @@ static int read_chain(struct el_words *w, const struct el_chains *chains, struct
 				       el_chains_find(chains, w->word)->line);
 	snprintf(graph->name, sizeof(graph->name), "%s", w->word);
 	graph->line = w->line;
-	for (; !(err = el_words_next(w)) && w->kind == EL_WORD; options++)
+	while (!(err = el_words_next(w)) && w->kind == EL_WORD) {
+		others += strcmp(w->word, "fast") && strcmp(w->word, "ceiling");
 		if (read_option(w, graph))
 			return -EINVAL;
+	}
 	if (err)
 		return err;
-	if (graph->fast && options > 1)
+	if (graph->ceiling_percent && !graph->fast)
+		return el_words_refuse(w, "chain %s has a ceiling, and is not fast", graph->name);
+	if (graph->fast && others)
 		return el_words_refuse(w,
 				       "chain %s is fast, and uses no time of the worker: "
-				       "leave out its other options",
+				       "leave out its options but ceiling",
 				       graph->name);
 	if (!el_words_is(w, "{"))
 		return el_words_refuse(w, "\"%s\" where { should be", w->word);

@@ -15,8 +15,9 @@
  *
  * Options of a chain: `share N` (1 to 1,000,000; default 1) or `rate N%` of the processor,
  * `quantum DURATION` (0 to 1 ms; default 5us), `limit N` packets that wait at its input (1 to
- * 65,536; default 256); or `fast`, alone: the fast path runs it, and each of its elements must be
- * one that it can (fast_graph.h).
+ * 65,536; default 256); or `fast`: the fast path runs it, and each of its elements must be one
+ * that it can (fast_graph.h). Of the others, a fast chain can have `ceiling N%` alone, the most of
+ * each processor's time that it may use.
  */
 #ifndef EL_GRAPH_TEXT_H
 #define EL_GRAPH_TEXT_H

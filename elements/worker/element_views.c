@@ -49,13 +49,13 @@ static json_t *task_row(const struct el_process *p, uint32_t flow, const char *n
 	return row;
 }
 
-/* Packets that the elements of a chain have dropped in the fast path. */
+/* Packets that the elements of a chain have dropped in the fast path; its input refuses some. */
 static uint64_t fast_dropped(const struct el_process *p, uint32_t chain)
 {
 	const struct el_graph *graph = &p->chains.chains[chain];
 	uint64_t n = 0;
 
-	for (uint32_t i = 0; graph->fast && i < graph->n_instances; i++)
+	for (uint32_t i = EL_AT_INPUT + 1; graph->fast && i < graph->n_instances; i++)
 		n += el_fast_count(&p->fast, chain, i).dropped_packets;
 	return n;
 }
@@ -74,17 +74,20 @@ static json_t *chain_row(const struct el_process *p, uint32_t i)
 		set(row, "rate_percent", graph->grant.value / (EL_PPB_ALL / 100));
 	else
 		set(row, "share", graph->grant.value);
+	if (graph->ceiling_percent)
+		set(row, "ceiling_percent", graph->ceiling_percent);
 	set(row, "weight", p->weights[i]);
 	set(row, "quantum_ns", graph->quantum_ns);
 	set(row, "limit", graph->limit_packets);
 	set(row, "fast_packets", fast.packets);
 	set(row, "entered", graph->entered.packets + fast.packets);
-	set(row, "refused", graph->refused.packets);
+	set(row, "refused", graph->refused.packets + fast.dropped_packets);
 	set(row, "copied", el_chain_copied(graph).packets);
 	set(row, "left", graph->left.packets + el_fast_count(&p->fast, i, EL_AT_OUTPUT).packets);
 	set(row, "dropped", el_chain_dropped(graph).packets + fast_dropped(p, i));
 	set(row, "waiting", el_chain_waiting(graph) + flow->saved);
 	put_flow(row, flow);
+	set(row, "cpu_ns", flow->counters.cpu_ns + fast.cpu_ns);
 	return row;
 }
 
@@ -126,7 +129,8 @@ static json_t *element_row(const struct el_process *p, uint32_t chain, uint32_t 
 		return NULL;
 	set(row, "packets", at->in.packets + fast.packets);
 	set(row, "bytes", at->in.bytes + fast.bytes);
-	set(row, "dropped", at->dropped.packets + fast.dropped_packets);
+	set(row, "dropped",
+	    at->dropped.packets + (element == EL_AT_INPUT ? 0 : fast.dropped_packets));
 	json_object_set_new(row, "drop",
 			    at->class->drop_name ? json_string(at->class->drop_name) : json_null());
 	set(row, "copied", at->copied.packets);

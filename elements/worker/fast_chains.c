@@ -145,6 +145,7 @@ struct sl_fast_count el_fast_count(const struct el_fast *fast, uint32_t chain, u
 		sum.bytes += fast->each[i].bytes;
 		sum.dropped_packets += fast->each[i].dropped_packets;
 		sum.dropped_bytes += fast->each[i].dropped_bytes;
+		sum.cpu_ns += fast->each[i].cpu_ns;
 	}
 	return sum;
 }

@@ -25,6 +25,7 @@
 #include "tests/lib/edge_case.h"
 #include "user/classify/compile.h"
 #include "user/daemon/lists.h"
+#include "user/lib/clock.h"
 
 #define SLOT	       5   /* of the port's list */
 #define CHAINS	       50u /* of a text */
@@ -408,6 +409,135 @@ static void chain_of_the_same_id_and_another_name_is_not_run(void **state)
 	chain_rig_destroy(rig);
 }
 
+/* --- Processor time --- */
+
+#define CEILING 5u /* percent */
+static const char timed_chain[] = "chain c0 fast ceiling 5% { input -> Counter -> drop; }";
+static const struct edge_case ends = { "ends",
+				       { .src = "10.1.7.2", .dst = "10.2.0.2" },
+				       DROPS(ELEMENT) };
+static const struct edge_case beyond = { "beyond",
+					 { .src = "10.1.7.2", .dst = "10.2.0.2" },
+					 DROPS(CHAIN_TIME) };
+
+/* The input's count on this processor. */
+static struct sl_fast_count *input_count(void)
+{
+	static struct sl_fast_count each[PROCESSORS_MAX];
+	const uint32_t at = EL_AT_INPUT;
+
+	assert_int_equal(bpf_map_lookup_elem(counts_fd, &at, each), 0);
+	return &each[sched_getcpu()];
+}
+
+static void set_input_count(struct sl_fast_count count)
+{
+	static struct sl_fast_count each[PROCESSORS_MAX];
+	const uint32_t at = EL_AT_INPUT;
+
+	each[sched_getcpu()] = count;
+	assert_int_equal(bpf_map_update_elem(counts_fd, &at, each, BPF_ANY), 0);
+}
+
+static struct chain_rig *timed_rig(const char *text)
+{
+	struct chain_rig *rig = chain_rig_create(text);
+
+	set_rule();
+	clear_counts();
+	set_chain(&rig->chains.chains[0], 0);
+	return rig;
+}
+
+static void one_packet_of_many_is_timed_for_all_of_them(void **state)
+{
+	struct chain_rig *rig = timed_rig("chain c0 fast { input -> Counter -> drop; }");
+	struct sl_fast_count count;
+
+	(void)state;
+	for (uint32_t i = 1; i < SL_FAST_TIMED_EVERY; i++)
+		edge_check(world, &ends);
+	assert_int_equal(input_count()->cpu_ns, 0);
+	edge_check(world, &ends);
+	count = *input_count();
+	assert_int_equal(count.packets, SL_FAST_TIMED_EVERY);
+	assert_int_equal(count.seen, 0);
+	assert_in_range(count.cpu_ns, 1, SL_FAST_TIMED_EVERY * SL_FAST_TIMED_MAX_NS);
+	assert_int_equal(count.cpu_ns % SL_FAST_TIMED_EVERY, 0);
+	/* without a ceiling nothing is owed */
+	assert_int_equal(count.paid_ns, 0);
+	assert_int_equal(count.in_debt, 0);
+	remove_chain(&rig->chains.chains[0]);
+	chain_rig_destroy(rig);
+}
+
+/* Time that was not used is saved up to a bound, and what is used is paid for at the ceiling. */
+static void time_is_paid_for_at_the_ceiling(void **state)
+{
+	const uint64_t saved_ns = SL_FAST_SAVED_MAX_NS * 100 / CEILING;
+	struct chain_rig *rig = timed_rig(timed_chain);
+	uint64_t from_ns = sl_now_ns(), until_ns, cost_ns;
+	struct sl_fast_count count;
+
+	(void)state;
+	set_input_count((struct sl_fast_count){ .seen = SL_FAST_TIMED_EVERY - 1 });
+	edge_check(world, &ends);
+	until_ns = sl_now_ns();
+	count = *input_count();
+	cost_ns = count.cpu_ns * 100 / CEILING;
+	assert_in_range(count.paid_ns, from_ns - saved_ns + cost_ns, until_ns - saved_ns + cost_ns);
+	assert_int_equal(count.in_debt, 0);
+	/* beyond what is saved */
+	set_input_count((struct sl_fast_count){ .seen = SL_FAST_TIMED_EVERY - 1,
+						.paid_ns = until_ns + 3600000000000ULL });
+	edge_check(world, &ends);
+	count = *input_count();
+	cost_ns = count.cpu_ns * 100 / CEILING;
+	assert_int_equal(count.paid_ns, until_ns + 3600000000000ULL + cost_ns);
+	assert_int_equal(count.in_debt, 1);
+	for (uint32_t i = 0; i < 3 * SL_FAST_TIMED_EVERY; i++)
+		edge_check(world, &beyond);
+	assert_int_equal(input_count()->packets, 1);
+	assert_int_equal(input_count()->dropped_packets, 3 * SL_FAST_TIMED_EVERY);
+	assert_int_equal(input_count()->dropped_bytes % input_count()->bytes, 0);
+	assert_int_equal(input_count()->cpu_ns, count.cpu_ns);
+	/* once that is paid for */
+	count.paid_ns = sl_now_ns();
+	set_input_count(count);
+	edge_check(world, &ends);
+	assert_int_equal(input_count()->in_debt, 0);
+	remove_chain(&rig->chains.chains[0]);
+	chain_rig_destroy(rig);
+}
+
+/* Without pauses: each packet is counted once, and their time stays below the ceiling. */
+static void flood_gets_the_time_of_the_ceiling(void **state)
+{
+	const uint32_t packets = 1000000;
+	struct chain_rig *rig = timed_rig(timed_chain);
+	static uint8_t bytes[FRAME_MAX_BYTES];
+	struct xdp_md ctx = { .ingress_ifindex = EDGE_PORT(1) };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = bytes, .ctx_in = &ctx,
+		    .ctx_size_in = sizeof(ctx), .repeat = packets);
+	uint64_t from_ns = sl_now_ns(), took_ns;
+	struct sl_fast_count count;
+
+	(void)state;
+	opts.data_size_in = ctx.data_end = frame_build(&ends.in, bytes);
+	assert_int_equal(bpf_prog_test_run_opts(edge_program_fd(world), &opts), 0);
+	took_ns = sl_now_ns() - from_ns;
+	count = *input_count();
+	assert_int_equal(count.packets + count.dropped_packets, packets);
+	assert_true(count.packets > SL_FAST_TIMED_EVERY);
+	assert_true(count.dropped_packets > 0);
+	/* beyond it by the last one that was timed */
+	assert_in_range(count.cpu_ns, SL_FAST_SAVED_MAX_NS,
+			SL_FAST_SAVED_MAX_NS + took_ns * CEILING / 100 +
+				SL_FAST_TIMED_EVERY * SL_FAST_TIMED_MAX_NS);
+	remove_chain(&rig->chains.chains[0]);
+	chain_rig_destroy(rig);
+}
+
 static int setup(void **state)
 {
 	int err = edge_enter_namespace();
@@ -443,6 +573,9 @@ int main(void)
 		cmocka_unit_test(random_graphs_and_packets_are_the_same_on_both),
 		cmocka_unit_test(packets_that_leave_are_routed_and_others_dropped_by_name),
 		cmocka_unit_test(chain_of_the_same_id_and_another_name_is_not_run),
+		cmocka_unit_test(one_packet_of_many_is_timed_for_all_of_them),
+		cmocka_unit_test(time_is_paid_for_at_the_ceiling),
+		cmocka_unit_test(flood_gets_the_time_of_the_ceiling),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

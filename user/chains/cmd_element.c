@@ -83,6 +83,8 @@ static void flow_cells(void *arg, const json_t *row)
 	sl_table_cell(table, "%s", sl_cmd_text(row, "flow"));
 	if (json_is_integer(json_object_get(row, "rate_percent")))
 		sl_table_cell(table, "%lld%%", sl_cmd_number(row, "rate_percent"));
+	else if (json_is_integer(json_object_get(row, "ceiling_percent")))
+		sl_table_cell(table, "fast %lld%%", sl_cmd_number(row, "ceiling_percent"));
 	else if (json_is_true(json_object_get(row, "fast")))
 		sl_table_cell(table, "fast");
 	else

@@ -52,6 +52,8 @@ static const struct {
 	  "Its share of processor time, relative to the shares of others." },
 	{ FLOW, "element_flow_rate_ratio", "rate_percent", RATIO,
 	  "The part of the processor that it is guaranteed." },
+	{ FLOW, "element_flow_ceiling_ratio", "ceiling_percent", RATIO,
+	  "The most of each processor that a fast chain may use." },
 	{ FLOW, "element_flow_weight", "weight", NUMBER, "The weight that follows from them." },
 	{ FLOW, "element_flow_cpu_seconds_total", "cpu_ns", SECONDS,
 	  "Processor time that it has used." },

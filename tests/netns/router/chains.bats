@@ -20,6 +20,11 @@ setup_file() {
 		}
 		chain whole { input -> Counter -> output; }
 		chain swift fast { s :: Sample(one_in=2); input -> s -> Dscp(dscp=ef) -> output; }
+		chain tight fast ceiling 1% {
+			input -> Dscp(dscp=1) -> Dscp(dscp=2) -> Dscp(dscp=3) -> Dscp(dscp=4) -> Dscp(dscp=5) -> Dscp(dscp=6)
+				-> Dscp(dscp=7) -> Dscp(dscp=8) -> Dscp(dscp=9) -> Dscp(dscp=10) -> Dscp(dscp=11) -> Dscp(dscp=12)
+				-> Dscp(dscp=13) -> output;
+		}
 	END
 	printf '%s\n' "heartbeat_s: 600" "metrics: 9101" "exact_flows: 64" \
 		"filters:" "- name: in" "  ports: [{name: eth1}]" "  default: permit" "  rules:" \
@@ -29,6 +34,7 @@ setup_file() {
 		"  - {action: permit, name: none, protocol: udp, destination_port: 7002, chain: nowhere}" \
 		"  - {action: permit, name: whole, protocol: tcp, destination_port: 7003, chain: whole}" \
 		"  - {action: permit, name: swift, protocol: udp, destination_port: 7004, chain: swift}" \
+		"  - {action: permit, name: tight, protocol: udp, destination_port: 7005, chain: tight}" \
 		"ports:" "  - name: eth1" "  - name: eth2" "  - {name: slchain0, optional: true}" >"$CONFIG"
 	daemon
 	elements
@@ -163,6 +169,47 @@ is_fast() {
 	[ "$(sluice -j element show swift | jq '[.[] | select(.class == "Sample").dropped] | add')" -ge 56 ]
 }
 
+# of_fast CHAIN KEY: of its row
+of_fast() { sluice -j flow | jq ".[] | select(.flow == \"$1\").$2"; }
+
+@test "a fast chain beyond its ceiling of processor time drops by name, other chains go on, each packet is counted" {
+	local before from_ns took_ns used_ns swift
+	tight_is_fast() { udp 4 7005 1 && [ "$(of_fast tight fast_packets)" -gt 0 ]; }
+	wait_for 10 tight_is_fast
+	[ "$(of_fast tight ceiling_percent)" = 1 ]
+	# arrived: UDP packets for no socket, as h2's kernel counts them
+	arrived() { on h2 nstat -azj UdpNoPorts | jq .kernel.UdpNoPorts; }
+	before="$(hits tight) $(of_fast tight entered) $(of_fast tight refused) $(of_fast tight left) $(of_fast tight cpu_ns)"
+	before+=" $(reason drop chain-time) $(arrived) $(of_fast swift entered)"
+	from_ns=$(date +%s%N)
+	on h1 /usr/bin/python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(60000): s.sendto(b"x", ("10.0.2.2", 7005))'
+	set -- $before
+	all_hit() { [ $(($(hits tight) - $1)) = 60000 ]; }
+	wait_for 10 all_hit "$1"
+	used_ns=$(($(of_fast tight cpu_ns) - $5))
+	took_ns=$(($(date +%s%N) - from_ns))
+	echo "entered $(($(of_fast tight entered) - $2)), refused $(($(of_fast tight refused) - $3)), used $used_ns ns in $took_ns"
+	[ $(($(of_fast tight entered) - $2 + $(of_fast tight refused) - $3)) = 60000 ]
+	[ $(($(of_fast tight refused) - $3)) -gt 0 ]
+	[ $(($(of_fast tight refused) - $3)) = $(($(reason drop chain-time) - $6)) ]
+	[ $(($(of_fast tight left) - $4)) = $(($(of_fast tight entered) - $2)) ]
+	[ "$(of_fast tight dropped)" = 0 ]
+	[ $(($(arrived) - $7)) = $(($(of_fast tight left) - $4)) ]
+	# What each processor may save, the ceiling, and the packets that were timed last.
+	[ "$used_ns" -gt 0 ]
+	[ "$used_ns" -le $(($(nproc) * (1000000 + 61 * 5000 + took_ns / 100))) ]
+	[ "$(sluice flow | awk '$1 == "tight" { print $2, $3 }')" = "fast 1%" ]
+	swift=$(of_fast swift refused)
+	udp 4 7004 20
+	went_on() { [ $(($(of_fast swift entered) - $1)) = 20 ]; }
+	wait_for 10 went_on "$8"
+	[ "$swift" = 0 ]
+	[ "$(of_fast swift refused)" = 0 ]
+}
+
 @test "TCP through a chain arrives whole, though its sender leaves checksums to its device" {
 	head -c 2000000 /dev/urandom >"$LAB_DIR/sent"
 	spawn h2 sink socat -u TCP-LISTEN:7003,reuseaddr OPEN:"$LAB_DIR/received",creat,trunc
@@ -288,7 +335,7 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	kill -HUP "$ELEMENTS"
 	refused() { grep -q 'chains:2: "Nothing" is not a class of elements' "$LAB_DIR/elements.err"; }
 	wait_for 10 refused
-	[ "$(ask status | jq '.[0].chains')" = 5 ]
+	[ "$(ask status | jq '.[0].chains')" = 6 ]
 	run on n1 build/sluice-elements --check --chains "$CHAINS"
 	[ "$status" = 2 ]
 	printf 'chain mark {\n input -> Dscp(dscp=af41) -> output;\n}\n' >"$CHAINS"
@@ -302,7 +349,7 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	[ "$(seen 'tos 0x88')" = 5 ]
 	cp "$LAB_DIR/right" "$CHAINS"
 	kill -HUP "$ELEMENTS"
-	again() { [ "$(ask status | jq '.[0].chains')" = 5 ]; }
+	again() { [ "$(ask status | jq '.[0].chains')" = 6 ]; }
 	wait_for 10 again
 }
 

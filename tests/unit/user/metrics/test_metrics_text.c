@@ -283,7 +283,8 @@ static void rows_of_elements_become_samples(void **state)
 					     "[{\"flow\": \"input\", \"global\": true, \"cpu_ns\": 5,"
 					     " \"slices\": 6, \"weight\": 7},"
 					     " {\"flow\": \"a\", \"global\": false, \"rate_percent\": 5,"
-					     " \"weight\": 50000000, \"cpu_ns\": 3000000000, \"entered\": 9}]"),
+					     " \"weight\": 50000000, \"cpu_ns\": 3000000000, \"entered\": 9,"
+					     " \"ceiling_percent\": 12}]"),
 				     [SL_METRICS_ELEMENT] = parse(
 					     "[{\"chain\": \"a\", \"element\": \"p\", \"class\": \"Police\","
 					     " \"packets\": 4, \"dropped\": 3, \"drop\": \"policed\"},"
@@ -311,6 +312,7 @@ static void rows_of_elements_become_samples(void **state)
 		"sluice_element_flow_cpu_seconds_total{flow=\"input\"} 0.000000005",
 		"sluice_element_flow_cpu_seconds_total{flow=\"a\"} 3.000000000",
 		"sluice_element_flow_rate_ratio{flow=\"a\"} 0.05",
+		"sluice_element_flow_ceiling_ratio{flow=\"a\"} 0.12",
 		"sluice_element_flow_entered_packets_total{flow=\"a\"} 9",
 		"sluice_element_packets_total{chain=\"a\",element=\"c\",class=\"Counter\"} 1",
 		POLICED "reason=\"policed\"} 3",
