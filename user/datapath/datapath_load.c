@@ -42,14 +42,16 @@
 
 /*
  * All generations share these maps: counters, the record of offloads and the heartbeat; in a
- * cluster what the bridge has open; where ports have rule lists, the counters of the rules; and
- * exact flows.
+ * cluster what the bridge has open; where ports have rule lists, the fast chains and the counters
+ * of the rules; and exact flows.
  */
 static const char *const shared_maps[SL_SHARED_MAPS] = {
-	"sl_stats",	   "sl_drops",	     "sl_punts",      "sl_offload",    "sl_heartbeat",
-	"sl_voq",	   "sl_backlog",     "sl_xsk",	      "sl_ring",       "sl_express",
-	"sl_system_ports", "sl_filter_hits", "sl_exact_flow", "sl_exact_hits", "sl_exact_puts"
+	"sl_stats",	   "sl_drops",	    "sl_punts",	     "sl_offload",     "sl_heartbeat",
+	"sl_voq",	   "sl_backlog",    "sl_xsk",	     "sl_ring",	       "sl_express",
+	"sl_system_ports", "sl_fast_chain", "sl_fast_count", "sl_filter_hits", "sl_exact_flow",
+	"sl_exact_hits",   "sl_exact_puts"
 };
+#define FAST_CHAIN  (SL_SHARED_MAPS - 6) /* and its counts */
 #define FILTER_HITS (SL_SHARED_MAPS - 4)
 #define EXACT_FLOW  (SL_SHARED_MAPS - 3) /* and what belongs to it */
 
@@ -68,7 +70,7 @@ static bool same_layout(int fd, const struct bpf_map *map)
 
 static bool is_shared(const struct sl_datapath *dp, uint32_t i)
 {
-	if (i == FILTER_HITS)
+	if (i >= FAST_CHAIN && i <= FILTER_HITS)
 		return dp->config.filters;
 	if (i >= EXACT_FLOW)
 		return dp->config.exact_flows;
@@ -107,11 +109,14 @@ static void reuse_shared_maps(struct sl_datapath *dp)
 			sl_warning("datapath: the pinned map %s has the layout of another version; "
 				   "its counters start again at 0",
 				   shared_maps[i]);
-		else if (i >= SL_ALONE_MAPS && i < FILTER_HITS)
+		else if (i >= SL_ALONE_MAPS && i < FAST_CHAIN)
 			sl_warning("datapath: the pinned map %s has another size; a new one takes "
 				   "its place, which the bridge has to open",
 				   shared_maps[i]);
-		/* The rest may be of a generation without rule lists or exact flows. */
+		/*
+		 * The rest may be of a generation without rule lists or exact flows. Fast chains of
+		 * another layout are written anew by sluice-elements.
+		 */
 		if (i == EXACT_FLOW)
 			dp->former_flows_fd = dp->shared_fds[i];
 		else

@@ -20,6 +20,7 @@ setup_file() {
 		}
 		chain whole { input -> Counter -> output; }
 		chain swift fast { s :: Sample(one_in=2); input -> s -> Dscp(dscp=ef) -> output; }
+		chain steady fast { input -> Counter -> output; }
 		chain tight fast ceiling 1% {
 			input -> Dscp(dscp=1) -> Dscp(dscp=2) -> Dscp(dscp=3) -> Dscp(dscp=4) -> Dscp(dscp=5) -> Dscp(dscp=6)
 				-> Dscp(dscp=7) -> Dscp(dscp=8) -> Dscp(dscp=9) -> Dscp(dscp=10) -> Dscp(dscp=11) -> Dscp(dscp=12)
@@ -34,6 +35,7 @@ setup_file() {
 		"  - {action: permit, name: none, protocol: udp, destination_port: 7002, chain: nowhere}" \
 		"  - {action: permit, name: whole, protocol: tcp, destination_port: 7003, chain: whole}" \
 		"  - {action: permit, name: swift, protocol: udp, destination_port: 7004, chain: swift}" \
+		"  - {action: permit, name: steady, protocol: udp, dscp: af11, chain: steady}" \
 		"  - {action: permit, name: tight, protocol: udp, destination_port: 7005, chain: tight}" \
 		"ports:" "  - name: eth1" "  - name: eth2" "  - {name: slchain0, optional: true}" >"$CONFIG"
 	daemon
@@ -329,13 +331,42 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	wait_for 10 dropped
 }
 
+@test "sluiced killed, ended, replaced and with another engine, under traffic: a fast chain goes on, no packet is lost or counted twice" {
+	local before
+	steady_is_fast() {
+		before=$(of_fast steady fast_packets)
+		send h1 n1:eth1 h2 --dst 10.0.2.2 --dscp 10 --count 1 && [ "$(of_fast steady fast_packets)" = $((before + 1)) ]
+	}
+	wait_for 10 steady_is_fast
+	before="$(of_fast steady fast_packets) $(of_fast steady entered) $(of_fast steady left)"
+	before+=" $(ask status | jq '.[0].received')"
+	send_start h1 n1:eth1 h2 --dst 10.0.2.2 --flows 16 --rate 2000 --dscp 10
+	kill -KILL "$DAEMON"
+	wait_for 10 no_processes "$DAEMON"
+	daemon
+	wait_for 10 port_is slchain0 on
+	sed -i '1i engine: lpm' "$CONFIG"
+	reload
+	daemon_end TERM
+	sed -i 1d "$CONFIG"
+	daemon
+	wait_for 10 port_is slchain0 on
+	send_stop
+	assert_forwarded "$(sent)"
+	set -- $before
+	[ $(($(of_fast steady fast_packets) - $1)) = "$(sent)" ]
+	[ $(($(of_fast steady entered) - $2)) = "$(sent)" ]
+	[ $(($(of_fast steady left) - $3)) = "$(sent)" ]
+	[ "$(ask status | jq '.[0].received')" = "$4" ]
+}
+
 @test "a file that is wrong changes nothing, and names line and reason; a right one is in force at once" {
 	cp "$CHAINS" "$LAB_DIR/right"
 	printf 'chain mark {\n input -> Nothing -> output;\n}\n' >"$CHAINS"
 	kill -HUP "$ELEMENTS"
 	refused() { grep -q 'chains:2: "Nothing" is not a class of elements' "$LAB_DIR/elements.err"; }
 	wait_for 10 refused
-	[ "$(ask status | jq '.[0].chains')" = 6 ]
+	[ "$(ask status | jq '.[0].chains')" = 7 ]
 	run on n1 build/sluice-elements --check --chains "$CHAINS"
 	[ "$status" = 2 ]
 	printf 'chain mark {\n input -> Dscp(dscp=af41) -> output;\n}\n' >"$CHAINS"
@@ -349,7 +380,7 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	[ "$(seen 'tos 0x88')" = 5 ]
 	cp "$LAB_DIR/right" "$CHAINS"
 	kill -HUP "$ELEMENTS"
-	again() { [ "$(ask status | jq '.[0].chains')" = 6 ]; }
+	again() { [ "$(ask status | jq '.[0].chains')" = 7 ]; }
 	wait_for 10 again
 }
 
