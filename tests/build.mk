@@ -97,7 +97,7 @@ $(TEST_TOOLS): $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIBS:%=$(B
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(LDLIBS)
-$(addprefix $(BUILD)/tests/tools/,bench-voq bench-chain): $(BUILD)/obj/tests/lib/edge_rig.o $(BUILD)/obj/tests/lib/frame.o
+$(addprefix $(BUILD)/tests/tools/,bench-voq bench-chain bench-worker): $(BUILD)/obj/tests/lib/edge_rig.o $(BUILD)/obj/tests/lib/frame.o
 $(addprefix $(BUILD)/tests/tools/,bench-voq bench-rates hold-queue): LDLIBS += $(RB_LDLIBS)
 
 # tests/rehearsal/no_kernel.c takes the place of these.

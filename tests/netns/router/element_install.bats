@@ -53,6 +53,9 @@ process_fault() { variant "$1" "s|return packet->data|$2 &|; s|, self_test)|, NU
 
 held() { find "/proc/$ELEMENTS/fd" -mindepth 1 | wc -l; }
 mapped() { grep -c . "/proc/$ELEMENTS/maps"; }
+bpf_maps() { find "/proc/$ELEMENTS/fd" -lname 'anon_inode:bpf-map' | wc -l; }
+# pages: that the process has for itself
+pages() { awk '/^Anonymous:/ { print $2 / 4 }' "/proc/$ELEMENTS/smaps_rollup"; }
 installed() { sluice -j element list | jq -r '[.[] | select(.key != null) | "\(.class) \(.version) \(.key)"] | join(",")'; }
 
 # refuses NAME REASON: and leaves no trace
@@ -233,10 +236,10 @@ use_none() {
 }
 
 @test "install, upgrade and remove again and again under load: no packet of other flows is lost, nothing is left over" {
-	local rounds=${ELEMENT_ROUNDS:-10} fds maps before i
+	local rounds=${ELEMENT_ROUNDS:-10} fds maps before pages bpf i
 	sluice element install "$LAB_DIR/good.so"
 	sluice element remove HopLimit
-	fds=$(held) maps=$(mapped) before=$(entered whole)
+	fds=$(held) maps=$(mapped) before=$(entered whole) pages=$(pages) bpf=$(bpf_maps)
 	spawn h2 receiver /usr/bin/python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -269,8 +272,12 @@ print(n, flush=True)' "$LAB_DIR/enough"
 	[ "$(cat "$LAB_DIR/sender.out")" -gt 100 ]
 	[ "$(sed 1d "$LAB_DIR/receiver.out")" = "$(cat "$LAB_DIR/sender.out")" ]
 	[ $(($(entered whole) - before)) = $(($(cat "$LAB_DIR/sender.out") + 1)) ]
+	echo "$rounds rounds: $fds to $(held) descriptors, $bpf to $(bpf_maps) BPF maps, $maps to $(mapped) mappings, $pages to $(pages) pages"
 	[ "$(held)" = "$fds" ]
+	[ "$(bpf_maps)" = "$bpf" ]
+	[ "$bpf" -ge 2 ] # those of fast chains, so that the name is right
 	[ "$(mapped)" -le $((maps + 2)) ] # the allocator may divide what it has
+	[ "$(pages)" -le $((pages + 64)) ]
 }
 
 @test "an element is used when file and directory are on the disk, and packets do not wait for it" {
