@@ -104,6 +104,35 @@ flow_end() {
 		FLOW_WRONG=$((FLOW_WRONG + $(jq '.duplicates + .bad_checksum + .bad_payload + .wrong_mac' "$LAB_DIR/$label-$to.out")))
 	done
 }
+
+# flows_bear FLOW... -- COMMAND...: run it under these flows, each the words of flow_start in one argument. Once
+# nothing is under way, sets FLOWS_SENT, FLOWS_RECEIVED and FLOWS_WRONG to sums over them. Fails if the command
+# does, or if not all of each flow has arrived, each packet once and whole.
+flows_bear() {
+	local flows=() flow words status=0
+	while [ "$1" != -- ]; do
+		flows+=("$1")
+		shift
+	done
+	shift
+	for flow in "${flows[@]}"; do
+		# shellcheck disable=SC2086
+		flow_start $flow || return
+	done
+	"$@" || status=1
+	for flow in "${flows[@]}"; do flow_stop "${flow%% *}" || status=1; done
+	cluster_settles || status=1
+	FLOWS_SENT=0 FLOWS_RECEIVED=0 FLOWS_WRONG=0
+	for flow in "${flows[@]}"; do
+		read -ra words <<<"$flow"
+		flow_end "${words[0]}" "${words[@]:5}" || status=1
+		echo "${words[0]}: sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
+		[ "$FLOW_SENT $FLOW_WRONG" = "$FLOW_RECEIVED 0" ] || status=1
+		FLOWS_SENT=$((FLOWS_SENT + FLOW_SENT)) FLOWS_RECEIVED=$((FLOWS_RECEIVED + FLOW_RECEIVED)) FLOWS_WRONG=$((FLOWS_WRONG + FLOW_WRONG))
+	done
+	return $status
+}
+
 interrupt() {
 	local pid
 	pid=$(cat "$LAB_DIR/$1.pid")

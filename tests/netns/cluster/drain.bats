@@ -9,7 +9,7 @@ bats_require_minimum_version 1.5.0
 load cluster
 . netns-lab/faults/faults.sh
 . netns-lab/lib/bird.sh
-. tests/lib/etcd.bash
+. netns-lab/lib/etcd.sh
 
 setup_file() {
 	local n
@@ -65,20 +65,9 @@ without() { sed '/id: 3/,$d' "$1"; }
 # both COMMAND...: run it under two flows from node 1, all of which arrives: one to what both neighbours announce, in
 # many flows, and one that leaves by node 2. Every frame is accounted for.
 both() {
-	local sent=0 received=0 wrong=0 status=0
 	cluster_counts
-	FLOW_OPTIONS="--flows 500" flow_start two h1p1 n1:eth1 192.0.2.1 2000 h2p1 h3p1 &&
-		flow_start beside h1p2 n1:eth2 10.2.2.2 500 h2p2 || return
-	"$@" || status=1
-	flow_stop two && flow_stop beside && cluster_settles || status=1
-	for flow in "two h2p1 h3p1" "beside h2p2"; do
-		# shellcheck disable=SC2086
-		flow_end $flow
-		echo "$flow: sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
-		[ "$FLOW_SENT" = "$FLOW_RECEIVED" ] || status=1
-		sent=$((sent + FLOW_SENT)) received=$((received + FLOW_RECEIVED)) wrong=$((wrong + FLOW_WRONG))
-	done
-	[ $status = 0 ] && [ $wrong = 0 ] && [ $sent -gt 1000 ] && cluster_conserves $sent $received
+	FLOW_OPTIONS="--flows 500" flows_bear "two h1p1 n1:eth1 192.0.2.1 2000 h2p1 h3p1" "beside h1p2 n1:eth2 10.2.2.2 500 h2p2" -- "$@" || return
+	[ $FLOWS_SENT -gt 1000 ] && cluster_conserves $FLOWS_SENT $FLOWS_RECEIVED
 }
 
 says() { grep -q "$2" "$LAB_DIR/$1"; }

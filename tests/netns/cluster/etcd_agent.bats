@@ -8,7 +8,7 @@ bats_require_minimum_version 1.5.0
 
 load cluster
 . netns-lab/faults/faults.sh
-. tests/lib/etcd.bash
+. netns-lab/lib/etcd.sh
 
 setup_file() {
 	local n

@@ -6,7 +6,7 @@
 bats_require_minimum_version 1.5.0
 
 . netns-lab/lib/lab.sh
-. tests/lib/etcd.bash
+. netns-lab/lib/etcd.sh
 
 setup_file() {
 	lab_begin

@@ -8,7 +8,7 @@ bats_require_minimum_version 1.5.0
 
 load cluster
 . netns-lab/faults/faults.sh
-. tests/lib/etcd.bash
+. netns-lab/lib/etcd.sh
 
 setup_file() {
 	local n
@@ -22,10 +22,6 @@ setup_file() {
 	etcd_begin 1
 	for n in 1 2 3; do etcd_join n$n $n; done
 	cluster_config 1 2 2 fast | sed '/key_file/d' >"$LAB_DIR/two.yaml"
-}
-
-own_etc() {
-	on "$1" sh -c 'mkdir /run/etc && cp -a /etc/. /run/etc && rm -rf /run/etc/sluice && mkdir /run/etc/sluice && mount --bind /run/etc /etc'
 }
 
 # cluster N WORD OPTION...: on node N

@@ -11,7 +11,7 @@ bats_require_minimum_version 1.5.0
 
 load cluster
 . netns-lab/faults/faults.sh
-. tests/lib/etcd.bash
+. netns-lab/lib/etcd.sh
 
 setup_file() {
 	local n
@@ -36,26 +36,6 @@ cluster() {
 }
 upgrade() { cluster upgrade --wait 100 --timeout 60 --command "$LAB_DIR/restart %n %v" "$@" 3>&-; }
 
-# restart_program: print what an operator's command does, in a lab: exchange the programs of node N for those of a
-# release, unless there is a file that says that it fails
-restart_program() {
-	cat <<-END
-		#!/usr/bin/env bash
-		cd "$PWD" || exit
-		[ ! -e "$LAB_DIR/fails-\$1" ] || { echo "no such package"; exit 100; }
-		. netns-lab/lib/lab.sh
-		. netns-lab/topo/cluster.sh
-		case \$2 in
-		0.0.9) release=-former ;;
-		0.2.0) release=-next ;;
-		*) release= ;;
-		esac
-		export CLUSTER_PROGRAM=\$PWD/build/sluice-bridge\$release ROUTER_PROGRAM=\$PWD/build/sluiced\$release
-		kill "\$(cat "$LAB_DIR/bridge-n\$1.pid")" "\$(cat "$LAB_DIR/sluiced-n\$1.pid")"
-		cluster_start "\$1"
-	END
-}
-
 # What the agents say of node N's release, protocol, and the nodes that it does not reach
 release() { etcdctl_at 1 get --print-value-only "/sluice/present/$1" | jq -c "[.release | .sluiced, .bridge, .protocol, [.away[] | .node, .why]]"; }
 release_is() { [ "$(release "$1")" = "$2" ]; }
@@ -67,21 +47,12 @@ drained() { etcdctl_at 1 get --print-value-only "/sluice/present/$1" | jq 'if .d
 
 # between N M COMMAND...: run it under traffic both ways between nodes N and M, all of which arrives; neither restarts
 between() {
-	local n=$1 m=$2 sent=0 received=0 wrong=0 status=0 before
+	local n=$1 m=$2 before
 	shift 2
 	before=$(lives "$n" "$m")
 	cluster_counts
-	flow_start there "h${n}p1" "n$n:eth1" "10.$m.1.2" 2000 "h${m}p1" && flow_start back "h${m}p2" "n$m:eth2" "10.$n.2.2" 2000 "h${n}p2" || return
-	"$@" || status=1
-	flow_stop there && flow_stop back && cluster_settles || status=1
-	for flow in "there h${m}p1" "back h${n}p2"; do
-		# shellcheck disable=SC2086
-		flow_end $flow
-		echo "$flow: sent $FLOW_SENT, received $FLOW_RECEIVED, wrong $FLOW_WRONG"
-		[ "$FLOW_SENT" = "$FLOW_RECEIVED" ] || status=1
-		sent=$((sent + FLOW_SENT)) received=$((received + FLOW_RECEIVED)) wrong=$((wrong + FLOW_WRONG))
-	done
-	[ $status = 0 ] && [ $wrong = 0 ] && [ $sent -gt 4000 ] && [ "$(lives "$n" "$m")" = "$before" ] && cluster_ledger $sent $received
+	flows_bear "there h${n}p1 n$n:eth1 10.$m.1.2 2000 h${m}p1" "back h${m}p2 n$m:eth2 10.$n.2.2 2000 h${n}p2" -- "$@" || return
+	[ $FLOWS_SENT -gt 4000 ] && [ "$(lives "$n" "$m")" = "$before" ] && cluster_ledger $FLOWS_SENT $FLOWS_RECEIVED
 }
 
 # all_arrives: a burst of frames from each node to each other one

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSD-2-Clause
 # etcd in a lab: Debian's etcd-server, members e1, e2, ... on a management network 10.8.0.0/24 (member
-# M is 10.8.0.(100 + M)), by TLS, with certificates of clients. For bats files, after netns-lab/lib/lab.sh.
+# M is 10.8.0.(100 + M)), by TLS, with certificates of clients. And what nodes of a cluster do with it:
+# agents, and commands of other releases. Source it after lab.sh and topo/cluster.sh.
 #
 #   etcd_begin 3                      the network, keys and members; waits until they have a leader
 #   etcd_join n1 1                    node n1 gets mgmt0 with 10.8.0.1
@@ -32,6 +33,11 @@ etcd_begin() {
 # etcd_join NAME HOST: mgmt0 with 10.8.0.HOST
 etcd_join() {
 	link "$1:mgmt0" "mgmt:$1" && on mgmt ip link set "$1" master br0 && on "$1" ip addr add "10.8.0.$2/24" dev mgmt0
+}
+
+# own_etc NAME: an /etc of its own, without a configuration of sluice, for a node that joins as on a host of its own
+own_etc() {
+	on "$1" sh -c 'mkdir /run/etc && cp -a /etc/. /run/etc && rm -rf /run/etc/sluice && mkdir /run/etc/sluice && mount --bind /run/etc /etc'
 }
 
 # etcd_keys MEMBERS: a CA, a key of the members, one of clients, and one of a stranger's CA
@@ -117,3 +123,24 @@ agents_say() {
 
 # in_force VERSION N...: do these nodes have that version in force, as they say themselves?
 in_force() { agents_say ".version == $1 and .state == \"in-force\"" "${@:2}"; }
+
+# restart_program: print what an operator gives to `sluice cluster upgrade --command`, in a lab: it exchanges the
+# programs of node N for those of release V, unless there is a file that says that it fails. `make test-programs`
+# makes 0.0.9 and 0.2.0; any other V is this release.
+restart_program() {
+	cat <<-END
+		#!/usr/bin/env bash
+		cd "$PWD" || exit
+		[ ! -e "$LAB_DIR/fails-\$1" ] || { echo "no such package"; exit 100; }
+		. netns-lab/lib/lab.sh
+		. netns-lab/topo/cluster.sh
+		case \$2 in
+		0.0.9) release=-former ;;
+		0.2.0) release=-next ;;
+		*) release= ;;
+		esac
+		export CLUSTER_PROGRAM=\$PWD/build/sluice-bridge\$release ROUTER_PROGRAM=\$PWD/build/sluiced\$release
+		kill "\$(cat "$LAB_DIR/bridge-n\$1.pid")" "\$(cat "$LAB_DIR/sluiced-n\$1.pid")"
+		cluster_start "\$1"
+	END
+}
