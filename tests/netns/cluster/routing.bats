@@ -26,8 +26,18 @@ setup_file() {
 	done
 }
 
-# End what a failed test has left running.
-teardown() { daemons_end; }
+# End what a failed test has left running, say how it left the cluster, and start what it has stopped.
+teardown() {
+	local n
+	daemons_end
+	[ -z "$BATS_TEST_COMPLETED" ] || return 0
+	for n in 1 2 3; do
+		echo "node $n:" && tail -n 4 "$LAB_DIR/bridge-n$n.err" "$LAB_DIR/sluiced-n$n.err"
+		bridge_ask $n peers | jq -c '[.node, .state]' || :
+		on n$n ip -br link
+	done
+	kill -0 "$(cat "$LAB_DIR/bridge-n1.pid")" || bridge_start 1
+}
 
 routing() { build/sluice cluster routing "$@"; }
 

@@ -29,6 +29,7 @@ status_of() { ask -o /dev/null -w '%{http_code}' "$@"; }
 teardown() { flows_kill; }
 
 none_waits() { ! holds n2p1 0 1; }
+has_episode() { bridge_ask 2 busy | jq -se 'any(.port == "n2p1" and .episodes != [])'; }
 
 # look NAME WORD...: the page of the cluster in a browser, once it shows these words
 look() { on n1 env HOME="$LAB_DIR" tests/tools/browse_page.py "http://127.0.0.1:9180/?token=$TOKEN" "${PICTURES:-$LAB_DIR}/$1" "${@:2}"; }
@@ -91,6 +92,7 @@ events() {
 	wait_for 30 holds n2p1 0 20
 	interrupt gen0
 	wait_for 60 none_waits
+	wait_for 60 has_episode
 	flow 0 1 3000 --size 1000
 	wait_for 30 holds n2p1 0 20
 	look congestion "n2p1/0 queue" "n2p1, busy now" "Rates of controllers" "Episodes: the longest delays" "n1 to n2p1/0 price"

@@ -51,7 +51,9 @@ sign() { openssl pkeyutl -sign -rawin -inkey "$LAB_DIR/$2.pem" -in "$LAB_DIR/$1.
 fault() { variant "$1" "s|struct el_context ctx = { 0 };|& $2|"; }
 process_fault() { variant "$1" "s|return packet->data|$2 &|; s|, self_test)|, NULL)|"; }
 
-held() { find "/proc/$ELEMENTS/fd" -mindepth 1 | wc -l; }
+# The process closes a connection after its client has gone.
+no_client() { [ "$(grep -c sluice-elements.sock "/proc/$ELEMENTS/net/unix")" = 1 ]; }
+held() { wait_for 10 no_client && find "/proc/$ELEMENTS/fd" -mindepth 1 | wc -l; }
 mapped() { grep -c . "/proc/$ELEMENTS/maps"; }
 bpf_maps() { find "/proc/$ELEMENTS/fd" -lname 'anon_inode:bpf-map' | wc -l; }
 # pages: that the process has for itself
