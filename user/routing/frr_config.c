@@ -3,15 +3,32 @@
 #include <netinet/in.h>
 
 #include "user/routing/routing.h"
+#include "user/text/prefix.h"
+
+/* Each prefix in halves: zebra prefers the kernel's route, which is sluiced's, for the whole. */
+static void print_remote(FILE *out, const char *ip, const char *text, const char *netdev)
+{
+	char half[SL_PREFIX_STRLEN];
+	struct sl_prefix prefix;
+
+	if (sl_prefix_parse(text, &prefix) || prefix.len == sl_addr_bits(prefix.family)) {
+		fprintf(out, "%s route %s %s\n", ip, text, netdev);
+		return;
+	}
+	prefix.len++;
+	fprintf(out, "%s route %s %s\n", ip, sl_prefix_format(&prefix, half), netdev);
+	prefix.addr[(prefix.len - 1) / 8] |= (uint8_t)(0x80 >> (prefix.len - 1) % 8);
+	fprintf(out, "%s route %s %s\n", ip, sl_prefix_format(&prefix, half), netdev);
+}
 
 static void print_remote4(FILE *out, const char *prefix, const char *netdev)
 {
-	fprintf(out, "ip route %s %s\n", prefix, netdev);
+	print_remote(out, "ip", prefix, netdev);
 }
 
 static void print_remote6(FILE *out, const char *prefix, const char *netdev)
 {
-	fprintf(out, "ipv6 route %s %s\n", prefix, netdev);
+	print_remote(out, "ipv6", prefix, netdev);
 }
 
 static void print_kernel(const struct sl_routing *routing, FILE *out, uint8_t family)
@@ -139,7 +156,16 @@ void sl_routing_print_frr(const struct sl_routing *routing, FILE *out)
 	      "!\n"
 	      "! Next hops lie behind ports. zebra knows the prefixes of own ports from their addresses;\n"
 	      "! remote ports have none, so their prefixes stand here. A port without carrier takes its\n"
-	      "! routes out, and the next hops behind it with them.\n",
+	      "! routes out, and the next hops behind it with them. sluiced's own routes to these prefixes\n"
+	      "! stay in the kernel for a minute more, and zebra would resolve next hops by them: so BGP may\n"
+	      "! use no route that another program than FRR gave the kernel, and each prefix is in halves.\n"
+	      "route-map no-kernel deny 10\n"
+	      " match source-protocol kernel\n"
+	      "exit\n"
+	      "route-map no-kernel permit 20\n"
+	      "exit\n"
+	      "ip nht bgp route-map no-kernel\n"
+	      "ipv6 nht bgp route-map no-kernel\n",
 	      out);
 	sl_routing_each_remote(routing, AF_INET, out, print_remote4);
 	sl_routing_each_remote(routing, AF_INET6, out, print_remote6);
