@@ -48,13 +48,16 @@ static int listen_at(struct rb_relay *relay)
 	socklen_t len;
 	int err = sl_unix_address(relay->path, &address, &len);
 
-	if (err)
+	if (!err && sl_unix_is_taken(relay->path))
+		err = -EADDRINUSE;
+	if (err) {
+		sl_error("cannot listen at \"%s\": %s", relay->path, strerror(-err));
 		return err;
+	}
 	relay->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (relay->listen_fd < 0)
 		return -errno;
 	make_directory(relay->path);
-	/* No other bridge listens there: it would have the fabric, too. */
 	unlink(relay->path);
 	/* A client steers remote ports, so only root may connect. */
 	if (fchmod(relay->listen_fd, 0600) ||

@@ -404,10 +404,10 @@ static int listen_at(const char *path, mode_t mode, const char *group)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/*
-	 * The caller holds the daemon's lock, so no other process listens on a socket that is
-	 * there.
-	 */
+	if (sl_unix_is_taken(path)) {
+		close(fd);
+		return -EADDRINUSE;
+	}
 	unlink(path);
 	mask = umask(0777);
 	err = bind(fd, (struct sockaddr *)&address, len) ? -errno : 0;

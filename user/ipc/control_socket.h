@@ -49,7 +49,7 @@ void sl_ctl_fail(struct sl_ctl_answer *answer, const char *format, ...)
 /*
  * Listen at path with the permissions `mode` and, unless group is NULL, that group. A missing
  * directory is made; a socket that a dead daemon left is replaced. commands is borrowed until
- * close. 0 or -errno (-ENOENT: no such group).
+ * close. 0 or -errno (-ENOENT: no such group; -EADDRINUSE: a process listens there).
  */
 int sl_ctl_open(const char *path, mode_t mode, const char *group,
 		const struct sl_ctl_command *commands, struct sl_ctl **out);

@@ -54,13 +54,21 @@ void sl_log_set_journal(const char *path)
 	journal_socket = path;
 }
 
+/* What a message quotes may come from another host: it begins no line, and moves no cursor. */
 static int text_line(enum sl_log_level level, const char *text, char *line, size_t bytes)
 {
+	int n;
+
 	if (sl_journal_has_stderr())
-		return snprintf(line, bytes, "<%d>%s\n", priorities[level], text);
-	if (level == SL_LOG_INFO)
-		return snprintf(line, bytes, "%s%s\n", line_prefix, text);
-	return snprintf(line, bytes, "%s%s: %s\n", line_prefix, level_names[level], text);
+		n = snprintf(line, bytes, "<%d>%s\n", priorities[level], text);
+	else if (level == SL_LOG_INFO)
+		n = snprintf(line, bytes, "%s%s\n", line_prefix, text);
+	else
+		n = snprintf(line, bytes, "%s%s: %s\n", line_prefix, level_names[level], text);
+	for (int i = 0; i < n - 1; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = ' ';
+	return n;
 }
 
 /* A text that is cut within a character, or was never UTF-8, loses the bytes that are none. */

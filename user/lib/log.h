@@ -4,8 +4,8 @@
  * has the level's name. Where standard error is a stream of systemd's journal, a line of text goes
  * to the journal as an entry with fields: PRIORITY, SYSLOG_IDENTIFIER, CODE_FILE, CODE_LINE,
  * MESSAGE, and of an event SLUICE_EVENT and a field SLUICE_NAME for each of its own. If the journal
- * does not take it, the line goes to standard error with the journal's "<N>" for the level. JSON
- * has
+ * does not take it, the line goes to standard error with the journal's "<N>" for the level. A
+ * control character within a line of text becomes a space. JSON has
  *
  *   {"time": "2026-01-31T12:00:00.123456Z", "level": "warning", "daemon": "sluiced",
  *    "place": "user/daemon/router.c:399", "message": "..."}

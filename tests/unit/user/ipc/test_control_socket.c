@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -291,6 +293,53 @@ static void client_that_leaves_in_the_middle_is_forgotten(void **state)
 	close(fd);
 }
 
+/* As a daemon that was killed leaves it. */
+static void leave_dead_socket(const char *name)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	memcpy(address.sun_path, name, strlen(name) + 1);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+}
+
+static void socket_where_a_process_listens_is_left_to_it(void **state)
+{
+	struct sl_ctl *other;
+
+	assert_int_equal(sl_ctl_open(path, 0600, NULL, commands, &other), -EADDRINUSE);
+	assert_null(other);
+	answer_is_hello_rows_and_end(state);
+}
+
+/* Of a process that was killed, the threads end one after the other, and its sockets with the last.
+ */
+static void socket_of_a_process_that_ends_is_waited_for(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct timespec late = { .tv_nsec = 200000000 };
+	struct sl_ctl *other;
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), status;
+	pid_t child;
+
+	(void)state;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%.80s-late", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		nanosleep(&late, NULL);
+		_exit(0);
+	}
+	close(fd);
+	assert_int_equal(sl_ctl_open(address.sun_path, 0600, NULL, commands, &other), 0);
+	sl_ctl_close(other);
+	unlink(address.sun_path);
+	assert_int_equal(waitpid(child, &status, 0), child);
+}
+
 static void socket_has_the_permissions_asked_for_and_replaces_a_dead_one(void **state)
 {
 	struct sl_ctl *other;
@@ -302,7 +351,7 @@ static void socket_has_the_permissions_asked_for_and_replaces_a_dead_one(void **
 	assert_int_equal(st.st_mode & 07777, 0640);
 	snprintf(copy, sizeof(copy), "%s-dead", path);
 	assert_int_equal(sl_ctl_open(copy, 0600, "no-such-group", commands, &other), -ENOENT);
-	assert_int_equal(rename(path, copy), 0);
+	leave_dead_socket(copy);
 	assert_int_equal(sl_ctl_open(copy, 0600, "root", commands, &other), 0);
 	assert_int_equal(stat(copy, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
@@ -467,6 +516,8 @@ int main(void)
 		TEST(client_of_a_child_does_not_wake_the_daemon),
 		TEST(one_client_too_many_is_refused_as_busy),
 		TEST(client_that_leaves_in_the_middle_is_forgotten),
+		TEST(socket_where_a_process_listens_is_left_to_it),
+		TEST(socket_of_a_process_that_ends_is_waited_for),
 		TEST(socket_has_the_permissions_asked_for_and_replaces_a_dead_one),
 		cmocka_unit_test(client_reports_that_nobody_listens),
 		TEST(client_gives_up_on_a_daemon_that_is_silent),

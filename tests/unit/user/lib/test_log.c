@@ -70,6 +70,21 @@ static void text_has_the_daemon_and_the_level(void **state)
 	free(text);
 }
 
+static void text_is_one_line_whatever_a_message_quotes(void **state)
+{
+	char *text;
+
+	(void)state;
+	begin("text");
+	sl_warning("etcd says %s", "no\nsluiced: error: forged\r\x1b[2J\x7f, gr\xc3\xb6\xc3\x9f"
+				   "er");
+	text = written();
+	assert_string_equal(text, "sluiced: warning: etcd says no sluiced: error: forged  [2J , "
+				  "gr\xc3\xb6\xc3\x9f"
+				  "er\n");
+	free(text);
+}
+
 /* Standard error, which is a file here, is the journal's stream. */
 static void set_stream(void)
 {
@@ -327,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_has_the_daemon_and_the_level),
+		cmocka_unit_test(text_is_one_line_whatever_a_message_quotes),
 		cmocka_unit_test(the_stream_of_a_journal_without_socket_gets_levels_as_numbers),
 		cmocka_unit_test(the_journal_gets_an_entry_with_the_fields_of_an_event),
 		cmocka_unit_test(the_journal_gets_nothing_where_standard_error_is_not_its_stream),
