@@ -126,7 +126,7 @@ check: all test-programs ## build and run the fast tests: all but netns and rdma
 test-rdma: deps ## run the tests of RDMA alone, in virtual machines
 	$(MAKE) --no-print-directory -j$$(nproc) all test-programs
 	netns-lab/vm/make-image $(BUILD)/vm
-	tests/run tests/rdma tests/capture
+	tests/run tests/rdma tests/vm
 
 bench: all $(BENCH_TOOLS) ## measure; prints machine, medians, spreads and an A/A run
 	netns-lab/bench

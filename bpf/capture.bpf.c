@@ -15,6 +15,7 @@
 
 #include "bpf/abi/captured.h"
 #include "bpf/abi/voq.h"
+#include "bpf/lib/classic_filter.bpf.h"
 #include "bpf/lib/mapdef.bpf.h"
 
 /* --- The kernel's own types, with the fields read here --- */
@@ -41,13 +42,15 @@ struct xdp_rxq_info {
 
 struct xdp_buff {
 	void *data;
+	void *data_end;
 	void *data_meta;
 	struct xdp_rxq_info *rxq;
 } KERNEL_TYPE;
 
 struct sk_buff {
 	struct net_device *dev;
-	unsigned int len;
+	unsigned int len, data_len;
+	unsigned char *data;
 } KERNEL_TYPE;
 
 struct bpf_dtab_netdev {
@@ -75,6 +78,7 @@ extern const struct bpf_redirect_info bpf_redirect_info __ksym __weak;
 /* --- Maps --- */
 
 const volatile struct sl_capture_config sl_capture_config = {};
+const volatile struct sl_capture_filter sl_capture_filter = {};
 
 SL_COUNTERS(sl_drops, SL_DROP_COUNT);
 SL_COUNTERS(sl_punts, SL_PUNT_COUNT);
@@ -121,6 +125,17 @@ struct {
 	__type(value, struct capture_state);
 } sl_capture_state SEC(".maps");
 
+/*
+ * Of each processor: a filter's run, 0 of a frame that an XDP program has. XDP may interrupt what
+ * sends for a socket, whose runs are 1.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct sl_filter_run);
+} sl_capture_run SEC(".maps");
+
 /* --- Why: the reason is the counter that has grown --- */
 
 /*
@@ -166,6 +181,62 @@ static __always_inline void count(__u32 slot, __u32 direction, bool lost)
 		return;
 	counted->seen++;
 	counted->lost += lost;
+}
+
+/* Frames that the filter leaves out. */
+static __always_inline void count_left(__u32 slot, __u32 direction)
+{
+	__u32 key = SL_CAPTURE_COUNT(slot, direction);
+	struct sl_capture_count *counted = bpf_map_lookup_elem(&sl_capture_counts, &key);
+
+	if (counted)
+		counted->left++;
+}
+
+struct filter_context {
+	struct sl_filter_run *run;
+};
+
+static long filter_step(__u32 i, void *context)
+{
+	const struct filter_context *c = context;
+
+	(void)i;
+	return !sl_filter_step(c->run, &sl_capture_filter);
+}
+
+/* What the filter says of a frame, of which linear_bytes are at `data`. key: in sl_capture_run. */
+static __always_inline __u32 filter_frame(__u32 key, const void *data, __u32 linear_bytes,
+					  __u32 frame_bytes)
+{
+	struct filter_context context;
+
+	context.run = bpf_map_lookup_elem(&sl_capture_run, &key);
+	if (!context.run)
+		return SL_FILTER_UNDECIDED;
+	if (linear_bytes > SL_FILTER_HEAD)
+		linear_bytes = SL_FILTER_HEAD;
+	__builtin_memset(context.run, 0, offsetof(struct sl_filter_run, head));
+	if (bpf_probe_read_kernel(context.run->head, linear_bytes, data))
+		return SL_FILTER_UNDECIDED;
+	context.run->frame_bytes = frame_bytes;
+	context.run->head_bytes = linear_bytes;
+	bpf_loop(SL_FILTER_INSNS_MAX, filter_step, &context, 0);
+	return context.run->verdict;
+}
+
+/* Whether the frame may pass the filter; *chosen: it does. */
+static __always_inline bool may_pass(struct xdp_buff *xdp, __u8 *chosen)
+{
+	__u32 verdict;
+
+	*chosen = 0;
+	if (!sl_capture_filter.n)
+		return true;
+	verdict = filter_frame(0, xdp->data, (__u32)(xdp->data_end - xdp->data),
+			       (__u32)bpf_xdp_get_buff_len((void *)xdp));
+	*chosen = verdict == SL_FILTER_CHOOSES;
+	return verdict != SL_FILTER_REJECTS;
 }
 
 static __always_inline long put_frame(struct xdp_buff *xdp, struct sl_captured *record, bool bytes)
@@ -229,21 +300,22 @@ int sl_capture_in(__u64 *args)
 		return 0;
 	state->number++;
 	slot = slot_of(xdp->rxq->dev->ifindex);
-	if (sl_capture_config.sampling) {
-		state->has_seen = 0; /* the frames between two samples have counted, too */
-		if (slot && !is_sample(state, *slot))
-			slot = NULL;
+	if (slot && sl_capture_config.sampling && !is_sample(state, *slot))
+		slot = NULL;
+	if (slot && !may_pass(xdp, &record.chosen)) {
+		count_left(*slot, 0);
+		slot = NULL;
 	}
 	state->in_slot1 = slot ? *slot + 1 : 0;
-	if (sl_capture_config.sampling && !slot)
+	if (!slot) {
+		state->has_seen = 0; /* this frame may count, and nobody looks */
 		return 0;
+	}
 	if (!state->has_seen && !sl_capture_config.fabric) {
 		grown(state, &sl_drops, state->drops, SL_DROP_COUNT, true);
 		grown(state, &sl_punts, state->punts, SL_PUNT_COUNT, false);
 		state->has_seen = 1;
 	}
-	if (!slot)
-		return 0;
 	describe(xdp, state, SL_CAPTURE_IN, &record);
 	count(*slot, 0, put_frame(xdp, &record, true) != 0);
 	return 0;
@@ -310,6 +382,8 @@ int sl_capture_end(__u64 *args)
 		read_redirect(&record);
 		if (record.to_ifindex && !sl_capture_config.sampling)
 			out = slot_of(record.to_ifindex);
+	} else if (!state->in_slot1) {
+		return 0;
 	} else if (action == XDP_PASS) {
 		record.outcome = SL_OUTCOME_KERNEL;
 		if (edge)
@@ -318,6 +392,11 @@ int sl_capture_end(__u64 *args)
 		record.outcome = SL_OUTCOME_DROPPED;
 		if (edge)
 			record.reason = grown(state, &sl_drops, state->drops, SL_DROP_COUNT, true);
+	}
+	/* A frame that passed as it entered is followed to where it leaves. */
+	if (out && !may_pass(xdp, &record.chosen) && !state->in_slot1) {
+		count_left(*out, 1);
+		out = NULL;
 	}
 	if (!state->in_slot1 && !out)
 		return 0;
@@ -337,13 +416,21 @@ int sl_capture_sent(__u64 *args)
 	struct sk_buff *skb = (void *)args[0];
 	struct net_device *dev = skb->dev;
 	struct sl_captured record = {};
-	__u32 bytes = skb->len, *slot;
+	__u32 bytes = skb->len, verdict = SL_FILTER_UNDECIDED, *slot;
 
 	if (dev->nd_net.net->net_cookie != sl_capture_config.netns_cookie)
 		return 0;
 	slot = slot_of(dev->ifindex);
 	if (!slot)
 		return 0;
+	if (sl_capture_filter.n) {
+		verdict = filter_frame(1, skb->data, bytes - skb->data_len, bytes);
+		record.chosen = verdict == SL_FILTER_CHOOSES;
+	}
+	if (verdict == SL_FILTER_REJECTS) {
+		count_left(*slot, 1);
+		return 0;
+	}
 	record.time_ns = bpf_ktime_get_ns();
 	record.ifindex = dev->ifindex;
 	record.stage = SL_CAPTURE_SENT;

@@ -39,7 +39,8 @@ $(filter-out $(PLAIN_UNIT_TESTS),$(UNIT_TESTS)): $(BUILD)/tests/unit/%: $(BUILD)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(link_objects) -o $@ $(TEST_LDLIBS)
 
-# They let allocations fail, and the kernel be silent.
+# They let allocations fail, the kernel be silent, and clocks be slow.
+$(BUILD)/tests/unit/user/lib/test_clock: TEST_LDLIBS += -Wl,--wrap=clock_gettime
 $(BUILD)/tests/unit/user/fib/test_fib: TEST_LDLIBS += -Wl,--wrap=malloc
 $(BUILD)/tests/unit/user/mirror/test_mirror: TEST_LDLIBS += -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=poll \
 	-Wl,--wrap=mnl_socket_recvfrom
@@ -116,6 +117,7 @@ $(COUNT_MALLOC): tests/tools/count_malloc.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $< -o $@
 
 $(BUILD)/tests/fuzz/fuzz_capture: LDLIBS += -lpcap
+$(BUILD)/tests/unit/user/capture/test_frame_filter: TEST_LDLIBS += -lpcap
 $(BUILD)/tests/fuzz/fuzz_object: LDLIBS += -lelf
 $(FUZZERS): $(BUILD)/tests/fuzz/%: $(BUILD)/fuzz/tests/fuzz/%.o $(LIBS:%=$(BUILD)/fuzz/%.a)
 	$(call say,LD-FUZZ,$@)

@@ -44,7 +44,8 @@ struct sl_captured {
 	__u8 outcome;	    /* END: enum sl_capture_outcome */
 	__u8 reason;
 	__u8 fabric; /* 1: sl_fabric has run, not sl_edge */
-	__u32 pad;
+	__u8 chosen; /* of a frame with bytes: it surely passes the filter; 0: not known */
+	__u8 pad[3];
 };
 SL_ASSERT_SIZE(struct sl_captured, 48);
 
@@ -53,8 +54,9 @@ struct sl_capture_count {
 	__u64 seen; /* records with bytes that should be in the ring */
 	__u64 lost; /* of those, the ones that did not fit */
 	__u64 pool; /* while sampling: frames that entered, sampled or not */
+	__u64 left; /* frames that the filter left out, so that they have no such record */
 };
-SL_ASSERT_SIZE(struct sl_capture_count, 24);
+SL_ASSERT_SIZE(struct sl_capture_count, 32);
 
 /* Index of a port's count; direction: 0 in, 1 out. */
 #define SL_CAPTURE_COUNT(slot, direction) ((slot)*2 + (direction))
@@ -68,5 +70,26 @@ struct sl_capture_config {
 	__u32 pad;
 };
 SL_ASSERT_SIZE(struct sl_capture_config, 24);
+
+/* An instruction of classic BPF, as struct sock_filter: BSD's bpf(4) says what it does. */
+struct sl_filter_insn {
+	__u16 code;
+	__u8 jt, jf; /* true and false: so many instructions are passed over */
+	__u32 k;
+};
+SL_ASSERT_SIZE(struct sl_filter_insn, 8);
+
+/*
+ * Read-only data `sl_capture_filter` of capture.bpf.o: which frames are copied. n = 0: all. A frame
+ * of which the first SL_FILTER_HEAD bytes do not decide is copied, too.
+ */
+#define SL_FILTER_INSNS_MAX 512
+#define SL_FILTER_HEAD	    256
+struct sl_capture_filter {
+	__u32 n;
+	__u32 pad;
+	struct sl_filter_insn insn[SL_FILTER_INSNS_MAX];
+};
+SL_ASSERT_SIZE(struct sl_capture_filter, 8 + 8 * SL_FILTER_INSNS_MAX);
 
 #endif

@@ -27,7 +27,8 @@ vm_image() {
 	"$LAB_SOURCE/netns-lab/vm/make-image" "$VM_IMAGE" >&2
 }
 
-# vm_up NAME [NAMESPACE:TAP:MTU...]: start a machine whose eth0, eth1, ... are these TAPs;
+# vm_up NAME [NAMESPACE:TAP:MTU...]: start a machine whose eth0, eth1, ... are these TAPs; without one QEMU runs in
+# a host of that name;
 # VM_PROCESSORS (2) and VM_MIB (1024) are its size
 vm_up() {
 	local name=$1 nics=() namespace tap mtu mac i=0 first=
@@ -47,7 +48,7 @@ vm_up() {
 			-device "virtio-net-pci,netdev=nic$i,mac=$mac,host_mtu=$mtu,csum=off,guest_csum=off,gso=off,mrg_rxbuf=off")
 		i=$((i + 1))
 	done
-	[ -n "$first" ] || { first=vm-$name && host_up "$first"; } || return
+	[ -n "$first" ] || { first=$name && host_up "$first"; } || return
 	local processors=(-accel "${LAB_ACCEL:-tcg,thread=multi}" -smp "${VM_PROCESSORS:-2}")
 	[ "${VM_CLOCK:-}" != instructions ] || processors=(-accel "tcg,thread=single" -smp 1 -icount "shift=0,sleep=off")
 	# On a busy host the kernel may find that its timer does not work (no_timer_check), and panic. The

@@ -146,7 +146,7 @@ survives() {
 	carries_every_byte verbs-ud '.frames == .messages'
 }
 
-read_capture() { /usr/bin/python3 -B tests/capture/read_capture.py "$@"; }
+read_capture() { /usr/bin/python3 -B tests/vm/read_capture.py "$@"; }
 
 @test "sluice capture sees the frames that a bridge takes and sends at both nodes, byte for byte, with what became of them" {
 	local n

@@ -85,7 +85,7 @@ each_machine() {
 each_node() {
 	local n jobs=()
 	for n in $NODES; do
-		vm_enter "n$n" && vm_start "$VM_MACHINE" "${VM_ENTER[@]}" "${@//%N/$n}" && jobs+=("n$n:$VM_JOB") || return
+		vm_enter "n$n" && vm_start "$VM_MACHINE" "${VM_ENTER[@]}" "${@//%N/$n}" && jobs+=("$VM_MACHINE:$VM_JOB") || return
 	done
 	vm_finish_all 300 "${jobs[@]}"
 }
@@ -97,7 +97,7 @@ each_host() {
 	for n in $NODES; do
 		command=("${@//%N/$n}")
 		vm_enter "h${n}p1" && vm_start "$VM_MACHINE" "${VM_NET[@]}" "${command[@]//%T/$(next_to "$n")}" &&
-			jobs+=("n$n:$VM_JOB") || return
+			jobs+=("$VM_MACHINE:$VM_JOB") || return
 	done
 	vm_finish_all 300 "${jobs[@]}"
 }

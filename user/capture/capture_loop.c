@@ -73,14 +73,15 @@ static void on_sighting(void *arg, const struct sl_sighting *sighting)
 	struct running *r = arg;
 	struct sl_capture_loop *loop = r->loop;
 
-	if (loop->stop)
-		return;
-	loop->n_seen++;
-	if (!sl_frame_filter_passes(loop->filter, sighting->bytes, sighting->copied_bytes,
-				    sighting->frame_bytes))
-		return;
-	loop->n_passed++;
-	loop->seen(loop, sighting);
+	if (!loop->stop)
+		loop->seen(loop, sighting);
+}
+
+bool sl_capture_passes(const struct sl_capture_loop *loop, const struct sl_sighting *sighting)
+{
+	return sighting->chosen ||
+	       sl_frame_filter_passes(loop->filter, sighting->bytes, sighting->copied_bytes,
+				      sighting->frame_bytes);
 }
 
 static int round_of(struct running *r, int timeout_ms, bool last)
@@ -99,7 +100,7 @@ static int round_of(struct running *r, int timeout_ms, bool last)
 	return err;
 }
 
-static void count_lost(struct sl_capture_loop *loop)
+static void count_missing(struct sl_capture_loop *loop)
 {
 	struct sl_capture_count count;
 	uint32_t n;
@@ -109,6 +110,7 @@ static void count_lost(struct sl_capture_loop *loop)
 		for (uint32_t direction = 0; direction < 2; direction++) {
 			sl_xdp_capture_counts(loop->capture, slot, direction, &count);
 			loop->n_lost += count.lost;
+			loop->n_left += count.left;
 		}
 }
 
@@ -155,7 +157,8 @@ int sl_capture_loop_run(struct sl_capture_loop *loop, void (*ended)(struct sl_ca
 	err = sl_sightings_create(&r.sightings);
 	if (!err)
 		err = sl_xdp_capture_open(object_path, loop->ports, loop->n_ports, loop->snap_bytes,
-					  loop->sampling, loop->ring_bytes, &loop->capture, &error);
+					  loop->sampling, loop->filter, loop->ring_bytes,
+					  &loop->capture, &error);
 	if (!err) {
 		blind = sl_xdp_capture_blind(loop->capture);
 		if (blind)
@@ -165,7 +168,7 @@ int sl_capture_loop_run(struct sl_capture_loop *loop, void (*ended)(struct sl_ca
 		if (loop->begun)
 			loop->begun(loop);
 		err = run(&r);
-		count_lost(loop);
+		count_missing(loop);
 		if (ended)
 			ended(loop);
 	}

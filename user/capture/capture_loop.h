@@ -16,9 +16,11 @@ struct sl_capture_loop {
 	const char *const *ports; /* as sl_xdp_capture_open() */
 	uint32_t n_ports;
 	uint32_t snap_bytes, sampling, ring_bytes;
-	uint32_t round_ms;		      /* between two looks at the rings; 0: 20 */
-	const struct sl_frame_filter *filter; /* borrowed; NULL: all frames */
-	/* A frame that passes the filter, oldest first. */
+	uint32_t round_ms; /* between two looks at the rings; 0: 20 */
+	/* Which frames are copied, borrowed; NULL: all. A frame that passes as it enters is also
+	 * copied where it leaves, and one that the kernel cannot judge is copied, too. */
+	const struct sl_frame_filter *filter;
+	/* A frame that was copied, oldest first: ask sl_capture_passes(). */
 	void (*seen)(struct sl_capture_loop *loop, const struct sl_sighting *sighting);
 	/* The capture has begun; a round is over, and what was seen should be shown; or NULL. */
 	void (*begun)(struct sl_capture_loop *loop);
@@ -28,11 +30,14 @@ struct sl_capture_loop {
 
 	/* For the user to read. */
 	struct sl_xdp_capture
-		*capture;	   /* until sl_capture_loop_run() returns, NULL before and after */
-	uint64_t real_offset_ns;   /* add it to a sighting's times: since 1970 */
-	uint64_t n_seen, n_passed; /* frames handed over by the rings; of those, by the filter */
-	uint64_t n_lost;	   /* that did not fit the rings, or memory */
+		*capture;	 /* until sl_capture_loop_run() returns, NULL before and after */
+	uint64_t real_offset_ns; /* add it to a sighting's times: since 1970 */
+	uint64_t n_left;	 /* frames that the kernel left out by the filter */
+	uint64_t n_lost;	 /* that did not fit the rings, or memory */
 };
+
+/* Whether the frame passes the loop's filter. */
+bool sl_capture_passes(const struct sl_capture_loop *loop, const struct sl_sighting *sighting);
 
 /*
  * Run until SIGINT, SIGTERM or loop->stop; then call `ended`, unless it is NULL, while the capture

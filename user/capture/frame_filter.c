@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "bpf/abi/captured.h"
 #include "user/capture/frame_filter.h"
 
 #define SNAP_BYTES 262144
@@ -39,6 +40,23 @@ bool sl_frame_filter_passes(const struct sl_frame_filter *filter, const uint8_t 
 	const struct pcap_pkthdr header = { .caplen = copied_bytes, .len = frame_bytes };
 
 	return !filter || pcap_offline_filter(&filter->program, &header, bytes) != 0;
+}
+
+void sl_frame_filter_for_kernel(const struct sl_frame_filter *filter, struct sl_capture_filter *out)
+{
+	const struct bpf_program *program = filter ? &filter->program : NULL;
+
+	*out = (struct sl_capture_filter){ 0 };
+	if (!program || program->bf_len > SL_FILTER_INSNS_MAX)
+		return;
+	out->n = program->bf_len;
+	for (uint32_t i = 0; i < out->n; i++) {
+		const struct bpf_insn *insn = &program->bf_insns[i];
+
+		out->insn[i] = (struct sl_filter_insn){
+			.code = insn->code, .jt = insn->jt, .jf = insn->jf, .k = insn->k
+		};
+	}
 }
 
 void sl_frame_filter_destroy(struct sl_frame_filter *filter)

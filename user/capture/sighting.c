@@ -65,6 +65,7 @@ static struct sl_sighting *make(int cpu, const struct sl_captured *record, const
 		.id = id_of(cpu, record),
 		.ifindex = record->ifindex,
 		.fabric = record->fabric,
+		.chosen = record->chosen,
 		.queue = record->queue,
 		.frame_bytes = record->frame_bytes,
 		.copied_bytes = record->copied_bytes,

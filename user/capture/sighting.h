@@ -23,6 +23,7 @@ struct sl_sighting {
 	bool out;		/* it leaves here */
 	bool sent;		/* by an AF_XDP socket, such as the bridge's */
 	bool fabric;		/* sl_fabric has decided, not sl_edge */
+	bool chosen;		/* by the filter in the kernel; false: not known */
 	uint8_t outcome;	/* enum sl_capture_outcome */
 	uint8_t reason;		/* as in struct sl_captured */
 	uint32_t queue;		/* receive queue where it entered */

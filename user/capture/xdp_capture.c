@@ -36,6 +36,7 @@ struct sl_xdp_capture {
 	const char *const *wanted; /* borrowed until close; none: all */
 	uint32_t n_wanted;
 	uint32_t snap_bytes, sampling;
+	struct sl_capture_filter filter;
 	uint64_t netns_cookie;
 	int shared[N_SHARED]; /* owned by the first object */
 	uint32_t n_cpus;
@@ -87,6 +88,9 @@ static int open_object(const struct sl_xdp_capture *c, bool fabric, struct bpf_o
 
 	if (!err)
 		err = sl_bpf_object_set_rodata(*out, "sl_capture_config", &config, sizeof(config));
+	if (!err)
+		err = sl_bpf_object_set_rodata(*out, "sl_capture_filter", &c->filter,
+					       sizeof(c->filter));
 	for (int i = 0; !err && i < N_SHARED && c->n_traced; i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(*out, shared_names[i]);
 
@@ -423,7 +427,8 @@ int sl_xdp_capture_poll(struct sl_xdp_capture *c, int timeout_ms, sl_capture_on_
 /* --- Open and close --- */
 
 int sl_xdp_capture_open(const char *object_path, const char *const *ports, uint32_t n,
-			uint32_t snap_bytes, uint32_t sampling, uint32_t ring_bytes,
+			uint32_t snap_bytes, uint32_t sampling,
+			const struct sl_frame_filter *filter, uint32_t ring_bytes,
 			struct sl_xdp_capture **out, struct sl_capture_error *error)
 {
 	struct sl_xdp_capture *c = calloc(1, sizeof(*c));
@@ -445,6 +450,7 @@ int sl_xdp_capture_open(const char *object_path, const char *const *ports, uint3
 		c->n_wanted = n;
 		c->snap_bytes = snap_bytes;
 		c->sampling = sampling;
+		sl_frame_filter_for_kernel(filter, &c->filter);
 		c->n_cpus = (uint32_t)libbpf_num_possible_cpus();
 		err = netns_cookie(&c->netns_cookie);
 	}
@@ -497,6 +503,7 @@ void sl_xdp_capture_counts(const struct sl_xdp_capture *c, uint32_t slot, uint32
 			out->seen += each[i].seen;
 			out->lost += each[i].lost;
 			out->pool += each[i].pool;
+			out->left += each[i].left;
 		}
 	free(each);
 }

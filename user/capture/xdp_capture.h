@@ -12,6 +12,7 @@
 
 #include "bpf/abi/captured.h"
 #include "user/capture/capture_port.h"
+#include "user/capture/frame_filter.h"
 
 struct sl_xdp_capture;
 
@@ -26,12 +27,14 @@ struct sl_capture_error {
  * snap_bytes    to copy of each frame, 1..SL_CAPTURE_SNAP_MAX
  * sampling      0: all frames that enter and leave; else one in so many of those that enter at
  *               edge ports, at random, up to SL_CAPTURE_SAMPLING_MAX. Then ports may come later.
+ * filter        what is copied, or NULL: all; borrowed for the call
  * ring_bytes    of each processor's ring; rounded up to a power of two of pages
  *
  * Returns 0, or -errno with the reason in *error. The capture runs when this returns.
  */
 int sl_xdp_capture_open(const char *object_path, const char *const *ports, uint32_t n,
-			uint32_t snap_bytes, uint32_t sampling, uint32_t ring_bytes,
+			uint32_t snap_bytes, uint32_t sampling,
+			const struct sl_frame_filter *filter, uint32_t ring_bytes,
 			struct sl_xdp_capture **out, struct sl_capture_error *error);
 
 /*

@@ -27,7 +27,8 @@ struct capture {
 	const char *expression; /* owned; NULL: no filter */
 	uint64_t count;		/* 0: without end */
 	FILE *out;
-	uint32_t n_interfaces; /* written */
+	uint32_t n_interfaces;	     /* written */
+	uint64_t n_captured, n_left; /* frames that the kernel copied: shown, not of the filter */
 	bool failed;
 };
 
@@ -42,7 +43,7 @@ static const char usage[] =
 	"  -B, --buffer KIB      ring of each processor, 64 to 1048576 (default 8192)\n"
 	"  -j, --json            one JSON object a line for each frame\n"
 	"  -h, --help            this text\n\n"
-	"FILTER is an expression of pcap-filter(7). It is applied in user space, after copying.\n"
+	"FILTER is an expression of pcap-filter(7). The kernel copies what it selects.\n"
 	"See sluice-capture(8).\n";
 
 static struct capture *of(struct sl_capture_loop *loop)
@@ -183,13 +184,18 @@ static void seen(struct sl_capture_loop *loop, const struct sl_sighting *s)
 {
 	struct capture *c = of(loop);
 
+	if (!sl_capture_passes(loop, s)) {
+		c->n_left++;
+		return;
+	}
+	c->n_captured++;
 	if (c->path)
 		write_frame(loop, s);
 	else if (c->json)
 		print_json(loop, s);
 	else
 		print_text(loop, s);
-	if (c->count && loop->n_passed >= c->count)
+	if (c->count && c->n_captured >= c->count)
 		loop->stop = true;
 }
 
@@ -218,14 +224,14 @@ static void ended(struct sl_capture_loop *loop)
 		write_interfaces(loop);
 		for (uint32_t i = 0; i < c->n_interfaces; i++) {
 			sl_xdp_capture_counts(loop->capture, i / 2, i % 2, &count);
-			sl_pcapng_statistics(c->out, i, now_ns, count.seen, count.lost);
+			sl_pcapng_statistics(c->out, i, now_ns, count.seen + count.left,
+					     count.lost);
 		}
 	}
-	fprintf(stderr, "%" PRIu64 " frames captured, %" PRIu64 " not captured", loop->n_passed,
+	fprintf(stderr, "%" PRIu64 " frames captured, %" PRIu64 " not captured", c->n_captured,
 		loop->n_lost);
 	if (loop->filter)
-		fprintf(stderr, ", %" PRIu64 " passed by the filter",
-			loop->n_seen - loop->n_passed);
+		fprintf(stderr, ", %" PRIu64 " left out by the filter", loop->n_left + c->n_left);
 	fputc('\n', stderr);
 }
 

@@ -82,7 +82,10 @@ uint32_t sl_link_mtu(const struct sl_link *link, uint8_t family)
 	return family != AF_INET && mtu6 && mtu6 < mtu ? mtu6 : mtu;
 }
 
-/* Find the port below a link, and the VLAN tags that its frames need there. */
+/*
+ * Find the port below a link, or the link itself if that is one, and the VLAN tags that its frames
+ * need there.
+ */
 static void resolve(struct sl_mirror *m, struct sl_link *link)
 {
 	struct sl_link *at = link;
@@ -91,7 +94,7 @@ static void resolve(struct sl_mirror *m, struct sl_link *link)
 
 	link->on_port = link->cut = false;
 	/* From the innermost tag outwards. */
-	while (at && at->present && at->is.is_vlan) {
+	while (at && at->present && at->is.is_vlan && !m->ops->is_port(m->ctx, at->is.ifindex)) {
 		if (tags == VLAN_LEVELS || at->is.parent_elsewhere || at->is.vlan_remaps)
 			return;
 		tpid[tags] = at->is.vlan_tpid;
@@ -129,6 +132,27 @@ static bool hashes_addresses(uint32_t policy, uint32_t fields)
 	       (policy == FIELDS && !(fields & ports));
 }
 
+/* May frames that enter at a port come from a veth or a TAP, below it or among its members? */
+static bool may_lack_checksums(const struct sl_mirror *m, const struct sl_link *port)
+{
+	const struct sl_link *at = port;
+
+	for (int level = 0; at && level <= VLAN_LEVELS; level++) {
+		if (at->is.partial_checksums)
+			return true;
+		at = at->is.is_vlan && !at->is.parent_elsewhere ? sl_link_find(m, at->is.parent)
+								: NULL;
+	}
+	sl_htable_for_each(&m->links, node, next)
+	{
+		const struct sl_link *member = sl_container_of(node, struct sl_link, node);
+
+		if (member->is.master == port->is.ifindex && member->is.partial_checksums)
+			return true;
+	}
+	return false;
+}
+
 static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link)
 {
 	const struct sl_rtnl_link *is = &link->is;
@@ -164,7 +188,7 @@ static uint32_t port_flags(const struct sl_mirror *m, const struct sl_link *link
 		flags |= SL_PORT_PUNT4;
 	if (m->stats.policy6 || is->master || m->stats.starved)
 		flags |= SL_PORT_PUNT6;
-	if (port && port->is.partial_checksums)
+	if (port && may_lack_checksums(m, port))
 		flags |= port->is.generic_xdp ? SL_PORT_NOTED : SL_PORT_PARTIAL;
 	if (m->xfrm & SL_FILTER_IP4)
 		flags |= SL_PORT_XFRM4;
@@ -271,7 +295,8 @@ static void link_changed(struct sl_mirror *m, struct sl_link *link)
 	sl_htable_for_each(&m->links, node, next)
 	{
 		struct sl_link *other = sl_container_of(node, struct sl_link, node);
-		if (is_below(m, link->is.ifindex, other))
+		if (is_below(m, link->is.ifindex, other) ||
+		    (link->is.master && other->is.ifindex == link->is.master))
 			update(m, other);
 	}
 	m->above->links_changed(m);

@@ -223,7 +223,7 @@ static void seen(struct sl_capture_loop *loop, const struct sl_sighting *s)
 			drop_held(t, i);
 			return;
 		}
-	if (!sl_frame_filter_passes(t->filter, s->bytes, s->copied_bytes, s->frame_bytes))
+	if (!sl_capture_passes(loop, s))
 		return;
 	if (s->out)
 		show(loop, NULL, s);
@@ -264,6 +264,7 @@ static int run(struct trace *t)
 		.command = "trace",
 		.snap_bytes = SNAP_BYTES,
 		.ring_bytes = RING_BYTES,
+		.filter = t->filter,
 		.seen = seen,
 		.shown = shown,
 		.user = t,

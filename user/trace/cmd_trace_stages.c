@@ -76,7 +76,7 @@ static void print_stage(long long after_ns, long long ns, const char *what, cons
 	printf("  %18s  %12.3f us  %s%s\n", text, (double)ns / 1000.0, what, port);
 }
 
-/* What the message took is known within half of a round trip, since the nodes' clocks differ. */
+/* What the message took is known as well as the nodes' clocks. */
 static void message_text(const json_t *row, const char *where, char *text, size_t bytes)
 {
 	const json_t *error = json_object_get(row, "message_error_ns");

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
-# What `sluice sflow` refuses, and how it says so. tests/capture/sflow_samples.bats has collectors: it has a kernel that
+# What `sluice sflow` refuses, and how it says so. tests/vm/sflow_samples.bats has collectors: it has a kernel that
 # lets XDP programs be traced, whatever the machine's own does.
 # shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
 bats_require_minimum_version 1.5.0

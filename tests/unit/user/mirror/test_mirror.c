@@ -44,14 +44,16 @@ struct world {
 	struct sl_vlan_key vlan[16];
 	uint32_t told; /* calls of port_set */
 	uint32_t cut;  /* port that cannot be reached; 0: none */
+	uint32_t also; /* a port beside the two; 0: none */
 };
 
 /* --- The world --- */
 
 static bool is_port(void *ctx, uint32_t ifindex)
 {
-	(void)ctx;
-	return ifindex == ETH0 || ifindex == ETH1;
+	const struct world *w = ctx;
+
+	return ifindex == ETH0 || ifindex == ETH1 || (w->also && ifindex == w->also);
 }
 
 static bool is_cut(void *ctx, uint32_t ifindex)
@@ -425,6 +427,40 @@ static void vlan_in_vlan_writes_the_outer_tag_first(void **state)
 	assert_true(w->vlan[6].vid[0] == sl_htons(100));
 	assert_true(w->vlan[6].vid[1] == sl_htons(200));
 	assert_true(w->vlan[5].vid[1] == 0);
+}
+
+static void vlan_that_is_a_port_has_frames_without_its_tag(void **state)
+{
+	struct world *w = *state;
+	struct sl_rtnl_link l = ethernet(ETH0), bond = ethernet(8), member = ethernet(9);
+	const struct sl_adj *adj;
+
+	l.partial_checksums = true;
+	link_is(w, l);
+	w->also = 5;
+	link_is(w, vlan(5, ETH0, 100, ETH_P_8021Q));
+	link_is(w, vlan(6, 5, 200, ETH_P_8021Q));
+	assert_int_equal(w->vlan[5].port_ifindex, 5);
+	assert_true(w->vlan[5].vid[0] == 0);
+	assert_true(w->port[5].flags & SL_PORT_PARTIAL); /* of the veth below it */
+	/* A VLAN on it has one tag there. */
+	assert_int_equal(w->vlan[6].port_ifindex, 5);
+	assert_true(w->vlan[6].vid[0] == sl_htons(200));
+	assert_true(w->vlan[6].vid[1] == 0);
+	add(w, "172.16.0.0/24", "10.6.0.2", 5);
+	neighbour(w, 5, "10.6.0.2", NUD_REACHABLE, 6);
+	adj = forward(w, lookup(w, "172.16.0.1"));
+	assert_int_equal(adj->port_ifindex, 5);
+	assert_int_equal(adj->vlan_tags, 0);
+
+	/* A bond has what its members have. */
+	w->also = 8;
+	link_is(w, bond);
+	assert_false(w->port[8].flags & SL_PORT_PARTIAL);
+	member.master = 8;
+	member.partial_checksums = true;
+	link_is(w, member);
+	assert_true(w->port[8].flags & SL_PORT_PARTIAL);
 }
 
 static void packets_of_a_veth_may_lack_checksums_also_in_a_vlan(void **state)
@@ -1493,6 +1529,7 @@ int main(void)
 		TEST(mtu_is_the_smaller_of_link_and_route),
 		TEST(routes_through_no_port_are_left_to_the_kernel),
 		TEST(vlan_in_vlan_writes_the_outer_tag_first),
+		TEST(vlan_that_is_a_port_has_frames_without_its_tag),
 		TEST(packets_of_a_veth_may_lack_checksums_also_in_a_vlan),
 		TEST(vlan_that_is_down_is_no_entrance),
 		TEST(vlans_that_xdp_cannot_write_are_left_to_the_kernel),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Datagrams of sFlow, byte for byte as sflow_version_5.txt has them.
- * tests/capture/sflow_samples.bats has tshark read them.
+ * tests/vm/sflow_samples.bats has tshark read them.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,14 +11,14 @@ bats_require_minimum_version 1.5.0
 setup_file() {
 	[ -n "${LAB_DIR:-}" ] || return 0
 	mkdir "$LAB_DIR/flood"
-	VM_SECONDS=900 vm_on m1 tests/capture/capture_flood "$LAB_DIR/flood"
+	VM_SECONDS=900 vm_on m1 tests/vm/capture_flood "$LAB_DIR/flood"
 }
 
 setup() { [ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"; }
 
 # sums FLOOD: compare the capture of a flood with what went through, and print the sums
 sums() {
-	/usr/bin/python3 -B tests/capture/read_capture.py flood "$LAB_DIR/flood/$1" >"$LAB_DIR/sums" || return
+	/usr/bin/python3 -B tests/vm/read_capture.py flood "$LAB_DIR/flood/$1" >"$LAB_DIR/sums" || return
 	cat "$LAB_DIR/sums"
 }
 
@@ -30,6 +30,22 @@ sums() {
 @test "frames that do not fit the ring are counted to the last one, and forwarding does not wait for it" {
 	sums small
 	jq -e '.lost > 0' "$LAB_DIR/sums"
+}
+
+@test "a filter leaves frames out before they take room in a ring" {
+	/usr/bin/python3 -B tests/vm/read_capture.py chosen "$LAB_DIR/flood/chosen" | tee "$LAB_DIR/sums"
+	jq -e '. == {by: {"eth1 in: drop: ip4-martian-source: source address that no host may use": 50}, lost: 0, bytes: .bytes}' \
+		"$LAB_DIR/sums"
+}
+
+@test "a filter sees a frame as it leaves, and more of it than is copied" {
+	/usr/bin/python3 -B tests/vm/read_capture.py chosen "$LAB_DIR/flood/leaving" | tee "$LAB_DIR/sums"
+	jq -e '. == {by: {"eth2 out: forward: entered by eth1": 500}, lost: 0, bytes: 20}' "$LAB_DIR/sums"
+}
+
+@test "a filter that is too long for the kernel chooses the same frames" {
+	/usr/bin/python3 -B tests/vm/read_capture.py chosen "$LAB_DIR/flood/long" | tee "$LAB_DIR/sums"
+	jq -e '. == {by: {"eth2 out: forward: entered by eth1": 500}, lost: 0, bytes: .bytes}' "$LAB_DIR/sums"
 }
 
 @test "a trace names for each packet where it enters, the verdict that explain gives, and where it leaves" {

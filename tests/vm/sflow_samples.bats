@@ -10,12 +10,12 @@ bats_require_minimum_version 1.5.0
 setup_file() {
 	[ -n "${LAB_DIR:-}" ] || return 0
 	mkdir "$LAB_DIR/sflow"
-	VM_SECONDS=900 vm_on m1 tests/capture/sflow_flood "$LAB_DIR/sflow"
+	VM_SECONDS=900 vm_on m1 tests/vm/sflow_flood "$LAB_DIR/sflow"
 }
 
 setup() { [ -n "${LAB_DIR:-}" ] || skip "no QEMU, or no kernel for it"; }
 
-sums() { /usr/bin/python3 -B tests/capture/read_sflow.py "$1" "$LAB_DIR/sflow/$1"; }
+sums() { /usr/bin/python3 -B tests/vm/read_sflow.py "$1" "$LAB_DIR/sflow/$1"; }
 
 @test "with 1 of 1 each frame that enters is a sample with its bytes, its length and what became of it" { sums each; }
 

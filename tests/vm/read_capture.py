@@ -4,8 +4,11 @@
 Read what `sluice capture` wrote, with tshark and scapy, and compare it with what went through.
 
     read_capture.py flood DIRECTORY
-        What tests/capture/capture_flood wrote of a flood: every frame is in the capture once, or was counted as
+        What tests/vm/capture_flood wrote of a flood: every frame is in the capture once, or was counted as
         not captured; each leaves as scapy expects. Prints the sums.
+    read_capture.py chosen DIRECTORY
+        The same of a flood that a filter has chosen from: every frame is in the capture, or was left out, or not
+        captured. Prints how many, as JSON.
     read_capture.py same CAPTURE INTERFACE FRAMES
         The UDP frames to port 9 of this interface are those of a capture of the test's, in order.
     read_capture.py outcomes CAPTURE INTERFACE
@@ -130,6 +133,27 @@ def flood(directory):
                       "arrived": sink["packets"]}))
 
 
+def chosen(directory):
+    with open(os.path.join(directory, "flood.err"), encoding="utf-8") as f:
+        said = re.search(r"(\d+) frames captured, (\d+) not captured, (\d+) left out by the filter", f.read())
+    counts = []
+    for name in ("before", "after"):
+        with open(os.path.join(directory, name), encoding="utf-8") as f:
+            counts.append({row["name"]: row["packets"] for row in json.load(f)[0] if row["kind"] == "stage"})
+    path = os.path.join(directory, "flood.pcapng")
+    frames, stats = read(path), statistics(path)
+    n_captured, n_lost, n_left = map(int, said.groups())
+    assert n_captured == len(frames) and n_lost == sum(lost for _, lost in stats.values())
+    assert n_captured + n_lost + n_left == sum(seen for seen, _ in stats.values())
+    # what XDP counted while the capture ran
+    for stage, direction in (("rx", " in"), ("forward", " out")):
+        grown = counts[1][stage] - counts[0][stage]
+        seen = sum(n for name, (n, _) in stats.items() if name.endswith(direction))
+        assert grown <= seen, f"{seen} of {grown} frames were seen"
+    print(json.dumps({"by": collections.Counter(f"{f.interface}: {f.comment}" for f in frames), "lost": n_lost,
+                      "bytes": max(len(f.bytes) for f in frames)}))
+
+
 def same(path, interface, frames):
     got = [f for f in read(path) if f.interface == interface and UDP in Ether(f.bytes) and Ether(f.bytes)[UDP].dport == 9]
     want = pcap.read(frames)
@@ -142,6 +166,6 @@ def outcomes_of(path, interface):
                                          if f.interface == interface and UDP in Ether(f.bytes))))
 
 
-COMMANDS = {"flood": flood, "same": same, "outcomes": outcomes_of}
+COMMANDS = {"flood": flood, "chosen": chosen, "same": same, "outcomes": outcomes_of}
 
 COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -4,7 +4,7 @@
 Read the datagrams that a collector got of `sluice sflow`, by tshark's dissector, and compare them with what was sent
 and counted.
 
-    read_sflow.py each|some|fast DIRECTORY    what tests/capture/sflow_flood wrote; prints the sums
+    read_sflow.py each|some|fast DIRECTORY    what tests/vm/sflow_flood wrote; prints the sums
 """
 import collections
 import json
