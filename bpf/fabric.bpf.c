@@ -74,6 +74,8 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 	struct sl_arrivals *from = bpf_map_lookup_elem(&fabric_arrivals, &key);
 	struct sl_arrival_port *port;
 	struct sl_passed *taken;
+	struct sl_sample *sample;
+	__u64 sample_number = 0;
 	bool ce = false;
 	int action;
 
@@ -88,9 +90,13 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 		port = bpf_map_lookup_elem(&fabric_ports, &number);
 		taken = bpf_map_lookup_elem(&fabric_taken, &taken_key);
 		if (port && taken && sl_may_take(from, port, frame_bytes)) {
-			sl_sample_frame(ctx, &headers->message, port, headers_bytes, frame_bytes);
-			return sl_take(ctx, port, taken, headers_bytes,
-				       pad_bytes + SL_ROCE_ICRC_BYTES, frame_bytes);
+			sample = sl_sample_begin(ctx, &headers->message, port, headers_bytes,
+						 frame_bytes, &sample_number);
+			action = sl_take(ctx, port, taken, headers_bytes,
+					 pad_bytes + SL_ROCE_ICRC_BYTES, frame_bytes);
+			if (sample)
+				sl_sample_end(sample, sample_number);
+			return action;
 		}
 	}
 	action = to_bridge(ctx, worker);

@@ -92,6 +92,7 @@ static __always_inline int sl_edge_frame(struct xdp_md *ctx, bool frags, bool bo
 	struct sl_packet pkt;
 	sl_verdict verdict;
 
+	pkt.arrival_ns = sl_clustered() ? bpf_ktime_get_ns() : 0;
 	sl_packet_init(&pkt, ctx, sl_frame_bytes(ctx, frags));
 	verdict = sl_parse_link(&pkt, bound && !sl_frame_is_from_xdp(ctx));
 	if (sl_clustered() && !(verdict & SL_VERDICT_DROP) && sl_is_for_fabric(&pkt))

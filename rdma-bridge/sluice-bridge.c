@@ -9,31 +9,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/sched.h>
-#include <linux/sched/types.h>
 
 #include "rdma-bridge/assembly/assembly.h"
-#include "rdma-bridge/assembly/config_reader.h"
 #include "rdma-bridge/assembly/reload.h"
 #include "rdma-bridge/bridge/fabric.h"
 #include "rdma-bridge/bridge/housekeeping.h"
 #include "rdma-bridge/bridge/lane.h"
+#include "rdma-bridge/bridge/ports.h"
 #include "rdma-bridge/views/views.h"
 #include "user/config/check_host.h"
 #include "user/ipc/reloads.h"
 #include "user/lib/answer.h"
 #include "user/lib/clock.h"
+#include "user/lib/cpu_claim.h"
+#include "user/lib/errand.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
+#include "user/lib/unix_address.h"
 
 #define EXIT_CONFIG	2
-#define NICE		(-10)	  /* a bridge whose hello waits for a processor seems dead */
 #define FABRIC_RETRY_NS 20000000L /* between two looks for a fabric that is gone */
-#define SLICE_NS	100000	  /* of processor time at once, the least that the kernel grants */
 
 struct options {
 	const char *config_path;
@@ -62,31 +59,6 @@ static void on_signal(int signal)
 		reload = 1;
 	else
 		stop = 1;
-}
-
-/*
- * Get the processor before other programs, often and for a short time: a frame waits as long as
- * another program may keep the processor. Kernels before 6.12 give all programs slices of one
- * length. All threads inherit this.
- */
-static void ask_for_the_processor(uint32_t realtime)
-{
-	const struct sched_attr first = { .size = sizeof(first),
-					  .sched_policy = SCHED_RR,
-					  .sched_priority = realtime };
-	struct sched_attr shared = { .size = sizeof(shared), .sched_runtime = SLICE_NS };
-
-	if (realtime && !syscall(SYS_sched_setattr, 0, &first, 0))
-		return;
-	if (realtime)
-		sl_warning(
-			"cannot run at realtime priority %u: %s; that takes CAP_SYS_NICE, or LimitRTPRIO= of the unit",
-			realtime, strerror(errno));
-	if (setpriority(PRIO_PROCESS, 0, NICE))
-		sl_debug("cannot raise the priority: %s", strerror(errno));
-	shared.sched_nice = getpriority(PRIO_PROCESS, 0);
-	if (syscall(SYS_sched_setattr, 0, &shared, 0))
-		sl_debug("cannot shorten the slices: %s", strerror(errno));
 }
 
 /* The exit status after --help and --version. */
@@ -162,25 +134,22 @@ static int load_settings(const struct options *o, struct sl_settings **out)
 
 /* --- Reload --- */
 
-/*
- * The thread that reads a configuration has the core and the priority of the packet loop that made
- * it: give them up.
- */
-static void leave_the_lane(void)
-{
-	const struct sched_attr plain = { .size = sizeof(plain), .sched_policy = SCHED_NORMAL };
-	unsigned long all[1024 / (8 * sizeof(unsigned long))];
+/* Another configuration, on its way from the file to the bridge. */
+struct reading {
+	const struct options *options;
+	struct sl_settings *settings; /* owned, until the bridge takes them */
+	int err;
+	struct sl_errand errand;
+};
 
-	memset(all, 0xff, sizeof(all));
-	if (syscall(SYS_sched_setattr, 0, &plain, 0) ||
-	    syscall(SYS_sched_setaffinity, 0, sizeof(all), all) < 0)
-		sl_debug("cannot read the configuration elsewhere: %s", strerror(errno));
-}
-
-static int read_configuration(const void *options, struct sl_settings **out)
+/* For a large cluster that takes tens of milliseconds. */
+static void read_configuration(void *context)
 {
-	leave_the_lane();
-	return load_settings(options, out);
+	struct reading *r = context;
+
+	r->err = load_settings(r->options, &r->settings);
+	if (!r->err)
+		rb_bridge_ask_netdevs(&r->settings->cluster);
 }
 
 static void conclude_reload(const struct options *o, int err, uint64_t sum)
@@ -199,29 +168,26 @@ static void conclude_reload(const struct options *o, int err, uint64_t sum)
 }
 
 /* Begin a reload if a signal asks for it, and take over what has been read. */
-static void serve_reload(struct rb_config_reader **reader, struct rb_bridge *bridge,
-			 const struct options *o)
+static void serve_reload(struct reading *r, struct rb_bridge *bridge)
 {
-	struct sl_settings *settings;
 	uint64_t sum;
 	int err;
 
-	if (reload && !*reader) {
+	if (reload && !sl_errand_is_begun(&r->errand)) {
 		reload = 0;
 		sl_notify_reloading();
 		sl_reloads_begin();
-		err = rb_config_reader_open(read_configuration, o, reader);
-		if (err)
-			conclude_reload(o, err, 0);
+		sl_errand_begin(&r->errand, read_configuration, r);
 	}
-	if (!*reader || !rb_config_reader_has_read(*reader, &settings, &err))
+	if (!sl_errand_is_begun(&r->errand) || !sl_errand_is_done(&r->errand))
 		return;
-	rb_config_reader_close(*reader);
-	*reader = NULL;
-	sum = err ? 0 : settings->sum;
+	sl_errand_end(&r->errand);
+	err = r->err;
+	sum = err ? 0 : r->settings->sum;
 	if (!err)
-		err = rb_bridge_reload(bridge, settings, sl_now_ns());
-	conclude_reload(o, err, sum);
+		err = rb_bridge_reload(bridge, r->settings, sl_now_ns());
+	r->settings = NULL;
+	conclude_reload(r->options, err, sum);
 }
 
 /* --- Running --- */
@@ -229,20 +195,37 @@ static void serve_reload(struct rb_config_reader **reader, struct rb_bridge *bri
 /* Run until a signal, or until the fabric's netdev or RDMA device is gone. */
 static void run(struct rb_bridge *bridge, struct rb_views *views, const struct options *o)
 {
-	struct rb_config_reader *reader = NULL;
+	struct reading reading = { .options = o };
 	uint64_t views_ns = 0;
 
 	while (!stop && !bridge->lost) {
 		uint64_t now = rb_bridge_round(bridge);
 
-		serve_reload(&reader, bridge, o);
+		serve_reload(&reading, bridge);
 
 		if (rb_lane_is_due(&bridge->lanes[0], views_ns, bridge->worked, now)) {
 			views_ns = now + RB_BRIDGE_TICK_NS;
 			rb_views_poll(views, bridge, now);
 		}
 	}
-	rb_config_reader_close(reader);
+	sl_errand_end(&reading.errand);
+	sl_settings_free(reading.settings);
+}
+
+/*
+ * Does another bridge use these sockets? It would lose its program on the fabric to this one, long
+ * before the ports of TCP or the queues of AF_XDP, which nobody shares, end this one.
+ */
+static bool another_runs(const struct sl_cluster_settings *cluster)
+{
+	const char *const paths[] = { cluster->socket, cluster->bridge.control };
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (sl_unix_is_taken(paths[i])) {
+			sl_error("another sluice-bridge listens at \"%s\"", paths[i]);
+			return true;
+		}
+	return false;
 }
 
 /*
@@ -253,7 +236,7 @@ static int live(struct sl_settings *settings, const struct options *o)
 {
 	struct rb_bridge *bridge = NULL;
 	struct rb_views *views = NULL;
-	int err = rb_bridge_open(settings, &bridge);
+	int err = another_runs(&settings->cluster) ? -EIO : rb_bridge_open(settings, &bridge);
 
 	if (err)
 		return -EIO;
@@ -305,7 +288,7 @@ int main(int argc, char **argv)
 	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	sl_reloads_started(settings->sum);
-	ask_for_the_processor(settings->cluster.bridge.realtime);
+	sl_cpu_claim(settings->cluster.bridge.realtime);
 	while ((err = live(settings, &options)) == -ENODEV && !stop)
 		wait_for_fabric(settings);
 	sl_settings_free(settings);

@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 28
+#define SL_ABI_VERSION 30
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 

@@ -19,7 +19,7 @@
 /* Most bytes of a frame; with the header, and room for a tunnel's, it fits a veth with XDP. */
 #define SL_CHAIN_FRAME_MAX_BYTES 3000u
 
-/* Map sl_rule_chain: number of a rule -> its chain. */
+/* Map sl_rule_chain: number of a rule -> its chain, or zeros. */
 struct sl_rule_chain {
 	char name[SL_CHAIN_NAME_BYTES]; /* filled up with zeros */
 	__u64 id;			/* sl_chain_id(name) */

@@ -220,4 +220,11 @@ struct sl_classifier_large {
 #define SL_FILTER_RULES_MAX (4 * SL_RULES_MAX)
 #define SL_FILTER_COUNTERS  (2 * (SL_FILTER_RULES_MAX + SL_FILTER_LISTS))
 
+/* Whose a counter of rules is, so that the next daemon finds it: sl_hits_owner, by its number. */
+struct sl_hits_owner {
+	__u64 identity;	      /* of the rule, by its list and its keys; 0: nobody's */
+	__u64 packets, bytes; /* what it held before it was that rule's */
+};
+_Static_assert(sizeof(struct sl_hits_owner) == 24, "layout that the next daemon reads");
+
 #endif

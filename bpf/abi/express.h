@@ -62,8 +62,10 @@ struct sl_express_path {
 	__u8 pad[31];	   /* 0 */
 	/* Lengths, checksums and the packet sequence number are 0. */
 	__u8 header[SL_EXPRESS_HEADER_ROOM];
-	__u32 used;    /* XDP: 1: it sent a message; bridge: 0 */
-	__u8 pad1[36]; /* 0 */
+	__u32 used;	       /* XDP: 1: it sent a message; bridge: 0 */
+	__u32 pad1;	       /* 0 */
+	__s64 clock_offset_ns; /* CLOCK_MONOTONIC and this are the time in messages */
+	__u8 pad2[24];	       /* 0 */
 	struct sl_express_stream stream[SL_STREAMS_MAX];
 };
 SL_ASSERT_SIZE(struct sl_express_path, 192 + 64 * SL_STREAMS_MAX);

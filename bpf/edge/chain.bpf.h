@@ -22,7 +22,7 @@ __attribute__((noinline)) int sl_chain_redirect(struct xdp_md *ctx, __u32 number
 	const struct sl_rule_chain *chain = bpf_map_lookup_elem(&sl_rule_chain, &number);
 	struct sl_chain_header *header;
 
-	if (!chain || bpf_xdp_get_buff_len(ctx) > SL_CHAIN_FRAME_MAX_BYTES ||
+	if (!chain || !chain->id || bpf_xdp_get_buff_len(ctx) > SL_CHAIN_FRAME_MAX_BYTES ||
 	    bpf_xdp_get_buff_len(ctx) != ctx->data_end - ctx->data ||
 	    bpf_redirect_map(&sl_chain_tx, 0, 0) != XDP_REDIRECT ||
 	    bpf_xdp_adjust_head(ctx, -(int)sizeof(*header)))

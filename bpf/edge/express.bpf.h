@@ -72,16 +72,16 @@ static __noinline void sl_voq_spend(const volatile struct sl_voq *voq, struct sl
 /*
  * The path by which the frame leaves at once, with its trailer in place; or NULL: the bridge
  * carries it. Others write the elements meanwhile, so each field is read once, in this order: the
- * bridge marks the path busy before it takes a frame out of the backlog. Reading the clock costs as
- * much as all of these reads, so it is read once for all that need it.
+ * bridge marks the path busy before it takes a frame out of the backlog.
  */
 static __always_inline struct sl_express_path *sl_express_way(struct sl_packet *pkt,
 							      const volatile struct sl_voq *voq,
 							      struct sl_backlog *backlog,
-							      __u32 len_bytes, __u64 *now_ns)
+							      __u32 len_bytes)
 {
 	__u32 ip_bytes = pkt->ip4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	__u32 key = *(const volatile __u16 *)&backlog->path_plus1;
+	__u64 now_ns = pkt->arrival_ns;
 	volatile struct sl_express_path *path;
 
 	if (!sl_has_express() || !key)
@@ -92,13 +92,12 @@ static __always_inline struct sl_express_path *sl_express_way(struct sl_packet *
 	    sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames) || path->busy ||
 	    pkt->end - pkt->l2 != pkt->len_bytes || pkt->port_flags & SL_PORT_NOTED)
 		return NULL;
-	*now_ns = bpf_ktime_get_ns();
-	if (*now_ns >= path->until_ns ||
-	    (voq->rate != SL_RATE_UNLIMITED && !sl_voq_has_token(voq, backlog, *now_ns)) ||
+	if (now_ns >= path->until_ns ||
+	    (voq->rate != SL_RATE_UNLIMITED && !sl_voq_has_token(voq, backlog, now_ns)) ||
 	    !sl_express_trailer(pkt, len_bytes))
 		return NULL;
 	if (voq->rate != SL_RATE_UNLIMITED)
-		sl_voq_spend(voq, backlog, len_bytes, *now_ns);
+		sl_voq_spend(voq, backlog, len_bytes, now_ns);
 	if (pkt->l3 + ip_bytes > pkt->end)
 		return NULL; /* for the verifier: earlier steps have seen the headers */
 	return (struct sl_express_path *)path;
@@ -186,12 +185,13 @@ static __always_inline void sl_express_check(struct xdp_md *ctx, struct sl_messa
 static __always_inline sl_verdict sl_express_send(struct sl_packet *pkt,
 						  struct sl_express_path *path,
 						  struct sl_backlog *backlog, __u32 voq,
-						  __u32 len_bytes, __u64 now_ns)
+						  __u32 len_bytes)
 {
 	__u32 stream = 1 + (bpf_get_smp_processor_id() & (SL_EXPRESS_STREAMS - 1));
 	struct sl_message_headers *headers;
 	struct sl_message *message;
 	__u32 sequence;
+	__u64 now_ns;
 
 	if (path->header_bytes == SL_EXPRESS_HEADER4_BYTES)
 		headers = sl_express_headers(pkt, path, SL_EXPRESS_HEADER4_BYTES);
@@ -212,6 +212,7 @@ static __always_inline sl_verdict sl_express_send(struct sl_packet *pkt,
 	message->count = 1;
 	message->epoch = sl_htonl(path->epoch);
 	message->sequence = sl_htonl(sequence);
+	now_ns = pkt->arrival_ns + path->clock_offset_ns;
 	message->sent_ns[0] = sl_htonl(now_ns >> 32);
 	message->sent_ns[1] = sl_htonl(now_ns);
 	message->frame_length = sl_htons(len_bytes);

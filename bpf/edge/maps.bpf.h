@@ -91,6 +91,7 @@ struct {
 SL_LISTS(sl_filter_small, struct sl_classifier_small);
 SL_LISTS(sl_filter_large, struct sl_classifier_large);
 SL_COUNTERS(sl_filter_hits, 1);
+SL_ARRAY(sl_hits_owner, struct sl_hits_owner, 1, BPF_F_MMAPABLE);
 
 /* Exact flows. Not allocated before: memory only for those there are. */
 struct {
@@ -144,11 +145,14 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } sl_table_hop SEC(".maps");
 
-/* Their chains of elements. */
+/*
+ * Chains of elements, by the numbers of rules. An array, since each packet of a chain looks here. A
+ * number is written before packets meet its rule, and what is left of a rule that is gone, nobody
+ * reads.
+ */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SL_RULE_NUMBERS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* SL_FILTER_COUNTERS, if there are rules */
 	__type(key, __u32);
 	__type(value, struct sl_rule_chain);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);

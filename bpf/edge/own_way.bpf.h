@@ -13,14 +13,14 @@
  * May a frame of VOQ `id` leave at once? Takes its tokens. Others write the elements meanwhile, so
  * each field is read once, in this order. Not static: the kernel verifies it by itself, once.
  */
-__noinline int sl_own_way(__u32 id, __u32 len_bytes)
+__noinline int sl_own_way(__u32 id, __u32 len_bytes, __u64 now_ns)
 {
 	__u32 first = id - id % SL_CLASSES;
 	const volatile struct sl_voq *voq = bpf_map_lookup_elem(&sl_voq, &id);
 	struct sl_backlog *backlog = bpf_map_lookup_elem(&sl_backlog, &id);
 	struct sl_backlog *port = bpf_map_lookup_elem(&sl_backlog, &first);
 	const volatile struct sl_own_port *own;
-	__u64 until_ns, now_ns, rate;
+	__u64 until_ns, rate;
 
 	if (!voq || !backlog || !port)
 		return 0;
@@ -29,7 +29,6 @@ __noinline int sl_own_way(__u32 id, __u32 len_bytes)
 	if (!until_ns || !voq->limit_frames ||
 	    sl_waiting(&backlog->enqueued.frames, &backlog->dequeued.frames) || own->busy)
 		return 0;
-	now_ns = bpf_ktime_get_ns();
 	rate = own->rate;
 	if (now_ns >= until_ns || !sl_bucket_is_ready(&own->clock, rate, own->burst, now_ns) ||
 	    (voq->rate != SL_RATE_UNLIMITED && !sl_voq_has_token(voq, backlog, now_ns)))

@@ -44,6 +44,12 @@ struct sl_tag {
 
 struct sl_packet {
 	struct xdp_md *ctx;
+	/*
+	 * CLOCK_MONOTONIC, read before anything else: where the frame's delay begins, and the time
+	 * for buckets. Reading the clock costs as much as a step, so later steps read this. 0
+	 * outside clusters.
+	 */
+	__u64 arrival_ns;
 	void *l2; /* Ethernet header; ETH_HLEN bytes are there */
 	void *l3; /* IP header; once validated its 20 or 40 bytes are there */
 	void *end;

@@ -123,7 +123,7 @@ static __always_inline bool sl_put_meta(struct sl_packet *pkt, __u32 voq)
 	pkt->end = (void *)(long)pkt->ctx->data_end;
 	if ((void *)(meta + 1) > pkt->l2 || pkt->l3 + ip_bytes > pkt->end)
 		return false; /* for the verifier: earlier steps have seen the headers */
-	meta->arrival_ns = bpf_ktime_get_ns();
+	meta->arrival_ns = pkt->arrival_ns;
 	meta->voq = voq;
 	meta->ingress_port = SL_SYSTEM_PORT(sl_config.node_id, pkt->port_number);
 	meta->magic = SL_FRAME_META_MAGIC;
@@ -195,22 +195,22 @@ static __always_inline sl_verdict sl_enqueue(struct sl_packet *pkt, struct sl_ad
 	struct sl_express_path *express;
 	struct sl_ring *ring;
 	sl_verdict verdict;
-	__u64 now_ns;
 	bool mark;
 
 	if (!voq || !backlog)
 		return SL_PUNT(OTHER); /* user space writes no such VOQ */
 	if (!adj->remote) {
-		ring = sl_own_way(id, len_bytes) ? NULL : sl_own_ring(pkt, backlog);
+		ring = sl_own_way(id, len_bytes, pkt->arrival_ns) ? NULL
+								  : sl_own_ring(pkt, backlog);
 		if (!ring)
 			return sl_transmit(pkt, adj);
 	} else {
-		express = sl_express_way(pkt, voq, backlog, len_bytes, &now_ns);
+		express = sl_express_way(pkt, voq, backlog, len_bytes);
 		if (express) {
 			verdict = sl_rewrite(pkt, adj, SL_PORT_PARTIAL);
-			return verdict == SL_GO_ON ? sl_express_send(pkt, express, backlog, id,
-								     len_bytes, now_ns)
-						   : verdict;
+			return verdict == SL_GO_ON
+				       ? sl_express_send(pkt, express, backlog, id, len_bytes)
+				       : verdict;
 		}
 		ring = sl_redirect_to_ring(pkt, *(volatile __u32 *)&backlog->worker);
 		if (!ring)

@@ -228,38 +228,48 @@ static __always_inline bool sl_may_take(const struct sl_arrivals *from,
 	return true;
 }
 
-/* Record the frame behind the message if it is its turn. */
-static __always_inline void sl_sample_frame(struct xdp_md *ctx, const struct sl_message *message,
-					    struct sl_arrival_port *port, __u32 headers_bytes,
-					    __u32 frame_bytes)
+/*
+ * Record the frame behind the message if it is its turn, all but when it leaves: then *number is
+ * the sample's, for sl_sample_end. NULL: it is not recorded.
+ */
+static __always_inline struct sl_sample *sl_sample_begin(struct xdp_md *ctx,
+							 const struct sl_message *message,
+							 struct sl_arrival_port *port,
+							 __u32 headers_bytes, __u32 frame_bytes,
+							 __u64 *number)
 {
 	__u32 worker = port->worker;
 	__u32 head_bytes = frame_bytes < SL_SAMPLE_HEAD ? frame_bytes : SL_SAMPLE_HEAD;
 	struct sl_samples *samples;
 	struct sl_sample *sample;
-	__u64 i;
 
 	if (!arrival.sample || port->until-- > 0)
-		return;
+		return NULL;
 	asm volatile("" : "+r"(head_bytes)); /* for the verifier: it has not seen the lower bound */
 	if (!head_bytes)
-		return;
+		return NULL;
 	port->until = bpf_get_prandom_u32() % (2 * arrival.sample - 1);
 	samples = bpf_map_lookup_elem(&fabric_samples, &worker);
 	if (!samples || samples->made - *(volatile __u64 *)&samples->read >= SL_SAMPLES)
-		return;
-	i = __sync_fetch_and_add(&samples->made, 1);
-	sample = &samples->sample[i & (SL_SAMPLES - 1)];
+		return NULL;
+	*number = __sync_fetch_and_add(&samples->made, 1) + 1;
+	sample = &samples->sample[(*number - 1) & (SL_SAMPLES - 1)];
 	sample->sent_ns =
 		(__u64)sl_ntohl(message->sent_ns[0]) << 32 | sl_ntohl(message->sent_ns[1]);
-	sample->came_ns = bpf_ktime_get_ns();
 	sample->system_port = sl_ntohs(message->system_port);
 	sample->ingress_port = sl_ntohs(message->ingress_port);
 	sample->len_bytes = frame_bytes;
 	sample->class = message->class;
 	sample->source = message->source;
 	bpf_xdp_load_bytes(ctx, headers_bytes, sample->head, head_bytes);
-	__sync_lock_test_and_set(&sample->number, i + 1);
+	return sample;
+}
+
+/* The frame leaves now: give the sample to the bridge, which waits for its number. */
+static __always_inline void sl_sample_end(struct sl_sample *sample, __u64 number)
+{
+	sample->came_ns = bpf_ktime_get_ns();
+	__sync_lock_test_and_set(&sample->number, number);
 }
 
 /* Cut the message off its frame, and redirect the frame. */

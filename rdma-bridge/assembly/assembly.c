@@ -18,9 +18,11 @@
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/peering.h"
 #include "rdma-bridge/bridge/remote_ports.h"
+#include "rdma-bridge/bridge/takers.h"
 #include "rdma-bridge/express/express_paths.h"
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/rate/cc_overrides.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 
 #define CHUNK_BYTES 4096
@@ -39,12 +41,9 @@ struct demand {
 	uint64_t waiting; /* frames, before and after the fabric */
 };
 
-static uint32_t receive_queues(const char *name)
+static uint32_t receive_queues(const struct sl_cluster_port *port)
 {
-	struct rb_netdev netdev = { .queues = 1 };
-
-	rb_netdev_query(name, &netdev);
-	return netdev.queues ? netdev.queues : 1;
+	return port->receive_queues ? port->receive_queues : 1;
 }
 
 /* Chunks that a lane keeps posted to its transport. That of a router alone takes none. */
@@ -64,7 +63,7 @@ static struct demand demand_of(const struct rb_bridge *b, const struct sl_cluste
 		demand.rings += 2 * RB_BRIDGE_TRANSPORT_RING;
 	for (uint32_t p = 0; p < self->ports.n; p++) {
 		const struct sl_cluster_port *port = sl_cluster_port(self, p);
-		uint64_t queues = receive_queues(port->name), queued = 0;
+		uint64_t queues = receive_queues(port), queued = 0;
 
 		if (rb_bridge_lane(b, SL_SYSTEM_PORT(cluster->node, port->number)) != lane)
 			continue;
@@ -166,6 +165,8 @@ struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *b,
 		.pack_delay_ns = cluster->bridge.pack_delay_us * 1000ULL,
 		.degree = cluster->bridge.packing,
 		.receive_target = receive_target(b),
+		.clock_ns = sl_now_ns,
+		.clock_error_ns = cluster->clock_error_us * 1000,
 		.transport = lane->transport,
 		.epoch = b->epoch,
 		.fabric_Bps = rb_fabric_speed_Bps(b),
@@ -229,25 +230,26 @@ static int add_nodes(struct rb_bridge *b, uint64_t now_ns)
  * A ring for each worker and receive queue of a port, a TAP for each other port, calls to nodes and
  * from them.
  */
-static uint64_t descriptors_needed(const struct sl_cluster_settings *cluster)
+static uint64_t descriptors_needed(const struct sl_cluster_settings *cluster,
+				   const struct rb_netdev *fabric)
 {
 	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
 	uint64_t workers = cluster->bridge.workers;
 	uint64_t n = DESCRIPTORS + 2 * cluster->nodes.n + cluster->table.n +
 		     workers * DESCRIPTORS_PER_LANE;
 
-	if (sl_cluster_has_fabric(cluster))
-		n += workers * receive_queues(cluster->device);
+	n += workers * fabric->queues;
 	for (uint32_t p = 0; p < self->ports.n; p++)
-		n += workers * receive_queues(sl_cluster_port(self, p)->name);
+		n += workers * receive_queues(sl_cluster_port(self, p));
 	return n;
 }
 
 /* Without CAP_IPC_LOCK, the memory of a UMEM counts against RLIMIT_MEMLOCK. */
-int rb_bridge_raise_limits(const struct sl_cluster_settings *cluster)
+int rb_bridge_raise_limits(const struct sl_cluster_settings *cluster,
+			   const struct rb_netdev *fabric)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-	uint64_t needed = descriptors_needed(cluster);
+	uint64_t needed = descriptors_needed(cluster, fabric);
 	struct rlimit files;
 
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
@@ -274,7 +276,10 @@ int rb_bridge_open(struct sl_settings *settings, struct rb_bridge **out)
 	b->settings = settings;
 	b->maps_err = 1; /* not known yet */
 	b->maps.xsk_fd = b->maps.dscp_fd = b->sockets_fd = -1;
-	err = rb_bridge_raise_limits(&settings->cluster);
+	rb_bridge_ask_netdevs(&settings->cluster);
+	if (sl_cluster_has_fabric(&settings->cluster))
+		rb_netdev_query(settings->cluster.device, &b->fabric);
+	err = rb_bridge_raise_limits(&settings->cluster, &b->fabric);
 	if (err)
 		goto out;
 	b->cc_overrides_path = rb_cc_overrides_path(settings->cluster.bridge.control);
@@ -326,6 +331,7 @@ void rb_bridge_close(struct rb_bridge *b)
 	if (!b)
 		return;
 	rb_lane_threads_stop(b);
+	rb_takers_close(b->takers);
 	/* The relay first: sluiced withdraws the remote ports while we close their TAPs. */
 	rb_peering_close(b);
 	rb_bridge_close_taps(b);

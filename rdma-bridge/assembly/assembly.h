@@ -19,8 +19,12 @@ void rb_bridge_close(struct rb_bridge *bridge); /* NULL is fine */
  */
 bool rb_bridge_memory_fits(const struct rb_bridge *bridge,
 			   const struct sl_cluster_settings *cluster);
-/* As many open files as the cluster needs. 0, or -EMFILE: too few are allowed; logged. */
-int rb_bridge_raise_limits(const struct sl_cluster_settings *cluster);
+/*
+ * As many open files as the cluster needs with this netdev of the fabric. 0, or -EMFILE: too few
+ * are allowed; logged.
+ */
+int rb_bridge_raise_limits(const struct sl_cluster_settings *cluster,
+			   const struct rb_netdev *fabric);
 
 /* What the settings mean for the worker of a lane, whose transport is open. */
 struct rb_worker_config rb_bridge_worker_config(const struct rb_bridge *bridge,

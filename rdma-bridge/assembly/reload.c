@@ -70,6 +70,8 @@ static const char *changed(const struct sl_settings *old, const struct sl_settin
 	what = changed_fabric(a, b);
 	if (!what && a->liveness_ms != b->liveness_ms)
 		what = "`liveness_ms`";
+	if (!what && a->clock_error_us != b->clock_error_us)
+		what = "`clock_error_us`";
 	if (!what && a->reserve != b->reserve)
 		what = "`reserve`";
 	if (!what)
@@ -182,7 +184,7 @@ int rb_bridge_reload(struct rb_bridge *b, struct sl_settings *settings, uint64_t
 	} else if (!rb_reachable_fit(b, new) || !rb_bridge_memory_fits(b, new)) {
 		err = -ENOSPC;
 	} else {
-		err = rb_bridge_raise_limits(new);
+		err = rb_bridge_raise_limits(new, &b->fabric);
 	}
 	swap_rate(old, new);
 	if (!err)

@@ -34,6 +34,7 @@ struct rb_join;
 struct rb_kernel_egress;
 struct rb_lane_threads;
 struct rb_relay;
+struct rb_takers;
 struct rb_tap;
 
 /* An edge port of this node. */
@@ -42,6 +43,7 @@ struct rb_bridge_port {
 	struct sl_cluster_port *kept; /* owned, with its name: of a port that leaves; else NULL */
 	bool leaves;		      /* it is no more in the configuration, and is being closed */
 	uint16_t system_port;
+	struct rb_edge *opening;     /* owned: it will be `edge`; NULL: none is being opened */
 	struct rb_edge *edge;	     /* owned; NULL: not open */
 	bool withdrawn;		     /* it is being closed */
 	uint32_t ifindex;	     /* of the netdev it was opened on */
@@ -128,7 +130,6 @@ struct rb_bridge {
 	bool lost;		 /* the fabric's device is gone, or is another one */
 	bool fabric_takes;	 /* its netdev takes frames of XDP, in order with ours */
 	bool fabric_keeps_order, fabric_said; /* as those of a port */
-	uint64_t order_ns;		      /* whether netdevs keep order is asked again then */
 
 	/* lane, lane_threads */
 	uint8_t *area; /* owned: memory of all chunks */
@@ -151,6 +152,8 @@ struct rb_bridge {
 	struct rb_bridge_remote *remotes;
 	uint32_t n_remotes;
 
+	struct rb_takers *takers; /* owned; NULL: nothing was asked yet */
+
 	/* peering */
 	struct rb_join *join;	/* owned; NULL: there is no fabric */
 	struct rb_relay *relay; /* owned */
@@ -162,6 +165,7 @@ struct rb_bridge {
 	int sockets_fd;		    /* epoll, in the first lane's all_fd: polled once a tick */
 	uint64_t tick_ns, retry_ns; /* when each is due */
 	bool worked;		    /* in the last round, the first lane had work */
+	bool clock_said[256];	    /* by node: the log says that its clock disagrees with ours */
 };
 
 #endif

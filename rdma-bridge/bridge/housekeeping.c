@@ -10,22 +10,23 @@
 #include "rdma-bridge/bridge/lane_threads.h"
 #include "rdma-bridge/bridge/peering.h"
 #include "rdma-bridge/bridge/remote_ports.h"
+#include "rdma-bridge/bridge/takers.h"
 #include "rdma-bridge/bridge/voq_maps.h"
 #include "rdma-bridge/ipc/relay_server.h"
 #include "rdma-bridge/join/join.h"
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/port/netdev.h"
-#include "user/rtnl/xdp_features.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 
 #define EVENTS_MAX 32 /* of sockets that one tick handles */
 
-/* False while a port is closed only because the kernel still frees its queues. */
+/* False while a port is being opened, or is closed only because the kernel frees its queues. */
 static bool ports_are_settled(const struct rb_bridge *b)
 {
 	for (uint32_t i = 0; i < b->n_ports; i++)
-		if (b->ports[i].err == -EBUSY && b->ports[i].busy < RB_BRIDGE_BUSY_MAX)
+		if (b->ports[i].opening ||
+		    (b->ports[i].err == -EBUSY && b->ports[i].busy < RB_BRIDGE_BUSY_MAX))
 			return false;
 	return true;
 }
@@ -67,80 +68,23 @@ static void renew_maps(struct rb_bridge *b, uint64_t now_ns)
 	b->maps_old = false;
 }
 
-#define ORDER_INTERVAL_NS 10000000000ULL /* asking waits for the kernel's routing lock */
-
-static void find_order(struct rb_bridge *b)
+/* Where the configuration says that the clocks of all nodes agree, one that does not is news. */
+static void say_whose_clock_disagrees(struct rb_bridge *b)
 {
-	const uint64_t now_ns = sl_now_ns();
+	const struct rb_worker *w = b->lanes[0].worker;
 
-	if (now_ns < b->order_ns)
-		return;
-	b->order_ns = now_ns + ORDER_INTERVAL_NS;
-	if (sl_cluster_has_fabric(&b->settings->cluster))
-		b->fabric_keeps_order = rb_netdev_keeps_order(b->settings->cluster.device);
-	for (uint32_t i = 0; i < b->n_ports; i++)
-		b->ports[i].keeps_order = rb_netdev_keeps_order(b->ports[i].settings->name);
-}
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		const uint8_t node = w->nodes[i];
+		const bool disagrees =
+			rb_transit_clock(&w->peer[node]->transit) == RB_TRANSIT_DISAGREES;
 
-/* Where the configuration says `always`, a netdev that lets no frame past the bridge is news. */
-static void say_what_cannot(struct rb_bridge *b)
-{
-	const struct sl_cluster_settings *cluster = &b->settings->cluster;
-	static const char text[] = "%s: `express: always`, but %s: its frames go by the bridge";
-	static const char tso[] = "it has TSO on, with which they could overtake the bridge's "
-				  "(ethtool -K DEV tso off)";
-	static const char driver[] = "its driver takes no frames from XDP";
-
-	if (cluster->express == SL_EXPRESS_ALWAYS && !b->fabric_takes && !b->fabric_said)
-		sl_warning(text, cluster->device, b->fabric_keeps_order ? driver : tso);
-	b->fabric_said = !b->fabric_takes;
-	for (uint32_t i = 0; i < b->n_ports; i++) {
-		struct rb_bridge_port *port = &b->ports[i];
-
-		if (!port->edge)
-			continue;
-		if (port->settings->express == SL_EXPRESS_ALWAYS && !port->takes && !port->said)
-			sl_warning(text, port->settings->name, port->keeps_order ? driver : tso);
-		port->said = !port->takes;
+		if (disagrees && !b->clock_said[node])
+			sl_warning(
+				"node %u: its clock and ours do not agree within `clock_error_us: %u`, "
+				"or it has no such key: delays between us are estimated",
+				node, b->settings->cluster.clock_error_us);
+		b->clock_said[node] = disagrees;
 	}
-}
-
-/* Does the netdev take frames that XDP redirects to it? A kernel that cannot say has none. */
-static bool takes_frames(struct sl_xdp_features *features, uint32_t ifindex)
-{
-	struct sl_xdp_takes takes;
-
-	return features && sl_xdp_features_takes(features, ifindex, &takes) == 0 && takes.frames;
-}
-
-/*
- * Which netdevs take frames that XDP redirects to them, in order with those of the bridge?
- */
-static void find_takers(struct rb_bridge *b)
-{
-	bool any = b->lanes[0].express;
-	struct sl_xdp_features *features = NULL;
-
-	for (uint32_t i = 0; i < b->n_ports; i++)
-		any |= rb_bridge_may_pass(b, &b->ports[i]);
-	if (!any)
-		return;
-	if (sl_xdp_features_open(&features) == 0)
-		find_order(b);
-	/* The lanes run meanwhile, and read these. */
-	__atomic_store_n(&b->fabric_takes,
-			 sl_cluster_has_fabric(&b->settings->cluster) && b->fabric_keeps_order &&
-				 takes_frames(features, b->fabric.ifindex),
-			 __ATOMIC_RELAXED);
-	for (uint32_t i = 0; i < b->n_ports; i++)
-		__atomic_store_n(&b->ports[i].takes,
-				 rb_bridge_may_pass(b, &b->ports[i]) && b->ports[i].keeps_order &&
-					 takes_frames(features, b->ports[i].ifindex),
-				 __ATOMIC_RELAXED);
-	if (!features)
-		return;
-	sl_xdp_features_close(features);
-	say_what_cannot(b);
 }
 
 /*
@@ -181,18 +125,27 @@ static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 	}
 	if (port->leaves) {
 		rb_bridge_halt(b);
-		if (!port->edge)
+		if (!port->edge && !port->opening)
 			rb_bridge_remove_port(b, port);
 		rb_bridge_release(b);
 		return;
 	}
-	if (!port->edge && err)
+	if (port->edge || port->opening)
+		return;
+	if (err)
 		port->retry_ns = port->pause_ns = 0; /* it is tried at once when it comes */
-	if (!port->edge && sl_now_ns() >= port->retry_ns) {
-		rb_bridge_halt(b);
-		rb_bridge_open_port(b, port);
-		rb_bridge_release(b);
-		b->order_ns = 0; /* it may be another netdev */
+	if (sl_now_ns() >= port->retry_ns)
+		rb_bridge_begin_port(b, port);
+}
+
+/* Put to use what has been opened, and look at once what else is to be done with it. */
+static void end_ports(struct rb_bridge *b)
+{
+	for (uint32_t i = 0; i < b->n_ports; i++) {
+		if (!rb_bridge_end_port(b, &b->ports[i]))
+			continue;
+		rb_takers_forget(b);
+		b->retry_ns = 0;
 	}
 }
 
@@ -200,6 +153,7 @@ static void renew_port(struct rb_bridge *b, struct rb_bridge_port *port)
 static void renew(struct rb_bridge *b, uint64_t now_ns)
 {
 	rb_fabric_check(b);
+	say_whose_clock_disagrees(b);
 	if (b->maps.voq && !b->maps_old && rb_maps_changed(&b->maps, b->settings->pin_dir))
 		withdraw_ports(b);
 	if (b->maps_old)
@@ -215,7 +169,7 @@ static void renew(struct rb_bridge *b, uint64_t now_ns)
 	/* The last one takes the place of one that is removed. */
 	for (uint32_t i = b->n_ports; i > 0; i--)
 		renew_port(b, &b->ports[i - 1]);
-	find_takers(b);
+	rb_takers_begin(b);
 	if (!b->ready && ports_are_settled(b)) {
 		b->ready = true;
 		if (b->join)
@@ -252,6 +206,8 @@ uint64_t rb_bridge_round(struct rb_bridge *b)
 	}
 	if (rb_lane_is_due(lane, b->tick_ns, worked, now_ns)) {
 		b->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
+		end_ports(b);
+		rb_takers_end(b);
 		poll_sockets(b, now_ns);
 		rb_bridge_kernel_alive(b, now_ns);
 		/* The callbacks of the first lane's worker do not hear of the other lanes. */

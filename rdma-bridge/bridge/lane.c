@@ -13,6 +13,7 @@
 #include "rdma-bridge/port/edge.h"
 #include "rdma-bridge/port/injector.h"
 #include "rdma-bridge/queue/backlog.h"
+#include "user/lib/clock.h"
 #include "user/lib/log.h"
 
 struct rb_lane *rb_bridge_lane(const struct rb_bridge *b, uint16_t system_port)
@@ -169,6 +170,13 @@ static bool end_ways(struct rb_lane *lane)
 	return under_way;
 }
 
+/* What this lane adds to the time in its messages, where the clocks of all nodes agree. */
+static void set_clock(struct rb_worker *w)
+{
+	if (w->config.clock_error_ns)
+		w->self.clock_offset_ns = sl_tai_offset_ns(w->self.clock_offset_ns);
+}
+
 bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 {
 	struct rb_bridge *b = lane->bridge;
@@ -193,6 +201,7 @@ bool rb_lane_round(struct rb_lane *lane, uint64_t now_ns)
 	}
 	if (rb_lane_is_due(lane, lane->tick_ns, busy, now_ns)) {
 		lane->tick_ns = now_ns + RB_BRIDGE_TICK_NS;
+		set_clock(lane->worker);
 		rb_worker_tick(lane->worker, now_ns);
 		rb_express_tick(lane->express, __atomic_load_n(&b->fabric_takes, __ATOMIC_RELAXED),
 				now_ns);

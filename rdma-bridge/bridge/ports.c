@@ -30,6 +30,20 @@ uint32_t rb_bridge_waiting_frames(const struct sl_cluster_settings *cluster)
 	return FULL_VOQS * cluster->bridge.voq_frames;
 }
 
+void rb_bridge_ask_netdevs(struct sl_cluster_settings *cluster)
+{
+	const struct sl_cluster_node *self = sl_cluster_find_node(cluster, cluster->node);
+	struct sl_cluster_port *ports = self->ports.items;
+
+	for (uint32_t p = 0; p < self->ports.n; p++) {
+		struct rb_netdev netdev = { 0 };
+
+		rb_netdev_query(ports[p].name, &netdev);
+		ports[p].receive_queues = netdev.queues;
+		ports[p].link_Bps = netdev.speed_Bps;
+	}
+}
+
 /* --- Opening and closing --- */
 
 static void link_port(struct rb_bridge *b, struct rb_bridge_port *port)
@@ -47,6 +61,11 @@ void rb_bridge_close_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
 	struct rb_lane *lane = rb_bridge_lane(b, port->system_port);
 
+	if (port->opening) { /* only at the end of the bridge: else it is waited for */
+		rb_edge_shut(port->opening, NULL, NULL);
+		rb_edge_close(port->opening);
+		port->opening = NULL;
+	}
 	if (!port->edge)
 		return;
 	rb_own_way_point(&port->way, lane->worker->port[port->settings->number], NULL);
@@ -62,14 +81,14 @@ void rb_bridge_close_port(struct rb_bridge *b, struct rb_bridge_port *port)
 
 void rb_bridge_withdraw_port(struct rb_bridge_port *port)
 {
-	port->withdrawn = port->edge;
+	port->withdrawn = port->edge || port->opening;
 	if (port->edge)
 		rb_edge_withdraw(port->edge);
 }
 
 bool rb_bridge_is_closing(const struct rb_bridge_port *port)
 {
-	return port->withdrawn && !rb_edge_is_withdrawn(port->edge);
+	return port->withdrawn && (port->opening || !rb_edge_is_withdrawn(port->edge));
 }
 
 /* The injector for a port that is configured so, opened with the first such port; else NULL. */
@@ -88,7 +107,26 @@ static struct rb_injector *injector_of(struct rb_lane *lane, const struct rb_bri
 	return lane->injector;
 }
 
-void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
+static void try_later(struct rb_bridge_port *port, int err)
+{
+	/*
+	 * The kernel frees a queue up to half a second after its last user has ended; so after a
+	 * bridge that was killed, the netdev is busy for a while.
+	 */
+	port->busy = err == -EBUSY ? port->busy + 1 : 0;
+	if (err == -EBUSY ? port->busy == RB_BRIDGE_BUSY_MAX : err != port->err)
+		sl_warning("port %s: cannot open AF_XDP rings: %s; trying again",
+			   port->settings->name, strerror(-err));
+	port->err = err;
+	port->pause_ns = port->pause_ns ? 2 * port->pause_ns : RETRY_MIN_NS;
+	if (port->pause_ns > RETRY_MAX_NS)
+		port->pause_ns = RETRY_MAX_NS;
+	port->retry_ns =
+		sl_now_ns() +
+		(port->busy && port->busy < RB_BRIDGE_BUSY_MAX ? RETRY_MIN_NS : port->pause_ns);
+}
+
+void rb_bridge_begin_port(struct rb_bridge *b, struct rb_bridge_port *port)
 {
 	struct rb_chunks *chunks[RB_EDGE_WORKERS_MAX];
 	struct rb_lane *lane = rb_bridge_lane(b, port->system_port);
@@ -109,40 +147,62 @@ void rb_bridge_open_port(struct rb_bridge *b, struct rb_bridge_port *port)
 		.wake_fd = lane->wake_fd,
 		.reader_chunks = chunks,
 	};
-	uint32_t ifindex = if_nametoindex(port->settings->name);
 	int err;
 
 	for (uint32_t i = 0; i < b->n_lanes; i++)
 		chunks[i] = b->lanes[i].chunks;
-	err = rb_edge_open(&config, &port->edge);
+	err = rb_edge_begin(&config, &port->opening);
+	if (err)
+		try_later(port, err);
+}
 
-	/*
-	 * The kernel frees a queue up to half a second after its last user has ended; so after a
-	 * bridge that was killed, the netdev is busy for a while.
-	 */
-	port->busy = err == -EBUSY ? port->busy + 1 : 0;
-	if (err && (err == -EBUSY ? port->busy == RB_BRIDGE_BUSY_MAX : err != port->err))
-		sl_warning("port %s: cannot open AF_XDP rings: %s; trying again",
-			   port->settings->name, strerror(-err));
-	port->err = err;
+/* What has been opened is the port's now, or never will be. */
+static int take_rings(struct rb_bridge_port *port)
+{
+	int err = 0;
+
+	rb_edge_has_opened(port->opening, &err);
+	if (!err && !port->withdrawn)
+		err = rb_edge_publish(port->opening);
 	if (err) {
-		/* Each try halts the lanes. */
-		port->pause_ns = port->pause_ns ? 2 * port->pause_ns : RETRY_MIN_NS;
-		if (port->pause_ns > RETRY_MAX_NS)
-			port->pause_ns = RETRY_MAX_NS;
-		port->retry_ns = sl_now_ns() + (port->busy && port->busy < RB_BRIDGE_BUSY_MAX
-							? RETRY_MIN_NS
-							: port->pause_ns);
-		return;
+		rb_edge_shut(port->opening, NULL, NULL);
+		rb_edge_close(port->opening);
+		port->withdrawn = false;
+	} else {
+		port->edge = port->opening;
 	}
-	port->pause_ns = 0;
-	port->ifindex = ifindex;
-	link_port(b, port);
-	rb_bridge_take_from_kernel(b, port);
-	sl_info("port %s: n%up%u, %u queues, %s, transmits by %s", port->settings->name,
-		port->system_port >> 8, port->system_port & 0xff, rb_edge_queues(port->edge),
-		rb_edge_is_zero_copy(port->edge) ? "zero-copy" : "copy mode",
-		rb_edge_tx(port->edge)->ops->name);
+	port->opening = NULL;
+	return err;
+}
+
+bool rb_bridge_end_port(struct rb_bridge *b, struct rb_bridge_port *port)
+{
+	int err;
+
+	if (!port->opening || !rb_edge_has_opened(port->opening, &err))
+		return false;
+	rb_bridge_halt(b);
+	err = take_rings(port);
+	if (err) {
+		try_later(port, err);
+	} else if (port->withdrawn) {
+		rb_edge_withdraw(port->edge);
+	} else {
+		port->err = 0;
+		port->busy = 0;
+		port->pause_ns = 0;
+		port->ifindex = rb_edge_ifindex(port->edge);
+		port->takes = port->keeps_order = false; /* it may be another netdev */
+		link_port(b, port);
+		rb_bridge_take_from_kernel(b, port);
+		sl_info("port %s: n%up%u, %u queues, %s, transmits by %s", port->settings->name,
+			port->system_port >> 8, port->system_port & 0xff,
+			rb_edge_queues(port->edge),
+			rb_edge_is_zero_copy(port->edge) ? "zero-copy" : "copy mode",
+			rb_edge_tx(port->edge)->ops->name);
+	}
+	rb_bridge_release(b);
+	return true;
 }
 
 /* --- Egress queues and controllers --- */
@@ -152,15 +212,12 @@ static int prepare_flows(const struct sl_cluster_port *settings,
 			 const struct sl_queue_settings *queue, uint32_t seed,
 			 struct fq_config *out)
 {
-	struct rb_netdev netdev = { 0 };
-
 	*out = queue->flow_queues;
 	out->shape.seed = seed;
 	if (settings->rate.per_s)
 		return 0;
-	rb_netdev_query(settings->name, &netdev);
-	if (netdev.speed_Bps && netdev.speed_Bps <= FQ_RATE_MAX_BPS)
-		out->shape.rate_Bps = netdev.speed_Bps;
+	if (settings->link_Bps && settings->link_Bps <= FQ_RATE_MAX_BPS)
+		out->shape.rate_Bps = settings->link_Bps;
 	return fq_config_prepare(out, NULL);
 }
 
@@ -279,13 +336,10 @@ static uint64_t in_units(uint64_t speed_Bps, enum sl_unit unit)
 	return unit == SL_UNIT_BYTES ? speed_Bps : speed_Bps / FRAME_MIN_BYTES;
 }
 
-/* The speed of a port's link: what its netdev says, or that of 10 Gb/s Ethernet. */
-static uint64_t link_speed_Bps(const struct sl_cluster_port *settings)
+/* The speed of a port's link: what its netdev said, or that of 10 Gb/s Ethernet. */
+static uint64_t link_speed_Bps(uint64_t said_Bps)
 {
-	struct rb_netdev netdev = { 0 };
-
-	rb_netdev_query(settings->name, &netdev);
-	return netdev.speed_Bps ? netdev.speed_Bps : RB_RATES_SPEED_DEFAULT;
+	return said_Bps ? said_Bps : RB_RATES_SPEED_DEFAULT;
 }
 
 static struct rb_bridge_port *port_of(const struct rb_bridge *b, uint8_t number)
@@ -296,22 +350,31 @@ static struct rb_bridge_port *port_of(const struct rb_bridge *b, uint8_t number)
 	return NULL;
 }
 
+static int set_controller(struct rb_bridge *b, const struct rb_bridge_port *port,
+			  const struct sl_cc_settings *settings, uint64_t link_Bps, uint64_t now_ns,
+			  const char **why)
+{
+	const uint8_t number = port->system_port & 0xff;
+	struct rb_worker *worker = rb_bridge_lane(b, port->system_port)->worker;
+	const enum sl_unit unit = worker->port[number]->unit;
+
+	/* A source's line is taken to be ours; each source knows its own. */
+	return rb_rates_set_port(worker->rates, number, settings,
+				 in_units(link_speed_Bps(link_Bps), unit),
+				 in_units(rb_fabric_speed_Bps(b), unit), now_ns, why);
+}
+
 int rb_bridge_set_controller(struct rb_bridge *b, uint8_t number,
 			     const struct sl_cc_settings *settings, uint64_t now_ns,
 			     const char **why)
 {
 	const struct rb_bridge_port *port = port_of(b, number);
-	struct rb_worker *worker;
-	enum sl_unit unit;
+	struct rb_netdev netdev = { 0 };
 
 	if (!port)
 		return -ENOENT;
-	worker = rb_bridge_lane(b, port->system_port)->worker;
-	unit = worker->port[number]->unit;
-	/* A source's line is taken to be ours; each source knows its own. */
-	return rb_rates_set_port(worker->rates, number, settings,
-				 in_units(link_speed_Bps(port->settings), unit),
-				 in_units(rb_fabric_speed_Bps(b), unit), now_ns, why);
+	rb_netdev_query(port->settings->name, &netdev);
+	return set_controller(b, port, settings, netdev.speed_Bps, now_ns, why);
 }
 
 /* What `cc set` or the configuration says, if it fits the queues. -EINVAL, logged: neither does. */
@@ -319,7 +382,7 @@ static int find_controller(const struct rb_bridge *b, const struct sl_cluster_po
 			   const struct rb_egress_port *queues, struct sl_cc_settings *out)
 {
 	const struct rb_rates *rates = rb_bridge_lane(b, queues->system_port)->worker->rates;
-	const uint64_t capacity_ups = in_units(link_speed_Bps(port), queues->unit);
+	const uint64_t capacity_ups = in_units(link_speed_Bps(port->link_Bps), queues->unit);
 	const uint64_t line_ups = in_units(rb_fabric_speed_Bps(b), queues->unit);
 	const char *why;
 
@@ -356,7 +419,8 @@ int rb_bridge_set_controllers(struct rb_bridge *b, uint64_t now_ns)
 			continue;
 		err = find_controller(b, port->settings, worker->port[number], &settings);
 		if (!err)
-			err = rb_bridge_set_controller(b, number, &settings, now_ns, NULL);
+			err = set_controller(b, port, &settings, port->settings->link_Bps, now_ns,
+					     NULL);
 	}
 	return err;
 }

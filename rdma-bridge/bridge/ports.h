@@ -14,6 +14,12 @@
 uint32_t rb_bridge_waiting_frames(const struct sl_cluster_settings *cluster);
 
 /*
+ * Ask the kernel for the receive queues and the speeds of this node's ports, and write them into
+ * the settings. That waits for the kernel's routing lock: no packet loop does it.
+ */
+void rb_bridge_ask_netdevs(struct sl_cluster_settings *cluster);
+
+/*
  * Make the egress queues that the settings of a port of ours ask for; `measured`: with those that
  * measure delay. 0 or -errno.
  */
@@ -33,14 +39,17 @@ void rb_bridge_adopt_settings(struct rb_bridge_port *port, const struct sl_clust
 void rb_bridge_remove_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
 
 /*
- * Open a port's rings, or close them, while the lanes are halted. A failure is logged and stands in
+ * Begin to open a port's rings, without waiting for the kernel. Once it has opened them, or could
+ * not, rb_bridge_end_port puts them to use and returns true. A failure is logged and stands in
  * port->err.
  */
-void rb_bridge_open_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
+void rb_bridge_begin_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
+bool rb_bridge_end_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
+/* Close a port's rings, while the lanes are halted. */
 void rb_bridge_close_port(struct rb_bridge *bridge, struct rb_bridge_port *port);
 /*
- * Begin to close a port, if it is open, without waiting for the kernel. When rb_bridge_is_closing
- * says false, rb_bridge_close_port ends it at once.
+ * Begin to close a port, if it is open or being opened, without waiting for the kernel. When
+ * rb_bridge_is_closing says false, rb_bridge_close_port ends it at once.
  */
 void rb_bridge_withdraw_port(struct rb_bridge_port *port);
 bool rb_bridge_is_closing(const struct rb_bridge_port *port);

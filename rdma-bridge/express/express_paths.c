@@ -185,10 +185,14 @@ static void measure(struct rb_worker *w, const struct sl_sample *sample)
 					.ingress_port = sample->ingress_port,
 					.class = sample->class,
 					.express = true };
+	int64_t message_ns;
 
 	if (!port || !port->delay || !peer)
 		return;
-	frame.stay.message_ns = rb_transit_of(&peer->transit, sample->sent_ns, sample->came_ns);
+	message_ns =
+		rb_transit_of(&peer->transit, sample->sent_ns - (uint64_t)w->self.clock_offset_ns,
+			      sample->came_ns);
+	frame.stay.message_ns = message_ns > 0 ? (uint64_t)message_ns : 0;
 	frame.error_us = rb_transit_error_us(&peer->transit);
 	memcpy(frame.head, sample->head, sizeof(frame.head));
 	rb_port_delay_add(port->delay, &frame);
@@ -226,8 +230,9 @@ void rb_express_tick(struct rb_express *x, bool fabric_takes, uint64_t now_ns)
 		bool open = x->path[node].check && fabric_takes &&
 			    rb_worker_peer_state(w, node) == RB_PEER_UP;
 
+		__atomic_store_n(&path->clock_offset_ns, w->self.clock_offset_ns, __ATOMIC_RELAXED);
 		__atomic_store_n(&path->until_ns, open ? now_ns + w->config.dead_after_ns : 0,
-				 __ATOMIC_RELAXED);
+				 __ATOMIC_RELEASE);
 		if (path->used) {
 			path->used = 0;
 			rb_rates_express_sent(w->rates, node, now_ns);

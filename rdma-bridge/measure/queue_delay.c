@@ -41,7 +41,8 @@ void rb_port_delay_give(struct rb_port_delay *d, const struct rb_frame *frame, c
 	d->n++;
 	*kept = (struct rb_delay_frame){
 		.number = d->given,
-		.given_ns = now_ns,
+		/* It may have entered after this round began. */
+		.given_ns = now_ns > frame->arrival_ns ? now_ns : frame->arrival_ns,
 		.stay = rb_stay_of(frame, now_ns),
 		.len_bytes = frame->len_bytes,
 		.ingress_port = frame->ingress_port,
@@ -66,14 +67,23 @@ void rb_port_delay_add(struct rb_port_delay *d, const struct rb_delay_frame *fra
 	d->kept[d->n_kept++ % RB_DELAY_KEPT] = *frame;
 }
 
-void rb_port_delay_back(struct rb_port_delay *d, uint32_t n, uint64_t now_ns)
+/* A frame from another node may seem to enter, and so to be given, when it has left already. */
+static uint64_t between(uint64_t given_ns, uint64_t back_ns)
 {
+	return back_ns > given_ns ? back_ns - given_ns : 0;
+}
+
+void rb_port_delay_back(struct rb_port_delay *d, uint32_t n, uint64_t from_ns, uint64_t step_ns)
+{
+	const uint64_t before = d->back;
+
 	d->back += n;
 	for (; d->n && d->under_way[d->first].number <= d->back;
 	     d->n--, d->first = (d->first + 1) % RB_DELAY_UNDER_WAY) {
 		struct rb_delay_frame *frame = &d->under_way[d->first];
 
-		frame->transmit_ns = now_ns - frame->given_ns;
+		frame->transmit_ns =
+			between(frame->given_ns, from_ns + (frame->number - before) * step_ns);
 		rb_port_delay_add(d, frame);
 	}
 }

@@ -89,8 +89,10 @@ static inline struct rb_stay rb_stay_of(const struct rb_frame *frame, uint64_t n
 /* The port gets a frame now. Its bytes are frame->len_bytes long, and borrowed for the call. */
 void rb_port_delay_give(struct rb_port_delay *delay, const struct rb_frame *frame,
 			const uint8_t *bytes, uint64_t now_ns);
-/* The port gives n frames back now. */
-void rb_port_delay_back(struct rb_port_delay *delay, uint32_t n, uint64_t now_ns);
+/* The port gives n frames back, and has sent each so long after the one before, or after from_ns.
+ */
+void rb_port_delay_back(struct rb_port_delay *delay, uint32_t n, uint64_t from_ns,
+			uint64_t step_ns);
 /* A frame that went past the bridges, and was drawn where it did, is measured. */
 void rb_port_delay_add(struct rb_port_delay *delay, const struct rb_delay_frame *frame);
 /* The port is another one: nothing that the former one has comes back in order. */

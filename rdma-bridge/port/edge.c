@@ -2,8 +2,7 @@
 #include "rdma-bridge/port/edge.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
+#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <bpf/bpf.h>
@@ -12,6 +11,7 @@
 #include "rdma-bridge/port/xsk.h"
 #include "rdma-bridge/queue/handback.h"
 #include "rdma-bridge/queue/ring_numbers.h"
+#include "user/lib/errand.h"
 
 #define BATCH	  64
 #define SEND_SIZE 1024
@@ -40,10 +40,13 @@ struct rb_edge {
 	uint32_t meta_queues, meta_voqs, fill_target;
 	int xsk_fd;
 	bool zero_copy;
-	/* Withdrawn: nothing uses the sockets of n_closing queues; closed: there are none. */
-	bool withdrawn, closed, has_closer;
+	struct rb_edge_config config; /* while it is being opened */
+	char netdev[IF_NAMESIZE];
+	struct sl_errand opening, closing;
+	int err; /* of opening */
+	/* Nothing uses the sockets of n_closing queues, which are being closed. */
+	bool withdrawn;
 	uint32_t n_closing;
-	pthread_t closer;
 	uint32_t workers, owner;
 	struct edge_reader readers[RB_EDGE_WORKERS_MAX]; /* by worker */
 	uint64_t *filled; /* owned: a bit for each chunk, set while a ring of the kernel has it */
@@ -336,6 +339,11 @@ uint32_t rb_edge_queues(const struct rb_edge *edge)
 	return edge->n_queues;
 }
 
+uint32_t rb_edge_ifindex(const struct rb_edge *edge)
+{
+	return edge->ifindex;
+}
+
 bool rb_edge_is_zero_copy(const struct rb_edge *edge)
 {
 	return edge->zero_copy;
@@ -350,17 +358,6 @@ uint64_t rb_edge_strangers(const struct rb_edge *edge)
 	return strangers;
 }
 
-static int publish(struct rb_edge *edge)
-{
-	int err = 0;
-
-	for (uint32_t q = 0; q < edge->n_queues; q++)
-		for (uint32_t w = 0; w < edge->workers && !err; w++)
-			err = rb_xsk_publish(edge->queues[q].xsk, w, edge->xsk_fd,
-					     key_of(edge, q, w));
-	return err;
-}
-
 static void unpublish(struct rb_edge *edge)
 {
 	for (uint32_t q = 0; q < edge->n_queues; q++)
@@ -371,10 +368,11 @@ static void unpublish(struct rb_edge *edge)
 		}
 }
 
-static int open_queue(struct rb_edge *edge, const struct rb_edge_config *config, uint32_t queue)
+static int open_queue(struct rb_edge *edge, uint32_t queue)
 {
+	const struct rb_edge_config *config = &edge->config;
 	const struct rb_xsk_config xsk = {
-		.netdev = config->netdev,
+		.netdev = edge->netdev,
 		.queue = queue,
 		.area = config->chunks->area,
 		.area_bytes = config->area_bytes,
@@ -391,75 +389,127 @@ static int open_queue(struct rb_edge *edge, const struct rb_edge_config *config,
 	return rb_xsk_open(&xsk, &edge->queues[queue].xsk);
 }
 
-static int open_readers(struct rb_edge *edge, const struct rb_edge_config *config, uint32_t queues)
+static int open_readers(struct rb_edge *edge, uint32_t queues)
 {
 	int err = 0;
 
-	for (uint32_t w = 0; w < edge->workers && !err; w++) {
-		struct edge_reader *reader = &edge->readers[w];
-
-		reader->chunks = config->workers ? config->reader_chunks[w] : config->chunks;
+	for (uint32_t w = 0; w < edge->workers && !err; w++)
 		if (w != edge->owner)
-			err = rb_handback_init(&reader->back,
+			err = rb_handback_init(&edge->readers[w].back,
 					       queues * (edge->fill_target + SL_RING_FRAMES),
-					       config->wake_fd);
-	}
+					       edge->config.wake_fd);
 	return err;
 }
 
-int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
+static int open_queues(struct rb_edge *edge)
 {
-	uint32_t number = config->system_port & 0xff;
+	const struct rb_edge_config *config = &edge->config;
 	struct rb_netdev netdev;
-	struct rb_edge *edge;
-	int err;
+	int err = rb_netdev_query(edge->netdev, &netdev);
 
-	*out = NULL;
-	err = rb_netdev_query(config->netdev, &netdev);
 	if (err)
 		return err;
-	if (netdev.queues > config->meta_queues)
-		netdev.queues = config->meta_queues;
-	if (number == 0 || number > config->meta_ports || netdev.queues == 0 ||
-	    config->workers > RB_EDGE_WORKERS_MAX)
+	if (netdev.queues > edge->meta_queues)
+		netdev.queues = edge->meta_queues;
+	if (edge->number == 0 || edge->number > config->meta_ports || netdev.queues == 0)
 		return -EINVAL;
-	edge = calloc(1, sizeof(*edge));
+	edge->ifindex = netdev.ifindex;
+	edge->queues = calloc(netdev.queues, sizeof(*edge->queues));
+	edge->rings = calloc((size_t)netdev.queues * edge->workers, sizeof(*edge->rings));
+	edge->filled = calloc((config->chunks->n + 63) / 64, sizeof(*edge->filled));
+	edge->sending = calloc(config->chunks->n, sizeof(*edge->sending));
+	if (!edge->queues || !edge->rings || !edge->filled || !edge->sending)
+		return -ENOMEM;
+	err = open_readers(edge, netdev.queues);
+	for (uint32_t i = 0; i < netdev.queues && !err; i++) {
+		err = open_queue(edge, i);
+		edge->n_queues += !err;
+	}
+	if (!err && config->injector)
+		err = rb_inject_open(config->injector, netdev.ifindex, &edge->tx, config->chunks,
+				     &edge->inject);
+	if (!err)
+		edge->zero_copy = rb_xsk_is_zero_copy(edge->queues[0].xsk);
+	/* Here and not in rb_edge_shut, for which workers halt. */
+	for (uint32_t i = 0; err && i < edge->n_queues; i++)
+		rb_xsk_close(edge->queues[i].xsk);
+	if (err)
+		edge->n_queues = 0;
+	return err;
+}
+
+static void open_sockets(void *context)
+{
+	struct rb_edge *edge = context;
+
+	edge->err = open_queues(edge);
+}
+
+int rb_edge_begin(const struct rb_edge_config *config, struct rb_edge **out)
+{
+	struct rb_edge *edge;
+
+	*out = NULL;
+	if (config->workers > RB_EDGE_WORKERS_MAX)
+		return -EINVAL;
+	*out = edge = calloc(1, sizeof(*edge));
 	if (!edge)
 		return -ENOMEM;
 	*edge = (struct rb_edge){
 		.tx = { .ops = &edge_tx_ops },
 		.chunks = config->chunks,
-		.ifindex = netdev.ifindex,
-		.number = number,
+		.number = config->system_port & 0xff,
 		.meta_queues = config->meta_queues,
 		.meta_voqs = config->meta_voqs,
 		.fill_target = config->fill_target,
 		.xsk_fd = config->xsk_fd,
 		.workers = config->workers ? config->workers : 1,
 		.owner = config->owner,
+		.config = *config,
 	};
-	edge->queues = calloc(netdev.queues, sizeof(*edge->queues));
-	edge->rings = calloc((size_t)netdev.queues * edge->workers, sizeof(*edge->rings));
-	edge->filled = calloc((config->chunks->n + 63) / 64, sizeof(*edge->filled));
-	edge->sending = calloc(config->chunks->n, sizeof(*edge->sending));
-	if (!edge->queues || !edge->rings || !edge->filled || !edge->sending)
-		err = -ENOMEM;
-	if (!err)
-		err = open_readers(edge, config, netdev.queues);
-	for (uint32_t i = 0; i < netdev.queues && !err; i++) {
-		err = open_queue(edge, config, i);
-		edge->n_queues += !err;
-	}
-	if (!err && config->injector)
-		err = rb_inject_open(config->injector, netdev.ifindex, &edge->tx, config->chunks,
-				     &edge->inject);
-	if (!err) {
-		edge->zero_copy = rb_xsk_is_zero_copy(edge->queues[0].xsk);
-		rb_edge_refill(edge);
-		for (uint32_t w = 0; w < edge->workers; w++)
-			rb_edge_share(edge, w);
-		err = publish(edge);
-	}
+	strncpy(edge->netdev, config->netdev, sizeof(edge->netdev) - 1);
+	edge->config.netdev = edge->netdev; /* no more what the caller lent */
+	edge->config.reader_chunks = NULL;
+	for (uint32_t w = 0; w < edge->workers; w++)
+		edge->readers[w].chunks =
+			config->workers ? config->reader_chunks[w] : config->chunks;
+	sl_errand_begin(&edge->opening, open_sockets, edge);
+	return 0;
+}
+
+bool rb_edge_has_opened(const struct rb_edge *edge, int *err)
+{
+	if (!sl_errand_is_done(&edge->opening))
+		return false;
+	*err = edge->err;
+	return true;
+}
+
+int rb_edge_publish(struct rb_edge *edge)
+{
+	int err = 0;
+
+	sl_errand_end(&edge->opening);
+	rb_edge_refill(edge);
+	for (uint32_t w = 0; w < edge->workers; w++)
+		rb_edge_share(edge, w);
+	for (uint32_t q = 0; q < edge->n_queues; q++)
+		for (uint32_t w = 0; w < edge->workers && !err; w++)
+			err = rb_xsk_publish(edge->queues[q].xsk, w, edge->xsk_fd,
+					     key_of(edge, q, w));
+	return err;
+}
+
+int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
+{
+	struct rb_edge *edge;
+	int err = rb_edge_begin(config, &edge);
+
+	*out = NULL;
+	if (err)
+		return err;
+	sl_errand_end(&edge->opening);
+	err = edge->err ? edge->err : rb_edge_publish(edge);
 	if (err) {
 		rb_edge_shut(edge, NULL, NULL);
 		rb_edge_close(edge);
@@ -469,7 +519,7 @@ int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out)
 	return err;
 }
 
-static void *close_sockets(void *context)
+static void close_sockets(void *context)
 {
 	struct rb_edge *edge = context;
 
@@ -479,33 +529,24 @@ static void *close_sockets(void *context)
 	for (uint32_t i = 0; edge->zero_copy && i < edge->n_closing; i++)
 		if (rb_xsk_wait_closed(edge->ifindex, i, CLOSE_NS) == -ENODEV)
 			break;
-	__atomic_store_n(&edge->closed, true, __ATOMIC_RELEASE);
-	return NULL;
 }
 
 void rb_edge_withdraw(struct rb_edge *edge)
 {
-	sigset_t all, old;
-
 	if (edge->withdrawn)
 		return;
+	sl_errand_end(&edge->opening);
 	unpublish(edge);
 	rb_inject_shut(edge->inject);
 	edge->withdrawn = true;
 	edge->n_closing = edge->n_queues;
 	edge->n_queues = 0;
-	/* Signals are for the thread that called. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	edge->has_closer = pthread_create(&edge->closer, NULL, close_sockets, edge) == 0;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (!edge->has_closer)
-		close_sockets(edge);
+	sl_errand_begin(&edge->closing, close_sockets, edge);
 }
 
 bool rb_edge_is_withdrawn(const struct rb_edge *edge)
 {
-	return __atomic_load_n(&edge->closed, __ATOMIC_ACQUIRE);
+	return sl_errand_is_done(&edge->closing);
 }
 
 /*
@@ -517,9 +558,7 @@ void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_co
 	const struct rb_ring_accounts accounts = { backlog, edge->meta_voqs, counters };
 
 	rb_edge_withdraw(edge);
-	if (edge->has_closer)
-		pthread_join(edge->closer, NULL);
-	edge->has_closer = false;
+	sl_errand_end(&edge->closing);
 	take_back(edge);
 	for (uint32_t i = 0; backlog && i < edge->n_closing * edge->workers; i++)
 		rb_ring_end(&edge->rings[i], &accounts);

@@ -8,7 +8,7 @@
  *
  * A port has one owner, the worker that alone fills its rings and transmits. Another worker copies
  * the frames of its rings into chunks of its own and hands the emptied chunks back to the owner.
- * The port is opened, withdrawn, shut and closed while no worker runs.
+ * The port is published, withdrawn, shut and closed while no worker runs.
  */
 #ifndef RB_EDGE_H
 #define RB_EDGE_H
@@ -35,15 +35,25 @@ struct rb_edge_config {
 	uint32_t workers;
 	uint32_t owner; /* the worker that owns the port and the chunks above */
 	int wake_fd;	/* borrowed: an eventfd that ends the owner's sleep */
-	struct rb_chunks *const *reader_chunks; /* borrowed while opening: chunks of each worker */
+	struct rb_chunks *const *reader_chunks; /* read by rb_edge_begin: chunks of each worker */
 };
 
 struct rb_edge;
 
 /*
- * Queues beyond meta_queues get no rings, and XDP drops what enters by them. 0; -ENODEV; -EINVAL:
- * sl_xsk has no place for this port; else as rb_xsk_open.
+ * Begin to open the sockets in a thread of the port's own, since the kernel may take tens of
+ * milliseconds; workers may run meanwhile. Queues beyond meta_queues get no rings, and XDP drops
+ * what enters by them. 0; -ENOMEM; -EINVAL: too many workers.
  */
+int rb_edge_begin(const struct rb_edge_config *config, struct rb_edge **out);
+/*
+ * Has the thread come to an end? Then *err says how: 0; -ENODEV; -EINVAL: sl_xsk has no place for
+ * this port; else as rb_xsk_open. After an error the port can only be shut and closed.
+ */
+bool rb_edge_has_opened(const struct rb_edge *edge, int *err);
+/* Fill the rings and let XDP find the sockets. 0; -errno: shut it and close it. */
+int rb_edge_publish(struct rb_edge *edge);
+/* All three, waiting; after an error *out is NULL. */
 int rb_edge_open(const struct rb_edge_config *config, struct rb_edge **out);
 /*
  * Withdraw from the maps and begin to close the sockets, in a thread of the port's own: each takes
@@ -54,7 +64,7 @@ void rb_edge_withdraw(struct rb_edge *edge);
 /* Has the thread closed all sockets, so that rb_edge_shut does not wait? */
 bool rb_edge_is_withdrawn(const struct rb_edge *edge);
 /*
- * Wait for the end of rb_edge_withdraw, which this does first where it has not been done. Drops the
+ * Wait for the end of opening, and of rb_edge_withdraw, which this does where nobody has. Drops the
  * frames that wait in the rings, and counts them as it counts the kernel's drops. Frees the chunks
  * of the fill rings. The tx's reap gives back the frames that were being sent, sent or not. Works
  * for a netdev that is gone.
@@ -63,7 +73,8 @@ void rb_edge_shut(struct rb_edge *edge, struct sl_backlog *backlog, struct sl_co
 /* Free a port that was shut and whose tx nobody uses any more. NULL is fine. */
 void rb_edge_close(struct rb_edge *edge);
 
-uint32_t rb_edge_queues(const struct rb_edge *edge); /* queues that have rings */
+uint32_t rb_edge_queues(const struct rb_edge *edge);  /* queues that have rings */
+uint32_t rb_edge_ifindex(const struct rb_edge *edge); /* of the netdev it was opened on */
 bool rb_edge_is_zero_copy(const struct rb_edge *edge);
 /*
  * Take up to max frames out of the rings that this worker reads. Their chunks become

@@ -151,7 +151,7 @@ void rb_egress_set_tx(struct rb_egress_port *port, struct rb_tx *tx, struct rb_c
 	if (port->delay)
 		rb_port_delay_restart(port->delay);
 	if (port->tx) {
-		rb_egress_reap(port, chunks, 0);
+		rb_egress_reap(port, chunks, 0, 0);
 		if (counters)
 			settle(port, counters);
 		port->tx->ops->close(port->tx);
@@ -396,8 +396,10 @@ int rb_egress_flush(struct rb_egress_port *port, struct rb_chunks *chunks,
 	return err;
 }
 
-void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks, uint64_t now_ns)
+void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks, uint64_t from_ns,
+		    uint64_t until_ns)
 {
+	const uint64_t step_ns = port->lent ? (until_ns - from_ns) / port->lent : 0;
 	uint64_t offsets[BATCH];
 	uint32_t n;
 
@@ -407,7 +409,8 @@ void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks, uint6
 		n = port->tx->ops->reap(port->tx, offsets, BATCH);
 		port->lent -= n;
 		if (port->delay)
-			rb_port_delay_back(port->delay, n, now_ns);
+			rb_port_delay_back(port->delay, n, from_ns, step_ns);
+		from_ns += n * step_ns;
 		for (uint32_t i = 0; i < n; i++)
 			rb_chunk_release(chunks, offsets[i], RB_OWNER_MESSAGE);
 	} while (n == BATCH);

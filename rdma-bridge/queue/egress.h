@@ -112,8 +112,13 @@ uint32_t rb_egress_serve(struct rb_egress_port *port, uint32_t budget, struct rb
  */
 int rb_egress_flush(struct rb_egress_port *port, struct rb_chunks *chunks,
 		    struct sl_counter *counters);
-/* Take back frames that tx is done with. */
-void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks, uint64_t now_ns);
+/*
+ * Take back frames that tx is done with. Of those that it has not given back yet, it may have sent
+ * the first ones from from_ns on, and the last one until until_ns: one after the other, as copy
+ * mode does in one system call, where each takes as long as the next.
+ */
+void rb_egress_reap(struct rb_egress_port *port, struct rb_chunks *chunks, uint64_t from_ns,
+		    uint64_t until_ns);
 /*
  * Replace the port's tx when the port goes down (NULL) or comes back. Closes the former tx. A port
  * that is down drops the frames that wait.

@@ -2,6 +2,7 @@
 #include "rdma-bridge/queue/pack.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 int rb_pack_init(struct rb_pack *pack, uint32_t limit_bytes, uint32_t degree)
@@ -13,6 +14,12 @@ int rb_pack_init(struct rb_pack *pack, uint32_t limit_bytes, uint32_t degree)
 	pack->degree = degree;
 	rb_pack_reset(pack);
 	return 0;
+}
+
+/* By the difference: the time of a frame that is older than its clock wraps. */
+static bool is_later(uint64_t a_ns, uint64_t b_ns)
+{
+	return (int64_t)(a_ns - b_ns) > 0;
 }
 
 void rb_pack_reset(struct rb_pack *pack)
@@ -29,6 +36,8 @@ int rb_pack_add(struct rb_pack *pack, const struct rb_frame *frame)
 		return -EMSGSIZE;
 	if (pack->count >= pack->degree || pack->bytes + need_bytes > pack->limit_bytes)
 		return -ENOSPC;
+	if (pack->count == 0 || is_later(frame->arrival_ns, pack->newest_ns))
+		pack->newest_ns = frame->arrival_ns;
 	pack->frame[pack->count++] = *frame;
 	pack->bytes += need_bytes;
 	return 0;
@@ -38,6 +47,8 @@ uint32_t rb_pack_headers(const struct rb_pack *pack, struct rb_msg_header *heade
 {
 	header->count = (uint8_t)pack->count;
 	header->length_bytes = (uint16_t)pack->bytes;
+	if (pack->count && is_later(pack->newest_ns, header->sent_ns))
+		header->sent_ns = pack->newest_ns;
 	rb_msg_header_encode(header, out);
 	for (uint32_t i = 0; i < pack->count; i++)
 		rb_frame_header_encode(&pack->frame[i], header->sent_ns,

@@ -28,6 +28,7 @@ struct rb_pack {
 	uint32_t degree;      /* most frames in a message: the packing degree */
 	uint32_t bytes;	      /* of the message as it stands */
 	uint32_t count;	      /* frames in it */
+	uint64_t newest_ns;   /* when the last one of them entered; if there is one */
 	struct rb_frame frame[RB_RECORDS_MAX];
 };
 
@@ -49,7 +50,9 @@ int rb_pack_add(struct rb_pack *pack, const struct rb_frame *frame);
 
 /*
  * Write the message header and the frame headers. Count and length come from the pack, the other
- * fields from `header`. out has room for RB_PACK_HEADERS_MAX_BYTES. Returns the bytes written.
+ * fields from `header`; but no message was made before its frames entered, which some may have done
+ * after the caller last looked at its clock, so sent_ns moves on to the newest one. out has room
+ * for RB_PACK_HEADERS_MAX_BYTES. Returns the bytes written.
  */
 uint32_t rb_pack_headers(const struct rb_pack *pack, struct rb_msg_header *header, uint8_t *out);
 

@@ -43,6 +43,30 @@ static json_t *quantile(const struct sl_histogram *h, uint32_t ppm)
 	return h->count ? json_integer((json_int_t)sl_histogram_quantile_ns(h, ppm)) : json_null();
 }
 
+/* By how much times between this node and others may be wrong: those that are up. */
+static uint16_t error_us(const struct rb_worker *w)
+{
+	uint16_t most_us = 0;
+
+	for (uint32_t i = 0; i < w->n_nodes; i++) {
+		const uint16_t us = rb_transit_error_us(&w->peer[w->nodes[i]]->transit);
+
+		if (rb_worker_peer_state(w, w->nodes[i]) == RB_PEER_UP && us > most_us)
+			most_us = us;
+	}
+	return most_us;
+}
+
+static json_t *error_json(uint16_t us)
+{
+	return us < RB_TRANSIT_ERROR_MAX ? json_integer((json_int_t)us * 1000) : json_null();
+}
+
+static bool is_between_nodes(enum rb_delay_stage stage)
+{
+	return stage == RB_DELAY_MESSAGE || stage == RB_DELAY_TOTAL;
+}
+
 static json_t *row(const char *port, uint32_t class, const char *stage, uint32_t mean,
 		   const struct sl_histogram *h)
 {
@@ -67,6 +91,8 @@ void rb_view_delay(void *ctx, const json_t *request, struct sl_ctl_answer *answe
 {
 	const struct rb_bridge *b = ctx;
 
+	const uint16_t most_us = error_us(b->lanes[0].worker);
+
 	(void)request;
 	measure(b);
 	for (uint32_t i = 0; i < b->n_ports * SL_CLASSES; i++) {
@@ -76,12 +102,17 @@ void rb_view_delay(void *ctx, const json_t *request, struct sl_ctl_answer *answe
 		const uint32_t class = i % SL_CLASSES;
 		const struct rb_port_delay *delay = egress->delay;
 		char name[IF_NAMESIZE];
+		json_t *stage;
 
 		sl_relay_tap_name(port->system_port, name);
-		for (uint32_t k = 0; delay && k < RB_DELAY_STAGES; k++)
-			if (sl_ctl_put(answer, row(name, class, stage_names[k], delay->mean,
-						   &delay->stage[class][k])))
+		for (uint32_t k = 0; delay && k < RB_DELAY_STAGES; k++) {
+			stage = row(name, class, stage_names[k], delay->mean,
+				    &delay->stage[class][k]);
+			json_object_set_new(stage, "error_ns",
+					    error_json(is_between_nodes(k) ? most_us : 0));
+			if (sl_ctl_put(answer, stage))
 				return;
+		}
 	}
 }
 
@@ -106,12 +137,9 @@ static json_t *frame_row(const char *port, uint64_t number, const struct rb_dela
 			 (json_int_t)(frame->given_ns + frame->transmit_ns), "voq_ns",
 			 (json_int_t)frame->stay.voq_ns, "message_ns",
 			 (json_int_t)frame->stay.message_ns, "message_error_ns",
-			 frame->error_us < RB_TRANSIT_ERROR_MAX
-				 ? json_integer((json_int_t)frame->error_us * 1000)
-				 : json_null(),
-			 "queue_ns", (json_int_t)frame->stay.queue_ns, "transmit_ns",
-			 (json_int_t)frame->transmit_ns, "total_ns", (json_int_t)total_ns,
-			 "express", frame->express);
+			 error_json(frame->error_us), "queue_ns", (json_int_t)frame->stay.queue_ns,
+			 "transmit_ns", (json_int_t)frame->transmit_ns, "total_ns",
+			 (json_int_t)total_ns, "express", frame->express);
 }
 
 void rb_view_frames(void *ctx, const json_t *request, struct sl_ctl_answer *answer)

@@ -89,12 +89,18 @@ static json_t *ms_since(uint64_t then_ns, uint64_t now_ns)
 	return json_integer(now_ns > then_ns ? (now_ns - then_ns) / NS_PER_MS : 0);
 }
 
-/* The least one of the latest second; half of it bounds the error of delays over the fabric. */
-static json_t *round_trip(const struct rb_worker_peer *peer)
+/* Of delays over the fabric: what they are taken from, and by how much they may be wrong. */
+static void put_clocks(json_t *row, const struct rb_transit *transit)
 {
-	const int64_t ns = rb_transit_round_trip_ns(&peer->transit);
+	const int64_t ns = rb_transit_round_trip_ns(transit);
+	const uint16_t us = rb_transit_error_us(transit);
 
-	return ns == RB_TRANSIT_UNKNOWN ? json_null() : json_integer(ns);
+	json_object_set_new(row, "round_trip_ns",
+			    ns == RB_TRANSIT_UNKNOWN ? json_null() : json_integer(ns));
+	json_object_set_new(row, "clock",
+			    json_string(rb_transit_clock_name(rb_transit_clock(transit))));
+	json_object_set_new(row, "delay_error_ns",
+			    us == RB_TRANSIT_ERROR_MAX ? json_null() : json_integer(us * 1000));
 }
 
 /*
@@ -164,7 +170,7 @@ static void show_peers(void *ctx, const json_t *request, struct sl_ctl_answer *a
 				  "lost", json_integer(sum.lost), "late", json_integer(sum.late),
 				  "duplicate", json_integer(sum.duplicate), "stale",
 				  json_integer(sum.stale)));
-		json_object_set_new(row, "round_trip_ns", round_trip(peer));
+		put_clocks(row, &peer->transit);
 		put_meeting(row, b, node);
 		if (sl_ctl_put(answer, row))
 			return;

@@ -17,7 +17,8 @@ struct rb_frame {
 	uint64_t offset; /* of its first byte, the Ethernet header, in packet memory */
 	/*
 	 * When it entered, by this node's clock. Clocks of nodes differ, so at its node of exit
-	 * that is now less how long it waited before and how long the message was under way.
+	 * that is now less how long it waited before and how long the message was under way. A
+	 * round reads its clock when it begins, so this may be later.
 	 */
 	uint64_t arrival_ns;
 	uint32_t len_bytes;    /* without FCS */

@@ -27,7 +27,7 @@ void rb_msg_header_encode(const struct rb_msg_header *header, uint8_t *out)
 	out[7] = header->count;
 	rb_put32(out + 8, header->epoch);
 	rb_put32(out + 12, header->sequence);
-	rb_put64(out + 16, header->sent_ns);
+	rb_put64(out + 16, header->sent_ns + (uint64_t)header->clock_offset_ns);
 }
 
 uint32_t rb_frame_age_ns(const struct rb_frame *frame, uint64_t now_ns)
@@ -150,7 +150,7 @@ enum rb_verdict rb_msg_header_decode(const struct rb_receiver *self, const uint8
 		.count = msg[7],
 		.epoch = rb_get32(msg + 8),
 		.sequence = rb_get32(msg + 12),
-		.sent_ns = rb_get64(msg + 16),
+		.sent_ns = rb_get64(msg + 16) - (uint64_t)self->clock_offset_ns,
 	};
 	if (header->type == 0 || header->type >= RB_MSG_TYPE_COUNT)
 		return RB_VERDICT_TYPE;

@@ -88,7 +88,12 @@ struct rb_msg_header {
 	uint16_t length_bytes; /* of the whole message, this header included */
 	uint32_t epoch;	       /* of the sender: which life of it, not 0 */
 	uint32_t sequence;     /* 0, 1, 2, ... per (epoch, stream, destination), wraps */
-	uint64_t sent_ns;      /* sender's clock when it made the message; base of frame ages */
+	uint64_t sent_ns;      /* our clock when the message was made; base of frame ages */
+	/*
+	 * What the encoder adds to sent_ns; the decoder subtracts the receiver's. The clock of the
+	 * messages less ours, 0 where each node has its own there.
+	 */
+	int64_t clock_offset_ns;
 };
 
 /*
@@ -153,7 +158,8 @@ void rb_report_encode(const struct rb_report *report, uint8_t *out);
 
 /* The receiving node, which judges. */
 struct rb_receiver {
-	uint8_t node; /* own node id */
+	uint8_t node;		 /* own node id */
+	int64_t clock_offset_ns; /* as in struct rb_msg_header */
 };
 
 /*

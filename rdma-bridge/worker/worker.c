@@ -27,6 +27,16 @@ static bool serve_port(struct rb_worker *w, struct rb_egress_port *port, uint64_
 	return false;
 }
 
+/*
+ * What time it is while a port sends, which takes a system call and longer than the rest of the
+ * round. Only measured frames want to know.
+ */
+static uint64_t time_of(const struct rb_worker *w, const struct rb_egress_port *port,
+			uint64_t now_ns)
+{
+	return w->config.clock_ns && port->delay && port->delay->n ? w->config.clock_ns() : now_ns;
+}
+
 /* Serve the ports that are not idle. */
 static bool serve_ports(struct rb_worker *w, uint64_t now_ns)
 {
@@ -35,15 +45,17 @@ static bool serve_ports(struct rb_worker *w, uint64_t now_ns)
 	for (uint32_t i = rb_id_set_next(&w->todo_ports, 0); i != RB_ID_NONE;
 	     i = rb_id_set_next(&w->todo_ports, i + 1)) {
 		struct rb_egress_port *port = w->port[i];
+		uint64_t from_ns;
 		bool served;
 
-		rb_egress_reap(port, w->chunks, now_ns);
+		rb_egress_reap(port, w->chunks, now_ns, now_ns);
 		served = serve_port(w, port, now_ns);
+		from_ns = time_of(w, port, now_ns);
 		if (rb_egress_flush(port, w->chunks, w->counters) == -EAGAIN)
 			busy = true;
 		/* In copy mode the frames are sent by now. */
 		if (served)
-			rb_egress_reap(port, w->chunks, now_ns);
+			rb_egress_reap(port, w->chunks, from_ns, time_of(w, port, now_ns));
 		if (rb_egress_is_idle(port))
 			rb_id_set_remove(&w->todo_ports, i);
 		busy |= served;
@@ -307,7 +319,7 @@ int rb_worker_add_peer(struct rb_worker *w, uint8_t node, uint32_t n_voqs, uint3
 	if (err)
 		return err;
 	w->peer[node]->sequence = w->next_sequence[node];
-	rb_transit_init(&w->peer[node]->transit);
+	rb_transit_init(&w->peer[node]->transit, w->config.clock_error_ns);
 	return 0;
 }
 
@@ -422,7 +434,7 @@ int rb_worker_connect(struct rb_worker *w, uint8_t node, uint32_t epoch,
 	}
 	if (epoch != w->peers.peer[node].epoch)
 		rb_rates_new_life(w->rates, node);
-	rb_transit_init(&peer->transit);
+	rb_transit_init(&peer->transit, w->config.clock_error_ns);
 	err = rb_peers_introduce(&w->peers, node, epoch);
 	if (err)
 		return err;

@@ -4,9 +4,9 @@
  * frames into egress queues, sends from those out of the edge ports, packs frames of the VOQs into
  * messages, and sends hellos.
  *
- * It knows rings, transports and ports only by their tables of operations, and no clock: time is an
- * argument. Its owner puts in peers, ports and transport (assembly/assembly.c; tests put in
- * memory).
+ * It knows rings, transports and ports only by their tables of operations, and its clock by what
+ * its owner passes: time is an argument. Its owner puts in peers, ports and transport
+ * (assembly/assembly.c; tests put in memory).
  */
 #ifndef RB_WORKER_H
 #define RB_WORKER_H

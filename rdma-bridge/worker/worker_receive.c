@@ -29,14 +29,15 @@ void rb_worker_post_receives(struct rb_worker *w)
 	}
 }
 
+/* The frames of a message that was under way for transit_ns, see rb_transit_of(). */
 static void deliver(struct rb_worker *w, uint64_t message_offset, struct rb_frame *frames,
-		    uint32_t n, uint32_t message_ns, uint16_t error_us)
+		    uint32_t n, int64_t transit_ns, uint16_t error_us)
 {
 	rb_chunk_set_uses(w->chunks, message_offset, RB_OWNER_MESSAGE, (uint16_t)n);
 	for (uint32_t i = 0; i < n; i++) {
-		frames[i].message_ns = message_ns;
+		frames[i].message_ns = transit_ns > 0 ? (uint32_t)transit_ns : 0;
 		frames[i].error_us = error_us;
-		frames[i].arrival_ns -= message_ns;
+		frames[i].arrival_ns -= (uint64_t)transit_ns;
 		rb_id_set_add(&w->from_others, frames[i].system_port & 0xff);
 		rb_worker_deliver(w, &frames[i]);
 	}

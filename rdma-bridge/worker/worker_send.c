@@ -20,6 +20,7 @@ static struct rb_msg_header header_to(const struct rb_worker *w, const struct rb
 		.epoch = w->config.epoch,
 		.sequence = peer->sequence,
 		.sent_ns = now_ns,
+		.clock_offset_ns = w->self.clock_offset_ns,
 	};
 }
 

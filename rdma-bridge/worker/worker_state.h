@@ -23,9 +23,11 @@ struct rb_worker_config {
 	uint8_t stream;
 	uint64_t dead_after_ns;
 	uint64_t hello_interval_ns;
-	uint64_t pack_delay_ns;		/* 0: a message never waits for more frames */
-	uint32_t degree;		/* most frames in one message, 1..RB_RECORDS_MAX */
-	uint32_t receive_target;	/* chunks kept posted; 0: a default */
+	uint64_t pack_delay_ns;	    /* 0: a message never waits for more frames */
+	uint32_t degree;	    /* most frames in one message, 1..RB_RECORDS_MAX */
+	uint32_t receive_target;    /* chunks kept posted; 0: a default */
+	uint32_t clock_error_ns;    /* of the nodes' clocks, as in struct rb_transit */
+	uint64_t (*clock_ns)(void); /* of the time that a round gets; NULL: it stands meanwhile */
 	struct rb_transport *transport; /* borrowed; closed by its owner after the worker */
 	/* of the rates: struct rb_rates_config says what they mean */
 	uint64_t fabric_Bps;

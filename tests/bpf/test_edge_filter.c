@@ -523,10 +523,12 @@ static void rule_sends_into_a_chain(void **state)
 	const int netdev = edge_map_fd(world, "sl_chain_tx");
 	const struct sl_rule rule = { .action = SL_RULE_CHAIN };
 	const struct bpf_devmap_val device = { .ifindex = EDGE_PORT(2) };
-	const struct sl_rule_chain chain = { .name = "video" };
+	const struct sl_rule_chain none = { 0 };
+	struct sl_rule_chain chain = { .name = "video" };
 	const uint32_t zero = 0;
 
 	(void)state;
+	chain.id = sl_chain_id(chain.name);
 	set_list(&rule, SL_FILTER_DENY);
 	edge_check(world, &away);
 	assert_int_equal(bpf_map_update_elem(chains, &zero, &chain, BPF_ANY), 0);
@@ -536,7 +538,7 @@ static void rule_sends_into_a_chain(void **state)
 	enters_chain(&ip6, &chain);
 	enters_chain(&fits, &chain);
 	edge_check(world, &large);
-	bpf_map_delete_elem(chains, &zero);
+	assert_int_equal(bpf_map_update_elem(chains, &zero, &none, BPF_ANY), 0);
 	edge_check(world, &away);
 	bpf_map_delete_elem(netdev, &zero);
 }

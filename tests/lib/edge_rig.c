@@ -15,6 +15,7 @@
 #include "bpf/lib/endian.bpf.h"
 #include "tests/lib/edge_rig.h"
 #include "bpf/abi/abi.h"
+#include "bpf/abi/classifier.h"
 #include "bpf/abi/crc.h"
 #include "bpf/abi/express.h"
 #include "bpf/abi/fabric_address.h"
@@ -80,6 +81,7 @@ static void set_sizes(struct bpf_object *object, const struct sl_config *config)
 		{ "sl_ring", n_rings },
 		{ "sl_express", config->express ? SL_EXPRESS_NODES * config->n_workers : 1 },
 		{ "sl_fabric", SL_FABRIC_MAX },
+		{ "sl_rule_chain", config->filters ? SL_FILTER_COUNTERS : 1 },
 		{ "sl_exact_flow", config->exact_flows ? config->exact_flows : 1 },
 	};
 

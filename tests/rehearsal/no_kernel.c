@@ -16,7 +16,7 @@
 #define FDS_MAX 65536
 
 static uint64_t now_ns;
-static struct rehearsed_node *opening;
+static _Thread_local struct rehearsed_node *opening;
 static struct rehearsed_node *node_of_fd[FDS_MAX];
 static bool off[256];
 static struct no_kernel_counts counts;
@@ -86,7 +86,7 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len);
  */
 static const struct sockaddr_in *nobody(void)
 {
-	static struct sockaddr_in address;
+	static _Thread_local struct sockaddr_in address;
 	socklen_t len = sizeof(address);
 	int listener, caller;
 
@@ -110,7 +110,7 @@ int __wrap_connect(int fd, const struct sockaddr *to, socklen_t len)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)to;
 
-	counts.calls++;
+	__atomic_add_fetch(&counts.calls, 1, __ATOMIC_RELAXED);
 	if (to->sa_family != AF_INET || !off[ntohl(in->sin_addr.s_addr) & 0xff])
 		return __real_connect(fd, to, len);
 	in = nobody();

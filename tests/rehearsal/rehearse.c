@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 #include "user/lib/log.h"
 
 #define NODES_MAX   255
+#define THREADS_MAX 16
 #define BEGIN_NS    (60000 * REHEARSED_MS) /* the machines have been up for a minute */
 #define DEADLINE_MS 120000
 #define STEADY_MS   2000
@@ -34,6 +36,8 @@ static const char usage[] =
 	"Options:\n"
 	"  -n, --nodes N        1 to 255 (default 16)\n"
 	"  -l, --liveness MS    silence after which a peer is dead (default 50)\n"
+	"  -t, --threads N      1 to 16 threads share exchanges, daemons and the start (default 1)\n"
+	"  -c, --cold           end once all nodes know each other\n"
 	"  -h, --help           this text\n"
 	"\n"
 	"Exit status: 0 all phases ended, 1 one did not within two minutes of its time.\n";
@@ -47,7 +51,24 @@ struct account {
 	uint64_t changes, syncs;			    /* of kernels */
 };
 
+struct rehearsal;
+
+/* Threads that do a part of a turn, each for the nodes of its number. The caller is the first. */
+struct crew {
+	uint32_t n;
+	pthread_barrier_t begin, end;
+	void (*part)(struct rehearsal *r, struct rehearsed_node *node); /* NULL: the end */
+	struct hand {
+		struct rehearsal *rehearsal;
+		uint32_t number;
+		pthread_t thread;
+	} hand[THREADS_MAX];
+};
+
 struct rehearsal {
+	struct crew crew;
+	int err; /* of a node */
+	bool only_cold;
 	struct sl_settings *file;
 	struct rb_mem_network *network;
 	uint32_t n;
@@ -107,17 +128,83 @@ static int read_file(struct rehearsal *r, uint32_t liveness_ms)
 
 static void spend(uint64_t *on_ns, uint64_t *since_ns)
 {
-	const uint64_t cpu_ns = no_kernel_real_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t cpu_ns = no_kernel_real_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	*on_ns += cpu_ns - *since_ns;
 	*since_ns = cpu_ns;
 }
 
+static void do_share(struct rehearsal *r, uint32_t number)
+{
+	for (uint32_t i = 1 + number; i <= r->n; i += r->crew.n)
+		if (r->node[i].runs)
+			r->crew.part(r, &r->node[i]);
+}
+
+static void *work(void *context)
+{
+	struct hand *hand = context;
+	struct rehearsal *r = hand->rehearsal;
+
+	for (;;) {
+		pthread_barrier_wait(&r->crew.begin);
+		if (!r->crew.part)
+			return NULL;
+		do_share(r, hand->number);
+		pthread_barrier_wait(&r->crew.end);
+	}
+}
+
+/* A part of a turn in which nodes touch nothing of each other. */
+static void together(struct rehearsal *r, void (*part)(struct rehearsal *, struct rehearsed_node *))
+{
+	r->crew.part = part;
+	if (r->crew.n > 1)
+		pthread_barrier_wait(&r->crew.begin);
+	do_share(r, 0);
+	if (r->crew.n > 1)
+		pthread_barrier_wait(&r->crew.end);
+}
+
+static void hire(struct rehearsal *r)
+{
+	struct crew *crew = &r->crew;
+
+	pthread_barrier_init(&crew->begin, NULL, crew->n);
+	pthread_barrier_init(&crew->end, NULL, crew->n);
+	for (uint32_t i = 1; i < crew->n; i++) {
+		crew->hand[i] = (struct hand){ .rehearsal = r, .number = i };
+		if (pthread_create(&crew->hand[i].thread, NULL, work, &crew->hand[i]))
+			abort();
+	}
+}
+
+static void dismiss(struct rehearsal *r)
+{
+	r->crew.part = NULL;
+	if (r->crew.n > 1)
+		pthread_barrier_wait(&r->crew.begin);
+	for (uint32_t i = 1; i < r->crew.n; i++)
+		pthread_join(r->crew.hand[i].thread, NULL);
+}
+
+static void join_turn(struct rehearsal *r, struct rehearsed_node *node)
+{
+	rehearsed_join_turn(node, r->now_ns);
+}
+
+static void daemon_turn(struct rehearsal *r, struct rehearsed_node *node)
+{
+	const int err = rehearsed_daemon_turn(node, r->now_ns);
+
+	if (err)
+		__atomic_store_n(&r->err, err, __ATOMIC_RELAXED);
+}
+
 /* A millisecond passes for all nodes. */
 static int turn(struct rehearsal *r)
 {
-	uint64_t since_ns = no_kernel_real_ns(CLOCK_THREAD_CPUTIME_ID);
-	int err = 0;
+	uint64_t since_ns = no_kernel_real_ns(CLOCK_PROCESS_CPUTIME_ID);
 
 	r->now_ns += REHEARSED_MS;
 	no_kernel_set_clock(r->now_ns);
@@ -127,15 +214,11 @@ static int turn(struct rehearsal *r)
 		if (r->node[i].runs)
 			rehearsed_bridge_turn(&r->node[i], r->now_ns);
 	spend(&r->spent.bridge_ns, &since_ns);
-	for (uint32_t i = 1; i <= r->n; i++)
-		if (r->node[i].runs)
-			rehearsed_join_turn(&r->node[i], r->now_ns);
+	together(r, join_turn);
 	spend(&r->spent.join_ns, &since_ns);
-	for (uint32_t i = 1; i <= r->n && !err; i++)
-		if (r->node[i].runs)
-			err = rehearsed_daemon_turn(&r->node[i], r->now_ns);
+	together(r, daemon_turn);
 	spend(&r->spent.daemon_ns, &since_ns);
-	return err;
+	return r->err;
 }
 
 static bool is_right(const struct rehearsal *r, uint32_t at, uint32_t to)
@@ -259,15 +342,32 @@ static void print(const struct rehearsal *r, const char *phase, const struct acc
 
 /* --- Phases --- */
 
-static int start(struct rehearsal *r, uint32_t id, uint32_t epoch)
+static void fill(struct rehearsal *r, struct rehearsed_node *node)
 {
-	struct rehearsed_node *node = &r->node[id];
 	int err;
 
-	node->id = (uint8_t)id;
-	err = rehearsed_bridge_open(node, &r->file->cluster, r->network, epoch, r->now_ns);
+	if (node->cluster) /* it runs already */
+		return;
+	err = rehearsed_bridge_add_peers(node, r->now_ns);
 	if (!err)
-		err = rehearsed_daemon_open(node, &r->file->cluster);
+		err = rehearsed_daemon_open(node);
+	if (err)
+		__atomic_store_n(&r->err, err, __ATOMIC_RELAXED);
+}
+
+/* The nodes first, first + step, ... */
+static int start(struct rehearsal *r, uint32_t first, uint32_t step, uint32_t epoch)
+{
+	int err = 0;
+
+	for (uint32_t i = first; i <= r->n && !err; i += step) {
+		r->node[i].id = (uint8_t)i;
+		err = rehearsed_bridge_open(&r->node[i], &r->file->cluster, r->network, epoch + i);
+	}
+	if (!err) {
+		together(r, fill);
+		err = r->err;
+	}
 	return err ? fail("a node does not start", err) : 0;
 }
 
@@ -305,12 +405,12 @@ static int steady(struct rehearsal *r, const char *name)
 static int rehearse(struct rehearsal *r)
 {
 	struct account before = account(r);
-	int err = 0;
+	int err = start(r, 1, 1, 1000);
 
-	for (uint32_t i = 1; i <= r->n && !err; i++)
-		err = start(r, i, 1000 + i);
 	if (!err)
 		err = phase(r, "cold", &before);
+	if (r->only_cold)
+		return err;
 	if (!err)
 		err = steady(r, "steady");
 	if (err)
@@ -332,8 +432,7 @@ static int rehearse(struct rehearsal *r)
 		return err;
 
 	before = account(r);
-	for (uint32_t i = 2; i <= r->n && !err; i += 2)
-		err = start(r, i, 2000 + i);
+	err = start(r, 2, 2, 2000);
 	return err ? err : phase(r, "back", &before);
 }
 
@@ -375,6 +474,8 @@ int main(int argc, char **argv)
 {
 	static const struct option longs[] = { { "nodes", required_argument, NULL, 'n' },
 					       { "liveness", required_argument, NULL, 'l' },
+					       { "threads", required_argument, NULL, 't' },
+					       { "cold", no_argument, NULL, 'c' },
 					       { "help", no_argument, NULL, 'h' },
 					       { NULL, 0, NULL, 0 } };
 	struct rehearsal *r = &rehearsal;
@@ -382,20 +483,27 @@ int main(int argc, char **argv)
 	int option, err;
 
 	r->n = 16;
-	while ((option = getopt_long(argc, argv, "n:l:h", longs, NULL)) != -1) {
+	r->crew.n = 1;
+	while ((option = getopt_long(argc, argv, "n:l:t:ch", longs, NULL)) != -1) {
 		if (option == 'n') {
 			r->n = number("--nodes", optarg, NODES_MAX);
 		} else if (option == 'l') {
 			liveness_ms = number("--liveness", optarg, RB_LIVENESS_MAX_MS);
+		} else if (option == 't') {
+			r->crew.n = number("--threads", optarg, THREADS_MAX);
+		} else if (option == 'c') {
+			r->only_cold = true;
 		} else {
 			fputs(usage, option == 'h' ? stdout : stderr);
 			return option == 'h' ? 0 : 2;
 		}
 	}
 	sl_log_set_level(SL_LOG_ERROR);
+	hire(r);
 	err = open_rehearsal(r, liveness_ms);
 	if (!err)
 		err = rehearse(r);
+	dismiss(r);
 	for (uint32_t i = 1; i <= r->n; i++)
 		if (r->node[i].runs)
 			rehearsed_node_close(&r->node[i]);

@@ -149,7 +149,7 @@ static int open_join(struct rehearsed_node *node)
 }
 
 int rehearsed_bridge_open(struct rehearsed_node *node, const struct sl_cluster_settings *file,
-			  struct rb_mem_network *network, uint32_t epoch, uint64_t now_ns)
+			  struct rb_mem_network *network, uint32_t epoch)
 {
 	int err;
 
@@ -159,8 +159,17 @@ int rehearsed_bridge_open(struct rehearsed_node *node, const struct sl_cluster_s
 	err = open_worker(node, network);
 	if (!err)
 		err = open_join(node);
-	for (uint32_t i = 0; i < file->nodes.n && !err; i++) {
-		const uint8_t id = (uint8_t)sl_cluster_node(file, i)->id;
+	node->runs = !err;
+	no_kernel_set_off(node->id, false);
+	return err;
+}
+
+int rehearsed_bridge_add_peers(struct rehearsed_node *node, uint64_t now_ns)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < node->settings.nodes.n && !err; i++) {
+		const uint8_t id = (uint8_t)sl_cluster_node(&node->settings, i)->id;
 		uint8_t gid[16];
 
 		if (id == node->id)
@@ -173,8 +182,6 @@ int rehearsed_bridge_open(struct rehearsed_node *node, const struct sl_cluster_s
 	}
 	if (!err)
 		rb_worker_tick(node->worker, now_ns);
-	node->runs = !err;
-	no_kernel_set_off(node->id, false);
 	return err;
 }
 
@@ -208,10 +215,8 @@ static const struct sl_cluster_ops router = {
 	.mirror = no_mirror,
 };
 
-int rehearsed_daemon_open(struct rehearsed_node *node, const struct sl_cluster_settings *file)
+int rehearsed_daemon_open(struct rehearsed_node *node)
 {
-	node->settings = *file;
-	node->settings.node = node->id;
 	node->relay_fd = eventfd(0, EFD_CLOEXEC);
 	node->event_fd = eventfd(0, EFD_CLOEXEC);
 	if (node->relay_fd < 0 || node->event_fd < 0)

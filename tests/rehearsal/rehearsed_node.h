@@ -16,8 +16,10 @@ void rehearsed_gid(uint8_t id, uint8_t gid[16]);
 
 /* Zeroed before. The file's settings are borrowed until rehearsed_node_close. 0 or -errno. */
 int rehearsed_bridge_open(struct rehearsed_node *node, const struct sl_cluster_settings *file,
-			  struct rb_mem_network *network, uint32_t epoch, uint64_t now_ns);
-int rehearsed_daemon_open(struct rehearsed_node *node, const struct sl_cluster_settings *file);
+			  struct rb_mem_network *network, uint32_t epoch);
+/* Then these, which touch nothing of other nodes. 0 or -errno. */
+int rehearsed_bridge_add_peers(struct rehearsed_node *node, uint64_t now_ns);
+int rehearsed_daemon_open(struct rehearsed_node *node);
 void rehearsed_node_close(struct rehearsed_node *node);
 
 /* One turn of each, a millisecond after the last one. */

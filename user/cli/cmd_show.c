@@ -197,7 +197,7 @@ static const struct view views[] = {
 	{ .what = "delay",
 	  .command = "delay",
 	  .headers = { "queue", "stage", ">frames", ">least", ">median", ">99 %", ">99.9 %",
-		       ">longest" },
+		       ">longest", ">+- us" },
 	  .cells = sl_cmd_delay_cells,
 	  .is_idle = sl_cmd_delay_is_idle,
 	  .of_bridge = true },

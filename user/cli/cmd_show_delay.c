@@ -42,6 +42,10 @@ void sl_cmd_delay_cells(struct sl_table *table, const json_t *row)
 	count_cell(table, row, "measured_frames");
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		duration_cell(table, row, keys[i]);
+	if (json_is_integer(json_object_get(row, "error_ns")))
+		sl_table_cell(table, "%lld", sl_cmd_number(row, "error_ns") / 1000);
+	else
+		sl_table_cell(table, "-");
 }
 
 /* --- Busy periods --- */

@@ -95,6 +95,9 @@ struct sl_cluster_port {
 	enum sl_transmit transmit;
 	enum sl_express express; /* of frames for this port */
 	char *addresses;	 /* as written: sl_port_addresses_parse reads them; or NULL */
+	/* Not written: of the netdev, for sluice-bridge, which asks the kernel. 0: not known. */
+	uint32_t receive_queues;
+	uint64_t link_Bps;
 	uint32_t line;
 };
 
@@ -136,6 +139,7 @@ struct sl_bridge_settings {
 	uint32_t delay_sample;	/* the delay of 1 frame of so many is measured; 0: of none */
 	char *control;		/* path of its control socket */
 };
+#define SL_CLOCK_ERROR_MAX_US 60000
 /* AF31, which switches and adapters take for RoCE by custom. */
 #define SL_CONFIG_DEFAULT_FABRIC_DSCP	 26
 #define SL_CONFIG_DEFAULT_BRIDGE_CONTROL "/run/sluice/sluice-bridge.sock"
@@ -145,7 +149,9 @@ struct sl_cluster_settings {
 	 */
 	uint32_t node;
 	char *key_file;
-	uint32_t liveness_ms;	/* a peer that is silent for so long is down */
+	uint32_t liveness_ms; /* a peer that is silent for so long is down */
+	/* the nodes' CLOCK_TAI agree within this, 1..SL_CLOCK_ERROR_MAX_US; 0: perhaps not */
+	uint32_t clock_error_us;
 	char *socket;		/* the relay's, which sluice-bridge offers (user/ipc/relay.h) */
 	char *device;		/* netdev of the fabric; NULL: a router alone, without a fabric */
 	char *fabric_rate_text; /* or NULL */

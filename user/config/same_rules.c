@@ -13,7 +13,7 @@ struct table {
 	uint32_t mask;
 	uint32_t *head; /* owned; by hash & mask: place in the list, or NONE */
 	uint32_t *next; /* owned; by place: the next of its chain */
-	uint32_t *hash; /* owned; by place */
+	uint64_t *hash; /* owned; by place */
 };
 
 /* All texts of a rule, in one order. NULL: the key is not there. */
@@ -39,17 +39,23 @@ static void texts_of(const struct sl_filter_rule_settings *rule, const char *tex
 }
 
 /* FNV-1a, with the end of each text and the absent ones. */
-static uint32_t hash_of(const struct sl_filter_rule_settings *rule)
+#define FNV_BASIS 14695981039346656037u
+#define FNV_PRIME 1099511628211u
+static uint64_t hash_text(uint64_t hash, const char *text)
 {
-	uint32_t hash = 2166136261u ^ (uint32_t)rule->action ^ (uint32_t)rule->family << 8;
+	for (const char *c = text; c && *c; c++)
+		hash = (hash ^ (uint8_t)*c) * FNV_PRIME;
+	return (hash ^ (text ? 256 : 512)) * FNV_PRIME;
+}
+
+static uint64_t hash_of(const struct sl_filter_rule_settings *rule)
+{
+	uint64_t hash = FNV_BASIS ^ (uint32_t)rule->action ^ (uint64_t)rule->family << 8;
 	const char *texts[TEXTS];
 
 	texts_of(rule, texts);
-	for (uint32_t i = 0; i < TEXTS; i++) {
-		for (const char *c = texts[i]; c && *c; c++)
-			hash = (hash ^ (uint8_t)*c) * 16777619;
-		hash = (hash ^ (texts[i] ? 256 : 512)) * 16777619;
-	}
+	for (uint32_t i = 0; i < TEXTS; i++)
+		hash = hash_text(hash, texts[i]);
 	return hash;
 }
 
@@ -104,7 +110,7 @@ static void table_close(struct table *t)
 static int64_t take(struct table *t, const struct sl_filter_list_settings *old,
 		    const struct sl_filter_rule_settings *rule)
 {
-	uint32_t hash = hash_of(rule);
+	uint64_t hash = hash_of(rule);
 
 	for (uint32_t *at = &t->head[hash & t->mask]; *at != NONE; at = &t->next[*at]) {
 		uint32_t place = *at;
@@ -127,4 +133,52 @@ int sl_same_rules(const struct sl_filter_list_settings *list,
 		out[i] = take(&table, old, sl_filter_rule(list, i));
 	table_close(&table);
 	return err;
+}
+
+/* --- Identities --- */
+
+struct placed {
+	uint64_t hash;
+	uint32_t place;
+};
+
+static int by_hash_and_place(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
+	return x->place < y->place ? -1 : 1;
+}
+
+/* Of a rule of a list, or of its default: whose hash, which of those that are the same. */
+static uint64_t identity_of(const struct sl_filter_list_settings *list, const char *kind,
+			    uint64_t hash, uint32_t turn)
+{
+	uint64_t identity = hash_text(hash_text(FNV_BASIS, list->name), kind);
+
+	identity = (identity ^ hash) * FNV_PRIME;
+	identity = (identity ^ turn) * FNV_PRIME;
+	identity ^= identity >> 32;
+	return identity ? identity : 1;
+}
+
+int sl_rule_identities(const struct sl_filter_list_settings *list, uint64_t *out)
+{
+	const uint32_t n = list->rules.n;
+	struct placed *rules = calloc(n + 1, sizeof(*rules));
+	uint32_t turn = 0;
+
+	if (!rules)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		rules[i] = (struct placed){ hash_of(sl_filter_rule(list, i)), i };
+	qsort(rules, n, sizeof(*rules), by_hash_and_place);
+	for (uint32_t i = 0; i < n; i++) {
+		turn = i && rules[i].hash == rules[i - 1].hash ? turn + 1 : 0;
+		out[rules[i].place] = identity_of(list, "rule", rules[i].hash, turn);
+	}
+	out[n] = identity_of(list, "default", (uint64_t)list->default_action, 0);
+	free(rules);
+	return 0;
 }

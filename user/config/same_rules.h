@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which rules a filter list has kept when it is replaced. */
+/* Which rules a filter list has kept when it is replaced, or when another daemon reads it. */
 #ifndef SL_SAME_RULES_H
 #define SL_SAME_RULES_H
 
@@ -17,5 +17,16 @@
  */
 int sl_same_rules(const struct sl_filter_list_settings *list,
 		  const struct sl_filter_list_settings *old, int64_t *out);
+
+/*
+ * What tells each rule of a list, and last its default, from all others of all lists, today and for
+ * the next daemon: a hash of the list's name and of the rule's keys, and its turn among rules that
+ * are the same. Never 0.
+ *
+ * out  array of list->rules.n + 1 entries
+ *
+ * Returns 0 or -ENOMEM.
+ */
+int sl_rule_identities(const struct sl_filter_list_settings *list, uint64_t *out);
 
 #endif

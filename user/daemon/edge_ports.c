@@ -6,6 +6,8 @@
 #include "user/datapath/vlan_tags.h"
 #include "user/lib/log.h"
 
+#define VLAN_DRIVER "802.1Q VLAN Support"
+
 const char *sl_port_state_name(enum sl_port_state state)
 {
 	static const char *const names[] = { "absent", "on", "off", "refused" };
@@ -58,8 +60,12 @@ void sl_edge_port_forget(struct sl_edge_ports *ports, struct sl_edge_port *port)
 static void port_update_transmit(struct sl_edge_ports *ports, struct sl_datapath *dp,
 				 struct sl_edge_port *port)
 {
-	/* A kernel that does not tell: frames of several buffers are rare, and lost if wrong. */
-	struct sl_xdp_takes takes = { .frames = port->state == SL_PORT_ON };
+	/*
+	 * A kernel that does not tell: frames of several buffers are rare, and lost if wrong. A
+	 * VLAN takes none.
+	 */
+	struct sl_xdp_takes takes = { .frames = port->state == SL_PORT_ON &&
+						!sl_netdev_has_driver(port->ifindex, VLAN_DRIVER) };
 	int err = 0;
 
 	if (takes.frames && ports->xdp_features)
@@ -147,17 +153,37 @@ static int look_for_tags(const struct sl_edge_ports *ports, struct sl_datapath *
 	return *bound ? 0 : -EOPNOTSUPP;
 }
 
+/*
+ * In native mode, the kernel runs a bond's program at its members: the frames that it sees have
+ * entered at netdevs that are no ports, and the bond's sockets take none of them.
+ */
+static int find_mode(const struct sl_edge_port *port, enum sl_xdp_mode *want)
+{
+	*want = port->want;
+	if (!sl_netdev_has_driver(port->ifindex, "bonding"))
+		return 0;
+	*want = SL_XDP_GENERIC;
+	if (port->want != SL_XDP_NATIVE)
+		return 0;
+	sl_error("%s: in native mode, XDP runs at the members of a bond, and sees no bond: write "
+		 "\"mode: generic\"",
+		 port->name);
+	return -EOPNOTSUPP;
+}
+
 int sl_edge_port_attach(struct sl_edge_ports *ports, struct sl_datapath *dp,
 			struct sl_edge_port *port)
 {
-	enum sl_xdp_mode mode;
+	enum sl_xdp_mode want, mode;
 	bool bound;
-	int err = look_for_tags(ports, dp, port, &bound);
+	int err = find_mode(port, &want);
 
+	if (!err)
+		err = look_for_tags(ports, dp, port, &bound);
 	if (err) /* an earlier daemon may have seen no harm in it */
 		sl_datapath_detach(dp, port->ifindex);
 	else
-		err = sl_datapath_attach(dp, port->ifindex, port->want, bound, &mode);
+		err = sl_datapath_attach(dp, port->ifindex, want, bound, &mode);
 	if (err) {
 		sl_warning("%s: stays with the kernel", port->name);
 		sl_edge_port_restore(dp, port);

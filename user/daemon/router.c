@@ -88,6 +88,7 @@ static int activate(struct sl_router *r, struct sl_generation *g)
 	open_setups(r);
 	err = sl_generation_activate(g);
 	sl_generation_destroy(old);
+	sl_rule_lists_forget(r->lists, g->datapath);
 	tell_mirror(r);
 	return err;
 }
@@ -317,6 +318,7 @@ static void put_lists(struct sl_router *r, const struct sl_rule_lists *old_lists
 	sl_rule_lists_put(r->lists, r->current->datapath, false);
 	sl_generation_bind_lists(r->current);
 	sl_rule_lists_remove_gone(r->lists, old_lists, r->current->datapath);
+	sl_rule_lists_forget(r->lists, r->current->datapath);
 }
 
 int sl_router_set_filters(struct sl_router *r, struct sl_yaml_list *filters)

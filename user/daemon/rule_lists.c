@@ -29,6 +29,7 @@ struct list {
 	/* Of each rule, and last of the default: its counter, and what that held before. Owned. */
 	uint32_t *number;
 	struct sl_counter *before;
+	uint64_t *identity;
 	struct sl_image image[FAMILIES];
 	struct sl_list map[FAMILIES];
 	bool kept[FAMILIES]; /* the image, and so the map, is that of the previous list */
@@ -36,6 +37,7 @@ struct list {
 
 struct sl_rule_lists {
 	struct sl_rtnl_request *requests;    /* owned; NULL: not needed yet, or it failed */
+	uint32_t earlier_hits;		     /* sl_map_id of an earlier daemon's; 0: no more */
 	uint32_t hops_asked;		     /* in all; the next ones in turn are asked next */
 	struct sl_reserving_rule *reserving; /* owned; n_reserving */
 	uint32_t n_reserving;
@@ -51,6 +53,12 @@ static const struct list *find_list(const struct sl_rule_lists *lists, const cha
 		if (!strcmp(lists->list[i].settings->name, name))
 			return &lists->list[i];
 	return NULL;
+}
+
+static void mark_earlier(const struct sl_earlier_hits *earlier, bool *used)
+{
+	for (uint32_t i = 0; i < earlier->n; i++)
+		used[earlier->hit[i].number] = true;
 }
 
 static void mark_numbers(const struct sl_rule_lists *lists, bool *used)
@@ -70,9 +78,12 @@ static uint32_t free_number(bool *used, uint32_t *from)
 	return *from;
 }
 
-/* Counters of list: those of the same rules of old, which may be NULL, or new ones. 0 or -ENOMEM.
+/*
+ * Counters of list: those of the same rules of old, which may be NULL, or of an earlier daemon, or
+ * new ones. 0 or -ENOMEM.
  */
-static int number_rules(struct list *list, const struct list *old, bool *used, uint32_t *from)
+static int number_rules(struct list *list, const struct list *old,
+			const struct sl_earlier_hits *earlier, bool *used, uint32_t *from)
 {
 	uint32_t n = list->settings->rules.n;
 	int64_t *same = calloc(n + 1, sizeof(*same));
@@ -80,15 +91,23 @@ static int number_rules(struct list *list, const struct list *old, bool *used, u
 
 	list->number = calloc(n + 1, sizeof(*list->number));
 	list->before = calloc(n + 1, sizeof(*list->before));
-	err = same && list->number && list->before
+	list->identity = calloc(n + 1, sizeof(*list->identity));
+	err = same && list->number && list->before && list->identity
 		      ? sl_same_rules(list->settings, old ? old->settings : NULL, same)
 		      : -ENOMEM;
+	if (!err)
+		err = sl_rule_identities(list->settings, list->identity);
 	if (!err)
 		same[n] = old && old->settings->default_action == list->settings->default_action
 				  ? (int64_t)old->settings->rules.n
 				  : -1;
 	for (uint32_t i = 0; i <= n && !err; i++) {
-		if (same[i] >= 0) {
+		const struct sl_earlier_hit *hit = sl_earlier_hits_find(earlier, list->identity[i]);
+
+		if (hit) {
+			list->number[i] = hit->number;
+			list->before[i] = hit->before;
+		} else if (same[i] >= 0) {
 			list->number[i] = old->number[same[i]];
 			list->before[i] = old->before[same[i]];
 		} else {
@@ -236,11 +255,20 @@ int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rul
 {
 	struct sl_rule_lists *lists = calloc(1, sizeof(*lists));
 	bool *used = calloc(SL_FILTER_COUNTERS + 1, sizeof(*used));
+	struct sl_earlier_hits earlier = { 0 };
 	uint32_t from = 0;
 	int err = lists && used ? 0 : -ENOMEM;
 
-	if (!err)
+	if (!err && !previous)
+		err = sl_earlier_hits_open(settings->pin_dir, &earlier);
+	/* Beside so many, those of new rules may not find a place. */
+	if (earlier.n > SL_FILTER_COUNTERS / 2)
+		sl_earlier_hits_close(&earlier);
+	if (!err) {
+		lists->earlier_hits = earlier.map_id;
+		mark_earlier(&earlier, used);
 		mark_numbers(previous, used);
+	}
 	for (uint32_t i = 0; i < settings->filters.n && !err; i++) {
 		struct list *list = &lists->list[i];
 		const struct list *old;
@@ -252,7 +280,7 @@ int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rul
 		lists->n++;
 		err = check_support(settings, list->settings);
 		if (!err)
-			err = number_rules(list, old, used, &from);
+			err = number_rules(list, old, &earlier, used, &from);
 		if (!err)
 			err = compile(list);
 		if (!err && old)
@@ -269,6 +297,7 @@ int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rul
 	if (err == -ENOMEM)
 		sl_error("filters: not enough memory");
 	free(used);
+	sl_earlier_hits_close(&earlier);
 	if (err)
 		sl_rule_lists_destroy(lists);
 	*out = err ? NULL : lists;
@@ -286,6 +315,7 @@ void sl_rule_lists_destroy(struct sl_rule_lists *lists)
 		}
 		free(list->number);
 		free(list->before);
+		free(list->identity);
 	}
 	if (lists)
 		sl_rtnl_request_close(lists->requests);
@@ -355,6 +385,39 @@ static int read_before(const struct list *list, const struct sl_datapath *dp)
 			list->before[j] = counters[list->number[j] - first];
 	free(counters);
 	return err;
+}
+
+/* Where the counters are not those of the earlier daemon, all rules are new. */
+static void judge_earlier(struct sl_rule_lists *lists, const struct sl_datapath *dp)
+{
+	if (lists->earlier_hits &&
+	    lists->earlier_hits != sl_map_id(sl_datapath_map_fd(dp, "sl_filter_hits")))
+		for (uint32_t i = 0; i < lists->n; i++)
+			for (uint32_t j = 0; j <= lists->list[i].settings->rules.n; j++)
+				lists->list[i].before[j].packets = UINT64_MAX;
+	lists->earlier_hits = 0;
+}
+
+/* Tell the next daemon whose the counters are. */
+static void own_counters(const struct list *list, struct sl_hits_owner *owners)
+{
+	for (uint32_t j = 0; owners && j <= list->settings->rules.n; j++)
+		sl_hits_owner_set(&owners[list->number[j]], list->identity[j], &list->before[j]);
+}
+
+void sl_rule_lists_forget(const struct sl_rule_lists *lists, const struct sl_datapath *dp)
+{
+	static const struct sl_counter none;
+	struct sl_hits_owner *owners = sl_hits_owners_map(sl_datapath_map_fd(dp, "sl_hits_owner"));
+	bool *used = owners ? calloc(SL_FILTER_COUNTERS + 1, sizeof(*used)) : NULL;
+
+	if (used)
+		mark_numbers(lists, used);
+	for (uint32_t i = 0; used && i < SL_FILTER_COUNTERS; i++)
+		if (!used[i])
+			sl_hits_owner_set(&owners[i], 0, &none);
+	free(used);
+	sl_hits_owners_unmap(owners);
 }
 
 /* --- Policers --- */
@@ -564,7 +627,6 @@ static void delete_unused(const struct sl_rule_lists *lists, const struct sl_rul
 {
 	int policers = sl_datapath_map_fd(dp, "sl_policer");
 	int hops = sl_datapath_map_fd(dp, "sl_rule_hop");
-	int chains = sl_datapath_map_fd(dp, "sl_rule_chain");
 
 	for (uint32_t i = 0; i < previous->n; i++) {
 		const struct list *old = &previous->list[i];
@@ -572,15 +634,13 @@ static void delete_unused(const struct sl_rule_lists *lists, const struct sl_rul
 		for (uint32_t j = 0; j < old->settings->rules.n; j++) {
 			const struct sl_rule *rule = &old->settings->parsed[j];
 
-			if (!(rule->action & (SL_RULE_POLICE | SL_RULE_NEXT_HOP | SL_RULE_CHAIN)) ||
+			if (!(rule->action & (SL_RULE_POLICE | SL_RULE_NEXT_HOP)) ||
 			    is_used(lists, old->number[j]))
 				continue;
 			if (rule->action & SL_RULE_POLICE)
 				bpf_map_delete_elem(policers, &old->number[j]);
 			if (rule->action & SL_RULE_NEXT_HOP)
 				bpf_map_delete_elem(hops, &old->number[j]);
-			if (rule->action & SL_RULE_CHAIN)
-				bpf_map_delete_elem(chains, &old->number[j]);
 		}
 	}
 }
@@ -615,9 +675,11 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool
 {
 	struct sl_list_place places[SL_FILTER_SLOTS];
 	struct sl_list_maps maps = maps_of(dp);
+	struct sl_hits_owner *owners = sl_hits_owners_map(sl_datapath_map_fd(dp, "sl_hits_owner"));
 	uint32_t n = 0;
 	int err;
 
+	judge_earlier(lists, dp);
 	for (uint32_t i = 0; i < lists->n; i++) {
 		struct list *list = &lists->list[i];
 
@@ -625,6 +687,7 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool
 		if (err)
 			sl_error("filters: list \"%s\": the counters of its rules are wrong: %s",
 				 list->settings->name, strerror(-err));
+		own_counters(list, owners);
 		make_policers(list, dp);
 		make_hops(list, dp);
 		make_chains(list, dp);
@@ -634,6 +697,9 @@ void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool
 				places[n++] = (struct sl_list_place){ .slot = slot_of(list, f),
 								      .list = &list->map[f] };
 	}
+	if (lists->n && !owners)
+		sl_error("filters: the next sluiced will not find the counters of rules");
+	sl_hits_owners_unmap(owners);
 	err = sl_lists_put(&maps, places, n);
 	if (err)
 		sl_error("filters: not all lists are in force: %s", strerror(-err));

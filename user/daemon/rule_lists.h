@@ -3,7 +3,8 @@
  * The filter lists of this router: compiled, each with a slot in the fast path's maps and a counter
  * for each rule.
  *
- * A rule that a reload leaves as it was keeps its counter, wherever in its list it stands.
+ * A rule that a reload leaves as it was keeps its counter, wherever in its list it stands; and so
+ * it does when another daemon finds it, because sl_hits_owner says whose each counter is.
  */
 #ifndef SL_RULE_LISTS_H
 #define SL_RULE_LISTS_H
@@ -19,7 +20,8 @@ struct sl_rule_lists;
 
 /*
  * Compile the lists of settings, which is borrowed until destroy. `previous` are the lists in
- * force, whose slots and counters those of the same names take over; or NULL. A failure is logged.
+ * force, whose slots and counters those of the same names take over; or NULL: the counters are
+ * those that an earlier daemon has pinned. A failure is logged.
  * 0; -ENOMEM; -ENOSPC: a list is too large.
  */
 int sl_rule_lists_create(const struct sl_settings *settings, const struct sl_rule_lists *previous,
@@ -38,6 +40,8 @@ int sl_rule_lists_prepare(struct sl_rule_lists *lists);
 void sl_rule_lists_put(struct sl_rule_lists *lists, struct sl_datapath *dp, bool all);
 void sl_rule_lists_remove_gone(const struct sl_rule_lists *lists,
 			       const struct sl_rule_lists *previous, struct sl_datapath *dp);
+/* Behind these: rules that are gone own no counters any more, which others may get next. */
+void sl_rule_lists_forget(const struct sl_rule_lists *lists, const struct sl_datapath *dp);
 
 /*
  * The rules that mirror, an array that the caller frees, and *n of them; *any says whether XDP
@@ -73,8 +77,8 @@ const struct sl_filter_list_settings *sl_rule_list_settings(const struct sl_rule
 							    uint32_t list);
 size_t sl_rule_list_bytes(const struct sl_rule_lists *lists, uint32_t list); /* of both images */
 /*
- * Frames and bytes that the rule has decided since it is in force; rule n, of a list of n, is its
- * default. 0 or -errno.
+ * Frames and bytes that the rule has decided since it is in force, also under earlier daemons; rule
+ * n, of a list of n, is its default. 0 or -errno.
  */
 int sl_rule_list_hits(const struct sl_rule_lists *lists, const struct sl_datapath *dp,
 		      uint32_t list, uint32_t rule, struct sl_counter *out);

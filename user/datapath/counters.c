@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -166,4 +167,103 @@ struct sl_counter sl_counters_unsent(const struct sl_counters *counters)
 					     counters->drops[SL_DROP_TX_ERROR] };
 
 	return sl_counters_sum(unsent, 2);
+}
+
+/* --- Whose the counters of rules are --- */
+
+#define OWNERS_BYTES (SL_FILTER_COUNTERS * sizeof(struct sl_hits_owner))
+
+uint32_t sl_map_id(int fd)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len) ? 0 : info.id;
+}
+
+struct sl_hits_owner *sl_hits_owners_map(int fd)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+	void *memory = MAP_FAILED;
+
+	/* Without rules, or of another version, it is smaller than what would be mapped. */
+	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+	    info.type == BPF_MAP_TYPE_ARRAY && info.value_size == sizeof(struct sl_hits_owner) &&
+	    info.max_entries == SL_FILTER_COUNTERS)
+		memory = mmap(NULL, OWNERS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+void sl_hits_owners_unmap(struct sl_hits_owner *owners)
+{
+	if (owners)
+		munmap(owners, OWNERS_BYTES);
+}
+
+void sl_hits_owner_set(struct sl_hits_owner *owner, uint64_t identity,
+		       const struct sl_counter *before)
+{
+	if (owner->packets != before->packets || owner->bytes != before->bytes) {
+		__atomic_store_n(&owner->identity, 0, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&owner->packets, before->packets, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&owner->bytes, before->bytes, __ATOMIC_SEQ_CST);
+	}
+	__atomic_store_n(&owner->identity, identity, __ATOMIC_SEQ_CST);
+}
+
+/* Of the published set; or, of a daemon that was killed before it published one, that beside it. */
+static int open_earlier(const char *pin_dir, const char *name)
+{
+	int fd = sl_pins_get(pin_dir, 0, name);
+
+	return fd < 0 ? sl_pins_get(pin_dir, 1, name) : fd;
+}
+
+static int by_identity(const void *a, const void *b)
+{
+	const struct sl_earlier_hit *x = a, *y = b;
+
+	return x->identity < y->identity ? -1 : x->identity > y->identity;
+}
+
+int sl_earlier_hits_open(const char *pin_dir, struct sl_earlier_hits *out)
+{
+	int hits_fd = open_earlier(pin_dir, "sl_filter_hits");
+	int fd = open_earlier(pin_dir, "sl_hits_owner");
+	struct sl_hits_owner *owners = sl_hits_owners_map(fd);
+
+	*out = (struct sl_earlier_hits){ .map_id = owners ? sl_map_id(hits_fd) : 0 };
+	if (out->map_id)
+		out->hit = calloc(SL_FILTER_COUNTERS, sizeof(*out->hit));
+	for (uint32_t i = 0; out->hit && i < SL_FILTER_COUNTERS; i++)
+		if (owners[i].identity)
+			out->hit[out->n++] = (struct sl_earlier_hit){
+				.identity = owners[i].identity,
+				.number = i,
+				.before = { owners[i].packets, owners[i].bytes },
+			};
+	if (out->n)
+		qsort(out->hit, out->n, sizeof(*out->hit), by_identity);
+	sl_hits_owners_unmap(owners);
+	if (fd >= 0)
+		close(fd);
+	if (hits_fd >= 0)
+		close(hits_fd);
+	return out->map_id && !out->hit ? -ENOMEM : 0;
+}
+
+void sl_earlier_hits_close(struct sl_earlier_hits *earlier)
+{
+	free(earlier->hit);
+	*earlier = (struct sl_earlier_hits){ 0 };
+}
+
+const struct sl_earlier_hit *sl_earlier_hits_find(const struct sl_earlier_hits *earlier,
+						  uint64_t identity)
+{
+	const struct sl_earlier_hit key = { .identity = identity };
+
+	return earlier->n ? bsearch(&key, earlier->hit, earlier->n, sizeof(key), by_identity)
+			  : NULL;
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The counters of XDP: the maps sl_stats, sl_drops and sl_punts, summed over CPUs. */
+/*
+ * The counters of XDP: the maps sl_stats, sl_drops and sl_punts, summed over CPUs. And whose the
+ * counters of rules are: sl_hits_owner.
+ */
 #ifndef SL_COUNTERS_H
 #define SL_COUNTERS_H
 
 #include <stdint.h>
 
 #include "bpf/abi/abi.h"
+#include "bpf/abi/classifier.h"
 #include "bpf/abi/reasons.h"
 
 struct sl_counters {
@@ -35,5 +39,40 @@ struct sl_counter sl_counters_sum(const struct sl_counter *counters, unsigned in
 struct sl_counter sl_counters_dropped(const struct sl_counters *counters);
 struct sl_counter sl_counters_punted(const struct sl_counters *counters);
 struct sl_counter sl_counters_unsent(const struct sl_counters *counters);
+
+/* --- Whose the counters of rules are --- */
+
+/* As an earlier daemon has left them. */
+struct sl_earlier_hits {
+	uint32_t map_id; /* of its sl_filter_hits */
+	uint32_t n;
+	struct sl_earlier_hit { /* owned; by rising identity */
+		uint64_t identity;
+		uint32_t number;
+		struct sl_counter before;
+	} * hit;
+};
+
+/*
+ * From the pins; n is 0 if there are none, of this version. 0 or -ENOMEM. Close it in any case;
+ * a zeroed one may be closed, too.
+ */
+int sl_earlier_hits_open(const char *pin_dir, struct sl_earlier_hits *out);
+void sl_earlier_hits_close(struct sl_earlier_hits *earlier);
+/* The counter of a rule, or NULL. */
+const struct sl_earlier_hit *sl_earlier_hits_find(const struct sl_earlier_hits *earlier,
+						  uint64_t identity);
+
+/*
+ * Map sl_hits_owner for writing: SL_FILTER_COUNTERS elements. NULL: it cannot be mapped, or there
+ * are no rules.
+ */
+struct sl_hits_owner *sl_hits_owners_map(int fd);
+void sl_hits_owners_unmap(struct sl_hits_owner *owners); /* NULL is fine */
+/* A process that is killed meanwhile leaves the counter to the former owner, the new one, or none.
+ */
+void sl_hits_owner_set(struct sl_hits_owner *owner, uint64_t identity,
+		       const struct sl_counter *before);
+uint32_t sl_map_id(int fd); /* of a BPF map; 0: it is none */
 
 #endif

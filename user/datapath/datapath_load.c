@@ -42,18 +42,18 @@
 
 /*
  * All generations share these maps: counters, the record of offloads and the heartbeat; in a
- * cluster what the bridge has open; where ports have rule lists, the fast chains and the counters
- * of the rules; and exact flows.
+ * cluster what the bridge has open; where ports have rule lists, the fast chains, the counters of
+ * the rules and whose they are; and exact flows.
  */
 static const char *const shared_maps[SL_SHARED_MAPS] = {
 	"sl_stats",	   "sl_drops",	    "sl_punts",	     "sl_offload",     "sl_heartbeat",
 	"sl_voq",	   "sl_backlog",    "sl_xsk",	     "sl_ring",	       "sl_express",
-	"sl_system_ports", "sl_fast_chain", "sl_fast_count", "sl_filter_hits", "sl_exact_flow",
-	"sl_exact_hits",   "sl_exact_puts"
+	"sl_system_ports", "sl_fast_chain", "sl_fast_count", "sl_filter_hits", "sl_hits_owner",
+	"sl_exact_flow",   "sl_exact_hits", "sl_exact_puts"
 };
-#define FAST_CHAIN  (SL_SHARED_MAPS - 6) /* and its counts */
-#define FILTER_HITS (SL_SHARED_MAPS - 4)
-#define EXACT_FLOW  (SL_SHARED_MAPS - 3) /* and what belongs to it */
+#define FAST_CHAIN (SL_SHARED_MAPS - 7) /* and its counts, and those of rules */
+#define HITS_OWNER (SL_SHARED_MAPS - 4)
+#define EXACT_FLOW (SL_SHARED_MAPS - 3) /* and what belongs to it */
 
 /* --- What an earlier generation left --- */
 
@@ -68,9 +68,20 @@ static bool same_layout(int fd, const struct bpf_map *map)
 	       info.max_entries == bpf_map__max_entries(map);
 }
 
+/* A map of another size may be of another configuration; one of other values is not. */
+static bool of_another_version(int fd, const struct bpf_map *map)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	return !bpf_obj_get_info_by_fd(fd, &info, &len) &&
+	       (info.type != bpf_map__type(map) || info.key_size != bpf_map__key_size(map) ||
+		info.value_size != bpf_map__value_size(map));
+}
+
 static bool is_shared(const struct sl_datapath *dp, uint32_t i)
 {
-	if (i >= FAST_CHAIN && i <= FILTER_HITS)
+	if (i >= FAST_CHAIN && i <= HITS_OWNER)
 		return dp->config.filters;
 	if (i >= EXACT_FLOW)
 		return dp->config.exact_flows;
@@ -112,6 +123,10 @@ static void reuse_shared_maps(struct sl_datapath *dp)
 		else if (i >= SL_ALONE_MAPS && i < FAST_CHAIN)
 			sl_warning("datapath: the pinned map %s has another size; a new one takes "
 				   "its place, which the bridge has to open",
+				   shared_maps[i]);
+		else if (of_another_version(dp->shared_fds[i], map))
+			sl_warning("datapath: the pinned map %s has the layout of another version; "
+				   "an empty one takes its place",
 				   shared_maps[i]);
 		/*
 		 * The rest may be of a generation without rule lists or exact flows. Fast chains of
@@ -178,6 +193,8 @@ static int set_sizes(struct sl_datapath *dp)
 		{ "sl_system_ports", dp->config.n_voqs ? SL_SYSTEM_PORTS_MAX : 0 },
 		{ "sl_fabric", dp->config.n_voqs ? SL_FABRIC_MAX : 0 },
 		{ "sl_filter_hits", dp->config.filters ? SL_FILTER_COUNTERS : 0 },
+		{ "sl_hits_owner", dp->config.filters ? SL_FILTER_COUNTERS : 0 },
+		{ "sl_rule_chain", dp->config.filters ? SL_FILTER_COUNTERS : 0 },
 		{ "sl_exact_flow", dp->config.exact_flows },
 		{ "sl_setup_told", dp->config.reserves ? SL_SETUP_TOLD_MAX : 0 },
 		{ "sl_setups", dp->config.reserves ? SL_SETUP_RING_BYTES : 0 },

@@ -91,7 +91,7 @@ static int load_bound(const struct sl_datapath *dp, uint32_t ifindex, int *fd)
 {
 	struct bpf_program *program, *bound;
 	struct bpf_object *object;
-	const uint32_t veth = sl_vlan_tags_of_veth(ifindex);
+	const uint32_t veth = sl_netdev_has_driver(ifindex, "veth");
 	struct bpf_map *map;
 	int err = sl_bpf_object_open_bytes(dp->file, dp->file_bytes, &object);
 

@@ -16,9 +16,10 @@ struct sl_txdrops;
 #define SL_ALONE_MAPS	5 /* and sl_offload, sl_heartbeat */
 /*
  * and in a cluster sl_voq, sl_backlog, sl_xsk, sl_ring, sl_express, sl_system_ports;
- * sl_fast_chain, sl_fast_count, sl_filter_hits; sl_exact_flow, sl_exact_hits, sl_exact_puts
+ * sl_fast_chain, sl_fast_count, sl_filter_hits, sl_hits_owner; sl_exact_flow, sl_exact_hits,
+ * sl_exact_puts
  */
-#define SL_SHARED_MAPS 17
+#define SL_SHARED_MAPS 18
 
 /* The pin of the program; those of bound programs begin so. */
 #define SL_PROG_PIN "sl_edge"

@@ -182,13 +182,13 @@ static void judge_kind(const char *name, enum sl_vlan_tags *tags, const char **w
 		}
 }
 
-bool sl_vlan_tags_of_veth(uint32_t ifindex)
+bool sl_netdev_has_driver(uint32_t ifindex, const char *driver)
 {
 	struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
 	char name[IF_NAMESIZE];
 
 	return if_indextoname(ifindex, name) && !ethtool(name, &info) &&
-	       strcmp(info.driver, "veth") == 0;
+	       strcmp(info.driver, driver) == 0;
 }
 
 /* --- Off and on --- */

@@ -30,7 +30,8 @@ enum sl_vlan_tags {
  * not in the frame. 0 or -errno.
  */
 int sl_vlan_tags_settle(int record_fd, uint32_t ifindex, enum sl_vlan_tags *tags, const char **why);
-bool sl_vlan_tags_of_veth(uint32_t ifindex);
+/* Has the netdev this driver, as `ethtool -i` shows it? */
+bool sl_netdev_has_driver(uint32_t ifindex, const char *driver);
 /* Has someone switched an offload on again that sl_vlan_tags_settle switched off? */
 bool sl_vlan_tags_disturbed(int record_fd, uint32_t ifindex);
 /* Switch on what sl_vlan_tags_settle switched off, also that of an earlier process. */

@@ -95,10 +95,9 @@ static bool any_chain(const json_t *filters)
 static void element_rows(const json_t *filters, struct sl_metrics_elements *out)
 {
 	static const char *const commands[SL_METRICS_ELEMENTS_LISTS] = {
-		[SL_METRICS_WORKER] = "status",
-		[SL_METRICS_FLOWS] = "flows",
-		[SL_METRICS_ELEMENT] = "elements",
-		[SL_METRICS_CLASSES] = "classes",
+		[SL_METRICS_WORKER] = "status",	   [SL_METRICS_FLOWS] = "flows",
+		[SL_METRICS_ELEMENT] = "elements", [SL_METRICS_CLASSES] = "classes",
+		[SL_METRICS_SIGNALS] = "signals",
 	};
 	bool answers = true;
 

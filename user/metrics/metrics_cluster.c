@@ -24,6 +24,7 @@ static const struct {
 enum shape {
 	NUMBER,	    /* the member */
 	MS,	    /* the member, in milliseconds */
+	NS,	    /* the member, in nanoseconds */
 	BITS,	    /* the member, in bits: as bytes */
 	IS,	    /* 1 if the member is the text `word`, else 0 */
 	PER_FRAMES, /* a rate, of rows whose unit is frames */
@@ -123,6 +124,12 @@ static const struct {
 	  "Messages that came twice; dropped." },
 	{ PEER, "peer_stale_messages_total", "stale", NUMBER, NULL,
 	  "Messages too old to tell whether they came before; dropped." },
+	{ PEER, "peer_clock_synchronized", "clock", IS, "synchronized",
+	  "1: delays between the peer and this node are taken from their clocks, which agree." },
+	{ PEER, "peer_clock_disagrees", "clock", IS, "disagrees",
+	  "1: clock_error_us is set, and the clocks of the peer and this node differ by more." },
+	{ PEER, "peer_delay_error_seconds", "delay_error_ns", NS, NULL,
+	  "By how much delays between the peer and this node may be wrong." },
 	{ FABRIC, "fabric_sent_messages_total", "sent", NUMBER, NULL, "Messages sent." },
 	{ FABRIC, "fabric_sent_bytes_total", "sent_bytes", NUMBER, NULL, "Their bytes." },
 	{ FABRIC, "fabric_received_messages_total", "received", NUMBER, NULL,
@@ -221,6 +228,7 @@ static void put_row(FILE *f, size_t family, const json_t *row)
 	switch (shape) {
 	case NUMBER:
 	case MS:
+	case NS:
 	case BITS:
 		if (!json_is_number(member))
 			return;
@@ -252,6 +260,8 @@ static void put_row(FILE *f, size_t family, const json_t *row)
 			strcmp(sl_metrics_member(row, families[family].member), word) == 0);
 	else if (shape == MS)
 		fprintf(f, " %.3f\n", json_number_value(member) / 1000);
+	else if (shape == NS)
+		fprintf(f, " %.9f\n", json_number_value(member) / 1e9);
 	else if (shape == BITS)
 		fprintf(f, " %lld\n", (long long)json_integer_value(member) / 8);
 	else if (json_is_null(member))

@@ -16,6 +16,7 @@ static const struct {
 				 { "class", "class" },
 				 { "drop", "reason" } },
 	[SL_METRICS_CLASSES] = { { "class", "class" }, { "key", "key" } },
+	[SL_METRICS_SIGNALS] = { { "key", "key" }, { "outcome", "outcome" } },
 };
 
 enum shape {
@@ -38,6 +39,7 @@ static const struct {
 #define FLOW	SL_METRICS_FLOWS
 #define ELEMENT SL_METRICS_ELEMENT
 #define CLASS	SL_METRICS_CLASSES
+#define SIGNAL	SL_METRICS_SIGNALS
 	{ WORKER, "elements_uptime_seconds", "up_ns", SECONDS,
 	  "Since sluice-elements was started." },
 	{ WORKER, "elements_idle_seconds_total", "idle_ns", SECONDS,
@@ -91,6 +93,8 @@ static const struct {
 	  "1; the labels say which elements are installed, and whose key has signed them." },
 	{ CLASS, "element_package_quarantined", "fault", IS_SET,
 	  "1: it crashed or did not end, and is not run until it is replaced." },
+	{ SIGNAL, "element_signals_total", "signals", NUMBER,
+	  "Signals, by key and outcome; those of no key have none." },
 };
 
 static const struct {
@@ -188,7 +192,7 @@ void sl_metrics_put_elements(FILE *f, const struct sl_metrics_elements *elements
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		const json_t *rows = elements->rows[families[i].list];
 
-		if (!rows)
+		if (!json_array_size(rows))
 			continue;
 		sl_metrics_put_head(f, families[i].name,
 				    strstr(families[i].name, "_total") ? "counter" : "gauge",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Metrics of sluice-elements: what the views `sluice flow`, `sluice element show` and `sluice
- * element list` show. A value that a row does not have gets no line.
+ * Metrics of sluice-elements: what `sluice flow` and `sluice element` show. A value that a row does
+ * not have gets no line.
  */
 #ifndef SL_METRICS_ELEMENTS_H
 #define SL_METRICS_ELEMENTS_H
@@ -16,6 +16,7 @@ enum sl_metrics_elements_list {
 	SL_METRICS_FLOWS,   /* `flows`: the chains, and input and output */
 	SL_METRICS_ELEMENT, /* `elements`: instances */
 	SL_METRICS_CLASSES, /* `classes` */
+	SL_METRICS_SIGNALS, /* `signals` */
 	SL_METRICS_ELEMENTS_LISTS
 };
 

@@ -186,7 +186,7 @@ static void put_ports(FILE *f, const json_t *ports)
 		fprintf(f, "\",state=\"%s\",mode=\"%s\"} 1\n", sl_metrics_member(row, "state"),
 			sl_metrics_member(row, "mode"));
 	}
-	put_port_flag(f, ports, "port_up", "up", "1: the link is up.");
+	put_port_flag(f, ports, "port_up", "up", "1: the netdev is set up and has a carrier.");
 	put_port_flag(f, ports, "port_sends", "transmits",
 		      "1: the driver takes redirected frames.");
 }

@@ -43,14 +43,24 @@ static void put_statistics(json_t *row, const char *name)
 		fclose(file);
 }
 
+/* Is the netdev set up, and has it a carrier? */
+static bool has_link(int fd, const char *name)
+{
+	struct ifreq flags = { 0 };
+
+	memcpy(flags.ifr_name, name, sizeof(flags.ifr_name));
+	return !ioctl(fd, SIOCGIFFLAGS, &flags) && flags.ifr_flags & IFF_UP &&
+	       flags.ifr_flags & IFF_RUNNING;
+}
+
 static json_t *port_row(const struct sl_edge_port *port, int fd)
 {
 	struct ifreq mac = { 0 }, mtu = { 0 };
-	json_t *row =
-		json_pack("{s:s, s:i, s:s, s:s, s:b, s:b, s:b}", "port", port->name, "ifindex",
-			  (int)port->ifindex, "state", sl_port_state_name(port->state), "mode",
-			  sl_xdp_mode_name(port->mode), "up", port->up, "transmits",
-			  port->transmits, "configured", port->configured);
+	json_t *row = json_pack(
+		"{s:s, s:i, s:s, s:s, s:b, s:b, s:b}", "port", port->name, "ifindex",
+		(int)port->ifindex, "state", sl_port_state_name(port->state), "mode",
+		sl_xdp_mode_name(port->mode), "up", port->ifindex && has_link(fd, port->name),
+		"transmits", port->transmits, "configured", port->configured);
 
 	if (!row || !port->ifindex)
 		return row;

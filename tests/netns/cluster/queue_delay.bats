@@ -211,3 +211,63 @@ asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp po
 	[[ "$output" = *'write -s, too'* ]]
 	on n1 build/sluice filter delete guard
 }
+
+# clocks_said N...: these nodes say that clocks agree within 2 us, the others do not; bridges start again
+clocks_said() {
+	local n
+	sed -i '/clock_error_us/d' "$LAB_DIR"/n[12].yaml
+	for n; do sed -i '/liveness_ms:/a\  clock_error_us: 2' "$LAB_DIR/n$n.yaml"; done
+	for n in 1 2; do bridge_stop $n && bridge_start $n; done
+	grep -q metrics "$LAB_DIR/n1.yaml" || { sed -i '1i metrics: 9101' "$LAB_DIR"/n[12].yaml && reload 1 2; }
+	for n in 1 2; do wait_for 30 cluster_is_up $n 1; done
+}
+fits_80() { ! grep -nE '^.{81}' <<<"$output"; }
+metrics_of() { on "n$1" curl -sS -m 60 http://127.0.0.1:9101/metrics; }
+# clock_is N CLOCK: what node N's bridge takes the time under way from
+clock_is() { [ "$(bridge_ask "$1" peers | jq -r .clock)" = "$2" ]; }
+
+@test "clocks that agree are taken for one, with their bound in views and metrics" {
+	local n
+	clocks_said 1 2
+	for n in 1 2; do
+		wait_for 10 clock_is $n synchronized
+		on n$n build/sluice -j show peers | jq -e '.[0] | .clock == "synchronized" and .delay_error_ns == 2000'
+		metrics_of $n >"$LAB_DIR/metrics"
+		grep -qx "sluice_peer_clock_synchronized{node=\"$((3 - n))\"} 1" "$LAB_DIR/metrics"
+		grep -qx "sluice_peer_clock_disagrees{node=\"$((3 - n))\"} 0" "$LAB_DIR/metrics"
+		grep -qx "sluice_peer_delay_error_seconds{node=\"$((3 - n))\"} 0.000002000" "$LAB_DIR/metrics"
+	done
+	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.2.2
+	send_all h1p1 n1:eth1 h2p2 500 --dst 10.2.2.2 --size 300 --flows 10 --rate 500 --stamp-every 1 --dscp 34
+	send_all h1p1 n1:eth1 h2p1 200 --dst 10.2.1.2 --size 1000 --flows 10 --stamp-every 1
+	adds_up 0
+	bridge_ask 2 delay | jq -es 'all(.[]; .error_ns == if .stage == "message" or .stage == "total" then 2000 else 0 end)'
+	run -0 on n2 build/sluice show delay
+	[[ ${lines[0]} = *" +- us" ]]
+	[[ ${lines[1]} = *" voq "*" 0" ]]
+	[[ ${lines[2]} = *" message "*" 2" ]]
+	fits_80
+	# One clock stamps all of it: no frame left before it was sent, and none was in the router longer than from
+	# host to host. A bridge reads its clock at the begin of a round, and CLOCK_TAI a little off.
+	bridge_ask 2 frames | jq -es '(map(select(.express and .class == 2)) | length > 200) and (map(select(.class == 0)) | length >= 200) and
+		all(.[]; .message_error_ns == 2000 and .voq_ns + .message_ns + .queue_ns + .transmit_ns == .total_ns)'
+	bridge_ask 2 frames | tests/tools/sent_before.py 2000
+	run -0 on n2 build/sluice trace -s -c 1 'udp and dst host 10.2.2.2'
+	[[ $output = *" in a message past the bridges, within 2 us"* ]]
+}
+
+@test "a clock that cannot agree is found out, said once, and delays are estimated" {
+	clocks_said 1
+	wait_for 10 clock_is 1 disagrees
+	clock_is 2 estimated
+	[ "$(grep -c 'node 2: its clock and ours do not agree within `clock_error_us: 2`' "$LAB_DIR/bridge-n1.err")" = 1 ]
+	metrics_of 1 >"$LAB_DIR/metrics"
+	grep -qx 'sluice_peer_clock_synchronized{node="2"} 0' "$LAB_DIR/metrics"
+	grep -qx 'sluice_peer_clock_disagrees{node="2"} 1' "$LAB_DIR/metrics"
+	metrics_of 2 | grep -qx 'sluice_peer_clock_disagrees{node="1"} 0'
+	wait_for 30 on h1p1 ping -c 1 -W 1 10.2.2.2
+	send_all h1p1 n1:eth1 h2p2 500 --dst 10.2.2.2 --size 300 --flows 10 --rate 500 --stamp-every 1 --dscp 34
+	# The estimate stands, which knows nothing of when clocks began: no frame took seconds.
+	bridge_ask 2 delay | jq -es 'map(select(.port == "n2p2" and .class == 2 and .stage == "total")) | .[0].measured_frames == 500 and
+		.[0].max_ns < 2000000000'
+}

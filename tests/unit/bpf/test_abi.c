@@ -120,6 +120,7 @@ static const struct field fields[] = {
 	FIELD(sl_express_path, header_bytes, 32),
 	FIELD(sl_express_path, header, 64),
 	FIELD(sl_express_path, used, 152),
+	FIELD(sl_express_path, clock_offset_ns, 160),
 	FIELD(sl_express_path, stream, 192),
 	FIELD(sl_frame_meta, arrival_ns, 0),
 	FIELD(sl_frame_meta, voq, 8),
@@ -135,7 +136,7 @@ static const struct field fields[] = {
 static void abi_field_offsets_are_those_of_this_version(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 28);
+	assert_int_equal(SL_ABI_VERSION, 30);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);

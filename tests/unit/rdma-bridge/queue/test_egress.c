@@ -227,7 +227,7 @@ static int flush(void)
 static void reap(struct sink *sink, uint32_t n)
 {
 	sink->n_done = n;
-	rb_egress_reap(w.port, w.chunks, w.now_ns);
+	rb_egress_reap(w.port, w.chunks, w.now_ns, w.now_ns);
 	check();
 }
 
@@ -556,7 +556,7 @@ static void chunk_of_a_message_is_free_after_its_last_frame(void **state)
 	for (uint32_t k = 0; k < 3; k++) {
 		assert_int_equal(w.chunks->n_free, CHUNKS - 1);
 		w.sink[0].n_done = 1;
-		rb_egress_reap(w.port, w.chunks, w.now_ns);
+		rb_egress_reap(w.port, w.chunks, w.now_ns, w.now_ns);
 	}
 	assert_int_equal(w.chunks->n_free, CHUNKS);
 	rb_egress_flush(w.port, w.chunks, w.counters);
@@ -581,7 +581,7 @@ static void port_without_a_back_end_drops_by_name_and_comes_back(void **state)
 	assert_int_equal(w.counters[RB_COUNT_DROP_PORT_DOWN].bytes, 840);
 	assert_int_equal(serve(10), 0);
 	assert_int_equal(flush(), 0);
-	rb_egress_reap(w.port, w.chunks, w.now_ns);
+	rb_egress_reap(w.port, w.chunks, w.now_ns, w.now_ns);
 	assert_int_equal(w.sink[0].taken, 0);
 	assert_true(rb_egress_is_idle(w.port));
 	/* What the new one refused before is no frame of ours. */
@@ -792,6 +792,61 @@ static void where_every_frame_waited_adds_up(void **state)
 	end();
 }
 
+/* Of frames that one system call sends, each takes as long as the next. */
+static void frames_of_a_system_call_leave_one_after_another(void **state)
+{
+	struct rb_egress_config config = plain();
+	const struct sl_histogram *transmit;
+
+	(void)state;
+	config.delay_sample = 1;
+	begin(&config);
+	transmit = &w.port->delay->stage[0][RB_DELAY_TRANSMIT];
+	put(0, 4, 100);
+	assert_int_equal(serve(4), 4);
+	assert_int_equal(flush(), 0);
+	w.sink[0].n_done = 4;
+	rb_egress_reap(w.port, w.chunks, w.now_ns + 1000, w.now_ns + 9000);
+	assert_int_equal(transmit->count, 4);
+	assert_int_equal(transmit->min_ns, 1000 + 2000);
+	assert_int_equal(transmit->max_ns, 1000 + 4 * 2000);
+	assert_int_equal(transmit->sum_ns, 4 * 1000 + (1 + 2 + 3 + 4) * 2000);
+	/* It may have sent all four, and given back two. */
+	put(0, 4, 100);
+	assert_int_equal(serve(4), 4);
+	assert_int_equal(flush(), 0);
+	w.sink[0].n_done = 2;
+	rb_egress_reap(w.port, w.chunks, w.now_ns, w.now_ns + 400);
+	assert_int_equal(transmit->sum_ns, 24000 + 100 + 200);
+	reap(&w.sink[0], 2);
+	end();
+}
+
+/* A round reads its clock when it begins, and frames may enter after that. */
+static void a_frame_that_entered_during_the_round_waits_from_then_on(void **state)
+{
+	struct rb_egress_config config = plain();
+	struct rb_frame frame = { .len_bytes = 100, .source = 1 };
+	const struct sl_histogram *stage;
+
+	(void)state;
+	config.delay_sample = 1;
+	begin(&config);
+	frame.arrival_ns = w.now_ns + 3000;
+	frame.offset = rb_chunk_take(w.chunks, RB_OWNER_MESSAGE);
+	w.put_frames++;
+	w.put_bytes += frame.len_bytes;
+	rb_egress_enqueue(w.port, &frame, w.chunks, w.counters, w.now_ns);
+	assert_int_equal(serve(1), 1);
+	assert_int_equal(flush(), 0);
+	w.now_ns += 10000;
+	reap(&w.sink[0], 1);
+	stage = w.port->delay->stage[0];
+	assert_int_equal(stage[RB_DELAY_TRANSMIT].sum_ns, 7000);
+	assert_int_equal(stage[RB_DELAY_TOTAL].sum_ns, 7000);
+	end();
+}
+
 /* One of 64, and every place in a burst of 64 has its turn. */
 static void a_sample_sees_every_place_in_a_burst(void **state)
 {
@@ -954,6 +1009,8 @@ int main(void)
 		cmocka_unit_test(smaller_queue_keeps_the_oldest_frames_and_drops_the_rest_by_name),
 		cmocka_unit_test(changed_rate_holds_at_once_in_its_own_unit),
 		cmocka_unit_test(where_every_frame_waited_adds_up),
+		cmocka_unit_test(frames_of_a_system_call_leave_one_after_another),
+		cmocka_unit_test(a_frame_that_entered_during_the_round_waits_from_then_on),
 		cmocka_unit_test(a_sample_sees_every_place_in_a_burst),
 		cmocka_unit_test(no_sample_measures_nothing),
 		cmocka_unit_test(frames_of_a_port_that_went_down_are_not_measured),

@@ -214,7 +214,7 @@ static int serve(void)
 
 	check();
 	rb_egress_flush(w.port, w.chunks, w.counters);
-	rb_egress_reap(w.port, w.chunks, w.now_ns);
+	rb_egress_reap(w.port, w.chunks, w.now_ns, w.now_ns);
 	check();
 	return n ? (int)flow_of(w.last) : -1;
 }
@@ -407,7 +407,7 @@ static int serve_changed(void)
 	const struct rb_egress_queue *q = &w.port->queue[CLASS];
 
 	rb_egress_flush(w.port, w.chunks, w.counters);
-	rb_egress_reap(w.port, w.chunks, w.now_ns);
+	rb_egress_reap(w.port, w.chunks, w.now_ns, w.now_ns);
 	assert_int_equal(q->arrived.packets, w.put);
 	assert_int_equal(q->departed.packets, w.sent);
 	assert_int_equal(w.chunks->count[RB_OWNER_MESSAGE], w.port->n_waiting + w.port->lent);

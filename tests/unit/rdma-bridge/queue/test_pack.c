@@ -127,6 +127,37 @@ static void packed_frames_come_out_as_they_went_in(void **state)
 	}
 }
 
+/* By the sender's clock: when it looked at it, when frames entered, and what the message says. */
+static void no_message_is_older_than_its_frames(void **state)
+{
+	static const struct {
+		uint64_t sent_ns, arrival_ns[2], says_ns;
+	} cases[] = {
+		{ 5000, { 3000, 4000 }, 5000 },
+		{ 5000, { 6000, 4000 }, 6000 }, /* it entered after the round had begun */
+		{ 5000, { 3000, 7000 }, 7000 },
+		{ 500, { (uint64_t)-2000, (uint64_t)-1000 }, 500 }, /* before the clock's zero */
+		{ UINT64_MAX, { UINT64_MAX - 9, UINT64_MAX - 8 }, UINT64_MAX },
+	};
+	static struct rb_pack pack;
+	static uint8_t out[RB_PACK_HEADERS_MAX_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < N(cases); i++) {
+		struct rb_msg_header h = { .type = RB_MSG_DATA, .sent_ns = cases[i].sent_ns };
+
+		assert_int_equal(rb_pack_init(&pack, 4096, 255), 0);
+		for (int k = 0; k < 2; k++) {
+			const struct rb_frame f = { .len_bytes = 60,
+						    .arrival_ns = cases[i].arrival_ns[k] };
+
+			assert_int_equal(rb_pack_add(&pack, &f), 0);
+		}
+		rb_pack_headers(&pack, &h, out);
+		assert_true(h.sent_ns == cases[i].says_ns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -134,6 +165,7 @@ int main(void)
 		cmocka_unit_test(pack_fills_to_the_byte_and_not_beyond),
 		cmocka_unit_test(pack_refuses_a_frame_that_fits_no_message),
 		cmocka_unit_test(packed_frames_come_out_as_they_went_in),
+		cmocka_unit_test(no_message_is_older_than_its_frames),
 	};
 	return cmocka_run_group_tests_name("pack", tests, NULL, NULL);
 }

@@ -34,8 +34,8 @@ static int64_t largest_error(int64_t ahead_ns, int64_t ppm, uint32_t least_ns)
 	struct rb_transit of_1, of_0;
 	int64_t largest_ns = 0;
 
-	rb_transit_init(&of_1);
-	rb_transit_init(&of_0);
+	rb_transit_init(&of_1, 0);
+	rb_transit_init(&of_0, 0);
 	for (uint32_t i = 0; i < 5000; i++) {
 		const uint64_t at_ns = 10000 * MS + i * MS;
 		const uint32_t there_ns = least_ns + (i % 7 ? draw(1000000) : 0);
@@ -77,7 +77,7 @@ static void the_error_is_half_of_the_round_trip(void **state)
 	struct rb_transit t;
 
 	(void)state;
-	rb_transit_init(&t);
+	rb_transit_init(&t, 0);
 	assert_int_equal(rb_transit_error_us(&t), RB_TRANSIT_ERROR_MAX);
 	rb_transit_note(&t, 1000, 31000);
 	assert_int_equal(rb_transit_error_us(&t), RB_TRANSIT_ERROR_MAX);
@@ -94,7 +94,7 @@ static void without_a_word_of_the_peer_it_is_the_time_beyond_the_least(void **st
 	struct rb_transit t;
 
 	(void)state;
-	rb_transit_init(&t);
+	rb_transit_init(&t, 0);
 	assert_true(rb_transit_here_ns(&t) == RB_TRANSIT_UNKNOWN);
 	assert_int_equal(rb_transit_of(&t, 1000, 5000), 0);
 	rb_transit_note(&t, 1000, 5000);
@@ -107,18 +107,22 @@ static void without_a_word_of_the_peer_it_is_the_time_beyond_the_least(void **st
 	assert_int_equal(rb_transit_of(&t, 2000, 6700), 1200);
 }
 
-/* Other messages may be quicker than any hello. */
-static void a_message_that_took_less_than_nothing_took_no_time(void **state)
+/* Other messages may be quicker than any hello, and a round may have begun before they were sent.
+ */
+static void a_message_may_come_in_a_round_that_began_before(void **state)
 {
 	struct rb_transit t;
 
 	(void)state;
-	rb_transit_init(&t);
+	rb_transit_init(&t, 0);
 	rb_transit_note(&t, 1000, 5000);
-	assert_int_equal(rb_transit_of(&t, 2000, 5999), 0);
+	assert_int_equal(rb_transit_of(&t, 2000, 5999), -1);
 	t.there_ns = 6000;
 	assert_int_equal(rb_transit_of(&t, 2000, 5999), 4999);
 	assert_int_equal(rb_transit_of(&t, 2000, 1000), 0);
+	assert_int_equal(rb_transit_of(&t, 2000, 900), -100);
+	assert_int_equal(rb_transit_of(&t, 1000 + 50 * MS, 0), -50 * (int64_t)MS);
+	assert_int_equal(rb_transit_of(&t, 1001 + 50 * MS, 0), 0);
 	assert_int_equal(rb_transit_of(&t, 2000, 1001), 1);
 }
 
@@ -128,7 +132,7 @@ static void an_impossible_word_of_the_peer_adds_nothing(void **state)
 	struct rb_transit t;
 
 	(void)state;
-	rb_transit_init(&t);
+	rb_transit_init(&t, 0);
 	rb_transit_note(&t, 1000, 5000);
 	t.there_ns = -9000;
 	assert_int_equal(rb_transit_round_trip_ns(&t), 0);
@@ -144,7 +148,7 @@ static void values_of_more_than_a_second_ago_are_forgotten(void **state)
 	struct rb_transit t;
 
 	(void)state;
-	rb_transit_init(&t);
+	rb_transit_init(&t, 0);
 	rb_transit_note(&t, 1000 * MS, 1001 * MS);
 	rb_transit_note(&t, 1100 * MS, 1105 * MS);
 	assert_int_equal(rb_transit_here_ns(&t), MS);
@@ -156,6 +160,67 @@ static void values_of_more_than_a_second_ago_are_forgotten(void **state)
 	assert_int_equal(rb_transit_here_ns(&t), 7 * MS);
 }
 
+/* Hellos of a peer whose clock is ahead of ours, under way for 30 us in each direction. */
+static struct rb_transit of_peer(int64_t ahead_ns, uint32_t clock_error_ns)
+{
+	struct rb_transit t;
+
+	rb_transit_init(&t, clock_error_ns);
+	rb_transit_note(&t, (uint64_t)(MS + ahead_ns), MS + 30000);
+	t.there_ns = 30000 + ahead_ns;
+	return t;
+}
+
+static void clocks_that_agree_are_taken_for_one(void **state)
+{
+	struct rb_transit t = of_peer(1500, 2000);
+
+	(void)state;
+	assert_int_equal(rb_transit_clock(&t), RB_TRANSIT_SYNCHRONIZED);
+	assert_int_equal(rb_transit_of(&t, 5000, 17000), 12000);
+	assert_int_equal(rb_transit_of(&t, 17000, 5000), -12000);
+	assert_int_equal(rb_transit_of(&t, 0, 1ULL << 40), UINT32_MAX);
+	assert_int_equal(rb_transit_error_us(&t), 2);
+	/* Without the word, the estimate takes half of the round trip for the quickest hello. */
+	t.clock_error_ns = 0;
+	assert_int_equal(rb_transit_clock(&t), RB_TRANSIT_ESTIMATED);
+	assert_int_equal(rb_transit_of(&t, 5000, 17000), 13500);
+	assert_int_equal(rb_transit_error_us(&t), 31);
+}
+
+/* No hello comes before it was sent. */
+static void clocks_that_hellos_refute_are_not_used(void **state)
+{
+	static const int64_t apart_ns[] = { 32001, -32001, 37000000000, -37000000000 };
+	struct rb_transit t = of_peer(32000, 2000);
+
+	(void)state;
+	assert_int_equal(rb_transit_clock(&t), RB_TRANSIT_SYNCHRONIZED);
+	for (uint32_t i = 0; i < sizeof(apart_ns) / sizeof(apart_ns[0]); i++) {
+		t = of_peer(apart_ns[i], 2000);
+		assert_int_equal(rb_transit_clock(&t), RB_TRANSIT_DISAGREES);
+		assert_int_equal(rb_transit_error_us(&t), 31);
+		assert_int_equal(rb_transit_of(&t, MS, (uint64_t)(MS - apart_ns[i] + 12000)),
+				 12000);
+	}
+}
+
+static void clocks_are_not_used_before_hellos_of_both_directions(void **state)
+{
+	struct rb_transit t;
+
+	(void)state;
+	rb_transit_init(&t, 2000);
+	assert_int_equal(rb_transit_clock(&t), RB_TRANSIT_ESTIMATED);
+	assert_int_equal(rb_transit_of(&t, 1000, 5000), 0);
+	rb_transit_note(&t, 1000, 31000);
+	assert_int_equal(rb_transit_clock(&t), RB_TRANSIT_ESTIMATED);
+	assert_int_equal(rb_transit_error_us(&t), RB_TRANSIT_ERROR_MAX);
+	t.there_ns = 30000;
+	assert_int_equal(rb_transit_clock(&t), RB_TRANSIT_SYNCHRONIZED);
+	assert_string_equal(rb_transit_clock_name(rb_transit_clock(&t)), "synchronized");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,9 +228,12 @@ int main(void)
 		cmocka_unit_test(drift_shows_no_more_than_that_of_a_second),
 		cmocka_unit_test(the_error_is_half_of_the_round_trip),
 		cmocka_unit_test(without_a_word_of_the_peer_it_is_the_time_beyond_the_least),
-		cmocka_unit_test(a_message_that_took_less_than_nothing_took_no_time),
+		cmocka_unit_test(a_message_may_come_in_a_round_that_began_before),
 		cmocka_unit_test(an_impossible_word_of_the_peer_adds_nothing),
 		cmocka_unit_test(values_of_more_than_a_second_ago_are_forgotten),
+		cmocka_unit_test(clocks_that_agree_are_taken_for_one),
+		cmocka_unit_test(clocks_that_hellos_refute_are_not_used),
+		cmocka_unit_test(clocks_are_not_used_before_hellos_of_both_directions),
 	};
 
 	return cmocka_run_group_tests_name("transit", tests, NULL, NULL);

@@ -208,6 +208,62 @@ static void data_message_of_two_frames_encodes_to_the_same_bytes(void **state)
 	assert_memory_equal(out, data_msg, sizeof(data_msg));
 }
 
+/* The bytes have the clock that all nodes share; what the node sees has its own. */
+static void a_clock_offset_is_added_on_the_wire_and_subtracted_from_it(void **state)
+{
+	const struct rb_receiver receiver = { .node = 2, .clock_offset_ns = -1000000000000 };
+	const struct rb_frame frame = { .arrival_ns = 4000000000, .len_bytes = 14 };
+	struct rb_msg_header got, header = { .type = RB_MSG_DATA,
+					     .source = 1,
+					     .destination = 2,
+					     .epoch = 1,
+					     .sent_ns = 4000000123,
+					     .clock_offset_ns = 37000000000 };
+	static struct rb_pack pack;
+	uint8_t area[14] = { 0 }, out[50];
+
+	(void)state;
+	assert_int_equal(rb_pack_init(&pack, sizeof(out), 1), 0);
+	assert_int_equal(rb_pack_add(&pack, &frame), 0);
+	assert_int_equal(rb_pack_copy(&pack, area, &header, out), sizeof(out));
+	assert_true(rb_get64(out + 16) == 41000000123);
+	assert_int_equal(rb_get32(out + RB_MSG_HEADER_BYTES + 8), 123);
+	assert_int_equal(rb_msg_header_decode(&receiver, out, sizeof(out), &got), RB_VERDICT_OK);
+	assert_true(got.sent_ns == 1041000000123);
+}
+
+/* The caller's clock is that of when its round began. */
+static void a_message_is_made_after_its_newest_frame_entered(void **state)
+{
+	static const struct {
+		uint64_t arrival_ns[2], sent_ns;
+		uint32_t age_ns[2];
+	} cases[] = {
+		{ { 900, 1000 }, 1000, { 100, 0 } },
+		{ { 1234, 900 }, 1234, { 0, 334 } },
+		{ { 1001, 1005 }, 1005, { 4, 0 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N(cases); i++) {
+		struct rb_msg_header header = { .type = RB_MSG_DATA, .sent_ns = 1000 };
+		uint8_t headers[RB_PACK_HEADERS_MAX_BYTES];
+		static struct rb_pack pack;
+
+		assert_int_equal(rb_pack_init(&pack, 1000, 2), 0);
+		for (uint32_t k = 0; k < 2; k++) {
+			const struct rb_frame frame = { .arrival_ns = cases[i].arrival_ns[k],
+							.len_bytes = 14 };
+
+			assert_int_equal(rb_pack_add(&pack, &frame), 0);
+		}
+		rb_pack_headers(&pack, &header, headers);
+		assert_true(rb_get64(headers + 16) == cases[i].sent_ns);
+		for (uint32_t k = 0; k < 2; k++)
+			assert_int_equal(rb_get32(headers + 24 + 12 * k + 8), cases[i].age_ns[k]);
+	}
+}
+
 /* Clocks of two processors may differ: a frame may seem to arrive after its message was made. */
 static void an_age_is_at_least_0_and_at_most_what_its_field_holds(void **state)
 {
@@ -497,6 +553,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(data_message_of_two_frames_decodes_field_by_field),
 		cmocka_unit_test(data_message_of_two_frames_encodes_to_the_same_bytes),
+		cmocka_unit_test(a_clock_offset_is_added_on_the_wire_and_subtracted_from_it),
+		cmocka_unit_test(a_message_is_made_after_its_newest_frame_entered),
 		cmocka_unit_test(an_age_is_at_least_0_and_at_most_what_its_field_holds),
 		cmocka_unit_test(feedback_decodes_and_encodes_to_the_same_bytes),
 		cmocka_unit_test(hello_decodes_and_encodes_to_the_same_bytes),

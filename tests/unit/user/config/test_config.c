@@ -314,6 +314,15 @@ static const struct refusal refusals[] = {
 	  "  nodes:\n"
 	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
 	  "f:3: cluster.fabric.service_level: \"8\" is not a service level: write a number from 0 to 7" },
+	{ "cluster_clock_error_none",
+	  "cluster:\n"
+	  "  node: 1\n"
+	  "  clock_error_us: 0\n"
+	  "  fabric: {device: fab0}\n"
+	  "  nodes:\n"
+	  "    - {id: 1, address: 10.9.0.1, ports: [{number: 1, name: eth1}]}\n",
+	  "f:3: cluster.clock_error_us: \"0\" is not a time in microseconds: "
+	  "write a number from 1 to 60000" },
 	{ "cluster_workers_and_cores_differ",
 	  "cluster:\n"
 	  "  node: 1\n"
@@ -921,6 +930,7 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 		"  node: 7\n"
 		"  key_file: /k\n"
 		"  liveness_ms: 20\n"
+		"  clock_error_us: 3\n"
 		"  bridge: {poll: busy, realtime: 10, packing: 8, pack_delay_us: 50, voq_frames: 64,\n"
 		"    queue_frames: 256, memory_mib: 32, control: /run/b.sock}\n"
 		"  socket: /s\n"
@@ -942,6 +952,7 @@ static void cluster_is_read_and_ports_of_this_node_are_the_ports(void **state)
 	assert_int_equal(c->node, 7);
 	assert_string_equal(c->key_file, "/k");
 	assert_int_equal(c->liveness_ms, 20);
+	assert_int_equal(c->clock_error_us, 3);
 	assert_int_equal(c->fabric_rate.per_s, 3125000000);
 	assert_int_equal(c->fabric_dscp, 46);
 	assert_int_equal(c->service_level, 3);

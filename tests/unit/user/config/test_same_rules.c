@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules that a replaced list has kept: against texts written out, and against a linear scan. */
+/*
+ * Rules that a replaced list has kept: against texts written out, and against a linear scan. Rules
+ * have the same identity if and only if they are kept.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,6 +29,36 @@ static struct sl_filter_list_settings parse(struct sl_yaml_list *lists, const ch
 	return *sl_filter_list(lists, 0);
 }
 
+static uint64_t *identities(const struct sl_filter_list_settings *list)
+{
+	uint64_t *out = calloc(list->rules.n + 1, sizeof(*out));
+
+	assert_non_null(out);
+	assert_int_equal(sl_rule_identities(list, out), 0);
+	return out;
+}
+
+/* Does the identity lead from each rule to the one that it has been? */
+static void assert_identities(const struct sl_filter_list_settings *list,
+			      const struct sl_filter_list_settings *old, const int64_t *same)
+{
+	uint64_t *new_ids = identities(list), *old_ids = identities(old);
+
+	for (uint32_t i = 0; i < list->rules.n; i++) {
+		int64_t found = -1;
+
+		assert_int_not_equal(new_ids[i], 0);
+		for (uint32_t j = 0; j < old->rules.n; j++)
+			if (new_ids[i] == old_ids[j]) {
+				assert_int_equal(found, -1);
+				found = j;
+			}
+		assert_int_equal(found, same[i]);
+	}
+	free(new_ids);
+	free(old_ids);
+}
+
 static void assert_same(const char *rules, const char *old_rules, const int64_t *expected)
 {
 	struct sl_yaml_list lists, old_lists;
@@ -36,6 +69,7 @@ static void assert_same(const char *rules, const char *old_rules, const int64_t 
 	assert_non_null(same);
 	assert_int_equal(sl_same_rules(&list, &old, same), 0);
 	assert_memory_equal(same, expected, list.rules.n * sizeof(*same));
+	assert_identities(&list, &old, same);
 	free(same);
 	sl_filters_free(&lists);
 	sl_filters_free(&old_lists);
@@ -107,9 +141,11 @@ static void without_an_old_list_all_rules_are_new(void **state)
 static void many_rules_find_as_many_partners_as_a_scan(void **state)
 {
 	struct sl_filter_rule_settings rules[2][MANY] = { 0 };
-	char ports[MANY / 4][8];
-	struct sl_filter_list_settings list = { .rules = { .items = rules[0], .n = MANY } };
-	struct sl_filter_list_settings old = { .rules = { .items = rules[1], .n = MANY } };
+	char ports[MANY / 4][8], name[] = "a";
+	struct sl_filter_list_settings list = { .name = name,
+						.rules = { .items = rules[0], .n = MANY } };
+	struct sl_filter_list_settings old = { .name = name,
+					       .rules = { .items = rules[1], .n = MANY } };
 	static int64_t same[MANY];
 	uint32_t count[2][MANY / 4] = { 0 }, expected = 0, found = 0, seed = 1;
 	static bool taken[MANY];
@@ -140,9 +176,37 @@ static void many_rules_find_as_many_partners_as_a_scan(void **state)
 		expected += count[0][i] < count[1][i] ? count[0][i] : count[1][i];
 	assert_true(expected > MANY / 2);
 	assert_int_equal(found, expected);
+	assert_identities(&list, &old, same);
 	assert_int_equal(sl_same_rules(&old, &old, same), 0);
 	for (uint32_t i = 0; i < MANY; i++)
 		assert_int_equal(same[i], i);
+}
+
+static void lists_and_defaults_have_identities_of_their_own(void **state)
+{
+	struct sl_yaml_list lists;
+	struct sl_filter_list_settings list = parse(&lists, "{action: deny}"), other = list;
+	uint64_t *ids = identities(&list), *other_ids;
+	char other_name[] = "b";
+
+	(void)state;
+	assert_int_not_equal(ids[0], ids[1]);
+	other.default_action = SL_FILTER_PERMIT;
+	other_ids = identities(&other);
+	assert_true(ids[0] == other_ids[0]);
+	assert_int_equal(ids[1] == other_ids[1], list.default_action == SL_FILTER_PERMIT);
+	free(other_ids);
+	other.default_action = SL_FILTER_DENY;
+	other_ids = identities(&other);
+	assert_int_equal(ids[1] == other_ids[1], list.default_action == SL_FILTER_DENY);
+	free(other_ids);
+	other = list;
+	other.name = other_name;
+	other_ids = identities(&other);
+	assert_true(ids[0] != other_ids[0] && ids[1] != other_ids[1]);
+	free(other_ids);
+	free(ids);
+	sl_filters_free(&lists);
 }
 
 int main(void)
@@ -151,6 +215,7 @@ int main(void)
 		cmocka_unit_test(rules_that_move_are_the_same_and_each_is_taken_once),
 		cmocka_unit_test(a_rule_that_differs_in_one_key_is_new),
 		cmocka_unit_test(without_an_old_list_all_rules_are_new),
+		cmocka_unit_test(lists_and_defaults_have_identities_of_their_own),
 		cmocka_unit_test(many_rules_find_as_many_partners_as_a_scan),
 	};
 

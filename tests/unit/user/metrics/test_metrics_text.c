@@ -295,6 +295,9 @@ static void rows_of_elements_become_samples(void **state)
 					     " \"fault\": null},"
 					     " {\"class\": \"HopLimit\", \"version\": 2, \"key\": \"me\","
 					     " \"fault\": \"it crashed\"}]"),
+				     [SL_METRICS_SIGNALS] = parse(
+					     "[{\"key\": \"me\", \"outcome\": \"done\", \"signals\": 6},"
+					     " {\"key\": null, \"outcome\": \"unanswered\", \"signals\": 7}]"),
 			     } };
 #define POLICED "sluice_element_dropped_packets_total{chain=\"a\",element=\"p\",class=\"Police\","
 	static const char *const lines[] = {
@@ -318,6 +321,8 @@ static void rows_of_elements_become_samples(void **state)
 		POLICED "reason=\"policed\"} 3",
 		"sluice_element_package_info{class=\"HopLimit\",key=\"me\",version=\"2\"} 1",
 		"sluice_element_package_quarantined{class=\"HopLimit\",key=\"me\"} 1",
+		"sluice_element_signals_total{key=\"me\",outcome=\"done\"} 6",
+		"sluice_element_signals_total{key=\"\",outcome=\"unanswered\"} 7",
 	};
 	static const char *const absent[] = {
 		"sluice_element_flow_entered_packets_total{flow=\"input\"}",
