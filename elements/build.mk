@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Elements: pure objects that the simulator and the worker run, and graphs of them.
-LIBS += libelements libelementssim libelementgraph libelementworker
+LIBS += libelements libelementssim libelementgraph libelementsignal libelementworker
 libelements_SRCS := $(wildcard elements/sched/*.c)
 libelementssim_SRCS := elements/sim/processor.c elements/sim/experiments.c elements/sim/video.c
 libelementssim_USES := libelementgraph
 libelementgraph_SRCS := $(call sources_in,$(addprefix elements/,core classes graph))
 libelementgraph_USES := libelements libbase
+# What senders and the worker share
+libelementsignal_SRCS := $(wildcard elements/signal/*.c)
+libelementsignal_USES := libbase
 # The worker process, but for its main file.
 libelementworker_SRCS := $(filter-out elements/worker/sluice-elements.c,$(call sources_in,$(addprefix elements/,worker install)))
-libelementworker_USES := libelementgraph libpacket
+libelementworker_USES := libelementgraph libelementsignal libpacket
 PROGRAMS += elements-sim sluice-elements
 sluice-elements_SRCS := elements/worker/sluice-elements.c
 sluice-elements_USES := libelementworker

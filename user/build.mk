@@ -14,7 +14,7 @@ libcapture_SRCS := $(call sources_in,user/capture)
 libcapture_USES := libdaemon
 # The command reads counters and pins where the daemon does not answer.
 libcli_SRCS := $(call sources_in,user/cli user/chains user/flows user/import user/join user/keys user/routing user/sflow user/trace user/versions user/web)
-libcli_USES := libdaemon libcapture libetcd
+libcli_USES := libdaemon libcapture libetcd libelementsignal
 
 PROGRAMS += sluiced sluice sluice-cluster
 sluiced_SRCS := user/sluiced.c

@@ -11,7 +11,7 @@
 
 #include "elements/graph/chain.h"
 
-#define EL_WORKER_CHAINS 64u
+#define EL_WORKER_CHAINS 80u
 #define EL_WORKER_FLOWS	 (EL_FLOWS_GLOBAL + EL_WORKER_CHAINS)
 
 struct el_worker_ops {

@@ -124,7 +124,7 @@ enum el_verdict el_sched_charge(struct el_sched *s, struct el_run *run, uint64_t
 		el_sfq_charge(&f->stages, f->stage_ns, boundary == EL_CHAIN_OVER || f->woken);
 		f->stage_ns = 0;
 		f->woken = false;
-		if (f->stages.n_waiting == 0) {
+		if (f->stages.n_eligible == 0) {
 			f->counters.sleeps++;
 			sched_end_slice(s, f, false);
 			return EL_YIELD;

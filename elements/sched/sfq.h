@@ -19,6 +19,9 @@
  * one that has just been served stands behind the others. The remainder of e / weight is kept for
  * the next charge: tags do not drift. Tags have 128 bits and never wrap.
  *
+ * The client in service keeps its place at the root of a binary heap, since nobody's start tag is
+ * less than v: a turn is one descent from there.
+ *
  * Pure: no clock, no allocation, no I/O. One thread per object.
  */
 #ifndef EL_SCHED_SFQ_H
@@ -27,11 +30,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EL_NONE	       UINT32_MAX
-#define EL_WEIGHT_MAX  1000000000u	   /* so a weight can be a part of the processor in 10^-9 */
-#define EL_CHARGE_MAX  (UINT64_C(1) << 33) /* ns of one charge; more counts as this much */
-#define EL_TAG_PER_NS  (UINT64_C(1) << 30) /* of virtual time, at weight 1 */
-#define EL_NOT_WAITING UINT32_MAX
+#define EL_NONE	      UINT32_MAX
+#define EL_WEIGHT_MAX 1000000000u	  /* so a weight can be a part of the processor in 10^-9 */
+#define EL_CHARGE_MAX (UINT64_C(1) << 33) /* ns of one charge; more counts as this much */
+#define EL_TAG_PER_NS (UINT64_C(1) << 30) /* of virtual time, at weight 1 */
+#define EL_ASLEEP     UINT32_MAX
 
 __extension__ typedef unsigned __int128 el_tag;
 
@@ -41,16 +44,16 @@ struct el_client {
 	uint64_t order;	 /* among clients of one start tag: when it became eligible */
 	uint32_t weight; /* 1..EL_WEIGHT_MAX */
 	uint32_t rest;	 /* remainder of the latest division, below weight */
-	uint32_t place;	 /* in the heap, or EL_NOT_WAITING */
+	uint32_t place;	 /* in the heap, or EL_ASLEEP */
 	uint32_t reserved;
 };
 
 struct el_sfq {
 	struct el_client *clients; /* borrowed from el_sfq_init on: n_clients */
-	uint32_t *heap;		   /* borrowed likewise: the waiting clients, least first */
+	uint32_t *heap;		   /* borrowed likewise: the eligible clients, least first */
 	uint32_t n_clients;
-	uint32_t n_waiting;
-	uint32_t served; /* the client in service, which does not wait; or EL_NONE */
+	uint32_t n_eligible;
+	uint32_t served; /* the client in service, which stays the heap's root; or EL_NONE */
 	uint32_t reserved;
 	el_tag v;	   /* virtual time */
 	el_tag finish_max; /* the greatest F so far */

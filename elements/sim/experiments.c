@@ -15,9 +15,10 @@
 #include "elements/sim/processor.h"
 #include "elements/sim/video.h"
 
-#define SWITCH_FLOWS_MAX 1024u
+#define SWITCH_SIZES	 10u /* 2, 4, 8, ... */
+#define SWITCH_FLOWS_MAX (1u << SWITCH_SIZES)
 #define SWITCH_TURNS	 20000u
-#define SWITCH_ROUNDS	 5u
+#define SWITCH_ROUNDS	 20u
 
 static struct el_sim_flow sim_flow(const char *name, uint32_t weight, uint32_t cost_ns)
 {
@@ -43,47 +44,47 @@ __attribute__((format(printf, 2, 3))) static void append(struct el_finding *out,
 	va_end(arguments);
 }
 
-/* Processor time of one turn among n flows that are always eligible, ns: the least of some rounds.
- */
+/* Processor time of one turn among n flows that are always eligible, ns. */
 static double turn_ns(uint32_t n)
 {
 	static struct el_flow flows[SWITCH_FLOWS_MAX];
 	static struct el_client clients[SWITCH_FLOWS_MAX];
 	static uint32_t heap[SWITCH_FLOWS_MAX];
+	struct timespec from, to;
 	struct el_sched s;
-	double least = INFINITY;
+	struct el_run run;
 
 	el_sched_init(&s, flows, clients, heap, n, 0);
 	for (uint32_t i = 0; i < n; i++) {
 		el_sched_open(&s, i, 1, 0, 1);
 		el_sched_wake(&s, i, 0);
 	}
-	for (uint32_t round = 0; round < SWITCH_ROUNDS; round++) {
-		struct timespec from, to;
-		struct el_run run;
-
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
-		for (uint32_t i = 0; i < SWITCH_TURNS; i++) {
-			el_sched_pick(&s, &run);
-			el_sched_charge(&s, &run, 1000, EL_CHAIN_GOES_ON);
-		}
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
-		least = fmin(least, ((double)(to.tv_sec - from.tv_sec) * 1e9 +
-				     (double)(to.tv_nsec - from.tv_nsec)) /
-					    SWITCH_TURNS);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+	for (uint32_t i = 0; i < SWITCH_TURNS; i++) {
+		el_sched_pick(&s, &run);
+		el_sched_charge(&s, &run, 1000, EL_CHAIN_GOES_ON);
 	}
-	return least;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+	return ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) /
+	       SWITCH_TURNS;
 }
 
-/* X1: the cost of giving the processor to another flow, over the number of eligible flows. */
+/*
+ * X1: the cost of giving the processor to another flow, over the number of eligible flows: the
+ * least of some rounds. Each round goes through all numbers, so that a slow moment of the machine
+ * does not fall on one of them.
+ */
 static int flow_switch(struct el_finding *out)
 {
-	double n = 0, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, slope, fixed, r;
+	double n = SWITCH_SIZES, sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0, slope, fixed, r;
+	double least[SWITCH_SIZES];
 
-	for (uint32_t flows = 2; flows <= SWITCH_FLOWS_MAX; flows *= 2) {
-		double x = log2(flows), y = turn_ns(flows);
+	for (uint32_t round = 0; round < SWITCH_ROUNDS; round++)
+		for (uint32_t i = 0; i < SWITCH_SIZES; i++)
+			least[i] = fmin(round ? least[i] : INFINITY, turn_ns(2u << i));
+	for (uint32_t i = 0; i < SWITCH_SIZES; i++) {
+		double x = i + 1, y = least[i];
 
-		n++;
 		sx += x;
 		sy += y;
 		sxx += x * x;

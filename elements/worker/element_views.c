@@ -50,9 +50,9 @@ static json_t *task_row(const struct el_process *p, uint32_t flow, const char *n
 }
 
 /* Packets that the elements of a chain have dropped in the fast path; its input refuses some. */
-static uint64_t fast_dropped(const struct el_process *p, uint32_t chain)
+static uint64_t fast_dropped(struct el_process *p, uint32_t chain)
 {
-	const struct el_graph *graph = &p->chains.chains[chain];
+	const struct el_graph *graph = el_process_chain(p, chain);
 	uint64_t n = 0;
 
 	for (uint32_t i = EL_AT_INPUT + 1; graph->fast && i < graph->n_instances; i++)
@@ -60,12 +60,19 @@ static uint64_t fast_dropped(const struct el_process *p, uint32_t chain)
 	return n;
 }
 
-static json_t *chain_row(const struct el_process *p, uint32_t i)
+/* The key of the chain in a place, or NULL: it is the file's. */
+static const char *key_of(const struct el_process *p, uint32_t place)
 {
-	const struct el_graph *graph = &p->chains.chains[i];
+	return place < EL_CHAINS_MAX ? NULL : p->signalled[place - EL_CHAINS_MAX].key;
+}
+
+static json_t *chain_row(struct el_process *p, uint32_t i)
+{
+	const struct el_graph *graph = el_process_chain(p, i);
 	const struct el_flow *flow = &p->worker.flows[EL_FLOWS_GLOBAL + i];
 	const struct sl_fast_count fast = el_fast_count(&p->fast, i, EL_AT_INPUT);
-	json_t *row = json_pack("{s:s, s:b}", "flow", graph->name, "global", 0);
+	json_t *row = json_pack("{s:s, s:b, s:s?}", "flow", graph->name, "global", 0, "key",
+				key_of(p, i));
 
 	if (!row)
 		return NULL;
@@ -93,13 +100,13 @@ static json_t *chain_row(const struct el_process *p, uint32_t i)
 
 static void show_flows(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
-	const struct el_process *p = ctx;
+	struct el_process *p = ctx;
 
 	(void)request;
 	sl_ctl_put(answer, task_row(p, EL_FLOW_INPUT, "input"));
 	sl_ctl_put(answer, task_row(p, EL_FLOW_OUTPUT, "output"));
-	for (uint32_t i = 0; i < p->chains.n; i++)
-		if (sl_ctl_put(answer, chain_row(p, i)))
+	for (uint32_t i = 0; i < EL_PLACES; i++)
+		if (el_process_chain(p, i) && sl_ctl_put(answer, chain_row(p, i)))
 			return;
 }
 
@@ -117,9 +124,9 @@ static json_t *outputs_of(const struct el_graph *graph, const struct el_instance
 	return outputs;
 }
 
-static json_t *element_row(const struct el_process *p, uint32_t chain, uint32_t element)
+static json_t *element_row(struct el_process *p, uint32_t chain, uint32_t element)
 {
-	const struct el_graph *graph = &p->chains.chains[chain];
+	const struct el_graph *graph = el_process_chain(p, chain);
 	const struct el_instance *at = &graph->instances[element];
 	const struct sl_fast_count fast = el_fast_count(&p->fast, chain, element);
 	json_t *row = json_pack("{s:s, s:s, s:s, s:o}", "chain", graph->name, "element", at->name,
@@ -142,16 +149,16 @@ static json_t *element_row(const struct el_process *p, uint32_t chain, uint32_t 
 static void show_elements(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
 	const char *wanted = json_string_value(json_object_get(request, "chain"));
-	const struct el_process *p = ctx;
+	struct el_process *p = ctx;
 
-	if (wanted && !el_chains_find(&p->chains, wanted)) {
+	if (wanted && el_process_find(p, wanted) == EL_NONE) {
 		sl_ctl_fail(answer, "no chain is called \"%s\"", wanted);
 		return;
 	}
-	for (uint32_t i = 0; i < p->chains.n; i++) {
-		const struct el_graph *graph = &p->chains.chains[i];
+	for (uint32_t i = 0; i < EL_PLACES; i++) {
+		const struct el_graph *graph = el_process_chain(p, i);
 
-		if (wanted && graph != el_chains_find(&p->chains, wanted))
+		if (!graph || (wanted && i != el_process_find(p, wanted)))
 			continue;
 		for (uint32_t j = 0; j < graph->n_instances; j++)
 			if (sl_ctl_put(answer, element_row(p, i, j)))
@@ -159,7 +166,7 @@ static void show_elements(void *ctx, const json_t *request, struct sl_ctl_answer
 	}
 }
 
-/* --- Classes, and the process --- */
+/* --- Classes --- */
 
 static json_t *class_row(const struct el_process *p, const struct el_class *class)
 {
@@ -206,14 +213,64 @@ static void show_classes(void *ctx, const json_t *request, struct sl_ctl_answer 
 			return;
 }
 
+/* --- Signals --- */
+
+/* key NULL: of no key that is known. */
+static int put_signals(struct sl_ctl_answer *answer, const char *key, const char *outcome,
+		       uint64_t signals)
+{
+	json_t *row = json_pack("{s:s?, s:s}", "key", key, "outcome", outcome);
+
+	if (row)
+		set(row, "signals", signals);
+	return sl_ctl_put(answer, row);
+}
+
+static void show_signals(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	static const uint8_t outcomes[] = { EL_SIGNAL_DONE, EL_SIGNAL_REFUSED, EL_SIGNAL_STALE,
+					    EL_SIGNAL_BUSY };
+	const struct el_signals *signals = ((const struct el_process *)ctx)->signals;
+
+	(void)request;
+	if (!signals)
+		return;
+	for (uint32_t i = 0; i < signals->keys.n; i++) {
+		const struct el_signal_sender *sender = &signals->senders[i];
+
+		for (size_t j = 0; j < sizeof(outcomes); j++)
+			if (put_signals(answer, sender->name, el_signal_outcome_name(outcomes[j]),
+					sender->outcomes[outcomes[j]]))
+				return;
+		if (put_signals(answer, sender->name, "unanswered", sender->unanswered))
+			return;
+	}
+	put_signals(answer, NULL, el_signal_outcome_name(EL_SIGNAL_UNAUTHENTIC),
+		    signals->unauthentic);
+	put_signals(answer, NULL, el_signal_outcome_name(EL_SIGNAL_MALFORMED), signals->malformed);
+	put_signals(answer, NULL, "unanswered", signals->unanswered);
+	put_signals(answer, NULL, "ignored", signals->ignored);
+}
+
+/* --- The process --- */
+
+static uint32_t count_chains(struct el_process *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < EL_PLACES; i++)
+		n += el_process_chain(p, i) != NULL;
+	return n;
+}
+
 static void show_status(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
 {
-	const struct el_process *p = ctx;
+	struct el_process *p = ctx;
 	const struct el_port_counters *port = el_port_counters(p->port);
 	json_t *row = json_object();
 
 	(void)request;
-	set(row, "chains", p->chains.n);
+	set(row, "chains", count_chains(p));
 	set(row, "up_ns", sl_now_ns() - p->started_ns);
 	set(row, "idle_ns", p->idle_ns);
 	set(row, "received", port->received);
@@ -231,6 +288,7 @@ static const struct sl_ctl_command commands[] = {
 	{ "flows", false, show_flows },
 	{ "elements", false, show_elements },
 	{ "classes", false, show_classes },
+	{ "signals", false, show_signals },
 	{ "install", false, el_install_command },
 	{ "installation", false, el_installation_command },
 	{ "remove", false, el_remove_command },

@@ -137,7 +137,7 @@ struct sl_fast_count el_fast_count(const struct el_fast *fast, uint32_t chain, u
 	const uint32_t at = chain * SL_FAST_ELEMENTS_MAX + element;
 	struct sl_fast_count sum = { 0 };
 
-	if (fast->counts_fd < 0 || element >= SL_FAST_ELEMENTS_MAX ||
+	if (fast->counts_fd < 0 || chain >= EL_CHAINS_MAX || element >= SL_FAST_ELEMENTS_MAX ||
 	    bpf_map_lookup_elem(fast->counts_fd, &at, fast->each))
 		return sum;
 	for (int i = 0; i < fast->processors; i++) {

@@ -31,7 +31,10 @@ void el_fast_publish(struct el_fast *fast, const struct el_chains *chains);
 /* Once a second: publish in the maps of a sluiced that has come or was started again. */
 void el_fast_follow(struct el_fast *fast, const struct el_chains *chains, uint64_t now_ns);
 
-/* What instance `element` of chain `chain` has seen there, on all processors: the sums. */
+/*
+ * What instance `element` of chain `chain` has seen there, on all processors: the sums. Of chains
+ * from EL_CHAINS_MAX on, which are of signals, 0.
+ */
 struct sl_fast_count el_fast_count(const struct el_fast *fast, uint32_t chain, uint32_t element);
 
 #endif

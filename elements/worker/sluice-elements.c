@@ -12,13 +12,16 @@
 #include <string.h>
 
 #include "elements/install/trial_process.h"
+#include "elements/signal/signal_socket.h"
 #include "elements/worker/crash_guard.h"
 #include "elements/worker/element_views.h"
+#include "elements/worker/signalled_chains.h"
 #include "user/config/config.h"
 #include "user/lib/answer.h"
 #include "user/lib/clock.h"
 #include "user/lib/log.h"
 #include "user/lib/notify.h"
+#include "user/lib/unix_address.h"
 
 #define EXIT_CONFIG    2
 #define CHAINS_DEFAULT "/etc/sluice/chains"
@@ -45,6 +48,8 @@ static const char usage[] =
 	"      --store DIR      installed elements (default " STORE_DEFAULT ")\n"
 	"      --control PATH   control socket (default " SL_CONFIG_DEFAULT_ELEMENTS_CONTROL ")\n"
 	"      --pin-dir DIR    that of sluiced (default " SL_CONFIG_DEFAULT_PINS ")\n"
+	"      --signals FILE   take signals, packets that set up chains, of the keys in FILE\n"
+	"                       (default: take none)\n"
 	"      --check          read the chains, say whether they are right, and end\n"
 	"      --try FILE       try the element in a shared object, and end\n"
 	"  -v, --verbose        log at level debug\n"
@@ -71,12 +76,22 @@ static int answered(void)
 
 static int parse_options(int argc, char **argv, struct options *o)
 {
-	enum { OPT_LOG = 256, OPT_CONTROL, OPT_CHECK, OPT_KEYS, OPT_STORE, OPT_TRY, OPT_PIN_DIR };
+	enum {
+		OPT_LOG = 256,
+		OPT_CONTROL,
+		OPT_CHECK,
+		OPT_KEYS,
+		OPT_STORE,
+		OPT_TRY,
+		OPT_PIN_DIR,
+		OPT_SIGNALS
+	};
 	static const struct option longs[] = {
 		{ "chains", required_argument, NULL, 'c' },
 		{ "try", required_argument, NULL, OPT_TRY },
 		{ "keys", required_argument, NULL, OPT_KEYS },
 		{ "pin-dir", required_argument, NULL, OPT_PIN_DIR },
+		{ "signals", required_argument, NULL, OPT_SIGNALS },
 		{ "store", required_argument, NULL, OPT_STORE },
 		{ "control", required_argument, NULL, OPT_CONTROL },
 		{ "check", no_argument, NULL, OPT_CHECK },
@@ -89,7 +104,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	int c;
 
 	*o = (struct options){ .paths = { CHAINS_DEFAULT, KEYS_DEFAULT, STORE_DEFAULT,
-					  SL_CONFIG_DEFAULT_PINS },
+					  SL_CONFIG_DEFAULT_PINS, NULL },
 			       .control = SL_CONFIG_DEFAULT_ELEMENTS_CONTROL };
 	while ((c = getopt_long(argc, argv, "c:vhV", longs, NULL)) != -1) {
 		switch (c) {
@@ -107,6 +122,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case OPT_PIN_DIR:
 			o->paths.pin_dir = optarg;
+			break;
+		case OPT_SIGNALS:
+			o->paths.signals = optarg;
 			break;
 		case OPT_CONTROL:
 			o->control = optarg;
@@ -140,15 +158,16 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-/* Wait for frames, a question, a chunk that has been sent, or the end of a trial. */
+/* Wait for frames, a question, a chunk that has been sent, the end of a trial, or a signal. */
 static void wait_for_work(struct el_process *p, struct el_views *views)
 {
 	struct pollfd fds[] = { { .fd = el_port_fd(p->port), .events = POLLIN },
 				{ .fd = el_views_fd(views), .events = POLLIN },
-				{ .fd = el_installed_fd(&p->installed), .events = POLLIN } };
+				{ .fd = el_installed_fd(&p->installed), .events = POLLIN },
+				{ .fd = el_signal_fd(p->signal_sockets), .events = POLLIN } };
 	const uint64_t from_ns = sl_now_ns();
 
-	poll(fds, 3, el_port_is_sending(p->port) ? SENDING_MS : IDLE_MS);
+	poll(fds, sizeof(fds) / sizeof(fds[0]), el_port_is_sending(p->port) ? SENDING_MS : IDLE_MS);
 	p->idle_ns += sl_now_ns() - from_ns;
 }
 
@@ -159,10 +178,11 @@ static void run(struct el_process *p, struct el_views *views)
 			wait_for_work(p, views);
 		if (reload && !el_installed_is_saving(&p->installed)) {
 			reload = 0;
-			if (el_process_reload(p))
+			if (el_signalled_reload(p))
 				sl_error("the chains stay as they were");
 		}
 		el_installed_poll(&p->installed);
+		el_signalled_poll(p);
 		el_views_poll(views, p, sl_now_ns());
 	}
 }
@@ -171,10 +191,21 @@ static int live(const struct options *options)
 {
 	struct el_process *process = NULL;
 	struct el_views *views = NULL;
-	int err = el_process_open(&options->paths, &process);
+	int err = sl_unix_is_taken(options->control) ? -EADDRINUSE : 0;
 
+	if (err) {
+		sl_error("another sluice-elements listens at \"%s\"", options->control);
+		return err;
+	}
+	err = el_process_open(&options->paths, &process);
 	if (err)
 		return err;
+	err = el_signalled_open(process);
+	if (err) {
+		el_signalled_close(process);
+		el_process_close(process);
+		return err;
+	}
 	if (el_crash_guard_open(process))
 		sl_warning("cannot watch over elements: %s", strerror(errno));
 	err = el_views_open(options->control, &views);
@@ -185,6 +216,7 @@ static int live(const struct options *options)
 		run(process, views);
 	}
 	el_views_close(views);
+	el_signalled_close(process);
 	el_process_close(process);
 	return err ? -EIO : 0;
 }
@@ -221,7 +253,7 @@ int main(int argc, char **argv)
 	if (options.try)
 		err = try_element(options.try);
 	else if (options.check)
-		err = el_process_check(&options.paths);
+		err = el_process_check(&options.paths) ?: el_signalled_check(options.paths.signals);
 	else
 		err = live(&options);
 	if (err == -EINVAL) /* systemd makes no other start after EXIT_CONFIG */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice element list|show|install|remove, and sluice flow. */
+/* sluice element list|show|install|remove|signal|signals, and sluice flow. */
 #include <stdio.h>
 #include <string.h>
 
 #include "user/chains/element_install.h"
+#include "user/chains/element_signal.h"
 #include "user/cli/cmd.h"
 #include "user/text/duration.h"
 #include "user/text/table.h"
@@ -102,6 +103,16 @@ static void flow_cells(void *arg, const json_t *row)
 	number_cell(table, row, "waiting");
 }
 
+static void signal_cells(void *arg, const json_t *row)
+{
+	struct sl_table *table = arg;
+	const char *key = sl_cmd_text(row, "key");
+
+	sl_table_cell(table, "%s", *key ? key : "-");
+	sl_table_cell(table, "%s", sl_cmd_text(row, "outcome"));
+	number_cell(table, row, "signals");
+}
+
 static int show(const struct sl_cmd_options *options, json_t *request, const char *const *headers,
 		void (*cells)(void *, const json_t *))
 {
@@ -117,6 +128,7 @@ int sl_cmd_element(const struct sl_cmd_options *options, int argc, char **argv)
 	static const char *const elements[] = { "chain",    "element",	"class",  "outputs",
 						">packets", ">bytes",	">waits", ">copied",
 						">dropped", "drops as", NULL };
+	static const char *const signals[] = { "key", "outcome", ">signals", NULL };
 	const char *what = argc ? argv[0] : "";
 
 	if (strcmp(what, "list") == 0 && argc == 1)
@@ -131,8 +143,13 @@ int sl_cmd_element(const struct sl_cmd_options *options, int argc, char **argv)
 		return sl_element_install(options, argv[1]);
 	if (strcmp(what, "remove") == 0 && argc == 2)
 		return sl_element_remove(options, argv[1]);
-	fprintf(stderr, "sluice: element: write `list`, `show [CHAIN]`, `install FILE|URL` or "
-			"`remove CLASS`\n");
+	if (strcmp(what, "signals") == 0 && argc == 1)
+		return show(options, json_pack("{s:s}", "command", "signals"), signals,
+			    signal_cells);
+	if (strcmp(what, "signal") == 0)
+		return sl_element_signal(options, argc - 1, argv + 1);
+	fprintf(stderr, "sluice: element: write `list`, `show [CHAIN]`, `install FILE|URL`, "
+			"`remove CLASS`, `signals` or `signal ADDRESS ...`\n");
 	return SL_EXIT_USAGE;
 }
 

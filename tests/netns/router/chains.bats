@@ -5,9 +5,9 @@
 # hosts' tcpdump is the oracle of the bytes, sums of counters that of conservation. One lab for all; 15
 # seconds of processor time.
 bats_require_minimum_version 1.5.0
+load chain_lab
 
 setup_file() {
-	load router
 	router_up
 	CHAINS=$LAB_DIR/chains
 	cat >"$CHAINS" <<-'END'
@@ -41,17 +41,6 @@ setup_file() {
 	daemon
 	elements
 	export LAB_ID LAB_DIR CONFIG DAEMON ELEMENTS CHAINS
-}
-
-teardown_file() {
-	load router
-	lab_end
-}
-
-setup() {
-	load router
-	warm_up
-	wait_for 10 port_is slchain0 on
 }
 
 # ask COMMAND: what sluice-elements answers, its rows
@@ -175,7 +164,7 @@ is_fast() {
 of_fast() { sluice -j flow | jq ".[] | select(.flow == \"$1\").$2"; }
 
 @test "a fast chain beyond its ceiling of processor time drops by name, other chains go on, each packet is counted" {
-	local before from_ns took_ns used_ns swift
+	local before from_ns took_ns used_ns swift sent=0
 	tight_is_fast() { udp 4 7005 1 && [ "$(of_fast tight fast_packets)" -gt 0 ]; }
 	wait_for 10 tight_is_fast
 	[ "$(of_fast tight ceiling_percent)" = 1 ]
@@ -184,17 +173,21 @@ of_fast() { sluice -j flow | jq ".[] | select(.flow == \"$1\").$2"; }
 	before="$(hits tight) $(of_fast tight entered) $(of_fast tight refused) $(of_fast tight left) $(of_fast tight cpu_ns)"
 	before+=" $(reason drop chain-time) $(arrived) $(of_fast swift entered)"
 	from_ns=$(date +%s%N)
-	on h1 /usr/bin/python3 -c '
+	set -- $before
+	all_hit() { [ $(($(hits tight) - $1)) = $sent ]; }
+	# Before all others, and again: a sender that waits for the processor sends less than the ceiling lets through.
+	while [ "$(of_fast tight refused)" = "$3" ] && [ $sent -lt 600000 ]; do
+		on h1 nice -n -20 /usr/bin/python3 -c '
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for i in range(60000): s.sendto(b"x", ("10.0.2.2", 7005))'
-	set -- $before
-	all_hit() { [ $(($(hits tight) - $1)) = 60000 ]; }
-	wait_for 10 all_hit "$1"
+		sent=$((sent + 60000))
+		wait_for 10 all_hit "$1"
+	done
 	used_ns=$(($(of_fast tight cpu_ns) - $5))
 	took_ns=$(($(date +%s%N) - from_ns))
 	echo "entered $(($(of_fast tight entered) - $2)), refused $(($(of_fast tight refused) - $3)), used $used_ns ns in $took_ns"
-	[ $(($(of_fast tight entered) - $2 + $(of_fast tight refused) - $3)) = 60000 ]
+	[ $(($(of_fast tight entered) - $2 + $(of_fast tight refused) - $3)) = $sent ]
 	[ $(($(of_fast tight refused) - $3)) -gt 0 ]
 	[ $(($(of_fast tight refused) - $3)) = $(($(reason drop chain-time) - $6)) ]
 	[ $(($(of_fast tight left) - $4)) = $(($(of_fast tight entered) - $2)) ]
@@ -262,19 +255,19 @@ for i in range(60000): s.sendto(b"x", ("10.0.2.2", 7005))'
 	on n1 curl -sS -m 60 $at >"$LAB_DIR/metrics"
 	promtool check metrics <"$LAB_DIR/metrics"
 	# samples REGEX: the samples of elements with names that begin so
-	samples() { jq -S --arg re "^sluice_element_$1" 'with_entries(select(.key | test($re)))' "$LAB_DIR/samples"; }
+	samples() { jq --arg re "^sluice_element_$1" 'with_entries(select(.key | test($re)))' "$LAB_DIR/samples"; }
 	same() {
 		on n1 curl -sS -m 60 $at | tests/tools/prometheus_samples.py >"$LAB_DIR/samples"
 		sluice -j flow >"$LAB_DIR/flows"
 		sluice -j element show >"$LAB_DIR/elements"
 		[ "$(samples "flow_(share|weight|preemptions_total|(entered|refused|copied|left|dropped)_packets)")" = \
-			"$(jq -S '[.[] | "{flow=\(.flow)}" as $by | to_entries[] |
+			"$(jq '[.[] | "{flow=\(.flow)}" as $by | to_entries[] |
 				({share: "share", weight: "weight", preemptions: "preemptions_total",
 					entered: "entered_packets_total", refused: "refused_packets_total",
 					copied: "copied_packets_total", left: "left_packets_total",
 					dropped: "dropped_packets_total"}[.key]) as $name | select($name) |
 				{"sluice_element_flow_\($name)\($by)": .value}] | add' "$LAB_DIR/flows")" ] &&
-			[ "$(samples packets_total)" = "$(jq -S 'map("{chain=\(.chain)}{class=\(.class)}{element=\(.element)}" as $by |
+			[ "$(samples packets_total)" = "$(jq 'map("{chain=\(.chain)}{class=\(.class)}{element=\(.element)}" as $by |
 				{"sluice_element_packets_total\($by)": .packets}) | add' "$LAB_DIR/elements")" ]
 	}
 	wait_for 10 same
@@ -358,6 +351,38 @@ for p in PcapReader(sys.argv[1]): print(p[UDP].sport, bytes(p[UDP].payload).hex(
 	[ $(($(of_fast steady entered) - $2)) = "$(sent)" ]
 	[ $(($(of_fast steady left) - $3)) = "$(sent)" ]
 	[ "$(ask status | jq '.[0].received')" = "$4" ]
+}
+
+@test "pinned maps of another version: sluiced says so, makes its own, and the fast chain and the counters of rules go on from 0" {
+	local map pid
+	steady_is_fast() {
+		local before
+		before=$(of_fast steady fast_packets)
+		send h1 n1:eth1 h2 --dst 10.0.2.2 --dscp 10 --count 1 && [ "$(of_fast steady fast_packets)" = $((before + 1)) ]
+	}
+	wait_for 10 steady_is_fast
+	pid=$(cat "$LAB_DIR/sluiced.pid")
+	kill -KILL "$pid"
+	wait_for 10 no_processes "$pid"
+	for map in sl_stats sl_offload sl_fast_chain sl_fast_count sl_filter_hits; do
+		on n1 rm "/sys/fs/bpf/sluice/$map"
+		on n1 bpftool map create "/sys/fs/bpf/sluice/$map" type hash key 8 value 24 entries 3 name other
+	done
+	# Its programs have the former maps: they go on.
+	on h1 ping -c 20 -i 0.01 -W 5 10.0.2.2
+	daemon
+	wait_for 10 port_is slchain0 on
+	log_says "the pinned map sl_stats has the layout of another version; its counters start again at 0"
+	for map in sl_offload sl_fast_chain sl_fast_count sl_filter_hits; do
+		log_says "the pinned map $map has the layout of another version; an empty one takes its place"
+	done
+	[ "$(hits steady)" = 0 ]
+	wait_for 10 steady_is_fast
+	[ "$(pins | grep -c '^sluice/sl_fast_chain$')" = 1 ]
+	set -- "$(hits steady)" "$(of_fast steady left)"
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --dscp 10 --count 500
+	[ $(($(hits steady) - $1)) = 500 ]
+	[ $(($(of_fast steady left) - $2)) = 500 ]
 }
 
 @test "a file that is wrong changes nothing, and names line and reason; a right one is in force at once" {

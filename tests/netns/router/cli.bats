@@ -111,6 +111,21 @@ explains() {
 	[ "$(sluice -j show nexthops | jq -r '[.[] | select(.via == "10.0.2.2" and .kind == "forward")][0].mac')" = "$(mac_of h2 eth0)" ]
 }
 
+@test "show ports: the link of a port that is unplugged is down, until it is plugged in again" {
+	link_is() { [ "$(sluice -j show ports | jq -r '.[] | select(.port == "eth3").up')" = "$1" ] && sluice show ports | grep -qE "^eth3 +on +[a-z]+ +$2 "; }
+	link n1:eth3 h1:eth3
+	sluice attach eth3
+	wait_for 10 link_is true up
+	on h1 ip link set eth3 down
+	wait_for 10 link_is false down
+	on h1 ip link set eth3 up
+	wait_for 10 link_is true up
+	on n1 ip link set eth3 down
+	wait_for 10 link_is false down
+	sluice detach eth3
+	on n1 ip link del eth3
+}
+
 @test "show ports has the netdev's own MAC, MTU and index" {
 	run --separate-stderr sluice show ports
 	[ "${lines[0]}" = "port  state  mode    link  sends  ifindex   mtu  mac                by" ]

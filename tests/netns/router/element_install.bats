@@ -5,9 +5,9 @@
 # The element is that of dist/element/, with faults put in. One lab for all; 40 seconds of processor time.
 # ELEMENT_ROUNDS=1000 makes the test under load as long as docs/ELEMENTS.md has it.
 bats_require_minimum_version 1.5.0
+load chain_lab
 
 setup_file() {
-	load router
 	router_up
 	CHAINS=$LAB_DIR/chains STORE=$LAB_DIR/store
 	mkdir "$LAB_DIR/keys" "$LAB_DIR/other"
@@ -25,17 +25,6 @@ setup_file() {
 	daemon
 	elements --keys "$LAB_DIR/keys" --store "$STORE"
 	export LAB_ID LAB_DIR CONFIG DAEMON ELEMENTS CHAINS STORE
-}
-
-teardown_file() {
-	load router
-	lab_end
-}
-
-setup() {
-	load router
-	warm_up
-	wait_for 10 port_is slchain0 on
 }
 
 # variant NAME SED [KEY]: the element, changed and signed, as $LAB_DIR/NAME.so

@@ -45,7 +45,7 @@ packets() {
 	[ "$(packets 0) $(packets 1)" = "100 100" ]
 	sluice explain 10.0.2.2 port=eth1 source=10.0.1.2 protocol=udp source_port="$FIRST_PORT" destination_port=9 |
 		grep -x "filter     an exact flow decides: deny"
-	counted() { [ "$(sluice -j status | jq -c .exact_flows)" = '{"flows":2,"limit":4096,"packets":200,"bytes":12000}' ]; }
+	counted() { sluice -j status | jq -e '.exact_flows == {flows: 2, limit: 4096, packets: 200, bytes: 12000}'; }
 	wait_for 10 counted
 	on n1 curl -s http://127.0.0.1:9100/metrics | grep -x 'sluice_exact_flow_packets_total 200'
 	# replaced: its counters begin again
@@ -209,9 +209,10 @@ rule() { sluice -j filter counters does | jq ".[] | select(.name == \"$1\").$2";
 	explained() { sluice explain 10.0.2.2 port=eth1 source=10.0.1.2 protocol=udp source_port="$1" destination_port=9; }
 	explained "$FIRST_PORT" | grep -x "filter     an exact flow decides, as rule does/slow: permit"
 	explained $((FIRST_PORT + 1)) | grep -x "filter     an exact flow decides, as rule does/marked: permit, class 1, DSCP ef"
-	# another rule before it, so that none has its number of before
+	# another rule before it, and no record of numbers, so that none has its number of before
 	with_rules "{name: new, action: deny}"
 	daemon_end TERM
+	on n1 rm /sys/fs/bpf/sluice/sl_hits_owner
 	daemon
 	warm_up
 	flow add $(of 2) as=does/new

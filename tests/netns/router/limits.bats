@@ -80,7 +80,7 @@ punted() { [ "$(reason punt local)" -ge "$1" ]; }
 	kill -HUP "$DAEMON"
 	wait_for 5 log_says reloaded
 	[ "$(sluice status | grep -c ^limits)" = 0 ]
-	[ "$(sluice -j status | jq -c .punt_limits)" = '{"ttl":0,"no-route":0,"local":0}' ]
+	sluice -j status | jq -e '.punt_limits == {ttl: 0, "no-route": 0, local: 0}'
 	passes udp 4
 	passes tcp 6
 }

@@ -39,8 +39,8 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 		sluice -j show drops >"$LAB_DIR/drops"
 		sluice -j show counters >"$LAB_DIR/counters"
 		sluice -j status >"$LAB_DIR/status"
-		[ "$(jq -S 'with_entries(select(.key | test("^sluice_(drop|punt|stage)_")))' "$LAB_DIR/samples")" = \
-			"$(jq -S -s 'add | map(select(.kind != "sum") |
+		[ "$(jq 'with_entries(select(.key | test("^sluice_(drop|punt|stage)_")))' "$LAB_DIR/samples")" = \
+			"$(jq -s 'add | map(select(.kind != "sum") |
 				(if .kind == "stage" then "stage" else "reason" end) as $by |
 				{ "sluice_\(.kind)_packets_total{\($by)=\(.name)}": .packets,
 				  "sluice_\(.kind)_bytes_total{\($by)=\(.name)}": .bytes }) | add' \

@@ -117,6 +117,98 @@ hits() {
 	[ "$(hits in default)" = 100 ]
 }
 
+# restart SIGNAL [DAEMON-OPTION...]: end the daemon, and start another
+restart() {
+	daemon_end "$1"
+	daemon "${@:2}"
+}
+# marked DSCP N: UDP packets of h1 to h2, which all arrive
+marked() {
+	send h1 n1:eth1 h2 --dst 10.0.2.2 --dscp "$1" --count "$2" --rate 20000
+	assert_forwarded "$2"
+}
+# hits_of LIST N: of its first N rules, on one line
+hits_of() { for ((i = 0; i < $2; i++)); do hits "$1" "$i"; done | xargs; }
+
+@test "counters of rules outlive the daemon; those of new and changed rules begin at 0" {
+	local ten="action: permit, protocol: udp, dscp: 10" twelve="action: permit, protocol: udp, dscp: 12" default
+	configure "filters:" "$(list in eth1 permit "$twelve" "$ten" "$ten" "action: deny, protocol: 99")"
+	daemon
+	warm_up
+	marked 10 100
+	marked 12 50
+	[ "$(hits_of in 4)" = "50 100 0 0" ]
+	default=$(hits in default)
+	[ "$default" -gt 0 ]
+	# Killed: what comes meanwhile counts, and so does what comes while the next one starts.
+	daemon_end KILL
+	marked 10 30
+	send_start h1 n1:eth1 h2 --dst 10.0.2.2 --dscp 10 --rate 2000
+	daemon
+	send_stop
+	assert_forwarded "$(sent)"
+	[ "$(hits_of in 4)" = "50 $((130 + $(sent))) 0 0" ]
+	[ "$(hits in default)" -ge "$default" ]
+	default=$((130 + $(sent)))
+	# Rules that move stay; one that is changed is new, and so is one of another list.
+	configure "filters:" "$(list in eth1 permit "action: deny, protocol: 98" "$ten" "$ten" "$twelve, name: changed")" \
+		"$(list out eth2 permit "$ten")"
+	restart TERM
+	[ "$(hits_of in 4) $(hits out 0)" = "0 $default 0 0 0" ]
+	marked 12 20
+	[ "$(hits_of in 4) $(hits out 0)" = "0 $default 0 20 0" ]
+	# What a list had before is forgotten, also what a generation has replaced.
+	configure "engine: lpm" "filters:" "$(list in eth1 permit "$twelve" "$ten")"
+	reload
+	[ "$(hits_of in 2)" = "0 $default" ]
+	restart KILL
+	[ "$(hits_of in 2)" = "0 $default" ]
+	marked 12 7
+	configure "filters:" "$(list in eth1 permit "$ten" "$twelve" "$twelve, name: changed")"
+	restart KILL
+	[ "$(hits_of in 3)" = "$default 7 0" ]
+	marked 12 5
+	restart KILL
+	[ "$(hits_of in 3)" = "$default 12 0" ]
+	# without lists, and with them again
+	configure
+	restart TERM
+	configure "filters:" "$(list in eth1 permit "$ten" "$twelve")"
+	restart TERM
+	[ "$(hits_of in 2)" = "0 0" ]
+	marked 12 5
+	[ "$(hits_of in 2)" = "0 5" ]
+}
+
+@test "counters of rules begin at 0 where the counters themselves are gone, or of another version" {
+	local name
+	configure "filters:" "$(list in eth1 permit "action: permit, protocol: udp")"
+	daemon
+	warm_up
+	marked 10 100
+	# The third rule has the counter of the first, and what that held.
+	for name in second third; do
+		configure "filters:" "$(list in eth1 permit "action: permit, name: $name, protocol: udp")"
+		reload
+	done
+	marked 10 20
+	[ "$(hits in 0)" = 20 ]
+	daemon_end KILL
+	on n1 rm /sys/fs/bpf/sluice/sl_filter_hits
+	on n1 bpftool map create /sys/fs/bpf/sluice/sl_filter_hits type hash key 8 value 24 entries 3 name other
+	daemon
+	[ "$(hits in 0)" = 0 ]
+	marked 10 40
+	restart KILL
+	[ "$(hits in 0)" = 40 ]
+	daemon_end KILL
+	on n1 rm /sys/fs/bpf/sluice/sl_hits_owner
+	daemon
+	[ "$(hits in 0)" = 0 ]
+	marked 10 30
+	[ "$(hits in 0)" = 30 ]
+}
+
 @test "a list stays in force while the daemon is dead, and when it is back" {
 	configure "filters:" "$(list in eth1 permit "action: deny, protocol: udp")"
 	daemon

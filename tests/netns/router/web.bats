@@ -33,7 +33,7 @@ status_of() { ask -o /dev/null -w '%{http_code}' "$@"; }
 @test "each list below /api/ is that of sluice show" {
 	local list
 	for list in ports counters drops system-ports; do
-		same() { [ "$(ask "http://127.0.0.1:9180/api/$list" | jq -S .)" = "$(sluice -j -a show "$list" | jq -S .)" ]; }
+		same() { [ "$(ask "http://127.0.0.1:9180/api/$list" | jq .)" = "$(sluice -j -a show "$list" | jq .)" ]; }
 		wait_for 10 same
 	done
 	[ "$(ask http://127.0.0.1:9180/api/status | jq -r .version)" = "$(cat VERSION)" ]

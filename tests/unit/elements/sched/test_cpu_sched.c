@@ -266,8 +266,8 @@ static void arrive(uint32_t f, uint64_t now, uint32_t max_ns)
 		s->woken_at = now + 1;
 		s->least = clients[f].start <= sched.turns.v;
 		for (uint32_t g = 0; g < FLOWS; g++)
-			if (g != f && flows[g].open && clients[g].place != EL_NOT_WAITING &&
-			    clients[g].start <= clients[f].start)
+			if (g != f && g != sched.turns.served && flows[g].open &&
+			    clients[g].place != EL_ASLEEP && clients[g].start <= clients[f].start)
 				s->least = false;
 	}
 }

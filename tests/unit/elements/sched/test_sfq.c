@@ -127,6 +127,24 @@ static uint32_t search(const struct el_sfq *q, const bool *waits, const uint64_t
 	return best;
 }
 
+/* A random client, also the one in service, wakes or is taken out. */
+static void wake_or_forget(struct el_sfq *q, bool *waits, uint64_t *since, uint64_t *time)
+{
+	uint32_t id = draw(q->n_clients);
+
+	if (draw(2)) {
+		bool woken = !waits[id] && q->served != id;
+
+		assert_int_equal(el_sfq_wake(q, id), woken);
+		if (woken)
+			since[id] = (*time)++;
+		waits[id] |= woken;
+	} else {
+		assert_int_equal(el_sfq_forget(q, id), waits[id]);
+		waits[id] = false;
+	}
+}
+
 static void heap_agrees_with_a_linear_search(void **state)
 {
 	struct el_client c[CLIENTS];
@@ -146,28 +164,31 @@ static void heap_agrees_with_a_linear_search(void **state)
 			el_sfq_set_weight(&q, i, 1 + draw(4));
 		}
 		for (int step = 0; step < 4000; step++) {
-			uint32_t id = draw(n), expected;
+			uint32_t expected, next, used_ns;
+			bool eligible;
 
-			switch (draw(4)) {
-			case 0:
-				assert_int_equal(el_sfq_wake(&q, id), !waits[id]);
-				since[id] = waits[id] ? since[id] : time++;
-				waits[id] = true;
-				break;
-			case 1:
-				assert_int_equal(el_sfq_forget(&q, id), waits[id]);
-				waits[id] = false;
-				break;
-			default:
-				expected = search(&q, waits, since);
-				assert_int_equal(el_sfq_pick(&q), expected);
-				if (expected == EL_NONE)
-					break;
-				waits[expected] = draw(3) > 0;
-				since[expected] = time++;
-				/* steps of 12 ns make many equal tags */
-				el_sfq_charge(&q, 12 * draw(3), waits[expected]);
+			if (draw(2)) {
+				wake_or_forget(&q, waits, since, &time);
+				continue;
 			}
+			expected = search(&q, waits, since);
+			assert_int_equal(el_sfq_pick(&q), expected);
+			if (expected == EL_NONE)
+				continue;
+			waits[expected] = false;
+			for (uint32_t i = draw(4); i > 0; i--) /* during the service */
+				wake_or_forget(&q, waits, since, &time);
+			used_ns = 12 * draw(3); /* steps of 12 ns make many equal tags */
+			next = search(&q, waits, since);
+			assert_int_equal(el_sfq_due(&q, used_ns),
+					 next != EL_NONE &&
+						 c[next].start <=
+							 c[expected].start +
+								 at(used_ns, c[expected].weight));
+			eligible = draw(3) > 0;
+			el_sfq_charge(&q, used_ns, eligible);
+			waits[expected] = eligible;
+			since[expected] = time++;
 		}
 	}
 }
