@@ -68,8 +68,9 @@ _sluice_reserve() {
 # The chains that run: the flows behind input and output.
 _sluice_element() {
 	case $1 in
-	'') _sluice_words "list show install remove" ;;
+	'') _sluice_words "list show install remove signal signals" ;;
 	install) _sluice_files ;;
+	signal) mapfile -t COMPREPLY < <(compgen -f -W "setup configure teardown query key=" -- "$cur") ;;
 	show) _sluice_words "$(sluice flow 2>/dev/null | sed -n '4,$s/ .*//p')" ;;
 	esac
 }

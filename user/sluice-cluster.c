@@ -138,9 +138,27 @@ static bool handle_signal(int fd, struct sl_agent *agent)
 	return false;
 }
 
+struct server {
+	struct sl_agent *agent;
+	struct sl_ctl *ctl;
+	time_t ticked;
+};
+
+static void serve_control(void *arg)
+{
+	struct server *server = arg;
+	const time_t now = time(NULL);
+
+	sl_ctl_poll(server->ctl, server->agent);
+	if (now != server->ticked) {
+		server->ticked = now;
+		sl_ctl_tick(server->ctl);
+	}
+}
+
 static int run(struct sl_agent *agent, struct sl_ctl *ctl)
 {
-	time_t ticked = time(NULL);
+	struct server server = { .agent = agent, .ctl = ctl, .ticked = time(NULL) };
 	sigset_t signals;
 	int fds[2];
 
@@ -155,14 +173,12 @@ static int run(struct sl_agent *agent, struct sl_ctl *ctl)
 		return -errno;
 	/* etcd may be away: nothing waits for it. */
 	sl_notify("READY=1");
+	sl_agent_serve(agent, fds[1], serve_control, &server);
 	while (!handle_signal(fds[0], agent)) {
 		sl_agent_wait(agent, fds, 2);
-		sl_ctl_poll(ctl, agent);
-		if (time(NULL) != ticked) {
-			ticked = time(NULL);
-			sl_ctl_tick(ctl);
-		}
+		serve_control(&server);
 	}
+	sl_agent_serve(agent, -1, NULL, NULL);
 	close(fds[0]);
 	return 0;
 }

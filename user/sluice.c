@@ -18,7 +18,7 @@ static const struct command {
 	{ "status", "", "is the daemon well; without one, what still runs", sl_cmd_status },
 	{ "show",
 	  " ports|routes [PREFIX]|nexthops|neighbours|filters|counters|drops|\n"
-	  "       system-ports|peers|voqs|egress-queues|fabric|cc",
+	  "       system-ports|peers|voqs|express|egress-queues|delay|busy|fabric|cc",
 	  "what the fast path holds and counts, and what the cluster does", sl_cmd_show },
 	{ "explain", " ADDRESS [port=PORT KEY=VALUE...]",
 	  "what the fast path does with packets to an address, and why", sl_cmd_explain },
@@ -34,8 +34,9 @@ static const struct command {
 	  " list|ports|add FLOW rate RATE [port NETDEV] [refresh SECONDS] [pin]|\n"
 	  "       delete FLOW",
 	  "rates that are reserved for flows", sl_cmd_reserve },
-	{ "element", " list|show [CHAIN]|install FILE|URL|remove CLASS",
-	  "classes of elements, those of chains, and those that are installed", sl_cmd_element },
+	{ "element", " list|show [CHAIN]|install FILE|URL|remove CLASS|signals|signal ADDRESS ...",
+	  "classes of elements, those of chains and installed ones; chains by packets",
+	  sl_cmd_element },
 	{ "flow", "", "chains as flows: processor time, packets", sl_cmd_flow },
 	{ "attach", " PORT", "put the fast path on a port until the next reload", sl_cmd_attach },
 	{ "detach", " PORT", "take the fast path off a port until the next reload", sl_cmd_detach },
@@ -52,9 +53,11 @@ static const struct command {
 	{ "sflow", " [-c FILE]", "send samples of frames, and counters, to collectors (sFlow)",
 	  sl_cmd_sflow },
 	{ "cluster",
-	  " apply FILE|diff [FILE|A B]|history|rollback [N]|status|\n"
+	  " init [FILE]|token|join TOKEN|apply FILE|diff [FILE|A B]|history|rollback [N]|\n"
+	  "       status|drain NODE|undrain NODE|leave NODE|upgrade NODE...|\n"
 	  "       key add FILE|switch|remove|routing --bird|--frr [OPTION]... [FILE]",
-	  "the cluster's configuration in etcd, its key, what BIRD or FRR need of it",
+	  "begin a cluster, its configuration in etcd, nodes that come and go, its key, what\n"
+	  "        BIRD or FRR need of it",
 	  sl_cmd_cluster },
 	{ "check", " [FILE]", "check a configuration file", sl_cmd_check },
 };

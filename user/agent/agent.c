@@ -29,6 +29,8 @@ struct sl_agent {
 	struct sl_etcd *etcd;			 /* owned */
 	struct sl_etcd_watch *watch;		 /* owned */
 	struct sl_node_file file;
+	void (*serve)(void *arg); /* NULL: nobody asks */
+	void *serve_arg;
 
 	/* etcd */
 	struct sl_etcd_current current; /* as heard last */
@@ -67,6 +69,13 @@ static void refuse(struct sl_agent *a, const char *why)
 	a->refused_revision = a->current.revision;
 	snprintf(a->refused_why, sizeof(a->refused_why), "%s", why);
 	sl_error("version %lld is refused: %s; %s stays as it is", a->refused, why, a->file.path);
+}
+
+/* The current version, and has nobody asked for another attempt? */
+static bool is_refused(const struct sl_agent *a)
+{
+	return a->refused && a->refused == a->current.number &&
+	       a->refused_revision == a->current.revision;
 }
 
 static void forget_refusal(struct sl_agent *a)
@@ -152,11 +161,10 @@ static int write_presence(struct sl_agent *a, json_t *stand)
 static int say_presence(struct sl_agent *a)
 {
 	json_t *stand = stand_json(a);
-	int err = 0;
+	/* While daemons reloaded, the lease may have ended, and etcd have given no other one. */
+	int err = stand ? keep_lease(a) : -ENOMEM;
 
-	if (!stand)
-		return -ENOMEM;
-	if (!a->said || !json_equal(stand, a->said))
+	if (!err && (!a->said || !json_equal(stand, a->said)))
 		err = write_presence(a, stand);
 	/* The lease has ended just now, as after a long pause of this process. */
 	if (err == -EREMOTEIO && strstr(sl_etcd_why(a->etcd), "lease not found")) {
@@ -172,7 +180,11 @@ static int say_presence(struct sl_agent *a)
 /* While daemons reload, which may take long. */
 static void stay_present(void *arg)
 {
+	const struct sl_agent *a = arg;
+
 	keep_lease(arg);
+	if (a->serve)
+		a->serve(a->serve_arg);
 }
 
 /* --- Taking a version --- */
@@ -261,7 +273,7 @@ static int compare(struct sl_agent *a, char note[256])
 	char *own;
 	int err;
 
-	if (a->compared_revision == a->current.revision)
+	if (a->compared_revision == a->current.revision || is_refused(a))
 		return 0;
 	err = read_own(a, &own, &bytes);
 	if (err <= 0)
@@ -298,7 +310,7 @@ static int follow(struct sl_agent *a, bool ask_daemons)
 			 has);
 	else if (number == has && number)
 		err = compare(a, note);
-	else if (number && (number != a->refused || a->current.revision != a->refused_revision)) {
+	else if (number && !is_refused(a)) {
 		err = read_own(a, &own, &bytes);
 		if (err == 1)
 			take(a, own, bytes, ask_daemons);
@@ -438,6 +450,13 @@ void sl_agent_wait(struct sl_agent *a, const int *fds, unsigned int n)
 	if (sl_now_ns() >= a->due_ns)
 		look(a);
 	look_at_traffic(a);
+}
+
+void sl_agent_serve(struct sl_agent *a, int fd, void (*serve)(void *arg), void *arg)
+{
+	a->serve = serve;
+	a->serve_arg = arg;
+	sl_etcd_serve(a->etcd, fd, serve, arg);
 }
 
 void sl_agent_retry(struct sl_agent *a)

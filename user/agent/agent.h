@@ -24,6 +24,11 @@ int sl_agent_open(const struct sl_etcd_settings *settings, struct sl_agent **out
 /* Say in etcd that the node has no agent any more, if etcd answers. NULL is fine. */
 void sl_agent_close(struct sl_agent *agent);
 
+/*
+ * Call serve(arg) whenever fd is readable while etcd does not answer, and now and then while
+ * daemons reload. All are borrowed; serve NULL: no more.
+ */
+void sl_agent_serve(struct sl_agent *agent, int fd, void (*serve)(void *arg), void *arg);
 /* Follow etcd and n descriptors, until one of these is readable, for a second at most. */
 void sl_agent_wait(struct sl_agent *agent, const int *fds, unsigned int n);
 /* Try a version again that was refused. */

@@ -49,13 +49,14 @@ static int read_text(const char *path, char **out, size_t *bytes)
 	return err;
 }
 
-/* Write a file beside PATH, with that ending and the mode of PATH, down to the disk. */
+/* Write a file beside PATH, with that ending, and group and mode of PATH, down to the disk. */
 static int write_beside(const struct sl_node_file *file, const char *ending, const char *text,
 			size_t bytes)
 {
 	char path[PATH_MAX];
 	struct stat had;
-	mode_t mode = stat(file->path, &had) ? MODE : had.st_mode & 07777;
+	const bool is_new = stat(file->path, &had);
+	const mode_t mode = is_new ? MODE : had.st_mode & 07777;
 	size_t written = 0;
 	int fd, err = 0;
 
@@ -71,6 +72,8 @@ static int write_beside(const struct sl_node_file *file, const char *ending, con
 		else if (n > 0)
 			written += (size_t)n;
 	}
+	if (!err && !is_new && fchown(fd, (uid_t)-1, had.st_gid))
+		err = -errno;
 	if (!err && (fchmod(fd, mode) || fsync(fd)))
 		err = -errno;
 	if (close(fd) && !err)

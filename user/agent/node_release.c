@@ -23,9 +23,10 @@ static json_t *ask_bridge(const char *socket, const char *command)
 			     PATIENCE_MS, why, sizeof(why));
 }
 
+/* peers NULL: the bridge does not say. */
 static json_t *nodes_away(const json_t *peers)
 {
-	json_t *away = json_array();
+	json_t *away = peers ? json_array() : json_null();
 	const json_t *row;
 	size_t i;
 

@@ -112,8 +112,8 @@ static void on_link(void *ctx, const struct nlmsghdr *nlh)
 }
 
 /*
- * A system port is a whole port, so addresses of a VLAN netdev on it are not announced. Warn once
- * for each VLAN.
+ * Addresses of a VLAN netdev that lies on a port, and is none, are not announced. Warn once for
+ * each.
  */
 static void on_foreign_address(struct reading *r, const struct sl_rtnl_addr *addr)
 {
@@ -132,7 +132,8 @@ static void on_foreign_address(struct reading *r, const struct sl_rtnl_addr *add
 	local->told[local->n_told++] = addr->ifindex;
 	sl_warning(
 		"cluster: %s is a VLAN of port %s: its addresses and neighbours are not announced to the "
-		"other nodes; give them a route to it by way of this node's fabric address",
+		"other nodes; make it a port of its own, or give them a route to it by way of this node's "
+		"fabric address",
 		if_indextoname(addr->ifindex, name) ? name : "?", port->name);
 }
 

@@ -26,7 +26,11 @@ struct sl_etcd {
 	char *list;				     /* owned: the endpoints, with NULs between */
 	const char *endpoint[SL_ETCD_ENDPOINTS_MAX]; /* borrowed from list */
 	unsigned int n, chosen;
-	CURL *curl; /* owned: keeps its connections */
+	CURLM *multi;		  /* owned: keeps the connections */
+	CURL *curl;		  /* owned */
+	int serve_fd;		  /* borrowed */
+	void (*serve)(void *arg); /* NULL: nobody wants to be served while a call waits */
+	void *serve_arg;
 	char password[PASSWORD_BYTES];
 	char token[TOKEN_BYTES]; /* empty: none yet */
 	char why[SL_ETCD_WHY_BYTES];
@@ -74,7 +78,8 @@ long long sl_etcd_number(const json_t *object, const char *key)
 {
 	const json_t *value = json_object_get(object, key);
 
-	return json_is_string(value) ? strtoll(json_string_value(value), NULL, 10)
+	/* Ids of members and clusters use all 64 bits. */
+	return json_is_string(value) ? (long long)strtoull(json_string_value(value), NULL, 10)
 				     : json_integer_value(value);
 }
 
@@ -185,6 +190,31 @@ static int judge_transfer(struct sl_etcd *etcd, CURLcode code, const char *detai
 	}
 }
 
+/* What curl_easy_perform() does, and the serving meanwhile. */
+static CURLcode perform(struct sl_etcd *etcd)
+{
+	struct curl_waitfd wait = { .fd = etcd->serve_fd, .events = CURL_WAIT_POLLIN };
+	const unsigned int n = etcd->serve ? 1 : 0;
+	CURLcode code = CURLE_OUT_OF_MEMORY;
+	const CURLMsg *message;
+	int runs = 1, left;
+
+	if (curl_multi_add_handle(etcd->multi, etcd->curl))
+		return code;
+	while (!curl_multi_perform(etcd->multi, &runs) && runs) {
+		wait.revents = 0;
+		if (curl_multi_poll(etcd->multi, &wait, n, SL_ETCD_CALL_MS, NULL))
+			break;
+		if (n && wait.revents)
+			etcd->serve(etcd->serve_arg);
+	}
+	while ((message = curl_multi_info_read(etcd->multi, &left)))
+		if (message->msg == CURLMSG_DONE)
+			code = message->data.result;
+	curl_multi_remove_handle(etcd->multi, etcd->curl);
+	return code;
+}
+
 static int transfer(struct sl_etcd *etcd, const char *path, const char *body, json_t **out)
 {
 	char detail[CURL_ERROR_SIZE] = "";
@@ -202,7 +232,7 @@ static int transfer(struct sl_etcd *etcd, const char *path, const char *body, js
 	curl_easy_setopt(etcd->curl, CURLOPT_ERRORBUFFER, detail);
 	curl_easy_setopt(etcd->curl, CURLOPT_WRITEFUNCTION, take);
 	curl_easy_setopt(etcd->curl, CURLOPT_WRITEDATA, &answer);
-	code = curl_easy_perform(etcd->curl);
+	code = perform(etcd);
 	curl_easy_getinfo(etcd->curl, CURLINFO_RESPONSE_CODE, &status);
 	curl_slist_free_all(headers);
 	/* The buffer is of this function. */
@@ -344,6 +374,13 @@ unsigned int sl_etcd_chosen(const struct sl_etcd *etcd)
 	return etcd->chosen;
 }
 
+void sl_etcd_serve(struct sl_etcd *etcd, int fd, void (*serve)(void *arg), void *arg)
+{
+	etcd->serve_fd = fd;
+	etcd->serve = serve;
+	etcd->serve_arg = arg;
+}
+
 /* --- Open and close --- */
 
 static int read_password(struct sl_etcd *etcd)
@@ -381,7 +418,8 @@ int sl_etcd_open(const struct sl_etcd_settings *settings, struct sl_etcd **out,
 	etcd->settings = settings;
 	etcd->list = strdup(settings->endpoints);
 	etcd->curl = curl_easy_init();
-	if (!etcd->list || !etcd->curl)
+	etcd->multi = curl_multi_init();
+	if (!etcd->list || !etcd->curl || !etcd->multi)
 		goto out;
 	split(etcd);
 	err = settings->user ? read_password(etcd) : 0;
@@ -401,6 +439,7 @@ void sl_etcd_close(struct sl_etcd *etcd)
 	if (!etcd)
 		return;
 	curl_easy_cleanup(etcd->curl);
+	curl_multi_cleanup(etcd->multi);
 	explicit_bzero(etcd->password, sizeof(etcd->password));
 	free(etcd->list);
 	free(etcd);

@@ -25,6 +25,12 @@ int sl_etcd_open(const struct sl_etcd_settings *settings, struct sl_etcd **out,
 void sl_etcd_close(struct sl_etcd *etcd); /* NULL is fine */
 
 /*
+ * While a call waits for etcd, which may be for SL_ETCD_CALL_MS of each endpoint, call `serve`
+ * whenever fd is readable; it makes no call itself. serve NULL: no more.
+ */
+void sl_etcd_serve(struct sl_etcd *etcd, int fd, void (*serve)(void *arg), void *arg);
+
+/*
  * Call e.g. "/v3/kv/range"; takes the reference to request. *answer is a new reference. 0;
  * -EHOSTUNREACH: no member answers; -EACCES: etcd does not let this user or certificate do it;
  * -EREMOTEIO: it refuses; -EPROTO: what answers is no etcd. Then sl_etcd_why says it in a line.
@@ -50,7 +56,10 @@ int sl_etcd_prepare(const struct sl_etcd *etcd, CURL *curl, const char *path, co
 /* Bytes as etcd's JSON has them. base64: a new text; bytes: new, with a NUL behind; NULL: no. */
 char *sl_etcd_base64(const void *bytes, size_t n);
 char *sl_etcd_bytes(const char *base64, size_t *n);
-/* A 64-bit number, which etcd's JSON has as a text; 0: there is none. */
+/*
+ * A 64-bit number, signed or not, which etcd's JSON has as a text: one of 2^63 or more as the
+ * negative number of the same bits. 0: there is none.
+ */
 long long sl_etcd_number(const json_t *object, const char *key);
 
 #endif

@@ -253,13 +253,15 @@ int sl_cmd_cluster_join(const struct sl_cmd_options *options, int argc, char **a
 						  .wait_s = WAIT_S,
 						  .json = options->json },
 				     .ttl_ns = TTL_NS };
+	char command[32];
 	const char *why;
 	int option;
 
+	snprintf(command, sizeof(command), "cluster %s", word->name);
 	optind = 0;
 	while ((option = getopt_long(argc, argv, "e:s:jhn:a:p:f:t:w:", longs, NULL)) != -1) {
 		if (option == 'h' || option == '?')
-			return sl_cmd_other_option(option, usage, "cluster init");
+			return sl_cmd_other_option(option, usage, command);
 		if (!strchr(word->options, option))
 			return wrong(word->name, "has no such option");
 		why = take_option(&r, option, optarg);

@@ -51,7 +51,11 @@ static void print_kernel(const struct sl_routing *routing, FILE *out, uint8_t fa
 	const int version = family == AF_INET ? 4 : 6;
 	char source[SL_PREFIX_STRLEN];
 
-	fprintf(out, "filter to_kernel%d {\n\tif source != RTS_BGP then reject;\n", version);
+	fprintf(out,
+		"filter to_kernel%d {\n"
+		"\tif source != RTS_BGP then reject;\n"
+		"\tif dest = RTD_UNREACHABLE then reject;\n",
+		version);
 	if (sl_routing_source(routing, family, source))
 		fprintf(out, "\tkrt_prefsrc = %s;\n", source);
 	fprintf(out,
@@ -176,7 +180,10 @@ static void print_outside(const struct sl_routing *routing, FILE *out)
 	      "#\n"
 	      "#   protocol bgp customer from outside {\n"
 	      "#     neighbor 192.0.2.2 as 64500;\n"
-	      "#     ipv4 { import where net ~ [ 198.51.100.0/24 ]; export all; };\n"
+	      "#     ipv4 {\n"
+	      "#       import where net ~ [ 198.51.100.0/24 ];\n"
+	      "#       export where dest != RTD_UNREACHABLE;\n"
+	      "#     };\n"
 	      "#     bfd on;\n"
 	      "#   }\n"
 	      "#   protocol bfd { interface ",
@@ -205,8 +212,9 @@ void sl_routing_print_bird(const struct sl_routing *routing, FILE *out)
 		id, routing->as);
 	print_ports(routing, out);
 	fputs("\n# What BGP has found goes to the kernel, and from there to the fast path. It stays while BIRD is\n"
-	      "# started again. Equal ways share the flows. Remote ports have no address, so what this node\n"
-	      "# itself sends has that of a port.\n",
+	      "# started again. Equal ways share the flows. BIRD keeps a route whose next hop lies behind a\n"
+	      "# port without carrier, as \"unreachable\": that is no route (RFC 4271, section 9.1.2.1).\n"
+	      "# Remote ports have no address, so what this node itself sends has that of a port.\n",
 	      out);
 	print_kernel(routing, out, AF_INET);
 	print_kernel(routing, out, AF_INET6);

@@ -32,6 +32,7 @@ static const char words[] =
 	"  init, token, join                        begin a cluster, and bring nodes to it\n"
 	"  apply, diff, history, rollback, status   versions of the configuration in etcd\n"
 	"  drain, undrain, leave                    take a node out of service\n"
+	"  upgrade                                  bring nodes to another release, one by one\n"
 	"  key                                      change the key while the nodes forward\n"
 	"  routing                                  configurations of BIRD and FRR\n"
 	"\n"
@@ -222,7 +223,7 @@ int sl_cmd_cluster(const struct sl_cmd_options *options, int argc, char **argv)
 	}
 	fprintf(stderr,
 		"sluice: cluster: \"%s\" is not known: write apply, diff, drain, history, init, join, "
-		"key, leave, rollback, routing, status, token or undrain\n",
+		"key, leave, rollback, routing, status, token, undrain or upgrade\n",
 		argc > 0 ? argv[0] : "");
 	return SL_EXIT_USAGE;
 }

@@ -53,5 +53,5 @@ int sl_version_await(struct sl_version_request *r, const struct sl_await *await,
 		sl_etcd_watch_wait(watch, NULL, 0, PATIENT_MS);
 	}
 	sl_etcd_watch_destroy(watch);
-	return err && err != -EHOSTUNREACH ? sl_version_failed(r, err) : SL_EXIT_OK;
+	return err ? sl_version_failed(r, err) : SL_EXIT_OK;
 }

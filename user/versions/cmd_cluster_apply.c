@@ -38,20 +38,20 @@ static json_t *applied_json(const struct change *c)
 	const time_t now = time(NULL);
 	char when[32], host[128] = "", by[256];
 	uint64_t mark = 0;
-	json_t *row;
+	json_t *row, *who; /* who: NULL if it is no UTF-8 */
 	struct tm utc;
 
 	gmtime_r(&now, &utc);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	gethostname(host, sizeof(host) - 1);
 	snprintf(by, sizeof(by), "%s@%s", sudo ? sudo : user ? user->pw_name : "?", host);
+	who = json_string(by);
 	/* Tells this attempt from all others. */
 	if (getrandom(&mark, sizeof(mark), 0) != sizeof(mark))
 		mark = sl_now_ns();
 	row = json_pack("{s:s, s:o, s:I, s:I, s:I}", "time", when, "by",
-			json_string(by) ? json_string(by) : json_string("?"), "from",
-			(json_int_t)c->current.number, "bytes", (json_int_t)c->text.bytes, "mark",
-			(json_int_t)(mark >> 1));
+			who ? who : json_string("?"), "from", (json_int_t)c->current.number,
+			"bytes", (json_int_t)c->text.bytes, "mark", (json_int_t)(mark >> 1));
 	if (row && c->rollback_to)
 		json_object_set_new(row, "rollback", json_integer(c->rollback_to));
 	if (row && c->edit)
@@ -140,6 +140,19 @@ static int conclude(const struct change *c, const json_t *present, unsigned int 
 	return waiting || refusals ? SL_EXIT_FAILED : SL_EXIT_OK;
 }
 
+/* etcd has gone since it took the version. */
+static int not_known(const struct change *c, int err)
+{
+	sl_version_say(c->r, json_pack("{s:I, s:I, s:O, s:O, s:n}", "version",
+				       (json_int_t)c->number, "from", (json_int_t)c->current.number,
+				       "changes", c->differs, "nodes", c->nodes, "in_force"));
+	fprintf(stderr,
+		"sluice: cluster: version %lld is written, but which nodes have it in force is not "
+		"known\n",
+		c->number);
+	return sl_version_failed(c->r, err);
+}
+
 static int await_nodes(const struct change *c)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
@@ -147,23 +160,20 @@ static int await_nodes(const struct change *c)
 	unsigned int in_force = 0, waiting = 0, refusals = 0;
 	json_t *said = json_object(), *present = NULL;
 	bool over = false;
-	int err, status;
+	int err = 0, status;
 
 	while (!over) {
 		json_decref(present);
 		err = sl_etcd_read_present(c->r->etcd, c->r->settings->prefix, &present);
-		over = sl_now_ns() >= end_ns;
-		if (err && err != -EHOSTUNREACH)
-			over = true;
-		if (err)
-			present = json_object();
-		if (look(c, present, said, over, &in_force, &waiting, &refusals) && !err)
+		over = sl_now_ns() >= end_ns || (err && err != -EHOSTUNREACH);
+		if (!err && look(c, present, said, over, &in_force, &waiting, &refusals))
 			over = true;
 		if (!over)
 			nanosleep(&pause, NULL);
 	}
-	look(c, present, said, true, &in_force, &waiting, &refusals);
-	status = conclude(c, present, in_force, waiting, refusals);
+	if (!err)
+		look(c, present, said, true, &in_force, &waiting, &refusals);
+	status = err ? not_known(c, err) : conclude(c, present, in_force, waiting, refusals);
 	json_decref(said);
 	json_decref(present);
 	return status;

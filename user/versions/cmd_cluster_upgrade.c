@@ -25,6 +25,7 @@ struct upgrade {
 	struct sl_version_request *r; /* borrowed */
 	uint32_t node[NODES_MAX];
 	uint32_t n, done;	    /* done: so many of them, from the first */
+	bool member[NODES_MAX + 1]; /* by id: in the version that was current when a turn began */
 	json_t *upgraded, *skipped; /* owned: ids */
 };
 
@@ -57,11 +58,17 @@ static bool runs(const json_t *row, const char *release)
 	       strcmp(sl_cmd_text(its, "bridge"), release) == 0;
 }
 
+/* A node without an agent may be off. One that has left may have an agent, and reaches nobody. */
+static bool counts(const struct upgrade *u, const json_t *present, long long node)
+{
+	return node > 0 && node <= NODES_MAX && u->member[node] && says(present, (uint32_t)node);
+}
+
 /*
  * Do the bridges reach each other: those of other pairs than the node's, or those of the node's
- * pairs? Nodes without an agent may be off.
+ * pairs?
  */
-static bool reach(json_t *present, uint32_t node, bool its, char words[SL_AWAIT_WORDS])
+static bool reach(const struct turn *t, json_t *present, bool its, char words[SL_AWAIT_WORDS])
 {
 	const json_t *row, *other;
 	const char *id;
@@ -74,7 +81,8 @@ static bool reach(json_t *present, uint32_t node, bool its, char words[SL_AWAIT_
 			const long long to = sl_cmd_number(other, "node");
 			const char *why = sl_cmd_text(other, "why");
 
-			if (!says(present, (uint32_t)to) || (from == node || to == node) != its)
+			if (!counts(t->u, present, from) || !counts(t->u, present, to) ||
+			    (from == t->node || to == t->node) != its)
 				continue;
 			snprintf(words, SL_AWAIT_WORDS, "node %lld does not reach node %lld%s%s%s",
 				 from, to, *why ? " (" : "", why, *why ? ")" : "");
@@ -92,7 +100,7 @@ static bool others_reach(void *arg, json_t *present, char words[SL_AWAIT_WORDS])
 		snprintf(words, SL_AWAIT_WORDS, "no agent is present, which would tell");
 		return false;
 	}
-	return reach(present, t->node, false, words);
+	return reach(t, present, false, words);
 }
 
 static bool is_at_rest(void *arg, json_t *present, char words[SL_AWAIT_WORDS])
@@ -131,7 +139,11 @@ static bool is_upgraded(void *arg, json_t *present, char words[SL_AWAIT_WORDS])
 			 t->routes);
 		return false;
 	}
-	return reach(present, t->node, true, words);
+	if (json_is_null(json_object_get(its, "away"))) {
+		snprintf(words, SL_AWAIT_WORDS, "its bridge does not say which nodes it reaches");
+		return false;
+	}
+	return reach(t, present, true, words);
 }
 
 static int await(struct turn *t, bool (*is_so)(void *, json_t *, char *), bool *so)
@@ -237,13 +249,39 @@ static int read_origin(struct turn *t)
 	return err ? sl_version_failed(r, err) : SL_EXIT_OK;
 }
 
+/* The nodes of the current version, in their order: *nodes, a new reference. */
+static int read_members(struct upgrade *u, json_t **nodes)
+{
+	struct sl_version_request *r = u->r;
+	struct sl_version_text text = { 0 };
+	struct sl_etcd_current current;
+	const json_t *node;
+	size_t i;
+	int err = sl_etcd_read_current(r->etcd, r->settings->prefix, &current), status;
+
+	*nodes = NULL;
+	if (err)
+		return sl_version_failed(r, err);
+	status = sl_version_read(r, current.number, &text);
+	if (status == SL_EXIT_OK)
+		status = sl_version_check(text.name, text.text, text.bytes, nodes);
+	free(text.text);
+	memset(u->member, 0, sizeof(u->member));
+	json_array_foreach(*nodes, i, node)
+		u->member[json_integer_value(node)] = true; /* checked: 1 to NODES_MAX */
+	return status;
+}
+
 /* Drained or not: as it says how it stands, and which release it runs. */
-static int begin(struct turn *t, bool *has_it)
+static int begin(struct upgrade *u, struct turn *t, bool *has_it)
 {
 	struct sl_version_request *r = t->u->r;
-	json_t *present = NULL;
+	json_t *present = NULL, *nodes = NULL;
 	int status = sl_version_read_mark(r, t->node, &t->version, &t->drained), err;
 
+	if (status == SL_EXIT_OK)
+		status = read_members(u, &nodes);
+	json_decref(nodes);
 	if (status == SL_EXIT_OK)
 		status = read_origin(t);
 	if (status != SL_EXIT_OK)
@@ -278,7 +316,7 @@ static int upgrade(struct upgrade *u, uint32_t node)
 {
 	struct turn t = { .u = u, .node = node };
 	bool has_it = false, drained_before;
-	int status = begin(&t, &has_it);
+	int status = begin(u, &t, &has_it);
 
 	if (status != SL_EXIT_OK)
 		return status;
@@ -313,26 +351,16 @@ static int upgrade(struct upgrade *u, uint32_t node)
 
 /* --- All --- */
 
-/* Those of the current version, in their order. */
 static int all_nodes(struct upgrade *u)
 {
-	struct sl_version_request *r = u->r;
-	struct sl_version_text text = { 0 };
-	struct sl_etcd_current current;
-	json_t *nodes = NULL;
+	json_t *nodes;
 	const json_t *node;
 	size_t i;
-	int err = sl_etcd_read_current(r->etcd, r->settings->prefix, &current), status;
+	int status = read_members(u, &nodes);
 
-	if (err)
-		return sl_version_failed(r, err);
-	status = sl_version_read(r, current.number, &text);
-	if (status == SL_EXIT_OK)
-		status = sl_version_check(text.name, text.text, text.bytes, &nodes);
 	json_array_foreach(nodes, i, node)
 		if (u->n < NODES_MAX)
 			u->node[u->n++] = (uint32_t)json_integer_value(node);
-	free(text.text);
 	json_decref(nodes);
 	return status;
 }

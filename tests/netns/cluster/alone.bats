@@ -56,7 +56,7 @@ at_rate() {
 @test "no fabric, no peer, no key: status and views say what there is" {
 	[ ! -e "$LAB_DIR/cluster.key" ]
 	[[ $(sluice status) = *"bridge     runs (/run/sluice/sluice-bridge.sock)"* ]]
-	[ "$(sluice -j status | jq -c .bridge)" = '{"running":true,"fabric":false,"control":"/run/sluice/sluice-bridge.sock"}' ]
+	sluice -j status | jq -e '.bridge == {running: true, fabric: false, control: "/run/sluice/sluice-bridge.sock"}'
 	[ "$(sluice -j show peers)" = "[]" ]
 	[[ $(sluice show fabric) = "transport  none: a router alone"* ]]
 	[ "$(sluice -j show system-ports | jq -c '.[:2] | map([.port, .netdev, .local, .state])')" = \
@@ -98,7 +98,7 @@ metrics() { on n1 curl -sS -m 60 http://127.0.0.1:9101/metrics | tests/tools/pro
 	}
 	wait_for 30 counts_all
 	jq -e '.sluice_bridge_up == 1 and ["sluice_system_port_up{node=1}{port=n1p\(range(1; 6))}" as $port | .[$port]] == [1, 1, 1, 1, 1] and
-		([keys[] | select(startswith("sluice_peer_") or test("\\{node=(?!1\\})"))] == []) and
+		([keys[] | select(startswith("sluice_peer_") or contains("{node=") and (contains("{node=1}") | not))] == []) and
 		.sluice_fabric_sent_messages_total == 0 and .sluice_fabric_received_messages_total == 0 and
 		([to_entries[] | select(.key | startswith("sluice_egress_queue_arrived_frames_total{") and (contains("{port=n1p2}") | not)).value] | add) == 0' "$LAB_DIR/after"
 	on n1 curl -sS -m 60 http://127.0.0.1:9101/metrics | promtool check metrics
@@ -207,6 +207,9 @@ left() { echo $(($(voq "$1" "$2" express_frames) + $(queue "$1" "$2" departed_fr
 	[ "$status" -ne 0 ]
 	has_queue() { [ "$(queue n1p2 3 reserved_flows)" = 1 ]; }
 	wait_for 10 has_queue
+	# Frames for which the daemon has no way yet go by the kernel.
+	by_queue() { before=$(left n1p2 3) && gen first h1p1 n1:eth1 --dst 10.1.2.2 --first-flow 3000 --size 1000 --count 1 && [ "$(left n1p2 3)" -gt "$before" ]; }
+	wait_for 10 by_queue
 	before=$(left n1p2 3)
 	sink_start flow h1p2
 	gen flow-gen h1p1 n1:eth1 --dst 10.1.2.2 --first-flow 3000 --size 1000 --rate 2000 --count 500

@@ -135,7 +135,7 @@ refuses() { [ "$(refused "$1" "$2")" = "$3" ]; }
 		on n2 ip addr add $address dev eth1
 	done
 	wait_for 10 route n1 192.0.2.0/28 "dev n2p1"
-	wait_for 10 refuses n1 n2p1 "128.0.0.0/1 prefix-short prefix-short=1 fabric=3 own-prefix=2"
+	wait_for 10 refuses n1 n2p1 "128.0.0.0/1 prefix-short fabric=3 own-prefix=2 prefix-short=1"
 	no_route n1 128.0.0.0/1
 	no_route n1 10.9.0.128/25
 	no_route n1 10.9.0.200

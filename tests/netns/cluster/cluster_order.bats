@@ -5,6 +5,7 @@
 # for. A busy machine may leave a daemon without a processor until queues are full, so drops of full
 # queues do not matter here.
 bats_require_minimum_version 1.5.0
+. netns-lab/lib/jq.sh
 
 # run_of NAME OPTION...: the result and what was wrong with it
 run_of() {

@@ -46,9 +46,10 @@ all_remote_ports() { [ "$(remote_ports "$1")" -eq $((1 + (NODES - 2) * PORTS)) ]
 	send_all h2p1 n2:eth1 h1p1 2500 --dst 10.1.1.2 --imix --flows 100
 }
 
-# refused_start KEYS COMMAND...: start a bridge for node 2 that refuses; $output has its words
+# refused_start KEYS COMMAND...: start a bridge for node 2, with sockets of its own, that refuses; $output has its words
 refused_start() {
-	CLUSTER_BRIDGE="$1" CLUSTER_ABSENT=$((NODES - 2)) cluster_config 2 2 1 fast >"$LAB_DIR/other.yaml"
+	CLUSTER_BRIDGE="control: $LAB_DIR/other.control${1:+, $1}" CLUSTER_ABSENT=$((NODES - 2)) cluster_config 2 2 1 fast |
+		sed "s|^cluster:.*|&\n  socket: $LAB_DIR/other.sock|" >"$LAB_DIR/other.yaml"
 	shift
 	run -1 on n2 "$@" build/sluice-bridge --config "$LAB_DIR/other.yaml"
 }

@@ -3,6 +3,7 @@
 # A cluster of three nodes: frames that enter at one leave at another, whole, in order and one hop
 # older. The others notice a bridge, daemon or link that dies and take it back. Strangers stay
 # outside.
+# shellcheck disable=SC2154 # variables are set by `run`
 bats_require_minimum_version 1.5.0
 
 load cluster
@@ -328,6 +329,20 @@ cross() {
 	[ "$(fabric_program)" = "$program" ]
 	bridge_start 1
 	wait_for 10 carrier 2 1 1
+}
+
+@test "a second bridge on a node is refused, and takes neither the fabric nor the sockets from the first" {
+	local program
+	program=$(on n1 ip -j link show fab0 | jq '.[0].xdp.prog.id')
+	run -1 --separate-stderr on n1 timeout 20 build/sluice-bridge --config "$LAB_DIR/n1.yaml"
+	echo "$stderr"
+	[ "$stderr" = 'sluice-bridge: error: another sluice-bridge listens at "/run/sluice/bridge.sock"' ]
+	[ "$(on n1 ip -j link show fab0 | jq '.[0].xdp.prog.id')" = "$program" ]
+	cluster_is_up 1 2
+	cluster_counts
+	send_all h2p1 n2:eth1 h1p1 1000 --dst 10.1.1.2
+	send_all h1p1 n1:eth1 h2p1 1000 --dst 10.2.1.2
+	cluster_conserves 2000 2000
 }
 
 has_ended() { ! kill -0 "$1" 2>/dev/null; }

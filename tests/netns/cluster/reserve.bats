@@ -17,8 +17,12 @@ setup_file() {
 	for p in 1 2 3; do
 		wait_for 30 on h1p1 ping -c 1 -W 1 10.2.$p.2
 		wait_for 30 on h2p3 ping -c 1 -W 1 10.2.$p.2
+		# The kernel may have forwarded these before the fast path had a way.
+		wait_for 30 has_way 1 10.2.$p.2
+		wait_for 30 has_way 2 10.2.$p.2
 	done
 }
+has_way() { [[ $(on "n$1" build/sluice -j explain "$2" | jq -r .verdict) = forward ]]; }
 
 # reserve N WORD...: the command on a node
 reserve() {

@@ -178,3 +178,17 @@ too_old() {
 	[ "$FLOW_WRONG" = 0 ]
 	[ "$(drained 1)" = 0 ]
 }
+
+@test "a node that has left, whose agent still runs and which reaches nobody, holds up no upgrade of the others" {
+	alone() { [ "$(etcdctl_at 1 get --print-value-only /sluice/present/3 | jq -c '[.release.away[].node]')" = '[1,2]' ]; }
+	silent() { [ "$(etcdctl_at 1 get --print-value-only /sluice/present/1 | jq -c '.release | [.bridge, .away]')" = '[null,null]' ]; }
+	cluster drain --timeout 60 3
+	cluster leave --wait 100 3
+	wait_for 30 alone
+	run -0 --separate-stderr upgrade --to "$(cat VERSION)" 2
+	echo "$output $stderr"
+	[ "$(release 2)" = "[\"$(cat VERSION)\",\"$(cat VERSION)\",[4,5],[]]" ]
+	# Of a bridge that does not run nobody knows whom it reaches: that is not nobody.
+	kill "$(cat "$LAB_DIR/bridge-n1.pid")"
+	wait_for 30 silent
+}

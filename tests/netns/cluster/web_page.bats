@@ -77,7 +77,7 @@ events() {
 	[ "$(jq -c '[.[].from]' "$LAB_DIR/events" | uniq)" = '[null,"10.9.0.2:9180"]' ]
 	[ "$(tail -n 1 "$LAB_DIR/events" | jq -c '[.[].lists.cluster.node]')" = '[1,2]' ]
 	same() {
-		[ "$(events 2 | tail -n 1 | jq -S '.[1].lists["system-ports"]')" = "$(on n2 build/sluice -j -a show system-ports | jq -S .)" ]
+		[ "$(events 2 | tail -n 1 | jq '.[1].lists["system-ports"]')" = "$(on n2 build/sluice -j -a show system-ports | jq .)" ]
 	}
 	wait_for 20 same
 }

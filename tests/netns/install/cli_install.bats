@@ -154,6 +154,22 @@ capture|-i|all|-w|-|host it's|" ]
 	done
 }
 
+@test "the texts that list the words of show and cluster list all that completion offers" {
+	local word
+	for word in $(complete_words sluice show ""); do
+		build/sluice --help | sed -n '/^  show /,/^  explain /p' | grep -qE "[ |]$word( |\\||$)"
+		build/sluice show x 2>&1 | grep -qE "write .*\b$word\b"
+		grep -qE "^\.It Cm show $word( |$)" docs/man/sluice.8
+	done
+	for word in $(complete_words sluice cluster ""); do
+		build/sluice --help | sed -n '/^  cluster /,/^  check /p' | grep -qE "[ |]$word( |\\||$)"
+		build/sluice cluster --help | grep -qE "^ .*\b$word\b"
+		build/sluice cluster x 2>&1 | grep -qE " $word(,| or|$)"
+		build/sluice cluster "$word" --bogus 2>&1 | grep -qxF "Try 'sluice cluster $word --help'."
+		sed -n '/^\.It Cm cluster/p' docs/man/sluice.8 | grep -qE "Cm (cluster )?$word\b"
+	done
+}
+
 @test "the troubleshooting tables of the operator's guide name every reason" {
 	local name
 	for name in $(sed -n '/^#define SL_DROP_REASONS/,/^#define SL_ENUM/p' bpf/abi/reasons.h | grep -oE '"[a-z0-9-]+",' | tr -d '",') \

@@ -99,11 +99,14 @@ static void a_file_that_is_kept_is_that_version_also_for_the_next_agent(void **s
 static void a_file_that_is_taken_back_is_the_former_one(void **state)
 {
 	struct sl_node_file file;
-	struct stat had;
+	struct stat made, had;
 
 	(void)state;
 	write_text(path, "one\n");
 	assert_int_equal(chmod(path, 0640), 0);
+	if (geteuid() == 0)
+		assert_int_equal(chown(path, (uid_t)-1, 65534), 0);
+	assert_int_equal(stat(path, &made), 0);
 	file = read_again();
 	assert_int_equal(sl_node_file_keep(&file, 3), 0);
 	assert_int_equal(sl_node_file_replace(&file, "two\n", 4), 0);
@@ -111,6 +114,7 @@ static void a_file_that_is_taken_back_is_the_former_one(void **state)
 	assert_text(".former", "one\n");
 	assert_int_equal(stat(path, &had), 0);
 	assert_int_equal(had.st_mode & 07777, 0640);
+	assert_int_equal(had.st_gid, made.st_gid);
 	assert_int_equal(sl_node_file_take_back(&file), 0);
 	assert_text("", "one\n");
 	assert_text(".former", NULL);
