@@ -32,6 +32,13 @@ struct {
 	__type(value, __u64);
 } latency SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* or config.times */
+	__type(key, __u32);
+	__type(value, struct sink_time);
+} times SEC(".maps");
+
 static __always_inline void count_flow(__u32 index, __u32 seq, __u32 frame_bytes)
 {
 	struct sink_flow *flow = bpf_map_lookup_elem(&flows, &index);
@@ -87,7 +94,23 @@ static __always_inline __u32 bucket_of(__u64 value)
 	return ((log - SINK_SUB_BITS) << SINK_SUB_BITS) + (value >> (log - SINK_SUB_BITS));
 }
 
-static __always_inline void count_latency(__u64 sent_ns)
+static __always_inline void note_times(__u32 flow, __u32 seq, __u64 sent_ns, __u64 now_ns)
+{
+	__u32 index = totals.times;
+	struct sink_time *time;
+
+	if (index >= config.times)
+		return;
+	time = bpf_map_lookup_elem(&times, &index);
+	if (!time)
+		return;
+	*time = (struct sink_time){
+		.sent_ns = sent_ns, .came_ns = now_ns, .flow = flow, .seq = seq
+	};
+	totals.times++;
+}
+
+static __always_inline void count_latency(__u32 flow, __u32 seq, __u64 sent_ns)
 {
 	__u64 now_ns = bpf_ktime_get_ns(), latency_ns = now_ns > sent_ns ? now_ns - sent_ns : 0;
 	__u32 bucket = bucket_of(latency_ns);
@@ -100,6 +123,7 @@ static __always_inline void count_latency(__u64 sent_ns)
 	totals.last_ns = now_ns;
 	if (latency_ns > totals.latency_max_ns)
 		totals.latency_max_ns = latency_ns;
+	note_times(flow, seq, sent_ns, now_ns);
 }
 
 /*
@@ -235,7 +259,8 @@ static __always_inline int count_packet(struct xdp_md *ctx)
 		   data_end - data);
 	time_ns = sl_ntohll(*(__be64 *)&stamp->time_ns);
 	if (time_ns)
-		count_latency(time_ns);
+		count_latency(sl_ntohs(*(__be16 *)&stamp->flow), sl_ntohl(*(__be32 *)&stamp->seq),
+			      time_ns);
 	if (config.verify)
 		verify(data, data_end, ip4, ip6, udp);
 	if (config.echo)

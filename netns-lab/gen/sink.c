@@ -36,6 +36,8 @@ static const char usage[] =
 	"  --drop-foreign      drop packets that are not of gen; without it, they go to the stack\n"
 	"  --core N            count packets that arrive on a core other than N (default 0)\n"
 	"  --flows             list the flows, too\n"
+	"  --times N           with -j, list of the first N packets that carry the time: flow, number\n"
+	"                      in it, when it was sent, and when it came, in ns of CLOCK_MONOTONIC\n"
 	"  -j, --json          print the result as JSON\n"
 	"  -h, --help\n"
 	"\n"
@@ -45,7 +47,7 @@ struct options {
 	const char *dev;
 	uint64_t expect;
 	uint64_t duration_ns;
-	uint32_t core;
+	uint32_t core, times;
 	bool verify, echo, drop_foreign, flows, json;
 };
 
@@ -63,7 +65,8 @@ static int parse_options(int argc, char **argv, struct options *o)
 		OPT_ECHO,
 		OPT_DROP_FOREIGN,
 		OPT_CORE,
-		OPT_FLOWS
+		OPT_FLOWS,
+		OPT_TIMES
 	};
 	static const struct option long_options[] = {
 		{ "expect", required_argument, NULL, OPT_EXPECT },
@@ -73,6 +76,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "drop-foreign", no_argument, NULL, OPT_DROP_FOREIGN },
 		{ "core", required_argument, NULL, OPT_CORE },
 		{ "flows", no_argument, NULL, OPT_FLOWS },
+		{ "times", required_argument, NULL, OPT_TIMES },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
@@ -102,6 +106,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case OPT_FLOWS:
 			o->flows = true;
+			break;
+		case OPT_TIMES:
+			status = lab_parse_u32("times", optarg, 1, SINK_TIMES_MAX, &o->times);
 			break;
 		case 'j':
 			o->json = true;
@@ -264,6 +271,23 @@ static json_t *to_json(const struct sink_totals *t, const struct summary *s)
 	return json;
 }
 
+/* The first n times that the program has written: rows of flow, number, sent, came. */
+static int read_times(int fd, uint32_t n, json_t *list)
+{
+	struct sink_time time;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const int err = bpf_map_lookup_elem(fd, &i, &time);
+
+		if (err)
+			return err;
+		json_array_append_new(
+			list, json_pack("[I, I, I, I]", (json_int_t)time.flow, (json_int_t)time.seq,
+					(json_int_t)time.sent_ns, (json_int_t)time.came_ns));
+	}
+	return 0;
+}
+
 static void print_text(const struct sink_totals *t, const struct summary *s, const json_t *list)
 {
 	json_t *flow;
@@ -295,11 +319,14 @@ static int report(const struct lab_sink *skel, const struct options *o)
 {
 	struct sink_totals totals = skel->data->totals;
 	struct summary s = { 0 };
-	json_t *list = json_array(), *json;
+	json_t *list = json_array(), *times = json_array(), *json;
 	int err = summarise(skel, o, &s, list);
 
+	if (!err)
+		err = read_times(bpf_map__fd(skel->maps.times), totals.times, times);
 	if (err) {
 		json_decref(list);
+		json_decref(times);
 		return lab_fail(1, "cannot read its counters: %s", strerror(-err));
 	}
 	if (!o->json) {
@@ -308,9 +335,12 @@ static int report(const struct lab_sink *skel, const struct options *o)
 		json = to_json(&totals, &s);
 		if (o->flows)
 			json_object_set(json, "flow", list);
+		if (o->times)
+			json_object_set(json, "times", times);
 		lab_print_json(json);
 	}
 	json_decref(list);
+	json_decref(times);
 	return 0;
 }
 
@@ -345,7 +375,10 @@ int main(int argc, char **argv)
 	skel->rodata->config.verify = o.verify;
 	skel->rodata->config.echo = o.echo;
 	skel->rodata->config.core = o.core;
+	skel->rodata->config.times = o.times;
 	err = device_mac(o.dev, (uint8_t *)skel->rodata->config.mac);
+	if (!err && o.times)
+		err = bpf_map__set_max_entries(skel->maps.times, o.times);
 	if (!err)
 		err = lab_sink__load(skel);
 	if (err) {

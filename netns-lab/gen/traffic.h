@@ -76,6 +76,8 @@ struct gen_config {
 /* A packet at most so far behind the newest can be told from a duplicate. */
 #define SINK_WINDOW 64
 
+#define SINK_TIMES_MAX (1 << 20)
+
 struct sink_flow {
 	__u64 packets;
 	__u64 bytes;
@@ -87,12 +89,19 @@ struct sink_flow {
 	__u64 next_seq; /* one more than the highest seen */
 };
 
+/* When a packet that carried the time was sent, and when it came: CLOCK_MONOTONIC. */
+struct sink_time {
+	__u64 sent_ns, came_ns;
+	__u32 flow, seq;
+};
+
 struct sink_config {
 	/* give packets that are not the generator's to the stack; 0: drop them */
 	__u32 pass_foreign;
 	__u32 verify; /* check checksums, every payload byte and the destination MAC */
 	__u32 echo;   /* send the generator's packets back, instead of dropping them */
 	__u32 core;   /* packets that another core receives are counted (off_core) */
+	__u32 times;  /* entries of the map of times */
 	__u8 mac[6];  /* of the receiving device */
 	__u8 pad[2];
 };
@@ -108,6 +117,7 @@ struct sink_totals {
 	__u64 off_core;		 /* arrived on another core than config.core */
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC, of the packets that carried the time */
 	__u64 latency_max_ns;
+	__u64 times;		/* written into their map */
 	__u32 ttl_min, ttl_max; /* hop limit; 255 and 0 while nothing came */
 };
 

@@ -50,6 +50,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -60,6 +61,7 @@ LOOK_AGAIN_S = 0.1
 ANSWERS_S = 60  # within which any daemon that runs answers
 ANSWER_LOOK_S = 0.1
 MACHINE_ANSWERS_S = 300
+BEGINNING = threading.Lock()
 PATIENCE_S = 5.0 * float(os.environ.get("LAB_PATIENCE", "1"))
 # Looks before the time is over: where a look takes long, most of them meet some frame of a kernel's
 # own.
@@ -131,7 +133,10 @@ class Node:
         return dropped and dropped - self.refused_redirects(netdev)
 
     def refused_redirects(self, netdev):
-        out = self.run("ethtool", "-S", netdev).decode()
+        try:
+            out = self.run("ethtool", "-S", netdev).decode()
+        except subprocess.CalledProcessError:  # its driver has no statistics: a VLAN
+            return 0
         return sum(int(line.split(":")[1]) for line in out.splitlines()
                    if "tx_queue_" in line and "xdp_xmit_errors" in line)
 
@@ -213,8 +218,9 @@ class Machine:
                        env={**os.environ, "LAB_DIR": self.lab_dir, "DIRECTORY": self.directory}, cwd=SOURCE, check=True)
 
     def counters(self):
-        if not os.path.isdir(self.directory):
-            self.begin()
+        with BEGINNING:  # several nodes may be in one machine
+            if not os.path.isdir(self.directory):
+                self.begin()
         name = f"{self.directory}/{time.monotonic_ns()}"
         with open(f"{self.lab_dir}/vm/{self.machine}/ask.in", "r+b", buffering=0) as questions:
             questions.write(os.path.basename(name).encode() + b"\n")

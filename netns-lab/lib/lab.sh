@@ -25,6 +25,9 @@ LAB_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 LAB_ROOT=${LAB_ROOT:-/run}
 export LAB_SOURCE LAB_ROOT
 
+# shellcheck source=netns-lab/lib/jq.sh disable=SC1091
+. "$LAB_SOURCE/netns-lab/lib/jq.sh"
+
 lab_error() {
 	echo "lab: $*" >&2
 	return 1

@@ -93,8 +93,13 @@ cluster_set_fabric() {
 cluster_wire_port() {
 	local n=$1 p=$2
 	link "n$n:eth$p" "h${n}p$p:eth0" $CLUSTER_EDGE_MTU &&
-		on "n$n" ethtool -K "eth$p" tso off >/dev/null &&
-		on "n$n" ip addr add "10.$n.$p.1/24" dev "eth$p" &&
+		on "n$n" ethtool -K "eth$p" tso off >/dev/null && cluster_address_port "$n" "$p"
+}
+
+# cluster_address_port N P: the addresses of port P of node nN and of the host behind it
+cluster_address_port() {
+	local n=$1 p=$2
+	on "n$n" ip addr add "10.$n.$p.1/24" dev "eth$p" &&
 		on "n$n" ip addr add "fd00:0:$n:$p::1/64" dev "eth$p" nodad &&
 		on "h${n}p$p" ip addr add "10.$n.$p.2/24" dev eth0 &&
 		on "h${n}p$p" ip addr add "fd00:0:$n:$p::2/64" dev eth0 nodad &&
@@ -104,7 +109,7 @@ cluster_wire_port() {
 
 # cluster_config N NODES PORTS ENGINE: print the configuration of node N. Variables: CLUSTER_BRIDGE
 # has keys of `bridge:`; CLUSTER_LIVENESS_MS is liveness_ms, the silence after which a node counts
-# as dead; CLUSTER_PORT_n2p1 has more keys of that port, CLUSTER_PORTS of all of this node; CLUSTER_TRANSPORT is the transport, CLUSTER_FABRIC has more keys of `fabric:`;
+# as dead; CLUSTER_CLOCK_ERROR_US is clock_error_us, which one clock for all nodes keeps; CLUSTER_PORT_n2p1 has more keys of that port, CLUSTER_PORTS of all of this node; CLUSTER_TRANSPORT is the transport, CLUSTER_FABRIC has more keys of `fabric:`;
 # CLUSTER_WORKERS is the number of a bridge's workers; CLUSTER_RESERVE is `reserve`; CLUSTER_ABSENT nodes of 4 ports are configured
 # that do not exist
 cluster_config() {
@@ -118,6 +123,7 @@ cluster_config() {
 		  fabric: {device: fab0, transport: ${CLUSTER_TRANSPORT:-roce-xdp}${CLUSTER_FABRIC:+, $CLUSTER_FABRIC}}
 		  liveness_ms: ${CLUSTER_LIVENESS_MS:-50}
 		  ${CLUSTER_RESERVE:+reserve: $CLUSTER_RESERVE}
+		  ${CLUSTER_CLOCK_ERROR_US:+clock_error_us: $CLUSTER_CLOCK_ERROR_US}
 		  bridge: {${CLUSTER_WORKERS:+workers: $CLUSTER_WORKERS, }${CLUSTER_BRIDGE:-}}
 		  nodes:
 	END

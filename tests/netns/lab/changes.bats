@@ -4,6 +4,7 @@
 # The suites of join, drain, change and upgrade have the changes one by one. Takes 40 s.
 # shellcheck disable=SC2154
 bats_require_minimum_version 1.5.0
+. netns-lab/lib/jq.sh
 
 STEPS="no change,node joins,port added,rate changed,node drained,node leaves,key rotates,node upgraded"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The demo shows what it promises, says so if it cannot, and leaves nothing behind, however it ends.
 bats_require_minimum_version 1.5.0
+. netns-lab/lib/jq.sh
 # shellcheck source=tests/lib/interrupt.bash disable=SC1091
 . tests/lib/interrupt.bash
 
@@ -62,11 +63,27 @@ interrupt_at() {
 	ends_with 130
 }
 
-@test "the demo runs to its end, fits 80 columns, and reports" {
+# With --stay, as far as Enter, since whatever holds then holds without.
+@test "the demo runs to its end, fits 80 columns, reports, and leaves its cluster to a browser until Enter" {
+	local page status=0
 	rm -rf build/demo
-	run netns-lab/demo --quick
+	mkfifo "$BATS_TEST_TMPDIR/keys"
+	setsid netns-lab/demo --quick --stay <"$BATS_TEST_TMPDIR/keys" >"$BATS_TEST_TMPDIR/out" 2>&1 3>&- &
+	DEMO=$!
+	exec 9>"$BATS_TEST_TMPDIR/keys"
+	reached 'The page: '
+	page=$(grep -o 'http://127.0.0.1:[^[:space:]]*token=.*' "$BATS_TEST_TMPDIR/out")
+	curl -sS --fail --location --cookie "" "$page" | grep -q '<title>'
+	curl -sS --fail --header "Authorization: Bearer ${page#*token=}" "${page%/\?*}/api/node" |
+		jq -e '(.status | type) == "object" and (.peers | map(.state)) == ["up", "up"]'
+	grep -q "netns-lab/lab exec $(netns-lab/lab list -j | jq -r '.[0].id'):n1 bash" "$BATS_TEST_TMPDIR/out"
+	echo >&9
+	exec 9>&-
+	wait "$DEMO" || status=$?
+	[ $status -eq 0 ]
+	output=$(cat "$BATS_TEST_TMPDIR/out")
+	mapfile -t lines < <(grep . <<<"$output")
 	tail -n 15 <<<"$output"
-	[ "$status" -eq 0 ]
 	[ "${lines[-1]}" = "All removed." ]
 	[[ "${lines[-2]}" == "All of it held, in "* ]]
 	[ -z "$(awk 'length > 80' <<<"$output")" ]

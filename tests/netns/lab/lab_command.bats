@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # netns-lab/lab: the commands that users type, and that nothing is left, however they end.
 bats_require_minimum_version 1.5.0
+. netns-lab/lib/jq.sh
 # shellcheck source=tests/lib/interrupt.bash disable=SC1091
 . tests/lib/interrupt.bash
 

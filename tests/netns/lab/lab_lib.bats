@@ -57,6 +57,16 @@ teardown_file() { lab_end; }
 	run ! on h1 test -e /run/private
 }
 
+@test "a machine without a netdev starts in a host of its name" {
+	. netns-lab/vm/vm.sh
+	mkdir "$LAB_DIR/bin"
+	printf '#!/bin/sh\nexec sleep 1000\n' >"$LAB_DIR/bin/qemu-system-x86_64"
+	chmod +x "$LAB_DIR/bin/qemu-system-x86_64"
+	PATH=$LAB_DIR/bin:$PATH vm_up m1
+	vm_runs m1
+	namespaces_down m1
+}
+
 @test "spawn gives the process id of the command itself" {
 	spawn h1 sleeper sleep 1000
 	wait_for 5 grep -qz '^sleep$' "/proc/$SPAWNED/cmdline"

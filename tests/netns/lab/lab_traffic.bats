@@ -55,6 +55,18 @@ h1_sends_all() {
 	[ "$(report gen destinations)" = 1000 ]
 }
 
+@test "the sink lists when packets were sent and came" {
+	h1_sends_all 1000 --dst 10.0.0.2 --rate 100000 --flows 10 --stamp-every 5
+	[ "$(received latency_samples)" = 200 ]
+	spawn h2 times build/lab/sink eth0 --json --times 150
+	wait_for 10 grep -q ready "$LAB_DIR/times.err"
+	on h1 build/lab/gen eth0 --dst-mac "$MAC" --dst 10.0.0.2 --count 1000 --rate 100000 --flows 10 --stamp-every 5
+	kill -INT "$(cat "$LAB_DIR/times.pid")"
+	wait "$(cat "$LAB_DIR/times.pid")"
+	jq -e '(.times | length == 150 and (map(.[0:2]) | unique | length == 150) and map(.[0]) - [0, 5] == [] and
+		all(.[]; .[2] < .[3]) and ([.[] | .[3]] | . == sort)) and .latency_samples == 200' "$LAB_DIR/times.out"
+}
+
 @test "frames of the largest size arrive" {
 	h1_sends_all 1000 --dst 10.0.0.2 --size 3398 --rate 10000
 	[ "$(received bytes)" = 3398000 ]

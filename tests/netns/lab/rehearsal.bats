@@ -4,14 +4,15 @@
 # more messages than there are pairs of nodes. Time is made up; TCP over loopback is not, so what
 # depends on it has some room. About 5 s.
 bats_require_minimum_version 1.5.0
+. netns-lab/lib/jq.sh
 
 PORTS=4 ENTRIES=5 # of a node, and of a port: three routes and two neighbours
 LIFE_MS=50 HELLOS_PER_S=100 # five in a life
 
-# rehearse NODES: its rows in $rows
+# rehearse NODES [OPTION...]: its rows in $rows
 rehearse() {
 	nodes=$1 pairs=$(($1 * ($1 - 1)))
-	rows=$(timeout 300 build/tests/rehearsal/rehearse --nodes "$1")
+	rows=$(timeout 300 build/tests/rehearsal/rehearse --nodes "$1" "${@:2}")
 	echo "$rows"
 }
 
@@ -68,6 +69,12 @@ cold_costs_pairs() {
 	cold_costs_pairs
 	is back overflow == 0
 	is half syncs == $((32 * 32 * PORTS))
+}
+
+@test "two threads rehearse the same" {
+	rehearse 32 --cold --threads 2
+	cold_costs_pairs
+	jq -se 'length == 1' <<<"$rows"
 }
 
 @test "what is wrong is said" {
