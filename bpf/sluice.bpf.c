@@ -27,6 +27,7 @@
 
 const volatile struct sl_config sl_config = {};
 const volatile __u32 sl_bound_to_veth = 0;
+const volatile __u32 sl_own_set = 0;
 
 /*
  * Returns the adjacency, or NULL with *verdict saying how the packet ends. The engine `kernel`

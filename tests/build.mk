@@ -85,7 +85,11 @@ $(PLAIN_UNIT_TESTS) $(BPF_TESTS) $(RDMA_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/t
 	$(call say,LD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(TEST_LDLIBS)
-$(BPF_TESTS): | $(BPF_OBJS) # loaded at run time, not linked
+# Own elements that tests link with sl_edge
+OWN_ELEMENTS := $(patsubst tests/bpf/%.bpf.c,$(BUILD)/%.bpf.o,$(wildcard tests/bpf/*.bpf.c))
+$(OWN_ELEMENTS): $(BUILD)/%.bpf.o: tests/bpf/%.bpf.c
+	$(compile_bpf)
+$(BPF_TESTS): | $(BPF_OBJS) $(OWN_ELEMENTS) # loaded at run time, not linked
 
 # Programs by which the oracles of tests/oracle/*.py read and write our bytes.
 $(ORACLE_TOOLS): $(BUILD)/tests/oracle/%: $(BUILD)/obj/tests/oracle/%.o $(LIBS:%=$(BUILD)/obj/%.a)
@@ -99,6 +103,7 @@ $(TEST_TOOLS): $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIBS:%=$(B
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) $(link_objects) -o $@ $(LDLIBS)
 $(addprefix $(BUILD)/tests/tools/,bench-voq bench-chain bench-worker): $(BUILD)/obj/tests/lib/edge_rig.o $(BUILD)/obj/tests/lib/frame.o
+$(BUILD)/tests/tools/bench-chain: $(BUILD)/obj/tests/lib/own_mark.o
 $(addprefix $(BUILD)/tests/tools/,bench-voq bench-rates hold-queue): LDLIBS += $(RB_LDLIBS)
 
 # tests/rehearsal/no_kernel.c takes the place of these.

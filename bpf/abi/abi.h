@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#define SL_ABI_VERSION 30
+#define SL_ABI_VERSION 31
 #define SL_ASSERT_SIZE(type, bytes) \
 	_Static_assert(sizeof(type) == (bytes), #type " has changed size")
 
@@ -72,7 +72,7 @@ struct sl_meta {
 	/* edge ports that sl_ring and sl_xsk have room for: highest port number of this node */
 	__u32 n_ports;
 	__u32 n_workers; /* of the bridge */
-	__u32 pad;	 /* 0 */
+	__u32 own_set;	 /* of sl_edge: which own elements are linked with it (own_element.h) */
 };
 SL_ASSERT_SIZE(struct sl_meta, 40);
 

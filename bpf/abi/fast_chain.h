@@ -10,6 +10,7 @@
 
 #include "bpf/abi/abi.h"
 #include "bpf/abi/chain_header.h"
+#include "bpf/abi/own_element.h"
 
 #define SL_FAST_ELEMENTS_MAX 16u /* of a chain, with its three ends; a power of two */
 #define SL_FAST_CHAINS_MAX   64u
@@ -34,6 +35,7 @@ enum sl_fast_kind {
 	SL_FAST_CLASSIFY, /* output 0 if all values are within their ranges, else 1 */
 	SL_FAST_DSCP,	  /* gets the DSCP in `argument` */
 	SL_FAST_SAMPLE,	  /* each `one_in`-th by output 0, the others by 1 */
+	SL_FAST_OWN,	  /* as the function in slot `argument` says, of an operator's own */
 };
 
 /* What CLASSIFY looks at. A packet that has no such value has UINT32_MAX. */
@@ -55,8 +57,14 @@ struct sl_fast_element {
 	__u8 kind; /* enum sl_fast_kind */
 	__u8 argument;
 	__u8 to[2]; /* where its outputs lead, or SL_FAST_NOWHERE: the packet is dropped here */
-	__u32 one_in;
-	struct sl_fast_range range[SL_FAST_FIELDS]; /* any: 0 to UINT32_MAX */
+	union {
+		__u32 one_in; /* SAMPLE */
+		__u32 writes; /* OWN: 1: it may change what CLASSIFY looks at */
+	};
+	union {
+		struct sl_fast_range range[SL_FAST_FIELDS]; /* any: 0 to UINT32_MAX */
+		struct sl_own_config own;
+	};
 };
 SL_ASSERT_SIZE(struct sl_fast_element, 56);
 
@@ -67,7 +75,7 @@ struct sl_fast_chain {
 	__u32 classifies;	 /* 1: an element looks at fields of the packet */
 	/* 1 to 100: of each processor's time, the most that the chain may use; 0: any */
 	__u32 ceiling_percent;
-	__u32 reserved;
+	__u32 own_set; /* the sl_own_set that it was made for; 0: none of its elements is OWN */
 	struct sl_fast_element element[SL_FAST_ELEMENTS_MAX];
 };
 SL_ASSERT_SIZE(struct sl_fast_chain, 952);

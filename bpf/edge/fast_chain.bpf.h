@@ -14,6 +14,7 @@
 #include "bpf/edge/chain_time.bpf.h"
 #include "bpf/edge/dscp.bpf.h"
 #include "bpf/edge/maps.bpf.h"
+#include "bpf/edge/own_element.bpf.h"
 #include "bpf/edge/packet.bpf.h"
 
 /* How a packet's way through a chain ends. */
@@ -131,6 +132,30 @@ static __always_inline __u32 sl_fast_sample(const struct sl_fast_element *elemen
 	return 0;
 }
 
+static __always_inline int sl_fast_drop(struct sl_fast_count *count,
+					const struct sl_fast_state *state)
+{
+	count->dropped_packets++;
+	count->dropped_bytes += state->frame_bytes;
+	return SL_FAST_ENDED;
+}
+
+/* An element of an operator's own, whose function may change the packet and its paint. */
+static __always_inline __u32 sl_fast_own(struct xdp_md *ctx, const struct sl_fast_element *element,
+					 struct sl_fast_state *state)
+{
+	struct sl_own_packet packet = { .l3_offset = state->l3_offset,
+					.ip4 = state->ip4,
+					.frame_bytes = state->frame_bytes,
+					.paint = state->value[SL_FAST_BY_PAINT] };
+	__u32 out = sl_own_element(ctx, element->argument, &packet, &element->own);
+
+	state->value[SL_FAST_BY_PAINT] = packet.paint & 0xff;
+	if (element->writes)
+		sl_fast_values(ctx, state);
+	return out;
+}
+
 /*
  * One element: returns the place of the next, or enum sl_fast_end beyond SL_FAST_NOWHERE. Not
  * inlined, so that the verifier looks at it once and not for each place in a chain.
@@ -161,14 +186,18 @@ __attribute__((noinline)) int sl_fast_step(struct xdp_md *ctx,
 	case SL_FAST_SAMPLE:
 		out = sl_fast_sample(element, count);
 		break;
+	case SL_FAST_OWN:
+		if (sl_own_set)
+			out = sl_fast_own(ctx, element, state);
+		if (out > 1)
+			return sl_fast_drop(count, state);
+		break;
 	default:
 		break;
 	}
 	if (element->kind != SL_FAST_DROP && element->to[out & 1] != SL_FAST_NOWHERE)
 		return element->to[out & 1];
-	count->dropped_packets++;
-	count->dropped_bytes += state->frame_bytes;
-	return SL_FAST_ENDED;
+	return sl_fast_drop(count, state);
 }
 
 /* Two chains may have one id, so the name decides. */
@@ -220,7 +249,8 @@ __attribute__((noinline)) int sl_fast_chain_run(struct xdp_md *ctx, __u32 number
 	__u32 at;
 	int end;
 
-	if (!chain)
+	/* Where another set is linked in, the worker has all elements of the chain. */
+	if (!chain || (chain->own_set && chain->own_set != sl_own_set))
 		return SL_FAST_ABSENT;
 	at = chain->first_count + SL_FAST_INPUT;
 	input = bpf_map_lookup_elem(&sl_fast_count, &at);

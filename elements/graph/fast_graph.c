@@ -20,6 +20,8 @@ static int fast_element(const struct el_graph *graph, const struct el_instance *
 	for (uint32_t i = 0; i < at->class->outputs; i++)
 		if (at->to[i] != EL_NOWHERE)
 			out->to[i] = (uint8_t)at->to[i];
+	if (out->kind == SL_FAST_OWN)
+		out->writes = !!(at->class->may & EL_MAY_WRITE);
 	return 0;
 }
 
@@ -43,5 +45,9 @@ int el_fast_graph(const struct el_graph *graph, uint32_t first_count, struct sl_
 			return -EINVAL;
 		out->classifies |= out->element[i].kind == SL_FAST_CLASSIFY;
 	}
+	/* Nobody asks for the values that it might change. */
+	for (uint32_t i = 0; i < graph->n_instances; i++)
+		if (out->element[i].kind == SL_FAST_OWN)
+			out->element[i].writes &= out->classifies;
 	return 0;
 }

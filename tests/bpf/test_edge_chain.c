@@ -23,6 +23,7 @@
 #include "elements/graph/fast_graph.h"
 #include "tests/lib/chain_rig.h"
 #include "tests/lib/edge_case.h"
+#include "tests/lib/own_mark.h"
 #include "user/classify/compile.h"
 #include "user/daemon/lists.h"
 #include "user/lib/clock.h"
@@ -112,7 +113,7 @@ static void put_classifier(struct text *text)
 static bool put_element(struct text *text, uint32_t i)
 {
 	put(text, "\te%u :: ", i);
-	switch (draw(5)) {
+	switch (draw(6)) {
 	case 0:
 		put(text, "Counter;\n");
 		return false;
@@ -124,6 +125,9 @@ static bool put_element(struct text *text, uint32_t i)
 		return false;
 	case 3:
 		put(text, "Sample(one_in=%u);\n", 1 + draw(4));
+		return true;
+	case 4:
+		put(text, "Mark(dscp=%u);\n", draw(64));
 		return true;
 	default:
 		put_classifier(text);
@@ -256,6 +260,9 @@ static void set_chain(const struct el_graph *graph, uint32_t place)
 
 	if (el_fast_graph(graph, place * SL_FAST_ELEMENTS_MAX, &chain, &line, error))
 		fail_msg("%s", error);
+	for (uint32_t i = 0; i < graph->n_instances; i++)
+		if (chain.element[i].kind == SL_FAST_OWN)
+			chain.own_set = EDGE_OWN_SET;
 	assert_int_equal(bpf_map_update_elem(names_fd, &rule, &chain.of, BPF_ANY), 0);
 	assert_int_equal(bpf_map_update_elem(chains_fd, &chain.of.id, &chain, BPF_ANY), 0);
 }
@@ -339,7 +346,7 @@ static void random_graphs_and_packets_are_the_same_on_both(void **state)
 		text.n = 0;
 		for (uint32_t chain = 0; chain < CHAINS; chain++)
 			put_chain(&text, chain);
-		rig = chain_rig_create(text.bytes);
+		rig = chain_rig_create_with(text.bytes, own_mark_classes);
 		rig->on_sent = keep;
 		clear_counts();
 		for (uint32_t chain = 0; chain < CHAINS; chain++) {
@@ -405,6 +412,33 @@ static void chain_of_the_same_id_and_another_name_is_not_run(void **state)
 		assert_int_equal(bpf_map_update_elem(names_fd, &rule, &of, BPF_ANY), 0);
 		edge_check(world, &away);
 	}
+	remove_chain(graph);
+	chain_rig_destroy(rig);
+}
+
+/* The worker has such a chain whole: nothing is counted here. */
+static void chain_for_another_set_of_own_elements_is_not_run(void **state)
+{
+	struct chain_rig *rig = chain_rig_create_with(
+		"chain c0 fast { input -> Counter -> Mark(dscp=1) -> output; }", own_mark_classes);
+	const struct edge_case away = { "away",
+					{ .src = "10.1.7.2", .dst = "10.2.0.2" },
+					DROPS(CHAIN) };
+	const struct el_graph *graph = &rig->chains.chains[0];
+	struct sl_fast_chain chain;
+	uint64_t id;
+
+	(void)state;
+	set_rule();
+	clear_counts();
+	set_chain(graph, 0);
+	assert_int_equal(bpf_map_get_next_key(chains_fd, NULL, &id), 0);
+	assert_int_equal(bpf_map_lookup_elem(chains_fd, &id, &chain), 0);
+	chain.own_set = EDGE_OWN_SET + 1;
+	assert_int_equal(bpf_map_update_elem(chains_fd, &id, &chain, BPF_ANY), 0);
+	edge_check(world, &away);
+	for (uint32_t i = 0; i < graph->n_instances; i++)
+		assert_int_equal(read_count(0, i).packets, 0);
 	remove_chain(graph);
 	chain_rig_destroy(rig);
 }
@@ -543,6 +577,8 @@ static int setup(void **state)
 	int err = edge_enter_namespace();
 	cpu_set_t one;
 
+	edge_link(OWN_MARK_OBJECT);
+
 	(void)state;
 	if (!err)
 		err = edge_world_filters(SL_ENGINE_LPM, &world);
@@ -573,6 +609,7 @@ int main(void)
 		cmocka_unit_test(random_graphs_and_packets_are_the_same_on_both),
 		cmocka_unit_test(packets_that_leave_are_routed_and_others_dropped_by_name),
 		cmocka_unit_test(chain_of_the_same_id_and_another_name_is_not_run),
+		cmocka_unit_test(chain_for_another_set_of_own_elements_is_not_run),
 		cmocka_unit_test(one_packet_of_many_is_timed_for_all_of_them),
 		cmocka_unit_test(time_is_paid_for_at_the_ceiling),
 		cmocka_unit_test(flood_gets_the_time_of_the_ceiling),

@@ -36,11 +36,16 @@ static const struct el_worker_ops ops = { .now_ns = now_ns, .burn = burn, .sent 
 
 struct chain_rig *chain_rig_create(const char *text)
 {
+	return chain_rig_create_with(text, NULL);
+}
+
+struct chain_rig *chain_rig_create_with(const char *text, const struct el_class *const *more)
+{
 	struct chain_rig *rig = calloc(1, sizeof(*rig));
 	char error[EL_ERROR_BYTES];
 
 	assert_non_null(rig);
-	if (el_chains_parse("f", text, strlen(text), NULL, &rig->chains, error))
+	if (el_chains_parse("f", text, strlen(text), more, &rig->chains, error))
 		fail_msg("%s", error);
 	el_pool_init(&rig->pool, rig->area, rig->packets, CHAIN_RIG_CHUNKS, CHAIN_RIG_CHUNK_BYTES,
 		     CHAIN_RIG_HEADROOM);

@@ -25,6 +25,8 @@ struct chain_rig {
 /* Parse the chains and open a flow of weight 1 for each, from EL_FLOWS_GLOBAL on; fails the test.
  */
 struct chain_rig *chain_rig_create(const char *text);
+/* The same with classes beside the built-in ones, up to NULL. */
+struct chain_rig *chain_rig_create_with(const char *text, const struct el_class *const *more);
 void chain_rig_destroy(struct chain_rig *rig);
 
 /* A packet of so many bytes, of zeros. NULL: no chunk is free. */

@@ -180,6 +180,38 @@ static void choose_programs(struct bpf_object *object, const char *only)
 	}
 }
 
+static const char *own_element; /* its object's name; NULL: none is linked in */
+static const uint32_t own_set = EDGE_OWN_SET;
+
+void edge_link(const char *name)
+{
+	own_element = name;
+}
+
+/* Put the element in slot 0. */
+static int open_linked(struct bpf_object **out)
+{
+	struct sl_bpf_bytes objects[2] = { 0 }, linked = { 0 };
+	char path[64];
+	int err = sl_bpf_object_read(OBJECT, &objects[0].bytes, &objects[0].n_bytes);
+
+	snprintf(path, sizeof(path), "build/%s.bpf.o", own_element);
+	if (!err)
+		err = sl_bpf_object_read(path, &objects[1].bytes, &objects[1].n_bytes);
+	if (!err)
+		err = sl_bpf_object_place(&objects[1], 0);
+	if (!err)
+		err = sl_bpf_object_link(objects, 2, &linked);
+	if (!err)
+		err = sl_bpf_object_open_bytes(linked.bytes, linked.n_bytes, out);
+	if (!err)
+		err = sl_bpf_object_set_rodata(*out, "sl_own_set", &own_set, sizeof(own_set));
+	for (int i = 0; i < 2; i++)
+		free(objects[i].bytes);
+	free(linked.bytes);
+	return err;
+}
+
 static int create(const struct sl_config *config, const char *only, struct edge **out)
 {
 	struct edge *edge = calloc(1, sizeof(*edge));
@@ -188,8 +220,12 @@ static int create(const struct sl_config *config, const char *only, struct edge 
 	if (!edge)
 		goto out;
 	edge->program = only ? only : "sl_edge";
-	edge->object = bpf_object__open_file(OBJECT, NULL);
-	err = libbpf_get_error(edge->object);
+	if (own_element) {
+		err = open_linked(&edge->object);
+	} else {
+		edge->object = bpf_object__open_file(OBJECT, NULL);
+		err = libbpf_get_error(edge->object);
+	}
 	if (err) {
 		edge->object = NULL;
 		goto out;

@@ -46,6 +46,9 @@ int edge_enter_namespace(void);
 int edge_create(const struct sl_config *config, struct edge **out);
 /* The same with one program, and without the rest. */
 int edge_create_only(const struct sl_config *config, const char *program, struct edge **out);
+/* From now on: with the function of an own element in slot 0, of the object build/NAME.bpf.o. */
+void edge_link(const char *name);
+#define EDGE_OWN_SET 1u		      /* the sl_own_set of its sl_edge */
 void edge_destroy(struct edge *edge); /* NULL is fine */
 
 int edge_map_fd(const struct edge *edge, const char *name);

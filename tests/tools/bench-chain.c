@@ -2,11 +2,11 @@
 /*
  * What an element of a chain costs in the fast path: sl_edge in a loop over one UDP packet of 60
  * bytes (BPF_PROG_TEST_RUN), whose port has a rule for all packets: into a chain of ELEMENTS of one
- * class, into one of none, or a rule that drops them. Every chain drops what comes, so nothing is
- * routed. A line per class, ns: the median [least-greatest] of the rounds, which take the classes
- * in turn; the cost of one element is the difference to none, of the medians and of the least,
- * divided by ELEMENTS. `none` is there twice. Beside them, a program that only ends, and one that
- * only calls itself by tail calls, as often as the kernel lets it.
+ * class, built-in or own_mark.bpf.c, into one of none, or a rule that drops them. Every chain drops
+ * what comes, so nothing is routed. A line per class, ns: the median [least-greatest] of the
+ * rounds, which take the classes in turn; the cost of one element is the difference to none, of the
+ * medians and of the least, divided by ELEMENTS. `none` is there twice. Beside them, a program that
+ * only ends, and one that only calls itself by tail calls, as often as the kernel lets it.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -26,6 +26,7 @@
 #include "elements/graph/graph_text.h"
 #include "tests/lib/edge_rig.h"
 #include "tests/lib/frame.h"
+#include "tests/lib/own_mark.h"
 #include "user/classify/compile.h"
 #include "user/daemon/lists.h"
 
@@ -45,6 +46,7 @@ static const struct {
 	{ "Dscp", "Dscp(dscp=46)" },
 	{ "Sample", "Sample(one_in=1)" },
 	{ "Classifier", "Classifier(protocol=17, destination_port=1000-5000)" },
+	{ "own Mark", "Mark(dscp=46)" },
 };
 #define NONE	1u /* in classes */
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
@@ -96,9 +98,12 @@ static void set_chain(const char *element)
 	for (int i = 0; element && i < ELEMENTS; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s -> ", element);
 	n += (size_t)snprintf(text + n, sizeof(text) - n, "drop; }");
-	need(el_chains_parse("text", text, n, NULL, &chains, error), error);
+	need(el_chains_parse("text", text, n, own_mark_classes, &chains, error), error);
 	need(el_fast_graph(&chains.chains[0], 0, &chain, &line, error), error);
 	el_chains_free(&chains);
+	for (uint32_t i = 0; i < SL_FAST_ELEMENTS_MAX; i++)
+		if (chain.element[i].kind == SL_FAST_OWN)
+			chain.own_set = EDGE_OWN_SET;
 	need(bpf_map_update_elem(edge_map_fd(edge, "sl_rule_chain"), &rule, &chain.of, BPF_ANY),
 	     "the rule's chain");
 	need(bpf_map_update_elem(edge_map_fd(edge, "sl_fast_chain"), &chain.of.id, &chain, BPF_ANY),
@@ -182,6 +187,7 @@ int main(void)
 
 	libbpf_set_print(NULL);
 	need(edge_enter_namespace(), "the namespace");
+	edge_link(OWN_MARK_OBJECT);
 	need(edge_create(&config, &edge), "sl_edge");
 	for (size_t i = 0; i < BARE; i++)
 		bare[i] = load_bare(i == TAIL_CALLS);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +162,21 @@ int sl_generation_limit(struct sl_generation *g, const struct sl_settings *setti
 	return err;
 }
 
+/* Beside the control socket. False: its path is too long. */
+static bool own_elements_path(const struct sl_settings *settings, char path[PATH_MAX])
+{
+	int n = snprintf(path, PATH_MAX, "%s" SL_ELEMENTS_SUFFIX, settings->control.socket);
+
+	return n > 0 && n < PATH_MAX;
+}
+
+uint32_t sl_generation_own_set(const struct sl_settings *settings)
+{
+	char path[PATH_MAX];
+
+	return own_elements_path(settings, path) ? sl_datapath_own_set_of(path) : 0;
+}
+
 int sl_generation_create(const struct sl_settings *settings, const char *object_path,
 			 const struct sl_generation *previous, struct sl_edge_ports *ports,
 			 struct sl_cluster *const *cluster, struct sl_rule_lists *const *lists,
@@ -181,11 +198,14 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 		.n_fib6 = tables->ipv6_routes,
 	};
 	struct sl_generation *g = calloc(1, sizeof(*g));
+	char elements_path[PATH_MAX];
 	int err = -ENOMEM;
 
 	*out = NULL;
 	if (!g)
 		goto out;
+	if (own_elements_path(settings, elements_path))
+		params.elements_path = elements_path;
 	g->ports = ports;
 	g->cluster = cluster;
 	g->lists = lists;

@@ -41,6 +41,8 @@ int sl_generation_create(const struct sl_settings *settings, const char *object_
 			 const struct sl_generation *previous, struct sl_edge_ports *ports,
 			 struct sl_cluster *const *cluster, struct sl_rule_lists *const *lists,
 			 struct sl_generation **out);
+/* sl_own_set of the own elements that sluice-elements has written for this sluiced; 0: none. */
+uint32_t sl_generation_own_set(const struct sl_settings *settings);
 /* The kernel gets no more packets than the settings say. 0 or -errno; logged. */
 int sl_generation_limit(struct sl_generation *g, const struct sl_settings *settings);
 /* The lists have changed: give each L3 interface its own. */

@@ -31,7 +31,8 @@ struct sl_router {
 	struct sl_yaml_list filters_aside;
 	struct sl_edge_ports ports;
 	bool overflow_warned;
-	time_t started_s; /* CLOCK_MONOTONIC */
+	uint32_t refused_set; /* of own elements that could not be loaded; 0: none */
+	time_t started_s;     /* CLOCK_MONOTONIC */
 };
 
 static void tell_mirror(struct sl_router *r)
@@ -236,6 +237,8 @@ int sl_router_start(struct sl_settings *settings, const char *object_path, struc
 	serve_copies(r);
 	r->settings = settings;
 	r->started_s = now_s();
+	if (!sl_datapath_own_set(r->current->datapath))
+		r->refused_set = sl_generation_own_set(settings);
 	if (reserves_use(r, &use))
 		sl_reserves_restore(r->reserves, &use);
 	*out = r;
@@ -321,24 +324,21 @@ static void put_lists(struct sl_router *r, const struct sl_rule_lists *old_lists
 	sl_rule_lists_forget(r->lists, r->current->datapath);
 }
 
-int sl_router_set_filters(struct sl_router *r, struct sl_yaml_list *filters)
+/* Make the lists of the settings anew, and put them in force; in another generation, or in this. */
+static int renew(struct sl_router *r, bool in_another)
 {
-	const struct sl_yaml_list old = r->settings->filters;
 	struct sl_rule_lists *lists, *old_lists = r->lists;
 	struct sl_generation *g = NULL;
-	int err;
+	int err = lists_create(r->settings, old_lists, &lists);
 
-	r->settings->filters = *filters;
-	err = lists_create(r->settings, old_lists, &lists);
 	if (!err)
 		r->lists = lists;
-	if (!err && !old.n != !filters->n)
+	if (!err && in_another)
 		err = sl_generation_create(r->settings, r->object_path, r->current, &r->ports,
 					   &r->cluster, &r->lists, &g);
 	if (err) {
 		sl_rule_lists_destroy(lists);
 		r->lists = old_lists;
-		r->settings->filters = old;
 		return err;
 	}
 	if (g)
@@ -348,8 +348,38 @@ int sl_router_set_filters(struct sl_router *r, struct sl_yaml_list *filters)
 	serve_copies(r);
 	sl_router_free_aside(r);
 	r->lists_aside = old_lists;
-	*filters = old;
 	return 0;
+}
+
+int sl_router_set_filters(struct sl_router *r, struct sl_yaml_list *filters)
+{
+	const struct sl_yaml_list old = r->settings->filters;
+	int err;
+
+	r->settings->filters = *filters;
+	err = renew(r, !old.n != !filters->n);
+	if (err)
+		r->settings->filters = old;
+	else
+		*filters = old;
+	return err;
+}
+
+int sl_router_take_elements(struct sl_router *r)
+{
+	const uint32_t set = sl_generation_own_set(r->settings);
+	int err;
+
+	if (set == sl_datapath_own_set(r->current->datapath))
+		return 0;
+	err = renew(r, true);
+	r->refused_set = err ? set : 0;
+	if (err)
+		sl_error("the own elements of sluice-elements stay out of the fast path: %s",
+			 strerror(-err));
+	else
+		sl_info("the fast path has %s own elements", set ? "other" : "no");
+	return err;
 }
 
 void sl_router_put_aside(struct sl_router *r, struct sl_yaml_list *gone)
@@ -537,6 +567,8 @@ void sl_router_tick(struct sl_router *r)
 	struct sl_fib_stats stats;
 
 	sl_datapath_beat(r->current->datapath, r->settings->heartbeat_s);
+	if (!r->refused_set || sl_generation_own_set(r->settings) != r->refused_set)
+		sl_router_take_elements(r);
 	sl_edge_ports_tick(&r->ports, r->current->datapath);
 	sl_mirror_tick(r->current->mirror);
 	sl_rule_lists_resolve(r->lists);

@@ -48,6 +48,13 @@ int sl_router_reload(struct sl_router *router, struct sl_settings *settings);
 int sl_router_set_filters(struct sl_router *router, struct sl_yaml_list *filters);
 
 /*
+ * If sluice-elements has written other own elements, make a generation that has them, and put it in
+ * the place of the current one; sl_router_tick looks, too. 0 or -errno; logged; nothing has then
+ * changed.
+ */
+int sl_router_take_elements(struct sl_router *router);
+
+/*
  * Attach or detach by hand, until the next reload or restart. 0; -ENODEV: no such netdev;
  * -EADDRINUSE (attach): it is the cluster's fabric; -ENOENT (detach): it is no port; -ENOSPC: too
  * many ports; else as sl_datapath_attach.

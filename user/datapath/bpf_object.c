@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/abi/own_element.h"
 #include "user/lib/log.h"
 #include "user/datapath/bpf_object.h"
 
@@ -87,6 +90,85 @@ int sl_bpf_object_read(const char *path, void **bytes, size_t *n_bytes)
 		fclose(f);
 	return err;
 }
+
+/* --- Linking --- */
+
+#define FD_PATH_BYTES 32
+
+/* libbpf links files by their paths. */
+static void path_of(int fd, char path[FD_PATH_BYTES])
+{
+	snprintf(path, FD_PATH_BYTES, "/proc/self/fd/%d", fd);
+}
+
+static int add(struct bpf_linker *linker, const struct sl_bpf_bytes *object)
+{
+	int fd = memfd_create("sluice-object", MFD_CLOEXEC), err = fd < 0 ? -errno : 0;
+	char path[FD_PATH_BYTES];
+
+	path_of(fd, path);
+	if (!err && write(fd, object->bytes, object->n_bytes) != (ssize_t)object->n_bytes)
+		err = -EIO;
+	if (!err)
+		err = bpf_linker__add_file(linker, path, NULL);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int sl_bpf_object_link(const struct sl_bpf_bytes *objects, size_t n, struct sl_bpf_bytes *out)
+{
+	int fd = memfd_create("sluice-linked", MFD_CLOEXEC), err = fd < 0 ? -errno : 0;
+	struct bpf_linker *linker = NULL;
+	char path[FD_PATH_BYTES];
+
+	*out = (struct sl_bpf_bytes){ 0 };
+	listen_to_libbpf();
+	path_of(fd, path);
+	if (!err) {
+		linker = bpf_linker__new(path, NULL);
+		err = linker ? 0 : -errno;
+	}
+	for (size_t i = 0; i < n && !err; i++)
+		err = add(linker, &objects[i]);
+	if (!err)
+		err = bpf_linker__finalize(linker);
+	bpf_linker__free(linker);
+	if (!err)
+		err = sl_bpf_object_read(path, &out->bytes, &out->n_bytes);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* The name stands, with its zero, in the strings of ELF and of BTF. */
+int sl_bpf_object_place(struct sl_bpf_bytes *object, uint32_t slot)
+{
+	const size_t letter = sizeof(SL_OWN_FUNCTION) - 2;
+	char *at, *from = object->bytes, *end = from + object->n_bytes;
+	int err = -ENOENT;
+
+	while ((at = memmem(from, (size_t)(end - from), SL_OWN_FUNCTION,
+			    sizeof(SL_OWN_FUNCTION)))) {
+		at[letter] = (char)('0' + slot);
+		from = at + letter;
+		err = 0;
+	}
+	return err;
+}
+
+/* FNV-1a */
+uint32_t sl_bpf_object_hash(const struct sl_bpf_bytes *object)
+{
+	const uint8_t *bytes = object->bytes;
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < object->n_bytes; i++)
+		hash = (hash ^ bytes[i]) * 16777619u;
+	return hash ? hash : 1;
+}
+
+/* --- Read-only data --- */
 
 /* libbpf keeps one map per data section, named after the object. */
 struct bpf_map *sl_bpf_object_rodata(const struct bpf_object *object)

@@ -29,6 +29,8 @@ struct sl_datapath;
 
 struct sl_datapath_params {
 	const char *object_path; /* sluice.bpf.o */
+	/* Own elements (bpf/abi/own_element.h) in one object. NULL, or no such file: none. */
+	const char *elements_path;
 	/* e.g. /sys/fs/bpf/sluice; NULL: pin nothing, trace no driver (lookups, tests) */
 	const char *pin_dir;
 	/* Engine, seed, ...; seed 0: that of the pinned generation, else random. */
@@ -72,6 +74,11 @@ uint32_t sl_datapath_ports(const struct sl_datapath *dp);
 /* As it was loaded, with the seed in use. */
 const struct sl_config *sl_datapath_config(const struct sl_datapath *dp);
 int sl_datapath_prog_fd(const struct sl_datapath *dp);
+/* Behind the path of sluiced's control socket: where sluice-elements writes own elements. */
+#define SL_ELEMENTS_SUFFIX ".elements"
+/* sl_own_set of its programs; of those that a generation would have now; 0: none. */
+uint32_t sl_datapath_own_set(const struct sl_datapath *dp);
+uint32_t sl_datapath_own_set_of(const char *elements_path);
 /* Frames of more than one buffer can be forwarded (program sl_edge_frags). */
 bool sl_datapath_frags(const struct sl_datapath *dp);
 int sl_datapath_map_fd(const struct sl_datapath *dp, const char *name); /* or -ENOENT */

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -238,6 +239,9 @@ int sl_datapath_set_constants(const struct sl_datapath *dp, struct bpf_object *o
 	struct sl_crc_table table;
 	int err = sl_bpf_object_set_rodata(object, "sl_config", &dp->config, sizeof(dp->config));
 
+	if (!err)
+		err = sl_bpf_object_set_rodata(object, "sl_own_set", &dp->own_set,
+					       sizeof(dp->own_set));
 	if (err || !dp->config.express)
 		return err;
 	sl_crc_table_fill(&table);
@@ -277,12 +281,93 @@ out:
 	return err;
 }
 
-static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *params)
+/* --- Own elements --- */
+
+/* A file that others than root and this user have written, or may write, counts as none. */
+static int read_elements(const char *path, struct sl_bpf_bytes *out)
 {
-	int err = sl_bpf_object_read(params->object_path, &dp->file, &dp->file_bytes);
+	struct stat is;
+
+	*out = (struct sl_bpf_bytes){ 0 };
+	if (!path || stat(path, &is))
+		return !path || errno == ENOENT ? 0 : -errno;
+	if ((is.st_uid && is.st_uid != geteuid()) || is.st_mode & (S_IWGRP | S_IWOTH))
+		return 0;
+	return sl_bpf_object_read(path, &out->bytes, &out->n_bytes);
+}
+
+uint32_t sl_datapath_own_set(const struct sl_datapath *dp)
+{
+	return dp->own_set;
+}
+
+uint32_t sl_datapath_own_set_of(const char *elements_path)
+{
+	struct sl_bpf_bytes elements;
+	uint32_t set = 0;
+
+	if (!read_elements(elements_path, &elements) && elements.n_bytes)
+		set = sl_bpf_object_hash(&elements);
+	free(elements.bytes);
+	return set;
+}
+
+/* Read the object, and link own elements with it. */
+static int read_object(struct sl_datapath *dp, const struct sl_datapath_params *params,
+		       const char *elements_path)
+{
+	struct sl_bpf_bytes objects[2], linked;
+	int err = sl_bpf_object_read(params->object_path, &objects[0].bytes, &objects[0].n_bytes);
+
+	free(dp->file);
+	dp->file = NULL;
+	dp->own_set = 0;
+	if (err)
+		return err;
+	err = read_elements(elements_path, &objects[1]);
+	if (!err && objects[1].n_bytes) {
+		dp->own_set = sl_bpf_object_hash(&objects[1]);
+		err = sl_bpf_object_link(objects, 2, &linked);
+		if (err)
+			err = err == -ENOENT ? -EINVAL : err;
+		else
+			free(objects[0].bytes);
+		if (!err)
+			objects[0] = linked;
+	}
+	free(objects[1].bytes);
+	if (err) {
+		free(objects[0].bytes);
+		return err;
+	}
+	dp->file = objects[0].bytes;
+	dp->file_bytes = objects[0].n_bytes;
+	return 0;
+}
+
+/*
+ * Own elements that do not load are the end of a generation that would replace another one; a
+ * daemon that starts goes on without them, and their chains are the worker's.
+ */
+static int load_frags(struct sl_datapath *dp, const struct sl_datapath_params *params)
+{
+	int err = read_object(dp, params, params->elements_path);
 
 	if (!err)
 		err = load(dp, PROG_FRAGS);
+	if (!err || err == -ENOENT || params->previous ||
+	    !sl_datapath_own_set_of(params->elements_path))
+		return err;
+	sl_warning("datapath: the own elements in \"%s\" cannot be loaded: %s (%s)",
+		   params->elements_path, strerror(-err), sl_bpf_object_said());
+	err = read_object(dp, params, NULL);
+	return err ? err : load(dp, PROG_FRAGS);
+}
+
+static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *params)
+{
+	int err = load_frags(dp, params);
+
 	if (!err) {
 		dp->frags = true;
 		return 0;
@@ -368,6 +453,7 @@ static int write_meta(struct sl_datapath *dp)
 		.n_queues = dp->config.n_queues,
 		.n_workers = dp->config.n_workers,
 		.n_ports = dp->n_ports,
+		.own_set = dp->own_set,
 		.created_ns = sl_now_ns(),
 	};
 	uint32_t zero = 0;

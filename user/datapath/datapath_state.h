@@ -35,6 +35,7 @@ struct sl_datapath {
 	struct bpf_program *program, *beat;
 	void *file; /* owned; the bytes of the object's file, which an upgrade may replace */
 	size_t file_bytes;
+	uint32_t own_set;	/* of the own elements in it; 0: none */
 	struct sl_bound *bound; /* owned */
 	size_t n_bound;
 	/* Owned: programs of the previous generation or of an earlier daemon, maybe still attached.

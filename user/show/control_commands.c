@@ -176,6 +176,18 @@ static void run_reserve(void *ctx, const json_t *request, struct sl_ctl_answer *
 	sl_show_reserve(ctx, request, answer);
 }
 
+/* sluice-elements has written other own elements. */
+static void run_elements(void *ctx, const json_t *request, struct sl_ctl_answer *answer)
+{
+	int err = sl_router_take_elements(ctx);
+
+	(void)request;
+	if (err)
+		sl_ctl_fail(answer,
+			    "sl_edge cannot be loaded with them: %s (sluiced's log says more)",
+			    strerror(-err));
+}
+
 const struct sl_ctl_command sl_commands[] = {
 	{ "status", false, run_status },
 	{ "show", false, run_show },
@@ -185,6 +197,7 @@ const struct sl_ctl_command sl_commands[] = {
 	{ "detach", false, run_detach },
 	{ "filter", false, run_filter },
 	{ "reserve", false, run_reserve },
+	{ "elements", false, run_elements },
 	{ "reload", false, sl_reloads_run_reload },
 	{ "configuration", false, sl_reloads_run_configuration },
 	{ NULL, false, NULL },

@@ -89,6 +89,7 @@ static const struct field fields[] = {
 	FIELD(sl_meta, n_queues, 24),
 	FIELD(sl_meta, n_ports, 28),
 	FIELD(sl_meta, n_workers, 32),
+	FIELD(sl_meta, own_set, 36),
 	FIELD(sl_voq, rate, 0),
 	FIELD(sl_voq, unit, 8),
 	FIELD(sl_voq, burst, 12),
@@ -136,7 +137,7 @@ static const struct field fields[] = {
 static void abi_field_offsets_are_those_of_this_version(void **state)
 {
 	(void)state;
-	assert_int_equal(SL_ABI_VERSION, 30);
+	assert_int_equal(SL_ABI_VERSION, 31);
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].offset != fields[i].expected)
 			print_error("%s has moved\n", fields[i].name);
