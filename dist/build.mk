@@ -13,7 +13,7 @@ UNITS = sluiced sluice-bridge sluice-elements sluice-cluster sluice-sflow
 # What an element of somebody's own includes, and the template of one: its default path exists then.
 INCLUDE_DIR = $(PREFIX)/include/sluice
 ELEMENT_HEADERS = $(addprefix elements/core/,element.h ip_rewrite.h package.h packet_pool.h) \
-	$(addprefix bpf/abi/,abi.h chain_header.h fast_chain.h classifier.h) user/classify/rule.h user/text/prefix.h
+	$(addprefix bpf/abi/,abi.h chain_header.h fast_chain.h own_element.h classifier.h) user/classify/rule.h user/text/prefix.h
 ELEMENT_DIR = $(PREFIX)/share/doc/sluice/element
 
 # What is installed, as MODE:SOURCE:TARGET.
@@ -39,6 +39,7 @@ INSTALLED = $(INSTALLED_PROGRAMS) \
 	0644:dist/sluice.yaml:$(PREFIX)/share/doc/sluice/sluice.yaml \
 	$(foreach h,$(ELEMENT_HEADERS),0644:$(h):$(INCLUDE_DIR)/$(h)) \
 	0644:dist/element/hop_limit.c:$(ELEMENT_DIR)/hop_limit.c \
+	0644:dist/element/hop_limit.bpf.c:$(ELEMENT_DIR)/hop_limit.bpf.c \
 	0644:$(BUILD)/element.mk:$(ELEMENT_DIR)/element.mk
 
 # install_each ENTRIES: copy what such a list names

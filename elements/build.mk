@@ -10,23 +10,25 @@ libelementgraph_USES := libelements libbase
 libelementsignal_SRCS := $(wildcard elements/signal/*.c)
 libelementsignal_USES := libbase
 # The worker process, but for its main file.
-libelementworker_SRCS := $(filter-out elements/worker/sluice-elements.c,$(call sources_in,$(addprefix elements/,worker install)))
-libelementworker_USES := libelementgraph libelementsignal libpacket
+libelementworker_SRCS := $(filter-out elements/worker/sluice-elements.c,$(call sources_in,$(addprefix elements/,worker install fast)))
+libelementworker_USES := libelementgraph libelementsignal libpacket libdaemon
 PROGRAMS += elements-sim sluice-elements
 sluice-elements_SRCS := elements/worker/sluice-elements.c
 sluice-elements_USES := libelementworker
 # What installed elements call: the functions of elements/core.
-sluice-elements_LDLIBS = $(RB_LDLIBS) $(foreach s,el_pool_* el_packet_* el_read* el_write* el_checksum* el_ip_* el_ip4_*,-Wl,--export-dynamic-symbol=$(s))
+sluice-elements_LDLIBS = $(RB_LDLIBS) -lelf $(foreach s,el_pool_* el_packet_* el_read* el_write* el_checksum* el_ip_* el_ip4_*,-Wl,--export-dynamic-symbol=$(s))
 elements-sim_SRCS := elements/sim/elements-sim.c
 elements-sim_USES := libelementssim
 elements-sim_LDLIBS := -lm
 
-# The program of the netdev travels inside the process, as a skeleton.
-EL_SKELETON := $(BUILD)/elements/worker/chain_input.skel.h
-EL_SKELETON_OBJS := $(foreach kind,obj asan tsan fuzz,$(BUILD)/$(kind)/elements/worker/chain_port.o)
-$(EL_SKELETON): $(BUILD)/chain_input.bpf.o
+# The programs of the netdev and of trials travel inside the process, as skeletons.
+EL_SKELETONS := $(BUILD)/elements/worker/chain_input.skel.h $(BUILD)/elements/fast/element_trial.skel.h
+EL_SKELETON_OBJS := $(foreach kind,obj asan tsan fuzz,$(addprefix $(BUILD)/$(kind)/elements/,worker/chain_port.o fast/own_trial.o))
+$(BUILD)/elements/worker/chain_input.skel.h: $(BUILD)/chain_input.bpf.o
+$(BUILD)/elements/fast/element_trial.skel.h: $(BUILD)/element_trial.bpf.o
+$(EL_SKELETONS):
 	$(call say,SKEL,$@)
 	@mkdir -p $(@D)
-	$(Q)bpftool gen skeleton $< name el_chain_input_bpf >$@
-$(EL_SKELETON_OBJS): $(EL_SKELETON)
+	$(Q)bpftool gen skeleton $< name el_$(basename $(basename $(@F)))_bpf >$@
+$(EL_SKELETON_OBJS): $(EL_SKELETONS)
 $(EL_SKELETON_OBJS): CPPFLAGS += -I$(BUILD)

@@ -7,7 +7,7 @@ RDMA_TESTS := $(patsubst tests/rdma/%.c,$(BUILD)/tests/rdma/%,$(wildcard tests/r
 ORACLE_TOOLS := $(patsubst tests/oracle/%.c,$(BUILD)/tests/oracle/%,$(wildcard tests/oracle/*.c))
 FUZZERS    := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 TEST_LIB   := $(wildcard tests/lib/*.c)
-TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLIBS) -lcurl -lz -lm
+TEST_LDLIBS := $(shell pkg-config --libs cmocka 2>/dev/null) $(LDLIBS) $(RB_LDLIBS) -lcurl -lelf -lz -lm
 
 TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(filter-out %/count_malloc.c,$(wildcard tests/tools/*.c)))
 COUNT_MALLOC := $(BUILD)/tests/tools/count_malloc.so # a library, to preload

@@ -38,4 +38,13 @@ struct sl_own_packet {
 };
 SL_ASSERT_SIZE(struct sl_own_packet, 16);
 
+/* Map sl_own_trial of element_trial.bpf.o, one element: a packet of a trial. */
+struct sl_own_trial {
+	struct sl_own_config config;
+	struct sl_own_packet packet;
+	__u32 output; /* what the function has returned */
+	__u32 pad;    /* 0 */
+};
+SL_ASSERT_SIZE(struct sl_own_trial, 72);
+
 #endif

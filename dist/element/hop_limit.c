@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * HopLimit: IPv4 packets whose TTL is at least `least` go on by output 0, all others by output 1,
- * or they end.
+ * or they end. It runs in a worker, and, in fast chains, in the fast path (hop_limit.bpf.c).
  */
 #include "elements/core/ip_rewrite.h"
 #include "elements/core/package.h"
@@ -28,6 +28,14 @@ static int hop_limit_process(void *state, struct el_context *ctx, struct el_pack
 	return packet->data[packet->l3_offset + TTL_AT] >= h->least ? 0 : 1;
 }
 
+/* The same in the fast path: hop_limit.bpf.c. */
+static bool hop_limit_fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	element->kind = SL_FAST_OWN;
+	element->own.word[0] = (uint32_t)values[0].number;
+	return true;
+}
+
 static const struct el_param params[] = {
 	{ "least", EL_PARAM_NUMBER, true, 1, 255, 0, NULL, 0, "the least TTL that goes on" },
 	{ 0 },
@@ -47,6 +55,7 @@ static const struct el_class hop_limit = {
 	.state_bytes = sizeof(struct hop_limit),
 	.init = hop_limit_init,
 	.process = hop_limit_process,
+	.fast = hop_limit_fast,
 };
 
 /* One packet on each side of the limit. */
@@ -64,4 +73,5 @@ static const char *self_test(void)
 	return NULL;
 }
 
+EL_FAST_PROGRAM("hop_limit.bpf.o");
 EL_PACKAGE(&hop_limit, "least=8", self_test);

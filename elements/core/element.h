@@ -119,7 +119,8 @@ struct el_class {
 	uint32_t (*waiting)(const void *state); /* packets held; with dequeue */
 	/*
 	 * The same in the fast path: set kind and parameters of the element, whose `to` is the
-	 * caller's. False: not with these values. NULL: never, as in packages.
+	 * caller's. False: not with these values. NULL: never. In a package, kind is SL_FAST_OWN,
+	 * and `own` what its program gets (EL_FAST_PROGRAM).
 	 */
 	bool (*fast)(const struct el_value *values, struct sl_fast_element *element);
 };

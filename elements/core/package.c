@@ -83,6 +83,8 @@ static const char *check_ports(const struct el_class *class)
 		return "it has only one of dequeue and waiting";
 	if (!class->dequeue != !(class->may & (EL_MAY_HOLD | EL_MAY_COPY)))
 		return "an element has dequeue if, and only if, it may hold or copy packets";
+	if (class->fast && class->may & ~(EL_MAY_DROP | EL_MAY_WRITE))
+		return "an element of the fast path may drop and write packets, and no more";
 	if (class->dequeue && class->stage_output >= class->outputs)
 		return "what it holds would go on by an output that it has not";
 	return NULL;
@@ -127,7 +129,5 @@ const char *el_package_check(const struct el_package *package)
 		return "it was built with other headers than this worker";
 	if (!package->class)
 		return "it has no class";
-	if (package->class->fast)
-		return "it has a function `fast`, which only built-in classes may have";
 	return el_class_check(package->class);
 }

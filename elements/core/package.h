@@ -12,6 +12,9 @@
 
 #include "elements/core/element.h"
 
+/* Of a reason for people, with its NUL */
+#define EL_WHY_BYTES 256u
+
 #define EL_PACKAGE_ABI	  1u
 #define EL_PACKAGE_SYMBOL "el_package"
 
@@ -40,6 +43,16 @@ struct el_package {
 		.trial_parameters = (TRIAL_PARAMETERS),                               \
 		.self_test = (SELF_TEST),                                             \
 	}
+
+/*
+ * Once in the object of a class with `fast`: the BPF object, a file, with its function for the fast
+ * path (bpf/abi/own_element.h). One file, and one signature, has both halves.
+ */
+#define EL_FAST_SECTION ".sluice.bpf"
+#define EL_FAST_PROGRAM(PATH)                                        \
+	__asm__(".pushsection " EL_FAST_SECTION ",\"a\",@progbits\n" \
+		".incbin \"" PATH "\"\n"                             \
+		".popsection\n")
 
 /* NULL, or why a worker of this build cannot use the package or its class. */
 const char *el_package_check(const struct el_package *package);

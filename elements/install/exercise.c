@@ -18,6 +18,8 @@
 #define GAP_NS	    100000u
 #define TAKE_EVERY  3u /* packets, then one of those that are held is taken */
 #define TEXT_BYTES  1024u
+/* Of one packet: a longer time is not charged to the chain */
+#define PROGRAM_MAX_NS ((int)SL_FAST_TIMED_MAX_NS)
 
 struct rig {
 	struct el_pool pool;
@@ -29,6 +31,11 @@ struct rig {
 	uint64_t now_ns, in, copied, out;
 	uint32_t random;
 	char *why; /* borrowed */
+	/* Its program: */
+	struct el_own_trial *own; /* borrowed; NULL: it has none */
+	struct sl_own_config config;
+	uint8_t frame[CHUNK_BYTES]; /* that the program has had */
+	uint32_t frame_bytes;
 };
 
 static int __attribute__((format(printf, 2, 3))) refuse(struct rig *rig, const char *format, ...)
@@ -51,6 +58,18 @@ static uint32_t draw(struct rig *rig, uint32_t below)
 
 /* --- The instance: of a chain that has nothing else --- */
 
+static int configure_program(struct rig *rig)
+{
+	struct sl_fast_element element = { 0 };
+
+	if (!rig->class->fast(rig->at->values, &element))
+		return refuse(rig, "its function `fast` takes the parameters for its trial not");
+	if (element.kind != SL_FAST_OWN)
+		return refuse(rig, "its function `fast` sets another kind than SL_FAST_OWN");
+	rig->config = element.own;
+	return 0;
+}
+
 static int make_instance(struct rig *rig, const char *parameters)
 {
 	const struct el_class *const more[] = { rig->class, NULL };
@@ -70,7 +89,7 @@ static int make_instance(struct rig *rig, const char *parameters)
 	if (err)
 		return err == -EINVAL ? refuse(rig, "%s", error) : err;
 	rig->at = &rig->chains.chains[0].instances[el_graph_find(&rig->chains.chains[0], "e")];
-	return 0;
+	return rig->own ? configure_program(rig) : 0;
 }
 
 /* --- Packets --- */
@@ -92,11 +111,21 @@ static void write_ip(struct rig *rig, uint8_t *ip, uint32_t n)
 	}
 }
 
+/* Up to two VLAN tags. Returns where the type is of what they carry. */
+static uint32_t write_tags(struct rig *rig, struct el_packet *packet)
+{
+	uint32_t at = 12, n = packet->len_bytes < 60 || draw(rig, 2) ? 0 : 1 + draw(rig, 2);
+
+	for (uint32_t i = 0; i < n; i++, at += 4)
+		el_write16(packet->data + at, 0x8100);
+	return at;
+}
+
 /* Random bytes, in three of four cases with an IP header that is right. */
 static struct el_packet *make_packet(struct rig *rig)
 {
 	struct el_packet *packet = el_pool_take(&rig->pool);
-	uint32_t l2 = 14;
+	uint32_t type_at;
 
 	if (!packet)
 		return NULL;
@@ -105,10 +134,11 @@ static struct el_packet *make_packet(struct rig *rig)
 	for (uint32_t i = 0; i < packet->len_bytes; i++)
 		packet->data[i] = (uint8_t)draw(rig, 256);
 	if (draw(rig, 4)) {
-		el_write16(packet->data + 12, 0x0800);
-		write_ip(rig, packet->data + l2, packet->len_bytes - l2);
-		if (packet->data[l2] >> 4 == 6)
-			el_write16(packet->data + 12, 0x86dd);
+		type_at = write_tags(rig, packet);
+		el_write16(packet->data + type_at, 0x0800);
+		write_ip(rig, packet->data + type_at + 2, packet->len_bytes - type_at - 2);
+		if (packet->data[type_at + 2] >> 4 == 6)
+			el_write16(packet->data + type_at, 0x86dd);
 	}
 	el_ip_parse(packet);
 	return packet;
@@ -146,6 +176,74 @@ static int check_context(struct rig *rig, const struct el_context *ctx)
 	return 0;
 }
 
+/* --- Its program beside `process` --- */
+
+struct program_run {
+	bool compares;
+	int output;
+	struct sl_own_packet packet;
+};
+
+static int run_program(struct rig *rig, struct el_packet *packet, struct program_run *out)
+{
+	const enum el_ip version = el_ip_parse(packet);
+
+	*out = (struct program_run){ .compares = rig->own && version != EL_IP_NONE };
+	if (!out->compares)
+		return 0;
+	out->packet = (struct sl_own_packet){ .l3_offset = packet->l3_offset,
+					      .ip4 = version == EL_IP_4,
+					      .frame_bytes = packet->len_bytes,
+					      .paint = packet->paint };
+	rig->frame_bytes = packet->len_bytes;
+	memcpy(rig->frame, packet->data, packet->len_bytes);
+	out->output = el_own_trial_run(rig->own, &rig->config, &out->packet, rig->frame,
+				       packet->len_bytes);
+	return out->output < 0
+		       ? refuse(rig, "its program cannot be run: %s", strerror(-out->output))
+		       : 0;
+}
+
+static int compare(struct rig *rig, const struct program_run *program, int result,
+		   const struct el_packet *packet)
+{
+	const int expected = result == EL_DROP ? (int)SL_OWN_DROP : result;
+	const char *what = NULL;
+
+	if (!program->compares)
+		return 0;
+	if (program->output != expected)
+		return refuse(rig,
+			      "packet %llu of its trial: `process` gives %d, and its program %d",
+			      (unsigned long long)rig->in, result,
+			      program->output == (int)SL_OWN_DROP ? EL_DROP : program->output);
+	if (result == EL_DROP)
+		return 0;
+	if (packet->len_bytes != rig->frame_bytes ||
+	    memcmp(packet->data, rig->frame, rig->frame_bytes) != 0)
+		what = "bytes";
+	else if (packet->paint != (program->packet.paint & 0xff))
+		what = "paint";
+	return what ? refuse(rig,
+			     "packet %llu of its trial: `process` gives it other %s than its program",
+			     (unsigned long long)rig->in, what)
+		    : 0;
+}
+
+/* On the latest packet that it had. */
+static int time_program(struct rig *rig)
+{
+	int took_ns;
+
+	if (!rig->own)
+		return 0;
+	took_ns = el_own_trial_time(rig->own, rig->frame, rig->frame_bytes);
+	if (took_ns > PROGRAM_MAX_NS)
+		return refuse(rig, "its program takes %d ns for a packet, and may take %d", took_ns,
+			      PROGRAM_MAX_NS);
+	return took_ns < 0 ? refuse(rig, "its program cannot be run: %s", strerror(-took_ns)) : 0;
+}
+
 static uint32_t waiting(const struct rig *rig)
 {
 	return rig->class->waiting ? rig->class->waiting(rig->at->state) : 0;
@@ -181,6 +279,7 @@ static int send_packet(struct rig *rig)
 {
 	struct el_context ctx = { .pool = &rig->pool, .now_ns = rig->now_ns += GAP_NS };
 	struct el_packet *packet = make_packet(rig);
+	struct program_run program;
 	uint32_t len_bytes;
 	int result, err;
 
@@ -189,6 +288,9 @@ static int send_packet(struct rig *rig)
 	len_bytes = packet->len_bytes;
 	memcpy(rig->before, packet->data, len_bytes);
 	rig->in++;
+	err = run_program(rig, packet, &program);
+	if (err)
+		return err;
 	result = rig->class->process(rig->at->state, &ctx, packet);
 	if (result >= rig->class->outputs || result < EL_HELD)
 		return refuse(rig, "its function `process` gave %d, which is no output", result);
@@ -200,6 +302,8 @@ static int send_packet(struct rig *rig)
 	if (err || result == EL_HELD)
 		return err;
 	err = check_packet(rig, packet, len_bytes);
+	if (!err)
+		err = compare(rig, &program, result, packet);
 	if (err)
 		return err;
 	rig->out++;
@@ -229,7 +333,8 @@ static int run(struct rig *rig)
 	return err;
 }
 
-int el_exercise(const struct el_class *class, const char *parameters, char why[EL_WHY_BYTES])
+int el_exercise(const struct el_class *class, const char *parameters, struct el_own_trial *own,
+		char why[EL_WHY_BYTES])
 {
 	struct rig *rig = calloc(1, sizeof(*rig));
 	int err;
@@ -238,11 +343,14 @@ int el_exercise(const struct el_class *class, const char *parameters, char why[E
 		return -ENOMEM;
 	rig->class = class;
 	rig->why = why;
+	rig->own = own;
 	rig->random = 1;
 	el_pool_init(&rig->pool, rig->area, rig->packets, CHUNKS, CHUNK_BYTES, HEADROOM);
 	err = make_instance(rig, parameters);
 	if (!err)
 		err = run(rig);
+	if (!err)
+		err = time_program(rig);
 	el_chains_free(&rig->chains);
 	free(rig);
 	return err;

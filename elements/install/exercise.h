@@ -7,9 +7,14 @@
 #define EL_EXERCISE_H
 
 #include "elements/core/package.h"
+#include "elements/fast/own_trial.h"
 #include "elements/install/signature.h"
 
-/* parameters: text as in a chain, or NULL. 0; -EINVAL with the reason in why; -ENOMEM. */
-int el_exercise(const struct el_class *class, const char *parameters, char why[EL_WHY_BYTES]);
+/*
+ * parameters: text as in a chain, or NULL. own: its program, which must do with each IP packet what
+ * `process` does; NULL: it has none. 0; -EINVAL with the reason in why; -ENOMEM.
+ */
+int el_exercise(const struct el_class *class, const char *parameters, struct el_own_trial *own,
+		char why[EL_WHY_BYTES]);
 
 #endif

@@ -10,6 +10,7 @@
 #include "elements/install/installed.h"
 #include "elements/install/object_elf.h"
 #include "elements/install/quarantine.h"
+#include "user/datapath/datapath.h"
 #include "user/lib/log.h"
 
 #define LOOK_EVERY_NS 1000000 /* at start, while a trial runs */
@@ -61,6 +62,52 @@ static void list_classes(const struct el_installed *in, uint32_t i, const struct
 	if (class)
 		classes[n++] = class;
 	classes[n] = NULL;
+}
+
+/*
+ * The programs of all elements, with one in the place i, or without it. Those of elements in
+ * quarantine are none.
+ */
+static int make_set(const struct el_installed *in, uint32_t i,
+		    const struct el_installed_element *element, struct el_own_set *out,
+		    char why[EL_WHY_BYTES])
+{
+	struct el_own_member members[EL_INSTALLED_MAX + 1];
+	uint32_t n = 0;
+
+	for (uint32_t j = 0; j <= in->n; j++) {
+		const struct el_installed_element *at = j == in->n ? element
+							: j == i   ? NULL
+								   : &in->elements[j];
+
+		if (at && !at->quarantined && at->object.program.n_bytes)
+			members[n++] =
+				(struct el_own_member){ at->class->name, &at->object.program };
+	}
+	return el_own_set_make(members, n, out, why);
+}
+
+static void keep_set(struct el_installed *in)
+{
+	el_own_set_free(&in->own);
+	in->own = in->next_own;
+	in->next_own = (struct el_own_set){ 0 };
+}
+
+/* Of the thread that saves: */
+static int offer(void *owner, char why[EL_WHY_BYTES])
+{
+	const struct el_installed *in = owner;
+
+	return in->sluiced ? el_own_set_offer(&in->next_own, &in->own, in->sluiced, why) : 0;
+}
+
+static void take_back(void *owner)
+{
+	const struct el_installed *in = owner;
+
+	if (in->sluiced && in->own.set != in->next_own.set)
+		el_own_set_write(&in->own, in->sluiced);
 }
 
 static void keep_classes(struct el_installed *in)
@@ -174,18 +221,27 @@ static int prepare(struct el_installed *in, char why[EL_WHY_BYTES])
 	if (err)
 		return err;
 	list_classes(in, i, candidate->class, classes);
-	err = in->ops->prepare(in->owner, classes, candidate->class->name, why);
+	err = make_set(in, i, candidate, &in->next_own, why);
 	if (err)
 		return err;
+	err = in->ops->prepare(in->owner, classes, candidate->class->name, why);
+	if (err) {
+		el_own_set_free(&in->next_own);
+		return err;
+	}
 	in->save = (struct el_store_save){ .dir = in->store_dir,
 					   .name = candidate->class->name,
 					   .signature = in->signature,
 					   .object = in->bytes,
-					   .object_bytes = in->n_bytes };
+					   .object_bytes = in->n_bytes,
+					   .before = offer,
+					   .undo = take_back,
+					   .owner = in };
 	err = el_store_save_start(&in->save);
 	if (!err)
 		return 0;
 	in->ops->commit(in->owner, false);
+	el_own_set_free(&in->next_own);
 	return cannot_write(in, err, why);
 }
 
@@ -195,6 +251,7 @@ static void switch_over(struct el_installed *in)
 	struct el_installed_element *candidate = &in->candidate;
 	const uint32_t i = find(in, candidate->class->name);
 
+	keep_set(in);
 	in->ops->commit(in->owner, true);
 	snprintf(in->name, sizeof(in->name), "%s", candidate->class->name);
 	in->version = candidate->class->version;
@@ -233,7 +290,11 @@ void el_installed_poll(struct el_installed *in)
 	} else if (in->state == EL_INSTALL_SAVING && el_store_save_over(&in->save, &err)) {
 		if (err) {
 			in->ops->commit(in->owner, false);
-			cannot_write(in, err, in->why);
+			el_own_set_free(&in->next_own);
+			if (in->save.why[0])
+				memcpy(in->why, in->save.why, sizeof(in->why));
+			else
+				cannot_write(in, err, in->why);
 		} else {
 			switch_over(in);
 		}
@@ -254,13 +315,23 @@ int el_installed_remove(struct el_installed *in, const char *name, char why[EL_W
 	if (in->state == EL_INSTALL_SAVING)
 		return busy(why);
 	list_classes(in, i, NULL, classes);
-	err = in->ops->prepare(in->owner, classes, name, why);
-	if (err)
+	err = make_set(in, i, NULL, &in->next_own, why);
+	if (!err)
+		err = in->ops->prepare(in->owner, classes, name, why);
+	if (err) {
+		el_own_set_free(&in->next_own);
 		return err;
+	}
 	err = el_store_remove(in->store_dir, name);
+	if (!err)
+		keep_set(in);
+	el_own_set_free(&in->next_own);
 	in->ops->commit(in->owner, !err);
 	if (err)
 		return cannot_write(in, err, why);
+	/* sluiced sees it within a second; until then nobody calls the program. */
+	if (in->sluiced && el_own_set_write(&in->own, in->sluiced))
+		sl_warning("the program of %s stays linked with sl_edge", name);
 	sl_info("element %s is removed", name);
 	element_close(&in->elements[i]);
 	in->n--;
@@ -393,6 +464,22 @@ int el_installed_open(struct el_installed *in, const char *keys_dir, const char 
 	return err;
 }
 
+int el_installed_leave(struct el_installed *in, const char *sluiced)
+{
+	char why[EL_WHY_BYTES];
+	int err = make_set(in, EL_INSTALLED_MAX, NULL, &in->own, why);
+
+	if (err) {
+		sl_error("the programs of installed elements stay out of the fast path: %s", why);
+		return err;
+	}
+	in->sluiced = sluiced;
+	err = el_own_set_write(&in->own, sluiced);
+	if (err)
+		sl_error("cannot write \"%s" SL_ELEMENTS_SUFFIX "\": %s", sluiced, strerror(-err));
+	return err;
+}
+
 void el_installed_close(struct el_installed *in)
 {
 	if (in->state == EL_INSTALL_TRIAL)
@@ -406,6 +493,8 @@ void el_installed_close(struct el_installed *in)
 	free(in->bytes);
 	for (uint32_t i = 0; i < in->n; i++)
 		element_close(&in->elements[i]);
+	el_own_set_free(&in->own);
+	el_own_set_free(&in->next_own);
 	in->n = 0;
 	in->bytes = NULL;
 	in->state = EL_INSTALL_NONE;

@@ -4,12 +4,14 @@
  * packets go through its chains.
  *
  * In this order: the signature is checked; the trial runs in a process of its own, while the worker
- * serves; the object is loaded; its owner makes the chains with it anew; a thread writes the store,
- * while the worker serves; the chains are switched. What fails undoes all before it.
+ * serves; the object is loaded; its owner makes the chains with it anew; a thread has sluiced link
+ * its program with sl_edge, if it has one, and writes the store, while the worker serves; the
+ * chains are switched. What fails undoes all before it.
  */
 #ifndef EL_INSTALLED_H
 #define EL_INSTALLED_H
 
+#include "elements/fast/own_set.h"
 #include "elements/install/object.h"
 #include "elements/install/store.h"
 #include "elements/install/trial.h"
@@ -47,6 +49,8 @@ enum el_install_state {
 
 struct el_installed {
 	const char *keys_dir, *store_dir, *program; /* borrowed */
+	const char *sluiced; /* borrowed: its control socket; NULL: programs stay here */
+	struct el_own_set own, next_own; /* of elements; and, while one is saved, to be */
 	const struct el_installed_ops *ops;
 	void *owner;
 	uint32_t n;
@@ -72,6 +76,8 @@ struct el_installed {
  */
 int el_installed_open(struct el_installed *installed, const char *keys_dir, const char *store_dir,
 		      const char *program);
+/* Leave the programs of all for the sluiced of that socket. 0 or -errno; logged. */
+int el_installed_leave(struct el_installed *installed, const char *sluiced);
 /* Chains with such classes must be gone. Zeroed memory is fine. */
 void el_installed_close(struct el_installed *installed);
 

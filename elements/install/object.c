@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "elements/install/object.h"
+#include "elements/install/object_elf.h"
 
 #define PATH_BYTES 32
 
@@ -55,6 +58,30 @@ static void explain(const char *path, char why[EL_WHY_BYTES])
 			*c = '?';
 }
 
+int el_object_program(int fd, struct sl_bpf_bytes *out)
+{
+	struct stat is;
+	const uint8_t *bytes, *section;
+	size_t n = 0;
+
+	*out = (struct sl_bpf_bytes){ 0 };
+	if (fstat(fd, &is))
+		return -errno;
+	bytes = mmap(NULL, (size_t)is.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return -errno;
+	section = el_elf_section(bytes, (size_t)is.st_size, EL_FAST_SECTION, &n);
+	if (section && n) {
+		out->bytes = malloc(n);
+		if (out->bytes)
+			out->n_bytes = n;
+		if (out->bytes)
+			memcpy(out->bytes, section, n);
+	}
+	munmap((void *)bytes, (size_t)is.st_size);
+	return section && n && !out->bytes ? -ENOMEM : 0;
+}
+
 int el_object_open(int fd, struct el_object *out, char why[EL_WHY_BYTES])
 {
 	const char *reason = "it has no symbol " EL_PACKAGE_SYMBOL;
@@ -70,6 +97,10 @@ int el_object_open(int fd, struct el_object *out, char why[EL_WHY_BYTES])
 	out->package = dlsym(out->handle, EL_PACKAGE_SYMBOL);
 	if (out->package)
 		reason = el_package_check(out->package);
+	if (!reason && el_object_program(fd, &out->program))
+		reason = "its program cannot be read";
+	if (!reason && !out->package->class->fast != !out->program.n_bytes)
+		reason = "it has only one of a function `fast` and a program (EL_FAST_PROGRAM)";
 	if (!reason)
 		return 0;
 	snprintf(why, EL_WHY_BYTES, "%s", reason);
@@ -79,6 +110,7 @@ int el_object_open(int fd, struct el_object *out, char why[EL_WHY_BYTES])
 
 void el_object_close(struct el_object *object)
 {
+	free(object->program.bytes);
 	if (object->handle)
 		dlclose(object->handle);
 	*object = (struct el_object){ 0 };

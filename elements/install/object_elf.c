@@ -106,3 +106,37 @@ int el_elf_check(const uint8_t *bytes, size_t n, char why[EL_WHY_BYTES])
 		err = check_segments(bytes, n, &header, why);
 	return err ? err : check_sections(bytes, n, &header, why);
 }
+
+static Elf64_Shdr section_at(const uint8_t *bytes, const Elf64_Ehdr *header, uint32_t i)
+{
+	Elf64_Shdr section;
+
+	memcpy(&section, bytes + header->e_shoff + i * sizeof(section), sizeof(section));
+	return section;
+}
+
+const uint8_t *el_elf_section(const uint8_t *bytes, size_t n, const char *name,
+			      size_t *section_bytes)
+{
+	const size_t name_bytes = strlen(name) + 1;
+	Elf64_Shdr names, section;
+	Elf64_Ehdr header;
+
+	memcpy(&header, bytes, sizeof(header));
+	if (header.e_shstrndx >= header.e_shnum)
+		return NULL;
+	names = section_at(bytes, &header, header.e_shstrndx);
+	if (names.sh_type == SHT_NOBITS)
+		return NULL;
+	for (uint32_t i = 0; i < header.e_shnum; i++) {
+		section = section_at(bytes, &header, i);
+		if (section.sh_type != SHT_PROGBITS || section.sh_name >= names.sh_size ||
+		    names.sh_size - section.sh_name < name_bytes ||
+		    memcmp(bytes + names.sh_offset + section.sh_name, name, name_bytes) != 0 ||
+		    !within(section.sh_offset, section.sh_size, n))
+			continue;
+		*section_bytes = section.sh_size;
+		return bytes + section.sh_offset;
+	}
+	return NULL;
+}

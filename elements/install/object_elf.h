@@ -15,4 +15,11 @@
  */
 int el_elf_check(const uint8_t *bytes, size_t n, char why[EL_WHY_BYTES]);
 
+/*
+ * The first section of that name in an object that el_elf_check has found right. Returns where its
+ * bytes begin, within the n bytes, or NULL: it has none.
+ */
+const uint8_t *el_elf_section(const uint8_t *bytes, size_t n, const char *name,
+			      size_t *section_bytes);
+
 #endif

@@ -21,6 +21,14 @@ static uint32_t waiting(const void *state)
 	return 0;
 }
 
+/* A fast chain stays one. */
+static bool fast(const struct el_value *values, struct sl_fast_element *element)
+{
+	(void)values;
+	element->kind = SL_FAST_DROP;
+	return true;
+}
+
 struct el_class el_quarantined(const struct el_class *class)
 {
 	struct el_class stand_in = *class;
@@ -30,6 +38,8 @@ struct el_class el_quarantined(const struct el_class *class)
 	stand_in.state_bytes = 0;
 	stand_in.init = NULL;
 	stand_in.process = process;
+	if (class->fast)
+		stand_in.fast = fast;
 	if (class->dequeue) {
 		stand_in.dequeue = dequeue;
 		stand_in.waiting = waiting;

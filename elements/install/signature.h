@@ -10,9 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elements/core/package.h"
+
 #define EL_SIGNATURE_BYTES 64u
 #define EL_KEY_NAME_BYTES  64u
-#define EL_WHY_BYTES	   256u
 
 /*
  * Has one of the keys signed these bytes? 0, and the key's file without `.pub` in key; -EACCES, and

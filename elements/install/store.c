@@ -116,7 +116,12 @@ static void *save_thread(void *arg)
 	const uint64_t one = 1;
 	struct el_store_save *save = arg;
 
-	save->err = save_all(save);
+	save->err = save->before ? save->before(save->owner, save->why) : 0;
+	if (!save->err) {
+		save->err = save_all(save);
+		if (save->err && save->undo)
+			save->undo(save->owner);
+	}
 	(void)!write(save->fd, &one, sizeof(one));
 	return NULL;
 }

@@ -22,7 +22,15 @@ struct el_store_save {
 	const char *dir, *name;
 	const uint8_t *signature, *object; /* EL_SIGNATURE_BYTES, object_bytes */
 	size_t object_bytes;
-	int fd; /* owned: readable when it is over; -1: none goes on */
+	/*
+	 * NULL, or what the thread does first, as it may take long, with `owner`: 0, or -errno with
+	 * the reason in why; and how that is undone if the store cannot be written.
+	 */
+	int (*before)(void *owner, char why[EL_WHY_BYTES]);
+	void (*undo)(void *owner);
+	void *owner;
+	char why[EL_WHY_BYTES]; /* of `before`; "": it was not that */
+	int fd;			/* owned: readable when it is over; -1: none goes on */
 	pthread_t thread;
 	int err; /* written by the thread before it ends */
 };

@@ -70,6 +70,8 @@ void el_trial_stop(struct el_trial *trial)
 static const char *doing(char letter)
 {
 	switch (letter) {
+	case EL_TRIAL_VERIFIES:
+		return "while the kernel verified its program";
 	case EL_TRIAL_LOADS:
 		return "while it was loaded";
 	case EL_TRIAL_TESTS_ITSELF:

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -36,12 +37,16 @@ static int limit(__rlimit_resource_t resource, rlim_t soft, rlim_t hard)
 	return setrlimit(resource, &value) ? -errno : 0;
 }
 
+int el_trial_limit_time(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return limit(RLIMIT_CPU, EL_TRIAL_CPU_S, EL_TRIAL_CPU_S + 1);
+}
+
 static int set_limits(void)
 {
-	int err = limit(RLIMIT_CPU, EL_TRIAL_CPU_S, EL_TRIAL_CPU_S + 1);
+	int err = limit(RLIMIT_AS, MEMORY_MAX_BYTES, MEMORY_MAX_BYTES);
 
-	if (!err)
-		err = limit(RLIMIT_AS, MEMORY_MAX_BYTES, MEMORY_MAX_BYTES);
 	if (!err)
 		err = limit(RLIMIT_CORE, 0, 0);
 	return err ? err : limit(RLIMIT_FSIZE, 0, 0);
@@ -85,6 +90,12 @@ static int filter_calls(void)
 		ALLOW(rt_sigreturn),
 		ALLOW(exit),
 		ALLOW(exit_group),
+		/* its program is loaded, and is run */
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 0, 4),
+		LOW_ARGUMENT(0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, BPF_PROG_TEST_RUN, 1, 0),
+		END(KILL_PROCESS),
+		END(ALLOW),
 		/* the dynamic linker opens what it loads */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 1, 0),
 		END(KILL_PROCESS),
@@ -105,8 +116,7 @@ int el_trial_confine(void)
 {
 	int err;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (close_range(EL_TRIAL_SAYS_FD + 1, ~0u, 0) || setpriority(PRIO_PROCESS, 0, NICE))
+	if (close_range(EL_TRIAL_PROGRAM_FD + 1, ~0u, 0) || setpriority(PRIO_PROCESS, 0, NICE))
 		return -errno;
 	err = set_limits();
 	if (!err)

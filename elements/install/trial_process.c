@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,7 +21,29 @@ static void begin(char step)
 	say(text);
 }
 
-static int try_object(char why[EL_WHY_BYTES])
+/* While there are rights: load its program, if it has one, which then lies at a number of its own.
+ */
+static int verify(struct el_own_trial *own, char why[EL_WHY_BYTES])
+{
+	struct sl_bpf_bytes program;
+	int err = el_object_program(EL_TRIAL_OBJECT_FD, &program);
+
+	*own = (struct el_own_trial){ .program_fd = -1 };
+	if (!err && program.n_bytes) {
+		begin(EL_TRIAL_VERIFIES);
+		err = el_own_trial_open(&program, own, why);
+	}
+	free(program.bytes);
+	if (err || own->program_fd < 0 || own->program_fd == EL_TRIAL_PROGRAM_FD)
+		return err;
+	if (dup2(own->program_fd, EL_TRIAL_PROGRAM_FD) < 0)
+		return -errno;
+	close(own->program_fd);
+	own->program_fd = EL_TRIAL_PROGRAM_FD;
+	return 0;
+}
+
+static int try_object(struct el_own_trial *own, char why[EL_WHY_BYTES])
 {
 	struct el_object object;
 	const char *reason = NULL;
@@ -37,7 +61,8 @@ static int try_object(char why[EL_WHY_BYTES])
 		return -1;
 	}
 	begin(EL_TRIAL_EXERCISES);
-	err = el_exercise(object.package->class, object.package->trial_parameters, why);
+	err = el_exercise(object.package->class, object.package->trial_parameters,
+			  own->program_fd < 0 ? NULL : own, why);
 	if (err)
 		return err;
 	begin(EL_TRIAL_UNLOADS);
@@ -51,12 +76,24 @@ static int try_object(char why[EL_WHY_BYTES])
 int el_trial_run(void)
 {
 	char why[EL_WHY_BYTES] = "not enough memory for its trial";
+	struct el_own_trial own;
 
+	if (el_trial_limit_time()) {
+		say(":the process of its trial cannot be confined");
+		return 1;
+	}
+	if (verify(&own, why)) {
+		say(":");
+		say(why);
+		return 1;
+	}
+	if (own.program_fd < 0)
+		close(EL_TRIAL_PROGRAM_FD);
 	if (el_trial_confine()) {
 		say(":the process of its trial cannot be confined");
 		return 1;
 	}
-	if (!try_object(why))
+	if (!try_object(&own, why))
 		return 0;
 	say(":");
 	say(why);

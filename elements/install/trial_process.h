@@ -4,10 +4,13 @@
 #define EL_TRIAL_PROCESS_H
 
 #define EL_TRIAL_OBJECT_FD 3 /* the object */
-#define EL_TRIAL_SAYS_FD   4 /* a pipe: a letter for each step that begins, then ':' and a reason */
-#define EL_TRIAL_SAYS_MAX  512
-#define EL_TRIAL_CPU_S	   1u
+/* a pipe: a letter for each step that begins, then ':' and a reason */
+#define EL_TRIAL_SAYS_FD    4
+#define EL_TRIAL_PROGRAM_FD 5 /* that of its program, in the process alone */
+#define EL_TRIAL_SAYS_MAX   512
+#define EL_TRIAL_CPU_S	    1u
 
+#define EL_TRIAL_VERIFIES     'v'
 #define EL_TRIAL_LOADS	      'l'
 #define EL_TRIAL_TESTS_ITSELF 't'
 #define EL_TRIAL_EXERCISES    'e'
@@ -17,7 +20,10 @@
 
 /* What such a process does. Returns its exit status. */
 int el_trial_run(void);
-/* Give up all rights but those to memory and processor time. 0 or -errno. */
+/* From now on there is EL_TRIAL_CPU_S of processor time. 0 or -errno. */
+int el_trial_limit_time(void);
+/* Give up all rights but those to memory and processor time, and to run the program. 0 or -errno.
+ */
 int el_trial_confine(void);
 
 #endif

@@ -374,6 +374,8 @@ static void commit(void *owner, bool now)
 		if (next && has_class(next, p->changed))
 			el_process_replace(p, i, next);
 	}
+	if (now)
+		el_fast_change(&p->fast, &p->chains, p->changed);
 	forget_next(p);
 }
 
@@ -406,7 +408,9 @@ int el_process_open(const struct el_paths *paths, struct el_process **out)
 	if (!err)
 		err = el_port_open(&p->netdevs, &p->port);
 	if (!err)
-		err = el_fast_open(&p->fast, paths->pin_dir);
+		err = el_fast_open(&p->fast, paths->pin_dir, &p->installed.own);
+	if (!err)
+		el_installed_leave(&p->installed, paths->sluiced);
 	if (err) {
 		el_process_close(p);
 		return err;

@@ -35,6 +35,7 @@ struct el_paths {
 	const char *keys_dir;  /* whose elements may be installed */
 	const char *store_dir; /* those that are */
 	const char *pin_dir;   /* the maps of sluiced */
+	const char *sluiced;   /* its control socket */
 	const char *signals;   /* the keys of signals; NULL: there are none, and nobody listens */
 };
 

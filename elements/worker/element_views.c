@@ -193,6 +193,7 @@ static json_t *class_row(const struct el_process *p, const struct el_class *clas
 			"may", may, "parameters", params);
 	if (!row)
 		return NULL;
+	json_object_set_new(row, "fast", json_boolean(class->fast));
 	json_object_set_new(row, "key", installed ? json_string(installed->key) : json_null());
 	json_object_set_new(row, "fault",
 			    installed && installed->fault[0] ? json_string(installed->fault)

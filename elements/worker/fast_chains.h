@@ -7,6 +7,7 @@
 #define EL_FAST_CHAINS_H
 
 #include "bpf/abi/fast_chain.h"
+#include "elements/fast/own_set.h"
 #include "elements/graph/graph_text.h"
 
 struct el_fast {
@@ -15,11 +16,14 @@ struct el_fast {
 	uint32_t map_id;	    /* of chains_fd */
 	struct sl_fast_count *each; /* owned: one for each processor */
 	int processors;
-	uint64_t look_ns; /* when to look again whether sluiced has made other maps */
+	uint64_t look_ns;	      /* when to look again whether sluiced has made other maps */
+	const struct el_own_set *own; /* borrowed: programs of installed classes */
+	uint32_t linked_set;	      /* those that sl_edge has; 0: none */
+	uint32_t published_set;	      /* those that its chains were published for */
 };
 
 /* 0 or -ENOMEM. The maps need not be there. */
-int el_fast_open(struct el_fast *fast, const char *pin_dir);
+int el_fast_open(struct el_fast *fast, const char *pin_dir, const struct el_own_set *own);
 /* What leaves a chain of the worker's in the maps goes with it. Zeroed memory is fine. */
 void el_fast_close(struct el_fast *fast);
 
@@ -28,7 +32,14 @@ void el_fast_close(struct el_fast *fast);
  * packets come to the worker.
  */
 void el_fast_publish(struct el_fast *fast, const struct el_chains *chains);
-/* Once a second: publish in the maps of a sluiced that has come or was started again. */
+/*
+ * Class `changed` is another one, or own programs are: publish chains with it, which count anew,
+ * and those with programs, which do not. A chain with programs that sl_edge has not is the
+ * worker's.
+ */
+void el_fast_change(struct el_fast *fast, const struct el_chains *chains, const char *changed);
+/* Once a second: publish in the maps of a sluiced that has come or was started again, and chains
+ * for the programs that it has linked. */
 void el_fast_follow(struct el_fast *fast, const struct el_chains *chains, uint64_t now_ns);
 
 /*

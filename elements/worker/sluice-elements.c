@@ -48,6 +48,7 @@ static const char usage[] =
 	"      --store DIR      installed elements (default " STORE_DEFAULT ")\n"
 	"      --control PATH   control socket (default " SL_CONFIG_DEFAULT_ELEMENTS_CONTROL ")\n"
 	"      --pin-dir DIR    that of sluiced (default " SL_CONFIG_DEFAULT_PINS ")\n"
+	"      --sluiced PATH   control socket of sluiced (default " SL_CONFIG_DEFAULT_SOCKET ")\n"
 	"      --signals FILE   take signals, packets that set up chains, of the keys in FILE\n"
 	"                       (default: take none)\n"
 	"      --check          read the chains, say whether they are right, and end\n"
@@ -84,6 +85,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		OPT_STORE,
 		OPT_TRY,
 		OPT_PIN_DIR,
+		OPT_SLUICED,
 		OPT_SIGNALS
 	};
 	static const struct option longs[] = {
@@ -91,6 +93,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "try", required_argument, NULL, OPT_TRY },
 		{ "keys", required_argument, NULL, OPT_KEYS },
 		{ "pin-dir", required_argument, NULL, OPT_PIN_DIR },
+		{ "sluiced", required_argument, NULL, OPT_SLUICED },
 		{ "signals", required_argument, NULL, OPT_SIGNALS },
 		{ "store", required_argument, NULL, OPT_STORE },
 		{ "control", required_argument, NULL, OPT_CONTROL },
@@ -104,7 +107,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	int c;
 
 	*o = (struct options){ .paths = { CHAINS_DEFAULT, KEYS_DEFAULT, STORE_DEFAULT,
-					  SL_CONFIG_DEFAULT_PINS, NULL },
+					  SL_CONFIG_DEFAULT_PINS, SL_CONFIG_DEFAULT_SOCKET, NULL },
 			       .control = SL_CONFIG_DEFAULT_ELEMENTS_CONTROL };
 	while ((c = getopt_long(argc, argv, "c:vhV", longs, NULL)) != -1) {
 		switch (c) {
@@ -122,6 +125,9 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case OPT_PIN_DIR:
 			o->paths.pin_dir = optarg;
+			break;
+		case OPT_SLUICED:
+			o->paths.sluiced = optarg;
 			break;
 		case OPT_SIGNALS:
 			o->paths.signals = optarg;

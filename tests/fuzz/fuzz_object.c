@@ -68,6 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char why[EL_WHY_BYTES] = "";
 	uint8_t *bytes = malloc(size ? size : 1); /* of the exact size, for the sanitizer */
+	const uint8_t *section;
+	size_t n = 0;
 
 	elf_version(EV_CURRENT);
 	if (size)
@@ -78,6 +80,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			assert(isprint((unsigned char)*p));
 	} else {
 		check_whole((char *)bytes, size);
+		section = el_elf_section(bytes, size, ".text", &n);
+		assert(!section || (section >= bytes && section <= bytes + size &&
+				    n <= size - (size_t)(section - bytes)));
 	}
 	free(bytes);
 	return 0;

@@ -51,6 +51,8 @@ static void class_cells(void *arg, const json_t *row)
 	number_cell(table, row, "outputs");
 	words_cell(table, json_object_get(row, "may"));
 	words_cell(table, json_object_get(row, "parameters"));
+	sl_table_cell(table,
+		      json_is_true(json_object_get(row, "fast")) ? "worker, fast" : "worker");
 	if (json_is_string(json_object_get(row, "fault")))
 		sl_table_cell(table, "quarantine");
 	else if (json_is_string(json_object_get(row, "key")))
@@ -123,8 +125,9 @@ static int show(const struct sl_cmd_options *options, json_t *request, const cha
 
 int sl_cmd_element(const struct sl_cmd_options *options, int argc, char **argv)
 {
-	static const char *const classes[] = { "class",	     ">version", ">outputs", "may",
-					       "parameters", "from",	 "what",     NULL };
+	static const char *const classes[] = { "class", ">version",   ">outputs",
+					       "may",	"parameters", "runs in",
+					       "from",	"what",	      NULL };
 	static const char *const elements[] = { "chain",    "element",	"class",  "outputs",
 						">packets", ">bytes",	">waits", ">copied",
 						">dropped", "drops as", NULL };

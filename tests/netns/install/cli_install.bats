@@ -21,6 +21,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/include/sluice/bpf/abi/chain_header.h
 644 opt/sl/include/sluice/bpf/abi/classifier.h
 644 opt/sl/include/sluice/bpf/abi/fast_chain.h
+644 opt/sl/include/sluice/bpf/abi/own_element.h
 644 opt/sl/include/sluice/elements/core/element.h
 644 opt/sl/include/sluice/elements/core/ip_rewrite.h
 644 opt/sl/include/sluice/elements/core/package.h
@@ -29,6 +30,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/include/sluice/user/text/prefix.h
 644 opt/sl/lib/sluice/capture.bpf.o
 644 opt/sl/lib/sluice/chain_input.bpf.o
+644 opt/sl/lib/sluice/element_trial.bpf.o
 644 opt/sl/lib/sluice/fabric.bpf.o
 644 opt/sl/lib/sluice/hooks.bpf.o
 644 opt/sl/lib/sluice/inject.bpf.o
@@ -51,6 +53,7 @@ teardown() { rm -rf "$DEST"; }
 777 opt/sl/share/bash-completion/completions/sluice-delay-plot
 777 opt/sl/share/bash-completion/completions/sluiced
 644 opt/sl/share/doc/sluice/element/element.mk
+644 opt/sl/share/doc/sluice/element/hop_limit.bpf.c
 644 opt/sl/share/doc/sluice/element/hop_limit.c
 644 opt/sl/share/doc/sluice/sluice.yaml
 777 opt/sl/share/man/man1/sluice-delay-plot.1

@@ -27,10 +27,11 @@ setup_file() {
 	export LAB_ID LAB_DIR CONFIG DAEMON ELEMENTS CHAINS STORE
 }
 
-# variant NAME SED [KEY]: the element, changed and signed, as $LAB_DIR/NAME.so
+# variant NAME SED [KEY [SED]]: the element, changed and signed, as $LAB_DIR/NAME.so; the latter changes its program
 variant() {
 	mkdir -p "$LAB_DIR/$1.d"
 	sed "$2" dist/element/hop_limit.c >"$LAB_DIR/$1.d/hop_limit.c"
+	sed "${4:-}" dist/element/hop_limit.bpf.c >"$LAB_DIR/$1.d/hop_limit.bpf.c"
 	make -s -f "$PWD/dist/element/element.mk" -C "$LAB_DIR/$1.d" SLUICE="$PWD" CFLAGS="-O1 -w" hop_limit.so
 	cp "$LAB_DIR/$1.d/hop_limit.so" "$LAB_DIR/$1.so"
 	sign "$1" "${3:-operator}"

@@ -66,6 +66,18 @@ static void whole_object_passes(void **state)
 	assert_int_equal(check(object_bytes, SIZE_MAX, 0, why), 0);
 }
 
+static void section_is_found_by_its_whole_name(void **state)
+{
+	const uint8_t *section;
+	size_t n = 0;
+
+	(void)state;
+	section = el_elf_section(object, object_bytes, ".rodata", &n);
+	assert_true(section > object && n && section + n <= object + object_bytes);
+	assert_null(el_elf_section(object, object_bytes, ".rodat", &n));
+	assert_null(el_elf_section(object, object_bytes, ".rodata.", &n));
+}
+
 static void object_cut_at_any_length_is_refused_with_a_reason(void **state)
 {
 	char why[EL_WHY_BYTES];
@@ -116,6 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_object_passes),
+		cmocka_unit_test(section_is_found_by_its_whole_name),
 		cmocka_unit_test(object_cut_at_any_length_is_refused_with_a_reason),
 		cmocka_unit_test(altered_headers_are_refused_by_name),
 	};
