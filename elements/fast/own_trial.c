@@ -57,13 +57,40 @@ static int check_code(const struct bpf_insn *code, size_t n, char why[EL_WHY_BYT
 	return 0;
 }
 
-static int check_section(Elf_Scn *scn, char why[EL_WHY_BYTES])
+/*
+ * Others could take the place of a function of sl_edge, or reach its maps, when both are linked.
+ * That of the licence is no function.
+ */
+static int check_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, char why[EL_WHY_BYTES])
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+	GElf_Sym symbol;
+
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
+		const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
+
+		if (GELF_ST_BIND(symbol.st_info) == STB_LOCAL ||
+		    (name && strcmp(name, SL_OWN_FUNCTION) == 0) ||
+		    (symbol.st_shndx != SHN_UNDEF && GELF_ST_TYPE(symbol.st_info) == STT_OBJECT))
+			continue;
+		snprintf(why, EL_WHY_BYTES,
+			 "its program has %.64s beside its one function: make it static",
+			 name ? name : "a symbol");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_section(Elf *elf, Elf_Scn *scn, char why[EL_WHY_BYTES])
 {
 	GElf_Shdr header;
 	Elf_Data *data;
 
-	if (!gelf_getshdr(scn, &header) || header.sh_type != SHT_PROGBITS ||
-	    !(header.sh_flags & SHF_EXECINSTR))
+	if (!gelf_getshdr(scn, &header))
+		return refuse(why, "is no whole BPF object");
+	if (header.sh_type == SHT_SYMTAB)
+		return check_symbols(elf, scn, &header, why);
+	if (header.sh_type != SHT_PROGBITS || !(header.sh_flags & SHF_EXECINSTR))
 		return 0;
 	data = elf_getdata(scn, NULL);
 	if (!data || !data->d_buf)
@@ -82,7 +109,7 @@ static int check_sections(const struct sl_bpf_bytes *object, char why[EL_WHY_BYT
 	if (!elf)
 		return refuse(why, "is no whole BPF object");
 	while (!err && (scn = elf_nextscn(elf, scn)))
-		err = check_section(scn, why);
+		err = check_section(elf, scn, why);
 	elf_end(elf);
 	return err;
 }

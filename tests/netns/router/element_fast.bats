@@ -106,7 +106,14 @@ refuses() {
 	variant calls '' 's|return ip\[TTL_AT\]|bpf_xdp_adjust_head(ctx, 4);\nreturn 1;\n&|'
 	refuses calls "calls helper 44 of the kernel"
 	variant nameless '' 's/sl_own_element_X/other/'
-	refuses nameless "has no function sl_own_element_X"
+	refuses nameless "has other beside its one function"
+	variant global '' 's|^int sl_own|int bpf_xdp_metadata_rx_vlan_tag(void) { return 0; }\n&|'
+	refuses global "has bpf_xdp_metadata_rx_vlan_tag beside its one function"
+	variant foreign '' 's|^int sl_own|extern int sl_fast_step(int i);\n&|; s|return ip\[TTL_AT\]|if (sl_fast_step(1)) return 1;\n&|'
+	refuses foreign "has sl_fast_step beside its one function"
+	# alone it has room for this, and in sl_edge not: sluiced refuses it
+	variant deep '' 's|return ip\[TTL_AT\]|volatile char deep[400]; deep[ip[TTL_AT]] = 1; if (deep[ip[TTL_AT]] != 1) return 1;\n&|'
+	refuses deep "sl_edge cannot be loaded with them"
 	mkdir "$LAB_DIR/cut.d"
 	cp "$LAB_DIR/good.d/"* "$LAB_DIR/cut.d"
 	rm "$LAB_DIR/cut.d/hop_limit.so" "$LAB_DIR/cut.d/hop_limit.bpf.c"
@@ -249,6 +256,27 @@ print(n, flush=True)' "$LAB_DIR/enough"
 	pinged() { grep -q "packet loss" "$LAB_DIR/ping.out"; }
 	wait_for 20 pinged
 	grep -q " 0% packet loss" "$LAB_DIR/ping.out"
+}
+
+@test "an element in quarantine: its fast chain drops what comes, by that name, until another version is installed" {
+	local first
+	first=$(cat "$LAB_DIR/elements.pid")
+	kill "$first"
+	gone() { [ ! -e "/proc/$first" ]; }
+	wait_for 10 gone
+	printf 'it crashed\n' >"$STORE/HopLimit.fault"
+	elements --keys "$LAB_DIR/keys" --store "$STORE"
+	warm_up
+	wait_for 10 in_fast_path 2
+	wait_for 10 none_linked
+	udp 7001 5 9
+	[ "$(flow quick fast_packets)" = 5 ]
+	[ "$(sluice -j element show quick | jq '.[] | select(.drop == "quarantined").dropped')" = 5 ]
+	sluice element install "$LAB_DIR/second.so"
+	some_linked
+	udp 7001 4 9
+	[ "$(flow quick fast_packets)" = 4 ]
+	[ "$(flow quick left)" = 4 ]
 }
 
 @test "SIGKILL of sluiced: the fast chain goes on, and the next sluiced has its program from the start" {
