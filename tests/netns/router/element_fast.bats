@@ -62,9 +62,11 @@ use() {
 	wait_for 10 chains_are "whole quick slow"
 	wait_for 10 in_fast_path 2
 }
-use_none() {
+use_none() { use_none_of "$ELEMENTS"; }
+# use_none_of PROCESS
+use_none_of() {
 	printf 'chain whole fast { input -> Counter -> output; }\n' >"$CHAINS"
-	kill -HUP "$ELEMENTS"
+	kill -HUP "$1"
 	wait_for 10 chains_are whole
 }
 
@@ -277,6 +279,31 @@ print(n, flush=True)' "$LAB_DIR/enough"
 	udp 7001 4 9
 	[ "$(flow quick fast_packets)" = 4 ]
 	[ "$(flow quick left)" = 4 ]
+}
+
+@test "SIGKILL of sluice-elements before an element is on the disk, and sluiced has its program: nothing of it stays" {
+	local first
+	first=$(cat "$LAB_DIR/elements.pid")
+	use_none_of "$first"
+	sluice element remove HopLimit
+	wait_for 10 none_linked
+	spawn n1 strace strace -f -qq -p "$first" -e trace=fsync -e inject=fsync:delay_enter=120s:when=1 -o "$LAB_DIR/trace"
+	attached() { grep -q '^TracerPid:	[1-9]' "/proc/$first/status"; }
+	wait_for 10 attached
+	spawn n1 install build/sluice element install "$LAB_DIR/good.so"
+	wait_for 20 some_linked
+	kill -KILL "$first"
+	kill -KILL "$(cat "$LAB_DIR/strace.pid")"
+	gone() { [ ! -e "/proc/$first" ]; }
+	wait_for 10 gone
+	elements --keys "$LAB_DIR/keys" --store "$STORE"
+	wait_for 10 none_linked
+	[ -z "$(installed)" ]
+	[ -z "$(on n1 find /run/sluice -name '*.elements*')" ]
+	warm_up
+	sluice element install "$LAB_DIR/good.so"
+	ELEMENTS=$(cat "$LAB_DIR/elements.pid")
+	use
 }
 
 @test "SIGKILL of sluiced: the fast chain goes on, and the next sluiced has its program from the start" {
