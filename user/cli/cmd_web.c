@@ -14,6 +14,7 @@
 #include "user/config/config_cluster.h"
 #include "user/ipc/control_client.h"
 #include "user/lib/clock.h"
+#include "user/web/web_lists.h"
 #include "user/web/web_nodes.h"
 #include "user/web/web_page.h"
 #include "user/web/web_server.h"
@@ -43,19 +44,6 @@ static const char usage[] =
 	"                           has the same token\n"
 	"  -h, --help               this text\n\n"
 	"Without an address, only this host reaches it; the port is 9180 unless given.\n";
-
-static const struct list {
-	const char *name, *command;
-	bool of_bridge, is_object;
-} lists[] = {
-	{ "status", "status", false, true },	  { "ports", "show", false, false },
-	{ "counters", "show", false, false },	  { "drops", "show", false, false },
-	{ "system-ports", "show", false, false }, { "peers", "peers", true, false },
-	{ "voqs", "voqs", true, false },	  { "egress-queues", "egress-queues", true, false },
-	{ "fabric", "fabric", true, true },	  { "delay", "delay", true, false },
-	{ "busy", "busy", true, false },	  { "cc", "cc", true, false },
-	{ "cluster", "show", false, true },
-};
 
 /* The only row of an answer, or all of them; takes the reference. */
 static json_t *unpacked(json_t *rows, bool is_object)
@@ -97,7 +85,7 @@ static json_t *ask_bridge(struct web *w, const char *command)
 }
 
 /* NULL: it cannot be had, and w->why says why. */
-static json_t *rows_of(struct web *w, const struct list *list)
+static json_t *rows_of(struct web *w, const struct sl_web_list *list)
 {
 	json_t *rows;
 
@@ -111,9 +99,9 @@ static json_t *node_of(struct web *w)
 {
 	json_t *node = json_object();
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		json_object_set_new(node, lists[i].name,
-				    rows_of(w, &lists[i]) ?: json_string(w->why));
+	for (size_t i = 0; i < SL_WEB_LISTS; i++)
+		json_object_set_new(node, sl_web_lists[i].name,
+				    rows_of(w, &sl_web_lists[i]) ?: json_string(w->why));
 	return node;
 }
 
@@ -124,9 +112,9 @@ static json_t *list_of(void *arg, const char *name, const char **why)
 	*why = w->why;
 	if (strcmp(name, NODE) == 0)
 		return node_of(w);
-	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		if (strcmp(lists[i].name, name) == 0)
-			return rows_of(w, &lists[i]);
+	for (size_t i = 0; i < SL_WEB_LISTS; i++)
+		if (strcmp(sl_web_lists[i].name, name) == 0)
+			return rows_of(w, &sl_web_lists[i]);
 	*why = NULL;
 	return NULL;
 }

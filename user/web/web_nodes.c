@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "user/text/listen_address.h"
+#include "user/web/web_lists.h"
 
 #define PATIENCE_MS 3000       /* for an answer */
 #define KEPT_MS	    10000      /* an older answer says nothing of now */
@@ -28,7 +29,9 @@ struct node {
 	/* What the former ones gave. */
 	json_t *lists; /* owned, or NULL */
 	uint64_t lists_ms;
-	char why[160]; /* the last one failed */
+	char why[160];	/* the last one failed */
+	char odd[160];	/* what of `lists` had another shape than it should, or "" */
+	char said[160]; /* the latest of those that was logged */
 };
 
 struct sl_web_nodes {
@@ -139,6 +142,15 @@ static void send_request(struct node *node, const char *token)
 		fail(node, strerror(ENOMEM));
 }
 
+/* A node that stays as it is says the same again with each answer: that is logged once. */
+static void say_odd(struct node *node)
+{
+	if (!*node->odd || strcmp(node->odd, node->said) == 0)
+		return;
+	memcpy(node->said, node->odd, sizeof(node->said));
+	fprintf(stderr, "sluice: web: %s: %s: left out\n", node->address, node->odd);
+}
+
 /* The whole answer has come: "HTTP/1.0 200 OK", headers, an empty line, and the lists. */
 static void take(struct node *node, uint64_t now_ms)
 {
@@ -161,7 +173,9 @@ static void take(struct node *node, uint64_t now_ms)
 		return;
 	}
 	json_decref(node->lists);
-	node->lists = lists;
+	node->lists = sl_web_lists_take(lists, node->odd, sizeof(node->odd));
+	json_decref(lists);
+	say_odd(node);
 	node->lists_ms = now_ms;
 	node->why[0] = '\0';
 	end(node);
@@ -226,6 +240,8 @@ void sl_web_nodes_put(const struct sl_web_nodes *nodes, uint64_t now_ms, json_t 
 			json_object_set(object, "lists", node->lists);
 			json_object_set_new(object, "age_ms",
 					    json_integer((json_int_t)(now_ms - node->lists_ms)));
+			if (*node->odd)
+				json_object_set_new(object, "odd", json_string(node->odd));
 		} else {
 			json_object_set_new(object, "why", json_string(node->why));
 		}

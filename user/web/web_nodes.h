@@ -24,12 +24,16 @@ int sl_web_nodes_add(struct sl_web_nodes *nodes, const char *address);
 void sl_web_nodes_ask(struct sl_web_nodes *nodes, uint64_t now_ms);
 /* What to wait for: at most SL_WEB_NODES_MAX entries. Returns their number. */
 uint32_t sl_web_nodes_fds(const struct sl_web_nodes *nodes, struct pollfd *fds);
-/* Go on where something can be done, after poll(2) on those entries; give up what took too long. */
+/*
+ * Go on where something can be done, after poll(2) on those entries; give up what took too long. A
+ * node whose answer has a wrong shape is logged once.
+ */
 void sl_web_nodes_step(struct sl_web_nodes *nodes, uint64_t now_ms);
 
 /*
  * Append an object for each node: "from", its address; "lists", its latest answer, and "age_ms",
- * how old that is; or "why" there is none. The caller owns the array.
+ * how old that is, and "odd" if something in it had a shape that the page cannot show; or "why"
+ * there is none. The caller owns the array.
  */
 void sl_web_nodes_put(const struct sl_web_nodes *nodes, uint64_t now_ms, json_t *array);
 

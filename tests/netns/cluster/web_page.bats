@@ -31,8 +31,8 @@ teardown() { flows_kill; }
 none_waits() { ! holds n2p1 0 1; }
 has_episode() { bridge_ask 2 busy | jq -se 'any(.port == "n2p1" and .episodes != [])'; }
 
-# look NAME WORD...: the page of the cluster in a browser, once it shows these words
-look() { on n1 env HOME="$LAB_DIR" tests/tools/browse_page.py "http://127.0.0.1:9180/?token=$TOKEN" "${PICTURES:-$LAB_DIR}/$1" "${@:2}"; }
+# look NAME WORD...: the page of the cluster at PORT in a browser, once it shows these words
+look() { on n1 env HOME="$LAB_DIR" tests/tools/browse_page.py "http://127.0.0.1:${PORT:-9180}/?token=$TOKEN" "${PICTURES:-$LAB_DIR}/$1" "${@:2}"; }
 
 @test "what other hosts reach wants a token" {
 	run -2 --separate-stderr on n2 build/sluice web 0.0.0.0:9181
@@ -97,6 +97,16 @@ events() {
 	wait_for 30 holds n2p1 0 20
 	look congestion "n2p1/0 queue" "n2p1, busy now" "Rates of controllers" "Episodes: the longest delays" "n1 to n2p1/0 price"
 	interrupt gen0
+}
+
+@test "with a node that answers wrongly, the page shows the others" {
+	mkdir -p "$LAB_DIR/wrong/api"
+	ask -H "Authorization: Bearer $TOKEN" http://10.9.0.2:9180/api/node |
+		jq '.drops = .status | .voqs = {} | .delay = [1] | .busy[].levels = 0' >"$LAB_DIR/wrong/api/node"
+	spawn n1 wrong /usr/bin/python3 -m http.server --bind 127.0.0.1 --directory "$LAB_DIR/wrong" 9191
+	spawn n1 web3 build/sluice web -t "$LAB_DIR/token" -n 127.0.0.1:9191 -n 10.9.0.2:9180 9183
+	wait_for 10 grep -q listening "$LAB_DIR/web3.err"
+	PORT=9183 look wrong "answers wrongly" 'its "drops" is not a list of objects' "Frames that wait, by node of entry"
 }
 
 @test "with a node down, and the page of another silent" {

@@ -79,6 +79,28 @@ status_of() { ask -o /dev/null -w '%{http_code}' "$@"; }
 	[ "$stderr" = 'sluice: web: cannot listen at "127.0.0.1:9180": Address already in use' ]
 }
 
+# shown N: what the page has after N events of `sluice web` at port 9182, with the lists of a node at 9191
+shown() { on n1 timeout 20 curl -sSN http://127.0.0.1:9182/events | sed -un 's/^data: //p' | head -n "$1" | tail -n 1 | jq '.[1]'; }
+answers() { [ "$(shown 3 | jq -c "$1")" = "$2" ]; }
+
+@test "what another node sends in a shape that it should not have is left out, and said once" {
+	local at=$LAB_DIR/other/api/node
+	mkdir -p "${at%/*}"
+	spawn n1 other /usr/bin/python3 -m http.server --bind 127.0.0.1 --directory "$LAB_DIR/other" 9191
+	spawn n1 web2 build/sluice web -n 127.0.0.1:9191 9182
+	wait_for 10 grep -q listening "$LAB_DIR/web2.err"
+	jq -nc '{status: {version: "1"}, ports: {port: "eth1"}, counters: "none now", drops: [1], fabric: [{}], cluster: null,
+		voqs: [{port: "n1p1"}], delay: [{buckets: {}}], busy: [{levels: [], episodes: [3]}], other: 1, __proto__: {cc: 1}}' >"$at"
+	wait_for 20 answers '.lists' '{"busy":"its \"busy\" has a row without the list \"episodes\"","cluster":"its \"cluster\" is not an object","counters":"none now","delay":"its \"delay\" has a row without the list \"buckets\"","drops":"its \"drops\" is not a list of objects","fabric":"its \"fabric\" is not an object","ports":"its \"ports\" is not a list of objects","status":{"version":"1"},"voqs":[{"port":"n1p1"}]}'
+	answers '[.from, .odd]' '["127.0.0.1:9191","its \"ports\" is not a list of objects"]'
+	[ "$(grep -c 'left out' "$LAB_DIR/web2.err")" = 1 ]
+	grep -qx 'sluice: web: 127.0.0.1:9191: its "ports" is not a list of objects: left out' "$LAB_DIR/web2.err"
+	# What it sends as it should is shown again.
+	ask http://127.0.0.1:9180/api/node >"$at.new"
+	mv "$at.new" "$at"
+	wait_for 20 answers '[.odd, .lists.status.engine, (.lists.ports | type)]' '[null,"fast","array"]'
+}
+
 @test "without a daemon it says so and goes on; it ends with status 0 on SIGTERM" {
 	kill -KILL "$DAEMON"
 	wait_for 5 daemon_gone
