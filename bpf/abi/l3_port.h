@@ -9,7 +9,7 @@
 
 #include "bpf/abi/abi.h"
 
-#define SL_PORTS_MAX 1024 /* elements of sl_port, sl_vlan, sl_offload, sl_tx */
+#define SL_PORTS_MAX 1024 /* elements of sl_port, sl_port_drops, sl_vlan, sl_offload, sl_tx */
 
 #define SL_PORT_FORWARD4  (1u << 0) /* the kernel forwards IPv4 that enters here */
 #define SL_PORT_FORWARD6  (1u << 1) /* the same for IPv6 */
@@ -59,6 +59,13 @@ struct sl_port {
 	__u8 filter; /* rule list plus 1 (classifier.h); 0: none */
 };
 SL_ASSERT_SIZE(struct sl_port, 16);
+
+/*
+ * Map sl_port_drops: struct sl_counter of the frames that entered by a netdev and that sl_edge has
+ * dropped. Element ifindex & (SL_PORTS_MAX - 1) of the netdev itself, whatever VLAN the frames are
+ * of; never reset, so an ifindex that is SL_PORTS_MAX higher goes on with what was there. The sum
+ * is that of sl_drops, but for the reasons that tracepoints count when a driver refuses a frame.
+ */
 
 /* Map sl_vlan: (port, tags) of a received frame -> L3 ifindex, a key of sl_port. */
 struct sl_vlan_key {

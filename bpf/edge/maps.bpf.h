@@ -24,6 +24,7 @@
 SL_COUNTERS(sl_stats, SL_STAT_SLOTS);
 SL_COUNTERS(sl_drops, SL_DROP_COUNT);
 SL_COUNTERS(sl_punts, SL_PUNT_COUNT);
+SL_COUNTERS(sl_port_drops, SL_PORTS_MAX);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -22,7 +22,8 @@ static __always_inline void sl_count(void *map, __u32 slot, __u64 packets, __u64
  * A frame that does not go on, or into a chain. Not inlined, so that it is verified only once, and
  * out of the way of those that do.
  */
-__attribute__((noinline)) int sl_finish_here(sl_verdict verdict, __u32 len_bytes, __u32 ethertype)
+__attribute__((noinline)) int sl_finish_here(sl_verdict verdict, __u32 len_bytes, __u32 ethertype,
+					     __u32 port_ifindex)
 {
 	if (verdict & SL_CHAINED) {
 		sl_count(&sl_stats,
@@ -38,6 +39,7 @@ __attribute__((noinline)) int sl_finish_here(sl_verdict verdict, __u32 len_bytes
 		sl_count(&sl_stats, SL_STAT_RX_IP6, 1, len_bytes);
 	if (verdict & SL_VERDICT_DROP) {
 		sl_count(&sl_drops, verdict & 0xff, 1, len_bytes);
+		sl_count(&sl_port_drops, port_ifindex & (SL_PORTS_MAX - 1), 1, len_bytes);
 		return XDP_DROP;
 	}
 	sl_count(&sl_punts, verdict & 0xff, 1, len_bytes);
@@ -56,7 +58,8 @@ static __always_inline int sl_finish(const struct sl_packet *pkt, sl_verdict ver
 		sl_count(&sl_stats, pkt->ip4 ? SL_STAT_VOQ : SL_STAT_VOQ_IP6, 1, pkt->len_bytes);
 		return XDP_REDIRECT;
 	}
-	return sl_finish_here(verdict, pkt->len_bytes, (SL_FORCE __u16)pkt->ethertype);
+	return sl_finish_here(verdict, pkt->len_bytes, (SL_FORCE __u16)pkt->ethertype,
+			      pkt->port_ifindex);
 }
 
 #endif

@@ -19,6 +19,8 @@ sum that does not hold. Exit status: 0 all sums hold, 1 not, 2 wrong use.
 The sums, over what happened since `begin`, on each node:
 
     edge ports   rx = forward + voq + drops + punts
+    ports        drops = those by port of entry, unless ports have come or gone, or no daemon runs, which alone shows
+                 them. Of what a driver refuses, or sl_fabric drops, nobody knows an edge port of entry
     ingress      voq + frames read from remote ports = sent by bridge and express + local + the bridge's
                  drops + waiting in VOQs
     egress       egress = transmitted + the bridge's drops + waiting in egress queues
@@ -158,6 +160,9 @@ def xdp_counters(node):
     out = {row["name"]: row["packets"] for row in stages if row["kind"] == "stage"}
     out["drops"] = {row["name"]: row["packets"] for row in reasons if row["kind"] == "drop"}
     out["punts"] = {row["name"]: row["packets"] for row in reasons if row["kind"] == "punt"}
+    ports = node.ask(DAEMON_SOCKET, {"command": "show", "what": "ports"})
+    # By ifindex, as drops are counted
+    out["port_drops"] = ports and {f"{row['port']}/{row['ifindex']}": row["dropped_packets"] for row in ports if "dropped_packets" in row}
     return out
 
 
@@ -326,6 +331,12 @@ def minus(after, before):
     return after
 
 
+def knows_ports(then, now):
+    """Were the same ports there then and now, so that every drop since then is in their counters?"""
+    before, after = then.get("port_drops"), now["port_drops"]
+    return after is not None and (not then or before is not None and before.keys() == after.keys())
+
+
 class Ledger:
     """What became of every frame between two snapshots."""
 
@@ -342,7 +353,8 @@ class Ledger:
             alive = now["bridge"] and (not then["xdp"] or then["bridge"] and now["bridge"]["epoch"] == then["bridge"]["epoch"])
             if not alive:
                 self.restarted.append(name)
-            self.node(name, minus(now, then), alive, gone=then["remote"].keys() - now["remote"].keys())
+            self.node(name, minus(now, then), alive, knows_ports=knows_ports(then["xdp"], now["xdp"]),
+                      gone=then["remote"].keys() - now["remote"].keys())
         if not self.restarted:
             self.fabric()
 
@@ -354,7 +366,7 @@ class Ledger:
         if frames:
             self.drops[name] = self.drops.get(name, 0) + frames
 
-    def node(self, name, d, alive, gone=()):
+    def node(self, name, d, alive, *, knows_ports, gone=()):
         xdp, edge = d["xdp"], d["edge"]
         remote = {what: sum(netdev[what] for netdev in d["remote"].values()) for what in ("read", "refused")}
         drops = sum(n for reason, n in xdp["drops"].items() if reason not in TX_DROPS + EXPRESS_DROPS)
@@ -362,6 +374,9 @@ class Ledger:
         self.claim(xdp["rx"] == xdp["forward"] + xdp["voq"] + drops + punts,
                    f"{name}: edge ports: rx {xdp['rx']}, forward {xdp['forward']} + voq {xdp['voq']} + drops {drops} "
                    f"+ punts {punts}")
+        if knows_ports:
+            self.claim(drops == sum(xdp["port_drops"].values()),
+                       f"{name}: ports: drops {drops}, by port of entry {({p: n for p, n in xdp['port_drops'].items() if n})}")
         for reason, n in xdp["drops"].items():
             self.drop(reason, n)
         for reason, n in xdp["punts"].items():

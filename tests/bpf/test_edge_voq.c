@@ -259,7 +259,9 @@ static void check(const struct expected *e)
 	static const int action[] = { XDP_REDIRECT, XDP_DROP, XDP_PASS, XDP_REDIRECT };
 	static uint8_t in[FRAME_MAX_BYTES];
 	static struct result got;
-	const struct edge_case c = { .in = e->in, .end = e->end, .what = e->what };
+	const struct edge_case c = {
+		.in = e->in, .end = e->end, .what = e->what, .ingress = e->ingress
+	};
 	struct sl_backlog backlog[EDGE_VOQS], backlog_after[EDGE_VOQS];
 	struct edge_counters before, after, expected;
 	uint32_t len = frame_build(&e->in, in);

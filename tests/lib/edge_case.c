@@ -387,9 +387,10 @@ void edge_expect_counters(const struct edge_case *c, const uint8_t *frame, uint3
 		count(&out->stats[SL_STAT_FORWARD], len);
 	else if (c->end == EDGE_QUEUE)
 		count(&out->stats[SL_STAT_VOQ], len);
-	else if (c->end == EDGE_DROP)
+	else if (c->end == EDGE_DROP) {
 		count(&out->drops[c->what], len);
-	else
+		count(&out->port_drops[c->ingress ? c->ingress : EDGE_PORT(1)], len);
+	} else
 		count(&out->punts[c->what], len);
 }
 
@@ -397,6 +398,7 @@ void edge_expect_counters(const struct edge_case *c, const uint8_t *frame, uint3
 #define COUNTER_NAME(id, name, text) name,
 static const char *const counter_names[] = { SL_STATS(COUNTER_NAME) SL_DROP_REASONS(COUNTER_NAME)
 						     SL_PUNT_REASONS(COUNTER_NAME) };
+#define N_NAMED (sizeof(counter_names) / sizeof(counter_names[0])) /* those of ports follow */
 
 void edge_assert_counters(const struct edge_counters *got, const struct edge_counters *want)
 {
@@ -405,8 +407,8 @@ void edge_assert_counters(const struct edge_counters *got, const struct edge_cou
 	for (uint32_t i = 0; i < sizeof(*got) / sizeof(*g); i++)
 		if (g[i].packets != w[i].packets || g[i].bytes != w[i].bytes)
 			fail_msg("counter %s: %llu packets, %llu bytes; expected %llu, %llu",
-				 counter_names[i], g[i].packets, g[i].bytes, w[i].packets,
-				 w[i].bytes);
+				 i < N_NAMED ? counter_names[i] : "of drops by port", g[i].packets,
+				 g[i].bytes, w[i].packets, w[i].bytes);
 }
 
 static void set_flags(const struct edge *world, const struct edge_case *c)

@@ -386,6 +386,7 @@ void edge_read_counters(const struct edge *edge, struct edge_counters *out)
 	memcpy(out->stats, slots, sizeof(out->stats));
 	read_map(edge, "sl_drops", out->drops, SL_DROP_COUNT);
 	read_map(edge, "sl_punts", out->punts, SL_PUNT_COUNT);
+	read_map(edge, "sl_port_drops", out->port_drops, EDGE_IFINDEXES);
 }
 
 void edge_subtract_counters(struct edge_counters *after, const struct edge_counters *before)

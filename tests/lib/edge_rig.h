@@ -31,10 +31,13 @@ struct edge {
 	uint8_t filter;	    /* rule list that edge_set_port gives an interface, as in sl_port */
 };
 
+#define EDGE_IFINDEXES 32 /* those of ports are below */
+
 struct edge_counters {
 	struct sl_counter stats[SL_STAT_COUNT];
 	struct sl_counter drops[SL_DROP_COUNT];
 	struct sl_counter punts[SL_PUNT_COUNT];
+	struct sl_counter port_drops[EDGE_IFINDEXES]; /* by the ifindex where frames entered */
 };
 
 /*

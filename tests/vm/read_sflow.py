@@ -121,14 +121,14 @@ def check_headers(samples, sent, eth2):
     return numbers
 
 
-def check_counters(samples, link):
-    """A sample of a port has the counters that `ip` shows at rest; returns the frames that have entered."""
+def check_counters(samples, link, dropped):
+    """A sample of a port has the counters that `ip` shows at rest, and what XDP dropped; returns the frames that have entered."""
     rx, tx = link["stats64"]["rx"], link["stats64"]["tx"]
     expected = {
         "counters_records": 1, "counters_record_format": 1, "flow_data_length": 88, "sample_length": 108, "source_id_type": 0,
         "ifindex": link["ifindex"], "iftype": 6, "ifspeed": 10 * 10**9, "ifdirection": 1, "ifadmin_status": 1, "ifoper_status": 1,
         "ifinoct": rx["bytes"], "ifinpkt": rx["packets"] - rx["multicast"], "ifinmcast": rx["multicast"], "ifinbcast": UNKNOWN,
-        "ifindisc": rx["dropped"], "ifinerr": rx["errors"], "ifinunk": UNKNOWN,
+        "ifindisc": rx["dropped"] + dropped, "ifinerr": rx["errors"], "ifinunk": UNKNOWN,
         "ifoutoct": tx["bytes"], "ifoutpkt": tx["packets"], "ifoutmcast": UNKNOWN, "ifoutbcast": UNKNOWN,
         "ifoutdisc": tx["dropped"], "ifouterr": tx["errors"], "ifpromisc": 0,
     }
@@ -188,7 +188,9 @@ def main(kind, directory):
         assert drops > 0 and n_flows + drops == pool == said[0], (n_flows, drops, pool, said)
     counters = by_source(datagrams, COUNTERS, "source_id_index")
     assert set(counters) == {eth1, eth2}
-    entered = sum(check_counters(counters[links[dev]["ifindex"]], links[dev]) for dev in ("eth1", "eth2"))
+    dropped = {row["port"]: row["dropped_packets"] for row in after["ports"]}
+    assert sum(dropped.values()) == counter(after, "drops") and (dropped["eth1"] or kind == "fast"), dropped
+    entered = sum(check_counters(counters[links[dev]["ifindex"]], links[dev], dropped[dev]) for dev in ("eth1", "eth2"))
     earlier = sum(link["stats64"]["rx"]["packets"] for [link] in start["link"])
     assert entered - earlier == rested - begun, f"the ports counted {entered - earlier} frames, and XDP {rested - begun}"
     print(json.dumps({"entered": said[0], "samples": n_flows, "lost": drops, "datagrams": len(datagrams)}))

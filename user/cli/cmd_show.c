@@ -24,6 +24,7 @@ static void port_cells(struct sl_table *table, const json_t *row)
 	sl_table_cell(table, "%lld", sl_cmd_number(row, "ifindex"));
 	sl_table_cell(table, "%lld", sl_cmd_number(row, "mtu_bytes"));
 	sl_table_cell(table, "%s", sl_cmd_text(row, "mac"));
+	sl_table_cell(table, "%lld", sl_cmd_number(row, "dropped_packets"));
 	sl_table_cell(table, "%s",
 		      json_is_true(json_object_get(row, "configured")) ? "file" : "hand");
 }
@@ -146,7 +147,8 @@ struct view {
 static const struct view views[] = {
 	{ .what = "ports",
 	  .command = "show",
-	  .headers = { "port", "state", "mode", "link", "sends", ">ifindex", ">mtu", "mac", "by" },
+	  .headers = { "port", "state", "mode", "link", "sends", ">ifindex", ">mtu", "mac",
+		       ">drops", "by" },
 	  .cells = port_cells },
 	{ .what = "routes", .command = "list", .print = route_line },
 	{ .what = "nexthops",

@@ -137,7 +137,8 @@ static void complete(enum sl_top_list list, json_t *row)
 	if (list == SL_TOP_PORTS && json_object_get(row, "rx_packets"))
 		json_object_set_new(row, "dropped",
 				    json_integer(sl_cmd_number(row, "rx_dropped") +
-						 sl_cmd_number(row, "tx_dropped")));
+						 sl_cmd_number(row, "tx_dropped") +
+						 sl_cmd_number(row, "dropped_packets")));
 	if (list != SL_TOP_VOQS)
 		return;
 	json_object_foreach(json_object_get(row, "dropped"), reason, value)

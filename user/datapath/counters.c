@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "bpf/abi/l3_port.h"
 #include "user/datapath/counters.h"
 #include "user/datapath/pins.h"
 
@@ -123,6 +124,21 @@ int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out)
 	for (size_t i = 0; i < 3; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
+	return err;
+}
+
+int sl_port_drops_read(int fd, uint32_t ifindex, struct sl_counter *out)
+{
+	return sl_counter_read(fd, ifindex & (SL_PORTS_MAX - 1), out);
+}
+
+int sl_port_drops_read_pinned(const char *pin_dir, uint32_t ifindex, struct sl_counter *out)
+{
+	int fd = sl_pins_get(pin_dir, 0, "sl_port_drops");
+	int err = fd < 0 ? fd : sl_port_drops_read(fd, ifindex, out);
+
+	if (fd >= 0)
+		close(fd);
 	return err;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The counters of XDP: the maps sl_stats, sl_drops and sl_punts, summed over CPUs. And whose the
- * counters of rules are: sl_hits_owner.
+ * The counters of XDP: the maps sl_stats, sl_drops, sl_punts and sl_port_drops, summed over CPUs.
+ * And whose the counters of rules are: sl_hits_owner.
  */
 #ifndef SL_COUNTERS_H
 #define SL_COUNTERS_H
@@ -24,6 +24,13 @@ int sl_counters_read(int stats_fd, int drops_fd, int punts_fd, struct sl_counter
 int sl_counters_read_pinned(const char *pin_dir, struct sl_counters *out);
 /* One slot of any map of counters. 0 or -errno. */
 int sl_counter_read(int fd, uint32_t slot, struct sl_counter *out);
+/*
+ * What the map sl_port_drops has of the netdev: frames that entered by it and that sl_edge dropped.
+ * 0 or -errno.
+ */
+int sl_port_drops_read(int fd, uint32_t ifindex, struct sl_counter *out);
+/* The same from the pin. -ENOENT: nothing is pinned there, or it is of an earlier version. */
+int sl_port_drops_read_pinned(const char *pin_dir, uint32_t ifindex, struct sl_counter *out);
 /* n of them, which the map has, from `first` on, in few calls. 0 or -errno. */
 int sl_counters_read_range(int fd, uint32_t first, uint32_t n, struct sl_counter *out);
 

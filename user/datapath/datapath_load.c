@@ -47,10 +47,10 @@
  * the rules and whose they are; and exact flows.
  */
 static const char *const shared_maps[SL_SHARED_MAPS] = {
-	"sl_stats",	   "sl_drops",	    "sl_punts",	     "sl_offload",     "sl_heartbeat",
-	"sl_voq",	   "sl_backlog",    "sl_xsk",	     "sl_ring",	       "sl_express",
-	"sl_system_ports", "sl_fast_chain", "sl_fast_count", "sl_filter_hits", "sl_hits_owner",
-	"sl_exact_flow",   "sl_exact_hits", "sl_exact_puts"
+	"sl_stats",	 "sl_drops",	    "sl_punts",	     "sl_port_drops", "sl_offload",
+	"sl_heartbeat",	 "sl_voq",	    "sl_backlog",    "sl_xsk",	      "sl_ring",
+	"sl_express",	 "sl_system_ports", "sl_fast_chain", "sl_fast_count", "sl_filter_hits",
+	"sl_hits_owner", "sl_exact_flow",   "sl_exact_hits", "sl_exact_puts"
 };
 #define FAST_CHAIN (SL_SHARED_MAPS - 7) /* and its counts, and those of rules */
 #define HITS_OWNER (SL_SHARED_MAPS - 4)

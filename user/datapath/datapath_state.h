@@ -12,14 +12,14 @@ struct bpf_object;
 struct bpf_program;
 struct sl_txdrops;
 
-#define SL_COUNTER_MAPS 3 /* sl_stats, sl_drops, sl_punts */
-#define SL_ALONE_MAPS	5 /* and sl_offload, sl_heartbeat */
+#define SL_COUNTER_MAPS 4 /* sl_stats, sl_drops, sl_punts, sl_port_drops */
+#define SL_ALONE_MAPS	6 /* and sl_offload, sl_heartbeat */
 /*
  * and in a cluster sl_voq, sl_backlog, sl_xsk, sl_ring, sl_express, sl_system_ports;
  * sl_fast_chain, sl_fast_count, sl_filter_hits, sl_hits_owner; sl_exact_flow, sl_exact_hits,
  * sl_exact_puts
  */
-#define SL_SHARED_MAPS 18
+#define SL_SHARED_MAPS 19
 
 /* The pin of the program; those of bound programs begin so. */
 #define SL_PROG_PIN "sl_edge"

@@ -173,6 +173,29 @@ static void put_port_flag(FILE *f, const json_t *ports, const char *name, const 
 	}
 }
 
+static const char *const units[] = { "packets", "bytes" };
+#define UNITS (sizeof(units) / sizeof(units[0]))
+
+/* A port that is not there now has none. */
+static void put_port_drops(FILE *f, const json_t *ports, const char *unit)
+{
+	const json_t *row, *value;
+	char name[64], key[32];
+	size_t i;
+
+	snprintf(name, sizeof(name), "port_dropped_%s_total", unit);
+	snprintf(key, sizeof(key), "dropped_%s", unit);
+	sl_metrics_put_head(f, name, counter,
+			    "Frames that entered by the port and that the fast path dropped.");
+	json_array_foreach(ports, i, row) {
+		value = json_object_get(row, key);
+		if (!value)
+			continue;
+		put_name(f, name, "port", sl_metrics_member(row, "port"));
+		fprintf(f, " %lld\n", number(value));
+	}
+}
+
 static void put_ports(FILE *f, const json_t *ports)
 {
 	const json_t *row;
@@ -189,10 +212,9 @@ static void put_ports(FILE *f, const json_t *ports)
 	put_port_flag(f, ports, "port_up", "up", "1: the netdev is set up and has a carrier.");
 	put_port_flag(f, ports, "port_sends", "transmits",
 		      "1: the driver takes redirected frames.");
+	for (size_t u = 0; u < UNITS; u++)
+		put_port_drops(f, ports, units[u]);
 }
-
-static const char *const units[] = { "packets", "bytes" };
-#define UNITS (sizeof(units) / sizeof(units[0]))
 
 static void put_counters(FILE *f, const json_t *rows, const char *kind, const char *label,
 			 const char *help)

@@ -17,6 +17,7 @@
 #include "user/capture/capture_loop.h"
 #include "user/cli/cmd.h"
 #include "user/config/config.h"
+#include "user/datapath/counters.h"
 #include "user/lib/clock.h"
 #include "user/sflow/datagram.h"
 #include "user/sflow/netdev_counters.h"
@@ -33,6 +34,7 @@ struct collector {
 
 struct sflow {
 	const struct sl_sflow_settings *settings;
+	const char *pin_dir;
 	struct sl_sflow_agent agent;
 	struct collector collector[SL_SFLOW_COLLECTORS_MAX];
 	int fd4, fd6; /* owned; -1: not open */
@@ -159,13 +161,17 @@ static void seen(struct sl_capture_loop *loop, const struct sl_sighting *sightin
 
 /* --- Counters --- */
 
-/* A port that is not there now has no counters, and keeps its sequence. */
+/* A port that is not there now has no counters, and keeps its sequence. What the fast path drops,
+ * the netdev knows as received. */
 static void add_counters(struct sflow *s, const struct sl_capture_port *port, uint32_t slot)
 {
 	struct sl_sflow_counters counters;
+	struct sl_counter dropped;
 
 	if (sl_netdev_counters_read(port->name, &counters) || counters.ifindex != port->ifindex)
 		return;
+	if (!sl_port_drops_read_pinned(s->pin_dir, port->ifindex, &dropped))
+		counters.in_discards += (uint32_t)dropped.packets;
 	counters.sequence = ++s->counters_sequence[slot];
 	if (!sl_sflow_datagram_counters(&s->datagram, &counters)) {
 		flush_datagram(s);
@@ -300,7 +306,7 @@ static int prepare(struct sflow *s)
 	return SL_EXIT_OK;
 }
 
-static int run(const struct sl_settings *settings)
+static int run(const struct sl_cmd_options *options, const struct sl_settings *settings)
 {
 	struct sflow *s = calloc(1, sizeof(*s));
 	const char **ports = calloc(settings->ports.n + 1, sizeof(*ports));
@@ -326,6 +332,7 @@ static int run(const struct sl_settings *settings)
 	for (uint32_t i = 0; i < settings->ports.n; i++)
 		ports[i] = sl_settings_port(settings, i)->name;
 	s->settings = &settings->sflow;
+	s->pin_dir = options->pin_dir;
 	s->fd4 = s->fd6 = -1;
 	s->begun_ns = sl_now_ns();
 	status = prepare(s);
@@ -356,7 +363,6 @@ int sl_cmd_sflow(const struct sl_cmd_options *options, int argc, char **argv)
 	struct sl_settings *settings;
 	int option, status;
 
-	(void)options;
 	optind = 0;
 	argv--; /* getopt wants a name before the arguments; the command's is there */
 	argc++;
@@ -374,7 +380,7 @@ int sl_cmd_sflow(const struct sl_cmd_options *options, int argc, char **argv)
 		return SL_EXIT_USAGE;
 	}
 	if (settings->sflow.line) {
-		status = run(settings);
+		status = run(options, settings);
 	} else {
 		fprintf(stderr,
 			"sluice: sflow: %s names no collectors: write \"sflow: {collectors: "

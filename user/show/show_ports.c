@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `show ports`: the edge ports of this node, with what their drivers counted. */
+/* `show ports`: the edge ports of this node, with what their drivers and XDP counted. */
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +53,19 @@ static bool has_link(int fd, const char *name)
 	       flags.ifr_flags & IFF_RUNNING;
 }
 
-static json_t *port_row(const struct sl_edge_port *port, int fd)
+/* What the fast path has dropped of what entered by the netdev. */
+static void put_drops(json_t *row, const struct sl_router *router, uint32_t ifindex)
+{
+	const int fd = sl_datapath_map_fd(sl_router_datapath(router), "sl_port_drops");
+	struct sl_counter dropped;
+
+	if (!sl_port_drops_read(fd, ifindex, &dropped))
+		json_object_update_new(row, json_pack("{s:I, s:I}", "dropped_packets",
+						      (json_int_t)dropped.packets, "dropped_bytes",
+						      (json_int_t)dropped.bytes));
+}
+
+static json_t *port_row(const struct sl_router *router, const struct sl_edge_port *port, int fd)
 {
 	struct ifreq mac = { 0 }, mtu = { 0 };
 	json_t *row = json_pack(
@@ -72,6 +84,7 @@ static json_t *port_row(const struct sl_edge_port *port, int fd)
 	if (!ioctl(fd, SIOCGIFMTU, &mtu))
 		json_object_set_new(row, "mtu_bytes", json_integer(mtu.ifr_mtu));
 	put_statistics(row, port->name);
+	put_drops(row, router, port->ifindex);
 	return row;
 }
 
@@ -81,7 +94,8 @@ json_t *sl_ports_json(const struct sl_router *router)
 	json_t *rows = json_array();
 
 	for (uint32_t i = 0; i < sl_router_ports(router)->n; i++)
-		json_array_append_new(rows, port_row(&sl_router_ports(router)->port[i], fd));
+		json_array_append_new(rows,
+				      port_row(router, &sl_router_ports(router)->port[i], fd));
 	if (fd >= 0)
 		close(fd);
 	return rows;

@@ -17,7 +17,8 @@ def node(**changes):
     counters = {
         "xdp": {"rx": 0, "forward": 0, "voq": 0, "express": 0,
                 "drops": {"voq-full": 0, "ttl": 0, "tx-ring": 0, "tx-error": 0, "express-tx": 0},
-                "punts": {"local": 0, "no-neighbour": 0}},
+                "punts": {"local": 0, "no-neighbour": 0},
+                "port_drops": {"eth1/3": 0, "eth2/4": 0}},
         "bridge": {"epoch": 7, "violations": 0, "frames": frames, "lost_messages": {"9": 0}, "refused_messages": 0, "silent": False,
                    "no_room_messages": 0, "message_frames": "4", "waiting_voq": 0, "waiting_egress": 0,
                    "express_taken": 0, "edges": ["eth1"], "remotes": ["n2p1"]},
@@ -103,11 +104,12 @@ def test_each_sum_of_a_node():
             *parts, last = path.split("/")
             for part in parts:
                 place = place[part.replace("|", "/")]
-            place[last] += n
+            place[last.replace("|", "/")] += n
         return change
     equal(wrong(add("xdp/rx", 1)), ["n1: edge ports"])
     equal(wrong(add("xdp/forward", 1)), ["n1: departure", "n1: edge ports"])
-    equal(wrong(add("xdp/drops/ttl", 1)), ["n1: edge ports", "whole"])
+    equal(wrong(add("xdp/drops/ttl", 1)), ["n1: edge ports", "n1: ports", "whole"])
+    equal(wrong(add("xdp/port_drops/eth1|3", 1)), ["n1: ports"])
     equal(wrong(add("remote/n2p1|9/read", 1)), ["n1: ingress"])
     equal(wrong(add("bridge/frames/drop-voq-ring", 1)), ["n1: ingress", "whole"])
     equal(wrong(add("bridge/frames/drop-queue-full", 1, "n2")), ["n2: egress", "whole"])
@@ -147,7 +149,7 @@ def test_frames_that_went_past_the_bridges():
 def test_a_drop_counted_once_is_in_the_ledger_under_its_name():
     def change(_, n1, __):
         n1["xdp"]["rx"] += 5
-        n1["xdp"]["drops"]["voq-full"] = 5
+        n1["xdp"]["drops"]["voq-full"] = n1["xdp"]["port_drops"]["eth1/3"] = 5
     equal(wrong(change, sent=SENT + 5), [])
     equal(ledger(change, sent=SENT + 5).drops, {"voq-full": 5})
     # Five frames of others were dropped, so they excuse five of the generator's, and no more.

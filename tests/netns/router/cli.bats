@@ -128,7 +128,7 @@ explains() {
 
 @test "show ports has the netdev's own MAC, MTU and index" {
 	run --separate-stderr sluice show ports
-	[ "${lines[0]}" = "port  state  mode    link  sends  ifindex   mtu  mac                by" ]
+	[ "${lines[0]}" = "port  state  mode    link  sends  ifindex   mtu  mac                drops  by" ]
 	[ "$(sluice -j show ports | jq -r '.[0] | "\(.port) \(.mac) \(.mtu_bytes) \(.ifindex)"')" = \
 		"eth1 $(mac_of n1 eth1) 1500 $(on n1 cat /sys/class/net/eth1/ifindex)" ]
 }

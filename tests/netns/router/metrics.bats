@@ -51,6 +51,15 @@ answers() { ask -o /dev/null http://127.0.0.1:9101/metrics; }
 	}
 	wait_for 10 same
 	[ "$(sample 'sluice_drop_packets_total{reason=blackhole}')" = 3 ]
+	# By the port where they entered, in the view and in the metrics
+	on h2 ping -c 2 -i 0.01 -W 1 10.7.0.1 || :
+	sluice -j show ports >"$LAB_DIR/ports"
+	[ "$(jq -c 'map([.port, .dropped_packets, .dropped_bytes])' "$LAB_DIR/ports")" = '[["eth1",3,294],["eth2",2,196]]' ]
+	samples >"$LAB_DIR/samples"
+	[ "$(jq -c 'with_entries(select(.key | test("^sluice_port_dropped_")))' "$LAB_DIR/samples")" = \
+		"$(jq -c 'map({ "sluice_port_dropped_packets_total{port=\(.port)}": .dropped_packets }) + map({
+			"sluice_port_dropped_bytes_total{port=\(.port)}": .dropped_bytes }) | add' "$LAB_DIR/ports")" ]
+	[ "$(jq '[.[].dropped_packets] | add' "$LAB_DIR/ports")" = "$(sluice -j show drops | jq 'map(select(.kind == "drop").packets) | add')" ]
 	[ "$(sample "sluice_build_info{engine=fast}{version=$(cat VERSION)}")" = 1 ]
 	[ "$(sample 'sluice_port_up{port=eth1}')" = 1 ]
 	[ "$(sample 'sluice_table_size{table=nexthops}')" = 65536 ]
