@@ -57,7 +57,9 @@ void sl_show_explain(const struct sl_router *router, uint8_t family, const uint8
 /*
  * What the filter list of the port that `packet` names does with a packet to this address, whose
  * other fields are in `packet` as texts, and which of its rules match. With the field "all" also
- * those that do not. A new reference, or NULL with the reason in why.
+ * those that do not. With "left" true, the packet is known as it left: then "one_of" has the rules
+ * that may have decided it, unless it is one, or the default. A new reference, or NULL with the
+ * reason in why.
  */
 json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 			       const uint8_t addr[16], const json_t *packet, char why[256]);

@@ -9,6 +9,7 @@
 #include "bpf/abi/exact_flow.h"
 #include "bpf/abi/voq.h"
 #include "bpf/lib/endian.bpf.h"
+#include "user/classify/left_packet.h"
 #include "user/classify/rule_text.h"
 #include "user/ipc/relay.h"
 #include "user/show/show.h"
@@ -239,13 +240,43 @@ static const char *netdev_of(const struct sl_router *router, const char *port)
 	return port;
 }
 
+/*
+ * The packet is known as it left: make it one that has entered so that it left so. If several rules
+ * may have decided it, by the DSCP that it entered with, return them; or none, if the list as it is
+ * now lets no such packet out. NULL: it is one rule, or the default.
+ */
+static json_t *enter(const struct sl_filter_list_settings *list, uint8_t family,
+		     struct sl_flow *flow)
+{
+	struct sl_left_packet found;
+	json_t *all;
+
+	sl_left_packet_find(list->parsed, list->rules.n, list->default_action == SL_FILTER_PERMIT,
+			    family, flow, &found);
+	if (found.n)
+		flow->field[SL_FIELD_DSCP] = found.by[0].dscp;
+	if (found.n == 1)
+		return NULL;
+	all = json_array();
+	for (uint32_t i = 0; i < found.n; i++) {
+		const uint32_t rule = found.by[i].rule;
+		const bool is_default = rule == list->rules.n;
+
+		json_array_append_new(
+			all, json_pack("{s:o, s:s?}", "rule",
+				       is_default ? json_null() : json_integer(rule), "name",
+				       is_default ? NULL : sl_filter_rule(list, rule)->name));
+	}
+	return all;
+}
+
 json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 			       const uint8_t addr[16], const json_t *packet, char why[256])
 {
 	const char *port = text_of(packet, "port");
 	bool all = json_is_true(json_object_get(packet, "all"));
 	const struct sl_filter_list_settings *list;
-	json_t *answer, *rules, *decides = NULL;
+	json_t *answer, *rules, *decides = NULL, *one_of = NULL;
 	const struct sl_filter_rule_settings none = { 0 }, *sets = &none;
 	struct sl_exact_flow found;
 	struct flow_says says;
@@ -266,7 +297,9 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 	port = netdev_of(router, port);
 	list = sl_rule_list_for(sl_router_lists(router), port);
 	rules = json_array();
-	for (uint32_t i = 0; list && i < list->rules.n; i++) {
+	if (list && !is_exact && json_is_true(json_object_get(packet, "left")))
+		one_of = enter(list, family, &flow);
+	for (uint32_t i = 0; list && !one_of && i < list->rules.n; i++) {
 		bool matches = sl_rule_matches(&list->parsed[i], family, &flow);
 
 		if (!matches && !all)
@@ -278,18 +311,20 @@ json_t *sl_filter_explain_json(const struct sl_router *router, uint8_t family,
 		}
 	}
 	answer = json_pack(
-		"{s:b, s:s?, s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s, s:O}",
+		"{s:b, s:s?, s:s, s:s?, s:O?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s?, s:s, s:O, s:O*}",
 		"exact_flow", is_exact, "as", is_exact && *says.as ? says.as : NULL, "port", port,
 		"list", list ? list->name : NULL, "rule",
 		decides ? json_object_get(decides, "rule") : NULL, "name", sets->name, "class",
 		sets->class, "set_dscp", sets->set_dscp, "next_hop", sets->next_hop, "table",
 		sets->table, "chain", sets->chain, "action",
-		is_exact  ? says.action
-		: decides ? json_string_value(json_object_get(decides, "action"))
-		: list	  ? sl_filter_action_name((uint32_t)list->default_action)
-			  : "permit",
-		"rules", rules);
+		one_of	   ? "permit"
+		: is_exact ? says.action
+		: decides  ? json_string_value(json_object_get(decides, "action"))
+		: list	   ? sl_filter_action_name((uint32_t)list->default_action)
+			   : "permit",
+		"rules", rules, "one_of", one_of);
 	json_decref(rules);
+	json_decref(one_of);
 	if (!answer)
 		snprintf(why, 256, "not enough memory");
 	return answer;

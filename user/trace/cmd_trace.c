@@ -62,7 +62,7 @@ static const json_t *explain(struct trace *t, const struct sl_sighting *in)
 
 	if (in->fabric || !if_indextoname(in->ifindex, port))
 		return NULL;
-	return sl_trace_explain(&t->answers, t->options, port, in->bytes, in->copied_bytes);
+	return sl_trace_explain(&t->answers, t->options, port, false, in->bytes, in->copied_bytes);
 }
 
 /* --- Printing --- */

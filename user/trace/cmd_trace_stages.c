@@ -108,11 +108,11 @@ static const json_t *explain(struct stages *s, const json_t *row, const uint8_t 
 	for (uint32_t i = 0; i < s->nodes->n; i++)
 		if (s->nodes->node[i].id == node) {
 			options.socket_path = s->nodes->node[i].socket_path;
-			return sl_trace_explain(&s->answers[1 + i], &options, from, bytes, n);
+			return sl_trace_explain(&s->answers[1 + i], &options, from, true, bytes, n);
 		}
 	if (node != node_of(sl_cmd_text(row, "port")))
 		return NULL;
-	return sl_trace_explain(&s->answers[0], &options, from, bytes, n);
+	return sl_trace_explain(&s->answers[0], &options, from, true, bytes, n);
 }
 
 /* Both bridges' time is in the message of a frame that went past them. */

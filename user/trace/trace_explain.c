@@ -39,9 +39,10 @@ static void put_flags(json_t *packet, uint8_t flags)
  * The packet as a request of `explain` names it, without its length: each packet of a flow may have
  * another, and sluiced has more to do.
  */
-static json_t *packet_of(const struct sl_frame_flow *flow, const char *port)
+static json_t *packet_of(const struct sl_frame_flow *flow, const char *port, bool left)
 {
-	json_t *packet = json_pack("{s:s, s:s}", "port", port, "source", flow->source);
+	json_t *packet =
+		json_pack("{s:s, s:s, s:b}", "port", port, "source", flow->source, "left", left);
 
 	put(packet, "protocol", flow->protocol);
 	put(packet, "dscp", flow->dscp);
@@ -65,7 +66,7 @@ static json_t *packet_of(const struct sl_frame_flow *flow, const char *port)
 }
 
 const json_t *sl_trace_explain(struct sl_trace_answers *answers,
-			       const struct sl_cmd_options *options, const char *port,
+			       const struct sl_cmd_options *options, const char *port, bool left,
 			       const uint8_t *bytes, uint32_t n)
 {
 	struct sl_trace_answer *answer;
@@ -76,7 +77,7 @@ const json_t *sl_trace_explain(struct sl_trace_answers *answers,
 	if (!flow.family || answers->away)
 		return NULL;
 	request = json_pack("{s:s, s:s, s:o}", "command", "explain", "address", flow.destination,
-			    "packet", packet_of(&flow, port));
+			    "packet", packet_of(&flow, port, left));
 	for (uint32_t i = 0; i < answers->n && i < SL_TRACE_ANSWERS; i++)
 		if (json_equal(answers->answer[i].request, request)) {
 			json_decref(request);
@@ -105,16 +106,40 @@ static void print_set(const char *what, const char *value)
 		printf(", %s %s", what, value);
 }
 
+/* "rule 1 games or the default decides: ..." */
+static void print_one_of(const json_t *one_of)
+{
+	const json_t *rule;
+	size_t i;
+
+	json_array_foreach(one_of, i, rule) {
+		const char *name = sl_cmd_text(rule, "name");
+
+		fputs(i ? " or " : "", stdout);
+		if (json_is_integer(json_object_get(rule, "rule")))
+			printf("rule %lld%s%s", sl_cmd_number(rule, "rule"), *name ? " " : "",
+			       name);
+		else
+			fputs("the default", stdout);
+	}
+	puts(i ? " decided, by the DSCP that it entered with"
+	       : "as it is now, it lets no such packet out");
+}
+
 void sl_trace_print_explanation(const json_t *row)
 {
 	static const char *const indent = "                      ";
 	const json_t *route = json_object_get(row, "route"), *nexthop;
 	const json_t *filter = json_object_get(row, "filter"),
-		     *rule = json_object_get(filter, "rule");
+		     *rule = json_object_get(filter, "rule"),
+		     *one_of = json_object_get(filter, "one_of");
 
 	if (json_is_true(json_object_get(filter, "exact_flow"))) {
 		fputs(indent, stdout);
 		sl_cmd_print_exact_flow(filter);
+	} else if (one_of) {
+		printf("%slist %s: ", indent, sl_cmd_text(filter, "list"));
+		print_one_of(one_of);
 	} else if (*sl_cmd_text(filter, "list") && json_is_integer(rule)) {
 		const char *name = sl_cmd_text(filter, "name");
 

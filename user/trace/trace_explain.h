@@ -26,12 +26,13 @@ struct sl_trace_answers {
 
 /*
  * What sluiced, whose socket the options name, says of the packet in the first n bytes of an
- * Ethernet frame that entered by the port, a netdev or a name in the cluster. It is asked once for
- * packets that no rule tells apart but by their length. Borrowed until the next call; NULL: it does
- * not say, or the frame has no IP packet.
+ * Ethernet frame that entered by the port, a netdev or a name in the cluster. left: the frame is as
+ * it left, so its DSCP may be one that a rule has set. It is asked once for packets that no rule
+ * tells apart but by their length. Borrowed until the next call; NULL: it does not say, or the
+ * frame has no IP packet.
  */
 const json_t *sl_trace_explain(struct sl_trace_answers *answers,
-			       const struct sl_cmd_options *options, const char *port,
+			       const struct sl_cmd_options *options, const char *port, bool left,
 			       const uint8_t *bytes, uint32_t n);
 void sl_trace_answers_fini(struct sl_trace_answers *answers);
 

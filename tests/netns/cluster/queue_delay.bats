@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Where frames waited, as the bridge measures it, beside the stamps of generator and sink: through a
 # port of 10 Mbit/s to which bursts are sent, and past the bridges while nothing waits.
+# shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0
 
 load cluster
@@ -167,6 +168,9 @@ asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp po
 		  - {action: permit, protocol: udp, destination_port: 7002}
 		  - {name: opens, action: permit, protocol: tcp, tcp_flags: "syn,!ack"}
 		  - {name: pings, action: permit, protocol: icmp, icmp_type: 8, dscp: af11}
+		  - {name: raises, action: permit, protocol: udp, destination_port: 7005-7006, dscp: cs0, set_dscp: ef}
+		  - {name: forged, action: deny, protocol: udp, destination_port: 7005, dscp: ef}
+		  - {name: marked, action: permit, protocol: udp, destination_port: 7006, dscp: ef}
 	END
 	cluster_settles
 	spawn n2 rules build/sluice trace -s -j -n "1=$entry" 'udp and dst portrange 7001-7003'
@@ -195,8 +199,15 @@ asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp po
 	[ "$(decided 'icmp and len = 119')" = pings ]
 	on h1p1 ping -c 1 -s 78 10.2.1.2
 	[ "$(decided 'icmp and len = 120')" = null ]
+	# One that a rule has marked is not one that came so; where it may be either, the trace says so.
+	for port in 7005 7006; do on h1p1 socat -u SYSTEM:'echo 1' "UDP:10.2.1.2:$port,sourceport=5000"; done
+	[ "$(decided 'udp dst port 7005')" = raises ]
+	[ "$(on n2 build/sluice trace -s -j -n "1=$entry" -c 1 'udp dst port 7006' | jq -c '.explain.filter | [.rule, [.one_of[] | [.rule, .name]]]')" = \
+		'[null,[[5,"raises"],[7,"marked"]]]' ]
+	run -0 on n2 build/sluice trace -s -n "1=$entry" -c 1 'udp dst port 7006'
+	[ "$(echo "${lines[2]}" | xargs)" = "list guard: rule 5 raises or rule 7 marked decided, by the DSCP that it entered with" ]
 	# The fast path has counted them so.
-	[ "$(on n1 build/sluice -j filter counters guard | jq -c '[.[] | .packets][0:5]')" = "[0,5,5,1,1]" ]
+	[ "$(on n1 build/sluice -j filter counters guard | jq -c '[.[] | .packets][0:8]')" = "[0,5,5,1,1,2,0,0]" ]
 	run -0 on n2 build/sluice trace -s -n "1=$entry" -c 1 'udp dst port 7001'
 	echo "$output"
 	[[ ${lines[1]} = *" enters n1p1" ]]
