@@ -18,6 +18,8 @@
 #include "user/capture/frame_filter.h"
 #include "user/capture/frame_text.h"
 #include "user/cli/cmd.h"
+#include "user/config/config_cluster.h"
+#include "user/ipc/control_client.h"
 #include "user/trace/trace_explain.h"
 
 #define HEAD_MAX    256
@@ -232,6 +234,30 @@ static void show_rows(struct stages *s)
 	json_array_clear(s->rows);
 }
 
+/*
+ * Where the bridge listens, as sluiced says, which need not be asked again with each round; without
+ * an answer it is the usual place. Owned by the caller; NULL: the options say it, or asking the
+ * bridge says what is wrong.
+ */
+static char *bridge_path(struct stages *s)
+{
+	const char *path = SL_CONFIG_DEFAULT_BRIDGE_CONTROL;
+	json_t *rows = NULL;
+	char *copy, why[256];
+
+	if (s->options->bridge_path || !sl_client_listens(s->options->socket_path))
+		return NULL;
+	if (sl_trace_answers_may_ask(&s->answers[0], s->options)) {
+		rows = sl_client_ask("sluiced", s->options->socket_path,
+				     json_pack("{s:s, s:s}", "command", "show", "what", "cluster"),
+				     s->options->patience_ms, why, sizeof(why));
+		path = sl_cmd_text(json_array_get(rows, 0), "bridge");
+	}
+	copy = *path ? strdup(path) : NULL;
+	json_decref(rows);
+	return copy;
+}
+
 int sl_trace_stages(const struct sl_cmd_options *options, const struct sl_trace_nodes *nodes,
 		    const struct sl_frame_filter *filter, uint64_t count, bool json)
 {
@@ -239,6 +265,8 @@ int sl_trace_stages(const struct sl_cmd_options *options, const struct sl_trace_
 		.options = options, .nodes = nodes, .filter = filter, .count = count, .json = json
 	};
 	struct pollfd ended = { .events = POLLIN };
+	struct sl_cmd_options where = *options;
+	char *path;
 	int status;
 	sigset_t set;
 
@@ -250,12 +278,15 @@ int sl_trace_stages(const struct sl_cmd_options *options, const struct sl_trace_
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	ended.fd = signalfd(-1, &set, SFD_CLOEXEC);
+	path = bridge_path(&s);
+	if (path)
+		where.bridge_path = path;
 	s.after = json_object();
 	s.rows = json_array();
 	do {
 		s.real_offset_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_MONOTONIC);
 		status = sl_cmd_ask_bridge(
-			options, json_pack("{s:s, s:O}", "command", "frames", "after", s.after),
+			&where, json_pack("{s:s, s:O}", "command", "frames", "after", s.after),
 			take, &s);
 		show_rows(&s);
 	} while (status == SL_EXIT_OK && !fflush(stdout) && !(count && s.shown >= count) &&
@@ -263,6 +294,7 @@ int sl_trace_stages(const struct sl_cmd_options *options, const struct sl_trace_
 	if (s.n_missed)
 		fprintf(stderr, "%llu measured frames not seen\n", s.n_missed);
 	close(ended.fd);
+	free(path);
 	json_decref(s.after);
 	json_decref(s.rows);
 	for (uint32_t i = 0; i <= nodes->n; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,8 @@
 
 #include "bpf/abi/classifier.h"
 #include "user/capture/frame_text.h"
+#include "user/ipc/control_client.h"
+#include "user/lib/clock.h"
 #include "user/trace/trace_explain.h"
 
 static void take_row(void *arg, const json_t *row)
@@ -65,6 +68,27 @@ static json_t *packet_of(const struct sl_frame_flow *flow, const char *port, boo
 	return packet;
 }
 
+#define ASK_AGAIN_NS 2000000000ULL
+
+bool sl_trace_answers_may_ask(struct sl_trace_answers *answers,
+			      const struct sl_cmd_options *options)
+{
+	char version[SL_CLIENT_VERSION_BYTES];
+
+	if (answers->away || sl_now_ns() < answers->ask_again_ns)
+		return false;
+	if (sl_client_version(options->socket_path, SL_TRACE_PATIENCE_MS, version) != -ETIMEDOUT)
+		return true;
+	if (!answers->slow_said)
+		fprintf(stderr,
+			"sluice: trace: sluiced does not answer at \"%s\" within %g s: what decided is "
+			"not shown until it does\n",
+			options->socket_path, SL_TRACE_PATIENCE_MS / 1000.0);
+	answers->slow_said = true;
+	answers->ask_again_ns = sl_now_ns() + ASK_AGAIN_NS;
+	return false;
+}
+
 const json_t *sl_trace_explain(struct sl_trace_answers *answers,
 			       const struct sl_cmd_options *options, const char *port, bool left,
 			       const uint8_t *bytes, uint32_t n)
@@ -72,6 +96,7 @@ const json_t *sl_trace_explain(struct sl_trace_answers *answers,
 	struct sl_trace_answer *answer;
 	struct sl_frame_flow flow;
 	json_t *request;
+	struct sl_cmd_options quick = *options;
 
 	sl_frame_flow(bytes, n, &flow);
 	if (!flow.family || answers->away)
@@ -83,11 +108,16 @@ const json_t *sl_trace_explain(struct sl_trace_answers *answers,
 			json_decref(request);
 			return answers->answer[i].row;
 		}
+	if (!sl_trace_answers_may_ask(answers, options)) {
+		json_decref(request);
+		return NULL;
+	}
 	answer = &answers->answer[answers->n++ % SL_TRACE_ANSWERS];
 	json_decref(answer->request);
 	json_decref(answer->row);
 	*answer = (struct sl_trace_answer){ .request = json_incref(request) };
-	if (sl_cmd_ask(options, request, take_row, &answer->row) == SL_EXIT_NOT_RUNNING)
+	quick.patience_ms = SL_TRACE_PATIENCE_MS;
+	if (sl_cmd_ask(&quick, request, take_row, &answer->row) == SL_EXIT_NOT_RUNNING)
 		answers->away = true;
 	return answer->row;
 }

@@ -22,14 +22,26 @@ struct sl_trace_answers {
 	struct sl_trace_answer answer[SL_TRACE_ANSWERS];
 	uint32_t n;
 	bool away; /* it does not run, and is not asked again */
+	bool slow_said;
+	uint64_t ask_again_ns; /* CLOCK_MONOTONIC: it did not answer, and is not asked before */
 };
+
+/* A trace is of now, so it waits no longer for sluiced, which may hang. */
+#define SL_TRACE_PATIENCE_MS 200
+
+/*
+ * May sluiced, whose socket the options name, be asked now? If it does not answer, this says so on
+ * standard error, once, and no to whoever asks within the next two seconds.
+ */
+bool sl_trace_answers_may_ask(struct sl_trace_answers *answers,
+			      const struct sl_cmd_options *options);
 
 /*
  * What sluiced, whose socket the options name, says of the packet in the first n bytes of an
  * Ethernet frame that entered by the port, a netdev or a name in the cluster. left: the frame is as
  * it left, so its DSCP may be one that a rule has set. It is asked once for packets that no rule
- * tells apart but by their length. Borrowed until the next call; NULL: it does not say, or the
- * frame has no IP packet.
+ * tells apart but by their length. Borrowed until the next call; NULL: it does not say, or not
+ * soon, or the frame has no IP packet.
  */
 const json_t *sl_trace_explain(struct sl_trace_answers *answers,
 			       const struct sl_cmd_options *options, const char *port, bool left,

@@ -223,6 +223,33 @@ asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp po
 	on n1 build/sluice filter delete guard
 }
 
+@test "a sluiced that hangs keeps no trace waiting, which says so and has the rules again when it answers" {
+	local entry hung
+	entry=/proc/$(cat "$LAB_DIR/sluiced-n1.pid")/root/run/sluice/sluiced.sock
+	hung=$(cat "$LAB_DIR"/sluiced-n[12].pid)
+	on h1p1 ping -c 1 10.2.1.2
+	# shellcheck disable=SC2086
+	kill -STOP $hung
+	run -0 --separate-stderr on n2 build/sluice trace -s -n "1=$entry" -c 1 'icmp and dst host 10.2.1.2'
+	spawn n2 hung build/sluice trace -s -j -n "1=$entry" 'icmp and dst host 10.2.1.2'
+	shown() { grep -q '"frame"' "$LAB_DIR/hung.out"; }
+	wait_for 30 shown
+	# shellcheck disable=SC2086
+	kill -CONT $hung
+	echo "$output$stderr"
+	[[ ${lines[1]} = *" enters n1p1" ]]
+	[[ $output != *route* ]]
+	[[ ${stderr_lines[0]} = 'sluice: trace: sluiced does not answer at "'*'" within 0.2 s: what decided is not shown until it does' ]]
+	[ "$(jq -s 'map(select(.explain)) | length' "$LAB_DIR/hung.out")" = 0 ]
+	explained() {
+		on h1p1 ping -c 1 10.2.1.2
+		jq -es 'any(.[]; .explain.verdict == "forward")' "$LAB_DIR/hung.out"
+	}
+	wait_for 30 explained
+	[ "$(grep -c 'does not answer' "$LAB_DIR/hung.err")" = 2 ]
+	interrupt hung
+}
+
 # clocks_said N...: these nodes say that clocks agree within 2 us, the others do not; bridges start again
 clocks_said() {
 	local n
