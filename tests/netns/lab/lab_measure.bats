@@ -229,6 +229,48 @@ python() {
 	[ "$(grep -c "ms for each packet/s, R = " <<<"$output")" = 3 ]
 }
 
+KERNEL_TRACE="import os, signal, sys; sys.path.insert(0, 'netns-lab/lib'); import kernel_trace as k"
+# kernel_trace CODE [ARGUMENT...]: Python that has netns-lab/lib/kernel_trace.py as k
+kernel_trace() { /usr/bin/python3 -Bc "$KERNEL_TRACE; $1" "${@:2}"; }
+# hold_trace: start a process that has an instance of the kernel's trace, and set TRACER and INSTANCE
+hold_trace() {
+	[ -p "$BATS_TEST_TMPDIR/instance" ] || mkfifo "$BATS_TEST_TMPDIR/instance"
+	/usr/bin/python3 -Bc "$KERNEL_TRACE; signal.signal(signal.SIGINT, signal.default_int_handler); t = k.Trace()
+t.start('xdp/xdp_redirect'); print(os.path.basename(t.dir), flush=True); signal.pause()" \
+		>"$BATS_TEST_TMPDIR/instance" 2>/dev/null 3>&- &
+	TRACER=$!
+	read -r INSTANCE <"$BATS_TEST_TMPDIR/instance"
+}
+# ends_by SIGNAL: end the process
+ends_by() {
+	kill -"$1" "$TRACER"
+	wait "$TRACER" || :
+}
+exists() { kernel_trace 'sys.exit(not os.path.isdir(f"{k.tracefs()}/instances/{sys.argv[1]}"))' "$1"; }
+
+@test "an instance of the kernel's trace goes with its process or with the next one, and tracefs is not mounted for it" {
+	local signal mounts killed living
+	mounts=$(grep -c tracefs /proc/mounts || :)
+	if ! kernel_trace 'sys.exit(not k.is_there())'; then return; fi
+	for signal in TERM INT HUP; do
+		hold_trace
+		exists "$INSTANCE"
+		ends_by "$signal"
+		run ! exists "$INSTANCE"
+	done
+	hold_trace
+	killed=$INSTANCE
+	ends_by KILL
+	exists "$killed"
+	hold_trace
+	run ! exists "$killed"
+	living=$INSTANCE
+	kernel_trace 'k.Trace()'
+	exists "$living"
+	[ "$(grep -c tracefs /proc/mounts || :)" = "$mounts" ]
+	ends_by TERM
+}
+
 @test "check-delay compares delays on line with stamps, and finds every frame measured and accounted for" {
 	# What the figures say depends on the machine; that they are there does not. XDP records no frame for which it finds
 	# no room until the bridge has read the former ones.
@@ -241,7 +283,7 @@ python() {
 		."express, lone".express > 0.9 and ."message, lone".express == 0 and .queue.express == 0 and
 		.queue.online_p50_ns > 0.5 * .queue.true_p50_ns' "$LAB_ROOT.json"
 	# The kernel's trace has the frames, too, and none of them took longer between the cables than between the stamps.
-	if [ -e /sys/kernel/tracing/trace ]; then # which check-delay has mounted where it may
+	if kernel_trace 'sys.exit(not k.is_there())'; then
 		jq -e '.rows | map(select(.measured)) | length == 5 and all(.[]; .traced > 0 and .to_router_p50_ns > 0 and
 			.router_p50_ns < .true_p50_ns and .differs_p50_ns < .router_p50_ns)' "$LAB_ROOT.json"
 		jq -e '.rows | map(select(.from_router_p50_ns > 0) | .case) == ["express, lone", "express, 20 kpps"]' "$LAB_ROOT.json"
