@@ -8,6 +8,7 @@
 #include "netns-lab/lookup/lookup_batch.h"
 
 const volatile struct sl_config sl_config = {};
+const volatile __u32 sl_own_set = 0; /* the loader sets it, too */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
