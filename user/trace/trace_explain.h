@@ -27,7 +27,7 @@ struct sl_trace_answers {
 };
 
 /* A trace is of now, so it waits no longer for sluiced, which may hang. */
-#define SL_TRACE_PATIENCE_MS 200
+#define SL_TRACE_PATIENCE_MS 1000
 
 /*
  * May sluiced, whose socket the options name, be asked now? If it does not answer, this says so on
