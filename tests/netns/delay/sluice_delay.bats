@@ -86,5 +86,6 @@ delay() { build/tests/sluice-delay -C -j "$@" >"$LAB_DIR/report.json"; }
 	$TRAFFIC busy "$LAB_DIR/busy.json" "$LAB_DIR/received.out" "$LAB_DIR"/sent[234].out
 	run -0 on n2 build/sluice show busy
 	echo "$output"
-	[[ "$output" == *"n2p1, measured for "*"  262 ms "*" n2p4 50 %, n2p3 33 %, n2p2 17 %"* ]]
+	# Each share within a percent, as above
+	[[ "$output" =~ "n2p1, measured for ".*"  262 ms ".*" n2p4 "(49|50|51)" %, n2p3 "(32|33|34)" %, n2p2 "(16|17|18)" %" ]]
 }
