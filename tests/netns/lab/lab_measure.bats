@@ -235,8 +235,10 @@ kernel_trace() { /usr/bin/python3 -Bc "$KERNEL_TRACE; $1" "${@:2}"; }
 # hold_trace: start a process that has an instance of the kernel's trace, and set TRACER and INSTANCE
 hold_trace() {
 	[ -p "$BATS_TEST_TMPDIR/instance" ] || mkfifo "$BATS_TEST_TMPDIR/instance"
+	# A signal writes into the pipe, so one that comes before the read is not missed.
 	/usr/bin/python3 -Bc "$KERNEL_TRACE; signal.signal(signal.SIGINT, signal.default_int_handler); t = k.Trace()
-t.start('xdp/xdp_redirect'); print(os.path.basename(t.dir), flush=True); signal.pause()" \
+r, w = os.pipe(); os.set_blocking(w, False); signal.set_wakeup_fd(w)
+t.start('xdp/xdp_redirect'); print(os.path.basename(t.dir), flush=True); os.read(r, 1)" \
 		>"$BATS_TEST_TMPDIR/instance" 2>/dev/null 3>&- &
 	TRACER=$!
 	read -r INSTANCE <"$BATS_TEST_TMPDIR/instance"
