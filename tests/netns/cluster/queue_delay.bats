@@ -154,9 +154,12 @@ tapped() {
 # asked KEY=VALUE...: what explain says on node 1 of a datagram that enters n1p1
 asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp port=n1p1 "$@"; }
 
+# socket_of N: sluiced's of node N, as other nodes reach it
+socket_of() { printf '/proc/%s/root%s\n' "$(cat "$LAB_DIR/sluiced-n$1.pid")" /run/sluice/sluiced.sock; }
+
 @test "a trace at the node of exit names the rule that decided at the node of entry, as explain does there and counters say" {
 	local entry
-	entry=/proc/$(cat "$LAB_DIR/sluiced-n1.pid")/root/run/sluice/sluiced.sock
+	entry=$(socket_of 1)
 	on n1 build/sluice filter replace - <<-END
 		filters:
 		- name: guard
@@ -225,7 +228,7 @@ asked() { on n1 build/sluice -j explain 10.2.1.2 source=10.1.1.2 protocol=udp po
 
 @test "a sluiced that hangs keeps no trace waiting, which says so and has the rules again when it answers" {
 	local entry hung
-	entry=/proc/$(cat "$LAB_DIR/sluiced-n1.pid")/root/run/sluice/sluiced.sock
+	entry=$(socket_of 1)
 	hung=$(cat "$LAB_DIR"/sluiced-n[12].pid)
 	on h1p1 ping -c 1 10.2.1.2
 	# shellcheck disable=SC2086

@@ -192,27 +192,7 @@ refuses() {
 	sluice element remove HopLimit
 	wait_for 10 none_linked
 	fds=$(held) before=$(flow whole entered)
-	spawn h2 receiver /usr/bin/python3 -c '
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
-s.bind(("0.0.0.0", 7000))
-print("ready", flush=True)
-n = 0
-while s.recv(64) != b"end": n += 1
-print(n, flush=True)'
-	listening() { grep -q ready "$LAB_DIR/receiver.out"; }
-	wait_for 10 listening
-	spawn h1 sender /usr/bin/python3 -c '
-import pathlib, socket, sys, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-n = 0
-while not pathlib.Path(sys.argv[1]).exists():
-    s.sendto(str(n).encode(), ("10.0.2.2", 7000))
-    n += 1
-    time.sleep(0.0005)
-s.sendto(b"end", ("10.0.2.2", 7000))
-print(n, flush=True)' "$LAB_DIR/enough"
+	counted_stream 7000
 	for _ in 1 2 3; do
 		sluice element install "$LAB_DIR/good.so"
 		use
@@ -229,11 +209,7 @@ print(n, flush=True)' "$LAB_DIR/enough"
 		sluice element remove HopLimit
 		wait_for 10 none_linked
 	done
-	touch "$LAB_DIR/enough"
-	await_end sender
-	await_end receiver
-	[ "$(cat "$LAB_DIR/sender.out")" -gt 1000 ]
-	[ "$(sed 1d "$LAB_DIR/receiver.out")" = "$(cat "$LAB_DIR/sender.out")" ]
+	counted_stream_arrived 1000
 	[ "$(held)" = "$fds" ]
 	[ -z "$(on n1 find /run/sluice -name '*.elements*')" ]
 }

@@ -63,7 +63,7 @@ refuses() {
 	[ -z "$(find "$STORE" -type f 2>/dev/null)" ]
 }
 
-# send PORT N TTL [TEXT]: numbered UDP packets of h1
+# packets_to PORT N TTL [TEXT]: UDP packets of h1
 packets_to() {
 	on h1 /usr/bin/python3 - "$@" <<-'END'
 		import socket, sys, time
@@ -232,37 +232,13 @@ use_none() {
 	sluice element install "$LAB_DIR/good.so"
 	sluice element remove HopLimit
 	fds=$(held) maps=$(mapped) before=$(entered whole) pages=$(pages) bpf=$(bpf_maps)
-	spawn h2 receiver /usr/bin/python3 -c '
-import socket, sys
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
-s.bind(("0.0.0.0", 7000))
-print("ready", flush=True)
-n = 0
-while s.recv(64) != b"end": n += 1
-print(n, flush=True)'
-	listening() { grep -q ready "$LAB_DIR/receiver.out"; }
-	wait_for 10 listening
-	spawn h1 sender /usr/bin/python3 -c '
-import pathlib, socket, sys, time
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-n = 0
-while not pathlib.Path(sys.argv[1]).exists():
-    s.sendto(str(n).encode(), ("10.0.2.2", 7000))
-    n += 1
-    time.sleep(0.0005)
-print(n, flush=True)' "$LAB_DIR/enough"
+	counted_stream 7000
 	for ((i = 0; i < rounds; i++)); do
 		sluice element install "$LAB_DIR/good.so"
 		sluice element install "$LAB_DIR/second.so"
 		sluice element remove HopLimit
 	done
-	touch "$LAB_DIR/enough"
-	await_end sender
-	packets_to 7000 1 64 end
-	await_end receiver
-	[ "$(cat "$LAB_DIR/sender.out")" -gt 100 ]
-	[ "$(sed 1d "$LAB_DIR/receiver.out")" = "$(cat "$LAB_DIR/sender.out")" ]
+	counted_stream_arrived 100
 	[ $(($(entered whole) - before)) = $(($(cat "$LAB_DIR/sender.out") + 1)) ]
 	echo "$rounds rounds: $fds to $(held) descriptors, $bpf to $(bpf_maps) BPF maps, $maps to $(mapped) mappings, $pages to $(pages) pages"
 	[ "$(held)" = "$fds" ]
