@@ -272,6 +272,22 @@ static void take_flows(struct sl_generation *g)
 		sl_error("exact flows are lost that were in force: %s", strerror(-err));
 }
 
+int sl_generation_take_elements(struct sl_generation *g, const struct sl_settings *settings)
+{
+	struct sl_edge_ports *ports = g->ports;
+	char path[PATH_MAX];
+	int err = own_elements_path(settings, path) ? sl_datapath_take_elements(g->datapath, path)
+						    : -ENAMETOOLONG;
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < ports->n; i++)
+		if (ports->port[i].state == SL_PORT_ON)
+			sl_edge_port_attach(ports, g->datapath, &ports->port[i]);
+	sl_datapath_publish(g->datapath); /* if not, it runs all the same */
+	return 0;
+}
+
 int sl_generation_activate(struct sl_generation *g)
 {
 	struct sl_edge_ports *ports = g->ports;

@@ -52,6 +52,11 @@ void sl_generation_bind_lists(struct sl_generation *g);
  * runs, but is not pinned; logged.
  */
 int sl_generation_activate(struct sl_generation *g);
+/*
+ * Put programs with the own elements that sluice-elements has written on the ports; tables and
+ * counters stay. 0, or -errno: nothing has changed; logged.
+ */
+int sl_generation_take_elements(struct sl_generation *g, const struct sl_settings *settings);
 /* Programs stay on the ports. NULL is fine. */
 void sl_generation_destroy(struct sl_generation *g);
 

@@ -372,8 +372,7 @@ int sl_router_take_elements(struct sl_router *r)
 
 	if (set == sl_datapath_own_set(r->current->datapath))
 		return 0;
-	err = renew(r, true);
-	sl_router_free_aside(r);
+	err = sl_generation_take_elements(r->current, r->settings);
 	r->refused_set = err ? set : 0;
 	if (err)
 		sl_error("the own elements of sluice-elements stay out of the fast path: %s",

@@ -61,6 +61,12 @@ struct sl_datapath_params {
  * what the kernel said.
  */
 int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath **out);
+/*
+ * Load its programs with other own elements, or with none (params.elements_path), on the same maps,
+ * and write the pins beside the published ones. Attaching puts them on a port in place of the
+ * former ones. 0, or -errno: nothing has changed; logged.
+ */
+int sl_datapath_take_elements(struct sl_datapath *dp, const char *elements_path);
 /* Let go of it; what is attached and published stays and goes on forwarding. NULL is fine. */
 void sl_datapath_close(struct sl_datapath *dp);
 
@@ -76,7 +82,7 @@ const struct sl_config *sl_datapath_config(const struct sl_datapath *dp);
 int sl_datapath_prog_fd(const struct sl_datapath *dp);
 /* Behind the path of sluiced's control socket: where sluice-elements writes own elements. */
 #define SL_ELEMENTS_SUFFIX ".elements"
-/* sl_own_set of its programs; of those that a generation would have now; 0: none. */
+/* sl_own_set of its programs; of those that it would have with this file; 0: none. */
 uint32_t sl_datapath_own_set(const struct sl_datapath *dp);
 uint32_t sl_datapath_own_set_of(const char *elements_path);
 /* Frames of more than one buffer can be forwarded (program sl_edge_frags). */

@@ -35,8 +35,6 @@
 #include "user/datapath/pins.h"
 #include "user/datapath/txdrops.h"
 
-#define PROG_FRAGS   "sl_edge_frags"
-#define PROG_PLAIN   "sl_edge"
 #define PROG_BEAT    "sl_beat"
 #define IPROUTE2_DIR "/sys/fs/bpf/tc/globals"
 #define PINS_MAX     64
@@ -240,8 +238,8 @@ int sl_datapath_set_constants(const struct sl_datapath *dp, struct bpf_object *o
 	int err = sl_bpf_object_set_rodata(object, "sl_config", &dp->config, sizeof(dp->config));
 
 	if (!err)
-		err = sl_bpf_object_set_rodata(object, "sl_own_set", &dp->own_set,
-					       sizeof(dp->own_set));
+		err = sl_bpf_object_set_rodata(object, "sl_own_set", &dp->programs.own_set,
+					       sizeof(dp->programs.own_set));
 	if (err || !dp->config.express)
 		return err;
 	sl_crc_table_fill(&table);
@@ -251,18 +249,18 @@ int sl_datapath_set_constants(const struct sl_datapath *dp, struct bpf_object *o
 /* Open and load the object with one of its programs. On failure dp->object is NULL. */
 static int load(struct sl_datapath *dp, const char *program_name)
 {
-	struct bpf_program *program;
-	int err = sl_bpf_object_open_bytes(dp->file, dp->file_bytes, &dp->object);
+	struct bpf_program *program, *edge;
+	int err = sl_programs_open_object(dp, &dp->object);
 
 	if (err)
 		return err;
 	err = -EINVAL;
-	dp->program = bpf_object__find_program_by_name(dp->object, program_name);
+	edge = bpf_object__find_program_by_name(dp->object, program_name);
 	dp->beat = bpf_object__find_program_by_name(dp->object, PROG_BEAT);
-	if (!dp->program || !dp->beat)
+	if (!edge || !dp->beat)
 		goto out;
 	bpf_object__for_each_program(program, dp->object)
-		bpf_program__set_autoload(program, program == dp->program || program == dp->beat);
+		bpf_program__set_autoload(program, program == edge || program == dp->beat);
 	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
 		if (!bpf_object__find_map_by_name(dp->object, shared_maps[i]))
 			goto out;
@@ -273,6 +271,12 @@ static int load(struct sl_datapath *dp, const char *program_name)
 		goto out;
 	reuse_shared_maps(dp);
 	err = bpf_object__load(dp->object);
+	if (err)
+		goto out;
+	dp->programs.fd = dup(bpf_program__fd(edge));
+	if (dp->programs.fd < 0)
+		err = -errno;
+	bpf_program__unload(edge); /* which has its descriptor in dp->programs */
 out:
 	if (err) {
 		bpf_object__close(dp->object);
@@ -281,87 +285,25 @@ out:
 	return err;
 }
 
-/* --- Own elements --- */
-
-/* A file that others than root and this user have written, or may write, counts as none. */
-static int read_elements(const char *path, struct sl_bpf_bytes *out)
-{
-	struct stat is;
-
-	*out = (struct sl_bpf_bytes){ 0 };
-	if (!path || stat(path, &is))
-		return !path || errno == ENOENT ? 0 : -errno;
-	if ((is.st_uid && is.st_uid != geteuid()) || is.st_mode & (S_IWGRP | S_IWOTH))
-		return 0;
-	return sl_bpf_object_read(path, &out->bytes, &out->n_bytes);
-}
-
-uint32_t sl_datapath_own_set(const struct sl_datapath *dp)
-{
-	return dp->own_set;
-}
-
-uint32_t sl_datapath_own_set_of(const char *elements_path)
-{
-	struct sl_bpf_bytes elements;
-	uint32_t set = 0;
-
-	if (!read_elements(elements_path, &elements) && elements.n_bytes)
-		set = sl_bpf_object_hash(&elements);
-	free(elements.bytes);
-	return set;
-}
-
-/* Read the object, and link own elements with it. */
-static int read_object(struct sl_datapath *dp, const struct sl_datapath_params *params,
-		       const char *elements_path)
-{
-	struct sl_bpf_bytes objects[2], linked;
-	int err = sl_bpf_object_read(params->object_path, &objects[0].bytes, &objects[0].n_bytes);
-
-	free(dp->file);
-	dp->file = NULL;
-	dp->own_set = 0;
-	if (err)
-		return err;
-	err = read_elements(elements_path, &objects[1]);
-	if (!err && objects[1].n_bytes) {
-		dp->own_set = sl_bpf_object_hash(&objects[1]);
-		err = sl_bpf_object_link(objects, 2, &linked);
-		if (err)
-			err = err == -ENOENT ? -EINVAL : err;
-		else
-			free(objects[0].bytes);
-		if (!err)
-			objects[0] = linked;
-	}
-	free(objects[1].bytes);
-	if (err) {
-		free(objects[0].bytes);
-		return err;
-	}
-	dp->file = objects[0].bytes;
-	dp->file_bytes = objects[0].n_bytes;
-	return 0;
-}
-
 /*
  * Own elements that do not load are the end of a generation that would replace another one; a
  * daemon that starts goes on without them, and their chains are the worker's.
  */
 static int load_frags(struct sl_datapath *dp, const struct sl_datapath_params *params)
 {
-	int err = read_object(dp, params, params->elements_path);
+	int err = sl_bpf_object_read(params->object_path, &dp->file.bytes, &dp->file.n_bytes);
 
+	if (err)
+		return err;
+	err = sl_programs_link(dp, params->elements_path);
 	if (!err)
-		err = load(dp, PROG_FRAGS);
-	if (!err || err == -ENOENT || params->previous ||
-	    !sl_datapath_own_set_of(params->elements_path))
+		err = load(dp, SL_PROG_FRAGS);
+	if (!err || params->previous || !sl_datapath_own_set_of(params->elements_path))
 		return err;
 	sl_warning("datapath: the own elements in \"%s\" cannot be loaded: %s (%s)",
 		   params->elements_path, strerror(-err), sl_bpf_object_said());
-	err = read_object(dp, params, NULL);
-	return err ? err : load(dp, PROG_FRAGS);
+	err = sl_programs_link(dp, NULL);
+	return err ? err : load(dp, SL_PROG_FRAGS);
 }
 
 static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *params)
@@ -379,7 +321,7 @@ static int load_best(struct sl_datapath *dp, const struct sl_datapath_params *pa
 			params->object_path);
 		return err;
 	}
-	if (err != -EPERM && dp->file && !load(dp, PROG_PLAIN)) {
+	if (err != -EPERM && dp->file.bytes && !load(dp, SL_PROG_PLAIN)) {
 		sl_warning(
 			"datapath: this kernel does not load XDP programs for frames of several "
 			"buffers (Linux 5.18 does); native ports cannot have an MTU above about a page");
@@ -453,7 +395,7 @@ static int write_meta(struct sl_datapath *dp)
 		.n_queues = dp->config.n_queues,
 		.n_workers = dp->config.n_workers,
 		.n_ports = dp->n_ports,
-		.own_set = dp->own_set,
+		.own_set = dp->programs.own_set,
 		.created_ns = sl_now_ns(),
 	};
 	uint32_t zero = 0;
@@ -461,13 +403,15 @@ static int write_meta(struct sl_datapath *dp)
 	return bpf_map_update_elem(sl_datapath_map_fd(dp, "sl_meta"), &zero, &meta, BPF_ANY);
 }
 
-static int stage_pins(struct sl_datapath *dp)
+int sl_datapath_stage(struct sl_datapath *dp)
 {
 	struct sl_pin pins[PINS_MAX] = { { .name = SL_PROG_PIN, .fd = sl_datapath_prog_fd(dp) } };
 	struct bpf_map *map;
 	size_t n = 1 + sl_txdrops_pins(dp->txdrops, pins + 1);
 	int err = 0;
 
+	if (!dp->pin_dir)
+		return 0;
 	bpf_object__for_each_map(map, dp->object) {
 		if (strncmp(bpf_map__name(map), "sl_", 3) != 0)
 			continue;
@@ -581,7 +525,7 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		return -ENOMEM;
 	for (size_t i = 0; i < SL_SHARED_MAPS; i++)
 		dp->shared_fds[i] = -1;
-	dp->former_flows_fd = -1;
+	dp->former_flows_fd = dp->programs.fd = -1;
 	if (params->pin_dir) {
 		dp->pin_dir = strdup(params->pin_dir);
 		if (!dp->pin_dir) {
@@ -612,14 +556,30 @@ int sl_datapath_open(const struct sl_datapath_params *params, struct sl_datapath
 		err = open_exact_puts(dp);
 	if (!err && dp->pin_dir)
 		open_txdrops(dp, params);
-	if (!err && dp->pin_dir)
-		err = stage_pins(dp);
+	if (!err)
+		err = sl_datapath_stage(dp);
 out:
 	if (err)
 		sl_datapath_close(dp);
 	else
 		*out = dp;
 	return err;
+}
+
+int sl_datapath_take_elements(struct sl_datapath *dp, const char *elements_path)
+{
+	int err = sl_programs_replace(dp, elements_path), err_meta;
+
+	if (err) {
+		sl_error("datapath: sl_edge cannot be loaded with \"%s\": %s (%s)", elements_path,
+			 strerror(-err), sl_bpf_object_said());
+		return err;
+	}
+	err_meta = write_meta(dp);
+	if (err_meta)
+		sl_error("datapath: cannot say in sl_meta which own elements there are: %s",
+			 strerror(-err_meta));
+	return 0;
 }
 
 void sl_datapath_close(struct sl_datapath *dp)
@@ -638,10 +598,11 @@ void sl_datapath_close(struct sl_datapath *dp)
 	if (dp->former_flows_fd >= 0)
 		close(dp->former_flows_fd);
 	sl_exact_puts_close(dp->exact_puts);
-	sl_programs_close(dp);
+	sl_earlier_forget(dp);
+	sl_programs_free(&dp->programs);
 	sl_txdrops_close(dp->txdrops);
 	bpf_object__close(dp->object);
-	free(dp->file);
+	free(dp->file.bytes);
 	free(dp->pin_dir);
 	free(dp);
 }
@@ -663,7 +624,7 @@ const struct sl_config *sl_datapath_config(const struct sl_datapath *dp)
 
 int sl_datapath_prog_fd(const struct sl_datapath *dp)
 {
-	return bpf_program__fd(dp->program);
+	return dp->programs.fd;
 }
 
 bool sl_datapath_frags(const struct sl_datapath *dp)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The programs of a generation: one for most netdevs, one more for each netdev whose VLAN tags lie
- * beside the frame; and those of earlier generations, which may still be on a netdev.
+ * beside the frame, all with the same own elements; and earlier ones, which may still be on a
+ * netdev.
  */
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -53,13 +55,18 @@ static int add_copy(struct sl_datapath *dp, int of)
 	return fd < 0 ? -errno : add_earlier(dp, fd);
 }
 
+static int note_earlier(struct sl_datapath *dp, const struct sl_programs *programs)
+{
+	int err = add_copy(dp, programs->fd);
+
+	for (size_t i = 0; i < programs->n_bound && !err; i++)
+		err = add_copy(dp, programs->bound[i].fd);
+	return err;
+}
+
 int sl_earlier_of_generation(struct sl_datapath *dp, const struct sl_datapath *previous)
 {
-	int err = add_copy(dp, sl_datapath_prog_fd(previous));
-
-	for (size_t i = 0; i < previous->n_bound && !err; i++)
-		err = add_copy(dp, previous->bound[i].fd);
-	return err;
+	return note_earlier(dp, &previous->programs);
 }
 
 void sl_earlier_forget(struct sl_datapath *dp)
@@ -71,41 +78,100 @@ void sl_earlier_forget(struct sl_datapath *dp)
 	dp->n_earlier = 0;
 }
 
-/* --- Bound to a netdev --- */
+/* --- Own elements --- */
 
-static struct sl_bound *find_bound(const struct sl_datapath *dp, uint32_t ifindex)
+/* A file that others than root and this user have written, or may write, counts as none. */
+static int read_elements(const char *path, struct sl_bpf_bytes *out)
 {
-	for (size_t i = 0; i < dp->n_bound; i++)
-		if (dp->bound[i].ifindex == ifindex)
-			return &dp->bound[i];
-	return NULL;
+	struct stat is;
+
+	*out = (struct sl_bpf_bytes){ 0 };
+	if (!path || stat(path, &is))
+		return !path || errno == ENOENT ? 0 : -errno;
+	if ((is.st_uid && is.st_uid != geteuid()) || is.st_mode & (S_IWGRP | S_IWOTH))
+		return 0;
+	return sl_bpf_object_read(path, &out->bytes, &out->n_bytes);
 }
 
-static void pin_name(char name[16], uint32_t ifindex)
+uint32_t sl_datapath_own_set(const struct sl_datapath *dp)
 {
-	snprintf(name, 16, SL_PROG_PIN "_%u", ifindex % 10000000);
+	return dp->programs.own_set;
 }
 
-/* Load the object once more, with the bound program alone, on the maps of the generation. */
-static int load_bound(const struct sl_datapath *dp, uint32_t ifindex, int *fd)
+uint32_t sl_datapath_own_set_of(const char *elements_path)
 {
-	struct bpf_program *program, *bound;
+	struct sl_bpf_bytes elements;
+	uint32_t set = 0;
+
+	if (!read_elements(elements_path, &elements) && elements.n_bytes)
+		set = sl_bpf_object_hash(&elements);
+	free(elements.bytes);
+	return set;
+}
+
+int sl_programs_link(struct sl_datapath *dp, const char *elements_path)
+{
+	struct sl_programs *programs = &dp->programs;
+	struct sl_bpf_bytes objects[2] = { dp->file };
+	int err = read_elements(elements_path, &objects[1]);
+
+	free(programs->linked.bytes);
+	programs->linked = (struct sl_bpf_bytes){ 0 };
+	programs->own_set = 0;
+	if (!err && objects[1].n_bytes) {
+		err = sl_bpf_object_link(objects, 2, &programs->linked);
+		if (err == -ENOENT) /* which says that there is no sluice.bpf.o */
+			err = -EINVAL;
+		if (!err)
+			programs->own_set = sl_bpf_object_hash(&objects[1]);
+	}
+	free(objects[1].bytes);
+	return err;
+}
+
+int sl_programs_open_object(const struct sl_datapath *dp, struct bpf_object **out)
+{
+	const struct sl_bpf_bytes *linked = &dp->programs.linked;
+	const struct sl_bpf_bytes *from = linked->n_bytes ? linked : &dp->file;
+
+	return sl_bpf_object_open_bytes(from->bytes, from->n_bytes, out);
+}
+
+void sl_programs_free(struct sl_programs *programs)
+{
+	for (size_t i = 0; i < programs->n_bound; i++)
+		close(programs->bound[i].fd);
+	free(programs->bound);
+	if (programs->fd >= 0)
+		close(programs->fd);
+	free(programs->linked.bytes);
+	*programs = (struct sl_programs){ .fd = -1 };
+}
+
+/* --- Loading on the maps of the generation --- */
+
+/* Open the object once more, with one program alone; ifindex: bound to that netdev; 0: to none. */
+static int load_on_maps(const struct sl_datapath *dp, const char *name, uint32_t ifindex, int *fd)
+{
+	const uint32_t veth = ifindex && sl_netdev_has_driver(ifindex, "veth");
+	struct bpf_program *program, *wanted;
 	struct bpf_object *object;
-	const uint32_t veth = sl_netdev_has_driver(ifindex, "veth");
 	struct bpf_map *map;
-	int err = sl_bpf_object_open_bytes(dp->file, dp->file_bytes, &object);
+	int err = sl_programs_open_object(dp, &object);
 
 	if (err)
 		return err;
-	bound = bpf_object__find_program_by_name(object, PROG_BOUND);
+	wanted = bpf_object__find_program_by_name(object, name);
 	bpf_object__for_each_program(program, object)
-		bpf_program__set_autoload(program, program == bound);
-	if (!bound) {
+		bpf_program__set_autoload(program, program == wanted);
+	if (!wanted) {
 		err = -EINVAL;
 		goto out;
 	}
-	bpf_program__set_ifindex(bound, ifindex);
-	err = bpf_program__set_flags(bound, bpf_program__flags(bound) | DEV_BOUND_ONLY);
+	if (ifindex) {
+		bpf_program__set_ifindex(wanted, ifindex);
+		err = bpf_program__set_flags(wanted, bpf_program__flags(wanted) | DEV_BOUND_ONLY);
+	}
 	if (!err)
 		err = sl_datapath_set_constants(dp, object);
 	if (!err)
@@ -119,12 +185,29 @@ static int load_bound(const struct sl_datapath *dp, uint32_t ifindex, int *fd)
 	if (!err)
 		err = bpf_object__load(object);
 	if (!err)
-		*fd = dup(bpf_program__fd(bound));
+		*fd = dup(bpf_program__fd(wanted));
 	if (!err && *fd < 0)
 		err = -errno;
 out:
 	bpf_object__close(object);
 	return err;
+}
+
+/* --- Bound to a netdev --- */
+
+static struct sl_bound *find_bound(const struct sl_datapath *dp, uint32_t ifindex)
+{
+	const struct sl_programs *programs = &dp->programs;
+
+	for (size_t i = 0; i < programs->n_bound; i++)
+		if (programs->bound[i].ifindex == ifindex)
+			return &programs->bound[i];
+	return NULL;
+}
+
+static void pin_name(char name[16], uint32_t ifindex)
+{
+	snprintf(name, 16, SL_PROG_PIN "_%u", ifindex % 10000000);
 }
 
 /*
@@ -133,18 +216,19 @@ out:
  */
 static int add_bound(struct sl_datapath *dp, uint32_t ifindex, int fd)
 {
-	struct sl_bound *bound = realloc(dp->bound, (dp->n_bound + 1) * sizeof(*bound));
+	struct sl_programs *programs = &dp->programs;
+	struct sl_bound *bound = realloc(programs->bound, (programs->n_bound + 1) * sizeof(*bound));
 	char name[16];
 	int err = 0;
 
 	if (!bound)
 		return -ENOMEM;
-	dp->bound = bound;
+	programs->bound = bound;
 	pin_name(name, ifindex);
 	if (dp->pin_dir)
 		err = sl_pins_add(dp->pin_dir, !dp->published, name, fd);
 	if (!err)
-		bound[dp->n_bound++] = (struct sl_bound){ .ifindex = ifindex, .fd = fd };
+		bound[programs->n_bound++] = (struct sl_bound){ .ifindex = ifindex, .fd = fd };
 	return err;
 }
 
@@ -157,7 +241,7 @@ int sl_program_for(struct sl_datapath *dp, uint32_t ifindex, bool bound, int *fd
 		*fd = bound ? known->fd : sl_datapath_prog_fd(dp);
 		return 0;
 	}
-	err = load_bound(dp, ifindex, fd);
+	err = load_on_maps(dp, PROG_BOUND, ifindex, fd);
 	if (err)
 		return err;
 	err = add_bound(dp, ifindex, *fd);
@@ -177,16 +261,49 @@ void sl_program_unbind(struct sl_datapath *dp, uint32_t ifindex)
 	if (dp->pin_dir)
 		sl_pins_drop(dp->pin_dir, !dp->published, name);
 	close(bound->fd);
-	*bound = dp->bound[--dp->n_bound];
+	*bound = dp->programs.bound[--dp->programs.n_bound];
 }
 
-void sl_programs_close(struct sl_datapath *dp)
+/* --- Others in their place --- */
+
+/* Load them; those that are bound to a netdev, for each netdev that has one now. */
+static int load_all(struct sl_datapath *dp, const char *elements_path,
+		    const struct sl_programs *former)
 {
-	sl_earlier_forget(dp);
-	for (size_t i = 0; i < dp->n_bound; i++)
-		close(dp->bound[i].fd);
-	free(dp->bound);
+	int fd, err = sl_programs_link(dp, elements_path);
+
+	if (!err)
+		err = load_on_maps(dp, dp->frags ? SL_PROG_FRAGS : SL_PROG_PLAIN, 0,
+				   &dp->programs.fd);
+	if (!err)
+		err = sl_datapath_stage(dp);
+	for (size_t i = 0; i < former->n_bound && !err; i++)
+		err = sl_program_for(dp, former->bound[i].ifindex, true, &fd);
+	return err;
 }
+
+int sl_programs_replace(struct sl_datapath *dp, const char *elements_path)
+{
+	struct sl_programs former = dp->programs;
+	const bool published = dp->published;
+	int err;
+
+	dp->programs = (struct sl_programs){ .fd = -1 };
+	dp->published = false;
+	err = load_all(dp, elements_path, &former);
+	if (!err)
+		err = note_earlier(dp, &former);
+	if (err) {
+		sl_programs_free(&dp->programs);
+		dp->programs = former;
+		dp->published = published;
+	} else {
+		sl_programs_free(&former);
+	}
+	return err;
+}
+
+/* --- Which is it? --- */
 
 bool sl_program_is_current(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id)
 {

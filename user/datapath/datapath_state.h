@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Inside a generation: datapath_load.c loads it, datapath_programs.c knows its programs,
+ * Inside a generation: datapath_load.c loads its maps, datapath_programs.c its programs,
  * datapath_port.c puts it on ports.
  */
 #ifndef SL_DATAPATH_STATE_H
 #define SL_DATAPATH_STATE_H
 
+#include "user/datapath/bpf_object.h"
 #include "user/datapath/datapath.h"
 
 struct bpf_object;
@@ -24,20 +25,29 @@ struct sl_txdrops;
 /* The pin of the program; those of bound programs begin so. */
 #define SL_PROG_PIN "sl_edge"
 
+#define SL_PROG_FRAGS "sl_edge_frags"
+#define SL_PROG_PLAIN "sl_edge"
+
 /* A program that is bound to a netdev. */
 struct sl_bound {
 	uint32_t ifindex;
 	int fd; /* owned */
 };
 
-struct sl_datapath {
-	struct bpf_object *object; /* owned */
-	struct bpf_program *program, *beat;
-	void *file; /* owned; the bytes of the object's file, which an upgrade may replace */
-	size_t file_bytes;
-	uint32_t own_set;	/* of the own elements in it; 0: none */
-	struct sl_bound *bound; /* owned */
+/* What runs on the netdevs. Other own elements are other programs on the same maps. */
+struct sl_programs {
+	struct sl_bpf_bytes linked; /* owned; sluice.bpf.o with own elements; no bytes: without */
+	uint32_t own_set;	    /* of the own elements in it; 0: none */
+	int fd;			    /* owned; of sl_edge or sl_edge_frags */
+	struct sl_bound *bound;	    /* owned */
 	size_t n_bound;
+};
+
+struct sl_datapath {
+	struct sl_bpf_bytes file;  /* owned; sluice.bpf.o, which an upgrade may replace on disk */
+	struct bpf_object *object; /* owned; the maps, and sl_beat */
+	struct bpf_program *beat;
+	struct sl_programs programs;
 	/* Owned: programs of the previous generation or of an earlier daemon, maybe still attached.
 	 */
 	int *earlier_fds;
@@ -57,6 +67,22 @@ struct sl_datapath {
 
 /* Set what the programs of an object that is not loaded yet read as constants. 0 or -errno. */
 int sl_datapath_set_constants(const struct sl_datapath *dp, struct bpf_object *object);
+/* Pin its programs and maps beside the published set. 0 or -errno; logged. */
+int sl_datapath_stage(struct sl_datapath *dp);
+
+/*
+ * Link own elements, or none (NULL, or no such file), with the file's programs, which are to be
+ * loaded from what results. 0 or -errno.
+ */
+int sl_programs_link(struct sl_datapath *dp, const char *elements_path);
+/* Open the object that the programs are loaded from. 0 or -errno. */
+int sl_programs_open_object(const struct sl_datapath *dp, struct bpf_object **out);
+void sl_programs_free(struct sl_programs *programs);
+/*
+ * In the place of all programs, load those with other own elements, on the same maps. The former
+ * ones are noted as earlier ones. 0, or -errno: nothing has changed.
+ */
+int sl_programs_replace(struct sl_datapath *dp, const char *elements_path);
 
 /* Note the programs of both pinned sets, or of a generation of this process. 0 or -errno. */
 int sl_earlier_of_pins(struct sl_datapath *dp);
@@ -68,7 +94,6 @@ void sl_earlier_forget(struct sl_datapath *dp);
 int sl_program_for(struct sl_datapath *dp, uint32_t ifindex, bool bound, int *fd);
 /* The netdev has gone, or its program: let go of the one that is bound to it. */
 void sl_program_unbind(struct sl_datapath *dp, uint32_t ifindex);
-void sl_programs_close(struct sl_datapath *dp);
 bool sl_program_is_current(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id);
 /* A new descriptor of the program if it is of this generation or an earlier one; else -ENOENT. */
 int sl_program_open_known(const struct sl_datapath *dp, uint32_t ifindex, uint32_t prog_id);

@@ -186,16 +186,24 @@ refuses() {
 	kill "$(cat "$LAB_DIR/dump.pid")"
 }
 
+# The table of next hops, and the program on a port, by their ids.
+table() { on n1 bpftool -j map show pinned /sys/fs/bpf/sluice/sl_nexthop | jq .id; }
+program() { on n1 ip -j link show dev eth1 | jq .[0].xdp.prog.id; }
+pinned_program() { on n1 find /sys/fs/bpf/sluice -name 'sl_edge*' -exec bpftool -j prog show pinned {} \; | jq -s 'map(.id)'; }
+
 @test "installed, replaced and removed again and again under load: no packet of another chain is lost" {
-	local before fds
+	local before fds table program
 	use_none
 	sluice element remove HopLimit
 	wait_for 10 none_linked
-	fds=$(held) before=$(flow whole entered)
+	fds=$(held) before=$(flow whole entered) table=$(table) program=$(program)
 	counted_stream 7000
 	for _ in 1 2 3; do
 		sluice element install "$LAB_DIR/good.so"
 		use
+		[ "$(program)" != "$program" ]
+		[ "$(pinned_program | jq "any(. == $(program))")" = true ]
+		[ "$(table)" = "$table" ] # other programs on the same tables
 		udp 7001 3 9
 		udp 7001 2 8
 		sluice element install "$LAB_DIR/second.so"
