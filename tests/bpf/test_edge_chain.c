@@ -30,14 +30,14 @@
 
 #define SLOT	       5   /* of the port's list */
 #define CHAINS	       50u /* of a text */
-#define TEXTS	       200u
-#define PACKETS	       4u /* through each chain */
+#define PACKETS	       4u  /* through each chain */
 #define ELEMENTS_MAX   (SL_FAST_ELEMENTS_MAX - EL_AT_FIRST)
 #define PROCESSORS_MAX 1024
 #define TEXT_BYTES     (CHAINS * 1024u)
 
 static struct edge *world;
 static int chains_fd, counts_fd, names_fd, processors;
+static uint32_t texts = 200; /* of random chains; another number is an argument */
 
 /* --- Random numbers --- */
 
@@ -340,7 +340,7 @@ static void random_graphs_and_packets_are_the_same_on_both(void **state)
 
 	(void)state;
 	set_rule();
-	for (uint32_t i = 0; i < TEXTS; i++) {
+	for (uint32_t i = 0; i < texts; i++) {
 		struct chain_rig *rig;
 
 		text.n = 0;
@@ -361,7 +361,7 @@ static void random_graphs_and_packets_are_the_same_on_both(void **state)
 		chain_rig_destroy(rig);
 	}
 	/* both ends are there */
-	assert_true(left > TEXTS * CHAINS && ended > TEXTS * CHAINS / 4);
+	assert_true(left > texts * CHAINS && ended > texts * CHAINS / 4);
 }
 
 /* What leaves is routed; what ends counts as a drop of an element. */
@@ -603,7 +603,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_graphs_and_packets_are_the_same_on_both),
@@ -615,5 +615,9 @@ int main(void)
 		cmocka_unit_test(flood_gets_the_time_of_the_ceiling),
 	};
 
+	if (argc > 1)
+		texts = (uint32_t)strtoul(argv[1], NULL, 10);
+	if (texts == 0)
+		return 2;
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

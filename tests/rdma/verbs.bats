@@ -57,6 +57,13 @@ contract() {
 	[ "$(grep -c "^ok" <<<"$output")" = 4 ]
 }
 
+@test "random chains, with an element that is linked with the fast path, give the worker's packets on this older kernel" {
+	run vm_on n1 env CMOCKA_MESSAGE_OUTPUT=TAP "$LAB_SOURCE/build/tests/bpf/test_edge_chain" 10
+	echo "$output"
+	[ "$status" -eq 0 ]
+	[ "$(grep -c "^ok" <<<"$output")" = 7 ]
+}
+
 @test "on this older kernel, too, 4,096 rules take the place of others under load: no packet is lost, or judged by parts of two lists" {
 	run vm_on n1 env CMOCKA_MESSAGE_OUTPUT=TAP "$LAB_SOURCE/build/tests/bpf/test_lists_replace" 6
 	echo "$output"
