@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2154 # variables are set by `run`, and used in router.bash
-# sluiced links own elements with sl_edge: another set is another generation, whose ports lose no packet; what does not
+# sluiced links own elements with sl_edge: with another set, sl_edge is loaded anew, and no packet is lost; what does not
 # load changes nothing. 10 seconds of processor time.
 bats_require_minimum_version 1.5.0
 load router
