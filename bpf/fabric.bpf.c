@@ -70,6 +70,7 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 	__u32 frame_bytes = sl_ntohs(headers->message.frame_length);
 	__u32 pad_bytes = headers->bth.flags >> 4 & 3;
 	__u8 node = headers->message.source;
+	__u32 ifindex;
 	enum sl_arrival_verdict verdict;
 	struct sl_arrivals *from = bpf_map_lookup_elem(&fabric_arrivals, &key);
 	struct sl_arrival_port *port;
@@ -92,10 +93,15 @@ static __always_inline int arrive(struct xdp_md *ctx, struct sl_message_headers 
 		if (port && taken && sl_may_take(from, port, frame_bytes)) {
 			sample = sl_sample_begin(ctx, &headers->message, port, headers_bytes,
 						 frame_bytes, &sample_number);
-			action = sl_take(ctx, port, taken, headers_bytes,
+			ifindex = *(const volatile __u32 *)&port->ifindex;
+			action = sl_take(ctx, port, taken, ifindex, headers_bytes,
 					 pad_bytes + SL_ROCE_ICRC_BYTES, frame_bytes);
 			if (sample)
-				sl_sample_end(sample, sample_number);
+				sample->came_ns = bpf_ktime_get_ns();
+			if (arrival.sample && flushes_are_traced && action == XDP_REDIRECT)
+				sl_bulk_put(ifindex, port->worker, sample, sample_number);
+			else if (sample)
+				sl_sample_end(sample, sample_number, sample->came_ns);
 			return action;
 		}
 	}

@@ -15,11 +15,12 @@ sluice-bridge_USES := libbridge
 sluice-bridge_LDLIBS := $(RB_LDLIBS)
 
 # The programs for the fabric's netdev and for injecting travel inside the bridge, as skeletons.
-RB_SKELETONS := $(addprefix $(BUILD)/rdma-bridge/,transport/fabric.skel.h port/inject.skel.h port/kernel_egress.skel.h)
+RB_SKELETONS := $(addprefix $(BUILD)/rdma-bridge/,transport/fabric.skel.h transport/fabric_sent.skel.h port/inject.skel.h port/kernel_egress.skel.h)
 RB_SKELETON_OBJS := $(foreach kind,obj asan tsan fuzz,$(addprefix $(BUILD)/$(kind)/rdma-bridge/,transport/fabric_xdp.o port/injector.o port/kernel_egress.o))
 # It runs the program by itself.
 RB_SKELETON_OBJS += $(BUILD)/obj/tests/bpf/test_kernel_egress.o
 $(BUILD)/rdma-bridge/transport/fabric.skel.h: $(BUILD)/fabric.bpf.o
+$(BUILD)/rdma-bridge/transport/fabric_sent.skel.h: $(BUILD)/fabric_sent.bpf.o
 $(BUILD)/rdma-bridge/port/inject.skel.h: $(BUILD)/inject.bpf.o
 $(BUILD)/rdma-bridge/port/kernel_egress.skel.h: $(BUILD)/kernel_egress.bpf.o
 $(RB_SKELETONS):

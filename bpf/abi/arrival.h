@@ -108,13 +108,14 @@ static inline __attribute__((always_inline)) __u32 sl_taken_key(__u32 port, __u3
 struct sl_sample {
 	__u64 number;  /* of the worker's samples, from 1; written last */
 	__u64 sent_ns; /* of the message, by its sender's clock */
-	__u64 came_ns; /* CLOCK_MONOTONIC */
+	__u64 came_ns; /* CLOCK_MONOTONIC: XDP redirected it */
+	__u64 left_ns; /* the same clock: the driver had it; 0: it was dropped after its redirect */
 	__u16 system_port, ingress_port;
 	__u16 len_bytes;
 	__u8 class, source; /* source: the node that sent the message */
 	__u8 head[SL_SAMPLE_HEAD];
 };
-SL_ASSERT_SIZE(struct sl_sample, 128);
+SL_ASSERT_SIZE(struct sl_sample, 136);
 
 struct sl_samples {
 	__u64 made;			     /* sl_fabric */
@@ -123,7 +124,15 @@ struct sl_samples {
 	__u64 pad1[7];			     /* 0 */
 	struct sl_sample sample[SL_SAMPLES]; /* number i at (i - 1) % SL_SAMPLES */
 };
-SL_ASSERT_SIZE(struct sl_samples, 128 * (1 + SL_SAMPLES));
+SL_ASSERT_SIZE(struct sl_samples, 128 + 136 * SL_SAMPLES);
+
+/* Entries of the map fabric_bulks: the programs' own, which know when a driver takes a sample. */
+#define SL_BULKS 256
+
+/* Read-only data `sent` of fabric_sent.bpf.c. */
+struct sl_sent_config {
+	__u32 program; /* id of the sl_fabric whose frames it sees */
+};
 
 /*
  * sl_fabric writes this just below each message that it gives to the bridge, if express messages

@@ -11,6 +11,7 @@
 #include "bpf/fabric/icrc.bpf.h"
 #include "bpf/fabric/message.bpf.h"
 #include "bpf/fabric/roce_frame.bpf.h"
+#include "bpf/fabric/sample.bpf.h"
 #include "bpf/lib/token_bucket.bpf.h"
 
 extern const volatile struct sl_arrival_config arrival;
@@ -39,16 +40,11 @@ struct {
 	__type(value, struct sl_passed);
 } fabric_taken SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* by worker */
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, struct sl_samples);
-} fabric_samples SEC(".maps");
-
 /* Set to 1 when the driver has no room for metadata: then messages cannot be numbered. */
 __u32 without_meta;
+
+/* Set to 1 by the bridge while fabric_sent.bpf.c sees when drivers take frames. */
+volatile __u32 flushes_are_traced;
 
 #define SL_ECN_CE_BITS 3
 
@@ -265,16 +261,9 @@ static __always_inline struct sl_sample *sl_sample_begin(struct xdp_md *ctx,
 	return sample;
 }
 
-/* The frame leaves now: give the sample to the bridge, which waits for its number. */
-static __always_inline void sl_sample_end(struct sl_sample *sample, __u64 number)
-{
-	sample->came_ns = bpf_ktime_get_ns();
-	__sync_lock_test_and_set(&sample->number, number);
-}
-
-/* Cut the message off its frame, and redirect the frame. */
+/* Cut the message off its frame, and redirect the frame to that netdev. */
 static __always_inline int sl_take(struct xdp_md *ctx, struct sl_arrival_port *port,
-				   struct sl_passed *taken, __u32 headers_bytes,
+				   struct sl_passed *taken, __u32 ifindex, __u32 headers_bytes,
 				   __u32 trailer_bytes, __u32 frame_bytes)
 {
 	if (bpf_xdp_adjust_tail(ctx, -(int)trailer_bytes) ||
@@ -284,7 +273,7 @@ static __always_inline int sl_take(struct xdp_md *ctx, struct sl_arrival_port *p
 	__sync_fetch_and_add(&taken->bytes, frame_bytes);
 	if (!port->used)
 		port->used = 1;
-	return bpf_redirect(port->ifindex, 0);
+	return bpf_redirect(ifindex, 0);
 }
 
 /*

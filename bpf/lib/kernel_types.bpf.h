@@ -54,6 +54,7 @@ typedef struct {
 } SL_KERNEL_TYPE possible_net_t;
 
 struct bpf_prog_aux {
+	__u32 id;
 	char name[16];
 } SL_KERNEL_TYPE;
 
@@ -61,8 +62,17 @@ struct bpf_prog {
 	struct bpf_prog_aux *aux;
 } SL_KERNEL_TYPE;
 
-struct bpf_xdp_entity {
+struct bpf_link {
 	struct bpf_prog *prog;
+} SL_KERNEL_TYPE;
+
+struct bpf_xdp_link {
+	struct bpf_link link;
+} SL_KERNEL_TYPE;
+
+struct bpf_xdp_entity {
+	struct bpf_prog *prog; /* NULL if a link attached it */
+	struct bpf_xdp_link *link;
 } SL_KERNEL_TYPE;
 
 struct net_device {
@@ -104,5 +114,13 @@ extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
 /* Indices of net_device.xdp_state: enum bpf_xdp_mode */
 #define SL_XDP_MODE_SKB 0
 #define SL_XDP_MODE_DRV 1
+
+/* The XDP program that a netdev runs in this mode, or NULL. */
+static __always_inline const struct bpf_prog *sl_xdp_program(const struct net_device *dev, int mode)
+{
+	const struct bpf_xdp_link *link = dev->xdp_state[mode].link;
+
+	return link ? link->link.prog : dev->xdp_state[mode].prog;
+}
 
 #endif

@@ -147,6 +147,10 @@ static int open_roce_xdp(struct rb_bridge *b, const uint8_t address[16], uint32_
 		sl_warning("fabric: the XDP program of %s ends with this bridge: it cannot be "
 			   "pinned at \"%s\": %s",
 			   cluster->device, pin, strerror(-info.pin_err));
+	if (info.sent_err)
+		sl_warning("fabric: the delay of frames past the bridge ends with XDP's redirect, "
+			   "not when the port's driver has them: %s",
+			   strerror(-info.sent_err));
 	return 0;
 }
 

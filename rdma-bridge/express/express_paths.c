@@ -184,10 +184,11 @@ static void measure(struct rb_worker *w, const struct sl_sample *sample)
 					.len_bytes = sample->len_bytes,
 					.ingress_port = sample->ingress_port,
 					.class = sample->class,
+					.transmit_ns = sample->left_ns - sample->came_ns,
 					.express = true };
 	int64_t message_ns;
 
-	if (!port || !port->delay || !peer)
+	if (!sample->left_ns || !port || !port->delay || !peer)
 		return;
 	message_ns =
 		rb_transit_of(&peer->transit, sample->sent_ns - (uint64_t)w->self.clock_offset_ns,
@@ -207,9 +208,13 @@ void rb_express_measure(struct rb_express *x)
 	     __atomic_store_n(&samples->read, samples->read + 1, __ATOMIC_RELEASE)) {
 		const struct sl_sample *sample = &samples->sample[samples->read % SL_SAMPLES];
 
-		/* Another CPU may be writing it. More than room for are made if CPUs race. */
+		/*
+		 * Another CPU may be writing it, or a driver not have its frame yet. More than
+		 * room for are made if CPUs race, or if that of a frame was not seen to leave.
+		 */
 		number = __atomic_load_n(&sample->number, __ATOMIC_ACQUIRE);
-		if (number <= samples->read)
+		if (number <= samples->read &&
+		    __atomic_load_n(&samples->made, __ATOMIC_RELAXED) - samples->read < SL_SAMPLES)
 			return;
 		if (number == samples->read + 1)
 			measure(x->config.worker, sample);

@@ -53,7 +53,7 @@ struct rb_delay_frame {
 	uint16_t ingress_port; /* as in struct rb_frame */
 	uint16_t error_us;     /* as in struct rb_frame */
 	uint8_t class;
-	bool express; /* it went past the bridges: all of its time is in the message */
+	bool express; /* it went past the bridges: its time is in message and driver */
 	uint8_t head[RB_DELAY_HEAD]; /* the first bytes, or the whole frame */
 };
 

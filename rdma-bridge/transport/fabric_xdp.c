@@ -13,6 +13,7 @@
 #include "bpf/abi/crc.h"
 #include "bpf/lib/endian.bpf.h"
 #include "rdma-bridge/transport/fabric.skel.h"
+#include "rdma-bridge/transport/fabric_sent.skel.h"
 
 #define RETRY_NS 10000000L
 #define TRIES	 100
@@ -20,9 +21,10 @@
 #define TAKEN_BYTES (sizeof(struct sl_passed) * SL_TAKEN_KEYS)
 
 struct rb_fabric_xdp {
-	struct rb_fabric_bpf *bpf; /* owned */
-	int link_fd;		   /* owned; attached while it is open or pinned */
-	int pin_err;
+	struct rb_fabric_bpf *bpf;	 /* owned */
+	struct rb_fabric_sent_bpf *sent; /* owned; NULL: nobody sees what drivers take */
+	int link_fd;			 /* owned; attached while it is open or pinned */
+	int pin_err, sent_err;
 	struct sl_arrivals *arrivals;  /* owned: mapped, of all nodes and workers */
 	struct sl_arrival_port *ports; /* owned: mapped */
 	struct sl_passed *taken;       /* owned: mapped */
@@ -121,6 +123,8 @@ static int load(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_config *co
 					       config->express ? SL_TAKEN_KEYS : 1);
 	if (!err && config->express && config->sample)
 		err = bpf_map__set_max_entries(bpf->maps.fabric_samples, config->workers);
+	if (!err && !(config->express && config->sample))
+		err = bpf_map__set_max_entries(bpf->maps.fabric_bulks, 1);
 	return err ? err : rb_fabric_bpf__load(bpf);
 }
 
@@ -151,6 +155,37 @@ static int map_arrivals(struct rb_fabric_xdp *xdp, const struct rb_fabric_xdp_co
 	return map_memory(xdp->bpf->maps.fabric_samples, xdp->samples_bytes, &xdp->samples);
 }
 
+/* See when drivers take the frames that the program redirects. */
+static int trace_sent(struct rb_fabric_xdp *xdp)
+{
+	struct rb_fabric_sent_bpf *sent = rb_fabric_sent_bpf__open();
+	struct bpf_prog_info info = { 0 };
+	uint32_t bytes = sizeof(info);
+	int err;
+
+	if (!sent)
+		return -errno;
+	err = bpf_obj_get_info_by_fd(bpf_program__fd(xdp->bpf->progs.sl_fabric), &info, &bytes);
+	sent->rodata->sent_config.program = info.id;
+	if (!err)
+		err = bpf_map__reuse_fd(sent->maps.fabric_samples,
+					bpf_map__fd(xdp->bpf->maps.fabric_samples));
+	if (!err)
+		err = bpf_map__reuse_fd(sent->maps.fabric_bulks,
+					bpf_map__fd(xdp->bpf->maps.fabric_bulks));
+	if (!err)
+		err = rb_fabric_sent_bpf__load(sent);
+	if (!err)
+		err = rb_fabric_sent_bpf__attach(sent);
+	if (err) {
+		rb_fabric_sent_bpf__destroy(sent);
+		return err;
+	}
+	xdp->sent = sent;
+	__atomic_store_n(&xdp->bpf->bss->flushes_are_traced, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
 int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabric_xdp **out)
 {
 	struct rb_fabric_xdp *xdp = calloc(1, sizeof(*xdp));
@@ -172,6 +207,9 @@ int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabr
 		goto out;
 	}
 	err = attach(xdp, config);
+	/* The kernel gathers no frames of a generic program. */
+	if (!err && config->express && config->sample)
+		xdp->sent_err = xdp->native ? trace_sent(xdp) : -EOPNOTSUPP;
 out:
 	if (err)
 		rb_fabric_xdp_close(xdp);
@@ -188,6 +226,7 @@ void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp)
 		__atomic_store_n(&xdp->ports[i].ifindex, 0, __ATOMIC_RELAXED);
 	if (xdp->link_fd >= 0)
 		close(xdp->link_fd);
+	rb_fabric_sent_bpf__destroy(xdp->sent);
 	if (xdp->arrivals)
 		munmap(xdp->arrivals, xdp->arrivals_bytes);
 	if (xdp->ports)
@@ -208,6 +247,11 @@ int rb_fabric_xdp_map(const struct rb_fabric_xdp *xdp)
 int rb_fabric_xdp_pin_error(const struct rb_fabric_xdp *xdp)
 {
 	return xdp->pin_err;
+}
+
+int rb_fabric_xdp_sent_error(const struct rb_fabric_xdp *xdp)
+{
+	return xdp->sent_err;
 }
 
 bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp)

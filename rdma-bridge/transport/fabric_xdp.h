@@ -34,6 +34,8 @@ int rb_fabric_xdp_open(const struct rb_fabric_xdp_config *config, struct rb_fabr
 void rb_fabric_xdp_close(struct rb_fabric_xdp *xdp);
 /* 0; else why the link is not pinned, so that the program goes with us: -errno. */
 int rb_fabric_xdp_pin_error(const struct rb_fabric_xdp *xdp);
+/* 0; else why samples end with the redirect, not when the port's driver has the frame: -errno. */
+int rb_fabric_xdp_sent_error(const struct rb_fabric_xdp *xdp);
 /* The XSKMAP. Key: receive queue (below `queues`) * workers + worker. */
 int rb_fabric_xdp_map(const struct rb_fabric_xdp *xdp);
 bool rb_fabric_xdp_is_native(const struct rb_fabric_xdp *xdp);

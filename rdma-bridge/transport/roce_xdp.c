@@ -552,6 +552,8 @@ void rb_roce_xdp_info(struct rb_transport *base, struct rb_roce_xdp_info *out)
 	out->zero_copy = rb_xsk_is_zero_copy(sender(t));
 	out->native_xdp = rb_fabric_xdp_is_native(t->device->xdp);
 	out->pin_err = rb_fabric_xdp_pin_error(t->device->xdp);
+	out->samples = rb_fabric_xdp_samples(t->device->xdp) != NULL;
+	out->sent_err = rb_fabric_xdp_sent_error(t->device->xdp);
 	memcpy(out->verdicts, t->verdicts, sizeof(out->verdicts));
 }
 

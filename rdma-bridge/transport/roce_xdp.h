@@ -62,6 +62,8 @@ struct rb_roce_xdp_info {
 	bool zero_copy;	 /* AF_XDP without a copy in the kernel */
 	bool native_xdp; /* else generic */
 	int pin_err;	 /* 0; else why the program will not outlive us: -errno */
+	bool samples;	 /* XDP records the delay of frames that it redirects */
+	int sent_err;	 /* 0; else why that ends with the redirect, not at the driver: -errno */
 	uint64_t verdicts[RB_ROCE_VERDICT_COUNT]; /* frames received, by verdict */
 };
 void rb_roce_xdp_info(struct rb_transport *t, struct rb_roce_xdp_info *out);

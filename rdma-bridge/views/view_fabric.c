@@ -101,6 +101,9 @@ static void put_roce_xdp(json_t *row, const struct rb_bridge *b)
 			       json_pack("{s:i, s:b, s:b, s:o}", "queues", info.queues, "zero_copy",
 					 info.zero_copy, "native_xdp", info.native_xdp, "frames",
 					 by_name(info.verdicts, RB_ROCE_VERDICT_COUNT, roce_name)));
+	if (info.samples)
+		json_object_set_new(row, "express_delay_until",
+				    json_string(info.sent_err ? "redirect" : "driver"));
 }
 
 static void put_verbs(json_t *row, struct rb_transport *t)

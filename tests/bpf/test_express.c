@@ -764,6 +764,7 @@ static void recorded(const struct frame *frame, enum edge_adj adj, uint32_t clas
 	assert_int_equal(sample->sent_ns, rb_get64(header + 16));
 	assert_in_range(sample->sent_ns - CLOCK_OFFSET_NS, before_ns, sl_now_ns());
 	assert_in_range(sample->came_ns, sample->sent_ns - CLOCK_OFFSET_NS, sl_now_ns());
+	assert_int_equal(sample->left_ns, sample->came_ns); /* nobody sees what the driver does */
 	assert_int_equal(sample->system_port, SYSTEM_PORT);
 	assert_int_equal(sample->ingress_port, SL_SYSTEM_PORT(EDGE_NODE, 1));
 	assert_int_equal(sample->len_bytes, out_len);

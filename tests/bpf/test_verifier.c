@@ -133,6 +133,7 @@ static const struct {
 } objects[] = {
 	{ "chain_input", "build/chain_input.bpf.o" },
 	{ "fabric", "build/fabric.bpf.o" },
+	{ "fabric_sent", "build/fabric_sent.bpf.o" },
 	{ "hooks", "build/hooks.bpf.o" },
 	{ "inject", "build/inject.bpf.o" },
 	{ "kernel_egress", "build/kernel_egress.bpf.o" },

@@ -246,6 +246,7 @@ void sl_cmd_print_fabric(void *arg, const json_t *row)
 	static const char *const losses[] = { "lost",	   "late",	  "no_buffer",
 					      "ring_full", "send_failed", "unreachable",
 					      "overflow",  "recoveries",  "not_expected" };
+	const char *until = sl_cmd_text(row, "express_delay_until");
 	const long long queues = sl_cmd_number(row, "queues");
 	char memory[SL_QUANTITY_BYTES];
 	json_t *bad = json_object();
@@ -273,8 +274,9 @@ void sl_cmd_print_fabric(void *arg, const json_t *row)
 	print_direction("sent", row, "sent", "frames_sent", "sent_bytes");
 	print_direction("received", row, "received", "frames_received", "received_bytes");
 	if (sl_cmd_number(row, "express_frames_received"))
-		printf("%-11s%lld frames, which XDP took past the bridge\n", "",
-		       sl_cmd_number(row, "express_frames_received"));
+		printf("%-11s%lld frames, which XDP took past the bridge%s%s\n", "",
+		       sl_cmd_number(row, "express_frames_received"),
+		       *until ? "; delay until the " : "", until);
 	print_packing(row);
 	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++)
 		if (json_object_get(row, losses[i]))

@@ -139,6 +139,7 @@ static void print_text(const struct stages *s, const json_t *row, const char *fr
 {
 	const char *from = sl_cmd_text(row, "from"), *port = sl_cmd_text(row, "port");
 	const long long total_ns = sl_cmd_number(row, "total_ns");
+	const long long message_ns = sl_cmd_number(row, "message_ns");
 	char message[64];
 
 	printf("%s, %lld bytes\n", frame, sl_cmd_number(row, "frame_bytes"));
@@ -148,7 +149,8 @@ static void print_text(const struct stages *s, const json_t *row, const char *fr
 		sl_trace_print_explanation(explained);
 	if (json_is_true(json_object_get(row, "express"))) {
 		message_text(row, "past the bridges", message, sizeof(message));
-		print_stage(total_ns, total_ns, message, "");
+		print_stage(message_ns, message_ns, message, "");
+		print_stage(total_ns, total_ns - message_ns, "with the driver of ", port);
 	} else {
 		print_stages(row, port);
 	}

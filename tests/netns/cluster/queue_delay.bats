@@ -138,7 +138,8 @@ tapped() {
 	jq -es --argjson express $past '(map(select(.express)) | length == $express) and
 		all(.[]; .from == "n1p1" and .port == "n2p2" and .class == 2 and .frame_bytes == 300 and
 			.voq_ns + .message_ns + .queue_ns + .transmit_ns == .total_ns) and
-		all(.[] | select(.express); .message_ns == .total_ns)' "$LAB_DIR/past.out"
+		all(.[] | select(.express); .message_ns + .transmit_ns == .total_ns and .transmit_ns > 0)' "$LAB_DIR/past.out"
+	bridge_ask 2 fabric | jq -e 'select(.express_delay_until) | .express_delay_until == "driver"'
 	# From port to port, they cannot have taken longer than from host to host.
 	total=$(jq -s 'map(select(.express).total_ns) | sort | .[length / 2 | floor]' "$LAB_DIR/past.out")
 	error=$(jq -s 'map(select(.express).message_error_ns) | sort | .[length / 2 | floor]' "$LAB_DIR/past.out")
@@ -148,7 +149,10 @@ tapped() {
 	echo "$output"
 	[[ ${lines[1]} = *" enters n1p1" ]]
 	[[ ${lines[2]} = *" in a message past the bridges, within "*" us" ]]
-	[[ ${lines[3]} = *" in all; leaves n2p2" ]]
+	[[ ${lines[3]} = *" with the driver of n2p2" ]]
+	[[ ${lines[4]} = *" in all; leaves n2p2" ]]
+	run -0 on n2 build/sluice show fabric
+	[[ $output = *" which XDP took past the bridge; delay until the driver"* ]]
 }
 
 # asked KEY=VALUE...: what explain says on node 1 of a datagram that enters n1p1

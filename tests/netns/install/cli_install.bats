@@ -32,6 +32,7 @@ teardown() { rm -rf "$DEST"; }
 644 opt/sl/lib/sluice/chain_input.bpf.o
 644 opt/sl/lib/sluice/element_trial.bpf.o
 644 opt/sl/lib/sluice/fabric.bpf.o
+644 opt/sl/lib/sluice/fabric_sent.bpf.o
 644 opt/sl/lib/sluice/hooks.bpf.o
 644 opt/sl/lib/sluice/inject.bpf.o
 644 opt/sl/lib/sluice/kernel_egress.bpf.o
