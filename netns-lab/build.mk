@@ -6,6 +6,7 @@ LAB_SKELETON_OBJS := $(LAB_SKELETONS:%=$(BUILD)/obj/netns-lab/gen/%.o)
 PROGRAMS += lab/gen lab/sink
 
 lab/gen_SRCS    := $(addprefix netns-lab/gen/,gen.c destinations.c device.c tool.c)
+lab/gen_USES    := libbase
 lab/gen_LDLIBS  := -lbpf
 lab/sink_SRCS   := $(addprefix netns-lab/gen/,sink.c device.c tool.c)
 lab/sink_LDLIBS := -lbpf

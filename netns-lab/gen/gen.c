@@ -27,6 +27,7 @@
 #include "netns-lab/gen/device.h"
 #include "netns-lab/gen/tool.h"
 #include "netns-lab/gen/traffic.h"
+#include "user/rtnl/xdp_features.h"
 #include "lab/gen.skel.h" /* uses the types above */
 
 /* With a rate, packets leave in bursts this long; a call of the kernel costs some 10 us. */
@@ -505,6 +506,20 @@ static void print_result(const struct options *o, const struct gen_config *confi
 	lab_print_json(json);
 }
 
+/* Does the kernel say that the driver takes no frames that XDP redirects to it? */
+static bool takes_none(const char *dev)
+{
+	struct sl_xdp_takes takes = { .frames = true };
+	struct sl_xdp_features *features;
+
+	if (sl_xdp_features_open(&features))
+		return false;
+	if (sl_xdp_features_takes(features, if_nametoindex(dev), &takes))
+		takes.frames = true;
+	sl_xdp_features_close(features);
+	return !takes.frames;
+}
+
 static int run(struct options *o)
 {
 	struct destinations dests = { 0 };
@@ -534,6 +549,15 @@ static int run(struct options *o)
 		status = lab_fail(1, "cannot load its BPF program: %s", strerror(-err));
 		goto out;
 	}
+	r.have_xmit = !device_xdp_xmit(o->dev, &taken, &refused);
+	/* Of a veth its own counters say it, afterwards. */
+	if (!r.have_xmit && takes_none(o->dev)) {
+		status = lab_fail(1,
+				  "%s passes no redirected frames on: its driver takes none, or "
+				  "only while an XDP program is attached",
+				  o->dev);
+		goto out;
+	}
 	err = bpf_xdp_attach(lo, bpf_program__fd(skel->progs.lab_gen),
 			     XDP_FLAGS_SKB_MODE | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
 	if (err) {
@@ -542,7 +566,6 @@ static int run(struct options *o)
 			strerror(-err));
 		goto out;
 	}
-	r.have_xmit = !device_xdp_xmit(o->dev, &taken, &refused);
 	err = send_packets(o, skel, frame_bytes, &r);
 	if (r.have_xmit && !device_xdp_xmit(o->dev, &r.taken, &r.refused)) {
 		r.taken -= taken;

@@ -213,6 +213,15 @@ capture() {
 	[ "${lines[0]}" = "gen: eth0 passes no redirected frames on: its peer needs XDP or GRO, switched on while the link is up" ]
 }
 
+@test "gen refuses a netdev whose driver takes no redirected frames" {
+	on h1 ip link add none type bridge
+	on h1 ip link set none up
+	run on h1 build/lab/gen none --dst-mac "$MAC" --src 10.0.0.1 --dst 10.0.0.2 --count 10
+	on h1 ip link del none
+	[ "$status" -eq 1 ]
+	[ "$output" = "gen: none passes no redirected frames on: its driver takes none, or only while an XDP program is attached" ]
+}
+
 refused() {
 	run build/lab/gen "$@"
 	[ "$status" -eq 2 ]
