@@ -6,9 +6,9 @@
 
 #include "rdma-bridge/queue/backlog.h"
 
-int rb_ingress_open(struct rb_ingress_todo *todo, uint32_t node, uint32_t n_voqs,
-		    uint32_t frame_max_bytes, uint32_t message_max_bytes, uint32_t degree,
-		    struct rb_ingress **out)
+int rb_ingress_open(struct rb_ingress_todo *todo, struct rb_frame_pool *pool, uint32_t node,
+		    uint32_t n_voqs, uint32_t frame_max_bytes, uint32_t message_max_bytes,
+		    uint32_t degree, struct rb_ingress **out)
 {
 	struct rb_ingress *in;
 	int err;
@@ -20,6 +20,7 @@ int rb_ingress_open(struct rb_ingress_todo *todo, uint32_t node, uint32_t n_voqs
 	if (!in)
 		return -ENOMEM;
 	in->todo = todo;
+	in->pool = pool;
 	in->node = node;
 	in->n_voqs = n_voqs;
 	in->voqs = calloc(n_voqs ? n_voqs : 1, sizeof(*in->voqs));
@@ -41,7 +42,7 @@ void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl
 	for (uint32_t i = 0; in->drr && i < in->n_voqs; i++) {
 		struct rb_voq *voq = &in->voqs[i];
 
-		voq->inputs = voq->turn = voq->pool ? &voq->list_input : NULL;
+		voq->inputs = voq->turn = voq->list_input.receive ? &voq->list_input : NULL;
 		voq->list_input.next = NULL;
 	}
 	if (in->drr)
@@ -55,18 +56,7 @@ static uint32_t take_from_list(void *context, struct rb_frame *out, uint32_t max
 {
 	struct rb_voq *voq = context;
 
-	return rb_frame_list_take(voq->pool, &voq->list, out, max);
-}
-
-void rb_ingress_set_pool(struct rb_ingress *in, struct rb_frame_pool *pool)
-{
-	for (uint32_t i = 0; i < in->n_voqs; i++) {
-		struct rb_voq *voq = &in->voqs[i];
-
-		voq->pool = pool;
-		voq->list_input = (struct rb_input){ .receive = take_from_list, .context = voq };
-		rb_ingress_add_input(in, i, &voq->list_input);
-	}
+	return rb_frame_list_take(voq->list_input.ingress->pool, &voq->list, out, max);
 }
 
 /* VOQ i has frames. */
@@ -80,7 +70,7 @@ void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_frame *fr
 {
 	struct rb_voq *voq = &in->voqs[i];
 
-	rb_frame_list_put(voq->pool, &voq->list, frame);
+	rb_frame_list_put(in->pool, &voq->list, frame);
 	if (!in->drr->queue[i].active)
 		activate(in, i);
 }
@@ -97,6 +87,10 @@ void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port,
 	voq->backlog = backlog;
 	rb_pace_init(&voq->pace, &backlog->clock, settings->rate, settings->burst, settings->unit,
 		     now_ns);
+	if (voq->list_input.receive) /* it was that of another port */
+		return;
+	voq->list_input = (struct rb_input){ .receive = take_from_list, .context = voq };
+	rb_ingress_add_input(in, i, &voq->list_input);
 }
 
 void rb_ingress_add_input(struct rb_ingress *in, uint32_t i, struct rb_input *input)
@@ -152,15 +146,20 @@ static bool read_ahead(struct rb_ingress *in, uint32_t i, struct sl_counter *cou
 {
 	struct rb_voq *voq = &in->voqs[i];
 	struct rb_input *begin = voq->turn;
+	struct rb_frame *ahead;
 
 	if (voq->n_ahead > 0)
 		return true;
-	voq->first = 0;
+	ahead = begin ? rb_ahead_get(in->pool) : NULL;
+	if (begin && !ahead) { /* others have them all: one of them will give its own back */
+		rb_input_ask(begin);
+		return false;
+	}
 	while (voq->turn && voq->n_ahead == 0) {
-		uint32_t n = voq->turn->receive(voq->turn->context, voq->ahead, RB_READ_AHEAD);
+		uint32_t n = voq->turn->receive(voq->turn->context, ahead, RB_READ_AHEAD);
 
 		for (uint32_t k = 0; k < n; k++) {
-			struct rb_frame *frame = &voq->ahead[k];
+			struct rb_frame *frame = &ahead[k];
 
 			frame->voq = (uint16_t)i;
 			frame->system_port = voq->system_port;
@@ -173,7 +172,11 @@ static bool read_ahead(struct rb_ingress *in, uint32_t i, struct sl_counter *cou
 		if (voq->turn == begin)
 			break;
 	}
+	voq->first = 0;
+	voq->ahead = ahead;
 	voq->ran_empty |= voq->n_ahead == 0;
+	if (ahead && voq->n_ahead == 0)
+		rb_ahead_give_back(in->pool, ahead);
 	return voq->n_ahead > 0;
 }
 
@@ -192,21 +195,22 @@ static void read_asked(struct rb_ingress *in, struct sl_counter *counters)
 static struct rb_frame take(struct rb_ingress *in, uint32_t i)
 {
 	struct rb_voq *voq = &in->voqs[i];
-	const struct rb_frame *frame = &voq->ahead[voq->first++];
+	const struct rb_frame frame = voq->ahead[voq->first++];
 
-	voq->n_ahead--;
+	if (--voq->n_ahead == 0)
+		rb_ahead_give_back(in->pool, voq->ahead);
 	voq->taken.packets++;
-	voq->taken.bytes += frame->len_bytes;
+	voq->taken.bytes += frame.len_bytes;
 	if (voq->on_taken)
-		voq->on_taken(voq->taken_context, frame->len_bytes);
+		voq->on_taken(voq->taken_context, frame.len_bytes);
 	if (in->busy && !*in->busy) {
 		__atomic_store_n(in->busy, 1, __ATOMIC_SEQ_CST);
 		rb_id_set_add(&in->todo->busy, in->node);
 	}
 	/* XDP did not count frames of the kernel into the backlog. */
-	if (frame->ingress_port)
-		rb_backlog_take(voq->backlog, frame->len_bytes);
-	return *frame;
+	if (frame.ingress_port)
+		rb_backlog_take(voq->backlog, frame.len_bytes);
+	return frame;
 }
 
 struct head_context {

@@ -22,8 +22,6 @@
 #include "rdma-bridge/scheduler/pace.h"
 #include "rdma-bridge/queue/pack.h"
 
-#define RB_READ_AHEAD 32 /* frames that a VOQ takes from a source at once */
-
 struct rb_ingress;
 
 /* A source of frames for a VOQ: its list, or a remote port's TAP. */
@@ -48,8 +46,7 @@ struct rb_voq {
 	struct rb_input *turn;	    /* the next input to read */
 	struct rb_input list_input; /* the input that gives what the list holds */
 	struct rb_frame_list list;  /* frames from edge ports */
-	struct rb_frame_pool *pool; /* borrowed: of the list */
-	struct rb_frame ahead[RB_READ_AHEAD];
+	struct rb_frame *ahead;	    /* borrowed from the pool while n_ahead > 0 */
 	uint32_t first, n_ahead;
 	bool ran_empty; /* it had no frame to send at some time since a controller cleared this */
 	struct sl_counter taken; /* frames that left it, packed or dropped */
@@ -67,6 +64,7 @@ struct rb_ingress_todo {
 
 struct rb_ingress {
 	struct rb_ingress_todo *todo; /* borrowed: its number there is `node` */
+	struct rb_frame_pool *pool;   /* borrowed */
 	uint32_t node;
 	uint32_t n_voqs;
 	struct rb_voq *voqs; /* owned */
@@ -88,22 +86,20 @@ struct rb_ingress {
 };
 
 /*
- * The ingress side of `node` in `todo`, which is borrowed. n_voqs in 1..RB_ID_SET_MAX; message
- * limit and degree as in rb_pack_init. 0, -EINVAL, -ENOMEM.
+ * The ingress side of `node` in `todo`; its frames wait in `pool`, both are borrowed. n_voqs in
+ * 1..RB_ID_SET_MAX; message limit and degree as in rb_pack_init. 0, -EINVAL, -ENOMEM.
  */
-int rb_ingress_open(struct rb_ingress_todo *todo, uint32_t node, uint32_t n_voqs,
-		    uint32_t frame_max_bytes, uint32_t message_max_bytes, uint32_t degree,
-		    struct rb_ingress **out);
+int rb_ingress_open(struct rb_ingress_todo *todo, struct rb_frame_pool *pool, uint32_t node,
+		    uint32_t n_voqs, uint32_t frame_max_bytes, uint32_t message_max_bytes,
+		    uint32_t degree, struct rb_ingress **out);
 /* Drops the frames that it holds as peer-down. NULL is fine. */
 void rb_ingress_close(struct rb_ingress *in, struct rb_chunks *chunks, struct sl_counter *counters);
 
 /*
  * Put a frame at the end of VOQ i's list; its chunk is RB_OWNER_INGRESS of the pool's chunks. The
- * VOQ has been given the pool by rb_ingress_set_pool.
+ * VOQ has been set up.
  */
 void rb_ingress_put(struct rb_ingress *in, uint32_t i, const struct rb_frame *frame);
-/* Give the VOQs lists, whose frames `pool` holds; borrowed until rb_ingress_close. */
-void rb_ingress_set_pool(struct rb_ingress *in, struct rb_frame_pool *pool);
 
 /* Set up VOQ i. It obeys the rate in its settings from now on. */
 void rb_ingress_set_voq(struct rb_ingress *in, uint32_t i, uint16_t system_port, uint8_t class,

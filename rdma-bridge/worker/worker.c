@@ -267,14 +267,12 @@ static int add_destination(struct rb_worker *w, uint8_t node, uint32_t n_voqs,
 		return -ENOMEM;
 	peer->node = node;
 	if (n_voqs > 0)
-		err = rb_ingress_open(&w->todo, node, n_voqs, frame_max_bytes, message_max_bytes,
-				      degree, &peer->ingress);
+		err = rb_ingress_open(&w->todo, &w->pool, node, n_voqs, frame_max_bytes,
+				      message_max_bytes, degree, &peer->ingress);
 	if (err) {
 		free(peer);
 		return err;
 	}
-	if (peer->ingress)
-		rb_ingress_set_pool(peer->ingress, &w->pool);
 	w->peer[node] = peer;
 	rb_rates_add_peer(w->rates, node, peer->ingress);
 	return 0;

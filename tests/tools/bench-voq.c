@@ -147,11 +147,10 @@ static int make_port(void)
 	if (!err)
 		err = rb_edge_open(&config, &port);
 	if (!err)
-		err = rb_ingress_open(&todo, 2, VOQS, MESSAGE_MAX, MESSAGE_MAX, DEGREE, &ingress);
-	if (!err)
 		err = rb_frame_pool_init(&pool, chunks);
 	if (!err)
-		rb_ingress_set_pool(ingress, &pool);
+		err = rb_ingress_open(&todo, &pool, 2, VOQS, MESSAGE_MAX, MESSAGE_MAX, DEGREE,
+				      &ingress);
 	for (uint32_t i = 0; i < VOQS && !err; i++)
 		rb_ingress_set_voq(ingress, i, SL_SYSTEM_PORT(2, 1 + i / SL_CLASSES),
 				   i % SL_CLASSES, &settings[ids[i]], &backlog[ids[i]], 0);

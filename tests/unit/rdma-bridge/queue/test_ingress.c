@@ -80,9 +80,9 @@ static void begin(uint32_t message_max_bytes, uint32_t degree)
 	assert_non_null(w.area);
 	assert_int_equal(rb_chunks_create(w.area, 0, CHUNKS, CHUNK_BYTES, &w.chunks), 0);
 	assert_int_equal(rb_frame_pool_init(&w.pool, w.chunks), 0);
-	assert_int_equal(
-		rb_ingress_open(&w.todo, NODE, VOQS, FRAME_MAX, message_max_bytes, degree, &w.in),
-		0);
+	assert_int_equal(rb_ingress_open(&w.todo, &w.pool, NODE, VOQS, FRAME_MAX, message_max_bytes,
+					 degree, &w.in),
+			 0);
 	for (uint32_t i = 0; i < VOQS; i++) {
 		w.settings[i].rate = SL_RATE_UNLIMITED;
 		rb_ingress_set_voq(w.in, i, (uint16_t)SL_SYSTEM_PORT(NODE, 1 + i), i % SL_CLASSES,
@@ -95,7 +95,6 @@ static void begin(uint32_t message_max_bytes, uint32_t degree)
 			rb_ingress_add_input(w.in, i, &s->input);
 		}
 	}
-	rb_ingress_set_pool(w.in, &w.pool);
 }
 
 static uint64_t count(enum rb_frame_counter which)
@@ -284,7 +283,7 @@ static void ingress_limits_out_of_range_are_refused(void **state)
 	for (size_t i = 0; i < N(cases); i++) {
 		struct rb_ingress *in = (void *)&todo;
 
-		assert_int_equal(rb_ingress_open(&todo, cases[i].node, cases[i].n_voqs,
+		assert_int_equal(rb_ingress_open(&todo, NULL, cases[i].node, cases[i].n_voqs,
 						 cases[i].frame_max, cases[i].message_max,
 						 cases[i].degree, &in),
 				 cases[i].err);
@@ -337,6 +336,45 @@ static void frames_of_the_kernel_are_marked_and_in_no_backlog(void **state)
 				 w.sent[k].ingress_port ? 0 : RB_FRAME_FROM_KERNEL);
 	assert_int_equal(w.backlog[1].dequeued.frames, 1);
 	assert_int_equal(w.backlog[1].dequeued.bytes, 100);
+	end();
+}
+
+/* One after the other, the VOQs read into the same buffer, and two into two. */
+static void buffers_are_as_many_as_voqs_that_have_frames_at_once(void **state)
+{
+	(void)state;
+	begin(4096, 255);
+	assert_int_equal(w.pool.n_touched, 0);
+	for (uint32_t i = 0; i < VOQS; i++) {
+		put(i, i, 100);
+		assert_int_equal(drain(UINT32_MAX), 1);
+		assert_int_equal(w.pool.n_touched, 1);
+	}
+	/* Each of the largest frames is a turn of its own. */
+	for (uint32_t k = 0; k < 6; k++)
+		put(k % 2, VOQS + k, FRAME_MAX);
+	drain(UINT32_MAX);
+	assert_int_equal(w.pool.n_touched, 2);
+	assert_int_equal(w.n_sent, VOQS + 6);
+	end();
+}
+
+static void voqs_wait_for_a_buffer_and_lose_nothing(void **state)
+{
+	uint64_t next[VOQS] = { 0 };
+	uint32_t rounds = 0;
+
+	(void)state;
+	begin(4096, 1);
+	w.pool.n_ahead = 1;
+	for (uint32_t k = 0; k < 120; k++)
+		put(k % 3, k / 3, 100);
+	while (w.n_sent < 120 && rounds++ < 1000)
+		drain(UINT32_MAX);
+	assert_int_equal(w.n_sent, 120);
+	for (uint32_t k = 0; k < w.n_sent; k++)
+		assert_int_equal(w.sent[k].arrival_ns, next[w.sent[k].voq]++);
+	assert_int_equal(w.pool.n_touched, 1);
 	end();
 }
 
@@ -860,6 +898,8 @@ int main(void)
 		cmocka_unit_test(ingress_limits_out_of_range_are_refused),
 		cmocka_unit_test(frames_of_a_list_leave_in_order_and_know_where_to),
 		cmocka_unit_test(frames_of_the_kernel_are_marked_and_in_no_backlog),
+		cmocka_unit_test(buffers_are_as_many_as_voqs_that_have_frames_at_once),
+		cmocka_unit_test(voqs_wait_for_a_buffer_and_lose_nothing),
 		cmocka_unit_test(sources_of_a_voq_take_turns),
 		cmocka_unit_test(input_is_read_when_it_asks_and_no_other_is),
 		cmocka_unit_test(removed_input_is_not_read_and_may_still_ask),

@@ -90,10 +90,12 @@ static void each_counter_of_a_voq_stands_under_its_name(void **state)
 				    .maps = { .voq = voqs, .backlog = backlogs },
 				    .remotes = &remote,
 				    .n_remotes = 1 };
+	struct rb_frame_pool no_frames = { 0 };
 	json_t *row, *dropped;
 
 	(void)state;
-	assert_int_equal(rb_ingress_open(&todo, 2, SL_CLASSES, 1514, 4096, 8, &peer.ingress), 0);
+	assert_int_equal(
+		rb_ingress_open(&todo, &no_frames, 2, SL_CLASSES, 1514, 4096, 8, &peer.ingress), 0);
 	for (uint32_t c = 0; c < SL_CLASSES; c++)
 		rb_ingress_set_voq(peer.ingress, c, REMOTE, (uint8_t)c, &voqs[c], &backlogs[c], 0);
 	*b = (struct sl_backlog){ .enqueued = { 1000, 200000 },
