@@ -45,8 +45,9 @@ struct peer {
 	bool knocked;		 /* and we have not called it since */
 	enum rb_refusal refusal; /* of the latest exchange, by either side */
 	uint8_t address[16];
-	uint64_t called_ns; /* when we called it last; 0: never */
-	uint64_t away_ns;   /* since when no call has reached it; 0: the last one has */
+	uint64_t called_ns;	/* when we called it last, or an exchange ended well; 0: never */
+	uint64_t introduced_ns; /* when one did; 0: never */
+	uint64_t away_ns;	/* since when no call has reached it; 0: the last one has */
 };
 
 struct rb_join {
@@ -56,7 +57,7 @@ struct rb_join {
 	uint64_t now_ns;
 	uint64_t due_ns;       /* no call begins or ends by the clock before; 0: not known */
 	uint64_t away_next_ns; /* when the next peer that is away may be called */
-	uint8_t away_called;   /* the peer that was away and was called last */
+	uint8_t away_called;   /* the turn of the peer that was away and was called last */
 	struct peer peers[256];
 	struct call calls[CALLS_MAX];
 	uint64_t n_calls; /* since it was opened */
@@ -326,6 +327,14 @@ static void note_refusal(struct rb_join *join, const struct call *call)
 		join->peers[node].refusal = call->x.refusal;
 }
 
+/* Neither side needs a knock any more. */
+static void introduced(const struct rb_join *join, struct peer *peer)
+{
+	peer->refusal = RB_REFUSAL_NONE;
+	peer->knocked = false;
+	peer->called_ns = peer->introduced_ns = join->now_ns;
+}
+
 static void conclude(struct rb_join *join, struct call *call)
 {
 	struct rb_exchange *x = &call->x;
@@ -339,11 +348,13 @@ static void conclude(struct rb_join *join, struct call *call)
 	}
 	if (x->state == RB_EXCHANGE_DONE) {
 		join->stats.introduced++;
-		join->peers[x->peer.node].refusal = RB_REFUSAL_NONE;
+		introduced(join, &join->peers[x->peer.node]);
 		join->config.introduced(join->config.context, &x->peer, x->key);
 	} else if (x->state == RB_EXCHANGE_KNOCKED) {
 		join->stats.knocks++;
-		join->peers[x->peer_node].knocked = true;
+		/* One that crossed an exchange is not a new life's. */
+		if (join->now_ns >= join->peers[x->peer_node].introduced_ns + RB_JOIN_KNOCK_NS)
+			join->peers[x->peer_node].knocked = true;
 	} else if (!knock || x->by_peer) { /* the other side ends a knock by closing */
 		if (x->by_peer)
 			join->stats.refused_us[x->refusal]++;
@@ -567,6 +578,18 @@ static void end_late_calls(struct rb_join *join)
 }
 
 /*
+ * The peer of that turn: first those of a higher id, upwards, with whom we open exchanges, then the
+ * others downwards, at whom we knock. Where all nodes start together, most of these have opened an
+ * exchange with us by then, and need no knock.
+ */
+static uint8_t node_of_turn(const struct rb_join *join, uint8_t turn)
+{
+	const uint8_t higher = UINT8_MAX - join->config.self.node;
+
+	return turn <= higher ? join->config.self.node + turn : UINT8_MAX - turn;
+}
+
+/*
  * Call those whose time has come, some in each poll: a call costs the caller tens of microseconds,
  * during which a lane sends nothing. Peers that are away are called one after the other, so that a
  * large cluster of which little is there costs no more than a small one.
@@ -577,7 +600,7 @@ static void begin_calls(struct rb_join *join)
 	uint8_t last = join->away_called;
 
 	for (int i = 1; i <= 256; i++) { /* the one called last comes last */
-		uint8_t node = (uint8_t)(last + i);
+		const uint8_t turn = (uint8_t)(last + i), node = node_of_turn(join, turn);
 		struct peer *peer = &join->peers[node];
 		uint64_t due_ns = call_due_ns(join, peer);
 
@@ -585,7 +608,7 @@ static void begin_calls(struct rb_join *join)
 			begun++;
 			if (peer->away_ns) {
 				join->away_next_ns = join->now_ns + RB_JOIN_AWAY_NS;
-				join->away_called = node;
+				join->away_called = turn;
 			}
 			start_call(join, node);
 			due_ns = join->now_ns; /* its deadline, or the next call, is to be noted */

@@ -183,6 +183,26 @@ static void all_nodes_are_introduced_at_once_whoever_begins(void **state)
 				assert_int_equal(nodes[i].epoch[k], 100 + k);
 }
 
+static bool never(int argument)
+{
+	return argument < 0;
+}
+
+/* A knock that crosses an exchange of the same two nodes leads to no other one. */
+static void nodes_that_start_together_are_introduced_once(void **state)
+{
+	(void)state;
+	assert_true(run_until(all_introduced, 0));
+	nobody_is_wanted();
+	for (int i = 0; i < 5; i++) {
+		run_until(never, 0);
+		now_ns += RB_JOIN_KNOCK_NS;
+	}
+	for (int i = 1; i <= NODES; i++)
+		for (int k = 1; k <= NODES; k++)
+			assert_int_equal(nodes[i].introduced[k], i != k);
+}
+
 static bool knows_new_epoch(int id)
 {
 	for (int k = 1; k <= NODES; k++)
@@ -527,6 +547,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(all_nodes_are_introduced_at_once_whoever_begins),
+		T(nodes_that_start_together_are_introduced_once),
 		T(restarted_node_is_introduced_at_once_to_peers_that_did_not_miss_it),
 		T(answered_knock_causes_no_further_call),
 		T(peer_that_stays_away_is_called_ever_less_often_and_found_when_it_returns),
