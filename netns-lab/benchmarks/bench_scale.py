@@ -45,14 +45,14 @@ def print_tables(results):
             f"{median(runs, lambda run, name=name: run[name]['ms']):>10.0f} ms"
             f"{median(runs, lambda run, name=name: cpu_us(run[name])) / 1000:>8.2f} ms" for name in PHASES))
     print("\nA node in a second in which nothing happens, and without half of the nodes")
-    print(f"{'nodes':>6}{'hellos':>9}{'announcements':>15}{'kB sent':>9}{'bridge':>10}{'daemon':>10}{'heap':>10}"
+    print(f"{'nodes':>6}{'hellos':>9}{'announcements':>15}{'kB sent':>9}{'bridge':>10}{'daemon':>10}{'memory':>10}"
           f"{'calls without half':>20}{'cpu':>10}")
     for nodes, runs in results.items():
         def of(field, phase="steady"):
             return median(runs, lambda run: run[phase][field] / run[phase]["run"] / (run[phase]["ms"] / 1000))
         print(f"{nodes:>6}{of('hellos'):>9.0f}{of('announcements'):>15.0f}{of('bytes') / 1000:>9.0f}"
               f"{(of('bridge_us') + of('join_us')) / 1000:>7.2f} ms{of('daemon_us') / 1000:>7.2f} ms"
-              f"{median(runs, lambda run: run['steady']['heap_bytes'] / run['steady']['nodes']) / 1e6:>7.1f} MB"
+              f"{median(runs, lambda run: run['steady']['resident_bytes'] / run['steady']['nodes']) / 1e6:>7.1f} MB"
               f"{of('calls', 'without-half'):>20.0f}"
               f"{sum(of(part + '_us', 'without-half') for part in PARTS) / 1000:>7.2f} ms")
     print("\nWall time of the whole process from cold: " +

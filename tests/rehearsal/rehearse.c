@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <getopt.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -308,11 +307,17 @@ static struct account account(const struct rehearsal *r)
 	return a;
 }
 
-static uint64_t heap_bytes(void)
+/* Memory that all nodes together have touched. */
+static uint64_t resident_bytes(void)
 {
-	const struct mallinfo2 info = mallinfo2();
+	unsigned long long all, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
 
-	return info.uordblks + info.hblkhd;
+	if (f && fscanf(f, "%llu %llu", &all, &resident) != 2)
+		resident = 0;
+	if (f)
+		fclose(f);
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void print(const struct rehearsal *r, const char *phase, const struct account *a)
@@ -328,13 +333,13 @@ static void print(const struct rehearsal *r, const char *phase, const struct acc
 	       "\"wall_ms\": %llu, \"network_us\": %llu, \"bridge_us\": %llu, \"join_us\": %llu, "
 	       "\"daemon_us\": %llu, \"hellos\": %llu, \"announcements\": %llu, \"bytes\": %llu, "
 	       "\"calls\": %llu, \"introduced\": %llu, \"unreachable\": %llu, \"overflow\": %llu, "
-	       "\"changes\": %llu, \"syncs\": %llu, \"heap_bytes\": %llu}\n",
+	       "\"changes\": %llu, \"syncs\": %llu, \"resident_bytes\": %llu}\n",
 	       r->n, run, r->file->cluster.liveness_ms, phase, N(now_ns) / REHEARSED_MS,
 	       (unsigned long long)US(wall_ns) / 1000, (unsigned long long)US(network_ns),
 	       (unsigned long long)US(bridge_ns), (unsigned long long)US(join_ns),
 	       (unsigned long long)US(daemon_ns), N(hellos), N(announcements), N(bytes), N(calls),
 	       N(introduced), N(unreachable), N(overflow), N(changes), N(syncs),
-	       (unsigned long long)heap_bytes());
+	       (unsigned long long)resident_bytes());
 	fflush(stdout);
 #undef US
 #undef N
