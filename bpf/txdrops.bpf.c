@@ -42,8 +42,8 @@ static __always_inline enum sl_netdev_kind sl_kind_by_program(const struct bpf_p
 /* OTHER for a netdev of another network namespace. */
 static __always_inline enum sl_netdev_kind sl_kind(const struct net_device *dev)
 {
-	const struct bpf_prog *native = dev->xdp_state[SL_XDP_MODE_DRV].prog;
-	const struct bpf_prog *generic = dev->xdp_state[SL_XDP_MODE_SKB].prog;
+	const struct bpf_prog *native = sl_xdp_program(dev, SL_XDP_MODE_DRV);
+	const struct bpf_prog *generic = sl_xdp_program(dev, SL_XDP_MODE_SKB);
 
 	if (dev->nd_net.net->net_cookie != sl_txdrops_config.netns_cookie)
 		return SL_NETDEV_OTHER;

@@ -66,6 +66,20 @@ teardown() { flows_kill; }
 	[ "$(bridge_ask 2 fabric | jq .express_frames_received)" -ge 9000 ]
 }
 
+@test "frames that the driver of their port does not take from XDP are counted as dropped at the node of exit" {
+	local at past mtu
+	refused() { on n2 build/sluice -j show drops -a | jq '.[] | select(.name == "tx-ring").packets'; }
+	all_refused() { [ $(($(refused) - at)) = 50 ]; }
+	at=$(refused)
+	past=$(queue n2p1 0 express_frames)
+	mtu=$(on h2p1 cat /sys/class/net/eth0/mtu)
+	on h2p1 ip link set eth0 mtu 1300 # a veth takes no frame that its peer could not receive
+	on h1p1 build/lab/gen eth0 --dst-mac "$(mac_of n1 eth1)" --dst 10.2.1.2 --size 1400 --count 50 --rate 2000
+	wait_for 10 all_refused
+	on h2p1 ip link set eth0 mtu "$mtu"
+	[ $(($(queue n2p1 0 express_frames) - past)) = 50 ]
+}
+
 @test "frames for a port whose file says never go by the bridges" {
 	local at
 	way_is 2 n1p2 off
