@@ -2,9 +2,8 @@
 # An element as a shared object: make -f element.mk [test | sign KEY=me.pem]
 # With $(NAME).bpf.c beside it, the object has the half for the fast path in it.
 NAME   := hop_limit
-# The headers: those that are installed, or the source tree
-SLUICE ?= $(or $(firstword $(wildcard /usr/local/include/sluice /usr/include/sluice)), \
-	$(error no headers of sluice are installed: write SLUICE=, its source tree))
+# The headers: /usr/include/sluice after an installation, or the source tree
+SLUICE ?= /usr/local/include/sluice
 KEY    ?= $(error write KEY=, the file of the key that signs: openssl genpkey -algorithm ed25519 -out me.pem)
 ELEMENTS ?= sluice-elements
 CC     ?= gcc
