@@ -67,7 +67,7 @@ def remove_dead():
 
 
 class Trace:
-    """An instance of the kernel's trace, from start to events()."""
+    """An instance of the kernel's trace, from start to events(), and again."""
 
     def __init__(self):
         if not is_there():
@@ -101,12 +101,16 @@ class Trace:
             return list(filter(None, map(pattern.match, file)))
 
     def start(self, *events, **filters):
-        """Trace these from now on, each "system/name"; filters: by name, the kernel's expression of those to keep."""
+        """Trace these from now on, each "system/name"; filters: by name, the kernel's expression of those to keep. What was traced
+        before is gone, but its events stay enabled."""
+        self.write("options/raw", "0")
         self.write("trace_clock", "mono")
         self.write("buffer_size_kb", str(BUFFER_KIB))
         for event in events:
             self.write(f"events/{event}/filter", filters.get(event.split("/")[1], "0"))
             self.write(f"events/{event}/enable", "1")
+        self.write("trace", "")
+        self.write("tracing_on", "1")
 
     def events(self):
         """All since start, in order. Text has microseconds; nanoseconds are in the raw form alone, line by line."""
