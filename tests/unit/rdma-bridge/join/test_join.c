@@ -519,6 +519,26 @@ static void strangers_that_hold_connections_open_keep_no_peer_out(void **state)
 			close(fds[k][i]);
 }
 
+/* 250 nodes hold a call open, and two more call: the listener turns none of them away. */
+static void calls_of_all_peers_at_once_have_room(void **state)
+{
+	int fds[254];
+
+	(void)state;
+	for (int node = NODES + 1; node <= 253; node++) {
+		uint8_t gid[16];
+
+		gid_of((uint8_t)node, gid);
+		rb_join_add(nodes[1].join, (uint8_t)node, gid);
+		rb_join_want(nodes[1].join, (uint8_t)node, false);
+		fds[node] = call_node_1((uint8_t)node, "", 0);
+	}
+	assert_true(run_until(all_introduced, 0)); /* so node 1 has accepted those before */
+	assert_int_equal(stats_of(1).overflow, 0);
+	for (int node = NODES + 1; node <= 253; node++)
+		close(fds[node]);
+}
+
 static bool node_1_gave_up(int n)
 {
 	return stats_of(1).refused[RB_REFUSAL_CLOSED] >= (uint64_t)n;
@@ -559,6 +579,7 @@ int main(void)
 		T(another_key_is_refused_and_the_rest_go_on),
 		T(nodes_that_cannot_be_reached_keep_no_other_waiting),
 		T(strangers_that_hold_connections_open_keep_no_peer_out),
+		T(calls_of_all_peers_at_once_have_room),
 		T(silent_connection_is_closed_when_patience_ends),
 	};
 	return cmocka_run_group_tests_name("join", tests, NULL, NULL);
