@@ -212,8 +212,10 @@ void sl_routing_print_bird(const struct sl_routing *routing, FILE *out)
 		id, routing->as);
 	print_ports(routing, out);
 	fputs("\n# What BGP has found goes to the kernel, and from there to the fast path. It stays while BIRD is\n"
-	      "# started again. Equal ways share the flows. BIRD keeps a route whose next hop lies behind\n"
-	      "# a port without carrier, as \"unreachable\": that is no route (RFC 4271, section 9.1.2.1).\n"
+	      "# started again. Equal ways share the flows. BIRD keeps a route whose next hop lies "
+	      "behind\n"
+	      "# a port without carrier, as \"unreachable\": that is no route (RFC 4271, section "
+	      "9.1.2.1).\n"
 	      "# Remote ports have no address, so what this node itself sends has that of a port.\n",
 	      out);
 	print_kernel(routing, out, AF_INET);
